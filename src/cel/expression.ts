@@ -1,0 +1,39 @@
+import type { Exchange } from '../http/exchange.ts'
+import type { CelResult, CelScope, Problem } from '../schema/builder.ts'
+
+/** A checked expression. It holds no request: each evaluation gets its own roots. */
+export interface Expression {
+  readonly text: string
+  readonly scope: CelScope
+  readonly result: CelResult
+  /** Root variables that the expression names (`request`, `jwt`, …). */
+  readonly roots: ReadonlySet<string>
+  readonly readsRequestBody: boolean
+  readonly readsResponseBody: boolean
+  /** Never throws: failures are data, named by code, without values. */
+  evaluate(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome
+}
+
+/** `value` is plain JSON-like data: strings, numbers (integers as number when safe, else bigint), booleans, Buffer, arrays, objects, Date. */
+export type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: string }
+
+export interface CelCompiler {
+  compile(
+    text: string,
+    scope: CelScope,
+    result: CelResult,
+  ): Expression | { readonly problem: Problem; readonly kind: 'syntax' | 'type' | 'size' }
+}
+
+/** A linear-time regular expression (RE2 syntax). */
+export interface Pattern {
+  readonly source: string
+  /** Anchored patterns must match the whole text; others match anywhere. */
+  test(text: string): boolean
+  /** Replaces every match; `$1` in `by` is a group. */
+  replaceAll(text: string, by: string): string
+}
+
+export interface PatternCompiler {
+  compile(source: string, anchored: boolean): Pattern | { readonly problem: Problem }
+}

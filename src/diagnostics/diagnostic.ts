@@ -1,0 +1,101 @@
+import type { Code } from './codes.ts'
+
+/** A step from the document's root: a key of a map or an index of a list. */
+export type Path = readonly (string | number)[]
+
+/** 1-based line and column (UTF-16 units), 0-based offset into the file's text. */
+export interface Position {
+  readonly line: number
+  readonly col: number
+  readonly offset: number
+}
+
+/** `end` is exclusive. */
+export interface Range {
+  readonly start: Position
+  readonly end: Position
+}
+
+export type Severity = 'error' | 'warning' | 'info'
+
+/** Where a runtime object or a value was written. */
+export interface Origin {
+  readonly file: string
+  readonly line: number
+  readonly col: number
+}
+
+/**
+ * A mistake as the code that finds it sees it: in terms of the document's tree. Ranges come later, from the Source,
+ * so that no rule ever computes a column.
+ */
+export interface Finding {
+  readonly code: Code
+  readonly message: string
+  readonly path: Path
+  /** What to underline: the key (unknown field), the value (wrong value) or, for a missing field, its parent's key. */
+  readonly at: 'key' | 'value' | 'parent'
+  /** Part of the scalar's decoded text, in UTF-16 units, when the mistake is inside it (CEL, regex). */
+  readonly span?: readonly [start: number, end: number]
+  /** The words beside the caret. */
+  readonly label?: string
+  readonly help?: string
+  readonly note?: string
+  readonly related?: readonly {
+    readonly path: Path
+    readonly at: 'key' | 'value' | 'parent'
+    readonly message: string
+  }[]
+  /** Safe when applying it cannot change what a correct file means. */
+  readonly fix?: {
+    readonly title: string
+    readonly safe: boolean
+    readonly replace: 'key' | 'value'
+    readonly with: string
+  }
+}
+
+export interface RelatedPlace {
+  readonly message: string
+  readonly file: string
+  readonly range: Range
+}
+
+export interface TextEdit {
+  readonly file: string
+  readonly range: Range
+  readonly text: string
+}
+
+/** A finding with its place in a file: what every renderer takes. */
+export interface Diagnostic {
+  readonly code: Code
+  readonly severity: Severity
+  readonly message: string
+  readonly file: string
+  readonly range: Range
+  /** `binds[0].listeners[0].routes[0]`; empty for the document itself. */
+  readonly path: string
+  /** 1-based number of the document and how many the file has, when it has several. */
+  readonly document?: { readonly index: number; readonly of: number }
+  /** `HTTPRoute default/chat`, for declarative resources. */
+  readonly resource?: string
+  readonly label?: string
+  readonly help?: string
+  readonly note?: string
+  readonly related: readonly RelatedPlace[]
+  readonly fix?: { readonly title: string; readonly safe: boolean; readonly edits: readonly TextEdit[] }
+}
+
+export type Report = (finding: Finding) => void
+
+/** `['binds', 0, 'port']` → `binds[0].port`; keys that are no identifiers are quoted. */
+export function formatPath(path: Path): string {
+  let out = ''
+  for (const step of path) {
+    if (typeof step === 'number') out += `[${step}]`
+    else if (/^[A-Za-z_$][\w$-]*$/.test(step)) out += out === '' ? step : `.${step}`
+    else out += `[${JSON.stringify(step)}]`
+  }
+  return out
+}

@@ -1,0 +1,103 @@
+/** Why a reply was made, as access log and metrics name it. */
+export type Reason =
+  | 'Upstream'
+  | 'DirectResponse'
+  | 'NotFound'
+  | 'NoHealthyBackend'
+  | 'Internal'
+  | 'InvalidRequest'
+  | 'JwtAuth'
+  | 'Oidc'
+  | 'BasicAuth'
+  | 'APIKeyAuth'
+  | 'ExtAuth'
+  | 'Authorization'
+  | 'Timeout'
+  | 'ExtProc'
+  | 'RateLimit'
+  | 'Guardrail'
+  | 'MCP'
+  | 'UpstreamFailure'
+
+interface ErrorEntry {
+  readonly status: number
+  readonly reason: Reason
+  /** The reply's text; a detail, if any, follows after `: `. */
+  readonly message: string
+}
+
+const entry = (status: number, reason: Reason, message: string): ErrorEntry => ({ status, reason, message })
+
+/** Every error that the gateway answers by itself. `engine/respond.ts` is the one place that renders them. */
+export const ERRORS = {
+  bindNotFound: entry(404, 'NotFound', 'bind not found'),
+  listenerNotFound: entry(404, 'NotFound', 'listener not found'),
+  routeNotFound: entry(404, 'NotFound', 'route not found'),
+  misdirected: entry(421, 'NotFound', 'misdirected request'),
+  noBackend: entry(500, 'NoHealthyBackend', 'no valid backends'),
+  backendMissing: entry(500, 'NoHealthyBackend', 'backend does not exist'),
+  serviceNotFound: entry(500, 'NotFound', 'service not found'),
+  noHealthyBackend: entry(503, 'NoHealthyBackend', 'no healthy backends'),
+  dnsFailed: entry(503, 'NoHealthyBackend', 'backends required DNS resolution which failed'),
+  upstreamFailed: entry(503, 'UpstreamFailure', 'upstream call failed'),
+  upstreamTimeout: entry(504, 'Timeout', 'upstream call timeout'),
+  requestTimeout: entry(504, 'Timeout', 'request timeout'),
+  delegationCycle: entry(500, 'Internal', 'route delegation cycle detected'),
+  filterFailed: entry(500, 'Internal', 'failed to apply filters'),
+  processingFailed: entry(503, 'Internal', 'processing failed'),
+  internal: entry(500, 'Internal', 'internal error'),
+  bodyUnreadable: entry(503, 'Internal', 'parsing body'),
+  bodyTooLarge: entry(413, 'InvalidRequest', 'request body too large'),
+  responseTooLarge: entry(502, 'UpstreamFailure', 'response body too large'),
+  invalidRequest: entry(400, 'InvalidRequest', 'invalid request'),
+  methodNotAllowed: entry(405, 'Internal', 'method not allowed'),
+  upgradeFailed: entry(502, 'Internal', 'request upgrade failed'),
+  shuttingDown: entry(503, 'Internal', 'shutting down'),
+  jwt: entry(401, 'JwtAuth', 'authentication failure'),
+  apiKey: entry(401, 'APIKeyAuth', 'api key authentication failure'),
+  basicAuth: entry(401, 'BasicAuth', 'basic authentication failure'),
+  authorization: entry(403, 'Authorization', 'authorization failed'),
+  csrf: entry(403, 'Authorization', 'CSRF validation failed'),
+  rateLimited: entry(429, 'RateLimit', 'rate limit exceeded'),
+  backendAuth: entry(500, 'UpstreamFailure', 'backend authentication failed'),
+  llmRequest: entry(400, 'InvalidRequest', 'failed to process LLM request'),
+  llmResponse: entry(502, 'UpstreamFailure', 'failed to process LLM response'),
+  mcp: entry(500, 'MCP', 'mcp'),
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorCode = keyof typeof ERRORS
+
+export interface ErrorDetails {
+  /** Follows the message after `: `. Never holds a secret or client data beyond what the client itself sent. */
+  readonly detail?: string
+  /** Replaces the code's own status where the reason decides it (a provider's status, an MCP transport error). */
+  readonly status?: number
+  readonly headers?: readonly string[]
+  /** The whole body, with its content type, where a protocol prescribes its own form. */
+  readonly body?: { readonly type: string; readonly text: string }
+  readonly cause?: unknown
+  /** Whether another attempt may help. */
+  readonly retryable?: boolean
+}
+
+/** A failure with a registered answer. Anything else that is thrown on the request path is a bug and answers 500. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode
+  readonly details: ErrorDetails
+
+  constructor(code: ErrorCode, details: ErrorDetails = {}) {
+    super(details.detail === undefined ? ERRORS[code].message : `${ERRORS[code].message}: ${details.detail}`, {
+      cause: details.cause,
+    })
+    this.name = 'GatewayError'
+    this.code = code
+    this.details = details
+  }
+
+  get status(): number {
+    return this.details.status ?? ERRORS[this.code].status
+  }
+  get reason(): Reason {
+    return ERRORS[this.code].reason
+  }
+}

@@ -1,0 +1,218 @@
+import type { Readable } from 'node:stream'
+import type { Origin } from '../diagnostics/diagnostic.ts'
+import type { Reason } from './errors.ts'
+import { HeaderList } from './headers.ts'
+import type { TraceScope } from './trace-event.ts'
+
+/** The request line and header fields; policies write to it, and the upstream sees what is left. */
+export interface RequestHead {
+  method: string
+  scheme: 'http' | 'https'
+  /** Host, with a port if the client gave one. */
+  authority: string
+  /** Path and query as sent, never decoded or normalized. */
+  path: string
+  headers: HeaderList
+}
+
+export interface ResponseHead {
+  status: number
+  headers: HeaderList
+}
+
+/** A reply that the gateway makes by itself. */
+export interface Reply {
+  readonly status: number
+  /** Name, value, name, value. */
+  readonly headers: readonly string[]
+  readonly body: string | Buffer | undefined
+  readonly reason: Reason
+  /** For log and trace; not sent. */
+  readonly error?: string
+}
+
+/** What came in before any byte of HTTP. */
+export interface ConnectionFacts {
+  readonly id: number
+  /** Changed by the PROXY protocol only. */
+  address: string
+  port: number
+  readonly localPort: number
+  readonly tls?: { readonly sni: string | undefined; readonly protocol: string; readonly certificate?: Buffer }
+}
+
+/** The request body: a stream until somebody needs it whole. */
+export interface BodySource {
+  /** From `content-length`; undefined when chunked. */
+  readonly length: number | undefined
+  /** Set once `buffer` or `replace` has run. */
+  readonly bytes: Buffer | undefined
+  /** Reads the whole body. Throws GatewayError `bodyTooLarge` past `limit` bytes, `bodyUnreadable` when the client leaves. */
+  buffer(limit: number): Promise<Buffer>
+  replace(bytes: Buffer): void
+  /** The bytes to send: a buffer when buffered, otherwise the client's own stream (once). Undefined: no body. */
+  take(): Buffer | Readable | undefined
+}
+
+/** The named runtime objects that a request passes, as expressions, logs and traces see them. */
+export interface ObjectFacts {
+  readonly key: string
+  readonly name: string
+  readonly namespace: string
+  readonly origin: Origin
+}
+export interface RouteFacts extends ObjectFacts {
+  readonly ruleName: string | undefined
+}
+
+export interface AuthFacts {
+  jwt?: Readonly<Record<string, unknown>>
+  /** The token behind `jwt`; never shown. */
+  rawToken?: string
+  apiKey?: Readonly<Record<string, unknown>>
+  basic?: { readonly username: string }
+}
+
+export interface LlmFacts {
+  provider: string
+  streaming: boolean
+  requestModel: string
+  responseModel?: string
+  inputTokens?: number
+  outputTokens?: number
+  totalTokens?: number
+  cachedInputTokens?: number
+  cacheCreationInputTokens?: number
+  reasoningTokens?: number
+  /** Milliseconds from the start of the upstream call to its first content byte. */
+  timeToFirstToken?: number
+  /** The parsed request body, while LLM policies run. */
+  request?: Readonly<Record<string, unknown>>
+}
+
+export interface McpFacts {
+  method?: string
+  sessionId?: string
+  /** The upstream (unprefixed) name and its target. */
+  tool?: { readonly name: string; readonly target: string }
+  prompt?: { readonly name: string; readonly target: string }
+  resource?: { readonly name: string; readonly target: string }
+}
+
+export interface Attempt {
+  readonly index: number
+  readonly target: string
+  readonly startedAt: number
+  status?: number
+  error?: string
+  /** Milliseconds. */
+  duration?: number
+}
+
+/**
+ * The one mutable object of a request. Policies, backends, expressions, access log, metrics, spans, traces and dry runs
+ * all read it; it can be built from plain data, so the whole pipeline runs without a socket.
+ */
+export class Exchange {
+  readonly id: string
+  readonly connection: ConnectionFacts
+  /** Wall clock, ms since the epoch. */
+  readonly startedAt: number
+  /** Monotonic clock, ms. */
+  readonly startedMono: number
+  readonly httpVersion: string
+  readonly request: RequestHead
+  readonly body: BodySource
+  /** As it came from the client: the fields are shared with `request` until the first write copies them. */
+  readonly received: Readonly<RequestHead>
+
+  bind: { readonly key: string; readonly port: number } | undefined
+  listener: ObjectFacts | undefined
+  route: RouteFacts | undefined
+  /** The path prefix that the matched rule ended on, for prefix rewrites; undefined when it matched otherwise. */
+  matchedPrefix: string | undefined
+  backend:
+    | { readonly name: string; readonly kind: string; readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm' }
+    | undefined
+  /** True once a policy has fixed the authority; the upstream's own name is not written over it. */
+  authorityFixed = false
+
+  readonly auth: AuthFacts = {}
+  llm: LlmFacts | undefined
+  mcp: McpFacts | undefined
+  /** Names set by earlier steps for later expressions. */
+  readonly metadata: Record<string, unknown> = {}
+  readonly attempts: Attempt[] = []
+
+  response: ResponseHead | undefined
+  /** Merged into the response last, replacing fields of the same name: CORS, x-ratelimit-*. */
+  readonly queuedHeaders: string[] = []
+  reason: Reason = 'Upstream'
+  error: string | undefined
+  responseBytes = 0
+  endedMono: number | undefined
+  trace: TraceScope | undefined
+  #aborted = false
+  #onAbort: (() => void)[] | undefined
+
+  constructor(init: {
+    id: string
+    connection: ConnectionFacts
+    startedAt: number
+    startedMono: number
+    httpVersion: string
+    request: RequestHead
+    body: BodySource
+  }) {
+    this.id = init.id
+    this.connection = init.connection
+    this.startedAt = init.startedAt
+    this.startedMono = init.startedMono
+    this.httpVersion = init.httpVersion
+    this.request = init.request
+    this.body = init.body
+    this.received = { ...init.request, headers: init.request.headers.copy() }
+  }
+
+  /** True once the client has gone: nothing more is sent, upstream calls end. */
+  get aborted(): boolean {
+    return this.#aborted
+  }
+
+  /** Runs `then` when the client leaves before the reply is complete; at once if it already has. */
+  onAbort(then: () => void): void {
+    if (this.#aborted) then()
+    else if (this.#onAbort) this.#onAbort.push(then)
+    else this.#onAbort = [then]
+  }
+
+  abort(): void {
+    if (this.#aborted) return
+    this.#aborted = true
+    const waiting = this.#onAbort
+    this.#onAbort = undefined
+    if (waiting) for (const then of waiting) then()
+  }
+}
+
+/** A request body that is already in memory: tests, dry runs, replays. */
+export function bodyOf(bytes: Buffer | undefined): BodySource {
+  let held = bytes
+  return {
+    get length() {
+      return held?.length ?? 0
+    },
+    get bytes() {
+      return held
+    },
+    buffer: async () => held ?? Buffer.alloc(0),
+    replace: next => {
+      held = next
+    },
+    take: () => (held && held.length > 0 ? held : undefined),
+  }
+}
+
+export function emptyHead(): RequestHead {
+  return { method: 'GET', scheme: 'http', authority: '', path: '/', headers: new HeaderList() }
+}

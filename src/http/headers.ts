@@ -1,0 +1,93 @@
+/**
+ * HTTP header fields as they came: names in their own spelling, duplicates and order kept. The array is the one that
+ * Node hands out and takes back, so an untouched list costs nothing; the first write copies it.
+ */
+export class HeaderList {
+  #raw: readonly string[]
+  #owned: boolean
+
+  constructor(raw: readonly string[] = [], owned = false) {
+    this.#raw = raw
+    this.#owned = owned
+  }
+
+  /** Name, value, name, value. Not to be written to. */
+  get raw(): readonly string[] {
+    return this.#raw
+  }
+
+  /** The first value; `name` in lower case, here and in every method. */
+  get(name: string): string | undefined {
+    const i = this.#find(name, 0)
+    return i < 0 ? undefined : this.#raw[i + 1]
+  }
+
+  getAll(name: string): string[] {
+    const out: string[] = []
+    for (let i = this.#find(name, 0); i >= 0; i = this.#find(name, i + 2)) out.push(this.#raw[i + 1] as string)
+    return out
+  }
+
+  has(name: string): boolean {
+    return this.#find(name, 0) >= 0
+  }
+
+  append(name: string, value: string): void {
+    this.#own().push(name, value)
+  }
+
+  /** Replaces every value of `name`, in the place of the first one. */
+  set(name: string, value: string): void {
+    const lower = name.toLowerCase()
+    const first = this.#find(lower, 0)
+    if (first < 0) {
+      this.append(name, value)
+      return
+    }
+    const raw = this.#own()
+    raw[first + 1] = value
+    for (let i = this.#find(lower, first + 2); i >= 0; i = this.#find(lower, i)) raw.splice(i, 2)
+  }
+
+  delete(name: string): void {
+    const lower = name.toLowerCase()
+    if (this.#find(lower, 0) < 0) return
+    const raw = this.#own()
+    for (let i = this.#find(lower, 0); i >= 0; i = this.#find(lower, i)) raw.splice(i, 2)
+  }
+
+  clear(): void {
+    this.#raw = []
+    this.#owned = true
+  }
+
+  /** Lower-cased names in order, duplicates once. */
+  names(): string[] {
+    const out = new Set<string>()
+    for (let i = 0; i < this.#raw.length; i += 2) out.add((this.#raw[i] as string).toLowerCase())
+    return [...out]
+  }
+
+  /** A list with the same fields; neither sees the other's later writes. */
+  copy(): HeaderList {
+    this.#owned = false
+    return new HeaderList(this.#raw)
+  }
+
+  #own(): string[] {
+    if (!this.#owned) {
+      this.#raw = this.#raw.slice()
+      this.#owned = true
+    }
+    return this.#raw as string[]
+  }
+
+  #find(name: string, from: number): number {
+    const raw = this.#raw
+    for (let i = from; i < raw.length; i += 2) {
+      const field = raw[i] as string
+      if (field.length === name.length && (field === name || field.toLowerCase() === name)) return i
+    }
+    return -1
+  }
+}

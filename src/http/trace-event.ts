@@ -1,0 +1,110 @@
+import type { Origin } from '../diagnostics/diagnostic.ts'
+
+/**
+ * What happens to a request, step by step. One type for the engine that emits it, the admin server that streams it,
+ * `gwctl trace` that shows it and the tests. Its JSON Schema is `schemas/trace-event.schema.json`.
+ */
+export interface TraceEvent {
+  /** Counts the events of one watcher from 1 without a gap: a gap is shown by a `dropped` event. */
+  readonly seq: number
+  /** Microseconds since the request started, monotonic. */
+  readonly at: number
+  /** For a step with a length: when it began, in the same clock. */
+  readonly from?: number
+  readonly severity: 'info' | 'success' | 'warn' | 'error'
+  readonly request: string
+  readonly worker: number
+  /** From the outside in: `['attempt 1', 'target time']`; empty for the request itself. */
+  readonly scope: readonly string[]
+  /** The config lines that made the object this event is about; a merged policy has several. */
+  readonly origins: readonly Origin[]
+  readonly message: TraceMessage
+}
+
+export interface HeadSnapshot {
+  readonly method?: string
+  readonly url?: string
+  readonly status?: number
+  /** Name and value pairs; the values of credentials are `<redacted>`. */
+  readonly headers: readonly (readonly [string, string])[]
+}
+
+export type TraceMessage =
+  | {
+      readonly type: 'requestStarted'
+      readonly method: string
+      readonly url: string
+      readonly source: string
+      readonly time: string
+    }
+  | { readonly type: 'snapshot'; readonly stage: string; readonly state: HeadSnapshot }
+  | { readonly type: 'listener'; readonly bind: string; readonly listener: string | null }
+  | {
+      readonly type: 'route'
+      readonly selected: string | null
+      readonly tried: readonly { readonly route: string; readonly failed: string; readonly origin?: Origin }[]
+    }
+  | { readonly type: 'policySelection'; readonly phase: string; readonly policies: readonly string[] }
+  | {
+      readonly type: 'policy'
+      readonly policy: string
+      readonly phase: string
+      readonly result: 'applied' | 'skipped' | 'replied' | 'failed'
+      readonly detail?: string
+    }
+  | { readonly type: 'cel'; readonly expression: string; readonly result?: unknown; readonly error?: string }
+  | {
+      readonly type: 'authorization'
+      readonly result: 'allow' | 'deny'
+      readonly rules: readonly { readonly rule: string; readonly mode: string; readonly matched: boolean }[]
+    }
+  | { readonly type: 'backend'; readonly backend: string; readonly kind: string; readonly reason?: string }
+  | { readonly type: 'callStart'; readonly target: string; readonly purpose: string }
+  | { readonly type: 'callEnd'; readonly target: string; readonly status?: number; readonly error?: string }
+  | {
+      readonly type: 'mcp'
+      readonly method: string
+      readonly target?: string
+      readonly name?: string
+      readonly detail?: string
+    }
+  | {
+      readonly type: 'llm'
+      readonly provider: string
+      readonly model: string
+      readonly streaming: boolean
+      readonly inputTokens?: number
+      readonly outputTokens?: number
+    }
+  | {
+      readonly type: 'body'
+      readonly stage: string
+      readonly bytes: number
+      readonly base64: string
+      readonly truncated: boolean
+    }
+  | {
+      readonly type: 'requestFinished'
+      readonly status: number | null
+      readonly error?: string
+      readonly reason?: string
+      readonly bytes: number
+    }
+  | { readonly type: 'dropped'; readonly count: number }
+
+export type TraceMessageType = TraceMessage['type']
+
+/** Present on an exchange only while somebody watches it; every call site is `x.trace?.emit(...)`. */
+export interface TraceScope {
+  emit(
+    message: TraceMessage,
+    about?: {
+      readonly severity?: TraceEvent['severity']
+      readonly origins?: readonly Origin[]
+      readonly from?: number
+    },
+  ): void
+  /** Microseconds since the request started, for `from`. */
+  now(): number
+  child(name: string): TraceScope
+}

@@ -1,0 +1,238 @@
+import type { Expression, Pattern } from '../cel/expression.ts'
+
+/**
+ * The vocabulary in which every field is declared, once. From these declarations come the static type (`Infer`), the
+ * decoded value (`decode.ts`), the JSON Schemas under `schemas/`, the validators, redaction and the reference docs.
+ */
+declare const type: unique symbol
+
+/** What `T` is: the decoded value that the rest of the program works with (a duration in ms, a compiled expression). */
+export interface Schema<T> {
+  readonly node: Node
+  readonly [type]?: T
+}
+export type Infer<S> = S extends Schema<infer T> ? T : never
+
+/** Where an expression stands decides which variables it may name. `src/cel` knows the variables of each scope. */
+export type CelScope = 'connection' | 'request' | 'llmRequest' | 'mcp' | 'response' | 'usage' | 'log' | 'target'
+/** What the place that holds the expression does with its result. */
+export type CelResult = 'bool' | 'string' | 'number' | 'duration' | 'map' | 'any' | 'sampling'
+
+export interface Problem {
+  readonly message: string
+  readonly label?: string
+  readonly help?: string
+  readonly span?: readonly [number, number]
+  /** A spelling that would be accepted, offered as a fix. */
+  readonly suggestion?: string
+}
+
+export type Node =
+  | StringNode
+  | EnumNode
+  | NumberNode
+  | { readonly kind: 'boolean' }
+  | { readonly kind: 'null' }
+  | { readonly kind: 'json' }
+  | {
+      readonly kind: 'list'
+      readonly item: Schema<unknown>
+      readonly min: number
+      readonly max: number
+      readonly isolate: boolean
+    }
+  | {
+      readonly kind: 'map'
+      readonly value: Schema<unknown>
+      readonly min: number
+      readonly max: number
+      readonly keys?: (key: string) => Problem | undefined
+      readonly isolate: boolean
+    }
+  | ObjectNode
+  | ShapesNode
+  | ParsedNode
+  | { readonly kind: 'cel'; readonly scope: CelScope; readonly result: CelResult; readonly max: number }
+  | { readonly kind: 'regex'; readonly anchored: boolean }
+  | { readonly kind: 'lazy'; readonly name: string; readonly get: () => Schema<unknown> }
+
+export interface StringNode {
+  readonly kind: 'string'
+  readonly min: number
+  readonly max: number
+  readonly pattern?: RegExp
+  /** Says in words what `pattern` takes. */
+  readonly form?: string
+  readonly secret: boolean
+}
+export interface EnumNode {
+  readonly kind: 'enum'
+  readonly values: readonly string[]
+  readonly aliases: Readonly<Record<string, string>>
+}
+export interface NumberNode {
+  readonly kind: 'number' | 'integer'
+  readonly min: number
+  readonly max: number
+}
+export interface ObjectNode {
+  readonly kind: 'object'
+  readonly name: string
+  readonly fields: Readonly<Record<string, Field<unknown, FieldMode>>>
+  readonly exactlyOneOf: readonly (readonly string[])[]
+  readonly atMostOneOf: readonly (readonly string[])[]
+  /** Keys that are not declared are kept as they are instead of refused. */
+  readonly open: boolean
+  readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
+}
+/** A rule over several fields; `path` is relative to the object. */
+export interface ObjectProblem extends Problem {
+  readonly path: readonly (string | number)[]
+  readonly at: 'key' | 'value' | 'parent'
+}
+/** Chosen by the JSON type of the value: the shorthand forms. */
+export interface ShapesNode {
+  readonly kind: 'shapes'
+  readonly string?: Schema<unknown>
+  readonly number?: Schema<unknown>
+  readonly boolean?: Schema<unknown>
+  readonly null?: Schema<unknown>
+  readonly list?: Schema<unknown>
+  readonly object?: Schema<unknown>
+}
+/** Text (or a number) that is read into something else: a duration, a size, a URL. */
+export interface ParsedNode {
+  readonly kind: 'parsed'
+  readonly base: Schema<unknown>
+  readonly form: string
+  readonly parse: (value: unknown) => { readonly value: unknown } | { readonly problem: Problem }
+  readonly placeholder: unknown
+}
+
+export type FieldMode = 'required' | 'optional' | 'default'
+export interface Field<T, M extends FieldMode> {
+  readonly schema: Schema<T>
+  readonly mode: M
+  readonly doc: string
+  readonly default?: unknown
+  /** Other accepted spellings; setting two of them is GW108. */
+  readonly aliases?: readonly string[]
+  /** Where the specification says it. */
+  readonly spec?: string
+  /** The engine does not serve it yet: GW601 with this as the note. */
+  readonly unserved?: string
+  readonly deprecated?: string
+}
+export interface FieldOptions {
+  readonly aliases?: readonly string[]
+  readonly spec?: string
+  readonly unserved?: string
+  readonly deprecated?: string
+}
+
+const make = <T>(node: Node): Schema<T> => ({ node })
+
+export interface StringOptions {
+  readonly min?: number
+  readonly max?: number
+  readonly pattern?: RegExp
+  readonly form?: string
+}
+export function string(o: StringOptions = {}): Schema<string> {
+  return make({ kind: 'string', min: 0, max: Number.POSITIVE_INFINITY, secret: false, ...o })
+}
+/** Text that no dump, log, trace or error may show. */
+export function secret(o: StringOptions = {}): Schema<string> {
+  return make({ kind: 'string', min: 1, max: Number.POSITIVE_INFINITY, ...o, secret: true })
+}
+export function oneOf<const V extends string>(
+  values: readonly V[],
+  aliases: Readonly<Record<string, V>> = {},
+): Schema<V> {
+  return make({ kind: 'enum', values, aliases })
+}
+export function integer(min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER): Schema<number> {
+  return make({ kind: 'integer', min, max })
+}
+export function number(min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY): Schema<number> {
+  return make({ kind: 'number', min, max })
+}
+export const boolean: Schema<boolean> = make({ kind: 'boolean' })
+export const nothing: Schema<null> = make({ kind: 'null' })
+/** Any JSON value, kept as it is. */
+export const json: Schema<unknown> = make({ kind: 'json' })
+
+export interface CountOptions {
+  readonly min?: number
+  readonly max?: number
+  /** A bad item is reported and left out; its neighbours are still checked and compiled. */
+  readonly isolate?: boolean
+}
+export function list<T>(item: Schema<T>, o: CountOptions = {}): Schema<readonly T[]> {
+  return make({ kind: 'list', item, min: 0, max: Number.POSITIVE_INFINITY, isolate: false, ...o })
+}
+export function map<T>(
+  value: Schema<T>,
+  o: CountOptions & { keys?: (key: string) => Problem | undefined } = {},
+): Schema<Readonly<Record<string, T>>> {
+  return make({ kind: 'map', value, min: 0, max: Number.POSITIVE_INFINITY, isolate: false, ...o })
+}
+
+export function req<T>(schema: Schema<T>, doc: string, o: FieldOptions = {}): Field<T, 'required'> {
+  return { schema, mode: 'required', doc, ...o }
+}
+export function opt<T>(schema: Schema<T>, doc: string, o: FieldOptions = {}): Field<T, 'optional'> {
+  return { schema, mode: 'optional', doc, ...o }
+}
+/** `value` is written as the file would hold it and decoded like any other value. */
+export function def<T>(schema: Schema<T>, value: unknown, doc: string, o: FieldOptions = {}): Field<T, 'default'> {
+  return { schema, mode: 'default', default: value, doc, ...o }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the constraint must accept a Field of every type; no value has type any
+export type Fields = Readonly<Record<string, Field<any, FieldMode>>>
+export type ObjectOf<F extends Fields> = {
+  readonly [K in keyof F as F[K]['mode'] extends 'optional' ? never : K]: Infer<F[K]['schema']>
+} & {
+  readonly [K in keyof F as F[K]['mode'] extends 'optional' ? K : never]?: Infer<F[K]['schema']>
+}
+export interface ObjectOptions {
+  readonly exactlyOneOf?: readonly (readonly string[])[]
+  readonly atMostOneOf?: readonly (readonly string[])[]
+  readonly open?: boolean
+  readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
+}
+/** `name` is the noun used in messages ("unknown field `x` in backend") and the title of its JSON Schema. */
+export function object<F extends Fields>(name: string, fields: F, o: ObjectOptions = {}): Schema<ObjectOf<F>> {
+  return make({ kind: 'object', name, fields, exactlyOneOf: [], atMostOneOf: [], open: false, ...o })
+}
+
+type ShapeOf<S> = { [K in keyof S]: Infer<S[K]> }[keyof S]
+export function shapes<S extends Omit<ShapesNode, 'kind'>>(forms: S): Schema<ShapeOf<S>> {
+  return make({ kind: 'shapes', ...forms })
+}
+/** `placeholder` is the value used where an environment variable is not set. */
+export function parsed<B, T>(
+  base: Schema<B>,
+  form: string,
+  parse: (value: B) => { readonly value: T } | { readonly problem: Problem },
+  placeholder: T,
+): Schema<T> {
+  return make({ kind: 'parsed', base, form, parse: parse as ParsedNode['parse'], placeholder })
+}
+/** Recursive schemas only; `name` becomes the definition's name in the JSON Schema. */
+export function lazy<T>(name: string, get: () => Schema<T>): Schema<T> {
+  return make({ kind: 'lazy', name, get })
+}
+/** The fields of an object schema, to build a larger object from. */
+export function fieldsOf<F extends Fields>(schema: Schema<ObjectOf<F>>): F {
+  if (schema.node.kind !== 'object') throw new TypeError('fieldsOf takes an object schema')
+  return schema.node.fields as F
+}
+export function cel(scope: CelScope, result: CelResult): Schema<Expression> {
+  return make({ kind: 'cel', scope, result, max: 16384 })
+}
+/** `anchored`: the pattern must match the whole text (routes); otherwise it matches anywhere in it. */
+export function regex(anchored: boolean): Schema<Pattern> {
+  return make({ kind: 'regex', anchored })
+}
