@@ -1,0 +1,39 @@
+import type { Target, Transport, UpstreamRequest, WholeResponse } from './transport.ts'
+
+export interface Timer {
+  cancel(): void
+}
+export interface Clock {
+  /** ms since the epoch. */
+  now(): number
+  /** ms, never goes back. */
+  mono(): number
+  after(ms: number, then: () => void): Timer
+}
+
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace'
+export interface Logger {
+  log(level: LogLevel, message: string, fields?: Readonly<Record<string, string | number | boolean>>): void
+  child(module: string): Logger
+}
+
+/**
+ * State that outlives a configuration: buckets, health, sessions, key sets, child processes. It belongs to a policy or
+ * backend object and is found by that object's identity, so a reload that does not change the object keeps it.
+ */
+export interface StateStore {
+  /** `make` runs once per key. A value with a `close` method is closed when no loaded object asks for it any more. */
+  get<T extends object>(key: string, make: () => T): T
+}
+
+/** Everything a compiled object may touch outside of its exchange. Tests and dry runs pass their own. */
+export interface Runtime {
+  readonly clock: Clock
+  /** [0, 1). */
+  random(): number
+  readonly transport: Transport
+  readonly state: StateStore
+  readonly log: Logger
+  /** Whole-response form of `transport.dispatch`; throws GatewayError, also past `limit` bytes. */
+  call(target: Target, request: UpstreamRequest, limit: number): Promise<WholeResponse>
+}

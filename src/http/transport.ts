@@ -1,0 +1,86 @@
+import type { Readable } from 'node:stream'
+import type { HeaderList } from './headers.ts'
+
+/** Receives a body as it comes. After `end` or `fail` nothing more is called. */
+export interface ChunkSink {
+  /** False: the receiver is full; the sender stops until `onDrain` runs. */
+  write(chunk: Buffer): boolean
+  /** `trailers`: name, value, name, value. */
+  end(trailers?: readonly string[]): void
+  fail(error: Error): void
+  /** Replaces the callback that runs when a full receiver has room again. */
+  onDrain(then: () => void): void
+}
+
+/** Receives one response. Exactly one of `head` and `fail` is called, once. */
+export interface ResponseHandler {
+  /** Returns where the body goes; called synchronously, before the first chunk. */
+  head(status: number, headers: HeaderList): ChunkSink
+  /** The call ended before a response head: a GatewayError with its registered answer. */
+  fail(error: Error): void
+  /** The server switched protocols: from here on both ends are raw sockets. Absent: an upgrade is a failure. */
+  upgrade?(status: number, headers: HeaderList, socket: import('node:stream').Duplex): void
+}
+
+export interface TlsOptions {
+  /** Server name sent and verified; the host when unset. */
+  readonly servername?: string
+  /** PEM. */
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  /** `All`: the certificate is not verified. `Hostname`: its chain is, its name is not. */
+  readonly insecureSkipVerify?: 'All' | 'Hostname'
+  readonly subjectAltNames?: readonly string[]
+  readonly alpn?: readonly string[]
+  readonly groups?: readonly string[]
+}
+
+/** A place that can be called. Equal `key`s share connections. */
+export interface Target {
+  readonly key: string
+  readonly host: string
+  /** 0 for a Unix socket. */
+  readonly port: number
+  readonly unixPath?: string
+  readonly tls?: TlsOptions
+  /** ms. */
+  readonly connectTimeout: number
+  /** HTTP version to speak; unset: 1.1, or what ALPN agrees on. */
+  readonly version?: '1.1' | '2'
+  /** True when `host` is a DNS name, which then becomes the request's authority unless a policy fixed that. */
+  readonly named: boolean
+}
+
+export interface UpstreamRequest {
+  readonly method: string
+  readonly path: string
+  readonly authority: string
+  readonly headers: HeaderList
+  readonly body: Buffer | Readable | undefined
+  /** ms until the response head, counted from the call; 0 or unset: none. */
+  readonly timeout?: number
+  /** Forwarded as an upgrade (WebSocket). */
+  readonly upgrade?: string
+}
+
+/** The one way out of the gateway. `cancel` ends the call; the handler hears nothing more. */
+export interface Transport {
+  dispatch(target: Target, request: UpstreamRequest, on: ResponseHandler): { cancel(): void }
+  close(): Promise<void>
+}
+
+/** A whole reply in memory, for calls that the gateway makes for itself (key sets, token endpoints). */
+export interface WholeResponse {
+  readonly status: number
+  readonly headers: HeaderList
+  readonly body: Buffer
+}
+
+/** Drains nothing and keeps nothing: where the body of a response goes that nobody wants. */
+export const discard: ChunkSink = {
+  write: () => true,
+  end: () => {},
+  fail: () => {},
+  onDrain: () => {},
+}

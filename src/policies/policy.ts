@@ -1,0 +1,76 @@
+import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
+import type { Attempt, ConnectionFacts, Exchange, Reply } from '../http/exchange.ts'
+import type { Runtime } from '../http/runtime.ts'
+import type { Schema } from '../schema/builder.ts'
+
+/** Where a policy may stand in the file. */
+export type Attachment =
+  /** `listeners[].policies`, `gateways.*`: runs before a route is chosen. */
+  | 'listener'
+  | 'route'
+  /** On a backend, or on a route's reference to one: runs for each upstream call. */
+  | 'backend'
+  /** On a policy target, an MCP target: the simple subset. */
+  | 'target'
+  | 'frontend'
+
+/** What a policy's or backend's `compile` gets besides its spec. */
+export interface CompileContext {
+  /** Names the object that holds this spec, the same after a reload: the key of its state. */
+  readonly identity: string
+  readonly origin: Origin
+  readonly runtime: Runtime
+  /** `path` is relative to the spec. */
+  report(finding: Omit<Finding, 'path'> & { readonly path: Path }): void
+  /** Where a part of the spec was written; `path` is relative to the spec. */
+  originOf(path: Path): Origin
+  /**
+   * A file that the configuration names, relative to the configuration's folder. Undefined when it cannot be read; that
+   * has been reported then (a warning in tier `offline`, an error in tier `env` and for `run`).
+   */
+  readFile(file: string, at: Path): Buffer | undefined
+  /** State of this object under a name of its own; a changed spec gets fresh state. */
+  state<T extends object>(name: string, make: () => T): T
+}
+
+export type Verdict = Reply | undefined | void
+/** A transform of a body that may hold chunks back; returning undefined passes nothing on for now. */
+export interface BodyHook {
+  chunk(data: Buffer): Buffer | undefined
+  /** What was held back, when the body is complete. */
+  end(): Buffer | undefined
+}
+
+/**
+ * What a compiled policy does, by moment. A hook returns a promise only when it must wait; a request or attempt hook
+ * that returns a reply ends the way there. Response and done hooks also see replies made locally.
+ */
+export interface Hooks {
+  /** False closes the connection without an answer. */
+  connection?(connection: ConnectionFacts): boolean | Promise<boolean>
+  request?(x: Exchange): Verdict | Promise<Verdict>
+  /** Each upstream call, after the request's own policies. */
+  attempt?(x: Exchange, attempt: Attempt): Verdict | Promise<Verdict>
+  response?(x: Exchange): void | Promise<void>
+  requestBody?(x: Exchange): BodyHook | undefined
+  responseBody?(x: Exchange): BodyHook | undefined
+  /** After the last byte or the abort. */
+  done?(x: Exchange): void
+  /** The request body is read whole, up to so many bytes, before `request` runs. */
+  readonly buffersRequest?: number
+}
+
+export interface Policy<N extends string, S> {
+  readonly name: N
+  readonly doc: string
+  readonly spec?: string
+  readonly attach: readonly Attachment[]
+  readonly schema: Schema<S>
+  /** Present: the policy is valid but this engine does not serve it (GW601). */
+  readonly unserved?: string
+  compile(spec: S, ctx: CompileContext): Hooks
+}
+
+export function definePolicy<const N extends string, S>(policy: Policy<N, S>): Policy<N, S> {
+  return policy
+}
