@@ -1,0 +1,193 @@
+import { type Alias, isAlias, isScalar, type Node } from 'yaml'
+import { type Code, severityOf } from './codes.ts'
+import { type Diagnostic, type Finding, formatPath, type Origin, type Path, type RelatedPlace } from './diagnostic.ts'
+import { scalarOffsets } from './scalar-offsets.ts'
+import { expandVariables } from './source-env.ts'
+import type { Lines } from './source-text.ts'
+import { extent, locate, type Place, type Targets } from './source-tree.ts'
+
+/** A mistake in the text itself, found while reading it: offsets instead of a path to follow. */
+export interface TextFinding {
+  readonly code: Code
+  readonly message: string
+  readonly start: number
+  readonly end: number
+  readonly path?: Path
+  readonly label?: string
+  readonly help?: string
+  readonly note?: string
+  readonly related?: readonly { readonly message: string; readonly start: number; readonly end: number }[]
+  readonly fix?: { readonly title: string; readonly safe: boolean; readonly text: string }
+}
+
+/** What is needed to place findings of one document. */
+export interface Placing {
+  readonly file: string
+  readonly text: string
+  readonly lines: Lines
+  readonly index: number
+  readonly of: number
+  readonly root: Node | undefined
+  /** Where the document's text begins. */
+  readonly start: number
+  readonly targets: Targets
+  readonly env: Readonly<Record<string, string | undefined>> | undefined
+}
+
+type Span = readonly [start: number, end: number]
+
+export function placeTextFinding(
+  finding: TextFinding,
+  p: Omit<Placing, 'root' | 'start' | 'targets' | 'env'>,
+): Diagnostic {
+  const range = p.lines.range(finding.start, finding.end)
+  const related = (finding.related ?? []).map(
+    (place): RelatedPlace => ({ message: place.message, file: p.file, range: p.lines.range(place.start, place.end) }),
+  )
+  return {
+    code: finding.code,
+    severity: severityOf(finding.code),
+    message: finding.message,
+    file: p.file,
+    range,
+    path: formatPath(finding.path ?? []),
+    ...documentOf(p),
+    ...words(finding),
+    related,
+    ...(finding.fix && {
+      fix: {
+        title: finding.fix.title,
+        safe: finding.fix.safe,
+        edits: [{ file: p.file, range, text: finding.fix.text }],
+      },
+    }),
+  }
+}
+
+/** Gives a finding its place: the use of an alias is underlined, and the anchor's inner spot comes as a related place. */
+export function placeFinding(finding: Finding, p: Placing): Diagnostic {
+  const target = spanOf(finding, p)
+  const range = p.lines.range(...(target.use ? extent(target.use, p.text) : target.span))
+  const related: RelatedPlace[] = []
+  if (target.use) {
+    related.push({
+      message: `written here, at anchor \`${target.use.source}\``,
+      file: p.file,
+      range: p.lines.range(...target.span),
+    })
+  }
+  for (const other of finding.related ?? []) {
+    const span = spanOf(other, p).span
+    related.push({ message: other.message, file: p.file, range: p.lines.range(...span) })
+  }
+  return {
+    code: finding.code,
+    severity: severityOf(finding.code),
+    message: finding.message,
+    file: p.file,
+    range,
+    path: formatPath(finding.path),
+    ...documentOf(p),
+    ...words(finding),
+    related,
+    ...fixOf(finding, target.use !== undefined, p),
+  }
+}
+
+/** The line and column where the field or list item at `path` is written; for a missing one, where it would belong. */
+export function originOf(path: Path, p: Placing): Origin {
+  const place = locate(p.root, path, p.targets)
+  const offset = place.key?.range?.[0] ?? place.node?.range?.[0] ?? p.start
+  const { line, col } = p.lines.position(offset)
+  return { file: p.file, line, col }
+}
+
+function documentOf(p: { index: number; of: number }): { document?: { index: number; of: number } } {
+  return p.of > 1 ? { document: { index: p.index, of: p.of } } : {}
+}
+
+function words(finding: { label?: string; help?: string; note?: string }): {
+  label?: string
+  help?: string
+  note?: string
+} {
+  return {
+    ...(finding.label !== undefined && { label: finding.label }),
+    ...(finding.help !== undefined && { help: finding.help }),
+    ...(finding.note !== undefined && { note: finding.note }),
+  }
+}
+
+interface Target {
+  readonly span: Span
+  /** The alias whose use brought the place in, when the place is inside one. */
+  readonly use: Alias | undefined
+}
+
+/** The text that `at` means for `path`. */
+function spanOf(what: Pick<Finding, 'path' | 'at' | 'span'>, p: Placing): Target {
+  const wanted = what.at === 'parent' ? what.path.slice(0, -1) : what.path
+  const place = locate(p.root, wanted, p.targets)
+  const exists = place.depth === wanted.length
+  if (!exists || what.at === 'parent') return { span: headSpan(place, p), use: place.through }
+  if (what.at === 'key') {
+    if (!place.key) return { span: headSpan(place, p), use: place.through }
+    return { span: innerSpan(place.key, what.span, undefined, p), use: place.through }
+  }
+  if (!place.node) return { span: headSpan(place, p), use: place.through }
+  if (!isAlias(place.node)) return { span: innerSpan(place.node, what.span, p.env, p), use: place.through }
+  const anchored = p.targets.get(place.node)
+  const inner = anchored ? innerSpan(anchored, what.span, p.env, p) : extent(place.node, p.text)
+  return { span: inner, use: place.through ?? place.node }
+}
+
+/** The key of a map's field; the first line of a list item; the first line of the document. */
+function headSpan(place: Place, p: Placing): Span {
+  if (place.key) return extent(place.key, p.text)
+  if (!place.node) return [p.start, p.start]
+  if (place.depth === 0) {
+    const start = place.node.range?.[0] ?? p.start
+    return [start, start]
+  }
+  const [start, end] = extent(place.node, p.text)
+  const newline = p.text.indexOf('\n', start)
+  let stop = newline < 0 ? end : Math.min(end, newline)
+  while (stop > start && /\s/.test(p.text[stop - 1]!)) stop--
+  return [start, stop]
+}
+
+/** Part of a scalar; the whole of it when expansion changed its text, since the offsets then mean another text. */
+function innerSpan(node: Node, span: Finding['span'], env: Placing['env'], p: Placing): Span {
+  const whole = extent(node, p.text)
+  if (span === undefined || !isScalar(node) || typeof node.source !== 'string' || !node.range) return whole
+  if (env && expandVariables(node.source, env).changed) return whole
+  return scalarSpan(node.range[0], node.range[1], node.source, span, p.text) ?? whole
+}
+
+/** A span of decoded text as a span of the file. */
+export function scalarSpan(start: number, end: number, decoded: string, span: Span, text: string): Span | undefined {
+  const offsets = scalarOffsets(text, start, end, decoded)
+  if (!offsets || offsets.from.length === 0) return undefined
+  const size = offsets.from.length
+  const first = Math.max(0, Math.min(span[0], size))
+  const last = Math.max(first, Math.min(span[1], size))
+  if (first === size) return [offsets.to[size - 1]!, offsets.to[size - 1]!]
+  const from = offsets.from[first]!
+  return [from, last === first ? from : Math.max(from, offsets.to[last - 1]!)]
+}
+
+/** A replacement edits the text where it is written; inside an anchor that changes every use, so it is not safe. */
+function fixOf(finding: Finding, inAlias: boolean, p: Placing): Pick<Diagnostic, 'fix'> {
+  if (!finding.fix) return {}
+  const place = locate(p.root, finding.path, p.targets)
+  if (place.depth !== finding.path.length) return {}
+  const node = finding.fix.replace === 'key' ? place.key : place.node
+  if (!node) return {}
+  return {
+    fix: {
+      title: finding.fix.title,
+      safe: finding.fix.safe && !inAlias,
+      edits: [{ file: p.file, range: p.lines.range(...extent(node, p.text)), text: finding.fix.with }],
+    },
+  }
+}

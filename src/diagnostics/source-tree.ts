@@ -1,0 +1,112 @@
+import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from 'yaml'
+import type { Path } from './diagnostic.ts'
+
+export type Targets = ReadonlyMap<Alias, Node>
+
+/** A place in the document's tree. */
+export interface Place {
+  readonly node: Node | undefined
+  /** The key that leads to `node`; undefined for list items and the root. */
+  readonly key: Node | undefined
+  /** The outermost alias passed on the way to `key`, or to `node` for a list item. */
+  readonly through: Alias | undefined
+  /** How many steps of the path exist. */
+  readonly depth: number
+}
+
+/** Walks as far along `path` as the document goes. Aliases and merge keys are followed. */
+export function locate(root: Node | undefined, path: Path, targets: Targets): Place {
+  let place: Place = { node: root, key: undefined, through: undefined, depth: 0 }
+  for (const step of path) {
+    const next = descend(place, step, targets)
+    if (next === undefined) return place
+    place = next
+  }
+  return place
+}
+
+function descend(place: Place, step: string | number, targets: Targets): Place | undefined {
+  const through = place.through ?? (isAlias(place.node) ? place.node : undefined)
+  const node = follow(place.node, targets)
+  const depth = place.depth + 1
+  if (isSeq(node)) {
+    const item = node.items[Number(step)]
+    return item === undefined ? undefined : { node: item as Node, key: undefined, through, depth }
+  }
+  if (!isMap(node)) return undefined
+  const found = findPair(node, String(step), targets)
+  if (found === undefined) return undefined
+  return {
+    node: (found.pair.value ?? undefined) as Node | undefined,
+    key: found.pair.key as Node,
+    through: through ?? found.merged,
+    depth,
+  }
+}
+
+/** A map's own pair (the first of several), else the pair that a merge key brings in. */
+function findPair(map: YAMLMap, key: string, targets: Targets): { pair: Pair; merged: Alias | undefined } | undefined {
+  for (const pair of map.items) {
+    if (!isMergeKey(pair.key as Node) && keyText(pair.key as Node, targets) === key) return { pair, merged: undefined }
+  }
+  for (const pair of map.items) {
+    if (!isMergeKey(pair.key as Node)) continue
+    for (const { node, alias } of mergeSources(pair.value as Node | null, targets)) {
+      const found = findPair(node, key, targets)
+      if (found) return { pair: found.pair, merged: alias ?? found.merged }
+    }
+  }
+  return undefined
+}
+
+/** The maps that `<<` brings in, first the one that wins. */
+export function mergeSources(
+  value: Node | null,
+  targets: Targets,
+): { readonly node: YAMLMap; readonly alias: Alias | undefined }[] {
+  const target = follow(value ?? undefined, targets)
+  const items = isSeq(target) ? (target.items as Node[]) : [value]
+  const sources: { node: YAMLMap; alias: Alias | undefined }[] = []
+  for (const item of items) {
+    const node = follow(item ?? undefined, targets)
+    const alias = isAlias(value) ? value : isAlias(item) ? item : undefined
+    if (isMap(node)) sources.push({ node, alias })
+  }
+  return sources
+}
+
+export function follow(node: Node | undefined, targets: Targets): Node | undefined {
+  return isAlias(node) ? targets.get(node) : node
+}
+
+export function isMergeKey(key: unknown): key is Scalar {
+  return isScalar(key) && key.value === '<<' && key.type === 'PLAIN'
+}
+
+/** A key as text: other scalars than strings keep their spelling. Undefined for lists and maps. */
+export function keyText(key: Node | null, targets: Targets): string | undefined {
+  const node = follow(key ?? undefined, targets)
+  if (node === undefined) return key === null ? '' : undefined
+  return isScalar(node) ? (node.source ?? '') : undefined
+}
+
+/** Start and end of a node's own text, without trailing white space and comments. */
+export function extent(node: Node, text: string): readonly [start: number, end: number] {
+  const [start, valueEnd] = node.range ?? [0, 0]
+  let end = valueEnd
+  if (!isScalar(node) || node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED') {
+    if (isMap(node) || isSeq(node)) end = Math.max(lastChildEnd(node, text), node.flow ? valueEnd : 0)
+    while (end > start && /\s/.test(text[end - 1]!)) end--
+  }
+  return [start, Math.max(start, end)]
+}
+
+function lastChildEnd(node: Node, text: string): number {
+  if (isMap(node)) {
+    const last = node.items.at(-1)
+    const child = (last?.value ?? last?.key) as Node | null | undefined
+    return child ? extent(child, text)[1] : (node.range?.[1] ?? 0)
+  }
+  const child = isSeq(node) ? (node.items.at(-1) as Node | undefined) : undefined
+  return child ? extent(child, text)[1] : (node.range?.[1] ?? 0)
+}

@@ -1,0 +1,375 @@
+import {
+  type Alias,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  type Scalar,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml'
+import { Placeholder } from '../schema/placeholder.ts'
+import { expandVariables } from './source-env.ts'
+import { scalarSpan, type TextFinding } from './source-findings.ts'
+import { readingUnderYaml11, resolvePlain } from './source-scalars.ts'
+import { looksLikeTemplate, templateFinding } from './source-template.ts'
+import { extent, isMergeKey, keyText } from './source-tree.ts'
+import { didYouMean } from './suggest.ts'
+
+/** Nested lists and maps, aliases expanded. Far above any configuration, far below the stack. */
+export const MAX_DEPTH = 500
+/** Values that aliases may add to those written in the document. */
+const MAX_ALIAS_VALUES = 100_000
+
+export interface ReadDocument {
+  readonly value: unknown
+  /** No value could be made: one of the findings says why. */
+  readonly broken: boolean
+  readonly findings: readonly TextFinding[]
+  readonly targets: ReadonlyMap<Alias, Node>
+}
+
+export interface ReadOptions {
+  readonly env: Readonly<Record<string, string | undefined>> | undefined
+  readonly unset: 'placeholder' | 'error'
+}
+
+interface Anchor {
+  readonly node: Node
+  value: unknown
+  /** Values in it with all aliases expanded; undefined while it is being read, so that a cycle is seen. */
+  size: number | undefined
+  height: number
+}
+
+interface Reading extends ReadOptions {
+  readonly text: string
+  readonly findings: TextFinding[]
+  readonly targets: Map<Alias, Node>
+  readonly anchors: Map<string, Anchor>
+  readonly path: (string | number)[]
+  broken: boolean
+  template: boolean
+  size: number
+  written: number
+  depth: number
+  deepest: number
+}
+
+/**
+ * One document's tree as plain values, in one pass: maps are objects without a prototype, aliases share the anchor's
+ * value, merge keys are resolved, variables expanded.
+ */
+export function readDocument(root: Node, text: string, options: ReadOptions): ReadDocument {
+  const r: Reading = {
+    ...options,
+    text,
+    findings: [],
+    targets: new Map(),
+    anchors: new Map(),
+    path: [],
+    broken: false,
+    template: false,
+    size: 0,
+    written: 0,
+    depth: 0,
+    deepest: 0,
+  }
+  const value = read(root, r)
+  return { value: r.broken ? undefined : value, broken: r.broken, findings: r.findings, targets: r.targets }
+}
+
+function read(node: Node, r: Reading): unknown {
+  if (isAlias(node)) return readAlias(node, r)
+  r.size++
+  r.written++
+  const name = (node as { anchor?: string }).anchor
+  if (name === undefined) return readBare(node, r)
+  const anchor: Anchor = { node, value: undefined, size: undefined, height: 0 }
+  r.anchors.set(name, anchor)
+  const before = r.size - 1
+  const deepest = r.deepest
+  r.deepest = r.depth
+  anchor.value = readBare(node, r)
+  anchor.size = r.size - before
+  anchor.height = r.deepest - r.depth
+  r.deepest = Math.max(deepest, r.deepest)
+  return anchor.value
+}
+
+function readBare(node: Node, r: Reading): unknown {
+  if (isScalar(node)) return readScalar(node, r)
+  r.depth++
+  if (r.depth > r.deepest) r.deepest = r.depth
+  const value = isMap(node) ? readMap(node, r) : isSeq(node) ? readList(node, r) : null
+  r.depth--
+  return value
+}
+
+function readList(node: YAMLSeq, r: Reading): unknown[] {
+  refuseTag(node, 'tag:yaml.org,2002:seq', r)
+  const items = node.items as (Node | null)[]
+  const list: unknown[] = new Array(items.length)
+  for (let i = 0; i < items.length; i++) {
+    r.path.push(i)
+    const item = items[i]
+    list[i] = item ? read(item, r) : null
+    r.path.pop()
+  }
+  return list
+}
+
+function readMap(node: YAMLMap, r: Reading): Record<string, unknown> {
+  refuseTag(node, 'tag:yaml.org,2002:map', r)
+  const map: Record<string, unknown> = Object.create(null)
+  const merged: unknown[] = []
+  let merge: Node | undefined
+  for (const pair of node.items) {
+    const key = pair.key as Node
+    if (isMergeKey(key)) {
+      if (merge) reportSecondMerge(merge, key, r)
+      merge ??= key
+      merged.push(...readMerge(pair, r))
+      continue
+    }
+    const name = readKey(key, node, r)
+    if (name === undefined) continue
+    r.path.push(name)
+    const duplicate = name in map
+    if (duplicate) reportDuplicate(node, name, key, r)
+    else if (pair.value === null && node.flow) reportMissingSpace(key, r)
+    const value = pair.value ? read(pair.value as Node, r) : null
+    if (!duplicate) map[name] = value
+    r.path.pop()
+  }
+  for (const source of merged)
+    for (const key in source as object) if (!(key in map)) map[key] = (source as Record<string, unknown>)[key]
+  return map
+}
+
+function readKey(key: Node, map: YAMLMap, r: Reading): string | undefined {
+  if (isAlias(key)) readAlias(key, r)
+  else if ((key as { anchor?: string }).anchor !== undefined) read(key, r)
+  const name = keyText(key, r.targets)
+  if (name === undefined) {
+    if (isAlias(key) && !r.targets.has(key)) return undefined
+    if (map.flow && r.text.startsWith('{{', map.range![0])) reportTemplate(map.range![0], r)
+    else report(key, r, { code: 'GW001', message: 'a key must be text, and this one is a list or a map' })
+    r.broken = true
+    return undefined
+  }
+  if (!isScalar(key)) return name
+  refuseTag(key, 'tag:yaml.org,2002:str', r)
+  if (key.type === 'PLAIN') {
+    if (looksLikeTemplate(name)) reportTemplate(key.range![0], r)
+    r.path.push(name)
+    checkReading(key, name, r)
+    r.path.pop()
+  }
+  return name
+}
+
+/** Adds what `<<` brings in; the map's own keys win, then the earlier of several sources. */
+function readMerge(pair: Pair, r: Reading): unknown[] {
+  r.path.push('<<')
+  const value = pair.value as Node | null
+  const merged = value ? read(value, r) : null
+  const sources = Array.isArray(merged) ? merged : [merged]
+  if (!r.broken && !sources.every(isMapValue)) {
+    report(value ?? (pair.key as Node), r, {
+      code: 'GW001',
+      message: '`<<` merges maps, and this is not a map or a list of maps',
+    })
+    r.broken = true
+  }
+  r.path.pop()
+  return r.broken ? [] : sources
+}
+
+function isMapValue(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Placeholder)
+}
+
+function readAlias(node: Alias, r: Reading): unknown {
+  r.size++
+  r.written++
+  const anchor = r.anchors.get(node.source)
+  if (!anchor) {
+    const names = [...r.anchors.keys()]
+    const help = didYouMean(node.source, names) ?? (names.length === 0 ? 'the document has no anchors' : listed(names))
+    report(node, r, { code: 'GW001', message: `there is no anchor \`${node.source}\` above this alias`, help })
+    r.broken = true
+    return undefined
+  }
+  if (anchor.size === undefined) return refuseAlias(node, `anchor \`${node.source}\` contains itself`, anchor.node, r)
+  r.targets.set(node, anchor.node)
+  r.size += anchor.size
+  r.deepest = Math.max(r.deepest, r.depth + anchor.height)
+  if (r.size - r.written > MAX_ALIAS_VALUES || r.depth + anchor.height > MAX_DEPTH) {
+    return refuseAlias(node, 'the aliases of this document expand without bound', anchor.node, r)
+  }
+  return anchor.value
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, 5).map(name => `\`${name}\``)
+  return `anchors above: ${shown.join(', ')}${names.length > shown.length ? ', …' : ''}`
+}
+
+/** Reported once: every later alias of the document would fail for the same reason. */
+function refuseAlias(node: Alias, message: string, target: Node, r: Reading): undefined {
+  r.broken = true
+  if (r.findings.some(finding => finding.code === 'GW003')) return
+  const [start, end] = firstLine(target, r)
+  report(node, r, {
+    code: 'GW003',
+    message,
+    help: 'write the values out instead of nesting aliases in anchors',
+    related: [{ message: `anchor \`${node.source}\``, start, end }],
+  })
+}
+
+function readScalar(node: Scalar, r: Reading): unknown {
+  const text = node.source ?? ''
+  const plain = node.type === 'PLAIN'
+  if (plain && looksLikeTemplate(text)) reportTemplate(node.range![0], r)
+  const expanded = r.env && text.includes('$') ? expand(node, text, r.env, r) : text
+  if (typeof expanded !== 'string') return expanded
+  if (node.tag !== undefined) return readTagged(node, expanded, r)
+  if (!plain) return expanded
+  if (expanded === text) checkReading(node, text, r)
+  return resolvePlain(expanded)
+}
+
+function expand(node: Scalar, text: string, env: Record<string, string | undefined>, r: Reading): string | Placeholder {
+  const expansion = expandVariables(text, env)
+  if (expansion.malformed) {
+    const { start, end } = expansion.malformed
+    report(node, r, {
+      code: 'GW205',
+      message: '`${` does not open a reference to a variable here',
+      help: 'write `${NAME}` or `${NAME:-default}`, or `$$` for a dollar sign',
+      span: [start, end],
+    })
+    return new Placeholder('', text)
+  }
+  const { missing } = expansion
+  if (!missing) return expansion.text
+  if (r.unset === 'error') {
+    const close = didYouMean(missing.name, Object.keys(env))
+    report(node, r, {
+      code: 'GW205',
+      message: `environment variable \`${missing.name}\` is not set`,
+      help: close ?? `set it, or give a default: \`\${${missing.name}:-default}\``,
+      span: [missing.start, missing.end],
+    })
+  }
+  return new Placeholder(missing.name, text)
+}
+
+const CORE_TYPES: Readonly<Record<string, string>> = {
+  'tag:yaml.org,2002:int': 'integer',
+  'tag:yaml.org,2002:float': 'number',
+  'tag:yaml.org,2002:bool': 'boolean',
+  'tag:yaml.org,2002:null': 'null',
+}
+
+function readTagged(node: Scalar, text: string, r: Reading): unknown {
+  if (node.tag === '!' || node.tag === 'tag:yaml.org,2002:str') return text
+  const type = CORE_TYPES[node.tag ?? '']
+  if (type === undefined) {
+    refuseTag(node, '', r)
+    return text
+  }
+  const value = resolvePlain(text)
+  const fits = type === 'null' ? value === null : type === 'integer' ? Number.isInteger(value) : typeof value === type
+  if (!fits) {
+    report(node, r, { code: 'GW001', message: `the tag says ${type}, and the value is not one` })
+    r.broken = true
+  }
+  return value
+}
+
+/** Unknown tags change what a value means (`!secret`, `!!binary`), so ignoring them would be wrong. */
+function refuseTag(node: Node, allowed: string, r: Reading): void {
+  const { tag } = node as { tag?: string }
+  if (tag === undefined || tag === '!' || tag === allowed) return
+  const name = tag.startsWith('tag:yaml.org,2002:') ? `!!${tag.slice('tag:yaml.org,2002:'.length)}` : tag
+  report(node, r, {
+    code: 'GW001',
+    message: `the tag \`${name}\` is not supported here`,
+    help: name === '!!binary' ? 'write the text itself, or refer to a file' : 'write the value without a tag',
+  })
+  r.broken = true
+}
+
+function checkReading(node: Scalar, text: string, r: Reading): void {
+  const reading = readingUnderYaml11(text)
+  if (reading === undefined) return
+  const value = resolvePlain(text)
+  const now = typeof value === 'string' ? 'text' : `the number ${value}`
+  report(node, r, {
+    code: 'GW005',
+    message: `\`${text}\` is ${now} in YAML 1.2 and ${reading} in YAML 1.1`,
+    ...(typeof value === 'string'
+      ? { help: `quote it: '${text}'`, fix: { title: 'quote the value', safe: true, text: `'${text}'` } }
+      : { help: `write \`${value}\`, or quote it if it is text` }),
+  })
+}
+
+function reportDuplicate(map: YAMLMap, name: string, key: Node, r: Reading): void {
+  const first = map.items.find(pair => keyText(pair.key as Node, r.targets) === name)!
+  const [start, end] = extent(first.key as Node, r.text)
+  report(key, r, {
+    code: 'GW002',
+    message: `key \`${name}\` is set twice in this map`,
+    label: 'set again here',
+    related: [{ message: 'first set here', start, end }],
+  })
+}
+
+function reportSecondMerge(first: Node, second: Node, r: Reading): void {
+  const [start, end] = extent(first, r.text)
+  report(second, r, {
+    code: 'GW002',
+    message: 'the merge key `<<` is set twice in this map',
+    help: 'merge several maps with one key: `<<: [*first, *second]`',
+    related: [{ message: 'first set here', start, end }],
+  })
+}
+
+/** `{b:1}` is the key `b:1` without a value: legal, and never meant. */
+function reportMissingSpace(key: Node, r: Reading): void {
+  const text = isScalar(key) && key.type === 'PLAIN' ? (key.source ?? '') : ''
+  if (!/^[\w.-]+:[^/]/.test(text)) return
+  report(key, r, {
+    code: 'GW001',
+    message: `a space is missing after the colon in \`${text}\``,
+    fix: { title: 'insert a space', safe: true, text: text.replace(':', ': ') },
+  })
+  r.broken = true
+}
+
+function reportTemplate(at: number, r: Reading): void {
+  r.broken = true
+  if (r.template) return
+  r.template = true
+  r.findings.push({ ...templateFinding(r.text, at), path: [...r.path] })
+}
+
+type Words = Omit<TextFinding, 'start' | 'end' | 'path'> & { readonly span?: readonly [number, number] }
+
+function report(node: Node, r: Reading, { span, ...words }: Words): void {
+  const [start, end] =
+    (span && isScalar(node) && scalarSpan(node.range![0], node.range![1], node.source ?? '', span, r.text)) ||
+    firstLine(node, r)
+  r.findings.push({ ...words, start, end, path: [...r.path] })
+}
+
+function firstLine(node: Node, r: Reading): readonly [number, number] {
+  const [start, end] = extent(node, r.text)
+  const newline = r.text.slice(start, end).search(/\s*\n/)
+  return [start, newline < 0 ? end : start + newline]
+}

@@ -1,0 +1,171 @@
+import { Composer, type CST, type Document, isScalar, Lexer, type Node, Parser } from 'yaml'
+import type { Diagnostic, Finding, Origin, Path } from './diagnostic.ts'
+import { originOf, type Placing, placeFinding, placeTextFinding, type TextFinding } from './source-findings.ts'
+import { explainSyntax } from './source-problems.ts'
+import { findTemplate, templateFinding } from './source-template.ts'
+import { blankJsonComments, createLines, type Lines } from './source-text.ts'
+import { MAX_DEPTH, type ReadDocument, type ReadOptions, readDocument } from './source-value.ts'
+
+export { readText } from './source-text.ts'
+
+export interface SourceOptions {
+  /** The variables that `$NAME` may name; undefined leaves every `$` as it is (Kubernetes resources). */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** What a variable without value becomes: a `Placeholder` (default), or that and a finding. */
+  readonly unset?: 'placeholder' | 'error'
+}
+
+export interface SourceDocument {
+  /** 1-based. */
+  readonly index: number
+  readonly of: number
+  /** Plain data. Maps have no prototype; an unset variable makes its whole scalar a `Placeholder`. */
+  readonly value: unknown
+  /** Nothing but comments and white space. */
+  readonly empty: boolean
+  /** The text cannot be read: `value` is undefined, and a diagnostic of the source says why. */
+  readonly broken: boolean
+  resolve(finding: Finding): Diagnostic
+  /** Where the field or list item at `path` is written. */
+  origin(path: Path): Origin
+}
+
+export interface Source {
+  readonly file: string
+  readonly text: string
+  readonly documents: readonly SourceDocument[]
+  /** Mistakes of the text itself (GW0xx) and of its variables (GW205). */
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+/** Reads YAML (or JSON) text: every document's value, and a place in the text for everything in it. Never throws. */
+export function parseSource(file: string, text: string, options: SourceOptions = {}): Source {
+  const yaml = /\.jsonc$/i.test(file) ? blankJsonComments(text) : text
+  const lines = createLines(text)
+  const parts = split(yaml)
+  const read: ReadOptions = { env: options.env, unset: options.unset ?? 'placeholder' }
+  const diagnostics: Diagnostic[] = []
+  let template = false
+  const documents = parts.map((part, i): SourceDocument => {
+    const start = part.start
+    const end = parts[i + 1]?.start ?? text.length
+    const content = readPart(part, yaml, start, end, read)
+    const place = { file, text: yaml, lines, index: i + 1, of: parts.length }
+    for (const finding of content.findings) {
+      if (finding.code === 'GW004' && template) continue
+      template ||= finding.code === 'GW004'
+      diagnostics.push(placeTextFinding(finding, place))
+    }
+    return toDocument(content, {
+      ...place,
+      root: part.root,
+      start: contentStart(yaml, start, end),
+      ...content,
+      env: options.env,
+    })
+  })
+  if (diagnostics.length === 0 && documents.every(document => document.empty)) {
+    diagnostics.push(emptyFile(file, text, lines))
+  }
+  return { file, text, documents, diagnostics }
+}
+
+/** One document as the parser sees it. */
+interface Part {
+  readonly start: number
+  readonly root: Node | undefined
+  readonly document: Document.Parsed | undefined
+  /** Where nesting became too deep to go on. */
+  readonly tooDeep?: number
+}
+
+/** Scalars stay text here (failsafe schema): what they mean is decided after variables are expanded. */
+const COMPOSE = {
+  schema: 'failsafe',
+  merge: false,
+  resolveKnownTags: false,
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: 'silent',
+} as const
+
+function split(text: string): Part[] {
+  const { tokens, tooDeep } = tokenize(text)
+  const parts: Part[] = []
+  for (const document of new Composer(COMPOSE).compose(tokens, tooDeep === undefined, text.length)) {
+    const parsed = document as Document.Parsed
+    parts.push({ start: parsed.range?.[0] ?? 0, root: parsed.contents ?? undefined, document: parsed })
+  }
+  if (tooDeep !== undefined)
+    parts.push({ start: tooDeep.start, root: undefined, document: undefined, tooDeep: tooDeep.at })
+  return parts
+}
+
+/** Stops at `MAX_DEPTH`, before anything recursive sees the nesting. */
+function tokenize(text: string): { tokens: CST.Token[]; tooDeep?: { start: number; at: number } } {
+  const parser = new Parser()
+  const tokens: CST.Token[] = []
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const token of parser.next(lexeme)) tokens.push(token)
+    // One entry for the document and one for the scalar or key that is being read.
+    if (parser.stack.length > MAX_DEPTH + 2) {
+      return { tokens, tooDeep: { start: parser.stack[0]?.offset ?? 0, at: parser.offset } }
+    }
+  }
+  for (const token of parser.end()) tokens.push(token)
+  return { tokens }
+}
+
+type Content = ReadDocument & { readonly empty: boolean }
+
+function readPart(part: Part, text: string, start: number, end: number, options: ReadOptions): Content {
+  const nothing = { value: undefined, targets: new Map(), empty: false }
+  if (part.tooDeep !== undefined) {
+    const at = Math.max(0, part.tooDeep - 1)
+    const message = `lists and maps are nested too deeply: more than ${MAX_DEPTH} levels`
+    return { ...nothing, broken: true, findings: [{ code: 'GW001', message, start: at, end: at + 1 }] }
+  }
+  const errors = part.document?.errors ?? []
+  if (errors.length > 0) {
+    const finding = explainSyntax(errors, part.root ?? null, text)
+    const template = findTemplate(text, start, end, finding.start)
+    return { ...nothing, broken: true, findings: [template === undefined ? finding : templateFinding(text, template)] }
+  }
+  if (part.root === undefined || isNothing(part.root)) {
+    return { ...nothing, value: null, broken: false, empty: true, findings: [] }
+  }
+  return { ...readDocument(part.root, text, options), empty: false }
+}
+
+function isNothing(root: Node): boolean {
+  return isScalar(root) && root.source === '' && root.type === 'PLAIN' && !root.anchor && !root.tag
+}
+
+function toDocument(content: Content, placing: Placing): SourceDocument {
+  return {
+    index: placing.index,
+    of: placing.of,
+    value: content.value,
+    empty: content.empty,
+    broken: content.broken,
+    resolve: finding => placeFinding(finding, placing),
+    origin: path => originOf(path, placing),
+  }
+}
+
+/** Past `---`, directives, comments and blank lines. */
+function contentStart(text: string, start: number, end: number): number {
+  const lead = /\uFEFF|---(?=\s|$)|[%#][^\n]*|\s+/y
+  let at = start
+  while (at < end) {
+    lead.lastIndex = at
+    if (!lead.test(text)) return at
+    at = lead.lastIndex
+  }
+  return start
+}
+
+function emptyFile(file: string, text: string, lines: Lines): Diagnostic {
+  const finding: TextFinding = { code: 'GW006', message: 'the file holds no configuration', start: 0, end: 0 }
+  return placeTextFinding(finding, { file, text, lines, index: 1, of: 1 })
+}
