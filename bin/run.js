@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+// Parses on Node 12: nothing newer than that before the check, so that an old Node gets a sentence and no syntax error.
+const [major, minor] = process.versions.node.split('.').map(Number)
+
+if (major < 22 || (major === 22 && minor < 19)) {
+  process.stderr.write(
+    `gwctl needs Node.js 22.19 or newer and this is ${process.version}. ` +
+      'Install a newer one, or run `npx gwctl` or an npm script inside a checkout: they use the Node.js that comes with it.\n',
+  )
+  process.exitCode = 2
+} else if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
+  const { readFileSync } = process.getBuiltinModule('node:fs')
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  process.stdout.write(`gwctl ${version}\n`)
+} else {
+  import('./start.js')
+}

@@ -1,0 +1,67 @@
+// Bundles the CLI into dist/: one chunk per command, so that a command loads what it needs and nothing else.
+import { execFileSync } from 'node:child_process'
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+export const root = fileURLToPath(new URL('../', import.meta.url))
+
+/** The whole build, as esbuild takes it; the architecture test asks for its metafile without writing anything. */
+export function buildOptions() {
+  const commands = readdirSync(`${root}commands`).map(file => file.replace(/\.tsx?$/, ''))
+  return {
+    absWorkingDir: root,
+    entryPoints: {
+      cli: 'src/cli/main.ts',
+      ...Object.fromEntries(commands.map(id => [`commands/${id}`, `commands/${id}.ts`])),
+    },
+    outdir: 'dist',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22.19',
+    jsx: 'automatic',
+    chunkNames: 'chunks/[name]-[hash]',
+    sourcemap: 'external',
+    // Minified code starts no faster and makes every stack unreadable.
+    minify: false,
+    metafile: true,
+    logLevel: 'warning',
+    define: { 'process.env.NODE_ENV': '"production"', GWCTL_COMMIT: JSON.stringify(commit()) },
+    // Ink asks for the development tools of React with a top-level import, which fails in a bundle.
+    alias: { 'react-devtools-core': `${root}scripts/react-devtools-stub.mjs` },
+    // CommonJS packages in the bundle load Node's own modules with it.
+    banner: {
+      js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+    },
+  }
+}
+
+function commit() {
+  try {
+    return execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: 'pipe',
+    }).trim()
+  } catch {
+    // An unpacked tarball has no history.
+    return 'unknown'
+  }
+}
+
+/** Only after the build: a gwctl that is running meanwhile still finds its chunks until the new ones are there. */
+function removeStale(outputs) {
+  const fresh = new Set(outputs.map(path => join(root, path)))
+  for (const entry of readdirSync(`${root}dist`, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isFile() && !fresh.has(path)) rmSync(path)
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { metafile } = await build(buildOptions())
+  removeStale(Object.keys(metafile.outputs))
+}

@@ -1,0 +1,5 @@
+import type { Generator } from './generator.ts'
+import { manifest } from './manifest.ts'
+
+/** In this order, since a later one may import what an earlier one has written. */
+export const GENERATORS: readonly Generator[] = [manifest]

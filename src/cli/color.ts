@@ -1,0 +1,15 @@
+import type { Io, Output } from './io.ts'
+
+/** 0 none, 1 the 16 base colours. More would be unreadable on somebody's background. */
+export type ColorLevel = 0 | 1
+
+/**
+ * A flag beats the environment, the environment beats the terminal. NO_COLOR counts when it is set and not empty
+ * (no-color.org); FORCE_COLOR=0 is a no.
+ */
+export function colorLevel(stream: Output, env: Io['env'], noColorFlag: boolean): ColorLevel {
+  if (noColorFlag || env.NO_COLOR) return 0
+  const force = env.FORCE_COLOR
+  if (force !== undefined) return force === '0' || force === 'false' ? 0 : 1
+  return stream.isTTY === true && env.TERM !== 'dumb' ? 1 : 0
+}

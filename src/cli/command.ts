@@ -1,0 +1,92 @@
+import { Command } from '@oclif/core/command'
+import type { Config } from '@oclif/core/config'
+import * as Flags from '@oclif/core/flags'
+import { type ColorLevel, colorLevel } from './color.ts'
+import type { Outcome } from './exit-codes.ts'
+import { type Io, type Output, processIo } from './io.ts'
+
+/** What a command learns from the flags that every command has. */
+interface CommonFlags {
+  readonly 'no-color': boolean
+  readonly quiet: boolean
+  readonly verbose: boolean
+}
+
+/**
+ * What every gwctl command is: flags and arguments by oclif, streams and surroundings by `io`, an outcome instead of
+ * an exit. A command throws a Failure when it cannot do its work and never touches `process`.
+ */
+export abstract class GatewayCommand extends Command {
+  static override baseFlags = {
+    quiet: Flags.boolean({ char: 'q', summary: 'Print results only, no progress or notes.', helpGroup: 'global' }),
+    verbose: Flags.boolean({ char: 'v', summary: 'Say what is being done.', helpGroup: 'global' }),
+    'no-color': Flags.boolean({ summary: 'Print without colours (also NO_COLOR=1).', helpGroup: 'global' }),
+  }
+
+  protected readonly io: Io
+  #common: CommonFlags = { 'no-color': false, quiet: false, verbose: false }
+  #progressShown = false
+
+  constructor(argv: string[], io: Io = processIo()) {
+    super(argv, parserConfig)
+    this.io = io
+  }
+
+  abstract override run(): Promise<Outcome>
+
+  /** Call first thing in `run` with what `this.parse` returned, so that quiet and no-color take effect. */
+  protected obey(flags: CommonFlags): void {
+    this.#common = flags
+  }
+
+  /** Data, to stdout. Resolves when the reader has taken it, so that a slow pipe slows us down. */
+  protected print(text: string): Promise<void> {
+    this.clearProgress()
+    return write(this.io.stdout, text)
+  }
+
+  /** Anything that is not data, to stderr; silent with `--quiet`. */
+  protected note(text: string): void {
+    if (this.#common.quiet) return
+    this.clearProgress()
+    this.io.stderr.write(`${text}\n`)
+  }
+
+  /** One line on stderr that the next one replaces; only a person at a terminal sees it. */
+  protected progress(text: string): void {
+    if (this.#common.quiet || this.io.stderr.isTTY !== true) return
+    const width = (this.io.stderr.columns ?? 80) - 1
+    this.io.stderr.write(`\r\u001B[K${text.slice(0, width)}`)
+    this.#progressShown = true
+  }
+
+  protected clearProgress(): void {
+    if (!this.#progressShown) return
+    this.io.stderr.write('\r\u001B[K')
+    this.#progressShown = false
+  }
+
+  protected get verbose(): boolean {
+    return this.#common.verbose
+  }
+
+  protected colors(stream: Output = this.io.stdout): ColorLevel {
+    return colorLevel(stream, this.io.env, this.#common['no-color'])
+  }
+}
+
+/**
+ * The parser asks its configuration for the program's name and for hooks, of which we have none. Loading the real one
+ * reads package.json and the manifest and costs 7 ms of each start.
+ */
+const parserConfig = {
+  bin: 'gwctl',
+  runHook: async () => ({ successes: [], failures: [] }),
+} as unknown as Config
+
+function write(stream: Output, text: string): Promise<void> {
+  return new Promise(resolve => {
+    // A failed write is reported by the stream's own error event, once for the whole process.
+    stream.write(text, () => resolve())
+  })
+}

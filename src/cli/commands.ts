@@ -1,0 +1,18 @@
+import type { Command } from '@oclif/core/command'
+import type { GatewayCommand } from './command.ts'
+import type { Io } from './io.ts'
+
+/** What the dispatcher needs of a command's class. */
+export interface CommandClass extends Pick<typeof Command, 'args' | 'flags' | 'baseFlags'> {
+  new (argv: string[], io: Io): GatewayCommand
+}
+
+export type CommandTable = Readonly<Record<string, () => Promise<{ readonly default: CommandClass }>>>
+
+/**
+ * Every command, loaded when it is called. A file in `commands/` without a line here fails the tests, and so does a
+ * line without a file.
+ */
+export const COMMANDS: CommandTable = {
+  version: () => import('../../commands/version.ts'),
+}

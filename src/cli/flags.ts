@@ -1,0 +1,90 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { Failure } from '../diagnostics/failure.ts'
+import { didYouMean } from '../diagnostics/suggest.ts'
+import type { Io } from './io.ts'
+
+/** Where results go and in which form; without a path, to stdout. */
+export interface OutputTarget<Format extends string = string> {
+  readonly format: Format
+  readonly path?: string
+}
+
+/** `-o FORMAT[=PATH]`: always a format, never a bare path. Call the result with `default` or `multiple`. */
+export function outputFlag<const Format extends string>(formats: readonly Format[]) {
+  return Flags.custom<OutputTarget<Format>>({
+    char: 'o',
+    helpValue: 'FORMAT[=PATH]',
+    summary: `One of ${formats.join(', ')}; with =PATH into a file.`,
+    parse: async text => parseOutput(text, formats),
+    // Help shows the default as text, not as the value it stands for.
+    defaultHelp: async ({ options }) => (options.default as OutputTarget | undefined)?.format,
+  })
+}
+
+export const jsonFlag = Flags.boolean({ summary: 'The same as -o json.', exclusive: ['output'] })
+
+/** `-f PATH`, repeatable; `-` is stdin. Positional paths mean the same. */
+export const fileFlag = Flags.string({
+  char: 'f',
+  multiple: true,
+  multipleNonGreedy: true,
+  helpValue: 'PATH',
+  summary: 'File, directory or - for stdin. Repeatable.',
+})
+
+/** `[PATH...]`. oclif would wait for stdin when the argument is missing; ours is read for `-` only. */
+export const pathsArg = Args.string({
+  multiple: true,
+  ignoreStdin: true,
+  description: 'File, directory or - for stdin.',
+})
+
+/** `250ms`, `30s`, `5m`, `1h` → milliseconds. */
+export const durationFlag = Flags.custom<number>({
+  helpValue: 'DURATION',
+  parse: async text => parseDuration(text),
+})
+
+/** Which running gateway to ask. */
+export const adminFlags = {
+  admin: Flags.string({
+    helpValue: 'URL',
+    summary: 'Admin server to ask (also GWCTL_ADMIN).',
+    exclusive: ['local'],
+  }),
+  local: Flags.boolean({ summary: 'Ask the admin server of this machine, http://127.0.0.1:15000.' }),
+}
+
+/** Flag, then environment, then the address that `gwctl run` listens on by default. */
+export function adminUrl(flags: { readonly admin?: string | undefined; readonly local: boolean }, env: Io['env']): URL {
+  const text = flags.local ? undefined : (flags.admin ?? env.GWCTL_ADMIN)
+  const url = URL.parse(text === undefined ? 'http://127.0.0.1:15000' : text.includes('://') ? text : `http://${text}`)
+  if (url === null) {
+    throw new Failure('usage', `${text} is no URL.`, {
+      help: 'Write http://HOST:PORT, for example http://127.0.0.1:15000.',
+    })
+  }
+  return url
+}
+
+function parseOutput<Format extends string>(text: string, formats: readonly Format[]): OutputTarget<Format> {
+  const [, name, path] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? []
+  const format = formats.find(known => known === name)
+  if (format === undefined) {
+    const guess = didYouMean(name ?? '', formats)
+    throw new Failure('usage', `unknown format ${name}${guess === undefined ? '.' : `: ${guess}`}`, {
+      help: `Formats: ${formats.join(', ')}.`,
+    })
+  }
+  if (path === '') throw new Failure('usage', `${text} names no file after the equals sign.`)
+  return path === undefined ? { format } : { format, path }
+}
+
+const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
+
+function parseDuration(text: string): number {
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
+  if (amount === undefined) throw new Failure('usage', `${text} is no duration. Write 250ms, 30s, 5m or 1h.`)
+  return Number(amount) * UNITS[unit as keyof typeof UNITS]
+}

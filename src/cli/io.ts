@@ -1,0 +1,50 @@
+import { Failure } from '../diagnostics/failure.ts'
+
+/** A terminal says so and knows its size; a pipe, a file or a test's buffer says nothing. */
+export type Output = NodeJS.WritableStream & {
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
+  readonly rows?: number | undefined
+}
+
+export type Input = NodeJS.ReadableStream & {
+  readonly isTTY?: boolean | undefined
+  setRawMode?(raw: boolean): unknown
+}
+
+/** Everything a command may touch of the process around it, so that a test can run it in another one. */
+export interface Io {
+  readonly stdin: Input
+  readonly stdout: Output
+  readonly stderr: Output
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Absolute. Relative paths of flags and arguments start here. */
+  readonly cwd: string
+  /**
+   * Claims SIGINT and SIGTERM for a graceful stop: the returned signal aborts with a Failure as its reason. Unclaimed,
+   * they end the process at once, as does a second one.
+   */
+  interruption(): AbortSignal
+}
+
+export function processIo(): Io {
+  return {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    cwd: process.cwd(),
+    interruption: claimSignals,
+  }
+}
+
+function claimSignals(): AbortSignal {
+  const controller = new AbortController()
+  const claim = (signal: 'SIGINT' | 'SIGTERM', failure: Failure) => {
+    // `once` gives the default action back: the second signal does not wait.
+    process.once(signal, () => controller.abort(failure))
+  }
+  claim('SIGINT', new Failure('interrupted', 'stopped by SIGINT'))
+  claim('SIGTERM', new Failure('terminated', 'stopped by SIGTERM'))
+  return controller.signal
+}

@@ -1,0 +1,98 @@
+import { Failure } from '../diagnostics/failure.ts'
+import { COMMANDS, type CommandTable } from './commands.ts'
+import { type Ending, exitCodeOf } from './exit-codes.ts'
+import { type Io, type Output, processIo } from './io.ts'
+import { asUsageFailure, unknownCommand } from './usage.ts'
+
+/** The process's door: runs what the command line asks for and ends the process with its code. */
+export async function start(root: URL): Promise<void> {
+  const io = processIo()
+  const crash = (error: unknown) => process.exit(report({ error }, 'gwctl', io))
+  process.on('uncaughtException', crash)
+  process.on('unhandledRejection', crash)
+  const code = await main(process.argv.slice(2), io, root)
+  await Promise.all([flushed(io.stdout), flushed(io.stderr)])
+  process.exit(code)
+}
+
+/** Runs one command line to its exit code. `root` is the package's directory, where the manifest is. */
+export async function main(argv: readonly string[], io: Io, root: URL, commands: CommandTable = COMMANDS) {
+  const [id = '', ...rest] = argv
+  const load = Object.hasOwn(commands, id) ? commands[id] : undefined
+  const work = load !== undefined && !asksForHelp(rest) ? run(load, id, rest, io) : guide(argv, io, root, commands)
+  const ending = await Promise.race([readerGone(io), work.then(outcome => ({ outcome }), thrown)])
+  return report(ending, load === undefined ? 'gwctl' : `gwctl ${id}`, io)
+}
+
+async function run(load: CommandTable[string], id: string, argv: readonly string[], io: Io) {
+  const { default: CommandType } = await load()
+  try {
+    return await new CommandType([...argv], io).run()
+  } catch (error) {
+    throw asUsageFailure(error, id, CommandType)
+  }
+}
+
+/** Everything that is no command: the overview, help, and mistakes in the command's name. */
+async function guide(argv: readonly string[], io: Io, root: URL, commands: CommandTable): Promise<'ok'> {
+  const { commandHelp, overview } = await import('./help.ts')
+  const words = argv.filter(word => !HELP_WORDS.has(word))
+  const id = words[0]
+  if (id === undefined) {
+    io.stdout.write(overview(root))
+  } else if (Object.hasOwn(commands, id)) {
+    io.stdout.write(commandHelp(id, root, io))
+  } else if (id === '--version' || id === '-V') {
+    const { buildInfo } = await import('./build-info.ts')
+    io.stdout.write(`gwctl ${buildInfo().version}\n`)
+  } else {
+    throw unknownCommand(id, Object.keys(commands))
+  }
+  return 'ok'
+}
+
+const HELP_WORDS: ReadonlySet<string> = new Set(['help', '--help', '-h'])
+
+function asksForHelp(argv: readonly string[]): boolean {
+  const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
+  return own.includes('--help') || own.includes('-h')
+}
+
+/** Resolves when the reader of our output has gone away; rejects never. */
+function readerGone(io: Io): Promise<Ending> {
+  return new Promise(resolve => {
+    io.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') resolve({ outcome: 'readerGone' })
+      else resolve({ error: new Failure('input', `cannot write the output: ${error.message}.`, { cause: error }) })
+    })
+    // Nobody is left to tell.
+    io.stderr.on('error', () => resolve({ outcome: 'readerGone' }))
+  })
+}
+
+function thrown(error: unknown): Ending {
+  return { error }
+}
+
+/** Says what went wrong, if anything, and decides the code. */
+function report(ending: Ending, name: string, io: Io): number {
+  if ('error' in ending) io.stderr.write(`${name}: ${describe(ending.error, io.env.GWCTL_DEBUG === '1')}\n`)
+  return exitCodeOf(ending)
+}
+
+function describe(error: unknown, debug: boolean): string {
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  if (error instanceof Failure) {
+    const text = error.help === undefined ? error.message : `${error.message}\n${error.help}`
+    return debug ? `${text}\n${stack}` : text
+  }
+  if (debug) return `internal error: ${stack}`
+  const message = (error instanceof Error ? error.message : String(error)).split('\n', 1)[0]
+  return `internal error: ${message}. This is a bug in gwctl: run again with GWCTL_DEBUG=1 for the stack, and report it with what \`gwctl version\` prints.`
+}
+
+function flushed(stream: Output): Promise<void> {
+  return new Promise(resolve => {
+    stream.write('', () => resolve())
+  })
+}

@@ -1,0 +1,66 @@
+import { Failure } from '../diagnostics/failure.ts'
+import { didYouMean } from '../diagnostics/suggest.ts'
+import type { CommandClass } from './commands.ts'
+
+type CommandShape = Pick<CommandClass, 'args' | 'flags' | 'baseFlags'>
+
+/** An error of oclif's parser as a usage Failure with a way out; every other error as it is. */
+export function asUsageFailure(error: unknown, id: string, command: CommandShape): unknown {
+  if (!(error instanceof Error)) return error
+  if (error instanceof Failure && error.kind !== 'usage') return error
+  if (!(error instanceof Failure) && !('oclif' in error)) return error
+  const help = `${usageLine(id, command)}\nSee gwctl ${id} --help.`
+  if ('flags' in error && Array.isArray(error.flags)) {
+    return new Failure('usage', unknownFlags(error.flags.map(String), command), { help, cause: error })
+  }
+  if ('args' in error && Array.isArray(error.args)) {
+    return new Failure('usage', wrongArguments(error.args), { help, cause: error })
+  }
+  return new Failure('usage', plainMessage(error.message), { help, cause: error })
+}
+
+export function unknownCommand(id: string, commands: readonly string[]): Failure {
+  return new Failure('usage', `unknown command ${id}${guess(id, commands)}`, {
+    help: `Commands: ${commands.join(', ')}\nSee gwctl --help.`,
+  })
+}
+
+/** `Usage: gwctl validate [PATH...] [flags]` */
+export function usageLine(id: string, command: CommandShape): string {
+  const args = Object.entries(command.args ?? {}).map(([name, arg]) => {
+    const shown = arg.multiple ? `${name.toUpperCase()}...` : name.toUpperCase()
+    return arg.required ? ` ${shown}` : ` [${shown}]`
+  })
+  return `Usage: gwctl ${id}${args.join('')} [flags]`
+}
+
+function unknownFlags(names: readonly string[], command: CommandShape): string {
+  const known = Object.keys({ ...command.flags, ...command.baseFlags, help: true }).map(name => `--${name}`)
+  return names.map(name => `unknown flag ${name}${name.startsWith('--') ? guess(name, known) : '.'}`).join(' ')
+}
+
+/** Unexpected arguments are strings, missing ones are their declarations. */
+function wrongArguments(args: readonly unknown[]): string {
+  const names = args.map(arg => (typeof arg === 'string' ? arg : argumentName(arg)))
+  const list = names.join(' ')
+  const noun = names.length === 1 ? 'argument' : 'arguments'
+  return typeof args[0] === 'string' ? `unexpected ${noun}: ${list}.` : `missing ${noun}: ${list}.`
+}
+
+function argumentName(arg: unknown): string {
+  return typeof arg === 'object' && arg !== null && 'name' in arg ? String(arg.name).toUpperCase() : '?'
+}
+
+/** oclif wraps the parser's own words in lines that say less than ours. */
+function plainMessage(message: string): string {
+  return message
+    .replace(/\nSee more help with --help$/, '')
+    .replace(/^Parsing (--[\w-]+) \n\t/, '$1: ')
+    .replace(/^The following errors? occurred:\n\s*/, '')
+    .replace(/\n\s*/g, '; ')
+}
+
+function guess(word: string, candidates: readonly string[]): string {
+  const question = didYouMean(word, candidates)
+  return question === undefined ? '.' : `: ${question}`
+}
