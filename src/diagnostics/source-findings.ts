@@ -187,7 +187,13 @@ function fixOf(finding: Finding, inAlias: boolean, p: Placing): Pick<Diagnostic,
     fix: {
       title: finding.fix.title,
       safe: finding.fix.safe && !inAlias,
-      edits: [{ file: p.file, range: p.lines.range(...extent(node, p.text)), text: finding.fix.with }],
+      edits: [{ file: p.file, range: p.lines.range(...extent(node, p.text)), text: scalarText(finding.fix.with) }],
     },
   }
+}
+
+/** YAML text as given; plain words that YAML would misread are quoted. Quotes, `[` and `{` at the start mark YAML text. */
+function scalarText(text: string): string {
+  if (/^["'[{]/.test(text)) return text
+  return /^$|^[\s&*!|>@`%#]|^[-?:](?:\s|$)|:(?:\s|$)|\s#|\s$|[,[\]{}\n]/.test(text) ? JSON.stringify(text) : text
 }

@@ -126,6 +126,7 @@ function readMap(node: YAMLMap, r: Reading): Record<string, unknown> {
   const map: Record<string, unknown> = Object.create(null)
   const merged: unknown[] = []
   let merge: Node | undefined
+  let first: Map<string, Node> | undefined
   for (const pair of node.items) {
     const key = pair.key as Node
     if (isMergeKey(key)) {
@@ -138,8 +139,11 @@ function readMap(node: YAMLMap, r: Reading): Record<string, unknown> {
     if (name === undefined) continue
     r.path.push(name)
     const duplicate = name in map
-    if (duplicate) reportDuplicate(node, name, key, r)
-    else if (pair.value === null && node.flow) reportMissingSpace(key, r)
+    if (duplicate) {
+      first ??= firstKeys(node, r)
+      reportDuplicate(first.get(name)!, name, key, r)
+    }
+    if (pair.value === null && node.flow) reportMissingSpace(key, r)
     const value = pair.value ? read(pair.value as Node, r) : null
     if (!duplicate) map[name] = value
     r.path.pop()
@@ -151,8 +155,9 @@ function readMap(node: YAMLMap, r: Reading): Record<string, unknown> {
 
 function readKey(key: Node, map: YAMLMap, r: Reading): string | undefined {
   if (isAlias(key)) readAlias(key, r)
-  else if ((key as { anchor?: string }).anchor !== undefined) read(key, r)
   const name = keyText(key, r.targets)
+  const { anchor } = key as { anchor?: string }
+  if (anchor !== undefined) r.anchors.set(anchor, { node: key, value: name, size: 1, height: 0 })
   if (name === undefined) {
     if (isAlias(key) && !r.targets.has(key)) return undefined
     if (map.flow && r.text.startsWith('{{', map.range![0])) reportTemplate(map.range![0], r)
@@ -314,14 +319,22 @@ function checkReading(node: Scalar, text: string, r: Reading): void {
     code: 'GW005',
     message: `\`${text}\` is ${now} in YAML 1.2 and ${reading} in YAML 1.1`,
     ...(typeof value === 'string'
-      ? { help: `quote it: '${text}'`, fix: { title: 'quote the value', safe: true, text: `'${text}'` } }
+      ? { help: `quote it: '${text}'`, fix: { title: 'quote it', safe: true, text: `'${text}'` } }
       : { help: `write \`${value}\`, or quote it if it is text` }),
   })
 }
 
-function reportDuplicate(map: YAMLMap, name: string, key: Node, r: Reading): void {
-  const first = map.items.find(pair => keyText(pair.key as Node, r.targets) === name)!
-  const [start, end] = extent(first.key as Node, r.text)
+function firstKeys(map: YAMLMap, r: Reading): Map<string, Node> {
+  const first = new Map<string, Node>()
+  for (const pair of map.items) {
+    const name = keyText(pair.key as Node, r.targets)
+    if (name !== undefined && !isMergeKey(pair.key) && !first.has(name)) first.set(name, pair.key as Node)
+  }
+  return first
+}
+
+function reportDuplicate(first: Node, name: string, key: Node, r: Reading): void {
+  const [start, end] = extent(first, r.text)
   report(key, r, {
     code: 'GW002',
     message: `key \`${name}\` is set twice in this map`,

@@ -90,6 +90,8 @@ const COMPOSE = {
 } as const
 
 function split(text: string): Part[] {
+  // A file of line breaks would become one token each.
+  if (!/\S/.test(text)) return [{ start: 0, root: undefined, document: undefined }]
   const { tokens, tooDeep } = tokenize(text)
   const parts: Part[] = []
   for (const document of new Composer(COMPOSE).compose(tokens, tooDeep === undefined, text.length)) {
