@@ -10,6 +10,8 @@ export interface Expression {
   readonly roots: ReadonlySet<string>
   readonly readsRequestBody: boolean
   readonly readsResponseBody: boolean
+  /** The whole expression is `flatten(…)`: a log writes each entry of the resulting map as a field of its own. */
+  readonly flattens?: boolean
   /** Never throws: failures are data, named by code, without values. */
   evaluate(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome
 }

@@ -142,6 +142,12 @@ export class Exchange {
   mcp: McpFacts | undefined
   /** Names set by earlier steps for later expressions. */
   readonly metadata: Record<string, unknown> = {}
+  /** Maps that outside services returned, each shown under the variable of that name. */
+  readonly external: {
+    extauthz?: Readonly<Record<string, unknown>>
+    extproc?: Readonly<Record<string, unknown>>
+    mcpGuardrails?: Readonly<Record<string, unknown>>
+  } = {}
   readonly attempts: Attempt[] = []
 
   response: ResponseHead | undefined

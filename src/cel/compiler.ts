@@ -1,0 +1,167 @@
+import type { Exchange } from '../http/exchange.ts'
+import type { CelResult, CelScope } from '../schema/builder.ts'
+import { createEnvironments, type Environments } from './environment.ts'
+import type { CelCompiler, Expression, Outcome } from './expression.ts'
+import { describeFailure } from './failure.ts'
+import { createPatternCompiler, type ReplacingPatternCompiler } from './pattern.ts'
+import { type Context, type Rejection, rejection, spanOf, typeName, unknownVariable } from './problems.ts'
+import { acceptsStatically, convertResult } from './results.ts'
+import { harden, prepare, type TreeFacts } from './rewrite.ts'
+import { Run } from './run.ts'
+import { completeFractions } from './source.ts'
+import { type LocalScope, type Program, parseProgram } from './syntax-tree.ts'
+import { VARIABLES, variableNamed, visible } from './variables.ts'
+import { buildVariable, type EnvironmentFacts, fromExtra } from './views.ts'
+
+/** Longest expression, in UTF-16 units (specification, CELExpression). */
+export const MAX_EXPRESSION_LENGTH = 16_384
+
+export interface CelCompilerOptions {
+  /** What the variable `env` shows. */
+  readonly environment?: EnvironmentFacts
+  /** Shared with other users of patterns, so that each pattern is compiled once. */
+  readonly patterns?: ReplacingPatternCompiler
+}
+
+/** The expressions of one compiler share its pattern cache and run one at a time. */
+export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler {
+  const patterns = options.patterns ?? createPatternCompiler()
+  const run = new Run()
+  const environments = createEnvironments(run, patterns)
+  return {
+    compile(text, scope, result) {
+      if (text.length > MAX_EXPRESSION_LENGTH) {
+        const message = `the expression is ${text.length} characters long; the limit is ${MAX_EXPRESSION_LENGTH}`
+        return { kind: 'size', problem: { message } }
+      }
+      const source = completeFractions(text)
+      const context: Context = { text, scope, functions: environments.functions, place: source.place }
+      try {
+        const refused = check(source.text, context, result, environments, patterns)
+        if (refused) return refused
+        const program = parseProgram(environments.run, source.text)
+        const facts = prepare(program.ast)
+        throwIfInvalid(program)
+        const locals = harden(program.ast, run)
+        return new CompiledExpression({
+          text,
+          scope,
+          result,
+          program,
+          facts,
+          locals,
+          run,
+          place: source.place,
+          environment: options.environment ?? {},
+        })
+      } catch (error) {
+        return rejection(error, context)
+      }
+    },
+  }
+}
+
+/** Checks against the variables and types of the scope; throws the library's own error for what it finds. */
+function check(
+  source: string,
+  context: Context,
+  result: CelResult,
+  environments: Environments,
+  patterns: ReplacingPatternCompiler,
+): Rejection | undefined {
+  const environment = environments.check(context.scope)
+  const program = parseProgram(environment, source)
+  const facts = prepare(program.ast)
+  for (const [name, node] of facts.free) {
+    if (!environment.hasVariable(name)) return { kind: 'type', problem: unknownVariable(node, context) }
+  }
+  for (const node of facts.tooBig) {
+    return { kind: 'syntax', problem: { message: 'the number does not fit in 64 bits', ...spanOf(node, context) } }
+  }
+  throwIfInvalid(program)
+  for (const node of facts.patterns) {
+    const made = patterns.compile(node.args as string, false)
+    if ('problem' in made) {
+      const { span: _, ...problem } = made.problem
+      return { kind: 'type', problem: { ...problem, ...spanOf(node, context) } }
+    }
+  }
+  const type = program.ast.checkedType
+  const expected = acceptsStatically(result, type)
+  if (!expected) return undefined
+  const message = `the expression must give ${expected}, but it gives ${typeName(type)}`
+  return { kind: 'type', problem: { message, label: typeName(type), ...spanOf(program.ast, context) } }
+}
+
+function throwIfInvalid(program: Program): void {
+  const { valid, error } = program.check()
+  if (!valid) throw error
+}
+
+interface Parts {
+  readonly text: string
+  readonly scope: CelScope
+  readonly result: CelResult
+  readonly program: Program
+  readonly facts: TreeFacts
+  readonly locals: readonly LocalScope[]
+  readonly run: Run
+  readonly place: (offset: number) => number
+  readonly environment: EnvironmentFacts
+}
+
+class CompiledExpression implements Expression {
+  readonly text: string
+  readonly scope: CelScope
+  readonly result: CelResult
+  readonly roots: ReadonlySet<string>
+  readonly readsRequestBody: boolean
+  readonly readsResponseBody: boolean
+  readonly flattens: boolean
+  readonly #parts: Parts
+  readonly #names: readonly string[]
+
+  constructor(parts: Parts) {
+    const { facts, scope } = parts
+    this.text = parts.text
+    this.scope = scope
+    this.result = parts.result
+    this.#parts = parts
+    const all = facts.callsVariables ? VARIABLES.filter(each => visible(each, scope)).map(each => each.name) : []
+    this.roots = new Set([...[...facts.free.keys()].filter(name => variableNamed(name)), ...all])
+    this.readsRequestBody = facts.bodies.has('request') || all.includes('request')
+    this.readsResponseBody = facts.bodies.has('response') || all.includes('response')
+    this.flattens = facts.flattens
+    this.#names = [...this.roots]
+  }
+
+  evaluate(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome {
+    const { program, locals, run, place, environment, result } = this.#parts
+    const { stackTraceLimit } = Error
+    // A missing header is an everyday outcome, and collecting its stack costs more than the evaluation.
+    Error.stackTraceLimit = 0
+    const root: Record<string, unknown> = Object.create(null) as Record<string, unknown>
+    run.begin(() => new Map(Object.entries(root)))
+    try {
+      for (const name of this.#names) {
+        const given = extra && Object.hasOwn(extra, name)
+        const value = given ? fromExtra(name, extra[name]) : buildVariable(name, x, environment)
+        if (value !== undefined) root[name] = value
+      }
+      const value = convertResult(result, program(root))
+      return run.spent ? BUDGET_SPENT : value
+    } catch (error) {
+      return run.spent ? BUDGET_SPENT : { ok: false, error: describeFailure(error, place) }
+    } finally {
+      for (const name of this.#names) root[name] = undefined
+      for (const local of locals) {
+        local.iterValue = undefined
+        local.accuValue = undefined
+      }
+      run.end()
+      Error.stackTraceLimit = stackTraceLimit
+    }
+  }
+}
+
+const BUDGET_SPENT: Outcome = { ok: false, error: 'the expression takes too many steps' }

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto'
+import { decodeUtf8 } from './conversions.ts'
+import type { Toolbox } from './define.ts'
+import { CelFailure } from './failure.ts'
+import { HeaderView } from './header-view.ts'
+import { JsonList, JsonMap, MAX_DEPTH, parseJson, Secret } from './json-view.ts'
+import type { Run } from './run.ts'
+import { type CelList, type CelMap, contains, isList, isMap, itemsOf, sizeOf, toJsonText } from './values.ts'
+import { View } from './view.ts'
+
+/** The types behind client data, and the functions that read, join and print it. */
+export function defineData({ define, environment, run }: Toolbox): void {
+  environment.registerType('JsonMap', JsonMap)
+  environment.registerType('JsonList', JsonList)
+  environment.registerType('Headers', HeaderView)
+  environment.registerType('Secret', Secret)
+  for (const type of ['JsonMap', 'JsonList', 'Headers']) {
+    define(`size(${type}): int`, (value: CelMap) => BigInt(value.size))
+    define(`${type}.size(): int`, (value: CelMap) => BigInt(value.size))
+  }
+  for (const type of ['list', 'JsonList']) {
+    define(`${type}.contains(dyn): bool`, (list: CelList, item: unknown) => contains(list, item, run))
+  }
+  const concatenate = (a: CelList, b: CelList) => {
+    run.charge((sizeOf(a) + sizeOf(b)) >> 3)
+    return [...itemsOf(a), ...itemsOf(b)]
+  }
+  environment.registerOperator('JsonList + JsonList: list', concatenate)
+  environment.registerOperator('JsonList + list: list', concatenate)
+  environment.registerOperator('list + JsonList: list', concatenate)
+  // Only the checker asks for these: `evaluate` of `==` and `in` is ours. See rewrite.ts.
+  const never = (): boolean => false
+  environment.registerOperator('int == double: bool', never)
+  environment.registerOperator('int == uint: bool', never)
+  environment.registerOperator('uint == double: bool', never)
+  environment.registerOperator('optional == optional: bool', never)
+  environment.registerOperator('google.protobuf.Duration == string: bool', never)
+  for (const type of ['JsonMap', 'JsonList', 'Headers']) environment.registerOperator(`dyn in ${type}: bool`, never)
+
+  const json = (value: unknown) => readJson(value, run)
+  define('json(dyn): dyn', json)
+  define('dyn.json(): dyn', json)
+  const field = (value: unknown, name: string) => {
+    const map = readJson(value, run)
+    const found = isMap(map) ? map.get(name) : undefined
+    if (found === undefined) throw new CelFailure('no_such_key')
+    return found
+  }
+  define('jsonField(dyn, string): dyn', field)
+  define('dyn.jsonField(string): dyn', field)
+  for (const name of ['toJson', 'to_json']) {
+    define(`${name}(dyn): string`, toJsonText)
+    define(`dyn.${name}(): string`, toJsonText)
+  }
+  define('dyn.merge(dyn): dyn', (a: unknown, b: unknown) => {
+    if (!isMap(a) || !isMap(b)) throw new CelFailure('no_matching_overload')
+    run.charge((a.size + b.size) >> 2)
+    return new Map([...a.entries(), ...b.entries()])
+  })
+  define('flatten(dyn): dyn', (value: unknown) => flatten(value, 1))
+  define('flattenRecursive(dyn): dyn', (value: unknown) => flatten(value, MAX_DEPTH))
+  define('flatten_recursive(dyn): dyn', (value: unknown) => flatten(value, MAX_DEPTH))
+
+  define('dyn.unredacted(): string', (value: unknown) => {
+    if (value instanceof Secret) return value.reveal()
+    throw new CelFailure('no_matching_overload')
+  })
+  define('variables(): dyn', () => run.variables())
+  define('random(): double', () => Math.random())
+  define('uuid(): string', () => randomUUID())
+  const fail = () => {
+    throw new CelFailure('failed')
+  }
+  define('fail(): dyn', fail)
+  define('fail(dyn): dyn', fail)
+}
+
+function readJson(value: unknown, run: Run): unknown {
+  if (value instanceof Uint8Array) {
+    return run.once(value, () => {
+      run.charge(value.length >> 8)
+      return parseJson(decodeUtf8(value))
+    })
+  }
+  if (typeof value !== 'string') throw new CelFailure('no_matching_overload')
+  run.charge(value.length >> 8)
+  return parseJson(value)
+}
+
+/** `{"a": {"b": 1}}` becomes `{"a.b": 1}`; list positions become names. `levels` is how deep it goes. */
+function flatten(value: unknown, levels: number): Map<string, unknown> {
+  const entries = childrenOf(value)
+  if (!entries) throw new CelFailure('no_matching_overload')
+  const out = new Map<string, unknown>()
+  const visit = (prefix: string, entries: Iterable<readonly [unknown, unknown]>, left: number): void => {
+    for (const [key, item] of entries) {
+      const name = prefix === '' ? String(key) : `${prefix}.${String(key)}`
+      const below = left > 1 ? childrenOf(item) : undefined
+      if (below) visit(name, below, left - 1)
+      else out.set(name, item)
+    }
+  }
+  visit('', entries, levels)
+  return out
+}
+
+function childrenOf(value: unknown): Iterable<readonly [unknown, unknown]> | undefined {
+  if (isList(value)) return itemsOf(value).entries()
+  return isMap(value) || value instanceof View ? value.entries() : undefined
+}

@@ -1,0 +1,87 @@
+import type { HeaderList } from '../http/headers.ts'
+import { CelFailure } from './failure.ts'
+import { JsonList, REDACTED } from './json-view.ts'
+
+const SENSITIVE = new Set([
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'set-cookie',
+  'x-api-key',
+  'api-key',
+  'x-goog-api-key',
+])
+
+type Shape = 'plain' | 'join' | 'raw' | 'split'
+
+/** Header fields as a map of lower-case names: a string for one entry, a list for several, or one fixed shape. */
+export class HeaderView extends Map<string, unknown> {
+  readonly #fields: HeaderList
+  readonly #shape: Shape
+  readonly #redacted: boolean
+
+  constructor(fields: HeaderList, shape: Shape = 'plain', redacted = false) {
+    super()
+    this.#fields = fields
+    this.#shape = shape
+    this.#redacted = redacted
+  }
+
+  override get(name: unknown): unknown {
+    if (typeof name !== 'string') return undefined
+    let values = this.#fields.getAll(name.toLowerCase())
+    if (values.length === 0) return undefined
+    if (this.#redacted && SENSITIVE.has(name.toLowerCase())) values = values.map(() => REDACTED)
+    switch (this.#shape) {
+      case 'plain':
+        return values.length === 1 ? values[0] : new JsonList(values)
+      case 'join':
+        return values.join(',')
+      case 'raw':
+        return new JsonList(values)
+      case 'split':
+        return new JsonList(values.flatMap(value => value.split(',').map(part => part.trim())))
+    }
+  }
+
+  override has(name: unknown): boolean {
+    return typeof name === 'string' && this.#fields.has(name.toLowerCase())
+  }
+
+  override get size(): number {
+    return this.#fields.names().length
+  }
+
+  override keys(): MapIterator<string> {
+    return this.#fields.names()[Symbol.iterator]() as MapIterator<string>
+  }
+
+  override *entries(): MapIterator<[string, unknown]> {
+    for (const name of this.#fields.names()) yield [name, this.get(name)]
+  }
+
+  override [Symbol.iterator](): MapIterator<[string, unknown]> {
+    return this.entries()
+  }
+
+  shaped(shape: Shape): HeaderView {
+    return new HeaderView(this.#fields, shape, this.#redacted)
+  }
+
+  redacted(): HeaderView {
+    return new HeaderView(this.#fields, this.#shape, true)
+  }
+
+  /** The first cookie of that name; a surrounding pair of quotes is not part of the value. */
+  cookie(name: string): string {
+    for (const line of this.#fields.getAll('cookie')) {
+      for (const pair of line.split(';')) {
+        const at = pair.indexOf('=')
+        if (at < 0 || pair.slice(0, at).trim() !== name) continue
+        const value = pair.slice(at + 1).trim()
+        return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
+      }
+    }
+    throw new CelFailure('no_such_key')
+  }
+}

@@ -1,0 +1,148 @@
+import type { Toolbox } from './define.ts'
+import { upTo } from './define.ts'
+import { CelFailure, codeOf, isAbsence } from './failure.ts'
+import type { Run } from './run.ts'
+import {
+  type Checker,
+  callOf,
+  type Evaluator,
+  type Macro,
+  type MacroCall,
+  type Scope,
+  type SyntaxNode,
+} from './syntax-tree.ts'
+import { type CelMap, isMap } from './values.ts'
+
+/** Calls whose arguments are evaluated only when needed, or with a variable of their own. */
+export function defineMacros({ environment, run }: Toolbox): void {
+  const macro = (signature: string, expand: (call: MacroCall) => Macro) =>
+    environment.registerFunction(signature, expand, { async: false })
+  macro('default(ast, ast): dyn', ({ args }) => fallback(args[0] as SyntaxNode, args[1] as SyntaxNode))
+  for (const parameters of upTo(8, 'ast')) macro(`coalesce(${parameters}): dyn`, ({ args }) => firstValue(args))
+  macro('dyn.with(ast, ast): dyn', call => binding(call, run, withValue))
+  macro('dyn.mapValues(ast, ast): dyn', call => binding(call, run, mapValues))
+  macro('dyn.filterKeys(ast, ast): dyn', call => binding(call, run, filterKeys(true)))
+  macro('dyn.removeKeys(ast, ast): dyn', call => binding(call, run, filterKeys(false)))
+}
+
+/** Stands in for the library's `has`, which fails when the variable itself, or a part on the way, is absent. */
+export function presence(target: SyntaxNode): Macro {
+  return {
+    async: false,
+    typeCheck(checker, _, scope) {
+      checker.check(target, scope)
+      return checker.boolType
+    },
+    evaluate(evaluator, _, scope) {
+      try {
+        return evaluator.run(target, scope) !== undefined
+      } catch (error) {
+        if (isAbsence(error)) return false
+        throw error
+      }
+    },
+  }
+}
+
+/** An empty list or map: the library types `[]` so narrowly that comparing its elements fails. */
+export function emptyLiteral(make: () => unknown): Macro {
+  return { async: false, typeCheck: checker => checker.dynType, evaluate: make }
+}
+
+function fallback(value: SyntaxNode, other: SyntaxNode): Macro {
+  return {
+    async: false,
+    typeCheck: (checker, _, scope) => common(checker, scope, [value, other]),
+    evaluate(evaluator, _, scope) {
+      let found: unknown
+      try {
+        found = evaluator.run(value, scope)
+      } catch (error) {
+        if (!isAbsence(error)) throw error
+      }
+      return found === undefined || found === null ? evaluator.run(other, scope) : found
+    },
+  }
+}
+
+/** The first argument that has a value other than null; a failure counts as none unless nothing else is left. */
+function firstValue(candidates: readonly SyntaxNode[]): Macro {
+  return {
+    async: false,
+    typeCheck: (checker, _, scope) => common(checker, scope, candidates),
+    evaluate(evaluator, _, scope) {
+      let failure: unknown
+      for (const candidate of candidates) {
+        try {
+          const value = evaluator.run(candidate, scope)
+          if (value !== null && value !== undefined) return value
+          failure = undefined
+        } catch (error) {
+          if (codeOf(error) === 'budget') throw error
+          failure = error
+        }
+      }
+      if (failure !== undefined) throw failure
+      return null
+    },
+  }
+}
+
+function common(checker: Checker, scope: Scope, nodes: readonly SyntaxNode[]) {
+  const types = nodes.map(node => checker.check(node, scope))
+  return types.reduce((all, type) =>
+    type.name === 'null' ? all : (all.unify(checker.registry, type) ?? checker.dynType),
+  )
+}
+
+type Apply = (input: unknown, body: (value: unknown) => unknown, run: Run) => unknown
+
+function binding(call: MacroCall, run: Run, apply: Apply): Macro {
+  const [variable, body] = call.args as [SyntaxNode, SyntaxNode]
+  const receiver = call.receiver as SyntaxNode
+  const keepsType = callOf(call.ast)?.name === 'with'
+  return {
+    async: false,
+    typeCheck(checker, macro, scope) {
+      if (variable.op !== 'id') {
+        throw checker.createError('invalid_macro_argument', 'the first argument must be a plain name', variable)
+      }
+      const type = checker.check(receiver, scope)
+      macro.local = scope.forkWithVariable(variable.args as string, keepsType ? type : checker.dynType)
+      const result = checker.check(body, macro.local)
+      return keepsType ? result : checker.dynType
+    },
+    evaluate(evaluator: Evaluator, macro, scope) {
+      const input = evaluator.run(receiver, scope)
+      return apply(input, value => evaluator.run(body, macro.local!.reuse(scope).setIterValue(value, evaluator)), run)
+    },
+  }
+}
+
+const withValue: Apply = (input, body) => body(input)
+
+const mapValues: Apply = (input, body, run) => {
+  const map = mapOf(input, run)
+  const out = new Map<unknown, unknown>()
+  for (const [key, value] of map.entries()) out.set(key, body(value))
+  return out
+}
+
+function filterKeys(keep: boolean): Apply {
+  return (input, body, run) => {
+    const map = mapOf(input, run)
+    const out = new Map<unknown, unknown>()
+    for (const [key, value] of map.entries()) {
+      const matches = body(key)
+      if (typeof matches !== 'boolean') throw new CelFailure('invalid_condition_type')
+      if (matches === keep) out.set(key, value)
+    }
+    return out
+  }
+}
+
+function mapOf(value: unknown, run: Run): CelMap {
+  if (!isMap(value)) throw new CelFailure('no_matching_overload')
+  run.charge(value.size)
+  return value
+}

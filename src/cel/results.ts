@@ -1,0 +1,77 @@
+import { Duration } from '@marcbachmann/cel-js/evaluator'
+import type { CelResult } from '../schema/builder.ts'
+import { parseDuration } from './conversions.ts'
+import type { Outcome } from './expression.ts'
+import { CelFailure } from './failure.ts'
+import type { StaticType } from './syntax-tree.ts'
+import { toPlain } from './values.ts'
+import { variableAt } from './variables.ts'
+
+const TIMESTAMP = 'google.protobuf.Timestamp'
+const DURATION = 'google.protobuf.Duration'
+
+/** Types that the checker may find, by what the place wants, and that want in words. */
+const ACCEPTED: Readonly<Record<Exclude<CelResult, 'any'>, readonly [readonly string[], string]>> = {
+  bool: [['bool'], 'a boolean'],
+  string: [['string', 'bytes', 'null'], 'a string'],
+  number: [['int', 'uint', 'double'], 'a number'],
+  duration: [[DURATION, TIMESTAMP, 'string', 'int', 'uint', 'double'], 'a duration'],
+  map: [['map'], 'a map'],
+  sampling: [['bool', 'int', 'uint', 'double'], 'a boolean or a number from 0 to 1'],
+}
+
+/** Undefined when an expression of this type may stand here, otherwise what is wanted. */
+export function acceptsStatically(result: CelResult, type: StaticType | undefined): string | undefined {
+  if (result === 'any' || !type || type.kind === 'dyn' || type.kind === 'param' || type.kind === 'optional')
+    return undefined
+  const [types, words] = ACCEPTED[result]
+  if (types.includes(type.name) || types.includes(type.kind)) return undefined
+  if (result === 'map' && variableAt(type.name)) return undefined
+  return words
+}
+
+/**
+ * The value as the caller gets it: plain data, of the kind that the place wants. Durations are in milliseconds where a
+ * duration is wanted, and text such as `1.5s` elsewhere; bytes become text where text is wanted.
+ */
+export function convertResult(result: CelResult, raw: unknown): Outcome {
+  if (result === 'duration') return { ok: true, value: toMilliseconds(raw) }
+  const value = toPlain(raw)
+  switch (result) {
+    case 'any':
+      return { ok: true, value }
+    case 'bool':
+      return typeof value === 'boolean' ? { ok: true, value } : WRONG
+    case 'string':
+      if (Buffer.isBuffer(value)) return { ok: true, value: value.toString('utf8') }
+      return typeof value === 'string' ? { ok: true, value } : WRONG
+    case 'number':
+      return typeof value === 'number' || typeof value === 'bigint' ? { ok: true, value } : WRONG
+    case 'sampling':
+      return typeof value === 'boolean' || typeof value === 'number' ? { ok: true, value } : WRONG
+    case 'map':
+      return isPlainObject(value) ? { ok: true, value } : WRONG
+  }
+}
+
+const WRONG: Outcome = { ok: false, error: 'the result has the wrong type' }
+
+function isPlainObject(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !Buffer.isBuffer(value) &&
+    !(value instanceof Date)
+  )
+}
+
+/** A timestamp stays one: the caller knows from when it counts. */
+function toMilliseconds(raw: unknown): number | Date {
+  const value = typeof raw === 'string' ? parseDuration(raw) : raw
+  if (value instanceof Date) return value
+  if (value instanceof Duration) return Number(value.seconds) * 1000 + value.nanos / 1e6
+  const number = toPlain(value)
+  if (typeof number === 'number' && Number.isFinite(number)) return number
+  throw new CelFailure('wrong_result')
+}

@@ -1,0 +1,52 @@
+import { CelFailure } from './failure.ts'
+
+/** Steps one evaluation may take: elements iterated, and work on large values by the same measure. */
+export const STEP_BUDGET = 100_000
+
+/**
+ * What the functions of one compiler share while an expression runs. Evaluation is synchronous and never nested, so
+ * one of these serves every expression of the compiler.
+ */
+export class Run {
+  #left = 0
+  #spent = false
+  #variables: () => ReadonlyMap<string, unknown> = () => new Map()
+  #parsed: { readonly from: unknown; readonly value: unknown } | undefined
+
+  begin(variables: () => ReadonlyMap<string, unknown>): void {
+    this.#left = STEP_BUDGET
+    this.#spent = false
+    this.#variables = variables
+  }
+
+  /** Lets go of everything that the evaluation touched. */
+  end(): void {
+    this.#variables = () => new Map()
+    this.#parsed = undefined
+  }
+
+  /** Logical operators absorb errors, so this is asked once more when the expression has finished. */
+  get spent(): boolean {
+    return this.#spent
+  }
+
+  charge(steps: number): void {
+    this.#left -= steps
+    if (this.#left >= 0) return
+    this.#spent = true
+    throw new CelFailure('budget')
+  }
+
+  variables(): ReadonlyMap<string, unknown> {
+    return this.#variables()
+  }
+
+  /** `read(from)`, done once per evaluation for the same body. */
+  once(from: unknown, read: () => unknown): unknown {
+    const known = this.#parsed
+    if (known && known.from === from) return known.value
+    const value = read()
+    this.#parsed = { from, value }
+    return value
+  }
+}

@@ -1,0 +1,251 @@
+import { X509Certificate } from 'node:crypto'
+import { Duration } from '@marcbachmann/cel-js/evaluator'
+import type { Exchange } from '../http/exchange.ts'
+import { HeaderList } from '../http/headers.ts'
+import { HeaderView } from './header-view.ts'
+import { JsonMap, Secret, wrap } from './json-view.ts'
+import { fieldNames } from './variables.ts'
+import { View } from './view.ts'
+
+/** What `env` shows. */
+export interface EnvironmentFacts {
+  readonly podName?: string
+  readonly namespace?: string
+  readonly gateway?: string
+}
+
+/** What may be passed for `response` in the `extra` of an evaluation. Bodies are there only when they were buffered. */
+export interface ResponseFacts {
+  readonly status: number
+  readonly headers: HeaderList
+  readonly body?: Buffer
+  readonly bodyPrefix?: Buffer
+  readonly grpcStatus?: number
+}
+
+const NAMES = Object.fromEntries(
+  ['request', 'response', 'source', 'llm'].map(root => [root, fieldNames(root)] as const),
+) as Readonly<Record<'request' | 'response' | 'source' | 'llm', readonly string[]>>
+
+export class RequestView extends View {
+  readonly #x: Exchange
+
+  constructor(x: Exchange) {
+    super()
+    this.#x = x
+  }
+
+  protected override names(): readonly string[] {
+    return NAMES.request
+  }
+
+  get method(): string {
+    return this.#x.request.method
+  }
+  get uri(): string {
+    const { scheme, authority, path } = this.#x.request
+    return authority === '' ? path : `${scheme}://${authority}${path}`
+  }
+  get host(): string {
+    return this.#x.request.authority
+  }
+  get scheme(): string {
+    return this.#x.request.scheme
+  }
+  get path(): string {
+    const { path } = this.#x.request
+    const query = path.indexOf('?')
+    return query < 0 ? path : path.slice(0, query)
+  }
+  get pathAndQuery(): string {
+    return this.#x.request.path
+  }
+  get version(): string {
+    const version = this.#x.httpVersion.replace(/^HTTP\//i, '')
+    return `HTTP/${version === '2' ? '2.0' : version}`
+  }
+  get headers(): HeaderView {
+    return new HeaderView(this.#x.request.headers)
+  }
+  get body(): Buffer | undefined {
+    const { bytes, length } = this.#x.body
+    return bytes ?? (length === 0 ? Buffer.alloc(0) : undefined)
+  }
+  get bodyPrefix(): Buffer | undefined {
+    return this.body
+  }
+  get startTime(): Date {
+    return new Date(this.#x.startedAt)
+  }
+  get endTime(): Date | undefined {
+    const { endedMono, startedAt, startedMono } = this.#x
+    return endedMono === undefined ? undefined : new Date(startedAt + endedMono - startedMono)
+  }
+}
+
+export class ResponseView extends View {
+  readonly #facts: ResponseFacts
+
+  constructor(facts: ResponseFacts) {
+    super()
+    this.#facts = facts
+  }
+
+  protected override names(): readonly string[] {
+    return NAMES.response
+  }
+
+  get code(): bigint {
+    return BigInt(this.#facts.status)
+  }
+  get grpcStatus(): bigint | undefined {
+    const status = this.#facts.grpcStatus ?? this.#facts.headers.get('grpc-status')
+    return status === undefined || !/^[0-9]{1,3}$/.test(String(status)) ? undefined : BigInt(status)
+  }
+  get headers(): HeaderView {
+    return new HeaderView(this.#facts.headers)
+  }
+  get body(): Buffer | undefined {
+    return this.#facts.body
+  }
+  get bodyPrefix(): Buffer | undefined {
+    return this.#facts.bodyPrefix ?? this.#facts.body
+  }
+}
+
+export class SourceView extends View {
+  readonly #x: Exchange
+  #parsed: X509Certificate | undefined
+
+  constructor(x: Exchange) {
+    super()
+    this.#x = x
+  }
+
+  protected override names(): readonly string[] {
+    return NAMES.source
+  }
+
+  get address(): string {
+    return this.#x.connection.address
+  }
+  get port(): bigint {
+    return BigInt(this.#x.connection.port)
+  }
+  get certificate(): string | undefined {
+    return this.#certificate()?.toString()
+  }
+  get subject(): string | undefined {
+    return oneLine(this.#certificate()?.subject)
+  }
+  get issuer(): string | undefined {
+    return oneLine(this.#certificate()?.issuer)
+  }
+  get subjectCn(): string | undefined {
+    return /^CN=(.*)$/m.exec(this.#certificate()?.subject ?? '')?.[1]
+  }
+  get subjectAltNames(): readonly string[] | undefined {
+    const names = this.#certificate()?.subjectAltName
+    return names?.split(', ').map(name => name.replace(/^(?:DNS|URI|IP Address|email):/, ''))
+  }
+  get spiffeId(): string | undefined {
+    return this.subjectAltNames?.find(name => name.startsWith('spiffe://'))
+  }
+  get identity(): unknown {
+    const parts = /^spiffe:\/\/([^/]+)\/ns\/([^/]+)\/sa\/([^/]+)$/.exec(this.spiffeId ?? '')
+    return parts ? wrap({ trustDomain: parts[1], namespace: parts[2], serviceAccount: parts[3] }) : undefined
+  }
+
+  #certificate(): X509Certificate | undefined {
+    const bytes = this.#x.connection.tls?.certificate
+    if (bytes && bytes.length > 0) this.#parsed ??= new X509Certificate(bytes)
+    return this.#parsed
+  }
+}
+
+function oneLine(name: string | undefined): string | undefined {
+  return name?.split('\n').reverse().join(',')
+}
+
+/** Classes that the library must know, with the fields that it may read. */
+export const VIEW_CLASSES = [
+  { name: 'RequestView', ctor: RequestView, fields: NAMES.request },
+  { name: 'ResponseView', ctor: ResponseView, fields: NAMES.response },
+  { name: 'SourceView', ctor: SourceView, fields: NAMES.source },
+] as const
+
+type Build = (x: Exchange, environment: EnvironmentFacts) => unknown
+
+/** The value of each variable for one exchange; undefined when it has none. */
+const BUILD: Readonly<Record<string, Build>> = {
+  request: x => new RequestView(x),
+  response: x => (x.response ? new ResponseView(x.response) : undefined),
+  source: x => new SourceView(x),
+  destination: x => filled({ port: BigInt(x.connection.localPort), hostname: x.connection.tls?.sni }),
+  jwt: x => x.auth.jwt && new JsonMap(x.auth.jwt, 0, secretField('rawToken', x.auth.rawToken)),
+  apiKey: x => x.auth.apiKey && new JsonMap(x.auth.apiKey, 0, secretField('key', x.auth.apiKey.key)),
+  basicAuth: x => x.auth.basic && filled({ username: x.auth.basic.username }),
+  backend: x => x.backend && filled({ name: x.backend.name, type: x.backend.kind, protocol: x.backend.protocol }),
+  proxy: proxyFacts,
+  env: (_, environment) => filled({ ...environment }),
+  llm: llmFacts,
+  llmRequest: x => x.llm?.request && wrap(x.llm.request),
+  mcp: x => x.mcp && filled({ ...x.mcp, method: undefined, methodName: x.mcp.method }),
+  metadata: x => wrap(x.metadata),
+  extauthz: x => x.external.extauthz && wrap(x.external.extauthz),
+  extproc: x => x.external.extproc && wrap(x.external.extproc),
+  mcpGuardrails: x => x.external.mcpGuardrails && wrap(x.external.mcpGuardrails),
+}
+
+export function buildVariable(name: string, x: Exchange, environment: EnvironmentFacts): unknown {
+  return BUILD[name]?.(x, environment)
+}
+
+/** A value given by the caller in place of the exchange's own. */
+export function fromExtra(name: string, value: unknown): unknown {
+  if (name === 'response' && isResponse(value)) return new ResponseView(value)
+  return wrap(value)
+}
+
+function isResponse(value: unknown): value is ResponseFacts {
+  return typeof value === 'object' && value !== null && (value as { headers?: unknown }).headers instanceof HeaderList
+}
+
+function secretField(name: string, value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof value === 'string' ? { [name]: new Secret(value) } : undefined
+}
+
+/** A map of the fields that have a value. */
+function filled(fields: Readonly<Record<string, unknown>>): JsonMap {
+  return new JsonMap(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)))
+}
+
+function proxyFacts(x: Exchange): JsonMap {
+  const { bind, listener, route, attempts } = x
+  const upstream = attempts.reduce((sum, attempt) => sum + (attempt.duration ?? 0), 0)
+  return filled({
+    bind: bind?.key,
+    gateway: listener && { namespace: listener.namespace },
+    listener: listener && { name: listener.name },
+    route: route && {
+      namespace: route.namespace,
+      name: route.name,
+      ...(route.ruleName === undefined ? {} : { rule: route.ruleName }),
+    },
+    upstreamDuration: attempts.length > 0 ? milliseconds(upstream) : undefined,
+  })
+}
+
+function llmFacts(x: Exchange): JsonMap | undefined {
+  if (!x.llm) return undefined
+  const { request: _, timeToFirstToken, ...facts } = x.llm
+  return filled({
+    ...facts,
+    timeToFirstToken: timeToFirstToken === undefined ? undefined : milliseconds(timeToFirstToken),
+  })
+}
+
+function milliseconds(ms: number): Duration {
+  const nanos = BigInt(Math.round(ms * 1e6))
+  return new Duration(nanos / 1_000_000_000n, Number(nanos % 1_000_000_000n))
+}
