@@ -5,7 +5,7 @@ const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 22 || (major === 22 && minor < 19)) {
   process.stderr.write(
     `gwctl needs Node.js 22.19 or newer and this is ${process.version}. ` +
-      'Install a newer one, or run `npx gwctl` or an npm script inside a checkout: they use the Node.js that comes with it.\n',
+      'Install a newer one, or use the one that a checkout brings: `npm ci` there once, then `npx gwctl` or an npm script.\n',
   )
   process.exitCode = 2
 } else if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {

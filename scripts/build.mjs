@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 
 export const root = fileURLToPath(new URL('../', import.meta.url))
 
@@ -61,7 +60,18 @@ function removeStale(outputs) {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { metafile } = await build(buildOptions())
+async function main() {
+  const esbuild = await import('esbuild').catch(() => undefined)
+  if (esbuild === undefined) {
+    process.stderr.write(
+      'gwctl is not built: its build tools are not installed. Run `npm ci` in its directory first.\n',
+    )
+    // A failing `prepare` would leave npx with a half-made installation that it never repairs.
+    process.exitCode = process.env.npm_lifecycle_event === 'prepare' ? 0 : 1
+    return
+  }
+  const { metafile } = await esbuild.build(buildOptions())
   removeStale(Object.keys(metafile.outputs))
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main()
