@@ -1,0 +1,230 @@
+import type { Path } from '../diagnostics/diagnostic.ts'
+import { closest, didYouMean } from '../diagnostics/suggest.ts'
+import type { Field, FieldMode, Node, ObjectNode } from './builder.ts'
+import { type DecodeContext, INVALID, isRecord, wrongType } from './decode-context.ts'
+
+type Fields = ObjectNode['fields']
+/** Passed in, because objects hold values of every kind and every kind may hold objects. */
+type Decode = (node: Node, value: unknown, path: Path, ctx: DecodeContext) => unknown
+
+export function decodeObject(
+  node: ObjectNode,
+  value: unknown,
+  path: Path,
+  ctx: DecodeContext,
+  decodeNode: Decode,
+): unknown {
+  if (!isRecord(value)) return wrongType(node, value, path, ctx)
+  const present = new Map<string, string>()
+  const unknown: string[] = []
+  let sound = true
+  for (const key of Object.keys(value)) {
+    const field = fieldFor(node.fields, key)
+    if (field === undefined) unknown.push(key)
+    else if (value[key] === null && !takesNull(node.fields[field]!)) continue
+    else if (!present.has(field)) present.set(field, key)
+    else sound = conflict([present.get(field)!, key], 'they are two spellings of one field', path, ctx)
+  }
+  const excuse = node.open ? new Excuses() : reportUnknown(node, unknown, present, path, ctx)
+  if (unknown.length > 0 && !node.open) sound = false
+
+  const out: Record<string, unknown> = {}
+  ctx.paths.set(out, path)
+  for (const name in node.fields) {
+    const field = node.fields[name]!
+    const key = present.get(name)
+    if (key === undefined) {
+      if (field.mode === 'required' && !excuse.take(name)) sound = reportMissing(node, name, path, ctx)
+      else if (field.mode === 'required') sound = false
+      else if (field.mode === 'default') out[name] = decodeNode(field.schema.node, field.default, [...path, name], ctx)
+      continue
+    }
+    if (field.unserved !== undefined) reportUnserved(name, field.unserved, [...path, key], ctx)
+    const decoded = decodeNode(field.schema.node, value[key], [...path, key], ctx)
+    if (decoded === INVALID) sound = false
+    else out[name] = decoded
+  }
+  if (node.open) for (const key of unknown) out[key] = value[key]
+  if (!groupsHold(node, present, excuse, path, ctx)) sound = false
+  if (sound && node.check) sound = checkHolds(node, out, path, ctx)
+  return sound ? out : INVALID
+}
+
+/** Missing fields that an unknown key beside them already explains: a misspelt key is one mistake, not two. */
+class Excuses {
+  readonly #names = new Set<string>()
+  #free = 0
+  name(names: readonly string[]): void {
+    if (names.length === 0) this.#free++
+    for (const name of names) this.#names.add(name)
+  }
+  take(name: string): boolean {
+    if (this.#names.delete(name)) return true
+    if (this.#free === 0) return false
+    this.#free--
+    return true
+  }
+}
+
+function fieldFor(fields: Fields, key: string): string | undefined {
+  if (Object.hasOwn(fields, key)) return key
+  for (const name in fields) if (fields[name]!.aliases?.includes(key)) return name
+  return undefined
+}
+
+function takesNull(field: Field<unknown, FieldMode>): boolean {
+  let node: Node = field.schema.node
+  if (node.kind === 'lazy') node = node.get().node
+  return (
+    field.mode === 'required' ||
+    node.kind === 'null' ||
+    node.kind === 'json' ||
+    (node.kind === 'shapes' && node.null !== undefined)
+  )
+}
+
+function reportUnknown(
+  node: ObjectNode,
+  keys: readonly string[],
+  present: ReadonlyMap<string, string>,
+  path: Path,
+  ctx: DecodeContext,
+): Excuses {
+  const excuse = new Excuses()
+  const free = Object.keys(node.fields).filter(name => !present.has(name))
+  for (const key of keys) {
+    const near = closest(key, free)
+    excuse.name(near)
+    const place = near.length === 0 ? home(node, key) : undefined
+    const best = near.length === 1 ? near[0] : undefined
+    ctx.report({
+      code: 'GW102',
+      message: `unknown field \`${key}\` in ${node.name}`,
+      path: [...path, key],
+      at: 'key',
+      label: `not a field of ${article(node.name)}`,
+      help: didYouMean(key, free) ?? helpFor(place, free, node),
+      ...(best === undefined
+        ? {}
+        : { fix: { title: `rename to \`${best}\``, safe: true, replace: 'key' as const, with: best } }),
+    })
+  }
+  return excuse
+}
+
+function helpFor(place: string | undefined, free: readonly string[], node: ObjectNode): string {
+  if (place !== undefined) return `\`${place}\` takes this field`
+  const fields = free.length > 0 ? free : Object.keys(node.fields)
+  const shown = fields.slice(0, 12).map(f => `\`${f}\``)
+  return fields.length === 0
+    ? `${node.name} takes no fields`
+    : `fields that can be set here: ${shown.join(', ')}${fields.length > 12 ? ', …' : ''}`
+}
+
+/** The neighbouring object that would take a key written one level too high. */
+function home(node: ObjectNode, key: string): string | undefined {
+  for (const name in node.fields) {
+    const inner = node.fields[name]!.schema.node
+    if (inner.kind === 'object' && fieldFor(inner.fields, key) !== undefined) return name
+  }
+  return undefined
+}
+
+function reportMissing(node: ObjectNode, name: string, path: Path, ctx: DecodeContext): false {
+  const field = node.fields[name]!
+  ctx.report({
+    code: 'GW103',
+    message: `${node.name} lacks the required field \`${name}\``,
+    path,
+    at: 'parent',
+    label: `\`${name}\` is missing`,
+    help: `${name}: ${field.doc}`,
+  })
+  return false
+}
+
+function reportUnserved(name: string, why: string, path: Path, ctx: DecodeContext): void {
+  ctx.report({
+    code: 'GW601',
+    message: `\`${name}\` is valid but not served yet`,
+    path,
+    at: 'key',
+    label: 'gwctl run refuses to start with this',
+    note: why,
+  })
+}
+
+function groupsHold(
+  node: ObjectNode,
+  present: ReadonlyMap<string, string>,
+  excuse: Excuses,
+  path: Path,
+  ctx: DecodeContext,
+): boolean {
+  let hold = true
+  for (const group of node.exactlyOneOf) {
+    const found = group.filter(name => present.has(name))
+    if (found.length === 0) {
+      hold = false
+      if (!group.some(name => excuse.take(name))) reportNone(node, group, path, ctx)
+    } else if (found.length > 1) {
+      hold = conflict(
+        found.map(f => present.get(f)!),
+        `${node.name} takes exactly one of ${names(group)}`,
+        path,
+        ctx,
+      )
+    }
+  }
+  for (const group of node.atMostOneOf) {
+    const found = group.filter(name => present.has(name))
+    if (found.length > 1) {
+      hold = conflict(
+        found.map(f => present.get(f)!),
+        `${node.name} takes at most one of ${names(group)}`,
+        path,
+        ctx,
+      )
+    }
+  }
+  return hold
+}
+
+function reportNone(node: ObjectNode, group: readonly string[], path: Path, ctx: DecodeContext): void {
+  ctx.report({
+    code: 'GW107',
+    message: `${node.name} needs exactly one of ${names(group)}, and has none`,
+    path,
+    at: 'parent',
+    label: `set one of ${names(group)}`,
+  })
+}
+
+function conflict(keys: readonly string[], why: string, path: Path, ctx: DecodeContext): false {
+  const [first, ...rest] = keys
+  ctx.report({
+    code: 'GW108',
+    message: `${names(keys)} are set together: ${why}`,
+    path: [...path, rest.at(-1)!],
+    at: 'key',
+    label: 'remove one of them',
+    related: [{ path: [...path, first!], at: 'key', message: `\`${first}\` is set here` }],
+  })
+  return false
+}
+
+function checkHolds(node: ObjectNode, value: Record<string, unknown>, path: Path, ctx: DecodeContext): boolean {
+  const problems = node.check!(value)
+  for (const { path: inner, at, suggestion: _, ...problem } of problems) {
+    ctx.report({ code: 'GW111', path: [...path, ...inner], at, ...problem })
+  }
+  return problems.length === 0
+}
+
+function names(list: readonly string[]): string {
+  return list.map(n => `\`${n}\``).join(', ')
+}
+
+function article(noun: string): string {
+  return `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${noun}`
+}

@@ -1,0 +1,275 @@
+import type { Path } from '../diagnostics/diagnostic.ts'
+import { closest, didYouMean } from '../diagnostics/suggest.ts'
+import type { Node, ParsedNode, Schema, ShapesNode } from './builder.ts'
+import { type DecodeContext, INVALID, type Invalid, isRecord, wrongType } from './decode-context.ts'
+import { decodeObject } from './decode-object.ts'
+import { Placeholder } from './placeholder.ts'
+
+export { type DecodeContext, INVALID, type Invalid } from './decode-context.ts'
+
+/**
+ * Reads a value as its declaration says: checks it, fills in defaults, turns text into what it means. One mistake gives
+ * one finding, at the innermost place that is wrong.
+ */
+export function decode<T>(schema: Schema<T>, value: unknown, path: Path, ctx: DecodeContext): T | Invalid {
+  return decodeNode(schema.node, value, path, ctx) as T | Invalid
+}
+
+export function decodeNode(node: Node, value: unknown, path: Path, ctx: DecodeContext): unknown {
+  switch (node.kind) {
+    case 'json':
+      return value instanceof Placeholder ? value.text : value
+    case 'lazy':
+      return decodeNode(node.get().node, value, path, ctx)
+    case 'null':
+      return value === null ? null : wrongType(node, value, path, ctx)
+    case 'boolean':
+      if (value instanceof Placeholder) return false
+      return typeof value === 'boolean' ? value : wrongType(node, value, path, ctx)
+    case 'string':
+      return decodeString(node, value, path, ctx)
+    case 'enum':
+      return decodeEnum(node, value, path, ctx)
+    case 'integer':
+    case 'number':
+      return decodeNumber(node, value, path, ctx)
+    case 'list':
+      return decodeList(node, value, path, ctx)
+    case 'map':
+      return decodeMap(node, value, path, ctx)
+    case 'object':
+      return decodeObject(node, value, path, ctx, decodeNode)
+    case 'shapes':
+      return decodeShapes(node, value, path, ctx)
+    case 'parsed':
+      return decodeParsed(node, value, path, ctx)
+    case 'cel':
+      return decodeCel(node, value, path, ctx)
+    case 'regex':
+      return decodeRegex(node, value, path, ctx)
+  }
+}
+
+function decodeString(
+  node: Extract<Node, { kind: 'string' }>,
+  value: unknown,
+  path: Path,
+  ctx: DecodeContext,
+): unknown {
+  if (value instanceof Placeholder) return value.text
+  if (typeof value !== 'string') return wrongType(node, value, path, ctx)
+  if (value.length < node.min || value.length > node.max) {
+    const limit =
+      value.length < node.min
+        ? node.min === 1
+          ? 'must not be empty'
+          : `must have at least ${node.min} characters`
+        : `must have at most ${node.max} characters`
+    ctx.report({ code: 'GW110', message: `the text ${limit}, found ${value.length}`, path, at: 'value', label: limit })
+    return INVALID
+  }
+  if (node.pattern && !node.pattern.test(value)) {
+    const form = node.form ?? `match ${node.pattern.source}`
+    ctx.report({
+      code: 'GW106',
+      message: node.secret ? `the value must be ${form}` : `\`${short(value)}\` is not ${form}`,
+      path,
+      at: 'value',
+      label: `must be ${form}`,
+    })
+    return INVALID
+  }
+  return value
+}
+
+function decodeEnum(node: Extract<Node, { kind: 'enum' }>, value: unknown, path: Path, ctx: DecodeContext): unknown {
+  if (value instanceof Placeholder) return node.values[0]
+  if (typeof value !== 'string') return wrongType(node, value, path, ctx)
+  if (node.values.includes(value)) return value
+  const alias = Object.hasOwn(node.aliases, value) ? node.aliases[value] : undefined
+  if (alias !== undefined) return alias
+  const near = closest(value, node.values)
+  const best = near.length === 1 ? near[0] : undefined
+  const help = didYouMean(value, node.values)
+  ctx.report({
+    code: 'GW104',
+    message: `\`${short(value)}\` is not one of ${list(node.values)}`,
+    path,
+    at: 'value',
+    label: 'not one of the accepted values',
+    ...(help === undefined ? {} : { help }),
+    ...(best === undefined
+      ? {}
+      : { fix: { title: `change to \`${best}\``, safe: false, replace: 'value' as const, with: best } }),
+  })
+  return INVALID
+}
+
+function decodeNumber(
+  node: Extract<Node, { kind: 'number' | 'integer' }>,
+  value: unknown,
+  path: Path,
+  ctx: DecodeContext,
+): unknown {
+  if (value instanceof Placeholder) return Number.isFinite(node.min) && node.min > 0 ? node.min : Math.min(1, node.max)
+  if (typeof value !== 'number' || (node.kind === 'integer' && !Number.isInteger(value))) {
+    return wrongType(node, value, path, ctx)
+  }
+  if (value < node.min || value > node.max) {
+    const range = bounds(node.min, node.max)
+    ctx.report({
+      code: 'GW105',
+      message: `${value} is out of range: must be ${range}`,
+      path,
+      at: 'value',
+      label: `must be ${range}`,
+    })
+    return INVALID
+  }
+  return value
+}
+
+function decodeList(node: Extract<Node, { kind: 'list' }>, value: unknown, path: Path, ctx: DecodeContext): unknown {
+  if (!Array.isArray(value)) return wrongType(node, value, path, ctx)
+  if (!countIsRight(value.length, node, 'items', path, ctx)) return INVALID
+  const out: unknown[] = []
+  let sound = true
+  for (let i = 0; i < value.length; i++) {
+    const item = decodeNode(node.item.node, value[i], [...path, i], ctx)
+    if (item !== INVALID) out.push(item)
+    else if (!node.isolate) sound = false
+  }
+  ctx.paths.set(out, path)
+  return sound ? out : INVALID
+}
+
+function decodeMap(node: Extract<Node, { kind: 'map' }>, value: unknown, path: Path, ctx: DecodeContext): unknown {
+  if (!isRecord(value)) return wrongType(node, value, path, ctx)
+  const keys = Object.keys(value)
+  if (!countIsRight(keys.length, node, 'entries', path, ctx)) return INVALID
+  const out: Record<string, unknown> = Object.create(null)
+  let sound = true
+  for (const key of keys) {
+    const at = [...path, key]
+    const problem = node.keys?.(key)
+    if (problem) {
+      ctx.report({ code: 'GW106', path: at, at: 'key', ...problem })
+      sound = false
+    }
+    const item = decodeNode(node.value.node, value[key], at, ctx)
+    if (item !== INVALID) out[key] = item
+    else if (!node.isolate) sound = false
+  }
+  ctx.paths.set(out, path)
+  return sound ? out : INVALID
+}
+
+function countIsRight(
+  count: number,
+  limit: { min: number; max: number },
+  what: string,
+  path: Path,
+  ctx: DecodeContext,
+): boolean {
+  if (count >= limit.min && count <= limit.max) return true
+  const range = bounds(limit.min, limit.max)
+  ctx.report({
+    code: 'GW109',
+    message: `${count} ${what}: must be ${range}`,
+    path,
+    at: 'value',
+    label: `must have ${range} ${what}`,
+  })
+  return false
+}
+
+function decodeShapes(node: ShapesNode, value: unknown, path: Path, ctx: DecodeContext): unknown {
+  if (value instanceof Placeholder) {
+    const scalar = node.string ?? node.number ?? node.boolean
+    return scalar ? decodeNode(scalar.node, value, path, ctx) : wrongType(node, value, path, ctx)
+  }
+  const form = shapeFor(node, value)
+  return form ? decodeNode(form.node, value, path, ctx) : wrongType(node, value, path, ctx)
+}
+
+function shapeFor(node: ShapesNode, value: unknown): Schema<unknown> | undefined {
+  if (value === null) return node.null
+  if (Array.isArray(value)) return node.list
+  if (typeof value === 'object') return node.object
+  if (typeof value === 'string') return node.string
+  if (typeof value === 'number') return node.number
+  return node.boolean
+}
+
+function decodeParsed(node: ParsedNode, value: unknown, path: Path, ctx: DecodeContext): unknown {
+  if (value instanceof Placeholder) return node.placeholder
+  const base = decodeNode(node.base.node, value, path, ctx)
+  if (base === INVALID) return INVALID
+  const result = node.parse(base)
+  if ('value' in result) return result.value
+  const { suggestion, ...problem } = result.problem
+  ctx.report({
+    code: 'GW106',
+    path,
+    at: 'value',
+    label: `expected ${node.form}`,
+    ...problem,
+    ...(suggestion === undefined
+      ? {}
+      : { fix: { title: `write ${suggestion}`, safe: false, replace: 'value' as const, with: suggestion } }),
+  })
+  return INVALID
+}
+
+function decodeCel(node: Extract<Node, { kind: 'cel' }>, value: unknown, path: Path, ctx: DecodeContext): unknown {
+  if (value instanceof Placeholder) value = node.result === 'bool' ? 'true' : '"x"'
+  if (typeof value !== 'string') return wrongType(node, value, path, ctx)
+  if (value.length === 0 || value.length > node.max) {
+    ctx.report({
+      code: 'GW110',
+      message: `an expression has 1 to ${node.max} characters, found ${value.length}`,
+      path,
+      at: 'value',
+    })
+    return INVALID
+  }
+  if (!ctx.cel) {
+    ctx.missing.add('cel')
+    return INVALID
+  }
+  const compiled = ctx.cel.compile(value, node.scope, node.result)
+  if (!('problem' in compiled)) return compiled
+  const { suggestion: _, message, ...problem } = compiled.problem
+  const code = compiled.kind === 'type' ? 'GW302' : compiled.kind === 'size' ? 'GW303' : 'GW301'
+  ctx.report({ code, path, at: 'value', message: `CEL: ${message}`, ...problem })
+  return INVALID
+}
+
+function decodeRegex(node: Extract<Node, { kind: 'regex' }>, value: unknown, path: Path, ctx: DecodeContext): unknown {
+  if (value instanceof Placeholder) value = 'x'
+  if (typeof value !== 'string') return wrongType(node, value, path, ctx)
+  if (!ctx.patterns) {
+    ctx.missing.add('patterns')
+    return INVALID
+  }
+  const compiled = ctx.patterns.compile(value, node.anchored)
+  if (!('problem' in compiled)) return compiled
+  const { suggestion: _, ...problem } = compiled.problem
+  ctx.report({ code: 'GW112', path, at: 'value', ...problem })
+  return INVALID
+}
+
+function bounds(min: number, max: number): string {
+  const low = Number.isFinite(min) && min !== Number.MIN_SAFE_INTEGER
+  const high = Number.isFinite(max) && max !== Number.MAX_SAFE_INTEGER
+  if (low && high) return `${min} to ${max}`
+  return low ? `at least ${min}` : `at most ${max}`
+}
+
+function list(values: readonly string[]): string {
+  return values.map(v => `\`${v}\``).join(', ')
+}
+
+function short(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text
+}

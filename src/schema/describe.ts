@@ -1,0 +1,49 @@
+import type { Node } from './builder.ts'
+import { Placeholder } from './placeholder.ts'
+
+/** The value in words, for "expected …, found …". Never the text of a long or multi-line scalar. */
+export function describe(value: unknown): string {
+  if (value === null) return 'nothing'
+  if (value instanceof Placeholder) return `the unset variable ${value.variable}`
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'a map'
+  if (typeof value === 'string') return 'text'
+  return `the ${typeof value} ${String(value)}`
+}
+
+/** What a node takes, in words. */
+export function typeNames(node: Node): string {
+  switch (node.kind) {
+    case 'string':
+      return 'text'
+    case 'enum':
+      return `one of ${node.values.map(v => `\`${v}\``).join(', ')}`
+    case 'integer':
+      return 'a whole number'
+    case 'number':
+      return 'a number'
+    case 'boolean':
+      return '`true` or `false`'
+    case 'null':
+      return 'nothing'
+    case 'json':
+      return 'any value'
+    case 'list':
+      return 'a list'
+    case 'map':
+    case 'object':
+      return 'a map'
+    case 'cel':
+      return 'a CEL expression (text)'
+    case 'regex':
+      return 'a regular expression (text)'
+    case 'parsed':
+      return node.form
+    case 'lazy':
+      return typeNames(node.get().node)
+    case 'shapes': {
+      const forms = [node.string, node.number, node.boolean, node.list, node.object, node.null]
+      return [...new Set(forms.filter(f => f !== undefined).map(f => typeNames(f.node)))].join(' or ')
+    }
+  }
+}
