@@ -1,7 +1,7 @@
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { Attempt, Exchange } from '../http/exchange.ts'
 import type { ResponseHandler } from '../http/transport.ts'
-import type { CompileContext } from '../policies/policy.ts'
+import type { CompileContext, UpstreamSettings } from '../policies/policy.ts'
 import type { Schema } from '../schema/builder.ts'
 
 /** A compiled destination. `send` answers one attempt: by calling upstream, or by itself. */
@@ -23,7 +23,14 @@ export interface BackendDefinition<K extends string, S> {
   readonly spec?: string
   readonly schema: Schema<S>
   readonly unserved?: string
-  compile(spec: S, ctx: CompileContext & { readonly key: string; readonly name: string }): Backend
+  compile(spec: S, ctx: BackendContext): Backend
+}
+
+export interface BackendContext extends CompileContext {
+  readonly key: string
+  readonly name: string
+  /** The merged result of the policies that stand on this backend and on the reference to it. */
+  readonly settings: UpstreamSettings
 }
 
 export function defineBackend<const K extends string, S>(definition: BackendDefinition<K, S>): BackendDefinition<K, S> {

@@ -1,6 +1,7 @@
 import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, ConnectionFacts, Exchange, Reply } from '../http/exchange.ts'
 import type { Runtime } from '../http/runtime.ts'
+import type { TlsOptions } from '../http/transport.ts'
 import type { Schema } from '../schema/builder.ts'
 
 /** Where a policy may stand in the file. */
@@ -33,12 +34,22 @@ export interface CompileContext {
   state<T extends object>(name: string, make: () => T): T
 }
 
-export type Verdict = Reply | undefined | void
+export type Verdict = Reply | undefined
 /** A transform of a body that may hold chunks back; returning undefined passes nothing on for now. */
 export interface BodyHook {
   chunk(data: Buffer): Buffer | undefined
   /** What was held back, when the body is complete. */
   end(): Buffer | undefined
+}
+
+/** How to reach a backend; policies of kind `backend` and `target` contribute, the most precise one wins per member. */
+export interface UpstreamSettings {
+  readonly tls?: TlsOptions
+  /** ms. */
+  readonly connectTimeout?: number
+  /** ms until the response head, per call. */
+  readonly requestTimeout?: number
+  readonly version?: '1.1' | '2'
 }
 
 /**
@@ -56,6 +67,8 @@ export interface Hooks {
   responseBody?(x: Exchange): BodyHook | undefined
   /** After the last byte or the abort. */
   done?(x: Exchange): void
+  /** How the backend that this policy stands on is reached. */
+  readonly upstream?: UpstreamSettings
   /** The request body is read whole, up to so many bytes, before `request` runs. */
   readonly buffersRequest?: number
 }
