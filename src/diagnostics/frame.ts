@@ -86,7 +86,7 @@ interface Cut {
 /** At most `width` cells that hold the underlined part, or its beginning. */
 function cut(line: Laid, from: number, to: number, width: number): Cut {
   if (line.width <= width) return { text: line.cells.map(cell => cell.text).join(''), from, to, skipped: 0 }
-  const wanted = Math.min(to - from, width - 2)
+  const wanted = Math.min(to - from, Math.floor(width / 2))
   const lead = Math.min(Math.floor(width / 3), width - 2 - wanted)
   const first = from + wanted < width - 1 ? 0 : Math.min(from - lead, line.width - width + 1)
   const room = first > 0 ? width - 1 : width

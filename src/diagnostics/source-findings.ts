@@ -1,4 +1,4 @@
-import { type Alias, isAlias, isScalar, type Node } from 'yaml'
+import { type Alias, isAlias, isMap, isScalar, type Node } from 'yaml'
 import { type Code, severityOf } from './codes.ts'
 import { type Diagnostic, type Finding, formatPath, type Origin, type Path, type RelatedPlace } from './diagnostic.ts'
 import { scalarOffsets } from './scalar-offsets.ts'
@@ -151,9 +151,16 @@ function headSpan(place: Place, p: Placing): Span {
   }
   const [start, end] = extent(place.node, p.text)
   const newline = p.text.indexOf('\n', start)
-  let stop = newline < 0 ? end : Math.min(end, newline)
-  while (stop > start && /\s/.test(p.text[stop - 1]!)) stop--
-  return [start, stop]
+  if (newline < 0 || newline >= end) return [start, end]
+  return [start, firstLineEnd(place.node, start, newline, p.text)]
+}
+
+/** Of a block map, where its first field ends if it fits on the line, else where that field's key ends. */
+function firstLineEnd(node: Node, start: number, newline: number, text: string): number {
+  const first = isMap(node) && !node.flow ? node.items[0] : undefined
+  if (!first) return start + text.slice(start, newline).trimEnd().length
+  const valueEnd = first.value ? extent(first.value as Node, text)[1] : 0
+  return valueEnd > start && valueEnd <= newline ? valueEnd : extent(first.key as Node, text)[1]
 }
 
 /** Part of a scalar; the whole of it when expansion changed its text, since the offsets then mean another text. */

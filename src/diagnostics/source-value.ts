@@ -160,7 +160,8 @@ function readKey(key: Node, map: YAMLMap, r: Reading): string | undefined {
   if (anchor !== undefined) r.anchors.set(anchor, { node: key, value: name, size: 1, height: 0 })
   if (name === undefined) {
     if (isAlias(key) && !r.targets.has(key)) return undefined
-    if (map.flow && r.text.startsWith('{{', map.range![0])) reportTemplate(map.range![0], r)
+    const braces = [map, key].find(node => r.text.startsWith('{{', node.range![0]))
+    if (braces) reportTemplate(braces.range![0], r)
     else report(key, r, { code: 'GW001', message: 'a key must be text, and this one is a list or a map' })
     r.broken = true
     return undefined
@@ -169,6 +170,7 @@ function readKey(key: Node, map: YAMLMap, r: Reading): string | undefined {
   refuseTag(key, 'tag:yaml.org,2002:str', r)
   if (key.type === 'PLAIN') {
     if (looksLikeTemplate(name)) reportTemplate(key.range![0], r)
+    else if (map.flow && /^\/[/*]/.test(name)) reportComment(key, r)
     r.path.push(name)
     checkReading(key, name, r)
     r.path.pop()
@@ -362,6 +364,14 @@ function reportMissingSpace(key: Node, r: Reading): void {
     message: `a space is missing after the colon in \`${text}\``,
     fix: { title: 'insert a space', safe: true, text: text.replace(':', ': ') },
   })
+  r.broken = true
+}
+
+/** YAML takes `// words` in braces for a key. */
+function reportComment(key: Node, r: Reading): void {
+  const message = 'JSON has no comments'
+  if (r.findings.some(finding => finding.message === message)) return
+  report(key, r, { code: 'GW001', message, help: 'remove it, or name the file `.jsonc`' })
   r.broken = true
 }
 

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest'
+import { closest, didYouMean, editDistance } from '../../src/diagnostics/suggest.ts'
+
+describe('suggestions', () => {
+  it('finds a swapped, a missing, an added and a changed letter', () => {
+    const fields = ['host', 'weight', 'policies']
+    expect(closest('hsot', fields)).toEqual(['host'])
+    expect(closest('wight', fields)).toEqual(['weight'])
+    expect(closest('policiess', fields)).toEqual(['policies'])
+    expect(closest('hos7', fields)).toEqual(['host'])
+  })
+
+  it('lists ties and prefers the closest', () => {
+    expect(closest('cat', ['car', 'can', 'carts'])).toEqual(['car', 'can'])
+    expect(didYouMean('cat', ['car', 'can'])).toBe('did you mean `car` or `can`?')
+    expect(didYouMean('colr', ['color', 'colour'])).toBe('did you mean `color`?')
+  })
+
+  it('sees through case and separators however many there are', () => {
+    expect(closest('allow_origins', ['allowOrigins', 'allowHeaders'])).toEqual(['allowOrigins'])
+    expect(closest('MAXBUFFERSIZE', ['max-buffer-size'])).toEqual(['max-buffer-size'])
+  })
+
+  it('allows a third of a long word and stays silent on strangers', () => {
+    expect(closest('localRateLimiting', ['localRateLimit', 'cors'])).toEqual(['localRateLimit'])
+    expect(didYouMean('x', ['yz', 'ab'])).toBeUndefined()
+    expect(didYouMean('backends', ['cors', 'jwtAuth'])).toBeUndefined()
+  })
+
+  it('counts a swap of neighbours as one edit', () => {
+    expect(editDistance('hsot', 'host')).toBe(1)
+    expect(editDistance('kitten', 'sitting')).toBe(3)
+    expect(editDistance('', 'abc')).toBe(3)
+    expect(editDistance('abcdef', 'uvwxyz', 2)).toBe(3)
+  })
+})
