@@ -1,3 +1,4 @@
+import { type Paint, plainPaint } from '../diagnostics/paint.ts'
 import type { Io, Output } from './io.ts'
 
 /** 0 none, 1 the 16 base colours. More would be unreadable on somebody's background. */
@@ -12,4 +13,11 @@ export function colorLevel(stream: Output, env: Io['env'], noColorFlag: boolean)
   const force = env.FORCE_COLOR
   if (force !== undefined) return force === '0' || force === 'false' ? 0 : 1
   return stream.isTTY === true && env.TERM !== 'dumb' ? 1 : 0
+}
+
+/** chalk is loaded only where there is something to colour: most runs write to a pipe or a log. */
+export async function paintFor(level: ColorLevel): Promise<Paint> {
+  if (level === 0) return plainPaint
+  const { colorPaint } = await import('./paint.ts')
+  return colorPaint()
 }

@@ -1,7 +1,8 @@
 import { Command } from '@oclif/core/command'
 import type { Config } from '@oclif/core/config'
 import * as Flags from '@oclif/core/flags'
-import { type ColorLevel, colorLevel } from './color.ts'
+import type { Paint } from '../diagnostics/paint.ts'
+import { type ColorLevel, colorLevel, paintFor } from './color.ts'
 import type { Outcome } from './exit-codes.ts'
 import { type Io, type Output, processIo } from './io.ts'
 
@@ -72,6 +73,11 @@ export abstract class GatewayCommand extends Command {
 
   protected colors(stream: Output = this.io.stdout): ColorLevel {
     return colorLevel(stream, this.io.env, this.#common['no-color'])
+  }
+
+  /** What the renderers colour with; plain where `stream` takes no colours. */
+  protected paint(stream: Output = this.io.stdout): Promise<Paint> {
+    return paintFor(this.colors(stream))
   }
 }
 
