@@ -2,7 +2,7 @@ import { type Node, visit, type YAMLError } from 'yaml'
 import type { TextFinding } from './source-findings.ts'
 
 /** What went wrong, in the words of the person who wrote the file. */
-interface Explained {
+export interface Explained {
   readonly message: string
   readonly start: number
   readonly end: number
@@ -41,7 +41,7 @@ export function explainSyntax(errors: readonly YAMLError[], root: Node | null, t
     line: lineAt(text, at),
   }
   const explained =
-    tabs(problem) ??
+    indentation(problem) ??
     EXPLANATIONS.find(([pattern]) => pattern.test(error.message))?.[1](problem) ??
     pointed(problem, `this is not valid YAML: ${lowerFirst(error.message)}`)
   return { code: 'GW001', ...explained, end: Math.max(explained.start, Math.min(explained.end, text.length)) }
@@ -81,8 +81,8 @@ const EXPLANATIONS: readonly (readonly [RegExp, Explain])[] = [
     p =>
       pointed(
         p,
-        'a map or list in block form cannot stand inside `{}` or `[]`',
-        'close the bracket above, or use braces here too',
+        'a comma is missing here, or a map or list inside brackets has no brackets of its own',
+        'inside `{}` and `[]`, write `{key: value}` and `[item, item]`, with commas between',
       ),
   ],
   [/^Invalid escape sequence/, badEscape],
@@ -130,12 +130,14 @@ function content(p: Problem, message: string, help?: string): Explained {
   return { message, start: p.line.content, end: p.line.end, ...(help !== undefined && { help }) }
 }
 
-/** A tab in the indentation at or just before the error explains almost everything after it. */
-function tabs(p: Problem): Explained | undefined {
-  const indent = /^[ \t]*\t[ \t]*/.exec(p.text.slice(p.line.start, p.line.end))
-  if (!indent && !p.raw.startsWith('Tabs are not allowed')) return undefined
-  if (indent && p.at > p.line.content && !p.raw.startsWith('Tabs')) return undefined
-  const start = indent ? p.line.start + indent[0].indexOf('\t') : p.at
+/** A tab or an odd space in the indentation at the error explains almost everything after it. */
+function indentation(p: Problem): Explained | undefined {
+  const indent = p.text.slice(p.line.start, p.line.content)
+  const odd = oddIndentation(p.line.start, indent)
+  if (odd && p.at <= p.line.content) return odd
+  const isTab = p.raw.startsWith('Tabs are not allowed')
+  if (!isTab && (!indent.includes('\t') || p.at > p.line.content)) return undefined
+  const start = indent.includes('\t') ? p.line.start + indent.indexOf('\t') : p.at
   let end = start
   while (p.text[end] === '\t') end++
   return {
@@ -143,6 +145,20 @@ function tabs(p: Problem): Explained | undefined {
     start,
     end: Math.max(end, start + 1),
     help: 'replace the tab with spaces',
+  }
+}
+
+/** Spaces that look like one and are not: YAML takes them for the first letters of a key. */
+export function oddIndentation(at: number, text: string): Explained | undefined {
+  const found = /^[ \t]*([\u00a0\u2000-\u200b\u202f\u205f\u3000\ufeff]+)/.exec(text)
+  if (!found) return undefined
+  const start = at + found[0].length - found[1]!.length
+  const code = found[1]!.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')
+  return {
+    message: `an unusual space (U+${code}) is used for indentation, and YAML allows only plain spaces`,
+    start,
+    end: at + found[0].length,
+    help: 'replace it with spaces; it often comes with text copied from a web page',
   }
 }
 
@@ -186,6 +202,19 @@ function unclosedBracket(p: Problem): Explained {
   return { message: `\`${open}\` is never closed`, start, end: start + 1, label: `no \`${close}\` for this` }
 }
 
+function insideBrackets(p: Problem): boolean {
+  let inside = false
+  if (p.root) {
+    visit(p.root, {
+      Collection(_key, node) {
+        const [from, to] = node.range ?? [0, 0]
+        if (node.flow && from < p.at && p.at < to) inside = true
+      },
+    })
+  }
+  return inside
+}
+
 function badStart(p: Problem): Explained {
   const char = p.text[p.at] ?? ''
   const { end } = lineAt(p.text, p.at)
@@ -226,6 +255,7 @@ function tooDeep(p: Problem, keyEnd: number): Explained {
 }
 
 function missingColon(p: Problem): Explained {
+  if (insideBrackets(p)) return { ...pointed(p, 'a comma is missing between these items'), label: 'read as one value' }
   const line = lineAt(p.text, p.at)
   const words = p.text
     .slice(p.at, line.end)
@@ -239,6 +269,10 @@ function missingColon(p: Problem): Explained {
       ...span,
       help: `write \`${glued[1]}: ${words.slice(glued[1]!.length + 1)}\``,
     }
+  if (/^-(?:\s|$)/.test(words)) {
+    const message = 'this list item does not belong to the map above it'
+    return { message, ...span, help: 'check its indentation: a list and a map cannot stand side by side' }
+  }
   if (/^-\S/.test(words))
     return { message: 'a space is missing after the `-`', ...span, help: `write \`- ${words.slice(1)}\`` }
   if (/^[“”‘’]/.test(words))

@@ -1,20 +1,10 @@
-import {
-  type Alias,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  type Node,
-  type Pair,
-  type Scalar,
-  type YAMLMap,
-  type YAMLSeq,
-} from 'yaml'
+import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap, type YAMLSeq } from 'yaml'
 import { Placeholder } from '../schema/placeholder.ts'
-import { expandVariables } from './source-env.ts'
-import { scalarSpan, type TextFinding } from './source-findings.ts'
-import { readingUnderYaml11, resolvePlain } from './source-scalars.ts'
-import { looksLikeTemplate, templateFinding } from './source-template.ts'
+import type { TextFinding } from './source-findings.ts'
+import { oddIndentation } from './source-problems.ts'
+import { type Anchor, firstLine, type Reading, type ReadOptions, report, reportTemplate } from './source-reading.ts'
+import { checkReading, readScalar, refuseTag } from './source-scalar-value.ts'
+import { looksLikeTemplate } from './source-template.ts'
 import { extent, isMergeKey, keyText } from './source-tree.ts'
 import { didYouMean } from './suggest.ts'
 
@@ -29,33 +19,6 @@ export interface ReadDocument {
   readonly broken: boolean
   readonly findings: readonly TextFinding[]
   readonly targets: ReadonlyMap<Alias, Node>
-}
-
-export interface ReadOptions {
-  readonly env: Readonly<Record<string, string | undefined>> | undefined
-  readonly unset: 'placeholder' | 'error'
-}
-
-interface Anchor {
-  readonly node: Node
-  value: unknown
-  /** Values in it with all aliases expanded; undefined while it is being read, so that a cycle is seen. */
-  size: number | undefined
-  height: number
-}
-
-interface Reading extends ReadOptions {
-  readonly text: string
-  readonly findings: TextFinding[]
-  readonly targets: Map<Alias, Node>
-  readonly anchors: Map<string, Anchor>
-  readonly path: (string | number)[]
-  broken: boolean
-  template: boolean
-  size: number
-  written: number
-  depth: number
-  deepest: number
 }
 
 /**
@@ -171,6 +134,11 @@ function readKey(key: Node, map: YAMLMap, r: Reading): string | undefined {
   if (key.type === 'PLAIN') {
     if (looksLikeTemplate(name)) reportTemplate(key.range![0], r)
     else if (map.flow && /^\/[/*]/.test(name)) reportComment(key, r)
+    const odd = name.charCodeAt(0) > 0x7f ? oddIndentation(key.range![0], name) : undefined
+    if (odd) {
+      r.findings.push({ code: 'GW001', ...odd, path: [...r.path] })
+      r.broken = true
+    }
     r.path.push(name)
     checkReading(key, name, r)
     r.path.pop()
@@ -238,94 +206,6 @@ function refuseAlias(node: Alias, message: string, target: Node, r: Reading): un
   })
 }
 
-function readScalar(node: Scalar, r: Reading): unknown {
-  const text = node.source ?? ''
-  const plain = node.type === 'PLAIN'
-  if (plain && looksLikeTemplate(text)) reportTemplate(node.range![0], r)
-  const expanded = r.env && text.includes('$') ? expand(node, text, r.env, r) : text
-  if (typeof expanded !== 'string') return expanded
-  if (node.tag !== undefined) return readTagged(node, expanded, r)
-  if (!plain) return expanded
-  if (expanded === text) checkReading(node, text, r)
-  return resolvePlain(expanded)
-}
-
-function expand(node: Scalar, text: string, env: Record<string, string | undefined>, r: Reading): string | Placeholder {
-  const expansion = expandVariables(text, env)
-  if (expansion.malformed) {
-    const { start, end } = expansion.malformed
-    report(node, r, {
-      code: 'GW205',
-      message: '`${` does not open a reference to a variable here',
-      help: 'write `${NAME}` or `${NAME:-default}`, or `$$` for a dollar sign',
-      span: [start, end],
-    })
-    return new Placeholder('', text)
-  }
-  const { missing } = expansion
-  if (!missing) return expansion.text
-  if (r.unset === 'error') {
-    const close = didYouMean(missing.name, Object.keys(env))
-    report(node, r, {
-      code: 'GW205',
-      message: `environment variable \`${missing.name}\` is not set`,
-      help: close ?? `set it, or give a default: \`\${${missing.name}:-default}\``,
-      span: [missing.start, missing.end],
-    })
-  }
-  return new Placeholder(missing.name, text)
-}
-
-const CORE_TYPES: Readonly<Record<string, string>> = {
-  'tag:yaml.org,2002:int': 'integer',
-  'tag:yaml.org,2002:float': 'number',
-  'tag:yaml.org,2002:bool': 'boolean',
-  'tag:yaml.org,2002:null': 'null',
-}
-
-function readTagged(node: Scalar, text: string, r: Reading): unknown {
-  if (node.tag === '!' || node.tag === 'tag:yaml.org,2002:str') return text
-  const type = CORE_TYPES[node.tag ?? '']
-  if (type === undefined) {
-    refuseTag(node, '', r)
-    return text
-  }
-  const value = resolvePlain(text)
-  const fits = type === 'null' ? value === null : type === 'integer' ? Number.isInteger(value) : typeof value === type
-  if (!fits) {
-    report(node, r, { code: 'GW001', message: `the tag says ${type}, and the value is not one` })
-    r.broken = true
-  }
-  return value
-}
-
-/** Unknown tags change what a value means (`!secret`, `!!binary`), so ignoring them would be wrong. */
-function refuseTag(node: Node, allowed: string, r: Reading): void {
-  const { tag } = node as { tag?: string }
-  if (tag === undefined || tag === '!' || tag === allowed) return
-  const name = tag.startsWith('tag:yaml.org,2002:') ? `!!${tag.slice('tag:yaml.org,2002:'.length)}` : tag
-  report(node, r, {
-    code: 'GW001',
-    message: `the tag \`${name}\` is not supported here`,
-    help: name === '!!binary' ? 'write the text itself, or refer to a file' : 'write the value without a tag',
-  })
-  r.broken = true
-}
-
-function checkReading(node: Scalar, text: string, r: Reading): void {
-  const reading = readingUnderYaml11(text)
-  if (reading === undefined) return
-  const value = resolvePlain(text)
-  const now = typeof value === 'string' ? 'text' : `the number ${value}`
-  report(node, r, {
-    code: 'GW005',
-    message: `\`${text}\` is ${now} in YAML 1.2 and ${reading} in YAML 1.1`,
-    ...(typeof value === 'string'
-      ? { help: `quote it: '${text}'`, fix: { title: 'quote it', safe: true, text: `'${text}'` } }
-      : { help: `write \`${value}\`, or quote it if it is text` }),
-  })
-}
-
 function firstKeys(map: YAMLMap, r: Reading): Map<string, Node> {
   const first = new Map<string, Node>()
   for (const pair of map.items) {
@@ -373,26 +253,4 @@ function reportComment(key: Node, r: Reading): void {
   if (r.findings.some(finding => finding.message === message)) return
   report(key, r, { code: 'GW001', message, help: 'remove it, or name the file `.jsonc`' })
   r.broken = true
-}
-
-function reportTemplate(at: number, r: Reading): void {
-  r.broken = true
-  if (r.template) return
-  r.template = true
-  r.findings.push({ ...templateFinding(r.text, at), path: [...r.path] })
-}
-
-type Words = Omit<TextFinding, 'start' | 'end' | 'path'> & { readonly span?: readonly [number, number] }
-
-function report(node: Node, r: Reading, { span, ...words }: Words): void {
-  const [start, end] =
-    (span && isScalar(node) && scalarSpan(node.range![0], node.range![1], node.source ?? '', span, r.text)) ||
-    firstLine(node, r)
-  r.findings.push({ ...words, start, end, path: [...r.path] })
-}
-
-function firstLine(node: Node, r: Reading): readonly [number, number] {
-  const [start, end] = extent(node, r.text)
-  const newline = r.text.slice(start, end).search(/\s*\n/)
-  return [start, newline < 0 ? end : start + newline]
 }

@@ -2,9 +2,10 @@ import { Composer, type CST, type Document, isScalar, Lexer, type Node, Parser }
 import type { Diagnostic, Finding, Origin, Path } from './diagnostic.ts'
 import { originOf, type Placing, placeFinding, placeTextFinding, type TextFinding } from './source-findings.ts'
 import { explainSyntax } from './source-problems.ts'
+import type { ReadOptions } from './source-reading.ts'
 import { findTemplate, templateFinding } from './source-template.ts'
 import { blankJsonComments, createLines, type Lines } from './source-text.ts'
-import { MAX_DEPTH, type ReadDocument, type ReadOptions, readDocument } from './source-value.ts'
+import { MAX_DEPTH, type ReadDocument, readDocument } from './source-value.ts'
 
 export { readText } from './source-text.ts'
 
