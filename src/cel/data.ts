@@ -13,7 +13,7 @@ export function defineData({ define, environment, run }: Toolbox): void {
   environment.registerType('JsonMap', JsonMap)
   environment.registerType('JsonList', JsonList)
   environment.registerType('Headers', HeaderView)
-  environment.registerType('Secret', Secret)
+  environment.registerType('Secret', { ctor: Secret, fields: {} })
   for (const type of ['JsonMap', 'JsonList', 'Headers']) {
     define(`size(${type}): int`, (value: CelMap) => BigInt(value.size))
     define(`${type}.size(): int`, (value: CelMap) => BigInt(value.size))
@@ -34,7 +34,14 @@ export function defineData({ define, environment, run }: Toolbox): void {
   environment.registerOperator('int == uint: bool', never)
   environment.registerOperator('uint == double: bool', never)
   environment.registerOperator('optional == optional: bool', never)
-  environment.registerOperator('google.protobuf.Duration == string: bool', never)
+  for (const [item, list] of [
+    ['int', 'double'],
+    ['double', 'int'],
+    ['uint', 'int'],
+    ['int', 'uint'],
+  ]) {
+    environment.registerOperator(`${item} in list<${list}>: bool`, never)
+  }
   for (const type of ['JsonMap', 'JsonList', 'Headers']) environment.registerOperator(`dyn in ${type}: bool`, never)
 
   const json = (value: unknown) => readJson(value, run)

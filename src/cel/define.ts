@@ -63,7 +63,7 @@ export function toolbox(environment: Environment, run: Run, patterns: ReplacingP
   const namespace: Toolbox['namespace'] = (name, functions) => {
     class Marker {}
     const type = `${name[0]?.toUpperCase()}${name.slice(1)}Functions`
-    environment.registerType(type, Marker)
+    environment.registerType(type, { ctor: Marker, fields: {} })
     environment.registerConstant(name, type, new Marker())
     for (const [method, overloads] of Object.entries(functions)) {
       const list = (typeof overloads[0] === 'string' ? [overloads] : overloads) as readonly Overload[]

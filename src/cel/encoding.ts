@@ -104,9 +104,13 @@ function jwtPayload(value: unknown): unknown {
   if (parts.length !== 3 || payload === undefined || !/^[A-Za-z0-9_-]+$/.test(payload)) {
     throw new CelFailure('invalid_token')
   }
-  const claims = parseJson(decodeUtf8(Buffer.from(payload, 'base64url')))
-  if (!isMap(claims)) throw new CelFailure('invalid_token')
-  return claims
+  try {
+    const claims = parseJson(decodeUtf8(Buffer.from(payload, 'base64url')))
+    if (isMap(claims)) return claims
+  } catch {
+    // Falls through: which step failed does not help the reader.
+  }
+  throw new CelFailure('invalid_token')
 }
 
 function queryOf(uri: string): URLSearchParams {

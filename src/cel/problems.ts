@@ -105,7 +105,14 @@ function checkProblem(error: CheckError | EvaluationError, context: Context): Pr
     if (error.code === 'no_matching_overload') return badCall(node, context)
     if (error.code === 'no_such_overload') return badOperator(node, error.summary, context)
   }
-  return { message: sentence(readable(error.summary)), ...span }
+  const message = WORDS[error.code] ?? sentence(readable(error.summary)).replaceAll("'", '`')
+  return { message, ...span }
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  invalid_comprehension_range: 'only lists and maps can be iterated',
+  invalid_logical_operand: '`&&` and `||` take booleans',
+  invalid_macro_argument: 'the first argument must be a plain name for the loop variable',
 }
 
 /** Also used for names found by walking the tree, before the checker runs. */
@@ -188,7 +195,8 @@ function badOperator(node: SyntaxNode, summary: string, context: Context): Probl
   const { left, right } = node
   if (!left || !right) return { message: sentence(readable(summary)), ...span }
   const types = `${typeName(left.checkedType)} and ${typeName(right.checkedType)}`
-  if (node.op === '==' || node.op === '!=')
+  const differ = typeName(left.checkedType) !== typeName(right.checkedType)
+  if (differ && (node.op === '==' || node.op === '!='))
     return { message: `${types} are never equal`, label: `compares ${types}`, ...span }
   return { message: `\`${node.op}\` cannot combine ${types}`, ...span }
 }
