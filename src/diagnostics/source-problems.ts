@@ -255,7 +255,10 @@ function tooDeep(p: Problem, keyEnd: number): Explained {
 }
 
 function missingColon(p: Problem): Explained {
-  if (insideBrackets(p)) return { ...pointed(p, 'a comma is missing between these items'), label: 'read as one value' }
+  if (insideBrackets(p)) {
+    const end = Math.min(p.end, p.line.end)
+    return { ...pointed({ ...p, end }, 'a comma is missing between these items'), label: 'a comma must follow' }
+  }
   const line = lineAt(p.text, p.at)
   const words = p.text
     .slice(p.at, line.end)
