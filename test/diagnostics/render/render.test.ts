@@ -108,7 +108,7 @@ error[GW301]: CEL: no such method \`endWith\` on string
     const found = documents[0]!.resolve({ code: 'GW301', message: 'm', path: ['a'], at: 'value', span: [at, at + 3] })
     const lines = text([found], yaml).split('\n')
     expect(lines[3]).toBe('1 | a: "    日本 e\u0301 😀 bad"')
-    // 13 cells before `bad`: a tab to the next stop, two cells for each of 日, 本 and 😀, none for the accent.
+    // 18 cells before `bad`: a tab to the next stop, two cells for each of 日, 本 and 😀, none for the accent.
     expect(lines[4]).toBe(`  | ${' '.repeat(18)}^^^`)
   })
 
