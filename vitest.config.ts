@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { ClosingLine } from './scripts/closing-line.ts'
 
 export default defineConfig({
   test: {
@@ -6,5 +7,6 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 20_000,
     env: { NO_COLOR: '1' },
+    reporters: ['default', new ClosingLine()],
   },
 })

@@ -1,0 +1,4 @@
+import type { BuildOptions } from 'esbuild'
+
+export const root: string
+export function buildOptions(): BuildOptions & { readonly metafile: true }

@@ -1,0 +1,185 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { describe, expect, test } from 'vitest'
+import { buildOptions } from '../scripts/build.mjs'
+import { checkCycles, checkLayers } from './architecture/layers.ts'
+import { checkLoads } from './architecture/loads.ts'
+import { checkOwners } from './architecture/owners.ts'
+import { parseSource, readSources, type SourceFile } from './architecture/source-files.ts'
+import { checkHabits, checkNames, checkSizes, checkTests } from './architecture/style.ts'
+import { show, type Violation } from './architecture/violation.ts'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const product = readSources(root, ['src', 'commands'])
+const scripts = readSources(root, ['scripts'])
+const tests = readSources(root, ['test'])
+
+const CHECKS: Readonly<Record<string, () => Violation[]>> = {
+  'imports go down only': () => checkLayers(product),
+  'no module loads itself through others': () => checkCycles([...product, ...scripts]),
+  'a package is imported by its owner only': () => checkOwners(product),
+  'names are kebab-case and say something': () => checkNames([...product, ...scripts, ...tests]),
+  'files and functions are short, or say why not': () => checkSizes([...product, ...scripts]),
+  'no any, no hidden state, no default exports': () => checkHabits(product),
+  'every test runs': () => checkTests(tests),
+}
+
+describe('the tree keeps its rules', () => {
+  test.each(Object.keys(CHECKS))('%s', name => {
+    expect(show(CHECKS[name]!())).toEqual([])
+  })
+
+  test.runIf(existsSync(`${root}commands/validate.ts`))(
+    'validate loads no engine, HTTP client or terminal UI',
+    async () => {
+      const { metafile } = await build({ ...buildOptions(), write: false })
+      expect(metafile.inputs).toHaveProperty(['commands/validate.ts'])
+      expect(show(checkLoads(metafile.inputs, 'commands/validate.ts'))).toEqual([])
+    },
+  )
+})
+
+/** A check that cannot fail proves nothing: each gets a tree with one mistake and has to name it. */
+describe('each check can fail', () => {
+  const file = (path: string, text: string): SourceFile => parseSource(path, `${text}\n`)
+  const lines = (count: number) => Array.from({ length: count }, (_, i) => `  f(${i})`).join('\n')
+  const importing = (path: string, specifier: string) => [file(path, `import { x } from '${specifier}'`)]
+
+  test.each<[string, Violation[], string]>([
+    ['an import that goes up', checkLayers(importing('src/cel/a.ts', '../config/b.ts')), 'a layer above'],
+    [
+      'a type-only import that goes up',
+      checkLayers([file('src/http/a.ts', `import type { T } from '../engine/b.ts'`)]),
+      'a layer above',
+    ],
+    [
+      'a type in a type that goes up',
+      checkLayers([file('src/http/a.ts', `export type T = import('../engine/b.ts').T`)]),
+      'a layer above',
+    ],
+    [
+      'an export-from that goes up',
+      checkLayers([file('src/schema/a.ts', `export { x } from '../tools/b.ts'`)]),
+      'a layer above',
+    ],
+    [
+      'a lazy import that goes up',
+      checkLayers([file('src/tools/a.ts', `export const f = () => import('../cli/b.ts')`)]),
+      'a layer above',
+    ],
+    ['a policy that knows another', checkLayers(importing('src/policies/cors.ts', './csrf.ts')), 'meet in index.ts'],
+    [
+      'a policy that knows a backend',
+      checkLayers(importing('src/policies/jwt-auth/keys.ts', '../../backends/ai/index.ts')),
+      'meet in index.ts',
+    ],
+    ['a folder in no layer', checkLayers([file('src/stuff/a.ts', '')]), 'no layer'],
+    [
+      'a cycle',
+      checkCycles([
+        file('src/cel/a.ts', `import './b.ts'`),
+        file('src/cel/b.ts', `export * from './c.ts'`),
+        file('src/cel/c.ts', `export const f = () => import('./a.ts')`),
+      ]),
+      'src/cel/a.ts → src/cel/b.ts → src/cel/c.ts → src/cel/a.ts',
+    ],
+    ['a package outside its owner', checkOwners(importing('src/engine/a.ts', 'ajv/dist/2020.js')), 'belongs to'],
+    [
+      'a package without an owner',
+      checkOwners(importing('src/engine/a.ts', '@scope/new/part')),
+      '@scope/new has no owner',
+    ],
+    ['a socket in a policy', checkOwners(importing('src/policies/a.ts', 'node:http')), 'belongs to'],
+    ['fetch in a policy', checkOwners([file('src/policies/a.ts', `await fetch('http://x')`)]), 'the way out'],
+    ['the barrel of oclif', checkOwners(importing('src/cli/a.ts', '@oclif/core')), 'loads everything'],
+    ['a name in another case', checkNames([file('src/cel/headerView.ts', '')]), 'not kebab-case'],
+    ['a name that says nothing', checkNames([file('src/cel/utils/a.ts', '')]), 'says nothing'],
+    [
+      'a folder with too many entries',
+      checkNames(Array.from({ length: 31 }, (_, i) => file(`src/cel/f${i}.ts`, ''))),
+      '31 entries',
+    ],
+    ['a long file', checkSizes([file('src/cel/a.ts', lines(401))]), '401 lines'],
+    ['a long command', checkSizes([file('commands/a.ts', lines(81))]), '81 lines'],
+    [
+      'a long function',
+      checkSizes([file('src/cel/a.ts', `function g() {\n${lines(60)}\n}`)]),
+      'a function of 62 lines',
+    ],
+    [
+      'a long arrow',
+      checkSizes([file('src/cel/a.ts', `const g = () => {\n${lines(60)}\n}`)]),
+      'a function of 62 lines',
+    ],
+    [
+      'a long method',
+      checkSizes([file('src/cel/a.ts', `class A { g() {\n${lines(60)}\n} }`)]),
+      'a function of 62 lines',
+    ],
+    ['any', checkHabits([file('src/cel/a.ts', 'export const f = (x: any) => x')]), 'any'],
+    [
+      'any with a reason for something else',
+      checkHabits([file('src/cel/a.ts', '// biome-ignore lint/style/x: a reason\nexport const f = (x: any) => x')]),
+      'any',
+    ],
+    ['a default export', checkHabits([file('src/cel/a.ts', 'export default 1')]), 'default export'],
+    ['module-level let', checkHabits([file('src/cel/a.ts', 'let count = 0')]), 'module-level let'],
+    ['exported let', checkHabits([file('src/cel/a.ts', 'export let count = 0')]), 'module-level let'],
+    ['a silenced type error', checkHabits([file('src/cel/a.ts', '// @ts-ignore\nf()')]), '@ts-ignore'],
+    ['a silenced lint', checkHabits([file('src/cel/a.ts', '// biome-ignore lint/a/b\nf()')]), 'without a reason'],
+    ['unfinished work', checkHabits([file('src/cel/a.ts', `/* ${'TO'}DO */`)]), `${'TO'}DO`],
+    ['console', checkHabits([file('src/cel/a.ts', `console.log('x')`)]), 'streams of Io'],
+    ['process.exit', checkHabits([file('src/tools/a.ts', 'process.exit(1)')]), 'only src/cli/main.ts'],
+    ['a test that runs alone', checkTests([file('test/a.test.ts', `test.only('x', () => {})`)]), 'test.only'],
+    [
+      'an engine behind a lazy import',
+      checkLoads(
+        {
+          'commands/validate.ts': { bytes: 1, imports: [{ path: 'src/tools/check.ts', kind: 'dynamic-import' }] },
+          'src/tools/check.ts': { bytes: 1, imports: [{ path: 'src/engine/gateway.ts', kind: 'import-statement' }] },
+        },
+        'commands/validate.ts',
+      ),
+      'src/tools/check.ts → src/engine/gateway.ts',
+    ],
+    [
+      'a socket of our own',
+      checkLoads(
+        {
+          'commands/validate.ts': {
+            bytes: 1,
+            imports: [{ path: 'node:http', kind: 'import-statement', external: true }],
+          },
+        },
+        'commands/validate.ts',
+      ),
+      'node:http',
+    ],
+  ])('%s', (_mistake, violations, message) => {
+    expect(show(violations)).toHaveLength(1)
+    expect(show(violations)[0]).toContain(message)
+  })
+
+  test('a reason lifts the limits of size', () => {
+    expect(checkSizes([file('src/cel/a.ts', `// long: one table\n${lines(401)}`)])).toEqual([])
+    expect(
+      checkSizes([file('src/cel/a.ts', `/**\n * long: one switch\n */\nfunction g() {\n${lines(60)}\n}`)]),
+    ).toEqual([])
+    expect(checkSizes([file('src/cel/a.ts', `// long:\n${lines(401)}`)])).toHaveLength(1)
+  })
+
+  test('what is allowed passes', () => {
+    const good = [
+      file('commands/run.ts', `import { serve } from '../src/tools/serve.ts'\nexport default class Run {}`),
+      file('src/tools/serve.ts', `import type { T } from '../cel/a.ts'\nimport { check } from './check.ts'`),
+      file('src/policies/index.ts', `import { cors } from './cors.ts'\nimport { ai } from '../backends/ai/index.ts'`),
+      file('src/policies/cors.ts', `import { definePolicy } from './policy.ts'`),
+      file('src/policies/jwt/index.ts', `import { keys } from './keys.ts'`),
+      file('src/cel/a.ts', `import type { B } from './b.ts'`),
+      file('src/cel/b.ts', `import { type A } from './a.ts'`),
+    ]
+    const all = [checkLayers(good), checkCycles(good), checkOwners(good), checkNames(good), checkHabits(good)]
+    expect(all.flatMap(show)).toEqual([])
+  })
+})

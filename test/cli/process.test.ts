@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { transform } from 'esbuild'
+import { expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+
+const bin = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
+
+async function gwctl(args: readonly string[], nodeOptions: readonly string[] = []) {
+  const child = spawn(process.execPath, [...nodeOptions, bin, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { code: code as number, stdout, stderr }
+}
+
+/** Makes the process believe that it is another Node. */
+function pretending(version: string): string[] {
+  const fake = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });
+    Object.defineProperty(process, 'version', { value: 'v${version}' })`
+  return ['--import', `data:text/javascript,${encodeURIComponent(fake)}`]
+}
+
+const minimum = packageJson.engines.node.replace('>=', '')
+
+test('--version prints the version of the package, on the fast path and behind other flags', async () => {
+  const expected = { code: 0, stdout: `gwctl ${packageJson.version}\n`, stderr: '' }
+  expect(await gwctl(['--version'])).toEqual(expected)
+  expect(await gwctl(['--version', '-q'])).toEqual(expected)
+})
+
+test('a command runs from the build', async () => {
+  const { code, stdout } = await gwctl(['version', '-o', 'json'])
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({ version: packageJson.version, node: process.version })
+})
+
+test.each(['12.22.12', '20.20.2', '22.18.0'])('Node %s is told what is needed, in one line', async version => {
+  const { code, stdout, stderr } = await gwctl(['version'], pretending(version))
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+  expect(stderr).toContain(`needs Node.js ${minimum.replace(/\.0$/, '')} or newer and this is v${version}`)
+  expect(stderr).toContain('npm ci')
+})
+
+test('the Node that engines asks for is enough', async () => {
+  expect((await gwctl(['version'], pretending(minimum))).code).toBe(0)
+})
+
+test('an old Node can parse the check: nothing in it has to be lowered', async () => {
+  const source = readFileSync(bin, 'utf8')
+  // Node 12.17 does load modules lazily, whatever esbuild's table says.
+  const supported = { 'dynamic-import': true }
+  const [old, current] = await Promise.all(
+    ['node12.17', 'esnext'].map(target => transform(source, { target, supported })),
+  )
+  expect(old?.code).toBe(current?.code)
+})
+
+test('a reader that closes early is no failure', async () => {
+  const child = spawn(process.execPath, [bin, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.destroy()
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+  expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
+})
+
+test('a mistake in usage ends with 2 and leaves stdout empty', async () => {
+  const { code, stdout, stderr } = await gwctl(['versoin'])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain('did you mean `version`?')
+})

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { differences } from '../scripts/generate.ts'
+import { GENERATORS } from '../scripts/generators/index.ts'
+
+test.each(GENERATORS.map(generator => [generator.name, generator] as const))(
+  '%s: the committed files are what the sources make',
+  async (_name, generator) => {
+    expect((await differences(generator)).map(({ path }) => path)).toEqual([])
+  },
+)
+
+test.each(GENERATORS.map(generator => [generator.name, generator] as const))(
+  '%s: making them twice gives the same',
+  async (_name, generator) => {
+    expect([...(await generator.outputs())]).toEqual([...(await generator.outputs())])
+  },
+)
+
+test('a stale file, a missing one and one too many are found', async () => {
+  const found = await differences({
+    name: 'planted',
+    owns: ['test/architecture'],
+    outputs: async () =>
+      new Map([
+        ['package.json', 'something else'],
+        ['no-such-file.json', '{}'],
+      ]),
+  })
+  expect(found).toContainEqual({ path: 'package.json', text: 'something else' })
+  expect(found).toContainEqual({ path: 'no-such-file.json', text: '{}' })
+  expect(found).toContainEqual({ path: 'test/architecture/layers.ts', text: undefined })
+})
