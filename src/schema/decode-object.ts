@@ -135,7 +135,7 @@ function reportMissing(node: ObjectNode, name: string, path: Path, ctx: DecodeCo
   ctx.report({
     code: 'GW103',
     message: `${node.name} lacks the required field \`${name}\``,
-    path,
+    path: [...path, name],
     at: 'parent',
     label: `\`${name}\` is missing`,
     help: `${name}: ${field.doc}`,
@@ -194,7 +194,7 @@ function reportNone(node: ObjectNode, group: readonly string[], path: Path, ctx:
   ctx.report({
     code: 'GW107',
     message: `${node.name} needs exactly one of ${names(group)}, and has none`,
-    path,
+    path: [...path, group[0]!],
     at: 'parent',
     label: `set one of ${names(group)}`,
   })
@@ -216,7 +216,8 @@ function conflict(keys: readonly string[], why: string, path: Path, ctx: DecodeC
 function checkHolds(node: ObjectNode, value: Record<string, unknown>, path: Path, ctx: DecodeContext): boolean {
   const problems = node.check!(value)
   for (const { path: inner, at, suggestion: _, ...problem } of problems) {
-    ctx.report({ code: 'GW111', path: [...path, ...inner], at, ...problem })
+    // A finding on the object itself hangs on its key: one more step, which `parent` takes back.
+    ctx.report({ code: 'GW111', path: [...path, ...inner, ...(at === 'parent' ? [''] : [])], at, ...problem })
   }
   return problems.length === 0
 }
