@@ -12,10 +12,14 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['src/schema', 'src/diagnostics', 'src/cel', 'src/http', 'src/generated'],
 ]
 
-/** The contracts and the lists, where single policies and backends meet. */
+/** The contracts, the lists, and what several policies are built from: where single policies and backends meet. */
 const MEETING_POINTS = [
   'src/policies/policy.ts',
   'src/policies/index.ts',
+  'src/policies/conditional.ts',
+  'src/policies/header-changes.ts',
+  'src/policies/request-body.ts',
+  'src/policies/url-parts.ts',
   'src/backends/backend.ts',
   'src/backends/index.ts',
 ]
