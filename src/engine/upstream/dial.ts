@@ -1,0 +1,77 @@
+import net from 'node:net'
+import tls from 'node:tls'
+import type { Target } from '../../http/transport.ts'
+
+/** Opens connections to one target. What its options mean is worked out once. */
+export class Dialer {
+  readonly #address: net.NetConnectOpts
+  readonly #secure: tls.ConnectionOptions | undefined
+  /** Lets the next handshake be a short one. */
+  #session: Buffer | undefined
+
+  /** Throws when the certificates or the key cannot be read. */
+  constructor(target: Target, alpn: readonly string[]) {
+    const common = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 }
+    this.#address =
+      target.unixPath === undefined
+        ? { host: target.host, port: target.port, ...common }
+        : { path: target.unixPath, ...common }
+    this.#secure = target.tls === undefined ? undefined : tlsOptions(target, alpn)
+  }
+
+  get secure(): boolean {
+    return this.#secure !== undefined
+  }
+
+  /** The event after which the socket can be used is `secureConnect` or `connect`. */
+  open(onread?: net.OnReadOpts): net.Socket {
+    if (this.#secure === undefined) {
+      return net.connect(onread === undefined ? this.#address : { ...this.#address, onread })
+    }
+    const socket = tls.connect({
+      ...this.#address,
+      ...this.#secure,
+      ...(this.#session === undefined ? {} : { session: this.#session }),
+      ...(onread === undefined ? {} : { onread }),
+    } as tls.ConnectionOptions)
+    socket.on('session', session => {
+      this.#session = session
+    })
+    return socket
+  }
+}
+
+function tlsOptions(target: Target, alpn: readonly string[]): tls.ConnectionOptions {
+  const { servername, ca, cert, key, insecureSkipVerify, subjectAltNames, groups } = target.tls ?? {}
+  const name = servername ?? (target.unixPath === undefined ? target.host : 'localhost')
+  return {
+    secureContext: tls.createSecureContext({
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+      ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
+    }),
+    // An address is no server name: RFC 6066 section 3.
+    servername: net.isIP(name) === 0 ? name : '',
+    ALPNProtocols: [...alpn],
+    rejectUnauthorized: insecureSkipVerify !== 'All',
+    checkServerIdentity:
+      insecureSkipVerify === undefined
+        ? (_host, certificate) => checkNames(subjectAltNames ?? [name], certificate)
+        : () => undefined,
+  }
+}
+
+/** One of `names` must be in the certificate: a DNS name, an address, or a URI such as a SPIFFE identity. */
+function checkNames(names: readonly string[], certificate: tls.PeerCertificate): Error | undefined {
+  let failure: Error | undefined
+  for (const name of names) {
+    if (name.includes('://')) {
+      if (certificate.subjectaltname?.split(', ').includes(`URI:${name}`)) return undefined
+      continue
+    }
+    failure = tls.checkServerIdentity(name, certificate)
+    if (failure === undefined) return undefined
+  }
+  return failure ?? Object.assign(new Error('no name matches'), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+}

@@ -1,0 +1,103 @@
+import { GatewayError } from '../../http/errors.ts'
+
+/** What a connection that could not be made answers: standalone timeouts and failures, spec section "Error replies". */
+export function connectFailure(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  const code = codeOf(error)
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'ENODATA' || syscallOf(error) === 'getaddrinfo') {
+    return new GatewayError('dnsFailed', { cause: error, retryable: true })
+  }
+  if (code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') return connectTimedOut(error)
+  return new GatewayError('upstreamFailed', { detail: describe(code, error), cause: error, retryable: true })
+}
+
+export function connectTimedOut(cause?: unknown): GatewayError {
+  return new GatewayError('upstreamTimeout', { cause, retryable: true })
+}
+
+/** The connection stood, and the call ended before its response was complete. */
+export function callFailure(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  const code = codeOf(error)
+  return new GatewayError('upstreamFailed', {
+    detail: describe(code, error),
+    cause: error,
+    retryable: !isRefusedByUs(code),
+  })
+}
+
+/** The response broke the rules of HTTP. Another attempt may meet a healthy server. */
+export function protocolFailure(rule: string): GatewayError {
+  return new GatewayError('upstreamFailed', { detail: `invalid response: ${rule}`, retryable: true })
+}
+
+/** The request cannot be put on the wire. */
+export function requestFailure(detail: string): GatewayError {
+  return new GatewayError('upstreamFailed', { detail, retryable: false })
+}
+
+/** Whether the peer just went away, as it does on an idle connection that it has given up. */
+export function isDisconnect(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET' || code === 'ECONNABORTED'
+}
+
+/** RFC 9110 9.2.2: may be sent again by itself. */
+export function isIdempotent(method: string): boolean {
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+    case 'OPTIONS':
+    case 'TRACE':
+    case 'PUT':
+    case 'DELETE':
+    case 'QUERY':
+      return true
+    default:
+      return false
+  }
+}
+
+const TEXTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection closed',
+  UND_ERR_SOCKET: 'connection closed',
+  ENOENT: 'no such socket',
+  EACCES: 'permission denied',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate does not match the host name',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'self-signed certificate',
+  SELF_SIGNED_CERT_IN_CHAIN: 'self-signed certificate in certificate chain',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate is not trusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate is not trusted',
+  CERT_HAS_EXPIRED: 'certificate has expired',
+  UND_ERR_HEADERS_OVERFLOW: 'response head too large',
+}
+
+/** Clients read this: no address, no path, only what happened. */
+function describe(code: string | undefined, error: unknown): string {
+  if (code === undefined) return 'connection failed'
+  const known = TEXTS[code]
+  if (known !== undefined) return known
+  if (code.startsWith('HPE_')) return 'invalid response'
+  if (isRefusedByUs(code)) return 'invalid request'
+  if (code.startsWith('ERR_SSL') || code === 'EPROTO') return 'TLS handshake failed'
+  return error instanceof Error ? code : 'connection failed'
+}
+
+function isRefusedByUs(code: string | undefined): boolean {
+  return (
+    code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED' || code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'
+  )
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : undefined
+}
+
+function syscallOf(error: unknown): unknown {
+  return error instanceof Error && 'syscall' in error ? error.syscall : undefined
+}
