@@ -1,0 +1,26 @@
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
+
+/**
+ * Why a request must not see the admin server; undefined when it may. A page in a browser of this machine can reach it:
+ * a foreign page names itself in Origin or Sec-Fetch-Site, and a name that was rebound to our address is no name of
+ * ours. The callers that remain are tools, and pages that this server sent.
+ */
+export function refusal(request: IncomingMessage): string | undefined {
+  const { host, origin } = request.headers
+  const site = request.headers['sec-fetch-site']
+  // Browsers cannot open a Unix socket, and its callers put anything into Host.
+  if (request.socket.localAddress === undefined) return undefined
+  if (host === undefined || !isOwnName(host)) {
+    return `the admin server does not answer to the name ${host ?? '(none)'}: call it by its IP address or as localhost`
+  }
+  if (origin !== undefined && origin !== `http://${host}`) return 'requests from other origins are refused'
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return 'requests from other sites are refused'
+  return undefined
+}
+
+/** An IP address or localhost, with or without a port: a name that no DNS server can have pointed at us. */
+function isOwnName(host: string): boolean {
+  const name = host.replace(/:\d+$/, '').toLowerCase()
+  return name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0
+}

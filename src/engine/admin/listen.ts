@@ -1,0 +1,123 @@
+import { chmod, unlink } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import type { ListenAddress } from './address.ts'
+import type { AdminReply, AdminRequest, EndpointOptions } from './table.ts'
+import { text } from './table.ts'
+
+export interface Listening {
+  /** With the port that was chosen for port 0: `127.0.0.1:15000`, `[::1]:15000`, `unix:/path`, or `off`. */
+  readonly address: string
+  /** Ends open streams too. */
+  close(): Promise<void>
+}
+
+/** Answers a table of paths on one address. Throws the error of `listen` when the address cannot be had. */
+export async function listen(address: ListenAddress, endpoint: EndpointOptions): Promise<Listening> {
+  if (address.kind === 'off') return { address: 'off', close: async () => {} }
+  if (address.kind === 'unix') {
+    await removeStaleSocket(address.path)
+    const server = await open(endpoint, { path: address.path })
+    await chmod(address.path, 0o600)
+    return { address: `unix:${address.path}`, close: () => closeAll([server]) }
+  }
+  const [first = '127.0.0.1', ...others] = address.hosts
+  const server = await open(endpoint, { host: first, port: address.port })
+  const { port } = server.address() as AddressInfo
+  const more = await Promise.all(others.map(host => openIfPossible(endpoint, { host, port })))
+  const servers = [server, ...more.filter(other => other !== undefined)]
+  return { address: `${first.includes(':') ? `[${first}]` : first}:${port}`, close: () => closeAll(servers) }
+}
+
+type Place = { readonly host: string; readonly port: number } | { readonly path: string }
+
+function open(endpoint: EndpointOptions, place: Place): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((request, response) => {
+      answer(endpoint, request, response).catch(() => response.destroy())
+    })
+    server.once('error', reject)
+    server.listen(place, () => {
+      server.off('error', reject)
+      resolve(server)
+    })
+  })
+}
+
+/** A machine without IPv6 still has a localhost. */
+async function openIfPossible(endpoint: EndpointOptions, place: Place): Promise<Server | undefined> {
+  try {
+    return await open(endpoint, place)
+  } catch {
+    return undefined
+  }
+}
+
+async function closeAll(servers: readonly Server[]): Promise<void> {
+  await Promise.all(
+    servers.map(server => {
+      const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      server.closeAllConnections()
+      return closed
+    }),
+  )
+}
+
+/** A socket file outlives a process that was killed; one that still answers belongs to somebody. */
+async function removeStaleSocket(path: string): Promise<void> {
+  const stale = await new Promise<boolean>(resolve => {
+    const probe = connect(path)
+    probe.once('connect', () => {
+      probe.destroy()
+      resolve(false)
+    })
+    probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'))
+  })
+  if (stale) await unlink(path)
+}
+
+async function answer(endpoint: EndpointOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  // Nothing here takes a body, and one that nobody reads would block the connection.
+  request.resume()
+  const refused = endpoint.refuse?.(request)
+  const reply = refused === undefined ? await replyOf(endpoint, request) : text(`${refused}\n`, 403)
+  if (response.destroyed) return
+  const always = { 'cache-control': 'no-cache, no-store', 'x-content-type-options': 'nosniff' }
+  if ('stream' in reply) {
+    response.writeHead(reply.status, { 'content-type': reply.type, ...always })
+    if (request.method === 'HEAD') response.end()
+    else reply.stream(response)
+    return
+  }
+  const type = reply.type === 'text/plain' ? 'text/plain; charset=utf-8' : reply.type
+  response.writeHead(reply.status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(reply.body),
+    ...always,
+    ...reply.headers,
+  })
+  response.end(request.method === 'HEAD' ? undefined : reply.body)
+}
+
+async function replyOf(endpoint: EndpointOptions, request: IncomingMessage): Promise<AdminReply> {
+  const target = request.url ?? '/'
+  const mark = target.indexOf('?')
+  const path = mark < 0 ? target : target.slice(0, mark)
+  const found = endpoint.paths.find(entry => entry.path === path)
+  if (found === undefined) {
+    return text(`there is no ${path} here; paths: ${endpoint.paths.map(entry => entry.path).join(', ')}\n`, 404)
+  }
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  const known = found.methods.find(candidate => candidate === method)
+  if (known === undefined) return methodNotAllowed(path, found.methods)
+  try {
+    return await found.handler({ method: known, query: new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1)) })
+  } catch (error) {
+    return text(`internal error: ${error instanceof Error ? error.message : String(error)}\n`, 500)
+  }
+}
+
+export function methodNotAllowed(path: string, methods: readonly AdminRequest['method'][]): AdminReply {
+  const allow = methods.includes('GET') ? ['HEAD', ...methods] : methods
+  return { ...text(`${path} takes ${methods.join(' or ')}\n`, 405), headers: { allow: [...allow].sort().join(', ') } }
+}

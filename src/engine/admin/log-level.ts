@@ -1,0 +1,29 @@
+import { LogFilterError } from '../log-filter.ts'
+import type { LogControl } from '../logging.ts'
+import { methodNotAllowed } from './listen.ts'
+import { type AdminReply, type AdminRequest, text } from './table.ts'
+
+/** `/logging`: without a query it reads; `level` adds directives, `reset` goes back to the filter of the start first. */
+export function logLevel(log: LogControl, { method, query }: AdminRequest): AdminReply {
+  const level = query.get('level') ?? ''
+  const reset = query.has('reset')
+  if (level !== '' || reset) {
+    // A link or an image must not be able to change anything.
+    if (method === 'GET') return methodNotAllowed('/logging with a query', ['POST'])
+    try {
+      log.change(level, { reset })
+    } catch (error) {
+      if (!(error instanceof LogFilterError)) throw error
+      return text(`Invalid level provided: ${level}\n${error.message}\n\n${USAGE}`, 400)
+    }
+  }
+  return text(`current log level is ${log.filter()}\n`)
+}
+
+const USAGE = `GET or POST /logging                          the current level
+POST /logging?level=LEVEL                     change the general level
+POST /logging?level=MODULE=LEVEL,MODULE=LEVEL change the level of modules
+POST /logging?reset                           back to the level of the start
+
+LEVEL is off, error, warn, info, debug or trace.
+`

@@ -1,0 +1,104 @@
+import { refusal } from './access.ts'
+import { parseListenAddress } from './address.ts'
+import { type Listening, listen } from './listen.ts'
+import { logLevel } from './log-level.ts'
+import { memoryReport } from './memory.ts'
+import type { AdminSource } from './source.ts'
+import { type AdminPath, json, text } from './table.ts'
+import { traceStream } from './trace-stream.ts'
+
+/**
+ * Starts the admin server (specification, "Admin server"). `address` is `IP:PORT`, `localhost:PORT`, `unix:/PATH` or
+ * `off`; throws a TypeError for anything else and the error of `listen` when the address cannot be had.
+ */
+export function startAdmin(address: string, source: AdminSource): Promise<Listening> {
+  return startEndpoint(address, adminPaths(source), true)
+}
+
+/** `/healthz/ready` for probes; answers any name, since a probe may call by whatever reaches it. */
+export function startReadiness(address: string, source: Pick<AdminSource, 'ready'>): Promise<Listening> {
+  return startEndpoint(address, [readiness(source)], false)
+}
+
+/** `/metrics` for a scraper. */
+export function startStats(address: string, source: Pick<AdminSource, 'metrics'>): Promise<Listening> {
+  const handler = () => ({ ...text(source.metrics()), headers: { 'content-type': PROMETHEUS_TEXT } })
+  const summary = 'Metrics in the Prometheus text format.'
+  return startEndpoint(
+    address,
+    [
+      { path: '/metrics', methods: ['GET'], summary, handler },
+      { path: '/stats/prometheus', methods: ['GET'], summary, handler },
+    ],
+    false,
+  )
+}
+
+const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8'
+
+async function startEndpoint(address: string, paths: readonly AdminPath[], guarded: boolean): Promise<Listening> {
+  const parsed = parseListenAddress(address)
+  if (parsed === undefined) {
+    throw new TypeError(`${address} is no listen address: write IP:PORT, localhost:PORT, unix:/PATH or off.`)
+  }
+  return listen(parsed, guarded ? { paths, refuse: refusal } : { paths })
+}
+
+function adminPaths(source: AdminSource): readonly AdminPath[] {
+  const paths: AdminPath[] = [
+    {
+      path: '/config_dump',
+      methods: ['GET'],
+      summary: 'The loaded runtime configuration as JSON.',
+      handler: () => json(source.dump()),
+    },
+    {
+      path: '/debug/trace',
+      methods: ['GET', 'POST'],
+      summary: 'What happens to the next request, as Server-Sent Events: ?expression=CEL, ?follow=N&seconds=S.',
+      handler: request => traceStream(source.trace, request),
+    },
+    {
+      path: '/logging',
+      methods: ['GET', 'POST'],
+      summary: 'The log level; POST ?level=LEVEL or ?level=MODULE=LEVEL changes it, ?reset restores it.',
+      handler: request => logLevel(source.log, request),
+    },
+    { path: '/memory', methods: ['GET'], summary: 'Memory statistics as JSON.', handler: () => json(memoryReport()) },
+    {
+      path: '/quitquitquit',
+      methods: ['POST'],
+      summary: 'Begins the graceful shutdown.',
+      handler: () => {
+        source.quit()
+        return text('shutdown now\n')
+      },
+    },
+    readiness(source),
+  ]
+  const index: AdminPath = {
+    path: '/',
+    methods: ['GET'],
+    summary: 'This list.',
+    handler: () => text(indexOf([index, ...paths])),
+  }
+  return [index, ...paths]
+}
+
+function readiness(source: Pick<AdminSource, 'ready'>): AdminPath {
+  return {
+    path: '/healthz/ready',
+    methods: ['GET'],
+    summary: 'Whether the gateway serves its configuration.',
+    handler: () => {
+      const { ok, pending } = source.ready()
+      return ok ? text('ready\n') : text(`not ready, pending: ${pending.join(', ')}\n`, 500)
+    },
+  }
+}
+
+function indexOf(paths: readonly AdminPath[]): string {
+  return paths
+    .map(({ path, methods, summary }) => `${path.padEnd(16)} ${methods.join(' ').padEnd(9)} ${summary}\n`)
+    .join('')
+}

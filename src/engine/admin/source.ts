@@ -1,0 +1,16 @@
+import type { LogControl } from '../logging.ts'
+import type { TraceHub } from '../trace-hub.ts'
+
+/** What the admin, readiness and stats servers show of a running gateway and what they may do to it. */
+export interface AdminSource {
+  /** The loaded runtime configuration as plain JSON data, redacted. */
+  dump(): unknown
+  /** Begins the graceful shutdown; returns at once. */
+  quit(): void
+  readonly trace: TraceHub
+  readonly log: LogControl
+  /** `pending` names what is not ready yet. */
+  ready(): { readonly ok: boolean; readonly pending: readonly string[] }
+  /** Prometheus text. */
+  metrics(): string
+}

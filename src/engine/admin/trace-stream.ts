@@ -1,0 +1,122 @@
+import type { Writable } from 'node:stream'
+import type { Timer } from '../../http/runtime.ts'
+import { MAX_WATCHERS, type TraceHub } from '../trace-hub.ts'
+import type { TraceWatch } from '../trace-watch.ts'
+import { type AdminReply, type AdminRequest, text } from './table.ts'
+
+/** Watching makes requests dearer, so no stream goes on for ever by itself. */
+const LIMITS = { requests: 1000, seconds: 3600, defaultSeconds: 600 }
+const KEEPALIVE_MS = 1000
+/** Events written at one go; between two goes the requests have their turn. */
+const BATCH = 64
+
+/**
+ * `/debug/trace`: Server-Sent Events, one TraceEvent each, of the next request that matches `expression` (CEL), then
+ * the end. `follow=N` watches N requests for at most `seconds`; then the last event is named `end` and says why.
+ */
+export function traceStream(hub: TraceHub, { query }: AdminRequest): AdminReply {
+  const follow = count(query.get('follow'), LIMITS.requests)
+  if (follow === 'wrong') return text(`follow takes a number from 1 to ${LIMITS.requests}\n`, 400)
+  const seconds = count(query.get('seconds'), LIMITS.seconds)
+  if (seconds === 'wrong') return text(`seconds takes a number from 1 to ${LIMITS.seconds}\n`, 400)
+  const expression = query.get('expression')
+  const watch = hub.watch({ requests: follow ?? 1, ...(expression ? { expression } : {}) })
+  if (watch === undefined) return text(`${MAX_WATCHERS} traces are running already; end one of them first\n`, 429)
+  if ('problem' in watch) return text(invalidExpression(watch.problem), 400)
+  const limit = seconds ?? (follow === undefined ? undefined : LIMITS.defaultSeconds)
+  return {
+    status: 200,
+    type: 'text/event-stream',
+    stream: out => new TraceWriter(hub, watch, out, { says: follow !== undefined, seconds: limit }).start(),
+  }
+}
+
+/** Moves events from a watch to a client, as fast as the client reads and no faster. */
+class TraceWriter {
+  readonly #hub: TraceHub
+  readonly #watch: TraceWatch
+  readonly #out: Writable
+  readonly #says: boolean
+  readonly #seconds: number | undefined
+  #scheduled = false
+  #blocked = false
+  #silent = true
+  #keepalive: Timer | undefined
+  #deadline: Timer | undefined
+
+  /** `says`: the last event tells why the stream ends. Clients of the public system know no such event. */
+  constructor(hub: TraceHub, watch: TraceWatch, out: Writable, end: { says: boolean; seconds: number | undefined }) {
+    this.#hub = hub
+    this.#watch = watch
+    this.#out = out
+    this.#says = end.says
+    this.#seconds = end.seconds
+  }
+
+  start(): void {
+    this.#out.on('close', () => this.#release())
+    this.#out.on('drain', () => {
+      this.#blocked = false
+      this.#schedule()
+    })
+    this.#watch.onEvent = () => this.#schedule()
+    this.#out.write(': ready\n\n')
+    this.#keepalive = this.#hub.clock.after(KEEPALIVE_MS, () => this.#keepAlive())
+    if (this.#seconds !== undefined) {
+      this.#deadline = this.#hub.clock.after(this.#seconds * 1000, () => this.#end('time'))
+    }
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#blocked) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#write()
+    })
+  }
+
+  #write(): void {
+    for (let written = 0; written < BATCH && !this.#blocked; written++) {
+      const event = this.#watch.next()
+      if (event === undefined) {
+        if (this.#watch.finished) this.#end('requests')
+        else if (this.#watch.closed) this.#end('shutdown')
+        return
+      }
+      this.#silent = false
+      this.#blocked = !this.#out.write(`data: ${JSON.stringify(event)}\n\n`)
+    }
+    this.#schedule()
+  }
+
+  #keepAlive(): void {
+    if (this.#silent && !this.#blocked) this.#out.write(': keepalive\n\n')
+    this.#silent = true
+    this.#keepalive = this.#hub.clock.after(KEEPALIVE_MS, () => this.#keepAlive())
+  }
+
+  #end(reason: 'requests' | 'time' | 'shutdown'): void {
+    if (this.#out.writableEnded) return
+    this.#release()
+    this.#out.end(this.#says ? `event: end\ndata: ${JSON.stringify({ reason })}\n\n` : undefined)
+  }
+
+  #release(): void {
+    this.#keepalive?.cancel()
+    this.#deadline?.cancel()
+    this.#watch.onEvent = () => {}
+    this.#watch.close()
+  }
+}
+
+function invalidExpression(problem: { readonly message: string; readonly help?: string }): string {
+  return `invalid expression: ${problem.message}\n${problem.help === undefined ? '' : `${problem.help}\n`}`
+}
+
+function count(given: string | null, most: number): number | 'wrong' | undefined {
+  if (given === null) return undefined
+  const value = /^\d{1,9}$/.test(given) ? Number(given) : 0
+  return value >= 1 && value <= most ? value : 'wrong'
+}

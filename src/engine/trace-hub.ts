@@ -1,0 +1,169 @@
+import type { CelCompiler, Expression } from '../cel/expression.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { Clock } from '../http/runtime.ts'
+import type { TraceEvent, TraceMessage, TraceScope } from '../http/trace-event.ts'
+import type { Problem } from '../schema/builder.ts'
+import { TraceWatch, type UnnumberedEvent } from './trace-watch.ts'
+
+export interface WatchOptions {
+  /** CEL over the request as it came; a request is watched when it gives true. */
+  readonly expression?: string
+  /** How many requests to watch; each to its end. */
+  readonly requests: number
+}
+
+/** Each watcher makes each request dearer, so there are few. */
+export const MAX_WATCHERS = 16
+
+/**
+ * Who watches the requests of this process. An idle hub costs a request one boolean; a watched request costs what its
+ * events cost to build, and never waits for a reader: events that find no room are counted in a `dropped` event.
+ * Every watcher whose filter matches sees a request, whoever else watches it.
+ */
+export class TraceHub {
+  readonly clock: Clock
+  readonly #cel: CelCompiler
+  readonly #worker: number
+  readonly #watches = new Set<TraceWatch>()
+  #watching = false
+
+  constructor(init: { readonly clock: Clock; readonly cel: CelCompiler; readonly worker: number }) {
+    this.clock = init.clock
+    this.#cel = init.cel
+    this.#worker = init.worker
+  }
+
+  /** For `x.trace`, when the request's head has been read. The hub emits `requestStarted`, the engine all the rest. */
+  start(x: Exchange): TraceScope | undefined {
+    return this.#watching ? this.#record(x) : undefined
+  }
+
+  /** A problem when the expression is wrong; undefined when there are too many watchers already. */
+  watch(options: WatchOptions): TraceWatch | { readonly problem: Problem } | undefined {
+    let filter: Expression | undefined
+    if (options.expression !== undefined) {
+      const compiled = this.#cel.compile(options.expression, 'request', 'bool')
+      if ('problem' in compiled) return { problem: compiled.problem }
+      const late = notYetKnown(compiled)
+      if (late !== undefined) return { problem: { message: late } }
+      filter = compiled
+    }
+    if (this.#watches.size >= MAX_WATCHERS) return undefined
+    const watch = new TraceWatch(options.requests, filter, () => this.#changed())
+    this.#watches.add(watch)
+    this.#changed()
+    return watch
+  }
+
+  /** Ends every watch: the process is about to stop. */
+  close(): void {
+    for (const watch of this.#watches) watch.close()
+  }
+
+  #record(x: Exchange): TraceScope | undefined {
+    let matching: TraceWatch[] | undefined
+    for (const watch of this.#watches) {
+      if (watch.claim(x)) {
+        if (matching) matching.push(watch)
+        else matching = [watch]
+      }
+    }
+    if (matching === undefined) return undefined
+    this.#changed()
+    const scope = new Recorder({ watches: matching, exchange: x, clock: this.clock, worker: this.#worker }, [])
+    scope.emit({
+      type: 'requestStarted',
+      method: x.received.method,
+      url: `${x.received.scheme}://${x.received.authority}${x.received.path}`,
+      source: `${x.connection.address}:${x.connection.port}`,
+      time: new Date(x.startedAt).toISOString(),
+    })
+    return scope
+  }
+
+  #changed(): void {
+    let watching = false
+    for (const watch of this.#watches) {
+      if (watch.closed) this.#watches.delete(watch)
+      else if (watch.wanted > 0) watching = true
+    }
+    this.#watching = watching
+  }
+}
+
+interface Recording {
+  readonly watches: readonly TraceWatch[]
+  readonly exchange: Exchange
+  readonly clock: Clock
+  readonly worker: number
+}
+
+class Recorder implements TraceScope {
+  readonly #recording: Recording
+  readonly #scope: readonly string[]
+
+  constructor(recording: Recording, scope: readonly string[]) {
+    this.#recording = recording
+    this.#scope = scope
+  }
+
+  emit(message: TraceMessage, about: Parameters<TraceScope['emit']>[1] = {}): void {
+    const { watches, exchange, worker } = this.#recording
+    if (watches.every(watch => watch.closed)) return
+    const event: UnnumberedEvent = {
+      at: this.now(),
+      ...(about.from === undefined ? {} : { from: about.from }),
+      severity: about.severity ?? severityOf(message),
+      request: exchange.id,
+      worker,
+      scope: this.#scope,
+      origins: about.origins ?? [],
+      message,
+    }
+    for (const watch of watches) watch.push(event)
+  }
+
+  now(): number {
+    return Math.max(0, Math.round((this.#recording.clock.mono() - this.#recording.exchange.startedMono) * 1000))
+  }
+
+  child(name: string): TraceScope {
+    return new Recorder(this.#recording, [...this.#scope, name])
+  }
+}
+
+/** Variables that have a value when a request's head has been read and nothing else has happened. */
+const KNOWN_AT_START: ReadonlySet<string> = new Set(['request', 'source', 'destination', 'env'])
+
+function notYetKnown(filter: Expression): string | undefined {
+  const known = [...KNOWN_AT_START].join(', ')
+  const late = [...filter.roots].find(root => !KNOWN_AT_START.has(root))
+  if (late !== undefined) return `${late} is not known yet when a request is picked; use ${known}`
+  if (filter.readsRequestBody) return 'request.body is not read yet when a request is picked; use its head'
+  return undefined
+}
+
+function severityOf(message: TraceMessage): TraceEvent['severity'] {
+  switch (message.type) {
+    case 'requestFinished':
+    case 'callEnd':
+      return severityOfReply(message.status ?? undefined, message.error)
+    case 'authorization':
+      return message.result === 'deny' ? 'error' : 'success'
+    case 'policy':
+      return POLICY_SEVERITY[message.result]
+    case 'cel':
+      return message.error === undefined ? 'info' : 'warn'
+    case 'route':
+      return message.selected === null ? 'error' : 'success'
+    default:
+      return 'info'
+  }
+}
+
+const POLICY_SEVERITY = { applied: 'success', skipped: 'info', replied: 'warn', failed: 'error' } as const
+
+function severityOfReply(status: number | undefined, error: string | undefined): TraceEvent['severity'] {
+  if (error !== undefined || status === undefined || status >= 500) return 'error'
+  return status >= 400 ? 'warn' : 'success'
+}

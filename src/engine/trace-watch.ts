@@ -1,0 +1,111 @@
+import type { Expression } from '../cel/expression.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { TraceEvent, TraceMessage } from '../http/trace-event.ts'
+
+/** An event as it waits for its reader, who numbers it: a number says that nothing was lost on the way. */
+export type UnnumberedEvent = Omit<TraceEvent, 'seq'>
+
+/** How far a reader may be behind. A request and its end find room in any case: they are as few as the requests. */
+export const RING_EVENTS = 1024
+const RING_BODY_CHARS = 4 * 1024 * 1024
+
+/** One reader's view: a bounded queue of events, to be read with `next` whenever `onEvent` says so. */
+export class TraceWatch {
+  /** Called when the queue stops being empty and when the watch is closed. */
+  onEvent: () => void = () => {}
+  readonly #filter: Expression | undefined
+  readonly #changed: () => void
+  #wanted: number
+  #running = 0
+  #closed = false
+  #queue: UnnumberedEvent[] = []
+  #head = 0
+  #bodyChars = 0
+  #seq = 0
+  /** The last event of the queue, when it stands for lost ones. */
+  #gap: { type: 'dropped'; count: number } | undefined
+
+  /** `changed` is told when the watch is closed. */
+  constructor(requests: number, filter: Expression | undefined, changed: () => void) {
+    this.#wanted = requests
+    this.#filter = filter
+    this.#changed = changed
+  }
+
+  /** Requests that it still waits for. */
+  get wanted(): number {
+    return this.#closed ? 0 : this.#wanted
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Every wanted request has ended and every event has been read. */
+  get finished(): boolean {
+    return this.#wanted === 0 && this.#running === 0 && this.#head === this.#queue.length
+  }
+
+  /** Takes the request if it is one of those wanted. */
+  claim(x: Exchange): boolean {
+    if (this.wanted === 0) return false
+    if (this.#filter !== undefined) {
+      const outcome = this.#filter.evaluate(x)
+      if (!outcome.ok || outcome.value !== true) return false
+    }
+    this.#wanted--
+    this.#running++
+    return true
+  }
+
+  push(event: UnnumberedEvent): void {
+    if (this.#closed) return
+    const { type } = event.message
+    if (type === 'requestFinished') this.#running--
+    if (type === 'requestStarted' || type === 'requestFinished' || this.#hasRoom(event.message)) {
+      this.#gap = undefined
+      this.#append(event)
+    } else if (this.#gap) {
+      this.#gap.count++
+    } else {
+      this.#gap = { type: 'dropped', count: 1 }
+      this.#append({ ...event, severity: 'warn', origins: [], message: this.#gap })
+    }
+  }
+
+  next(): TraceEvent | undefined {
+    if (this.#head === this.#queue.length) return undefined
+    const event = this.#queue[this.#head++] as UnnumberedEvent
+    if (this.#head === this.#queue.length || this.#head >= RING_EVENTS) {
+      this.#queue = this.#queue.slice(this.#head)
+      this.#head = 0
+    }
+    if (event.message === this.#gap) this.#gap = undefined
+    if (event.message.type === 'body') this.#bodyChars -= event.message.base64.length
+    this.#seq++
+    return { seq: this.#seq, ...event }
+  }
+
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#queue = []
+    this.#head = 0
+    this.#changed()
+    this.onEvent()
+  }
+
+  #append(event: UnnumberedEvent): void {
+    const wasEmpty = this.#head === this.#queue.length
+    this.#queue.push(event)
+    if (wasEmpty) this.onEvent()
+  }
+
+  #hasRoom(message: TraceMessage): boolean {
+    if (this.#queue.length - this.#head >= RING_EVENTS) return false
+    if (message.type !== 'body') return true
+    if (this.#bodyChars + message.base64.length > RING_BODY_CHARS) return false
+    this.#bodyChars += message.base64.length
+    return true
+  }
+}
