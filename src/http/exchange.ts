@@ -99,6 +99,17 @@ export interface McpFacts {
   resource?: { readonly name: string; readonly target: string }
 }
 
+/** Something that an MCP target offers, by the target's own name for it. */
+export interface McpItem {
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'task'
+  readonly name: string
+  readonly target: string
+}
+/** Decides who may see and use an item; asked for each one, with the request that wants it. */
+export interface McpRules {
+  allows(x: Exchange, item: McpItem): boolean
+}
+
 export interface Attempt {
   readonly index: number
   readonly target: string
@@ -108,6 +119,8 @@ export interface Attempt {
   /** Milliseconds. */
   duration?: number
 }
+
+const NO_RULES: readonly McpRules[] = []
 
 /**
  * The one mutable object of a request. Policies, backends, expressions, access log, metrics, spans, traces and dry runs
@@ -140,6 +153,8 @@ export class Exchange {
   readonly auth: AuthFacts = {}
   llm: LlmFacts | undefined
   mcp: McpFacts | undefined
+  /** The MCP authorization in force; all of them must allow. */
+  mcpRules: readonly McpRules[] = NO_RULES
   /** Names set by earlier steps for later expressions. */
   readonly metadata: Record<string, unknown> = {}
   /** Maps that outside services returned, each shown under the variable of that name. */

@@ -1,5 +1,5 @@
 import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
-import type { Attempt, ConnectionFacts, Exchange, Reply } from '../http/exchange.ts'
+import type { Attempt, ConnectionFacts, Exchange, McpRules, Reply } from '../http/exchange.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { TlsOptions } from '../http/transport.ts'
 import type { Schema } from '../schema/builder.ts'
@@ -69,6 +69,8 @@ export interface Hooks {
   done?(x: Exchange): void
   /** How the backend that this policy stands on is reached. */
   readonly upstream?: UpstreamSettings
+  /** Put on the exchange before the backend is asked. */
+  readonly mcpAuthorization?: McpRules
   /** The request body is read whole, up to so many bytes, before `request` runs. */
   readonly buffersRequest?: number
 }
@@ -81,6 +83,10 @@ export interface Policy<N extends string, S> {
   readonly schema: Schema<S>
   /** Present: the policy is valid but this engine does not serve it (GW601). */
   readonly unserved?: string
+  /** On a route it stands for every backend of that route: it runs per call, not per request. */
+  readonly perBackend?: true
+  /** Rules that accumulate over the levels instead of the narrowest one winning. */
+  merge?(wide: S, narrow: S): S
   compile(spec: S, ctx: CompileContext): Hooks
 }
 

@@ -1,0 +1,22 @@
+import type { RequestId } from './message.ts'
+
+export const PARSE_ERROR = -32700
+export const INVALID_REQUEST = -32600
+export const METHOD_NOT_FOUND = -32601
+export const INVALID_PARAMS = -32602
+export const INTERNAL_ERROR = -32603
+/** Header and body of a request disagree (MCP 2026-07-28). */
+export const HEADER_MISMATCH = -32020
+export const UNSUPPORTED_VERSION = -32022
+
+export interface RpcError {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** The JSON-RPC reply that carries `error`; `id` null when the request had none that could be read. */
+export function errorReply(id: RequestId | null, error: RpcError): string {
+  const { code, message, data } = error
+  return JSON.stringify({ jsonrpc: '2.0', id, error: data === undefined ? { code, message } : { code, message, data } })
+}

@@ -1,0 +1,66 @@
+import { isObject, type JsonObject, type RequestId } from './message.ts'
+
+export interface Introduction {
+  readonly target: string
+  readonly result: JsonObject
+}
+
+export interface MergeOptions {
+  readonly clientVersion: string | undefined
+  /** The session has a stream of its own on which a server may speak first. */
+  readonly stateful: boolean
+  readonly serverVersion: string
+}
+
+const PREAMBLE =
+  'Several MCP servers answer behind this one. What each of them says about its use follows under its name.'
+
+/** The reply to `initialize` that stands for several targets: what any of them offers, in the oldest of their versions. */
+export function mergeIntroductions(
+  id: RequestId,
+  introductions: readonly Introduction[],
+  { clientVersion, stateful, serverVersion }: MergeOptions,
+): string {
+  let version = clientVersion
+  let capabilities: JsonObject = {}
+  const blocks: string[] = []
+  for (const { target, result } of introductions) {
+    const { protocolVersion, instructions } = result
+    if (typeof protocolVersion === 'string' && (version === undefined || protocolVersion < version)) {
+      version = protocolVersion
+    }
+    if (isObject(result.capabilities)) capabilities = union(capabilities, result.capabilities)
+    if (typeof instructions === 'string' && instructions !== '') blocks.push(`[${target}]\n${instructions}`)
+  }
+  const result = {
+    protocolVersion: version,
+    capabilities: stateful ? capabilities : withoutPushes(capabilities),
+    serverInfo: { name: 'gwctl', version: serverVersion },
+    ...(blocks.length === 0 ? {} : { instructions: [PREAMBLE, ...blocks].join('\n\n') }),
+  }
+  return JSON.stringify({ jsonrpc: '2.0', id, result })
+}
+
+/** Objects member by member; of two flags the one that promises more. */
+function union(a: JsonObject, b: JsonObject): JsonObject {
+  const out: Record<string, unknown> = { ...a }
+  for (const [key, value] of Object.entries(b)) {
+    const other = out[key]
+    if (isObject(other) && isObject(value)) out[key] = union(other, value)
+    else if (other === undefined || other === false) out[key] = value
+  }
+  return out
+}
+
+/** Nothing reaches the client of a session-less gateway but answers. */
+function withoutPushes(capabilities: JsonObject): JsonObject {
+  const out: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(capabilities)) {
+    if (!isObject(value)) out[key] = value
+    else {
+      const { listChanged: _listChanged, subscribe: _subscribe, ...rest } = value
+      out[key] = rest
+    }
+  }
+  return out
+}

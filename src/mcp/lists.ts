@@ -1,0 +1,87 @@
+import type { McpItem } from '../http/exchange.ts'
+import { type Cursors, encodeCursor } from './cursor.ts'
+import { isObject, type JsonObject, type RequestId } from './message.ts'
+import { prefixName, prefixUri } from './names.ts'
+
+/** What a client sees of names and URIs: with the target in front, or as the target gave them. */
+export interface Naming {
+  readonly names: boolean
+  readonly uris: boolean
+}
+
+interface ListMethod {
+  /** The member of the result that holds the items. */
+  readonly key: string
+  readonly kind: McpItem['kind']
+  /** The member of an item that names it. */
+  readonly name: string
+  readonly capability: string
+}
+
+export const LIST_METHODS: Readonly<Record<string, ListMethod>> = {
+  'tools/list': { key: 'tools', kind: 'tool', name: 'name', capability: 'tools' },
+  'prompts/list': { key: 'prompts', kind: 'prompt', name: 'name', capability: 'prompts' },
+  'resources/list': { key: 'resources', kind: 'resource', name: 'uri', capability: 'resources' },
+  'resources/templates/list': {
+    key: 'resourceTemplates',
+    kind: 'resource',
+    name: 'uriTemplate',
+    capability: 'resources',
+  },
+  'tasks/list': { key: 'tasks', kind: 'task', name: 'taskId', capability: 'tasks' },
+}
+
+export interface Page {
+  readonly target: string
+  readonly result: JsonObject
+}
+
+/** `allows` is asked about each item by its own name; what it refuses leaves no trace in the list. */
+export function listItems(
+  method: ListMethod,
+  page: Page,
+  naming: Naming,
+  allows: (item: McpItem) => boolean,
+): JsonObject[] {
+  const items = page.result[method.key]
+  if (!Array.isArray(items)) return []
+  const out: JsonObject[] = []
+  for (const item of items as unknown[]) {
+    if (!isObject(item)) continue
+    const name = item[method.name]
+    if (typeof name !== 'string' || !allows({ kind: method.kind, name, target: page.target })) continue
+    const named = { ...item, [method.name]: clientName(method.kind, page.target, name, naming) }
+    out.push(method.kind === 'tool' ? withUiResource(named, page.target, naming, allows) : named)
+  }
+  return out
+}
+
+/** One reply for the pages of several targets. */
+export function mergedPage(id: RequestId, method: ListMethod, items: readonly JsonObject[], next: Cursors): string {
+  const nextCursor = encodeCursor(next)
+  const result = { [method.key]: items, ...(nextCursor === undefined ? {} : { nextCursor }) }
+  return JSON.stringify({ jsonrpc: '2.0', id, result })
+}
+
+export function clientName(kind: McpItem['kind'], target: string, name: string, naming: Naming): string {
+  if (kind === 'tool' || kind === 'prompt') return naming.names ? prefixName(target, name) : name
+  if (!naming.uris) return name
+  return kind === 'task' ? `${target}+${name}` : prefixUri(target, name)
+}
+
+/** MCP Apps: a tool names the resource that shows its result; a resource that is hidden is not named. */
+function withUiResource(
+  tool: JsonObject,
+  target: string,
+  naming: Naming,
+  allows: (item: McpItem) => boolean,
+): JsonObject {
+  const meta = tool._meta
+  if (!isObject(meta) || !isObject(meta.ui) || typeof meta.ui.resourceUri !== 'string') return tool
+  const { resourceUri, ...rest } = meta.ui
+  const uri = resourceUri as string
+  const ui = allows({ kind: 'resource', name: uri, target })
+    ? { ...rest, resourceUri: clientName('resource', target, uri, naming) }
+    : rest
+  return { ...tool, _meta: { ...meta, ui } }
+}

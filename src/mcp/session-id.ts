@@ -1,0 +1,71 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { isObject } from './message.ts'
+
+/** What a session id tells a gateway that has never seen it: enough to go on with the targets' own sessions. */
+export interface SessionState {
+  readonly targets: readonly { readonly name: string; readonly session: string | undefined }[]
+  /** Keeps ids apart when no target has a session of its own. */
+  readonly nonce: string
+  /** The backend that the session belongs to. */
+  readonly backend: string
+  /** Fingerprint of the authenticated client; undefined for an anonymous one. */
+  readonly principal: string | undefined
+}
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** Without a key the id is readable base64url; with one (32 bytes) it is AES-256-GCM and cannot be made up. */
+export function encodeSessionId(state: SessionState, key: Buffer | undefined): string {
+  const plain = JSON.stringify({
+    t: 'mcp',
+    s: state.targets.map(({ name, session }) => ({ t: name, s: session })),
+    r: state.nonce,
+    k: state.backend,
+    p: state.principal,
+  })
+  if (key === undefined) return Buffer.from(plain).toString('base64url')
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64')
+}
+
+/** Undefined when `id` is not one that `encodeSessionId` makes with this key. */
+export function decodeSessionId(id: string, key: Buffer | undefined): SessionState | undefined {
+  try {
+    return readState(JSON.parse(key === undefined ? decodePlain(id) : decrypt(id, key)))
+  } catch {
+    // Whatever breaks on the way, the id is none of ours.
+    return undefined
+  }
+}
+
+function decodePlain(id: string): string {
+  return /^[\w-]+$/.test(id) ? Buffer.from(id, 'base64url').toString() : ''
+}
+
+function decrypt(id: string, key: Buffer): string {
+  const bytes = Buffer.from(id, 'base64')
+  const tagAt = bytes.length - TAG_BYTES
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+  decipher.setAuthTag(bytes.subarray(tagAt))
+  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, tagAt)), decipher.final()]).toString()
+}
+
+function readState(value: unknown): SessionState | undefined {
+  if (!isObject(value) || value.t !== 'mcp' || !Array.isArray(value.s)) return undefined
+  const { k: backend, p: principal, r: nonce } = value
+  if (typeof backend !== 'string' || typeof nonce !== 'string') return undefined
+  if (principal !== undefined && typeof principal !== 'string') return undefined
+  const targets: { name: string; session: string | undefined }[] = []
+  for (const each of value.s as unknown[]) {
+    if (!isObject(each) || typeof each.t !== 'string' || !isSession(each.s)) return undefined
+    targets.push({ name: each.t, session: each.s })
+  }
+  return { targets, nonce, backend, principal }
+}
+
+/** It becomes a header field: visible ASCII (MCP transports, "Session Management"). */
+function isSession(value: unknown): value is string | undefined {
+  return value === undefined || (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value))
+}
