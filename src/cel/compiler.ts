@@ -34,7 +34,7 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
         const message = `the expression is ${text.length} characters long; the limit is ${MAX_EXPRESSION_LENGTH}`
         return { kind: 'size', problem: { message } }
       }
-      const source = completeFractions(text)
+      const source = completeFractions(result === 'duration' ? quoteDuration(text) : text)
       const context: Context = { text, scope, functions: environments.functions, place: source.place }
       try {
         const refused = check(source.text, context, result, environments, patterns)
@@ -59,6 +59,11 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
       }
     },
   }
+}
+
+/** Where a duration is wanted, `2s` may stand without quotes (specification, Delay and extAuth cache). */
+function quoteDuration(text: string): string {
+  return /^\s*(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\s*$/.test(text) ? JSON.stringify(text.trim()) : text
 }
 
 /** Checks against the variables and types of the scope; throws the library's own error for what it finds. */

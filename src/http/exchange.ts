@@ -18,6 +18,8 @@ export interface RequestHead {
 export interface ResponseHead {
   status: number
   headers: HeaderList
+  /** Set when a policy asked for the whole body (`Hooks.buffersResponse`). */
+  body?: Buffer
 }
 
 /** A reply that the gateway makes by itself. */

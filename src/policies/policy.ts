@@ -1,3 +1,4 @@
+import type { Expression } from '../cel/expression.ts'
 import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, ConnectionFacts, Exchange, McpRules, Reply } from '../http/exchange.ts'
 import type { Runtime } from '../http/runtime.ts'
@@ -52,6 +53,33 @@ export interface UpstreamSettings {
   readonly version?: '1.1' | '2'
 }
 
+/** ms; unset: none. */
+export interface Timeouts {
+  /** From the start of the request to the response head, with delays, retries and their pauses. */
+  readonly request?: number
+  /** Each upstream call. */
+  readonly backend?: number
+}
+
+/** When a call is made again. */
+export interface RetryRules {
+  /** How many more calls may follow the first one. */
+  readonly attempts: number
+  /** ms between two calls. */
+  readonly backoff: number
+  readonly codes: ReadonlySet<number>
+  /** On the request: anything but true means a single call. */
+  readonly precondition?: Expression
+  /** On each response: true asks for another call. */
+  readonly condition?: Expression
+}
+
+/** bytes; a longer body fails with `responseTooLarge`, or streams on when `failOpen`. */
+export interface ResponseBuffering {
+  readonly limit: number
+  readonly failOpen: boolean
+}
+
 /**
  * What a compiled policy does, by moment. A hook returns a promise only when it must wait; a request or attempt hook
  * that returns a reply ends the way there. Response and done hooks also see replies made locally.
@@ -73,6 +101,10 @@ export interface Hooks {
   readonly mcpAuthorization?: McpRules
   /** The request body is read whole, up to so many bytes, before `request` runs. */
   readonly buffersRequest?: number
+  /** The response body is read whole into `x.response.body` before `response` runs. */
+  readonly buffersResponse?: ResponseBuffering
+  readonly timeout?: Timeouts
+  readonly retry?: RetryRules
 }
 
 export interface Policy<N extends string, S> {
