@@ -81,6 +81,7 @@ async function answer(endpoint: EndpointOptions, request: IncomingMessage, respo
   request.resume()
   const refused = endpoint.refuse?.(request)
   const reply = refused === undefined ? await replyOf(endpoint, request) : text(`${refused}\n`, 403)
+  if ('stream' in reply && (response.destroyed || request.method === 'HEAD')) reply.cancel()
   if (response.destroyed) return
   const always = { 'cache-control': 'no-cache, no-store', 'x-content-type-options': 'nosniff' }
   if ('stream' in reply) {

@@ -14,11 +14,12 @@ export interface TextReply {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Writes the body as it comes about; `stream` ends it, or the client does (`close`). */
+/** Writes the body as it comes about. Either `stream` is called, which ends it unless the client leaves, or `cancel`. */
 export interface StreamReply {
   readonly status: 200
   readonly type: 'text/event-stream'
   readonly stream: (out: Writable) => void
+  readonly cancel: () => void
 }
 
 export type AdminReply = TextReply | StreamReply

@@ -28,6 +28,7 @@ export function traceStream(hub: TraceHub, { query }: AdminRequest): AdminReply 
     status: 200,
     type: 'text/event-stream',
     stream: out => new TraceWriter(hub, watch, out, { says: follow !== undefined, seconds: limit }).start(),
+    cancel: () => watch.close(),
   }
 }
 

@@ -1,0 +1,247 @@
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Listening } from '../../../src/engine/admin/listen.ts'
+import { startAdmin, startReadiness, startStats } from '../../../src/engine/admin/server.ts'
+import { call, FakeGateway } from './running-admin.ts'
+
+let gateway: FakeGateway
+let admin: Listening
+const open: Listening[] = []
+
+beforeEach(async () => {
+  gateway = new FakeGateway()
+  admin = await startAdmin('127.0.0.1:0', gateway)
+  open.push(admin)
+})
+
+afterEach(async () => {
+  for (const server of open.splice(0)) await server.close()
+})
+
+describe('paths', () => {
+  test('the configuration comes as indented JSON', async () => {
+    gateway.dumped = { binds: [{ key: 'bind/3000' }] }
+    const answer = await call(admin.address, '/config_dump')
+    expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } })
+    expect(answer.text).toBe('{\n  "binds": [\n    {\n      "key": "bind/3000"\n    }\n  ]\n}\n')
+  })
+
+  test('a failing handler answers 500 with a sentence and no stack', async () => {
+    gateway.dumped = new Error('the snapshot is gone')
+    const answer = await call(admin.address, '/config_dump')
+    expect(answer).toMatchObject({ status: 500, text: 'internal error: the snapshot is gone\n' })
+  })
+
+  test('an unknown path names those that exist', async () => {
+    const answer = await call(admin.address, '/config-dump')
+    expect(answer.status).toBe(404)
+    expect(answer.text).toContain('/config_dump')
+  })
+
+  test('a wrong method says which one is right', async () => {
+    const answer = await call(admin.address, '/config_dump', { method: 'DELETE' })
+    expect(answer).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
+    expect(answer.text).toBe('/config_dump takes GET\n')
+  })
+
+  test('HEAD is GET without a body', async () => {
+    const answer = await call(admin.address, '/config_dump', { method: 'HEAD' })
+    expect(answer).toMatchObject({ status: 200, text: '' })
+    expect(Number(answer.headers['content-length'])).toBeGreaterThan(10)
+  })
+
+  test('only a POST stops the gateway', async () => {
+    expect(await call(admin.address, '/quitquitquit')).toMatchObject({ status: 405 })
+    expect(gateway.quits).toBe(0)
+    expect(await call(admin.address, '/quitquitquit', { method: 'POST' })).toMatchObject({
+      status: 200,
+      text: 'shutdown now\n',
+    })
+    expect(gateway.quits).toBe(1)
+  })
+
+  test('memory is JSON in bytes', async () => {
+    const answer = await call(admin.address, '/memory')
+    const report = JSON.parse(answer.text) as { process: { rss: number }; allocator: { kind: string } }
+    expect(report.process.rss).toBeGreaterThan(1_000_000)
+    expect(report.allocator.kind).toBe('v8')
+  })
+
+  test('the root lists every path', async () => {
+    const { text } = await call(admin.address, '/')
+    for (const path of ['/config_dump', '/debug/trace', '/logging', '/memory', '/quitquitquit']) {
+      expect(text).toContain(path)
+    }
+  })
+
+  test('a body that nobody asked for does no harm', async () => {
+    const answer = await fetch(`http://${admin.address}/logging`, { method: 'POST', body: 'x'.repeat(1_000_000) })
+    expect(await answer.text()).toBe('current log level is info\n')
+  })
+})
+
+describe('logging', () => {
+  const post = (query: string) => call(admin.address, `/logging${query}`, { method: 'POST' })
+
+  test.each(['GET', 'POST'])('%s reads the level', async method => {
+    const answer = await call(admin.address, '/logging', { method })
+    expect(answer).toMatchObject({ status: 200, text: 'current log level is info\n' })
+  })
+
+  test('directives add up and take effect at once', async () => {
+    const upstream = gateway.log.logger('proxy').child('upstream')
+    upstream.log('debug', 'not yet')
+    await post('?level=warn')
+    expect((await post('?level=proxy::upstream=debug')).text).toBe('current log level is proxy::upstream=debug,warn\n')
+    upstream.log('debug', 'now')
+    gateway.log.flush()
+    expect(gateway.logged.join('')).toContain('\tdebug\tproxy::upstream\tnow\n')
+    expect(gateway.logged.join('')).not.toContain('not yet')
+  })
+
+  test('reset goes back to the start, then adds', async () => {
+    await post('?level=trace,mcp=off')
+    expect((await post('?reset&level=llm=debug')).text).toBe('current log level is llm=debug,info\n')
+    expect((await post('?reset=1')).text).toBe('current log level is info\n')
+  })
+
+  test.each(['?level=mymodule', '?level=proxy=loud', '?level=debug,=info', '?level=a%20b=info'])(
+    '%s is refused and changes nothing',
+    async query => {
+      const answer = await post(query)
+      expect(answer.status).toBe(400)
+      expect(answer.text).toContain('Invalid level provided: ')
+      expect((await post('')).text).toBe('current log level is info\n')
+    },
+  )
+
+  test('a GET cannot change the level', async () => {
+    expect((await call(admin.address, '/logging?level=off')).status).toBe(405)
+    expect((await call(admin.address, '/logging?reset')).status).toBe(405)
+    expect((await post('')).text).toBe('current log level is info\n')
+  })
+})
+
+describe('who may ask', () => {
+  const ask = (headers: Record<string, string>) => call(admin.address, '/config_dump', { headers })
+
+  test.each([
+    ['a name rebound to this address', { host: 'attacker.example' }],
+    ['such a name with the right port', { host: 'attacker.example:15000' }],
+    ['a name that only starts like one of ours', { host: 'localhost.attacker.example' }],
+    ['a name that looks like an address', { host: '127.0.0.1.nip.io' }],
+    ['a page of another origin', { host: 'localhost', origin: 'http://localhost:3000' }],
+    ['a sandboxed page', { host: 'localhost', origin: 'null' }],
+    ['an image of another site', { host: 'localhost', 'sec-fetch-site': 'cross-site' }],
+    ['a script of a sibling port', { host: 'localhost', 'sec-fetch-site': 'same-site' }],
+  ])('%s is refused', async (_, headers) => {
+    const answer = await ask(headers)
+    expect(answer.status).toBe(403)
+    expect(answer.text).not.toContain('binds')
+  })
+
+  test.each([
+    ['curl', { host: '127.0.0.1' }],
+    ['a port-forward', { host: 'localhost:9999' }],
+    ['IPv6', { host: '[::1]:15000' }],
+    [
+      'a page of its own',
+      { host: 'localhost:15000', origin: 'http://localhost:15000', 'sec-fetch-site': 'same-origin' },
+    ],
+    ['a typed address', { host: 'localhost:15000', 'sec-fetch-site': 'none' }],
+  ])('%s may', async (_, headers) => {
+    expect((await ask(headers)).status).toBe(200)
+  })
+
+  test('no answer invites other origins', async () => {
+    const answer = await ask({ host: 'localhost', origin: 'http://localhost' })
+    expect(answer.headers['access-control-allow-origin']).toBeUndefined()
+    expect(answer.headers['x-content-type-options']).toBe('nosniff')
+  })
+
+  test('a refused request has no effect', async () => {
+    await call(admin.address, '/quitquitquit', { method: 'POST', headers: { origin: 'http://attacker.example' } })
+    expect(gateway.quits).toBe(0)
+  })
+})
+
+describe('addresses', () => {
+  const start = async (address: string) => {
+    const server = await startAdmin(address, gateway)
+    open.push(server)
+    return server
+  }
+
+  test('localhost answers on IPv4', async () => {
+    const server = await start('localhost:0')
+    expect(server.address).toMatch(/^127\.0\.0\.1:\d+$/)
+    expect((await call(server.address, '/memory')).status).toBe(200)
+  })
+
+  test('off opens nothing', async () => {
+    expect((await start('off')).address).toBe('off')
+  })
+
+  test.each(['example.com:15000', '15000', ':15000', '127.0.0.1', '127.0.0.1:99999', 'unix:relative', '', '::1:15000'])(
+    '%s is no address',
+    async address => {
+      await expect(start(address)).rejects.toThrow(TypeError)
+    },
+  )
+
+  test('a used port is an error, not a second server', async () => {
+    await expect(start(admin.address)).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  })
+
+  describe('Unix sockets', () => {
+    let folder: string
+    beforeEach(() => {
+      folder = mkdtempSync(join(tmpdir(), 'gwctl-admin-'))
+    })
+    afterEach(() => rmSync(folder, { recursive: true }))
+
+    test('only the owner may open it, under any name, and it goes away', async () => {
+      const path = join(folder, 'admin.sock')
+      const server = await start(`unix:${path}`)
+      expect(statSync(path).mode & 0o777).toBe(0o600)
+      expect((await call(server.address, '/memory', { headers: { host: 'whatever' } })).status).toBe(200)
+      await server.close()
+      expect(existsSync(path)).toBe(false)
+    })
+
+    test('the file of a process that died is replaced, one that answers is not', async () => {
+      const path = join(folder, 'admin.sock')
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const dead = createServer().listen(path, resolve)
+      await promise
+      await expect(start(`unix:${path}`)).rejects.toMatchObject({ code: 'EADDRINUSE' })
+      dead.close()
+    })
+  })
+})
+
+describe('readiness and stats', () => {
+  test('readiness names what is pending', async () => {
+    const server = await startReadiness('127.0.0.1:0', gateway)
+    open.push(server)
+    expect(await call(server.address, '/healthz/ready')).toMatchObject({ status: 200, text: 'ready\n' })
+    gateway.pending = ['config', 'bind 3000']
+    expect(await call(server.address, '/healthz/ready')).toMatchObject({
+      status: 500,
+      text: 'not ready, pending: config, bind 3000\n',
+    })
+    expect((await call(server.address, '/config_dump')).status).toBe(404)
+    expect((await call(server.address, '/healthz/ready', { method: 'POST' })).status).toBe(405)
+  })
+
+  test.each(['/metrics', '/stats/prometheus'])('%s is Prometheus text under any name', async path => {
+    const server = await startStats('127.0.0.1:0', gateway)
+    open.push(server)
+    const answer = await call(server.address, path, { headers: { host: 'gateway.monitoring' } })
+    expect(answer).toMatchObject({ status: 200, text: '# TYPE up gauge\nup 1\n' })
+    expect(answer.headers['content-type']).toContain('text/plain')
+  })
+})
