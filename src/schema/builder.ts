@@ -83,6 +83,8 @@ export interface ObjectNode {
   readonly atMostOneOf: readonly (readonly string[])[]
   /** Keys that are not declared are kept as they are instead of refused. */
   readonly open: boolean
+  /** A bad member is reported and left out; its neighbours are still checked and compiled. */
+  readonly isolate: boolean
   readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
 }
 /** A rule over several fields; `path` is relative to the object. */
@@ -200,11 +202,12 @@ export interface ObjectOptions {
   readonly exactlyOneOf?: readonly (readonly string[])[]
   readonly atMostOneOf?: readonly (readonly string[])[]
   readonly open?: boolean
+  readonly isolate?: boolean
   readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
 }
 /** `name` is the noun used in messages ("unknown field `x` in backend") and the title of its JSON Schema. */
 export function object<F extends Fields>(name: string, fields: F, o: ObjectOptions = {}): Schema<ObjectOf<F>> {
-  return make({ kind: 'object', name, fields, exactlyOneOf: [], atMostOneOf: [], open: false, ...o })
+  return make({ kind: 'object', name, fields, exactlyOneOf: [], atMostOneOf: [], open: false, isolate: false, ...o })
 }
 
 type ShapeOf<S> = { [K in keyof S]: Infer<S[K]> }[keyof S]

@@ -26,7 +26,7 @@ export function decodeObject(
     else sound = conflict([present.get(field)!, key], 'they are two spellings of one field', path, ctx)
   }
   const excuse = node.open ? new Excuses() : reportUnknown(node, unknown, present, path, ctx)
-  if (unknown.length > 0 && !node.open) sound = false
+  if (unknown.length > 0 && !node.open && !node.isolate) sound = false
 
   const out: Record<string, unknown> = {}
   ctx.paths.set(out, path)
@@ -41,8 +41,9 @@ export function decodeObject(
     }
     if (field.unserved !== undefined) reportUnserved(name, field.unserved, [...path, key], ctx)
     const decoded = decodeNode(field.schema.node, value[key], [...path, key], ctx)
-    if (decoded === INVALID) sound = false
-    else out[name] = decoded
+    if (decoded !== INVALID) out[name] = decoded
+    else if (!node.isolate || field.mode === 'required') sound = false
+    else if (field.mode === 'default') out[name] = decodeNode(field.schema.node, field.default, [...path, name], ctx)
   }
   if (node.open) for (const key of unknown) out[key] = value[key]
   if (!groupsHold(node, present, excuse, path, ctx)) sound = false

@@ -1,0 +1,177 @@
+import type { Backend, BackendContext, BackendDefinition } from '../backends/backend.ts'
+import { backends } from '../backends/index.ts'
+import type { Path } from '../diagnostics/diagnostic.ts'
+import { didYouMean } from '../diagnostics/suggest.ts'
+import { type Compilation, contextFor, valueAt } from './compile-context.ts'
+import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
+import { assemble } from './pipeline.ts'
+import type { Pipeline, WeightedBackend } from './snapshot.ts'
+import type { NamedBackend } from './standalone/standalone.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: the list holds definitions of every spec; each is read through its own kind
+type AnyBackend = BackendDefinition<string, any>
+type BackendSpec = Readonly<Record<string, unknown>>
+
+interface Named {
+  readonly spec: NamedBackend
+  readonly path: Path
+  readonly reference: string
+}
+
+/** Compiles the backends of routes and the named ones; a named backend shares its state over all references to it. */
+export class BackendCompiler {
+  readonly #c: Compilation
+  readonly #policies: PolicyCompiler
+  readonly #named = new Map<string, Named>()
+  /** Levels of policies that target a backend, by reference. */
+  readonly #targeted: (reference: string) => readonly PolicyLevel[]
+
+  constructor(
+    c: Compilation,
+    policies: PolicyCompiler,
+    named: readonly NamedBackend[],
+    targeted: (reference: string) => readonly PolicyLevel[],
+  ) {
+    this.#c = c
+    this.#policies = policies
+    this.#targeted = targeted
+    for (const spec of named) this.#add(spec)
+  }
+
+  get references(): readonly string[] {
+    return [...this.#named.keys()]
+  }
+
+  /** Every named backend on its own, so that an unused one is checked and shown too. */
+  compileNamed(): Map<string, Backend> {
+    const out = new Map<string, Backend>()
+    for (const named of this.#named.values()) {
+      const compiled = this.#compileNamed(named, [], 1)
+      if (compiled) out.set(named.reference, compiled.backend)
+    }
+    return out
+  }
+
+  /** `levels`: the policies that reach this reference from its route, widest first. Undefined after a finding. */
+  compile(spec: BackendSpec, path: Path, key: string, levels: readonly PolicyLevel[]): WeightedBackend | undefined {
+    const weight = spec.weight as number
+    const own = levelOf(spec, path, `backend:${key}`)
+    const reference = spec.backend
+    if (typeof reference === 'string') {
+      const named = this.resolve(reference, [...path, 'backend'])
+      return named && this.#compileNamed(named, [...levels, ...own], weight)
+    }
+    const definition = (backends as readonly AnyBackend[]).find(b => spec[b.kind] !== undefined)
+    if (!definition || definition.unserved !== undefined) return undefined
+    return this.#compile(
+      definition,
+      spec[definition.kind],
+      [...path, definition.kind],
+      key,
+      key,
+      [...levels, ...own],
+      weight,
+    )
+  }
+
+  resolve(reference: string, path: Path): Named | undefined {
+    const named = this.#named.get(reference)
+    if (named) return named
+    if (this.#droppedName(reference)) return undefined
+    const bare = this.#named.has(`/${reference}`) ? `/${reference}` : undefined
+    const help = bare ? `write \`${bare}\`: references start with \`/\`` : didYouMean(reference, this.#named.keys())
+    this.#c.report({
+      code: 'GW201',
+      message: `no backend is named \`${reference}\``,
+      path,
+      at: 'value',
+      label: 'not defined in `backends`',
+      help:
+        help ??
+        (this.#named.size > 0
+          ? `backends defined here: ${[...this.#named.keys()].map(n => `\`${n}\``).join(', ')}`
+          : 'the file has no `backends` section'),
+      ...(bare ? { fix: { title: `write ${bare}`, safe: true, replace: 'value' as const, with: bare } } : {}),
+    })
+    return undefined
+  }
+
+  #add(spec: NamedBackend): void {
+    const path = this.#c.paths.get(spec) ?? []
+    const reference = `${spec.namespace ?? ''}/${spec.name}`
+    const first = this.#named.get(reference)
+    if (first) {
+      this.#c.report({
+        code: 'GW203',
+        message: `two backends are named \`${spec.name}\``,
+        path: [...path, 'name'],
+        at: 'value',
+        label: 'used a second time',
+        related: [{ path: [...first.path, 'name'], at: 'value', message: 'first used here' }],
+      })
+      return
+    }
+    this.#named.set(reference, { spec, path, reference })
+  }
+
+  /** A backend with findings of its own was left out: its name is not unknown. */
+  #droppedName(reference: string): boolean {
+    const all = valueAt(this.#c.document.value, ['backends'])
+    return (
+      Array.isArray(all) &&
+      all.some(
+        b =>
+          b !== null &&
+          typeof b === 'object' &&
+          `${(b as BackendSpec).namespace ?? ''}/${String((b as BackendSpec).name)}` === reference,
+      )
+    )
+  }
+
+  #compileNamed(named: Named, levels: readonly PolicyLevel[], weight: number): WeightedBackend | undefined {
+    const spec = named.spec as unknown as BackendSpec
+    const definition = (backends as readonly AnyBackend[]).find(b => spec[b.kind] !== undefined)
+    if (!definition || definition.unserved !== undefined) return undefined
+    const own = levelOf(spec, named.path, `backend:${named.reference}`)
+    const all = [
+      ...this.#targeted(named.reference),
+      ...levels.filter(l => !l.identity.startsWith('backend:')),
+      ...own,
+      ...levels.filter(l => l.identity.startsWith('backend:')),
+    ]
+    return this.#compile(
+      definition,
+      spec[definition.kind],
+      [...named.path, definition.kind],
+      named.reference,
+      named.spec.name,
+      all,
+      weight,
+    )
+  }
+
+  #compile(
+    definition: AnyBackend,
+    spec: unknown,
+    path: Path,
+    key: string,
+    name: string,
+    levels: readonly PolicyLevel[],
+    weight: number,
+  ): WeightedBackend {
+    const pipeline: Pipeline = assemble(this.#policies.steps(levels, 'backend'), true)
+    const ctx: BackendContext = {
+      ...contextFor(this.#c, path, `backend:${key}`),
+      key,
+      name,
+      settings: pipeline.upstream,
+    }
+    const backend = definition.compile(spec, ctx)
+    return { weight, backend, pipeline, origin: this.#c.document.origin(path) }
+  }
+}
+
+function levelOf(spec: BackendSpec, path: Path, identity: string): PolicyLevel[] {
+  const specs = spec.policies as Readonly<Record<string, unknown>> | undefined
+  return specs ? [{ specs, path: [...path, 'policies'], identity }] : []
+}

@@ -1,0 +1,111 @@
+import type { CelCompiler, PatternCompiler } from '../cel/expression.ts'
+import { severityOf } from '../diagnostics/codes.ts'
+import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts'
+import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
+import type { Runtime } from '../http/runtime.ts'
+import { decode, INVALID } from '../schema/decode.ts'
+import { redact } from '../schema/redact.ts'
+import { compile } from './compile.ts'
+import type { Compilation, ReadReferenced, Tier } from './compile-context.ts'
+import { resolveSettings } from './settings.ts'
+import type { Snapshot } from './snapshot.ts'
+import { type Standalone, standalone } from './standalone/standalone.ts'
+
+export interface LoadOptions {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** `env`: variables are set and referenced files exist, as `run` needs. `offline`: their absence is no mistake. */
+  readonly tier: Tier
+  readonly runtime: Runtime
+  readonly readReferenced: ReadReferenced
+}
+
+export interface Loaded {
+  readonly source: Source
+  readonly diagnostics: readonly Diagnostic[]
+  /** What could be compiled; absent when the text itself is unreadable. */
+  readonly snapshot: Snapshot | undefined
+  /** No error and nothing that the engine does not serve: `run` may start it. */
+  readonly runnable: boolean
+}
+
+/** The one path from text to snapshot: `validate`, `run`, `dump` and every test of the engine go through it. */
+export async function load(file: string, text: string, options: LoadOptions): Promise<Loaded> {
+  const source = parseSource(file, text, { env: options.env, unset: options.tier === 'env' ? 'error' : 'placeholder' })
+  const diagnostics: Diagnostic[] = [...source.diagnostics]
+  const written = source.documents.filter(document => !document.empty)
+  for (const extra of written.slice(1)) {
+    diagnostics.push(
+      extra.resolve({
+        code: 'GW008',
+        message: `the standalone configuration is one document, and this is number ${extra.index}`,
+        path: [],
+        at: 'value',
+        label: 'starts here',
+      }),
+    )
+  }
+  const document = written[0] ?? source.documents[0]
+  const snapshot =
+    document === undefined || document.broken ? undefined : await compileDocument(document, file, options, diagnostics)
+  const runnable = snapshot !== undefined && diagnostics.every(d => d.severity !== 'error' && !d.code.startsWith('GW6'))
+  return { source, diagnostics, snapshot, runnable }
+}
+
+async function compileDocument(
+  document: SourceDocument,
+  file: string,
+  options: LoadOptions,
+  diagnostics: Diagnostic[],
+): Promise<Snapshot | undefined> {
+  const report: Compilation['report'] = finding => diagnostics.push(document.resolve(finding))
+  const paths = new WeakMap<object, Path>()
+  const value = document.empty ? {} : document.value
+  const config = await decodeDocument(value, paths, report)
+  const c: Compilation = {
+    document,
+    paths,
+    runtime: options.runtime,
+    tier: options.tier,
+    readReferenced: options.readReferenced,
+    env: options.env,
+    report,
+  }
+  const settings = resolveSettings(config?.config, options.env, problem =>
+    report({ code: 'GW106', message: problem.message, path: [], at: 'value' }),
+  )
+  return config && compile(config, file, settings, redact(standalone, value), c)
+}
+
+/**
+ * The expression and pattern engines take as long to load as everything else together, so the first pass does without
+ * and says whether it would have needed them.
+ */
+async function decodeDocument(
+  value: unknown,
+  paths: WeakMap<object, Path>,
+  report: Compilation['report'],
+): Promise<Standalone | undefined> {
+  let cel: CelCompiler | undefined
+  let patterns: PatternCompiler | undefined
+  for (;;) {
+    const findings: Parameters<typeof report>[0][] = []
+    const missing = new Set<'cel' | 'patterns'>()
+    const decoded = decode(standalone, value, [], {
+      report: finding => findings.push(finding),
+      paths,
+      cel,
+      patterns,
+      missing,
+    })
+    if (missing.size === 0) {
+      for (const finding of findings) report(finding)
+      return decoded === INVALID ? undefined : decoded
+    }
+    if (missing.has('cel')) cel = (await import('../cel/compiler.ts')).createCelCompiler()
+    if (missing.has('patterns')) patterns = (await import('../cel/pattern.ts')).createPatternCompiler()
+  }
+}
+
+export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
+  return diagnostics.some(d => severityOf(d.code) === 'error')
+}

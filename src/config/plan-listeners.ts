@@ -1,0 +1,287 @@
+import type { Path } from '../diagnostics/diagnostic.ts'
+import { didYouMean } from '../diagnostics/suggest.ts'
+import { type Compilation, valueAt } from './compile-context.ts'
+import type { BindSection, GatewaySection, ListenerSection, TlsSection } from './standalone/listener-section.ts'
+import type { RouteSection } from './standalone/route-section.ts'
+import type { Standalone } from './standalone/standalone.ts'
+
+/** A listener before anything in it is compiled, whichever form of the file it was written in. */
+export interface ListenerPlan {
+  readonly key: string
+  readonly name: string
+  readonly namespace: string
+  readonly gateway: string
+  readonly hostname: string
+  readonly protocol: ListenerSection['protocol']
+  readonly tls: TlsSection | undefined
+  readonly policies: Readonly<Record<string, unknown>> | undefined
+  readonly policiesPath: Path
+  readonly path: Path
+  readonly routes: RoutePlan[]
+}
+export type RoutePlan =
+  | { readonly kind: 'route'; readonly spec: RouteSection; readonly position: number }
+  /** `prefixes`: the paths it is mounted under; `/` when it has the listener to itself. */
+  | { readonly kind: 'mcp' | 'llm'; readonly prefixes: readonly string[] }
+
+export interface BindPlan {
+  readonly port: number
+  readonly path: Path
+  readonly listeners: ListenerPlan[]
+}
+
+const MCP_PREFIXES = [
+  '/mcp',
+  '/sse',
+  '/.well-known/oauth-protected-resource',
+  '/.well-known/oauth-authorization-server',
+]
+
+/** One plan per port, from `binds`, `gateways`, `llm` and `mcp`; a port that two of them claim is a finding. */
+export function planListeners(config: Standalone, c: Compilation): BindPlan[] {
+  const ports = new Ports(c)
+  for (const bind of config.binds) planBind(bind, ports, c)
+  const gateways = new Map<string, ListenerPlan[]>()
+  for (const [name, gateway] of Object.entries(config.gateways))
+    gateways.set(name, planGateway(name, gateway, ports, c))
+  attachRoutes(config, gateways, c)
+  for (const kind of ['llm', 'mcp'] as const) attachSection(kind, config, gateways, ports, c)
+  return ports.plans
+}
+
+class Ports {
+  readonly plans: BindPlan[] = []
+  readonly #c: Compilation
+  constructor(c: Compilation) {
+    this.#c = c
+  }
+  /** Undefined when the port is taken: that has been reported then. */
+  claim(port: number, path: Path, portPath: Path): BindPlan | undefined {
+    const first = this.plans.find(plan => plan.port === port && port !== 0)
+    if (first) {
+      this.#c.report({
+        code: 'GW202',
+        message: `port ${port} is used twice`,
+        path: portPath,
+        at: valueAt(this.#c.document.value, portPath) === undefined ? 'parent' : 'value',
+        label: 'already in use',
+        related: [{ path: first.path, at: 'key', message: `port ${port} is opened here` }],
+      })
+      return undefined
+    }
+    const plan: BindPlan = { port, path, listeners: [] }
+    this.plans.push(plan)
+    return plan
+  }
+}
+
+function planBind(bind: BindSection, ports: Ports, c: Compilation): void {
+  const path = c.paths.get(bind)!
+  if (bind.mode === 'internal' || bind.port === undefined) return
+  const plan = ports.claim(bind.port, path, [...path, 'port'])
+  if (!plan) return
+  for (const listener of bind.listeners) {
+    const at = c.paths.get(listener)!
+    const name = listener.name ?? `listener${at.at(-1)}`
+    plan.listeners.push({
+      key: `default/default/bind/${bind.port}/${name}`,
+      name,
+      namespace: listener.namespace ?? 'default',
+      gateway: 'default',
+      hostname: listener.hostname ?? '',
+      protocol: listener.protocol,
+      tls: listener.tls,
+      policies: listener.policies as ListenerPlan['policies'],
+      policiesPath: [...at, 'policies'],
+      path: at,
+      routes: (listener.routes ?? []).map(spec => ({ kind: 'route', spec, position: positionOf(spec, c) })),
+    })
+  }
+  checkHostnames(plan, c)
+}
+
+/** A route's place among its siblings in the file, whatever was left out before it. */
+function positionOf(spec: object, c: Compilation): number {
+  return Number(c.paths.get(spec)?.at(-1) ?? 0)
+}
+
+function checkHostnames(plan: BindPlan, c: Compilation): void {
+  const seen = new Map<string, ListenerPlan>()
+  for (const listener of plan.listeners) {
+    const first = seen.get(listener.hostname)
+    if (first) {
+      const host = listener.hostname === '' ? 'every host' : `\`${listener.hostname}\``
+      c.report({
+        code: 'GW203',
+        message: `two listeners of port ${plan.port} serve ${host}`,
+        path: [...listener.path, 'hostname'],
+        at: listener.hostname === '' ? 'parent' : 'value',
+        label: 'never reached',
+        related: [{ path: first.path, at: 'value', message: 'this one answers first' }],
+      })
+    } else seen.set(listener.hostname, listener)
+  }
+}
+
+function planGateway(name: string, gateway: GatewaySection, ports: Ports, c: Compilation): ListenerPlan[] {
+  const path = c.paths.get(gateway)!
+  const plan = ports.claim(gateway.port, path, [...path, 'port'])
+  if (!plan) return []
+  const own = policiesIn(gateway, ['port', 'protocol', 'tls', 'listeners'])
+  if (gateway.listeners === undefined) {
+    plan.listeners.push({
+      key: `gateway/${name}`,
+      name,
+      namespace: 'default',
+      gateway: name,
+      hostname: '',
+      protocol: gateway.protocol ?? (gateway.tls ? 'HTTPS' : 'HTTP'),
+      tls: gateway.tls,
+      policies: own,
+      policiesPath: path,
+      path,
+      routes: [],
+    })
+    return plan.listeners
+  }
+  for (const key of [...Object.keys(own), ...(gateway.protocol ? ['protocol'] : []), ...(gateway.tls ? ['tls'] : [])]) {
+    c.report({
+      code: 'GW111',
+      message: `\`${key}\` cannot stand beside \`listeners\``,
+      path: [...path, key],
+      at: 'key',
+      label: 'move it into the listeners',
+    })
+  }
+  for (const listener of gateway.listeners) {
+    const at = c.paths.get(listener)!
+    const listenerName = listener.name ?? `listener${at.at(-1)}`
+    plan.listeners.push({
+      key: `gateway/${name}/${listenerName}`,
+      name: listenerName,
+      namespace: 'default',
+      gateway: name,
+      hostname: listener.hostname === '*' ? '' : (listener.hostname ?? ''),
+      protocol: listener.protocol ?? (listener.tls ? 'HTTPS' : 'HTTP'),
+      tls: listener.tls,
+      policies: policiesIn(listener, ['name', 'hostname', 'protocol', 'tls']),
+      policiesPath: at,
+      path: at,
+      routes: [],
+    })
+  }
+  checkHostnames(plan, c)
+  return plan.listeners
+}
+
+function policiesIn(holder: object, others: readonly string[]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(holder).filter(([key]) => !others.includes(key)))
+}
+
+function attachRoutes(config: Standalone, gateways: ReadonlyMap<string, ListenerPlan[]>, c: Compilation): void {
+  for (const spec of config.routes) {
+    const path = c.paths.get(spec)!
+    const plan: RoutePlan = { kind: 'route', spec, position: positionOf(spec, c) }
+    for (const listener of listenersFor(spec.gateways, path, gateways, c)) listener.routes.push(plan)
+  }
+  for (const spec of config.tcpRoutes) listenersFor(spec.gateways, c.paths.get(spec)!, gateways, c)
+}
+
+function attachSection(
+  kind: 'llm' | 'mcp',
+  config: Standalone,
+  gateways: ReadonlyMap<string, ListenerPlan[]>,
+  ports: Ports,
+  c: Compilation,
+): void {
+  const section = config[kind]
+  if (!section) return
+  const attaches =
+    section.gateways !== undefined || (section.port === undefined && !hasTls(section) && gateways.has('default'))
+  if (attaches) {
+    const prefixes = kind === 'mcp' ? MCP_PREFIXES : ['/']
+    for (const listener of listenersFor(section.gateways, [kind], gateways, c)) listener.routes.push({ kind, prefixes })
+    return
+  }
+  const port = section.port ?? (kind === 'llm' ? 4000 : 3000)
+  const plan = ports.claim(port, [kind], [kind, 'port'])
+  const tls = 'tls' in section ? (section.tls as TlsSection | undefined) : undefined
+  plan?.listeners.push({
+    key: `default/default/bind/${port}/${kind}`,
+    name: kind,
+    namespace: 'default',
+    gateway: 'default',
+    hostname: '',
+    protocol: tls ? 'HTTPS' : 'HTTP',
+    tls,
+    policies: undefined,
+    policiesPath: [kind],
+    path: [kind],
+    routes: [{ kind, prefixes: ['/'] }],
+  })
+}
+
+function hasTls(section: object): boolean {
+  return 'tls' in section && section.tls !== undefined
+}
+
+function listenersFor(
+  refs: readonly string[] | undefined,
+  path: Path,
+  gateways: ReadonlyMap<string, ListenerPlan[]>,
+  c: Compilation,
+): ListenerPlan[] {
+  if (refs === undefined) {
+    const implied = gateways.get('default')
+    if (implied === undefined) reportNoGateway(path, gateways, c)
+    return implied ?? []
+  }
+  return refs.flatMap(ref => {
+    const slash = ref.indexOf('/')
+    const gateway = gateways.get(slash < 0 ? ref : ref.slice(0, slash))
+    const found = slash < 0 ? gateway : gateway?.filter(listener => listener.name === ref.slice(slash + 1))
+    if (found && (found.length > 0 || slash < 0)) return found
+    if (droppedGateway(ref, c)) return []
+    const known = [...gateways].flatMap(([name, listeners]) => [name, ...listeners.map(l => `${name}/${l.name}`)])
+    c.report({
+      code: 'GW204',
+      message: `no gateway is named \`${ref}\``,
+      path: [...path, 'gateways'],
+      at: 'value',
+      label: 'not defined in `gateways`',
+      ...helpWith(
+        didYouMean(ref, known) ??
+          (gateways.size > 0
+            ? `gateways defined here: ${[...gateways.keys()].map(n => `\`${n}\``).join(', ')}`
+            : 'the file has no `gateways` section'),
+      ),
+    })
+    return []
+  })
+}
+
+function reportNoGateway(path: Path, gateways: ReadonlyMap<string, unknown>, c: Compilation): void {
+  if (droppedGateway('default', c)) return
+  c.report({
+    code: 'GW204',
+    message: 'nothing serves this: it names no gateway and none is called `default`',
+    path,
+    at: 'value',
+    label: 'attached to nothing',
+    ...helpWith(
+      gateways.size > 0
+        ? `set \`gateways: ${[...gateways.keys()][0]}\``
+        : 'add `gateways: {default: {port: 8080}}` at the top of the file',
+    ),
+  })
+}
+
+/** A gateway with findings of its own was left out: references to it are not wrong. */
+function droppedGateway(ref: string, c: Compilation): boolean {
+  const all = valueAt(c.document.value, ['gateways'])
+  return typeof all === 'object' && all !== null && Object.hasOwn(all, ref.split('/')[0]!)
+}
+
+function helpWith(help: string | undefined): { help?: string } {
+  return help === undefined ? {} : { help }
+}

@@ -1,0 +1,87 @@
+import { formatDuration, parseDuration } from '../schema/scalars.ts'
+import type { ConfigSection, ListenAddress } from './standalone/config-section.ts'
+
+/** Settings of the process: the file's `config`, with the environment over it and defaults under it. */
+export interface Settings {
+  readonly adminAddr: ListenAddress
+  readonly statsAddr: ListenAddress
+  readonly readinessAddr: ListenAddress
+  readonly logging: { readonly filter: string; readonly format: 'text' | 'json' }
+  /** ms that a graceful stop keeps accepting, at least. */
+  readonly terminationMin: number
+  /** ms that a graceful stop waits for requests in flight, at most. */
+  readonly terminationMax: number
+  readonly connectTimeout: number
+  readonly poolIdleTimeout: number
+  readonly poolMaxSize: number | undefined
+  /** ms. */
+  readonly mcpSessionTtl: number
+  readonly sessionKey: string | undefined
+  readonly sensitiveHeaders: readonly string[]
+  readonly workers: number | string | undefined
+  readonly ipv6: boolean | undefined
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+/** What is wrong with the environment, in words. */
+export type EnvProblem = { readonly variable: string; readonly message: string }
+
+const OFF: ListenAddress = 'off'
+
+export function resolveSettings(
+  section: ConfigSection | undefined,
+  env: Env,
+  problem: (p: EnvProblem) => void,
+): Settings {
+  const level = section?.logging?.level
+  const grace = seconds(env, 'TERMINATION_GRACE_PERIOD_SECONDS', problem)
+  return {
+    adminAddr: address(env, 'ADMIN_ADDR', problem) ?? section?.adminAddr ?? { host: '127.0.0.1', port: 15000 },
+    statsAddr: address(env, 'STATS_ADDR', problem) ?? section?.statsAddr ?? { host: '::', port: 15020 },
+    readinessAddr: address(env, 'READINESS_ADDR', problem) ?? section?.readinessAddr ?? { host: '::', port: 15021 },
+    logging: {
+      filter: env.RUST_LOG || (typeof level === 'string' ? level : level?.join(',')) || 'info',
+      format: section?.logging?.format ?? 'text',
+    },
+    terminationMin:
+      seconds(env, 'CONNECTION_MIN_TERMINATION_DEADLINE', problem) ?? section?.connectionMinTerminationDeadline ?? 0,
+    terminationMax:
+      seconds(env, 'CONNECTION_TERMINATION_DEADLINE', problem) ??
+      section?.connectionTerminationDeadline ??
+      (grace === undefined ? 5000 : Math.max(0, grace - 5000)),
+    connectTimeout: section?.backend?.connectTimeout ?? 10_000,
+    poolIdleTimeout: section?.backend?.poolIdleTimeout ?? 90_000,
+    poolMaxSize: section?.backend?.poolMaxSize,
+    mcpSessionTtl: section?.mcp?.sessionTtl ?? 1_800_000,
+    sessionKey: env.SESSION_KEY || section?.session?.key,
+    sensitiveHeaders: section?.sensitiveHeaders?.map(h => h.toLowerCase()) ?? [],
+    workers: section?.workerThreads ?? section?.numWorkerThreads,
+    ipv6: section?.enableIpv6,
+  }
+}
+
+/** Seconds as a bare number, as Kubernetes writes them, or a duration with its unit. */
+function seconds(env: Env, variable: string, problem: (p: EnvProblem) => void): number | undefined {
+  const text = env[variable]
+  if (text === undefined || text === '') return undefined
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : parseDuration(text)
+  if (ms === undefined)
+    problem({
+      variable,
+      message: `\`${variable}\` must be a number of seconds or a duration such as ${formatDuration(30_000)}`,
+    })
+  return ms
+}
+
+function address(env: Env, variable: string, problem: (p: EnvProblem) => void): ListenAddress | undefined {
+  const text = env[variable]
+  if (text === undefined || text === '') return undefined
+  if (text === 'off') return OFF
+  if (text.startsWith('unix:')) return { unixPath: text.slice(5) }
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text)
+  if (!match) {
+    problem({ variable, message: `\`${variable}\` must be ip:port, localhost:port, unix:/path or off` })
+    return undefined
+  }
+  return { host: match[1] ?? match[2]!, port: Number(match[3]) }
+}

@@ -1,0 +1,82 @@
+import type { Backend } from '../backends/backend.ts'
+import type { Origin } from '../diagnostics/diagnostic.ts'
+import type { ObjectFacts, RouteFacts } from '../http/exchange.ts'
+import type { Hooks, UpstreamSettings } from '../policies/policy.ts'
+import type { Settings } from './settings.ts'
+import type { RouteMatch } from './standalone/route-section.ts'
+
+/** A compiled policy at its place: what the pipeline runs, and the lines that made it. */
+export interface Step {
+  readonly policy: string
+  readonly hooks: Hooks
+  readonly origins: readonly Origin[]
+}
+
+/** The policies of one phase by moment, each list in the order it runs. */
+export interface Pipeline {
+  readonly steps: readonly Step[]
+  readonly request: readonly Step[]
+  readonly attempt: readonly Step[]
+  readonly response: readonly Step[]
+  readonly requestBody: readonly Step[]
+  readonly responseBody: readonly Step[]
+  readonly done: readonly Step[]
+  /** Bytes of request body to read before `request` runs; 0: none. */
+  readonly buffersRequest: number
+  readonly timeout: { readonly request?: number; readonly backend?: number }
+  readonly retry: NonNullable<Hooks['retry']> | undefined
+  readonly mcpRules: readonly NonNullable<Hooks['mcpAuthorization']>[]
+  readonly upstream: UpstreamSettings
+}
+
+export interface WeightedBackend {
+  readonly weight: number
+  readonly backend: Backend
+  /** Runs for each call to this backend. */
+  readonly pipeline: Pipeline
+  readonly origin: Origin
+}
+
+export interface Route extends RouteFacts {
+  readonly hostnames: readonly string[]
+  readonly matches: readonly RouteMatch[]
+  readonly pipeline: Pipeline
+  readonly backends: readonly WeightedBackend[]
+  readonly totalWeight: number
+}
+
+export interface TlsFiles {
+  readonly cert: Buffer
+  readonly key: Buffer
+  readonly ca?: Buffer
+  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3'
+  readonly maxVersion?: 'TLSv1.2' | 'TLSv1.3'
+}
+
+export interface Listener extends ObjectFacts {
+  readonly gateway: string
+  /** Exact, `*.suffix`, `*`, or empty for every host. */
+  readonly hostname: string
+  readonly protocol: 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | 'HBONE'
+  readonly tls?: TlsFiles
+  readonly pipeline: Pipeline
+  readonly routes: readonly Route[]
+}
+
+export interface Bind {
+  readonly key: string
+  readonly port: number
+  readonly listeners: readonly Listener[]
+  readonly origin: Origin
+}
+
+/** One configuration, checked and compiled: what the engine serves and `/config_dump` shows. Never changed. */
+export interface Snapshot {
+  readonly file: string
+  readonly settings: Settings
+  readonly binds: readonly Bind[]
+  /** Named backends, by reference (`/name`). */
+  readonly backends: ReadonlyMap<string, Backend>
+  /** The file's content as it was read, redacted by declaration: the source of the dump. */
+  readonly redacted: unknown
+}

@@ -1,0 +1,189 @@
+import {
+  boolean,
+  cel,
+  def,
+  type Infer,
+  integer,
+  json,
+  list,
+  map,
+  number,
+  object,
+  oneOf,
+  opt,
+  parsed,
+  req,
+  type Schema,
+  secret,
+  shapes,
+  string,
+} from '../../schema/builder.ts'
+import { duration, fileOrInline } from '../../schema/scalars.ts'
+
+export type ListenAddress = { readonly host: string; readonly port: number } | { readonly unixPath: string } | 'off'
+
+/** `ip:port`, `localhost:port`, `unix:/path` or `off`. */
+export const listenAddress: Schema<ListenAddress> = parsed(
+  string({ min: 1 }),
+  '`ip:port`, `localhost:port`, `unix:/path` or `off`',
+  value => {
+    if (value === 'off') return { value: 'off' as const }
+    if (value.startsWith('unix:')) return { value: { unixPath: value.slice(5) } }
+    const match = /^(?:\[([0-9a-fA-F:.]+)\]|(\d+\.\d+\.\d+\.\d+|localhost)):(\d{1,5})$/.exec(value)
+    if (!match || Number(match[3]) > 65535)
+      return {
+        problem: {
+          message: `\`${value}\` is not an address to listen on`,
+          help: 'write `127.0.0.1:15000`, `[::]:15020`, `unix:/run/gw.sock` or `off`',
+        },
+      }
+    return { value: { host: match[1] ?? match[2]!, port: Number(match[3]) } }
+  },
+  'off',
+)
+
+const logLevel = shapes({ string: string({ min: 1 }), list: list(string({ min: 1 })) })
+const fieldChanges = object('log fields', {
+  add: opt(map(cel('log', 'any')), 'Field name to expression.'),
+  remove: opt(list(string({ min: 1 })), 'Names of default fields to leave out.'),
+})
+const WITH_REPLICAS = {
+  unserved: 'This setting belongs to the cluster mode of the public system and has no effect here yet.',
+}
+
+export const configSection = object('config', {
+  adminAddr: def(listenAddress, '127.0.0.1:15000', 'Address of the admin server.', { spec: 'Admin server' }),
+  statsAddr: def(listenAddress, '[::]:15020', 'Address of `/metrics`.'),
+  readinessAddr: def(listenAddress, '[::]:15021', 'Address of `/healthz/ready`.'),
+  enableIpv6: opt(boolean, 'Listen on IPv6 too; on when the machine has it.'),
+  workerThreads: opt(
+    shapes({ number: integer(1, 1024), string: string({ min: 1 }) }),
+    'Workers that share the ports: a number or a share of the cores (`50%`).',
+  ),
+  logging: opt(
+    object('logging', {
+      level: opt(logLevel, 'Filter in RUST_LOG syntax: `info`, `info,http=debug`.'),
+      format: def(oneOf(['text', 'json']), 'text', 'One line per event, as text or JSON.'),
+      filter: opt(cel('log', 'bool'), 'Which requests the access log records.', {
+        deprecated: 'Use frontendPolicies.accessLog.filter.',
+      }),
+      fields: opt(fieldChanges, 'Changes to the fields of the access log.', {
+        deprecated: 'Use frontendPolicies.accessLog.',
+      }),
+      database: opt(json, 'Request log database.', { unserved: 'The request log database is not served.' }),
+    }),
+    'Process logs.',
+  ),
+  tracing: opt(json, 'Deprecated form of frontendPolicies.tracing.', { unserved: 'Trace export is not served yet.' }),
+  metrics: opt(
+    object('metrics', {
+      remove: opt(list(string({ min: 1 })), 'Metrics to leave out.'),
+      fields: opt(
+        object('metric labels', { add: opt(map(cel('log', 'any')), 'Label name to expression.') }),
+        'Extra labels.',
+      ),
+    }),
+    'Prometheus metrics.',
+    { unserved: 'Changes to the metrics are not served yet.' },
+  ),
+  histograms: opt(oneOf(['classic', 'native', 'both']), 'Kind of histogram in `/metrics`.'),
+  dns: opt(
+    object('DNS settings', {
+      lookupFamily: opt(oneOf(['All', 'Auto', 'V4Preferred', 'V4Only', 'V6Only']), 'Address families to look up.'),
+      edns0: opt(boolean, 'Use EDNS0.'),
+    }),
+    'Name resolution.',
+  ),
+  session: opt(
+    object('session settings', {
+      key: req(secret({ pattern: /^[0-9a-fA-F]{64}$/, form: '64 hexadecimal digits' }), 'AES-256 key of session ids.'),
+    }),
+    'MCP session ids.',
+  ),
+  mcp: opt(
+    object('MCP settings', { sessionTtl: def(duration, '30m', 'Idle time after which a session ends.') }),
+    'MCP defaults.',
+  ),
+  connectionTerminationDeadline: opt(
+    duration,
+    'Longest time that a graceful stop waits for requests in flight; `TERMINATION_GRACE_PERIOD_SECONDS` less 5 s, or 5 s.',
+  ),
+  connectionMinTerminationDeadline: opt(
+    duration,
+    'Shortest time that a graceful stop keeps accepting; `CONNECTION_MIN_TERMINATION_DEADLINE`, or 0 s.',
+  ),
+  backend: opt(
+    object('backend defaults', {
+      connectTimeout: def(duration, '10s', 'Time to connect.'),
+      poolIdleTimeout: def(duration, '1m30s', 'Idle connections are closed after this.'),
+      poolMaxSize: opt(integer(1), 'Connections kept per target.'),
+      keepalives: opt(
+        object('keepalives', {
+          enabled: def(boolean, true, 'Send TCP keepalives.'),
+          time: def(duration, '3m', 'Idle time before the first probe.'),
+          interval: def(duration, '3m', 'Time between probes.'),
+          retries: def(integer(1, 64), 9, 'Probes before the connection counts as dead.'),
+        }),
+        'TCP keepalives.',
+      ),
+    }),
+    'Defaults for upstream connections.',
+  ),
+  sensitiveHeaders: opt(list(string({ min: 1 })), 'Header names whose values are never shown, besides credentials.'),
+  customFunctions: opt(string(), 'CEL functions of your own: `name(a, b) { expression }`.', {
+    unserved: 'Custom CEL functions are not served yet.',
+  }),
+  modelCatalog: opt(
+    list(
+      shapes({
+        object: object(
+          'catalog source',
+          {
+            file: opt(string({ min: 1 }), 'Path.'),
+            inline: opt(
+              shapes({ string: string(), object: object('catalog', {}, { open: true }) }),
+              'The catalog itself.',
+            ),
+          },
+          { exactlyOneOf: [['file', 'inline']] },
+        ),
+      }),
+    ),
+    'Model costs.',
+    { unserved: 'The cost catalog is not served yet.' },
+  ),
+  standardAttributes: opt(
+    object('standard attributes', {
+      user: opt(cel('log', 'any'), 'Who the request is for.'),
+      group: opt(cel('log', 'any'), 'Their group.'),
+    }),
+    'Attributes of every log record.',
+    { unserved: 'Standard attributes are not served yet.' },
+  ),
+  database: opt(
+    object('database', {
+      url: opt(fileOrInline({ secret: true }), 'Connection URL.'),
+      maxConnections: opt(integer(1), 'Pool size.'),
+    }),
+    'Request log database.',
+    { unserved: 'The request log database is not served.' },
+  ),
+  storage: opt(
+    object('storage', { mode: opt(oneOf(['file', 'hybrid', 'readOnly']), 'Where configuration is kept.') }),
+    'Configuration store.',
+    { unserved: 'Only the file store is served.' },
+  ),
+  hbone: opt(json, 'Mesh tunnel settings.', WITH_REPLICAS),
+  spiffe: opt(json, 'SPIFFE workload API.', WITH_REPLICAS),
+  xdsAddress: opt(string(), 'Address of a control plane.', WITH_REPLICAS),
+  caAddress: opt(string(), 'Address of a certificate authority.', WITH_REPLICAS),
+  namespace: opt(string(), 'Namespace of the replica.', WITH_REPLICAS),
+  gateway: opt(string(), 'Gateway of the replica.', WITH_REPLICAS),
+  trustDomain: opt(string(), 'Trust domain of the mesh.', WITH_REPLICAS),
+  clusterId: opt(string(), 'Cluster of the replica.', WITH_REPLICAS),
+  network: opt(string(), 'Network of the replica.', WITH_REPLICAS),
+  localXdsPath: opt(string(), 'Path of the dynamic part of the file.', WITH_REPLICAS),
+  authToken: opt(string(), 'Path of the token for the control plane.', WITH_REPLICAS),
+  numWorkerThreads: opt(number(1), 'Older name of workerThreads.', { deprecated: 'Use workerThreads.' }),
+})
+export type ConfigSection = Infer<typeof configSection>

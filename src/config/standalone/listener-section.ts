@@ -1,0 +1,125 @@
+import { listenerPolicyFields } from '../../policies/index.ts'
+import { def, type Infer, integer, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
+import { port } from '../../schema/scalars.ts'
+import { hostname, routeSection, tcpRouteSection } from './route-section.ts'
+
+const tlsVersion = oneOf(['TLS_V1_2', 'TLS_V1_3', 'TLS_V1_0', 'TLS_V1_1'])
+const keyExchangeGroup = oneOf(['X25519', 'P-256', 'P-384', 'X25519_MLKEM768'])
+
+export const tlsSection = object('TLS settings', {
+  mode: def(
+    oneOf(['static', 'dynamicCa']),
+    'static',
+    '`static`: the certificate given. `dynamicCa`: a leaf per server name, signed by the CA given.',
+  ),
+  cert: opt(string({ min: 1 }), 'Path of the PEM certificate chain.'),
+  key: opt(string({ min: 1 }), 'Path of the PEM private key.'),
+  root: opt(
+    string({ min: 1 }),
+    'Path of the PEM bundle that client certificates must chain to; set: clients must present one.',
+  ),
+  spiffe: opt(object('SPIFFE settings', {}, { open: true }), 'Identity from a SPIFFE workload API.', {
+    unserved: 'Certificates from a SPIFFE workload API are not served yet.',
+  }),
+  cipherSuites: opt(list(string({ min: 1 })), 'Accepted cipher suites.'),
+  minTLSVersion: opt(tlsVersion, 'Oldest accepted TLS version.', { aliases: ['minTlsVersion'] }),
+  maxTLSVersion: opt(tlsVersion, 'Newest accepted TLS version.', { aliases: ['maxTlsVersion'] }),
+  keyExchangeGroups: opt(list(keyExchangeGroup), 'Key exchange groups in order of preference.'),
+})
+export type TlsSection = Infer<typeof tlsSection>
+
+export const listenerPolicies = object('listener policies', listenerPolicyFields)
+
+export const listenerSection = object(
+  'listener',
+  {
+    name: opt(string({ min: 1 }), 'Name in logs, metrics and dumps; `listener<index>` when unset.'),
+    namespace: opt(string({ min: 1 }), 'Namespace in logs, metrics and dumps.'),
+    hostname: opt(hostname, 'Host that the listener serves, `*.` allowed; every host when unset.'),
+    protocol: def(oneOf(['HTTP', 'HTTPS', 'TLS', 'TCP', 'HBONE']), 'HTTP', 'Protocol spoken on the port.'),
+    tls: opt(
+      tlsSection,
+      'Certificates; required for HTTPS. TLS without them passes the connection through by server name.',
+    ),
+    routes: opt(list(routeSection, { isolate: true }), 'HTTP routes.'),
+    tcpRoutes: opt(list(tcpRouteSection, { isolate: true }), 'TCP routes.'),
+    policies: opt(listenerPolicies, 'Policies that run before a route is chosen.'),
+  },
+  {
+    atMostOneOf: [['routes', 'tcpRoutes']],
+    check: l => {
+      const http = l.protocol === 'HTTP' || l.protocol === 'HTTPS'
+      const tcp = l.protocol === 'TLS' || l.protocol === 'TCP'
+      if (http && l.routes === undefined)
+        return [
+          {
+            path: [],
+            at: 'parent',
+            message: `protocol ${l.protocol} requires \`routes\``,
+            label: 'write `routes: []` for none',
+          },
+        ]
+      if (tcp && l.tcpRoutes === undefined)
+        return [
+          {
+            path: [],
+            at: 'parent',
+            message: `protocol ${l.protocol} requires \`tcpRoutes\``,
+            label: 'write `tcpRoutes: []` for none',
+          },
+        ]
+      if (l.protocol === 'HTTPS' && l.tls === undefined)
+        return [
+          {
+            path: ['protocol'],
+            at: 'value',
+            message: 'HTTPS needs `tls` with a certificate',
+            label: '`tls` is missing',
+          },
+        ]
+      return []
+    },
+  },
+)
+export type ListenerSection = Infer<typeof listenerSection>
+
+export const bindSection = object(
+  'bind',
+  {
+    port: opt(integer(0, 65535), 'Port to listen on.'),
+    listeners: req(list(listenerSection, { isolate: true }), 'What is served on the port, by host name.'),
+    tunnelProtocol: def(
+      oneOf(['direct', 'proxy', 'hboneWaypoint', 'hboneGateway', 'connect']),
+      'direct',
+      'What comes before the protocol of the listener.',
+    ),
+    mode: def(oneOf(['standard', 'internal']), 'standard', '`internal` opens no socket.'),
+  },
+  {
+    check: b =>
+      b.mode === 'standard' && b.port === undefined
+        ? [{ path: [], at: 'parent', message: 'bind lacks the required field `port`', label: '`port` is missing' }]
+        : [],
+  },
+)
+export type BindSection = Infer<typeof bindSection>
+
+const gatewayListener = object('gateway listener', {
+  name: opt(string({ min: 1 }), 'Name, for `gateway/listener` references.'),
+  hostname: opt(hostname, 'Host that the listener serves.'),
+  protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS']), 'HTTPS with `tls`, HTTP otherwise.'),
+  tls: opt(tlsSection, 'Certificates.'),
+  ...listenerPolicyFields,
+})
+export const gatewaySection = object('gateway', {
+  port: req(port, 'Port to listen on.'),
+  protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS']), 'HTTPS with `tls`, HTTP otherwise.'),
+  tls: opt(tlsSection, 'Certificates.'),
+  listeners: opt(
+    list(gatewayListener, { isolate: true }),
+    'Several listeners on one port; then nothing else than `port` is set beside them.',
+  ),
+  ...listenerPolicyFields,
+})
+export type GatewaySection = Infer<typeof gatewaySection>
+export const gatewaysSection = map(gatewaySection, { isolate: true })

@@ -1,0 +1,170 @@
+import { namedBackendFields } from '../../backends/index.ts'
+import { frontendPolicyFields, listenerPolicyFields, targetedPolicyFields } from '../../policies/index.ts'
+import { def, type Infer, integer, json, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
+import { configSection } from './config-section.ts'
+import { bindSection, gatewaysSection } from './listener-section.ts'
+import { llmSection } from './llm-section.ts'
+import { mcpSection } from './mcp-section.ts'
+import { attachedRoute, attachedTcpRoute, backendPolicies, gatewayRefs, routeGroup } from './route-section.ts'
+
+export const namedBackend = object(
+  'named backend',
+  {
+    name: req(string({ min: 1 }), 'Referred to as `/name`.'),
+    namespace: opt(string({ min: 1 }), 'Referred to as `namespace/name`.'),
+    policies: opt(backendPolicies, 'Policies for calls to this backend.'),
+    ...namedBackendFields,
+  },
+  { exactlyOneOf: [Object.keys(namedBackendFields)] },
+)
+export type NamedBackend = Infer<typeof namedBackend>
+
+const policyTarget = object(
+  'policy target',
+  {
+    gateway: opt(
+      object(
+        'gateway target',
+        {
+          gatewayName: req(string({ min: 1 }), 'Name of the gateway (`default` in a standalone file).'),
+          gatewayNamespace: def(string({ min: 1 }), 'default', 'Its namespace.'),
+          listenerName: opt(string({ min: 1 }), 'One listener only.'),
+          port: opt(integer(1, 65535), 'One port only.'),
+        },
+        { atMostOneOf: [['listenerName', 'port']] },
+      ),
+      'Every route of a gateway, or of one listener.',
+    ),
+    route: opt(
+      object('route target', {
+        name: req(string({ min: 1 }), 'Name of the route.'),
+        namespace: def(string({ min: 1 }), 'default', 'Its namespace.'),
+        ruleName: opt(string({ min: 1 }), 'One rule only.'),
+        kind: opt(string({ min: 1 }), 'Kind of the route.'),
+      }),
+      'One route.',
+    ),
+    backend: opt(
+      object(
+        'backend target',
+        {
+          backend: opt(
+            object('backend reference', {
+              name: req(string({ min: 1 }), 'Name of the backend.'),
+              namespace: def(string(), '', 'Its namespace.'),
+              section: opt(string({ min: 1 }), 'One provider or MCP target.'),
+            }),
+            'A named backend.',
+          ),
+          service: opt(
+            object('service reference', {
+              hostname: req(string({ min: 1 }), 'Host name of the service.'),
+              namespace: req(string({ min: 1 }), 'Its namespace.'),
+              port: opt(integer(1, 65535), 'One port only.'),
+            }),
+            'A service.',
+          ),
+        },
+        { exactlyOneOf: [['backend', 'service']] },
+      ),
+      'Calls to a backend or service.',
+    ),
+    listenerSet: opt(
+      object('listener set target', {
+        name: req(string({ min: 1 }), 'Name.'),
+        namespace: def(string({ min: 1 }), 'default', 'Namespace.'),
+        section: opt(string({ min: 1 }), 'One listener only.'),
+      }),
+      'A listener set.',
+      { unserved: 'Listener sets exist in cluster mode only.' },
+    ),
+  },
+  { exactlyOneOf: [['gateway', 'route', 'backend', 'listenerSet']] },
+)
+export const targetedPolicy = object('policy', {
+  name: req(
+    object('policy name', {
+      name: req(string({ min: 1 }), 'Name.'),
+      namespace: def(string({ min: 1 }), 'default', 'Namespace.'),
+    }),
+    'Name in dumps and findings.',
+  ),
+  target: req(policyTarget, 'What the policy applies to.'),
+  phase: def(oneOf(['route', 'gateway']), 'route', '`gateway` runs before a route is chosen.'),
+  policy: req(
+    object('policy', targetedPolicyFields, { exactlyOneOf: [Object.keys(targetedPolicyFields)] }),
+    'The policy itself: exactly one.',
+  ),
+})
+export type TargetedPolicy = Infer<typeof targetedPolicy>
+
+const IN_MESH = { unserved: 'Services with workloads are not served yet.' }
+const serviceSection = object('service', {
+  name: req(string({ min: 1 }), 'Name.'),
+  namespace: req(string({ min: 1 }), 'Namespace.'),
+  hostname: req(string({ min: 1 }), 'Host name, for `namespace/hostname` references.'),
+  vips: req(list(string({ min: 1 })), 'Virtual addresses, `network/ip`.'),
+  ports: req(map(integer(1, 65535)), 'Service port to target port.'),
+  appProtocols: opt(map(oneOf(['Http11', 'Http2', 'Grpc', 'Tls', 'Tcp'])), 'Service port to protocol.'),
+  subjectAltNames: opt(list(string({ min: 1 })), 'Names that its certificates carry.'),
+  waypoint: opt(json, 'Waypoint.'),
+  loadBalancer: opt(json, 'Load balancing.'),
+  ipFamilies: opt(json, 'Address families.'),
+})
+const workloadSection = object('workload', {
+  workloadIps: req(list(string({ min: 1 })), 'Addresses.'),
+  namespace: req(string({ min: 1 }), 'Namespace.'),
+  services: req(map(map(integer(1, 65535))), 'Services that it serves, `namespace/hostname` to ports.'),
+  uid: opt(string(), 'Unique id.'),
+  name: opt(string(), 'Name.'),
+  serviceAccount: opt(string(), 'Service account.'),
+  trustDomain: opt(string(), 'Trust domain.'),
+  protocol: opt(oneOf(['TCP', 'HBONE', 'LegacyIstioMtls']), 'Protocol.'),
+  network: opt(string(), 'Network.'),
+  node: opt(string(), 'Node.'),
+  status: opt(oneOf(['Healthy', 'Unhealthy']), 'Health.'),
+  hostname: opt(string(), 'Host name.'),
+  workloadName: opt(string(), 'Workload name.'),
+  workloadType: opt(string(), 'Workload type.'),
+  canonicalName: opt(string(), 'Canonical name.'),
+  canonicalRevision: opt(string(), 'Canonical revision.'),
+  capacity: opt(integer(0), 'Weight.'),
+  locality: opt(json, 'Locality.'),
+  clusterId: opt(string(), 'Cluster.'),
+  networkMode: opt(string(), 'Network mode.'),
+  waypoint: opt(json, 'Waypoint.'),
+  networkGateway: opt(json, 'Network gateway.'),
+  authorizationPolicies: opt(list(string()), 'Authorization policies.'),
+})
+const uiSection = object('ui', {
+  gateways: opt(gatewayRefs, 'Gateways that serve the UI.'),
+  policies: opt(object('UI policies', { ...listenerPolicyFields }), 'Policies of the UI.'),
+})
+
+/** The standalone file: what `validate` checks, `run -f` starts and `translate` writes. */
+export const standalone = object(
+  'configuration',
+  {
+    config: opt(configSection, 'Settings of the process; read at start only.'),
+    binds: def(list(bindSection, { isolate: true }), [], 'Ports, their listeners and routes.', {
+      spec: 'Standalone configuration file shape',
+    }),
+    frontendPolicies: opt(
+      object('frontend policies', frontendPolicyFields),
+      'How connections and requests are taken in, logged and traced.',
+    ),
+    policies: def(list(targetedPolicy, { isolate: true }), [], 'Policies attached by reference.'),
+    services: def(list(serviceSection, { isolate: true }), [], 'Services of the mesh.', IN_MESH),
+    workloads: def(list(workloadSection, { isolate: true }), [], 'Endpoints of the services.', IN_MESH),
+    backends: def(list(namedBackend, { isolate: true }), [], 'Backends that routes refer to by name.'),
+    routeGroups: def(list(routeGroup, { isolate: true }), [], 'Routes that other routes delegate to.'),
+    gateways: def(gatewaysSection, {}, 'Ports by name; `routes`, `tcpRoutes`, `llm` and `mcp` attach to them.'),
+    routes: def(list(attachedRoute, { isolate: true }), [], 'HTTP routes attached to gateways.'),
+    tcpRoutes: def(list(attachedTcpRoute, { isolate: true }), [], 'TCP routes attached to gateways.'),
+    llm: opt(llmSection, 'An LLM gateway: models by name behind OpenAI-compatible endpoints.'),
+    mcp: opt(mcpSection, 'An MCP gateway: targets behind one endpoint.'),
+    ui: opt(uiSection, 'Web interface.', { unserved: 'There is no web interface.' }),
+  },
+  { isolate: true },
+)
+export type Standalone = Infer<typeof standalone>
