@@ -3,6 +3,7 @@ import type { CelResult, CelScope } from '../schema/builder.ts'
 import { createEnvironments, type Environments } from './environment.ts'
 import type { CelCompiler, Expression, Outcome } from './expression.ts'
 import { describeFailure } from './failure.ts'
+import { CREDENTIAL_HEADERS } from './header-view.ts'
 import { createPatternCompiler, type ReplacingPatternCompiler } from './pattern.ts'
 import { type Context, type Rejection, rejection, spanOf, typeName, unknownVariable } from './problems.ts'
 import { acceptsStatically, convertResult } from './results.ts'
@@ -11,7 +12,7 @@ import { Run } from './run.ts'
 import { completeFractions } from './source.ts'
 import { type LocalScope, type Program, parseProgram } from './syntax-tree.ts'
 import { VARIABLES, variableNamed, visible } from './variables.ts'
-import { buildVariable, type EnvironmentFacts, fromExtra } from './views.ts'
+import { buildVariable, type EnvironmentFacts, fromExtra, type ViewSettings } from './views.ts'
 
 /** Longest expression, in UTF-16 units (specification, CELExpression). */
 export const MAX_EXPRESSION_LENGTH = 16_384
@@ -19,6 +20,8 @@ export const MAX_EXPRESSION_LENGTH = 16_384
 export interface CelCompilerOptions {
   /** What the variable `env` shows. */
   readonly environment?: EnvironmentFacts
+  /** Header fields that `.redacted()` hides besides the ones that carry credentials by definition. */
+  readonly sensitiveHeaders?: readonly string[]
   /** Shared with other users of patterns, so that each pattern is compiled once. */
   readonly patterns?: ReplacingPatternCompiler
 }
@@ -28,6 +31,11 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
   const patterns = options.patterns ?? createPatternCompiler()
   const run = new Run()
   const environments = createEnvironments(run, patterns)
+  const hidden = [...CREDENTIAL_HEADERS, ...(options.sensitiveHeaders ?? [])]
+  const settings: ViewSettings = {
+    environment: options.environment ?? {},
+    sensitive: new Set(hidden.map(name => name.toLowerCase())),
+  }
   return {
     compile(text, scope, result) {
       if (text.length > MAX_EXPRESSION_LENGTH) {
@@ -52,7 +60,7 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
           locals,
           run,
           place: source.place,
-          environment: options.environment ?? {},
+          settings,
         })
       } catch (error) {
         return rejection(error, context)
@@ -112,7 +120,7 @@ interface Parts {
   readonly locals: readonly LocalScope[]
   readonly run: Run
   readonly place: (offset: number) => number
-  readonly environment: EnvironmentFacts
+  readonly settings: ViewSettings
 }
 
 class CompiledExpression implements Expression {
@@ -141,7 +149,7 @@ class CompiledExpression implements Expression {
   }
 
   evaluate(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome {
-    const { program, locals, run, place, environment, result } = this.#parts
+    const { program, locals, run, place, settings, result } = this.#parts
     const { stackTraceLimit } = Error
     // A missing header is an everyday outcome, and collecting its stack costs more than the evaluation.
     Error.stackTraceLimit = 0
@@ -150,7 +158,7 @@ class CompiledExpression implements Expression {
     try {
       for (const name of this.#names) {
         const given = extra && Object.hasOwn(extra, name)
-        const value = given ? fromExtra(name, extra[name]) : buildVariable(name, x, environment)
+        const value = given ? fromExtra(name, extra[name], settings) : buildVariable(name, x, settings)
         if (value !== undefined) root[name] = value
       }
       const value = convertResult(result, program(root))

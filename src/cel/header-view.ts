@@ -2,27 +2,23 @@ import type { HeaderList } from '../http/headers.ts'
 import { CelFailure } from './failure.ts'
 import { JsonList, REDACTED } from './json-view.ts'
 
-const SENSITIVE = new Set([
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'set-cookie',
-  'x-api-key',
-  'api-key',
-  'x-goog-api-key',
-])
+/** Fields that carry credentials by definition (RFC 9110, RFC 6265); configuration adds to them. */
+export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'proxy-authorization', 'cookie', 'set-cookie']
 
 type Shape = 'plain' | 'join' | 'raw' | 'split'
 
 /** Header fields as a map of lower-case names: a string for one entry, a list for several, or one fixed shape. */
 export class HeaderView extends Map<string, unknown> {
   readonly #fields: HeaderList
+  readonly #sensitive: ReadonlySet<string>
   readonly #shape: Shape
   readonly #redacted: boolean
 
-  constructor(fields: HeaderList, shape: Shape = 'plain', redacted = false) {
+  /** `sensitive`: lower-case names of the fields that `redacted()` hides. */
+  constructor(fields: HeaderList, sensitive: ReadonlySet<string>, shape: Shape = 'plain', redacted = false) {
     super()
     this.#fields = fields
+    this.#sensitive = sensitive
     this.#shape = shape
     this.#redacted = redacted
   }
@@ -31,7 +27,7 @@ export class HeaderView extends Map<string, unknown> {
     if (typeof name !== 'string') return undefined
     let values = this.#fields.getAll(name.toLowerCase())
     if (values.length === 0) return undefined
-    if (this.#redacted && SENSITIVE.has(name.toLowerCase())) values = values.map(() => REDACTED)
+    if (this.#hides(name.toLowerCase())) values = values.map(() => REDACTED)
     switch (this.#shape) {
       case 'plain':
         return values.length === 1 ? values[0] : new JsonList(values)
@@ -65,11 +61,11 @@ export class HeaderView extends Map<string, unknown> {
   }
 
   shaped(shape: Shape): HeaderView {
-    return new HeaderView(this.#fields, shape, this.#redacted)
+    return new HeaderView(this.#fields, this.#sensitive, shape, this.#redacted)
   }
 
   redacted(): HeaderView {
-    return new HeaderView(this.#fields, this.#shape, true)
+    return new HeaderView(this.#fields, this.#sensitive, this.#shape, true)
   }
 
   /** The first cookie of that name; a surrounding pair of quotes is not part of the value. */
@@ -78,10 +74,15 @@ export class HeaderView extends Map<string, unknown> {
       for (const pair of line.split(';')) {
         const at = pair.indexOf('=')
         if (at < 0 || pair.slice(0, at).trim() !== name) continue
+        if (this.#hides('cookie')) return REDACTED
         const value = pair.slice(at + 1).trim()
         return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
       }
     }
     throw new CelFailure('no_such_key')
+  }
+
+  #hides(name: string): boolean {
+    return this.#redacted && this.#sensitive.has(name)
   }
 }

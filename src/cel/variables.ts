@@ -29,6 +29,7 @@ export interface Variable extends VariableField {
 
 const HTTP: readonly CelScope[] = ['request', 'llmRequest', 'mcp', 'response', 'usage', 'log']
 const ANY: readonly CelScope[] = ['connection', 'target', ...HTTP]
+const AFTER: readonly CelScope[] = ['response', 'usage', 'log']
 const LOG: readonly CelScope[] = ['log']
 
 const field = (type: VariableType, doc: string, scopes?: readonly CelScope[]): VariableField =>
@@ -115,9 +116,9 @@ export const VARIABLES: readonly Variable[] = [
         },
         'The route; absent until one is chosen.',
       ),
-      requestProcessingDuration: field('duration', 'Time before the first upstream call.', LOG),
-      upstreamDuration: field('duration', 'Time spent in upstream calls.', LOG),
-      responseProcessingDuration: field('duration', 'Time after the upstream answered.', LOG),
+      requestProcessingDuration: field('duration', 'Time before the first upstream call.', AFTER),
+      upstreamDuration: field('duration', 'Time spent in upstream calls.', AFTER),
+      responseProcessingDuration: field('duration', 'Time after the upstream answered.', AFTER),
     },
     'The objects of the configuration that the request passed.',
   ),

@@ -7,6 +7,13 @@ import { JsonMap, Secret, wrap } from './json-view.ts'
 import { fieldNames } from './variables.ts'
 import { View } from './view.ts'
 
+/** What one compiler shows to all its expressions. */
+export interface ViewSettings {
+  readonly environment: EnvironmentFacts
+  /** Lower-case names of the header fields that `.redacted()` hides. */
+  readonly sensitive: ReadonlySet<string>
+}
+
 /** What `env` shows. */
 export interface EnvironmentFacts {
   readonly podName?: string
@@ -29,10 +36,12 @@ const NAMES = Object.fromEntries(
 
 export class RequestView extends View {
   readonly #x: Exchange
+  readonly #sensitive: ReadonlySet<string>
 
-  constructor(x: Exchange) {
+  constructor(x: Exchange, { sensitive }: ViewSettings) {
     super()
     this.#x = x
+    this.#sensitive = sensitive
   }
 
   protected override names(): readonly string[] {
@@ -65,7 +74,7 @@ export class RequestView extends View {
     return `HTTP/${version === '2' ? '2.0' : version}`
   }
   get headers(): HeaderView {
-    return new HeaderView(this.#x.request.headers)
+    return new HeaderView(this.#x.request.headers, this.#sensitive)
   }
   get body(): Buffer | undefined {
     const { bytes, length } = this.#x.body
@@ -85,10 +94,12 @@ export class RequestView extends View {
 
 export class ResponseView extends View {
   readonly #facts: ResponseFacts
+  readonly #sensitive: ReadonlySet<string>
 
-  constructor(facts: ResponseFacts) {
+  constructor(facts: ResponseFacts, { sensitive }: ViewSettings) {
     super()
     this.#facts = facts
+    this.#sensitive = sensitive
   }
 
   protected override names(): readonly string[] {
@@ -103,7 +114,7 @@ export class ResponseView extends View {
     return status === undefined || !/^[0-9]{1,3}$/.test(String(status)) ? undefined : BigInt(status)
   }
   get headers(): HeaderView {
-    return new HeaderView(this.#facts.headers)
+    return new HeaderView(this.#facts.headers, this.#sensitive)
   }
   get body(): Buffer | undefined {
     return this.#facts.body
@@ -174,12 +185,12 @@ export const VIEW_CLASSES = [
   { name: 'SourceView', ctor: SourceView, fields: NAMES.source },
 ] as const
 
-type Build = (x: Exchange, environment: EnvironmentFacts) => unknown
+type Build = (x: Exchange, settings: ViewSettings) => unknown
 
 /** The value of each variable for one exchange; undefined when it has none. */
 const BUILD: Readonly<Record<string, Build>> = {
-  request: x => new RequestView(x),
-  response: x => (x.response ? new ResponseView(x.response) : undefined),
+  request: (x, settings) => new RequestView(x, settings),
+  response: (x, settings) => (x.response ? new ResponseView(x.response, settings) : undefined),
   source: x => new SourceView(x),
   destination: x => filled({ port: BigInt(x.connection.localPort), hostname: x.connection.tls?.sni }),
   jwt: x => x.auth.jwt && new JsonMap(x.auth.jwt, 0, secretField('rawToken', x.auth.rawToken)),
@@ -187,7 +198,7 @@ const BUILD: Readonly<Record<string, Build>> = {
   basicAuth: x => x.auth.basic && filled({ username: x.auth.basic.username }),
   backend: x => x.backend && filled({ name: x.backend.name, type: x.backend.kind, protocol: x.backend.protocol }),
   proxy: proxyFacts,
-  env: (_, environment) => filled({ ...environment }),
+  env: (_, settings) => filled({ ...settings.environment }),
   llm: llmFacts,
   llmRequest: x => x.llm?.request && wrap(x.llm.request),
   mcp: x => x.mcp && filled({ ...x.mcp, method: undefined, methodName: x.mcp.method }),
@@ -197,13 +208,13 @@ const BUILD: Readonly<Record<string, Build>> = {
   mcpGuardrails: x => x.external.mcpGuardrails && wrap(x.external.mcpGuardrails),
 }
 
-export function buildVariable(name: string, x: Exchange, environment: EnvironmentFacts): unknown {
-  return BUILD[name]?.(x, environment)
+export function buildVariable(name: string, x: Exchange, settings: ViewSettings): unknown {
+  return BUILD[name]?.(x, settings)
 }
 
 /** A value given by the caller in place of the exchange's own. */
-export function fromExtra(name: string, value: unknown): unknown {
-  if (name === 'response' && isResponse(value)) return new ResponseView(value)
+export function fromExtra(name: string, value: unknown, settings: ViewSettings): unknown {
+  if (name === 'response' && isResponse(value)) return new ResponseView(value, settings)
   return wrap(value)
 }
 
