@@ -198,7 +198,9 @@ function badOperator(node: SyntaxNode, summary: string, context: Context): Probl
   const differ = typeName(left.checkedType) !== typeName(right.checkedType)
   if (differ && (node.op === '==' || node.op === '!='))
     return { message: `${types} are never equal`, label: `compares ${types}`, ...span }
-  return { message: `\`${node.op}\` cannot combine ${types}`, ...span }
+  const numbers = [left, right].every(side => ['int', 'uint', 'double'].includes(side.checkedType?.name ?? ''))
+  const help = numbers ? { help: 'Convert one of them: `double(…)` or `int(…)`.' } : {}
+  return { message: `\`${node.op}\` cannot combine ${types}`, ...help, ...span }
 }
 
 /** The name of a type in messages. */

@@ -98,6 +98,12 @@ describe('types', () => {
     expect(problem.message).not.toMatch(/gw_|Json|dyn/)
   })
 
+  it('says how to combine numbers of two kinds', () => {
+    const problem = problemOf('llm.cost.total * 1000000', 'usage')
+    expect(problem.message).toBe('`*` cannot combine double and int')
+    expect(problem.help).toContain('double(…)')
+  })
+
   it.each<[string, CelResult, boolean]>([
     ['request.path', 'bool', false],
     ['request.path == "/"', 'bool', true],
