@@ -1,0 +1,88 @@
+import type { Transform } from 'node:stream'
+import { promisify } from 'node:util'
+import * as zlib from 'node:zlib'
+import { GatewayError } from '../../http/errors.ts'
+import type { ChunkSink } from '../../http/transport.ts'
+
+type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
+
+/** Undefined: none (`identity`). `unknown`: one that this gateway cannot undo. */
+export function contentCoding(header: string | undefined): Coding | 'unknown' | undefined {
+  const name = header?.trim().toLowerCase()
+  switch (name) {
+    case undefined:
+    case '':
+    case 'identity':
+      return undefined
+    case 'gzip':
+    case 'x-gzip':
+      return 'gzip'
+    case 'deflate':
+    case 'br':
+    case 'zstd':
+      return name
+    default:
+      return 'unknown'
+  }
+}
+
+const DECODE = {
+  gzip: promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip),
+  deflate: promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflate),
+  br: promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress),
+  zstd: promisify<Buffer, zlib.ZstdOptions, Buffer>(zlib.zstdDecompress),
+} as const
+
+/** The plain bytes of a whole body. Throws GatewayError `bodyTooLarge` past `limit`, `invalidRequest` when damaged. */
+export async function decodeWhole(bytes: Buffer, coding: Coding, limit: number): Promise<Buffer> {
+  try {
+    return await DECODE[coding](bytes, { maxOutputLength: limit })
+  } catch (error) {
+    const tooLarge = error instanceof RangeError || (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
+    throw tooLarge
+      ? new GatewayError('bodyTooLarge', { cause: error })
+      : new GatewayError('invalidRequest', { detail: `the body is not valid ${coding}`, cause: error })
+  }
+}
+
+const DECODER: Readonly<Record<Coding, () => Transform>> = {
+  gzip: () => zlib.createGunzip(),
+  deflate: () => zlib.createInflate(),
+  br: () => zlib.createBrotliDecompress(),
+  zstd: () => zlib.createZstdDecompress(),
+}
+
+/** Undoes a coding on the way to `to`, with back-pressure: what is not yet wanted is not yet unpacked. */
+export function decodeInto(to: ChunkSink, coding: Coding): ChunkSink {
+  const decoder = DECODER[coding]()
+  let ended = false
+  let trailers: readonly string[] | undefined
+  const finish = (then: () => void): void => {
+    if (ended) return
+    ended = true
+    then()
+  }
+  decoder.on('data', (chunk: Buffer) => {
+    if (!to.write(chunk)) decoder.pause()
+  })
+  to.onDrain(() => decoder.resume())
+  decoder.on('end', () => finish(() => to.end(trailers)))
+  decoder.on('error', cause =>
+    finish(() => to.fail(new GatewayError('llmResponse', { detail: `the body is not valid ${coding}`, cause }))),
+  )
+  return {
+    write: chunk => decoder.write(chunk),
+    end(last) {
+      trailers = last
+      decoder.end()
+    },
+    fail(error) {
+      finish(() => to.fail(error))
+      decoder.destroy()
+    },
+    onDrain(then) {
+      decoder.removeAllListeners('drain')
+      decoder.on('drain', then)
+    },
+  }
+}

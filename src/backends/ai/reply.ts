@@ -1,0 +1,216 @@
+import { GatewayError } from '../../http/errors.ts'
+import type { LlmFacts } from '../../http/exchange.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { Clock } from '../../http/runtime.ts'
+import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
+import { type ErrorDialect, errorBody, speaksDialect } from '../../llm/error-body.ts'
+import type { Format } from '../../llm/formats/format.ts'
+import { StreamScanner } from '../../llm/stream-scanner.ts'
+import { TailScanner } from '../../llm/tail-scanner.ts'
+import { UsageRecorder } from '../../llm/usage.ts'
+import { contentCoding, decodeInto } from './content-coding.ts'
+
+/** A reply of this size is checked before its first byte is sent; a larger one goes through as it comes. */
+const HOLD = 256 * 1024
+/** Of an upstream's error that is no JSON, so much becomes the message. */
+const MESSAGE = 2000
+
+export interface ReplyContext {
+  readonly format: Format
+  /** How the client reads errors. */
+  readonly errors: ErrorDialect
+  readonly facts: LlmFacts
+  readonly clock: Clock
+  /** Monotonic ms. */
+  readonly startedAt: number
+  /** Ends the upstream call. */
+  cancel(): void
+  /** After the last byte. */
+  done(): void
+}
+
+/** Passes a provider's reply on to `on` and reads usage off it; failures come in the client's dialect. */
+export function relayReply(ctx: ReplyContext, on: ResponseHandler): ResponseHandler {
+  return {
+    head(status, headers) {
+      const coding = contentCoding(headers.get('content-encoding'))
+      if (coding === 'unknown') {
+        ctx.cancel()
+        on.fail(responseFailure(ctx.errors, `unsupported content encoding: ${headers.get('content-encoding')}`))
+        return discard
+      }
+      if (coding !== undefined) {
+        headers.delete('content-encoding')
+        headers.delete('content-length')
+      }
+      const streamed = status < 300 && isStream(headers, ctx.facts.streaming)
+      const sink = streamed ? relayStream(ctx, on.head(status, headers)) : new HeldReply(ctx, on, status, headers)
+      return coding === undefined ? sink : decodeInto(sink, coding)
+    },
+    fail: error => on.fail(inDialect(ctx.errors, error)),
+  }
+}
+
+/** The same failure with a body that the client's SDK can read. */
+export function inDialect(dialect: ErrorDialect, error: Error): Error {
+  if (!(error instanceof GatewayError) || error.details.body !== undefined) return error
+  return new GatewayError(error.code, {
+    ...error.details,
+    cause: error,
+    body: errorBody(dialect, error.status, error.message),
+  })
+}
+
+function responseFailure(dialect: ErrorDialect, detail: string, cause?: unknown): Error {
+  return inDialect(dialect, new GatewayError('llmResponse', { detail, cause }))
+}
+
+/** Some servers mislabel their streams: whoever asked for one gets whatever is not labelled JSON as it comes. */
+function isStream(headers: HeaderList, asked: boolean): boolean {
+  const type = headers.get('content-type')?.toLowerCase() ?? ''
+  return type.includes('text/event-stream') || (asked && !type.includes('json'))
+}
+
+function firstByte(ctx: ReplyContext): void {
+  ctx.facts.timeToFirstToken = ctx.clock.mono() - ctx.startedAt
+}
+
+function relayStream(ctx: ReplyContext, client: ChunkSink): ChunkSink {
+  const scanner = new StreamScanner(ctx.format, new UsageRecorder(ctx.facts, ctx.format.cache))
+  let first = true
+  return {
+    write(chunk) {
+      if (first) {
+        first = false
+        firstByte(ctx)
+      }
+      const room = client.write(chunk)
+      scanner.push(chunk)
+      return room
+    },
+    end(trailers) {
+      scanner.end()
+      ctx.done()
+      client.end(trailers)
+    },
+    fail(error) {
+      ctx.done()
+      client.fail(error)
+    },
+    onDrain: then => client.onDrain(then),
+  }
+}
+
+/** Keeps a reply back until it is known to be whole and JSON, or too large for that. */
+class HeldReply implements ChunkSink {
+  readonly #ctx: ReplyContext
+  readonly #on: ResponseHandler
+  readonly #status: number
+  readonly #headers: HeaderList
+  readonly #recorder: UsageRecorder
+  #chunks: Buffer[] = []
+  #size = 0
+  /** Both set once the reply goes through as it comes. */
+  #client: ChunkSink | undefined
+  #scanner: TailScanner | undefined
+  #drained: (() => void) | undefined
+
+  constructor(ctx: ReplyContext, on: ResponseHandler, status: number, headers: HeaderList) {
+    this.#ctx = ctx
+    this.#on = on
+    this.#status = status
+    this.#headers = headers
+    this.#recorder = new UsageRecorder(ctx.facts, ctx.format.cache)
+  }
+
+  write(chunk: Buffer): boolean {
+    if (this.#client) {
+      this.#scanner?.push(chunk)
+      return this.#client.write(chunk)
+    }
+    if (this.#size === 0) firstByte(this.#ctx)
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    return this.#size <= HOLD || this.#release()
+  }
+
+  end(trailers?: readonly string[]): void {
+    if (this.#client) {
+      this.#scanner?.end()
+      this.#ctx.done()
+      this.#client.end(trailers)
+      return
+    }
+    const body = this.#status < 300 ? this.#checked() : this.#translated()
+    this.#ctx.done()
+    if (!body) return
+    const client = this.#on.head(this.#status, this.#headers)
+    if (body.length > 0) client.write(body)
+    client.end(trailers)
+  }
+
+  fail(error: Error): void {
+    this.#ctx.done()
+    if (this.#client) this.#client.fail(error)
+    else this.#on.fail(inDialect(this.#ctx.errors, error))
+  }
+
+  onDrain(then: () => void): void {
+    this.#drained = then
+    this.#client?.onDrain(then)
+  }
+
+  #release(): boolean {
+    const held = Buffer.concat(this.#chunks)
+    this.#chunks = []
+    this.#client = this.#on.head(this.#status, this.#headers)
+    if (this.#drained) this.#client.onDrain(this.#drained)
+    if (this.#status < 300) this.#scanner = new TailScanner(this.#ctx.format, this.#recorder, held)
+    return this.#client.write(held)
+  }
+
+  /** The body as it came, once it is known to be JSON; undefined after a failure. */
+  #checked(): Buffer | undefined {
+    const body = Buffer.concat(this.#chunks)
+    let value: unknown
+    try {
+      value = JSON.parse(body.toString('utf8'))
+    } catch (cause) {
+      this.#on.fail(responseFailure(this.#ctx.errors, 'the provider did not answer with JSON', cause))
+      return undefined
+    }
+    const usage = this.#ctx.format.usage(value)
+    if (usage) this.#recorder.add(usage)
+    const model = this.#ctx.format.model(value)
+    if (model !== undefined) this.#recorder.model(model)
+    return body
+  }
+
+  /** An error in the client's dialect: untouched where the provider speaks it, wrapped where it does not. */
+  #translated(): Buffer {
+    const body = Buffer.concat(this.#chunks)
+    if (this.#status < 400) return body
+    const text = body.toString('utf8')
+    let message = text.trim().slice(0, MESSAGE)
+    try {
+      const value: unknown = JSON.parse(text)
+      if (speaksDialect(this.#ctx.errors, value)) return body
+      message = messageOf(value) ?? message
+    } catch {
+      // Not JSON: a proxy's page, most likely.
+    }
+    const wrapped = errorBody(this.#ctx.errors, this.#status, message || `the provider answered ${this.#status}`)
+    this.#headers.set('content-type', wrapped.type)
+    const bytes = Buffer.from(wrapped.text)
+    this.#headers.set('content-length', String(bytes.length))
+    return bytes
+  }
+}
+
+/** The text of an error in a dialect other than the client's. */
+function messageOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { error, message, detail } = value as { error?: unknown; message?: unknown; detail?: unknown }
+  if (typeof error === 'object' && error !== null) return messageOf(error)
+  return [error, message, detail].find(text => typeof text === 'string')
+}

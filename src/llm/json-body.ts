@@ -1,0 +1,177 @@
+import { isUtf8 } from 'node:buffer'
+
+/** Deeper bodies are refused: no provider takes them, and whoever walks the value may do so by recursion. */
+const MAX_DEPTH = 256
+
+interface Member {
+  readonly key: string
+  /** Of the member, from its key's quote to the end of its value. */
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * A JSON object that can be changed by top-level key while every other byte stays as it was: unknown fields, number
+ * spellings and key order reach the provider untouched.
+ */
+export class JsonBody {
+  /** As JSON.parse reads it: of equal keys the last one counts. Kept in step with `set` and `delete`. */
+  readonly value: Record<string, unknown>
+  readonly #source: Buffer
+  readonly #text: string
+  readonly #members: readonly Member[]
+  #changes: Map<string, string | undefined> | undefined
+
+  private constructor(source: Buffer, text: string, members: readonly Member[], value: Record<string, unknown>) {
+    this.#source = source
+    this.#text = text
+    this.#members = members
+    this.value = value
+  }
+
+  /** Undefined: not UTF-8, not JSON, not an object, or nested deeper than 256. */
+  static parse(source: Buffer): JsonBody | undefined {
+    if (!isUtf8(source)) return undefined
+    const text = source.toString('utf8')
+    const members = scanMembers(text)
+    if (!members) return undefined
+    try {
+      return new JsonBody(source, text, members, JSON.parse(text) as Record<string, unknown>)
+    } catch {
+      return undefined
+    }
+  }
+
+  has(key: string): boolean {
+    return Object.hasOwn(this.value, key)
+  }
+
+  get(key: string): unknown {
+    return Object.hasOwn(this.value, key) ? this.value[key] : undefined
+  }
+
+  set(key: string, value: unknown): void {
+    this.#changes ??= new Map()
+    this.#changes.set(key, JSON.stringify(value))
+    Object.defineProperty(this.value, key, { value, enumerable: true, configurable: true, writable: true })
+  }
+
+  delete(key: string): void {
+    this.#changes ??= new Map()
+    this.#changes.set(key, undefined)
+    delete this.value[key]
+  }
+
+  /** The received bytes when nothing changed; a key that came twice is sent once, so that all parties read the same. */
+  bytes(): Buffer {
+    const last = new Map<string, Member>()
+    for (const member of this.#members) last.set(member.key, member)
+    if (!this.#changes && last.size === this.#members.length) return this.#source
+    const changes = this.#changes ?? new Map<string, string | undefined>()
+    const parts: string[] = []
+    for (const member of this.#members) {
+      if (last.get(member.key) !== member) continue
+      if (!changes.has(member.key)) parts.push(this.#text.slice(member.start, member.end))
+      else {
+        const json = changes.get(member.key)
+        if (json !== undefined) parts.push(`${JSON.stringify(member.key)}:${json}`)
+      }
+    }
+    for (const [key, json] of changes) {
+      if (json !== undefined && !last.has(key)) parts.push(`${JSON.stringify(key)}:${json}`)
+    }
+    return Buffer.from(`{${parts.join(',')}}`)
+  }
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN = 0x7b
+const CLOSE = 0x7d
+
+/** The members of the object that `text` is, or undefined. Exact for valid JSON; JSON.parse decides validity. */
+function scanMembers(text: string): Member[] | undefined {
+  let at = skipSpace(text, 0)
+  if (text.charCodeAt(at) !== OPEN) return undefined
+  const members: Member[] = []
+  at = skipSpace(text, at + 1)
+  if (text.charCodeAt(at) === CLOSE) return members
+  for (;;) {
+    const start = at
+    if (text.charCodeAt(at) !== QUOTE) return undefined
+    at = skipString(text, at)
+    if (at < 0) return undefined
+    const key = readKey(text, start, at)
+    at = skipSpace(text, at)
+    if (key === undefined || text.charCodeAt(at) !== COLON) return undefined
+    at = skipValue(text, skipSpace(text, at + 1))
+    if (at < 0) return undefined
+    members.push({ key, start, end: at })
+    at = skipSpace(text, at)
+    if (text.charCodeAt(at) === CLOSE) return members
+    if (text.charCodeAt(at) !== COMMA) return undefined
+    at = skipSpace(text, at + 1)
+  }
+}
+
+function readKey(text: string, start: number, end: number): string | undefined {
+  const inner = text.slice(start + 1, end - 1)
+  if (!inner.includes('\\')) return inner
+  try {
+    return JSON.parse(text.slice(start, end)) as string
+  } catch {
+    return undefined
+  }
+}
+
+function skipSpace(text: string, at: number): number {
+  for (;;) {
+    const c = text.charCodeAt(at)
+    if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) return at
+    at++
+  }
+}
+
+/** From the opening quote to behind the closing one; -1 when there is none. */
+function skipString(text: string, at: number): number {
+  for (;;) {
+    at = text.indexOf('"', at + 1)
+    if (at < 0) return -1
+    let slashes = at - 1
+    while (text.charCodeAt(slashes) === BACKSLASH) slashes--
+    if ((at - slashes) % 2 === 1) return at + 1
+  }
+}
+
+/** Behind the value that starts at `at`; -1 when it has no end or is too deep. */
+export function skipValue(text: string, at: number): number {
+  const first = text.charCodeAt(at)
+  if (first === QUOTE) return skipString(text, at)
+  if (first !== OPEN && first !== 0x5b) {
+    const start = at
+    while (at < text.length && !isDelimiter(text.charCodeAt(at))) at++
+    return at > start ? at : -1
+  }
+  let depth = 0
+  while (at < text.length) {
+    const c = text.charCodeAt(at)
+    if (c === QUOTE) {
+      at = skipString(text, at)
+      if (at < 0) return -1
+      continue
+    }
+    if (c === OPEN || c === 0x5b) {
+      if (++depth >= MAX_DEPTH) return -1
+    } else if (c === CLOSE || c === 0x5d) {
+      if (--depth === 0) return at + 1
+    }
+    at++
+  }
+  return -1
+}
+
+function isDelimiter(c: number): boolean {
+  return c === COMMA || c === CLOSE || c === 0x5d || c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
+}
