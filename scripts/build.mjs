@@ -1,6 +1,6 @@
 // Bundles the CLI into dist/: one chunk per command, so that a command loads what it needs and nothing else.
 import { execFileSync } from 'node:child_process'
-import { readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -13,6 +13,7 @@ export function buildOptions() {
     absWorkingDir: root,
     entryPoints: {
       cli: 'src/cli/main.ts',
+      ...(existsSync(`${root}src/index.ts`) ? { index: 'src/index.ts' } : {}),
       ...Object.fromEntries(commands.map(id => [`commands/${id}`, `commands/${id}.ts`])),
     },
     outdir: 'dist',
@@ -23,8 +24,7 @@ export function buildOptions() {
     target: 'node22.19',
     jsx: 'automatic',
     chunkNames: 'chunks/[name]-[hash]',
-    sourcemap: 'external',
-    // Minified code starts no faster and makes every stack unreadable.
+    // Minified code starts no faster, and plain code needs no source maps to make a stack readable.
     minify: false,
     metafile: true,
     logLevel: 'warning',

@@ -8,7 +8,10 @@ import type { Run } from './run.ts'
 import { type CelList, type CelMap, contains, isList, isMap, itemsOf, sizeOf, toJsonText } from './values.ts'
 import { View } from './view.ts'
 
-/** The types behind client data, and the functions that read, join and print it. */
+/**
+ * The types behind client data, and the functions that read, join and print it.
+ * long: one table of definitions.
+ */
 export function defineData({ define, environment, run }: Toolbox): void {
   environment.registerType('JsonMap', JsonMap)
   environment.registerType('JsonList', JsonList)

@@ -70,3 +70,31 @@ test('a mistake in usage ends with 2 and leaves stdout empty', async () => {
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain('did you mean `version`?')
 })
+
+test('the sources run without a build', async () => {
+  const dev = fileURLToPath(new URL('../../bin/dev.js', import.meta.url))
+  const child = spawn(process.execPath, [dev, 'version'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+  expect(stderr).toBe('')
+  expect(stdout).toContain('commit  source')
+})
+
+test.each([
+  ['SIGINT', 'interrupted'],
+  ['SIGTERM', 'terminated'],
+] as const)('%s asks a command that claimed it to stop; the second one does not ask', async (signal, kind) => {
+  const io = new URL('../../src/cli/io.ts', import.meta.url).href
+  const script = `
+    import { processIo } from ${JSON.stringify(io)}
+    const signal = processIo().interruption()
+    signal.addEventListener('abort', () => process.stdout.write(signal.reason.kind))
+    setInterval(() => {}, 1000)
+    process.stdout.write('ready')`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const said = async () => String((await once(child.stdout, 'data'))[0])
+  expect(await said()).toBe('ready')
+  child.kill(signal)
+  expect(await said()).toBe(kind)
+  child.kill(signal)
+  expect(await once(child, 'close')).toEqual([null, signal])
+})
