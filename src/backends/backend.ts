@@ -1,7 +1,7 @@
-import type { Origin } from '../diagnostics/diagnostic.ts'
+import type { Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, Exchange } from '../http/exchange.ts'
 import type { ResponseHandler } from '../http/transport.ts'
-import type { CompileContext, UpstreamSettings } from '../policies/policy.ts'
+import type { CompileContext, Hooks, UpstreamSettings } from '../policies/policy.ts'
 import type { Schema } from '../schema/builder.ts'
 
 /** A compiled destination. `send` answers one attempt: by calling upstream, or by itself. */
@@ -31,6 +31,23 @@ export interface BackendContext extends CompileContext {
   readonly name: string
   /** The merged result of the policies that stand on this backend and on the reference to it. */
   readonly settings: UpstreamSettings
+  /** How MCP sessions are named and when they end; unset: readable ids, 30 minutes. */
+  readonly sessions?: SessionSettings
+  /** The compiled policies that stand at `path` of the spec and concern this part of the backend only. */
+  policiesAt?(path: Path): PartPolicies | undefined
+}
+
+export interface SessionSettings {
+  /** 32 bytes: ids are AES-256-GCM. */
+  readonly key?: Buffer
+  /** ms without a request until a session ends. */
+  readonly ttl?: number
+}
+
+/** Policies of an MCP target. */
+export interface PartPolicies {
+  readonly settings: UpstreamSettings
+  readonly hooks: readonly Hooks[]
 }
 
 export function defineBackend<const K extends string, S>(definition: BackendDefinition<K, S>): BackendDefinition<K, S> {

@@ -1,0 +1,144 @@
+import {
+  boolean,
+  def,
+  type Infer,
+  json,
+  list,
+  map,
+  type ObjectProblem,
+  object,
+  oneOf,
+  opt,
+  req,
+  secret,
+  string,
+} from '../../schema/builder.ts'
+import { longString, port } from '../../schema/scalars.ts'
+
+const host = string({ min: 1, max: 256 })
+
+const httpEndpoint = (name: string, defaultPath: string) =>
+  object(
+    name,
+    {
+      host: opt(
+        host,
+        `URL of the endpoint, or a host name beside \`port\`. An URL without path gets \`${defaultPath}\`.`,
+      ),
+      port: opt(port, 'Port, when `host` is a bare host name.'),
+      path: opt(longString, `Path; \`${defaultPath}\` when unset.`),
+      backend: opt(string({ min: 1, max: 256 }), 'A named backend that serves the endpoint.', {
+        unserved: 'MCP targets behind named backends are not served yet: give `host`',
+      }),
+    },
+    { exactlyOneOf: [['host', 'backend']], check: checkEndpoint },
+  )
+
+const stdio = object('stdio server', {
+  cmd: req(string({ min: 1 }), 'The program; one process per session.'),
+  args: def(list(string()), [], 'Its arguments.'),
+  env: def(map(secret({ min: 0 })), {}, 'Environment variables beside those of the gateway.'),
+  clear_env: def(boolean, false, 'The process sees the variables of `env` only.'),
+})
+
+/** Names stand in front of tool names and URIs, which `_` and `+` then separate. */
+export const mcpTargetSchema = object(
+  'MCP target',
+  {
+    name: req(
+      string({
+        min: 1,
+        max: 253,
+        pattern: /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/,
+        form: 'a name of lower-case letters, digits, `-` and `.`',
+      }),
+      'Name of the target, shown in front of what it offers when there are several.',
+    ),
+    mcp: opt(httpEndpoint('MCP endpoint', '/mcp'), 'A server that speaks Streamable HTTP.'),
+    sse: opt(httpEndpoint('SSE endpoint', '/sse'), 'A server that speaks the older HTTP+SSE.'),
+    stdio: opt(stdio, 'A program that speaks MCP on its standard input and output.'),
+    openapi: opt(json, 'An HTTP API described by OpenAPI.', { unserved: 'OpenAPI targets are not served yet' }),
+    policies: opt(json, 'How this target is called: authentication, TLS, headers.'),
+  },
+  { exactlyOneOf: [['mcp', 'sse', 'stdio', 'openapi']], check: checkTarget },
+)
+
+export const mcpBackendSchema = object(
+  'MCP backend',
+  {
+    targets: req(list(mcpTargetSchema, { min: 1, max: 32, isolate: true }), 'The MCP servers behind this endpoint.'),
+    statefulMode: def(
+      oneOf(['stateful', 'stateless'], { Stateful: 'stateful', Stateless: 'stateless' }),
+      'stateful',
+      'Whether a client keeps a session; without one every request stands for itself.',
+    ),
+    prefixMode: def(
+      oneOf(['conditional', 'always', 'never'], { Conditional: 'conditional', Always: 'always', Never: 'never' }),
+      'conditional',
+      'When names of tools and prompts carry the name of their target: with several targets, always or never.',
+    ),
+    failureMode: def(
+      oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
+      'failClosed',
+      'Whether one failing target ends the session, or the others go on without it.',
+    ),
+    dnsRebindingProtection: def(boolean, false, 'Refuses requests whose `Host` or `Origin` is not this machine.'),
+  },
+  { check: checkNames },
+)
+
+export type McpTargetSpec = Infer<typeof mcpTargetSchema>
+export type McpBackendSpec = Infer<typeof mcpBackendSchema>
+
+function checkEndpoint(value: Record<string, unknown>): readonly ObjectProblem[] {
+  const { host: where, port: number, path, backend } = value
+  if (backend !== undefined && path === undefined) {
+    return [{ path: [], at: 'value', message: '`path` is required beside `backend`', help: 'add `path: /mcp`' }]
+  }
+  if (typeof where !== 'string') return []
+  const url = endpointUrl(where)
+  if (url === undefined) {
+    return [
+      {
+        path: ['host'],
+        at: 'value',
+        message: `\`${where.slice(0, 64)}\` is neither a URL nor a host name`,
+        help: 'write `http://localhost:8000/mcp`',
+      },
+    ]
+  }
+  if (number !== undefined && (where.includes('://') || url.port !== '')) {
+    return [{ path: ['port'], at: 'key', message: '`port` stands beside a bare host name only' }]
+  }
+  return []
+}
+
+/** Undefined when `text` names no HTTP endpoint. */
+export function endpointUrl(text: string): URL | undefined {
+  const url = URL.parse(text.includes('://') ? text : `http://${text}`)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined
+  return url.hostname === '' || url.username !== '' || url.password !== '' || url.hash !== '' ? undefined : url
+}
+
+function checkTarget(value: Record<string, unknown>): readonly ObjectProblem[] {
+  if (value.policies === undefined) return []
+  if (value.stdio !== undefined) {
+    return [{ path: ['policies'], at: 'key', message: 'a stdio target takes no `policies`: nothing is sent over HTTP' }]
+  }
+  const endpoint = (value.mcp ?? value.sse) as { backend?: unknown } | undefined
+  return endpoint?.backend === undefined
+    ? []
+    : [{ path: ['policies'], at: 'key', message: 'the policies of a named backend stand on that backend' }]
+}
+
+function checkNames(value: Record<string, unknown>): readonly ObjectProblem[] {
+  const seen = new Set<string>()
+  const problems: ObjectProblem[] = []
+  for (const [i, target] of ((value.targets ?? []) as readonly McpTargetSpec[]).entries()) {
+    if (seen.has(target.name)) {
+      problems.push({ path: ['targets', i, 'name'], at: 'value', message: `two targets are named \`${target.name}\`` })
+    }
+    seen.add(target.name)
+  }
+  return problems
+}
