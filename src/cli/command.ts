@@ -1,9 +1,11 @@
 import { Command } from '@oclif/core/command'
 import type { Config } from '@oclif/core/config'
 import * as Flags from '@oclif/core/flags'
+import { Failure } from '../diagnostics/failure.ts'
 import type { Paint } from '../diagnostics/paint.ts'
 import { type ColorLevel, colorLevel, paintFor } from './color.ts'
 import type { Outcome } from './exit-codes.ts'
+import type { OutputTarget } from './flags.ts'
 import { type Io, type Output, processIo } from './io.ts'
 
 /** What a command learns from the flags that every command has. */
@@ -44,6 +46,16 @@ export abstract class GatewayCommand extends Command {
   protected print(text: string): Promise<void> {
     this.clearProgress()
     return write(this.io.stdout, text)
+  }
+
+  /** Data, to where `-o` says: stdout, or a file that it replaces. */
+  protected async deliver(text: string, output: OutputTarget): Promise<void> {
+    if (output.path === undefined) return this.print(text)
+    const { writeFile } = await import('node:fs/promises')
+    const { resolve } = await import('node:path')
+    await writeFile(resolve(this.io.cwd, output.path), text).catch((error: NodeJS.ErrnoException) => {
+      throw new Failure('input', `cannot write ${output.path}: ${error.message}.`, { cause: error })
+    })
   }
 
   /** Anything that is not data, to stderr; silent with `--quiet`. */

@@ -14,5 +14,6 @@ export type CommandTable = Readonly<Record<string, () => Promise<{ readonly defa
  * line without a file.
  */
 export const COMMANDS: CommandTable = {
+  dump: () => import('../../commands/dump.ts'),
   version: () => import('../../commands/version.ts'),
 }

@@ -59,10 +59,11 @@ export const adminFlags = {
 /** Flag, then environment, then the address that `gwctl run` listens on by default. */
 export function adminUrl(flags: { readonly admin?: string | undefined; readonly local: boolean }, env: Io['env']): URL {
   const text = flags.local ? undefined : (flags.admin ?? env.GWCTL_ADMIN)
-  const url = URL.parse(text === undefined ? 'http://127.0.0.1:15000' : text.includes('://') ? text : `http://${text}`)
-  if (url === null) {
-    throw new Failure('usage', `${text} is no URL.`, {
-      help: 'Write http://HOST:PORT, for example http://127.0.0.1:15000.',
+  const complete = text === undefined || /^(?:\w+:\/\/|unix:)/.test(text)
+  const url = URL.parse(text === undefined ? 'http://127.0.0.1:15000' : complete ? text : `http://${text}`)
+  if (url === null || !['http:', 'https:', 'unix:'].includes(url.protocol)) {
+    throw new Failure('usage', `${text} is no URL of an admin server.`, {
+      help: 'Write http://HOST:PORT or unix:/PATH, for example http://127.0.0.1:15000.',
     })
   }
   return url

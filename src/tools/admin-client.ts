@@ -1,0 +1,231 @@
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { text as readAll } from 'node:stream/consumers'
+import { Failure } from '../diagnostics/failure.ts'
+
+/** A JSON document that an admin server answers with. Throws a Failure `unreachable` with the way out. */
+export async function getJson(admin: URL, path: string): Promise<unknown> {
+  const reply = await send(admin, path, 'GET')
+  const body = await readAll(reply).catch((error: unknown) => {
+    throw new Failure('unreachable', `the connection to ${shown(admin)} broke: ${messageOf(error)}.`, { cause: error })
+  })
+  try {
+    return JSON.parse(body)
+  } catch {
+    throw notAnAdminServer(admin, path, 'answered with something else than JSON')
+  }
+}
+
+/** What a trace stream is asked for; see `gwctl trace`. */
+export interface TraceRequest {
+  readonly expression?: string
+  /** Requests to follow and for how many seconds; one request and no end in time without it. */
+  readonly follow?: { readonly requests: number; readonly seconds: number }
+}
+
+/** How a stream ended when nothing went wrong. */
+export type TraceEnd = 'requests' | 'time' | 'shutdown'
+
+export interface TraceConnection {
+  /** The JSON text of each event. Returns why the stream ended; throws a Failure `unreachable` when it broke. */
+  readonly events: AsyncGenerator<string, TraceEnd, undefined>
+  /** Ends `events` where it stands. */
+  close(): void
+}
+
+/**
+ * Connects to `/debug/trace` and resolves when the server is watching. Throws a Failure: `unreachable`, or `usage` with
+ * the server's words when it refuses the request.
+ */
+export async function openTrace(admin: URL, request: TraceRequest): Promise<TraceConnection> {
+  const query = new URLSearchParams()
+  if (request.expression !== undefined) query.set('expression', request.expression)
+  if (request.follow) {
+    query.set('follow', String(request.follow.requests))
+    query.set('seconds', String(request.follow.seconds))
+  }
+  const { EventSource } = await import('eventsource')
+  const inbox = new Inbox()
+  let asked = false
+  let problem: Failure | undefined
+  /**
+   * EventSource reconnects whenever a stream ends, even well. Here that would arm a second trace behind the user's back,
+   * so there is one request and no more: 204 is how a server says that it is over. POST, because the public system
+   * takes nothing else.
+   */
+  const fetchOnce = async (_url: string | URL, init: { readonly signal?: AbortSignal }) => {
+    if (asked) return response(204, admin, undefined)
+    asked = true
+    try {
+      const path = query.size === 0 ? 'debug/trace' : `debug/trace?${query}`
+      const reply = await send(admin, path, 'POST', init.signal)
+      return response(200, admin, inbox.throttled(reply))
+    } catch (error) {
+      if (error instanceof Failure) problem = error
+      return response(500, admin, undefined)
+    }
+  }
+  const source = new EventSource(target(admin, 'debug/trace').href, {
+    fetch: fetchOnce,
+    maxBufferSize: 64 * 1024 * 1024,
+  })
+  source.addEventListener('message', event => inbox.put(String(event.data)))
+  source.addEventListener('end', event => inbox.end(endReason(String(event.data))))
+  await new Promise<void>((resolve, reject) => {
+    source.addEventListener('open', () => resolve())
+    source.addEventListener('error', event => {
+      source.close()
+      inbox.end(undefined)
+      reject(problem ?? notAnAdminServer(admin, 'debug/trace', `answered with no event stream (${event.message})`))
+    })
+  })
+  return { events: inbox.read(admin), close: () => close(source, inbox) }
+}
+
+function close(source: { close(): void }, inbox: Inbox): void {
+  source.close()
+  inbox.end('requests')
+}
+
+/** Events between the connection and whoever reads them; a slow reader slows the connection down. */
+class Inbox {
+  #waiting: string[] = []
+  #ended = false
+  #end: TraceEnd | undefined
+  #finished = false
+  #wake: () => void = () => {}
+  #room: () => void = () => {}
+
+  put(text: string): void {
+    this.#waiting.push(text)
+    // The last event of a stream that does not say why it ends: one request, asked for without `follow`.
+    if (text.includes('"requestFinished"')) this.#finished = true
+    this.#wake()
+  }
+
+  /** undefined: the connection is over, for whatever reason. */
+  end(reason: TraceEnd | undefined): void {
+    this.#ended = true
+    this.#end ??= reason
+    this.#wake()
+    this.#room()
+  }
+
+  async *read(admin: URL): AsyncGenerator<string, TraceEnd, undefined> {
+    for (;;) {
+      const batch = this.#waiting
+      this.#waiting = []
+      this.#room()
+      yield* batch
+      if (this.#waiting.length > 0) continue
+      if (this.#ended) break
+      await new Promise<void>(resolve => {
+        this.#wake = resolve
+      })
+    }
+    if (this.#end !== undefined) return this.#end
+    if (this.#finished) return 'requests'
+    throw new Failure('unreachable', `the connection to ${shown(admin)} broke before the trace was complete.`, {
+      help: 'The gateway may have stopped: look at its log.',
+    })
+  }
+
+  /** The body as EventSource reads it, held back while events wait. */
+  throttled(reply: IncomingMessage) {
+    const chunks = reply[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>
+    const read = async () => {
+      while (this.#waiting.length > 0 && !this.#ended) {
+        await new Promise<void>(resolve => {
+          this.#room = resolve
+        })
+      }
+      // A connection that breaks ends the stream; whether it was complete is decided by what came.
+      const next = await chunks.next().catch(() => ({ done: true as const, value: undefined }))
+      return next.done === true
+        ? { done: true as const, value: undefined }
+        : { done: false as const, value: next.value }
+    }
+    return {
+      getReader: () => ({
+        read,
+        cancel: async () => {
+          reply.destroy()
+        },
+      }),
+    }
+  }
+}
+
+function response(status: number, admin: URL, body: ReturnType<Inbox['throttled']> | undefined) {
+  const get = (name: string) => (name.toLowerCase() === 'content-type' ? 'text/event-stream' : null)
+  return { status, url: admin.href, redirected: false, headers: { get }, body: body ?? null }
+}
+
+function endReason(data: string): TraceEnd {
+  const [, reason] = /"reason":"(requests|time|shutdown)"/.exec(data) ?? []
+  return (reason as TraceEnd | undefined) ?? 'requests'
+}
+
+/** Resolves with the head of a 200 answer; every other answer is a Failure with the server's own words. */
+async function send(admin: URL, path: string, method: string, signal?: AbortSignal): Promise<IncomingMessage> {
+  const url = target(admin, path)
+  const unix = admin.protocol === 'unix:' ? { socketPath: admin.pathname, host: 'localhost' } : {}
+  const start = url.protocol === 'https:' ? (await import('node:https')).request : requestHttp
+  const reply = await new Promise<IncomingMessage>((resolve, reject) => {
+    // A connection of its own: the process may end as soon as the answer is read.
+    const sent = start(url, { method, agent: false, ...unix, ...(signal ? { signal } : {}) }, resolve)
+    sent.on('error', error => reject(unreachable(admin, error)))
+    sent.end()
+  })
+  if (reply.statusCode === 200) return reply
+  const words = (await readAll(reply).catch(() => '')).trim()
+  throw refused(admin, path, reply.statusCode ?? 0, words)
+}
+
+/** `path` below the base, whether or not the base ends with a slash. A Unix socket has no name of its own. */
+function target(admin: URL, path: string): URL {
+  const base = admin.protocol === 'unix:' ? 'http://localhost/' : admin.href.replace(/[?#].*$/, '').replace(/\/*$/, '/')
+  return new URL(path, base)
+}
+
+function unreachable(admin: URL, error: Error): Failure {
+  return new Failure('unreachable', `no gateway answers at ${shown(admin)}: ${messageOf(error)}.`, {
+    help: 'Is `gwctl run` running, and is that its admin address (`config.adminAddr`)? Name another one with --admin URL or GWCTL_ADMIN.',
+    cause: error,
+  })
+}
+
+function refused(admin: URL, path: string, status: number, words: string): Failure {
+  if (status === 400) return new Failure('usage', words)
+  const first = words.split('\n', 1)[0] ?? ''
+  if (status === 403 || status === 429) return new Failure('unreachable', `${shown(admin)} refuses: ${first}.`)
+  return notAnAdminServer(admin, path, `answered ${status}${first === '' ? '' : ` (${first.slice(0, 200)})`}`)
+}
+
+function notAnAdminServer(admin: URL, path: string, what: string): Failure {
+  const name = path.replace(/^\/?/, '/').replace(/\?.*$/, '')
+  return new Failure('unreachable', `${shown(admin)} ${what} for ${name}.`, {
+    help: 'Is that the admin address of a gateway, and not one of its listeners?',
+  })
+}
+
+/** Without the credentials that a URL may hold. */
+function shown(admin: URL): string {
+  if (admin.protocol === 'unix:') return admin.href
+  return `${admin.protocol}//${admin.host}${admin.pathname === '/' ? '' : admin.pathname}`
+}
+
+function messageOf(error: unknown): string {
+  const all = error instanceof AggregateError && error.errors.length > 0 ? (error.errors[0] as Error) : error
+  const code = (all as NodeJS.ErrnoException).code
+  return (code !== undefined && REASONS[code]) || (all instanceof Error ? all.message : String(all))
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  ENOTFOUND: 'no such host',
+  ENOENT: 'there is no such socket',
+  EACCES: 'permission denied',
+  ETIMEDOUT: 'no answer in time',
+  EHOSTUNREACH: 'no route to the host',
+}

@@ -1,0 +1,63 @@
+import { Failure } from '../diagnostics/failure.ts'
+import { printYaml } from '../diagnostics/print-yaml.ts'
+import { getJson } from './admin-client.ts'
+import { type InputPlace, nameOf, readInput } from './input-text.ts'
+
+/** A configuration dump: what a gateway has loaded. Secrets were redacted by the gateway that made it. */
+export type Dump = Readonly<Record<string, unknown>>
+
+export async function fetchDump(admin: URL): Promise<Dump> {
+  const value = await getJson(admin, 'config_dump')
+  const problem = problemOf(value)
+  if (problem === undefined) return value as Dump
+  throw new Failure('unreachable', `${admin.host} answered /config_dump with something that ${problem}.`, {
+    help: 'Is that the admin address of a gateway?',
+  })
+}
+
+/** A saved dump, JSON or YAML; `-` is stdin. Throws a Failure `input`. */
+export async function readDump(path: string, place: InputPlace): Promise<Dump> {
+  const text = await readInput(path, place)
+  const name = nameOf(path)
+  const value = /^\s*\{/.test(text) ? parseJson(text, name) : await parseYaml(text, name)
+  const problem = problemOf(value)
+  if (problem === undefined) return value as Dump
+  throw new Failure('input', `${name} ${problem}.`, {
+    help: 'Save one with `gwctl dump -o json`, or with curl from /config_dump of the admin server.',
+  })
+}
+
+export function renderDump(dump: Dump, format: 'yaml' | 'json'): string {
+  return format === 'json' ? `${JSON.stringify(dump, null, 2)}\n` : printYaml(dump)
+}
+
+function parseJson(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Failure('input', `${name} is no valid JSON: ${(error as Error).message}.`, { cause: error })
+  }
+}
+
+/** `gwctl dump` writes YAML too, so it reads it. */
+async function parseYaml(text: string, name: string): Promise<unknown> {
+  const { parseSource } = await import('../diagnostics/source.ts')
+  const source = parseSource(name, text)
+  const first = source.diagnostics.find(({ severity }) => severity === 'error')
+  if (first !== undefined) {
+    throw new Failure('input', `${name}:${first.range.start.line}: ${first.message}`)
+  }
+  return source.documents[0]?.value
+}
+
+/** What every dump has and no configuration file: both have `binds`. */
+const DUMP_KEYS = ['routes', 'backends', 'policies', 'services', 'workloads', 'version', 'config']
+
+function problemOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return 'is no configuration dump: it is no map'
+  if (!('binds' in value)) return 'is no configuration dump: it has no binds'
+  const known = DUMP_KEYS.filter(key => key in value)
+  if (known.length < 2) return 'is a configuration file and no dump: check it with `gwctl validate`'
+  return undefined
+}

@@ -1,0 +1,176 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { main } from '../../src/cli/main.ts'
+import type { Listening } from '../../src/engine/admin/listen.ts'
+import { startAdmin } from '../../src/engine/admin/server.ts'
+import { memoryIo } from '../cli/memory-io.ts'
+import { FakeGateway } from '../engine/admin/running-admin.ts'
+
+const root = new URL('../../', import.meta.url)
+const DUMP = {
+  binds: [{ key: 'bind/3000', listeners: { http: { hostname: '*', tls: null } } }],
+  routes: {},
+  backends: [],
+  policies: [{ key: 'p', policy: { apiKey: { keys: [{ key: '<redacted>' }] } } }],
+  version: { version: 'yes', ratio: 0.5, ported: '012' },
+}
+const YAML = `binds:
+  - key: bind/3000
+    listeners:
+      http:
+        hostname: "*"
+        tls: null
+routes: {}
+backends: []
+policies:
+  - key: p
+    policy:
+      apiKey:
+        keys:
+          - key: <redacted>
+version:
+  version: "yes"
+  ratio: 0.5
+  ported: "012"
+`
+
+let folder: string
+let gateway: FakeGateway
+let admin: Listening
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'gwctl-dump-'))
+  gateway = new FakeGateway()
+  gateway.dumped = DUMP
+  admin = await startAdmin('127.0.0.1:0', gateway)
+})
+
+afterEach(async () => {
+  await admin.close()
+  rmSync(folder, { recursive: true })
+})
+
+async function gwctl(argv: string[], options: Parameters<typeof memoryIo>[0] = {}) {
+  const io = memoryIo({ cwd: folder, ...options })
+  const code = await main(['dump', ...argv], io, root)
+  return { code, out: io.stdout.text, err: io.stderr.text }
+}
+
+describe('a running gateway', () => {
+  test('YAML by default', async () => {
+    expect(await gwctl(['--admin', `http://${admin.address}`])).toEqual({ code: 0, out: YAML, err: '' })
+  })
+
+  test('JSON, address from the environment', async () => {
+    const { code, out } = await gwctl(['-o', 'json'], { env: { GWCTL_ADMIN: admin.address } })
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toEqual(DUMP)
+  })
+
+  test('through a Unix socket', async () => {
+    const server = await startAdmin(`unix:${join(folder, 'admin.sock')}`, gateway)
+    const { code, out } = await gwctl(['--admin', `unix:${join(folder, 'admin.sock')}`])
+    await server.close()
+    expect({ code, out }).toEqual({ code: 0, out: YAML })
+  })
+
+  test('into a file, and what was saved reads back the same', async () => {
+    await gwctl(['--admin', admin.address, '-o', 'yaml=dump.yaml'])
+    expect(readFileSync(join(folder, 'dump.yaml'), 'utf8')).toBe(YAML)
+    expect(JSON.parse((await gwctl(['-f', 'dump.yaml', '-o', 'json'])).out)).toEqual(DUMP)
+  })
+
+  test('nobody there: exit 4, the address and the way out', async () => {
+    const { address } = admin
+    await admin.close()
+    const { code, out, err } = await gwctl(['--admin', `http://${address}`])
+    expect({ code, out }).toEqual({ code: 4, out: '' })
+    expect(err).toContain(`no gateway answers at http://${address}: connection refused.`)
+    expect(err).toContain('`gwctl run`')
+    expect(err).toContain('GWCTL_ADMIN')
+  })
+
+  test('somebody else there: exit 4', async () => {
+    const other = createServer((request, response) => {
+      if (request.url === '/html/config_dump') response.end('<html>')
+      else if (request.url === '/list/config_dump') response.end('[]')
+      else response.writeHead(404).end('nothing here')
+    }).listen(0, '127.0.0.1')
+    await new Promise(resolve => other.once('listening', resolve))
+    const base = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    for (const [path, words] of [
+      ['', 'answered 404 (nothing here)'],
+      ['/html', 'something else than JSON'],
+      ['/list/', 'is no configuration dump'],
+    ] as const) {
+      const { code, err } = await gwctl(['--admin', base + path])
+      expect(code).toBe(4)
+      expect(err).toContain(words)
+    }
+    other.close()
+  })
+
+  test('credentials of the URL stay out of the message', async () => {
+    const { code, err } = await gwctl(['--admin', 'http://user:hunter2@127.0.0.1:1/'])
+    expect(code).toBe(4)
+    expect(err).not.toContain('hunter2')
+  })
+
+  test.each([['ftp://127.0.0.1'], ['http://'], ['http://[::1']])('%s is wrong usage', async url => {
+    expect((await gwctl(['--admin', url])).code).toBe(2)
+  })
+})
+
+describe('a saved dump', () => {
+  const save = (text: string | Buffer) => writeFileSync(join(folder, 'dump.json'), text)
+
+  test('from a file', async () => {
+    save(JSON.stringify(DUMP))
+    expect(await gwctl(['--file', 'dump.json', '--output', 'yaml'])).toEqual({ code: 0, out: YAML, err: '' })
+  })
+
+  test('from stdin', async () => {
+    expect((await gwctl(['-f', '-'], { stdin: JSON.stringify(DUMP) })).out).toBe(YAML)
+  })
+
+  test('a key that objects inherit survives', async () => {
+    save(`{"binds": [], "routes": {}, "config": {"__proto__": {"a": 1}}}`)
+    expect((await gwctl(['-f', 'dump.json'])).out).toContain('__proto__:\n    a: 1')
+  })
+
+  test.each<[string, string | Buffer, string]>([
+    ['broken JSON', '{"binds": [', 'no valid JSON'],
+    ['broken YAML', 'binds: [\n', 'dump.json:'],
+    ['empty', '', 'it is no map'],
+    ['a list', '[]', 'it is no map'],
+    ['something else', '{"kind": "Pod"}', 'it has no binds'],
+    ['a configuration file', 'binds:\n- port: 3000\n', '`gwctl validate`'],
+    ['binary', Buffer.from([0, 1, 2, 3, 0]), 'binary'],
+  ])('%s: exit 3', async (_, text, words) => {
+    save(text)
+    const { code, out, err } = await gwctl(['-f', 'dump.json'])
+    expect({ code, out }).toEqual({ code: 3, out: '' })
+    expect(err).toContain(words)
+  })
+
+  test('a missing file: exit 3', async () => {
+    const { code, err } = await gwctl(['-f', 'nope.json'])
+    expect(code).toBe(3)
+    expect(err).toContain('cannot read nope.json: there is no such file.')
+  })
+
+  test('a file and a gateway at once is wrong usage', async () => {
+    expect((await gwctl(['-f', 'dump.json', '--local'])).code).toBe(2)
+  })
+
+  test('a place that cannot be written: exit 3', async () => {
+    save(JSON.stringify(DUMP))
+    const { code, err } = await gwctl(['-f', 'dump.json', '-o', 'yaml=no/such/folder.yaml'])
+    expect(code).toBe(3)
+    expect(err).toContain('cannot write no/such/folder.yaml')
+  })
+})
