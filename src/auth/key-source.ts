@@ -1,0 +1,133 @@
+import type { Finding, Path } from '../diagnostics/diagnostic.ts'
+import { HeaderList } from '../http/headers.ts'
+import type { Runtime } from '../http/runtime.ts'
+import type { Target } from '../http/transport.ts'
+import { def, type Infer, object, opt, parsed, shapes, string } from '../schema/builder.ts'
+import { duration, url } from '../schema/scalars.ts'
+import { type KeySet, NO_KEYS, parseKeySet } from './key-set.ts'
+
+/** Where the keys come from; `cacheDuration` in ms. */
+export type JwksSource =
+  | { readonly inline: string }
+  | { readonly file: string }
+  | { readonly url: URL; readonly cacheDuration: number }
+
+const reference = object(
+  'key set',
+  {
+    file: opt(string({ min: 1 }), 'Path of a JSON Web Key Set, relative to the configuration file.'),
+    url: opt(url(), 'Address of a JSON Web Key Set.'),
+    cacheDuration: def(duration, '5m', 'How long a key set from `url` is used before it is fetched again.'),
+  },
+  { exactlyOneOf: [['file', 'url']] },
+)
+
+/** A key set: its text, or `file` or `url` (specification, Inbound: JWT). */
+export const jwks = parsed(
+  shapes({ string: string({ min: 2, max: 65_536 }), object: reference }),
+  'a JSON Web Key Set, or `file` or `url` of one',
+  (value): { readonly value: JwksSource } => {
+    if (typeof value === 'string') return { value: { inline: value } }
+    return { value: value.file === undefined ? remote(value) : { file: value.file } }
+  },
+  { inline: '{"keys":[]}' },
+)
+
+function remote(value: Infer<typeof reference>): JwksSource {
+  return { url: value.url as URL, cacheDuration: value.cacheDuration }
+}
+
+/** What opening a key source needs of a policy's compile context. */
+export interface KeySourceContext {
+  readonly runtime: Runtime
+  report(finding: Finding): void
+  readFile(file: string, at: Path): Buffer | undefined
+  state<T extends object>(name: string, make: () => T): T
+}
+
+/** The current keys. A remote source fetches them when they are first asked for and when they have become old. */
+export interface KeySource {
+  keys(): KeySet
+  /** ms that a verification may be remembered; undefined: as long as the token itself is valid. */
+  readonly trustedFor: number | undefined
+  /** Resolves when `keys` is as good as it gets; undefined when it is now. `unknownKey`: a token names a key it lacks. */
+  refresh(unknownKey: boolean): Promise<void> | undefined
+}
+
+/** `path` leads from the policy's spec to the key set, for findings. */
+export function openKeySource(source: JwksSource, path: Path, ctx: KeySourceContext): KeySource {
+  if ('url' in source) {
+    const held = ctx.state(`jwks ${source.url.href}`, () => new RemoteKeys())
+    return {
+      keys: () => held.keys,
+      trustedFor: source.cacheDuration,
+      refresh: unknownKey => held.refresh(source.url, source.cacheDuration, unknownKey, ctx.runtime),
+    }
+  }
+  const text = 'inline' in source ? source.inline : ctx.readFile(source.file, [...path, 'file'])?.toString('utf8')
+  const { keys, problems } = text === undefined ? { keys: NO_KEYS, problems: [] } : parseKeySet(text)
+  const place = 'inline' in source ? path : [...path, 'file']
+  const code = 'inline' in source ? 'GW106' : 'GW207'
+  for (const message of problems) ctx.report({ code, message, path: place, at: 'value' })
+  return { keys: () => keys, trustedFor: undefined, refresh: () => undefined }
+}
+
+/** ms between two fetches that unknown keys ask for: clients choose what keys their tokens name. */
+const PAUSE = 10_000
+/** bytes. */
+const MAX_KEY_SET = 1024 * 1024
+
+class RemoteKeys {
+  keys: KeySet = NO_KEYS
+  #loaded = false
+  #askedAt = Number.NEGATIVE_INFINITY
+  #pending: Promise<void> | undefined
+
+  refresh(from: URL, cacheDuration: number, unknownKey: boolean, runtime: Runtime): Promise<void> | undefined {
+    const age = runtime.clock.mono() - this.#askedAt
+    const due = unknownKey || !this.#loaded ? age >= PAUSE : age >= cacheDuration
+    if (due && this.#pending === undefined) {
+      this.#askedAt = runtime.clock.mono()
+      this.#pending = this.#fetch(from, runtime).finally(() => {
+        this.#pending = undefined
+      })
+    }
+    return unknownKey || !this.#loaded ? this.#pending : undefined
+  }
+
+  /** A failure keeps the keys there are. */
+  async #fetch(from: URL, runtime: Runtime): Promise<void> {
+    try {
+      const request = { method: 'GET', path: from.pathname + from.search, authority: from.host }
+      const headers = new HeaderList(['accept', 'application/json'])
+      const reply = await runtime.call(targetOf(from), { ...request, headers, body: undefined }, MAX_KEY_SET)
+      if (reply.status !== 200) throw new Error(`status ${reply.status}`)
+      const { keys, problems } = parseKeySet(reply.body.toString('utf8'))
+      for (const problem of problems) runtime.log.log('warn', 'key set', { url: shown(from), problem })
+      this.keys = keys
+      this.#loaded = true
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : 'unknown'
+      runtime.log.log('warn', 'key set cannot be fetched', { url: shown(from), reason })
+    }
+  }
+}
+
+/** Without user, password and query, which may be secret. */
+function shown(address: URL): string {
+  return address.origin + address.pathname
+}
+
+function targetOf(address: URL): Target {
+  const secure = address.protocol === 'https:'
+  const port = address.port === '' ? (secure ? 443 : 80) : Number(address.port)
+  const host = address.hostname.replace(/^\[|\]$/g, '')
+  return {
+    key: `jwks ${address.origin}`,
+    host,
+    port,
+    connectTimeout: 10_000,
+    named: true,
+    ...(secure ? { tls: {} } : {}),
+  }
+}

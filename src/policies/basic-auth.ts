@@ -1,0 +1,95 @@
+// Lets requests with a user name and password pass (specification, Inbound: HTTP basic).
+import { createCredentialReader } from '../auth/credential.ts'
+import { PasswordVerifier, parsePasswordFile } from '../auth/htpasswd.ts'
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange } from '../http/exchange.ts'
+import { def, type Infer, object, oneOf, opt, req, string } from '../schema/builder.ts'
+import { fileOrInline } from '../schema/scalars.ts'
+import { readLocation } from './credential-location.ts'
+import { type CompileContext, definePolicy } from './policy.ts'
+import { bodiesFor } from './request-body.ts'
+
+const schema = object('basicAuth', {
+  htpasswd: req(fileOrInline({ secret: true }), 'Lines `user:hash`, or the file that has them.'),
+  realm: opt(
+    string({ min: 1, max: 256, pattern: /^[\t\x20-\x7e]*$/, form: 'printable ASCII text' }),
+    'Realm of the challenge; unset: `Restricted`.',
+  ),
+  mode: def(
+    oneOf(['strict', 'optional'], { Strict: 'strict', Optional: 'optional' }),
+    'strict',
+    '`strict`: valid credentials are needed. `optional`: requests without any pass.',
+    { spec: 'Inbound: HTTP basic' },
+  ),
+  authorizationLocation: opt(readLocation, 'Where the credentials are; unset: `Authorization: Basic`.', {
+    aliases: ['location'],
+  }),
+})
+type Spec = Infer<typeof schema>
+
+export const basicAuth = definePolicy({
+  name: 'basicAuth',
+  doc: 'Lets requests with a valid user name and password pass; the name is `basicAuth.username` in expressions.',
+  spec: 'Inbound: HTTP basic',
+  attach: ['listener', 'route'],
+  schema,
+  compile(spec, ctx) {
+    const location = spec.authorizationLocation ?? { header: { name: 'authorization', prefix: 'Basic ' } }
+    const credential = createCredentialReader(location)
+    const verifier = new PasswordVerifier(readUsers(spec, ctx))
+    const refuse = compileRefusal(location.header?.name, spec.realm ?? 'Restricted')
+    function authenticate(x: Exchange): undefined | Promise<undefined> {
+      const sent = credential.read(x)
+      if (sent === undefined) {
+        if (spec.mode === 'strict') refuse('no basic authentication credentials found')
+        return undefined
+      }
+      const pair = decodePair(sent)
+      if (pair === undefined) return refuse('invalid credentials')
+      const right = verifier.verify(pair.user, pair.password)
+      return right === true ? accept(x, pair.user) : settle(right, x, pair.user)
+    }
+    async function settle(right: boolean | Promise<boolean>, x: Exchange, user: string): Promise<undefined> {
+      return (await right) ? accept(x, user) : refuse('invalid credentials')
+    }
+    function accept(x: Exchange, username: string): undefined {
+      x.auth.basic = { username }
+      credential.strip(x)
+    }
+    return { request: authenticate, ...bodiesFor([location.expression]) }
+  },
+})
+
+function readUsers({ htpasswd }: Spec, ctx: CompileContext) {
+  const inline = 'inline' in htpasswd
+  const text = inline ? htpasswd.inline : (ctx.readFile(htpasswd.file, ['htpasswd', 'file'])?.toString('utf8') ?? '')
+  const { users, problems } = parsePasswordFile(text)
+  for (const problem of problems) {
+    ctx.report({
+      code: inline ? 'GW106' : 'GW207',
+      message: `htpasswd: ${problem}`,
+      path: inline ? ['htpasswd'] : ['htpasswd', 'file'],
+      at: 'value',
+    })
+  }
+  return users
+}
+
+/** Credentials in `Proxy-Authorization` are asked for with 407 and the challenge of a proxy. */
+function compileRefusal(header: string | undefined, realm: string): (detail: string) => never {
+  const challenge = `Basic realm="${realm.replace(/["\\]/g, '\\$&')}"`
+  const proxy = header?.toLowerCase() === 'proxy-authorization'
+  const details = proxy
+    ? { status: 407, headers: ['proxy-authenticate', challenge] }
+    : { headers: ['www-authenticate', challenge] }
+  return detail => {
+    throw new GatewayError('basicAuth', { ...details, detail })
+  }
+}
+
+function decodePair(sent: string): { readonly user: string; readonly password: string } | undefined {
+  if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(sent)) return undefined
+  const text = Buffer.from(sent, 'base64').toString('utf8')
+  const colon = text.indexOf(':')
+  return colon < 0 ? undefined : { user: text.slice(0, colon), password: text.slice(colon + 1) }
+}

@@ -1,0 +1,50 @@
+// Reads bodies whole before they go on (specification, Traffic policy building blocks, Buffer).
+import type { Exchange } from '../http/exchange.ts'
+import { def, object, oneOf, opt } from '../schema/builder.ts'
+import { byteSize } from '../schema/scalars.ts'
+import { definePolicy, type Hooks } from './policy.ts'
+import { DEFAULT_BUFFER } from './request-body.ts'
+
+const side = object('buffer side', {
+  maxBytes: opt(byteSize, 'The longest body that is buffered; unset: 2Mi.'),
+  failureMode: def(
+    oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
+    'failClosed',
+    'What happens to a longer body: `failClosed` refuses it, `failOpen` passes it on as it comes.',
+  ),
+})
+
+const schema = object('buffer', {
+  request: opt(side, 'The body of the request; a longer one is answered with 413.'),
+  response: opt(side, 'The body of the response; a longer one is answered with 502.'),
+})
+
+export const buffer = definePolicy({
+  name: 'buffer',
+  doc: 'Reads bodies whole before they go on.',
+  spec: 'Traffic policy building blocks',
+  attach: ['route'],
+  schema,
+  compile({ request, response }) {
+    const limit = request?.maxBytes ?? DEFAULT_BUFFER
+    function bufferRequest(x: Exchange): undefined | Promise<undefined> {
+      if (x.body.length === 0 || x.body.bytes !== undefined || x.request.headers.has('upgrade')) return undefined
+      return x.body.buffer(limit).then(() => undefined)
+    }
+    function bufferShortRequest(x: Exchange): undefined | Promise<undefined> {
+      const { length } = x.body
+      return length === undefined || length > limit ? undefined : bufferRequest(x)
+    }
+    const hooks: Hooks = request
+      ? { request: request.failureMode === 'failOpen' ? bufferShortRequest : bufferRequest }
+      : {}
+    if (!response) return hooks
+    return {
+      ...hooks,
+      buffersResponse: {
+        limit: response.maxBytes ?? DEFAULT_BUFFER,
+        failOpen: response.failureMode === 'failOpen',
+      },
+    }
+  },
+})

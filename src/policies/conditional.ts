@@ -1,0 +1,92 @@
+import type { Expression } from '../cel/expression.ts'
+import type { Exchange } from '../http/exchange.ts'
+import {
+  cel,
+  type Field,
+  type Fields,
+  list,
+  type ObjectOf,
+  type ObjectOptions,
+  type ObjectProblem,
+  object,
+  opt,
+} from '../schema/builder.ts'
+import type { Hooks } from './policy.ts'
+import { bodiesFor } from './request-body.ts'
+
+/** One entry of `conditional`: the policy's own fields, and when they apply. */
+export type Conditioned<S> = S & { readonly condition?: Expression }
+
+/**
+ * The field `conditional`: 1 to 16 variants of a policy, the first one whose condition is true applies (specification,
+ * Traffic policy building blocks). The object that holds it passes `fallbackComesLast` as its `check`.
+ */
+export function conditional<F extends Fields>(
+  name: string,
+  fields: F,
+  options: ObjectOptions = {},
+): Field<readonly Conditioned<ObjectOf<F>>[], 'optional'> {
+  const entry = object(
+    name,
+    {
+      condition: opt(cel('request', 'bool'), 'When this entry applies; only the last one may go without.'),
+      ...fields,
+    },
+    options,
+  )
+  return opt(list(entry, { min: 1, max: 16 }), 'Variants by condition; the first one that holds applies.', {
+    spec: 'Traffic policy building blocks',
+  }) as unknown as Field<readonly Conditioned<ObjectOf<F>>[], 'optional'>
+}
+
+export function fallbackComesLast(value: Record<string, unknown>): readonly ObjectProblem[] {
+  const entries = (value.conditional ?? []) as readonly { readonly condition?: Expression }[]
+  return entries.slice(0, -1).flatMap((entry, i) =>
+    entry.condition === undefined
+      ? {
+          message: 'an entry without `condition` always applies, so the entries after it never do',
+          path: ['conditional', i],
+          at: 'value' as const,
+          label: 'lacks `condition`',
+          help: 'set `condition`, or move this entry to the end as the fallback',
+        }
+      : [],
+  )
+}
+
+/** The hooks of whichever entry applies to a request; its response side follows that choice. */
+export function compileConditional<S>(
+  entries: readonly Conditioned<S>[],
+  compile: (entry: S, index: number) => Hooks,
+): Hooks {
+  const variants = entries.map((entry, i) => ({ condition: entry.condition, hooks: compile(entry, i) }))
+  const all = variants.map(variant => variant.hooks)
+  const needs = bodiesFor(variants.map(variant => variant.condition))
+  const chosen = new WeakMap<Exchange, Hooks>()
+  const laterMoments = all.some(hooks => hooks.response || hooks.responseBody || hooks.done)
+
+  function conditionalRequest(x: Exchange) {
+    for (const { condition, hooks } of variants) {
+      if (condition !== undefined && !holds(condition, x)) continue
+      if (laterMoments) chosen.set(x, hooks)
+      return hooks.request?.(x)
+    }
+    return undefined
+  }
+  const buffersRequest = Math.max(needs.buffersRequest ?? 0, ...all.map(hooks => hooks.buffersRequest ?? 0))
+  const buffersResponse = all.find(hooks => hooks.buffersResponse)?.buffersResponse
+  return {
+    request: conditionalRequest,
+    ...(all.some(hooks => hooks.response) ? { response: x => chosen.get(x)?.response?.(x) } : {}),
+    ...(all.some(hooks => hooks.responseBody) ? { responseBody: x => chosen.get(x)?.responseBody?.(x) } : {}),
+    ...(all.some(hooks => hooks.done) ? { done: x => chosen.get(x)?.done?.(x) } : {}),
+    ...(buffersRequest > 0 ? { buffersRequest } : {}),
+    ...(buffersResponse ? { buffersResponse } : {}),
+  }
+}
+
+/** A condition that fails does not hold. */
+function holds(condition: Expression, x: Exchange): boolean {
+  const outcome = condition.evaluate(x)
+  return outcome.ok && outcome.value === true
+}

@@ -1,0 +1,140 @@
+// Cross-origin resource sharing: answers preflights itself and names the allowed origin on every other reply.
+import type { Exchange, Reply } from '../http/exchange.ts'
+import { originText, parseOrigin, type WebOrigin } from '../http/origin.ts'
+import { boolean, def, type Infer, list, object, opt, parsed, string } from '../schema/builder.ts'
+import { duration } from '../schema/scalars.ts'
+import { definePolicy } from './policy.ts'
+
+const token = string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, form: 'an HTTP token' })
+const origin = parsed(
+  string({ min: 1, max: 256 }),
+  '`*` or `scheme://host[:port]`, with `*` inside the host if wanted',
+  text => {
+    if (text === '*') return { value: text }
+    const trimmed = text.replace(/\/+$/, '')
+    if (!parseOrigin(text)) {
+      const close = parseOrigin(trimmed)
+        ? trimmed
+        : parseOrigin(`https://${trimmed}`)
+          ? `https://${trimmed}`
+          : undefined
+      const message = `\`${text}\` is not an origin: it would never match`
+      return { problem: { message, ...(close === undefined ? {} : { suggestion: close }) } }
+    }
+    const stars = text.split('*').length - 1
+    if (stars > 1) return { problem: { message: `\`${text}\` has more than one \`*\`` } }
+    return { value: text }
+  },
+  '*',
+)
+
+const schema = object('cors', {
+  allowCredentials: def(boolean, false, 'Lets pages send cookies and credentials.'),
+  allowHeaders: def(list(token), [], 'Request headers that pages may send; `*` for any.'),
+  allowMethods: def(list(token), [], 'Methods that pages may use; `*` for any.'),
+  allowOrigins: def(list(origin), [], 'Origins of the pages; `*` for any, `https://*.example.com` for subdomains.'),
+  exposeHeaders: def(list(token), [], 'Response headers that pages may read.'),
+  maxAge: opt(duration, 'How long a browser may keep the answer to a preflight.'),
+})
+type Spec = Infer<typeof schema>
+
+export const cors = definePolicy({
+  name: 'cors',
+  doc: 'Answers preflight requests and tells browsers which origins may read the replies.',
+  spec: 'Standalone configuration file shape',
+  attach: ['listener', 'route'],
+  schema,
+  compile(spec) {
+    const allows = compileOrigins(spec.allowOrigins, spec.allowCredentials)
+    const simple = simpleHeaders(spec)
+    const preflight = compilePreflight(spec)
+    function shareAcrossOrigins(x: Exchange): Reply | undefined {
+      const { headers, method } = x.request
+      const asked = headers.get('origin')
+      if (asked === undefined) return undefined
+      const allowed = allows(asked)
+      if (method === 'OPTIONS' && (allowed || headers.has('access-control-request-method'))) {
+        return { status: 200, headers: allowed ? preflight(x, asked) : [], body: undefined, reason: 'DirectResponse' }
+      }
+      if (allowed) x.queuedHeaders.push('access-control-allow-origin', asked, ...simple)
+      return undefined
+    }
+    return { request: shareAcrossOrigins }
+  },
+})
+
+/** `null` is the origin of any sandboxed page, so it never comes with credentials. */
+function compileOrigins(entries: readonly string[], credentials: boolean): (asked: string) => boolean {
+  if (entries.includes('*')) return credentials ? asked => asked !== 'null' : () => true
+  const parsedEntries = entries.map(entry => parseOrigin(entry) as WebOrigin)
+  const exact = new Set(parsedEntries.filter(entry => !entry.host.includes('*')).map(originText))
+  const patterns = parsedEntries.filter(entry => entry.host.includes('*')).map(compilePattern)
+  return asked => {
+    if (exact.has(asked)) return true
+    const parts = parseOrigin(asked)
+    return parts !== undefined && (exact.has(originText(parts)) || patterns.some(matches => matches(parts)))
+  }
+}
+
+function compilePattern({ scheme, host, port }: WebOrigin): (asked: WebOrigin) => boolean {
+  const star = host.indexOf('*')
+  const before = host.slice(0, star)
+  const after = host.slice(star + 1)
+  return asked =>
+    asked.scheme === scheme &&
+    asked.port === port &&
+    asked.host.length > before.length + after.length &&
+    asked.host.startsWith(before) &&
+    asked.host.endsWith(after)
+}
+
+function simpleHeaders(spec: Spec): readonly string[] {
+  return [
+    ...(spec.allowCredentials ? ['access-control-allow-credentials', 'true'] : []),
+    ...(spec.exposeHeaders.length > 0 ? ['access-control-expose-headers', spec.exposeHeaders.join(',')] : []),
+  ]
+}
+
+function compilePreflight(spec: Spec): (x: Exchange, asked: string) => string[] {
+  const methods = compileAllowed(
+    'access-control-allow-methods',
+    'access-control-request-method',
+    spec.allowMethods,
+    spec,
+  )
+  const names = compileAllowed(
+    'access-control-allow-headers',
+    'access-control-request-headers',
+    spec.allowHeaders,
+    spec,
+  )
+  const fixed = [
+    ...simpleHeaders(spec),
+    ...(spec.maxAge === undefined ? [] : ['access-control-max-age', String(Math.floor(spec.maxAge / 1000))]),
+  ]
+  return (x, asked) => {
+    const out = ['access-control-allow-origin', asked]
+    methods(x, out)
+    names(x, out)
+    out.push(...fixed)
+    return out
+  }
+}
+
+/** `*` is answered with what was asked for: with credentials a browser takes a literal `*` for a name. */
+function compileAllowed(
+  name: string,
+  requested: string,
+  allowed: readonly string[],
+  { allowCredentials }: Spec,
+): (x: Exchange, out: string[]) => void {
+  if (allowed.length === 0) return () => {}
+  if (!allowed.includes('*')) {
+    const value = allowed.join(',')
+    return (_, out) => out.push(name, value)
+  }
+  return (x, out) => {
+    const value = x.request.headers.get(requested) ?? (allowCredentials ? undefined : '*')
+    if (value !== undefined) out.push(name, value)
+  }
+}

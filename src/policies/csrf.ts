@@ -1,0 +1,61 @@
+// Refuses state-changing requests that another site's page made (specification, Traffic policy building blocks, CSRF).
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange } from '../http/exchange.ts'
+import { originText, parseOrigin } from '../http/origin.ts'
+import { list, object, opt, parsed, string } from '../schema/builder.ts'
+import { definePolicy } from './policy.ts'
+
+const origin = parsed(
+  string({ min: 1, max: 256 }),
+  '`scheme://host`, with a port if needed',
+  text => {
+    const parts = parseOrigin(text)
+    if (parts && !text.includes('*')) return { value: originText(parts) }
+    const trimmed = text.replace(/\/+$/, '')
+    const close = !text.includes('*') && parseOrigin(trimmed) ? { suggestion: trimmed } : {}
+    return { problem: { message: `\`${text}\` is not an origin: it would never match`, ...close } }
+  },
+  'https://localhost',
+)
+
+const schema = object('csrf', {
+  additionalOrigins: opt(list(origin, { min: 1, max: 16 }), 'Origins allowed besides the one that is called.', {
+    spec: 'Traffic policy building blocks',
+  }),
+})
+
+export const csrf = definePolicy({
+  name: 'csrf',
+  doc: "Refuses state-changing requests from other sites' pages.",
+  spec: 'Traffic policy building blocks',
+  attach: ['route'],
+  schema,
+  compile({ additionalOrigins = [] }) {
+    const allowed = new Set(additionalOrigins)
+    function refuseForgery(x: Exchange): undefined {
+      const { method, scheme, authority, headers } = x.received
+      if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return
+      const site = headers.get('sec-fetch-site')
+      if (site === 'same-origin' || site === 'none') return
+      const origin = headers.get('origin')
+      if (site === undefined) {
+        if (origin === undefined || origin === 'null') return
+        if (sameOrigin(origin, scheme, authority)) return
+      }
+      if (origin !== undefined && allowed.size > 0 && isAllowed(origin, allowed)) return
+      throw new GatewayError('csrf')
+    }
+    return { request: refuseForgery }
+  },
+})
+
+function sameOrigin(origin: string, scheme: string, authority: string): boolean {
+  const own = parseOrigin(`${scheme}://${authority}`)
+  const asked = parseOrigin(origin)
+  return own !== undefined && asked !== undefined && originText(own) === originText(asked)
+}
+
+function isAllowed(origin: string, allowed: ReadonlySet<string>): boolean {
+  const parts = parseOrigin(origin)
+  return parts !== undefined && allowed.has(originText(parts))
+}

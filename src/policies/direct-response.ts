@@ -1,0 +1,87 @@
+// Answers without asking a backend (specification, Traffic policy building blocks, DirectResponse).
+import type { Expression } from '../cel/expression.ts'
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange, Reply } from '../http/exchange.ts'
+import { isFieldName, toFieldValue } from '../http/field-value.ts'
+import { cel, integer, map, type ObjectOf, object, opt, req, string } from '../schema/builder.ts'
+import { compileConditional, conditional, fallbackComesLast } from './conditional.ts'
+import { definePolicy, type Hooks } from './policy.ts'
+import { bodiesFor, toBody } from './request-body.ts'
+
+const status = integer(200, 599)
+const content = {
+  body: opt(string({ min: 1, max: 4096 }), 'The body, as text.'),
+  bodyExpression: opt(cel('request', 'any'), 'The body: text and bytes as they are, other values as JSON.'),
+  headers: opt(
+    map(cel('request', 'string'), {
+      min: 1,
+      max: 16,
+      keys: name => (isFieldName(name) ? undefined : { message: `\`${name}\` is not a header name` }),
+    }),
+    'Headers; one whose expression fails is left out.',
+  ),
+}
+const fields = { status: req(status, 'Status of the reply.'), ...content }
+
+const schema = object(
+  'directResponse',
+  {
+    status: opt(status, 'Status of the reply.'),
+    ...content,
+    conditional: conditional('directResponse entry', fields, { atMostOneOf: [['body', 'bodyExpression']] }),
+  },
+  {
+    exactlyOneOf: [['status', 'conditional']],
+    atMostOneOf: [
+      ['body', 'bodyExpression', 'conditional'],
+      ['headers', 'conditional'],
+    ],
+    check: fallbackComesLast,
+  },
+)
+
+export const directResponse = definePolicy({
+  name: 'directResponse',
+  doc: 'Answers without asking a backend.',
+  spec: 'Traffic policy building blocks',
+  attach: ['route'],
+  schema,
+  compile(spec) {
+    if (spec.conditional) return compileConditional(spec.conditional, compileResponse)
+    return compileResponse({ ...spec, status: spec.status as number })
+  },
+})
+
+function compileResponse(spec: ObjectOf<typeof fields>): Hooks {
+  const headers = Object.entries(spec.headers ?? {})
+  const { status, bodyExpression } = spec
+  const needs = bodiesFor([bodyExpression, ...headers.map(([, value]) => value)])
+  if (headers.length === 0 && bodyExpression === undefined) {
+    const reply: Reply = { status, headers: [], body: spec.body, reason: 'DirectResponse' }
+    function fixedResponse(): Reply {
+      return reply
+    }
+    return { request: fixedResponse }
+  }
+  function computedResponse(x: Exchange): Reply {
+    const body = bodyExpression === undefined ? spec.body : evaluateBody(bodyExpression, x)
+    return { status, headers: evaluateHeaders(headers, x), body, reason: 'DirectResponse' }
+  }
+  return { request: computedResponse, ...needs }
+}
+
+function evaluateBody(expression: Expression, x: Exchange): Buffer {
+  const outcome = expression.evaluate(x)
+  if (outcome.ok) return toBody(outcome.value)
+  throw new GatewayError('filterFailed', { detail: `the expression of the body failed: ${outcome.error}` })
+}
+
+function evaluateHeaders(headers: readonly (readonly [string, Expression])[], x: Exchange): string[] {
+  const out: string[] = []
+  for (const [name, expression] of headers) {
+    const outcome = expression.evaluate(x)
+    const value = outcome.ok ? toFieldValue(outcome.value as string) : undefined
+    if (value !== undefined) out.push(name, value)
+  }
+  return out
+}

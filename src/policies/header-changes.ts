@@ -1,0 +1,55 @@
+import { isFieldName, toFieldValue } from '../http/field-value.ts'
+import type { HeaderList } from '../http/headers.ts'
+import { type Infer, list, map, object, opt, type Problem, parsed, string } from '../schema/builder.ts'
+
+/** A header's value as the file gives it: no control characters. */
+const fieldValue = parsed(
+  string(),
+  'a header value',
+  text => {
+    const value = toFieldValue(text)
+    return value === undefined
+      ? { problem: { message: 'a header value must not hold line breaks or other control characters' } }
+      : { value }
+  },
+  'x',
+)
+
+function fieldNameProblem(name: string): Problem | undefined {
+  if (isFieldName(name) && name.length <= 256) return undefined
+  return { message: `\`${name}\` is not a header name`, help: "use letters, digits and !#$%&'*+-.^_`|~ only" }
+}
+
+const fieldName = string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, form: 'a header name' })
+
+export const headerChanges = object('header modifier', {
+  add: opt(map(fieldValue, { keys: fieldNameProblem, max: 64 }), 'Values to add beside those already there.'),
+  set: opt(map(fieldValue, { keys: fieldNameProblem, max: 64 }), 'Values that replace those already there.'),
+  remove: opt(list(fieldName, { max: 64 }), 'Names to remove.'),
+})
+export type HeaderChanges = Infer<typeof headerChanges>
+
+/** Adds, then sets, then removes. `host` is not among the fields: it is the authority, which the caller handles. */
+export function compileHeaderChanges(spec: HeaderChanges): (headers: HeaderList) => void {
+  const add = Object.entries(spec.add ?? {}).filter(notHost)
+  const set = Object.entries(spec.set ?? {}).filter(notHost)
+  const remove = (spec.remove ?? []).map(name => name.toLowerCase()).filter(name => name !== 'host')
+  return headers => {
+    for (const [name, value] of add) headers.append(name, value)
+    for (const [name, value] of set) headers.set(name, value)
+    for (const name of remove) headers.delete(name)
+  }
+}
+
+/** What `set` or `add` says about `host`; undefined: nothing. */
+export function hostChange(spec: HeaderChanges): string | undefined {
+  for (const changes of [spec.set, spec.add]) {
+    const entry = Object.entries(changes ?? {}).find(each => !notHost(each))
+    if (entry) return entry[1]
+  }
+  return undefined
+}
+
+function notHost([name]: readonly [string, string]): boolean {
+  return name.toLowerCase() !== 'host'
+}

@@ -1,0 +1,49 @@
+// Changes the path and the authority that the upstream sees.
+import type { Exchange } from '../http/exchange.ts'
+import { object, opt } from '../schema/builder.ts'
+import { definePolicy } from './policy.ts'
+import { type AuthorityPart, authorityPart, compilePath, pathPart, withPort } from './url-parts.ts'
+
+const schema = object('urlRewrite', {
+  authority: opt(
+    authorityPart,
+    'The authority sent upstream; `auto` takes the name of the upstream, `none` keeps the one of the client.',
+  ),
+  path: opt(pathPart, 'The path sent upstream.'),
+})
+
+export const urlRewrite = definePolicy({
+  name: 'urlRewrite',
+  doc: 'Changes the path and the authority that the upstream sees.',
+  attach: ['route'],
+  schema,
+  compile(spec) {
+    const newPath = compilePath(spec.path)
+    const setAuthority = compileAuthority(spec.authority)
+    function rewriteUrl(x: Exchange): undefined {
+      x.request.path = newPath(x)
+      setAuthority(x)
+    }
+    return { request: rewriteUrl }
+  },
+})
+
+function compileAuthority(part: AuthorityPart | undefined): (x: Exchange) => void {
+  if (part === undefined) return () => {}
+  if (part === 'auto') {
+    return x => {
+      x.authorityFixed = false
+    }
+  }
+  if (part === 'none') {
+    return x => {
+      x.authorityFixed = true
+    }
+  }
+  const { port } = part
+  const whole = part.full ?? part.host
+  return x => {
+    x.request.authority = whole ?? withPort(x.request.authority, port as number)
+    x.authorityFixed = true
+  }
+}
