@@ -69,7 +69,7 @@ export const CODES = {
   GW104: entry('error', 'value not allowed', 'The field takes one of a fixed set of values.'),
   GW105: entry('error', 'out of range', 'The number is outside the range that the field takes.'),
   GW106: entry('error', 'bad format', 'The value is not written in the form that the field takes.'),
-  GW107: entry('error', 'no variant set', 'Exactly one of several fields must be set and none is.'),
+  GW107: entry('error', 'no variant set', 'One of several fields must be set and none is.'),
   GW108: entry('error', 'conflicting fields', 'At most one of several fields may be set and more than one is.'),
   GW109: entry('error', 'wrong number of items', 'The list or map has fewer or more items than the field takes.'),
   GW110: entry('error', 'wrong length', 'The text is shorter or longer than the field takes.'),
@@ -80,6 +80,7 @@ export const CODES = {
     'The pattern does not compile. Patterns use RE2 syntax: no look-around, no back-references.',
   ),
   GW113: entry('error', 'null value', 'The field is written without a value. Remove it or give it one.'),
+  GW114: entry('error', 'duplicate item', 'Two items of the list are equal, or have the same name or key.'),
   GW201: entry('error', 'unknown backend', 'The reference names a backend that the configuration does not define.'),
   GW202: entry('error', 'port used twice', 'Two binds, gateways or sections open the same port.'),
   GW203: entry(
@@ -103,6 +104,22 @@ export const CODES = {
     'referenced file invalid',
     'The file that the configuration refers to exists but cannot be used: wrong format or wrong content.',
   ),
+  GW208: entry(
+    'error',
+    'unknown part of a reference',
+    'The object that the reference names exists, but the part of it (port, section, key) does not.',
+  ),
+  GW209: entry(
+    'error',
+    'reference not permitted',
+    'The reference leads into another namespace and no ReferenceGrant there allows it.',
+  ),
+  GW210: entry('error', 'reference cycle', 'Following the references leads back to where they started.'),
+  GW211: entry(
+    'error',
+    'unsuitable reference',
+    'The object that the reference names exists, but it cannot be used at this place.',
+  ),
   GW301: entry(
     'error',
     'invalid expression',
@@ -114,6 +131,26 @@ export const CODES = {
     'The CEL expression is valid but gives a value of another type than the field takes.',
   ),
   GW303: entry('error', 'expression too large', 'The CEL expression is longer or deeper than the limits allow.'),
+  GW401: entry(
+    'warning',
+    'policy selects nothing',
+    'No object has the labels that the policy selects: it has no effect.',
+  ),
+  GW402: entry(
+    'error',
+    'policy cannot target this',
+    'The sections that the policy sets cannot be attached to the kind of object that it targets.',
+  ),
+  GW403: entry(
+    'error',
+    'phase does not fit the target',
+    'Policies of the PreRouting phase influence which route is chosen, so they attach to a Gateway or a ListenerSet.',
+  ),
+  GW404: entry(
+    'warning',
+    'route attaches to nothing',
+    'No listener of the parent takes the route: its host names, kind or namespace do not fit.',
+  ),
   GW601: entry(
     'warning',
     'not served yet',

@@ -1,4 +1,5 @@
 import type { Expression, Pattern } from '../cel/expression.ts'
+import type { Code } from '../diagnostics/codes.ts'
 
 /**
  * The vocabulary in which every field is declared, once. From these declarations come the static type (`Infer`), the
@@ -40,6 +41,7 @@ export type Node =
       readonly min: number
       readonly max: number
       readonly isolate: boolean
+      readonly unique?: Unique
     }
   | {
       readonly kind: 'map'
@@ -81,14 +83,29 @@ export interface ObjectNode {
   readonly fields: Readonly<Record<string, Field<unknown, FieldMode>>>
   readonly exactlyOneOf: readonly (readonly string[])[]
   readonly atMostOneOf: readonly (readonly string[])[]
+  readonly atLeastOneOf: readonly (readonly string[])[]
   /** Keys that are not declared are kept as they are instead of refused. */
   readonly open: boolean
   /** A bad member is reported and left out; its neighbours are still checked and compiled. */
   readonly isolate: boolean
   readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
+  readonly refers?: Reference
 }
-/** A rule over several fields; `path` is relative to the object. */
+/** No two items of a list are equal (`true`) or have the same values in these fields. */
+export type Unique = true | readonly string[]
+/** The object names another resource by its `name` (and `group`, `kind`, `namespace` where it has them). */
+export interface Reference {
+  readonly to: 'backend' | 'parent' | 'target' | 'selector' | 'data' | 'model' | 'parameters'
+  /** The kind it names when it does not say. */
+  readonly kind: string
+  /** Data keys that the object named must hold: at least one of each group. */
+  readonly keys?: readonly (readonly string[])[]
+  /** The data key it means when it names none in its own `key`. */
+  readonly defaultKey?: string
+}
+/** A rule over several fields; `path` is relative to the object. GW111 unless `code` says otherwise. */
 export interface ObjectProblem extends Problem {
+  readonly code?: Code
   readonly path: readonly (string | number)[]
   readonly at: 'key' | 'value' | 'parent'
 }
@@ -170,7 +187,10 @@ export interface CountOptions {
   /** A bad item is reported and left out; its neighbours are still checked and compiled. */
   readonly isolate?: boolean
 }
-export function list<T>(item: Schema<T>, o: CountOptions = {}): Schema<readonly T[]> {
+export interface ListOptions extends CountOptions {
+  readonly unique?: Unique
+}
+export function list<T>(item: Schema<T>, o: ListOptions = {}): Schema<readonly T[]> {
   return make({ kind: 'list', item, min: 0, max: Number.POSITIVE_INFINITY, isolate: false, ...o })
 }
 export function map<T>(
@@ -201,13 +221,16 @@ export type ObjectOf<F extends Fields> = {
 export interface ObjectOptions {
   readonly exactlyOneOf?: readonly (readonly string[])[]
   readonly atMostOneOf?: readonly (readonly string[])[]
+  readonly atLeastOneOf?: readonly (readonly string[])[]
   readonly open?: boolean
   readonly isolate?: boolean
   readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
+  readonly refers?: Reference
 }
 /** `name` is the noun used in messages ("unknown field `x` in backend") and the title of its JSON Schema. */
 export function object<F extends Fields>(name: string, fields: F, o: ObjectOptions = {}): Schema<ObjectOf<F>> {
-  return make({ kind: 'object', name, fields, exactlyOneOf: [], atMostOneOf: [], open: false, isolate: false, ...o })
+  const none = { exactlyOneOf: [], atMostOneOf: [], atLeastOneOf: [], open: false, isolate: false }
+  return make({ kind: 'object', name, fields, ...none, ...o })
 }
 
 type ShapeOf<S> = { [K in keyof S]: Infer<S[K]> }[keyof S]

@@ -167,7 +167,7 @@ function groupsHold(
     const found = group.filter(name => present.has(name))
     if (found.length === 0) {
       hold = false
-      if (!group.some(name => excuse.take(name))) reportNone(node, group, path, ctx)
+      if (!group.some(name => excuse.take(name))) reportNone(node, group, path, ctx, 'exactly')
     } else if (found.length > 1) {
       hold = conflict(
         found.map(f => present.get(f)!),
@@ -176,6 +176,11 @@ function groupsHold(
         ctx,
       )
     }
+  }
+  for (const group of node.atLeastOneOf) {
+    if (group.some(name => present.has(name))) continue
+    hold = false
+    if (!group.some(name => excuse.take(name))) reportNone(node, group, path, ctx, 'at least')
   }
   for (const group of node.atMostOneOf) {
     const found = group.filter(name => present.has(name))
@@ -191,13 +196,19 @@ function groupsHold(
   return hold
 }
 
-function reportNone(node: ObjectNode, group: readonly string[], path: Path, ctx: DecodeContext): void {
+function reportNone(
+  node: ObjectNode,
+  group: readonly string[],
+  path: Path,
+  ctx: DecodeContext,
+  count: 'exactly' | 'at least',
+): void {
   ctx.report({
     code: 'GW107',
-    message: `${node.name} needs exactly one of ${names(group)}, and has none`,
+    message: `${node.name} needs ${group.length === 1 ? '' : `${count} one of `}${names(group)}, and has none`,
     path: [...path, group[0]!],
     at: 'parent',
-    label: `set one of ${names(group)}`,
+    label: group.length === 1 ? `set ${names(group)}` : `set one of ${names(group)}`,
   })
 }
 
@@ -216,9 +227,9 @@ function conflict(keys: readonly string[], why: string, path: Path, ctx: DecodeC
 
 function checkHolds(node: ObjectNode, value: Record<string, unknown>, path: Path, ctx: DecodeContext): boolean {
   const problems = node.check!(value)
-  for (const { path: inner, at, suggestion: _, ...problem } of problems) {
+  for (const { path: inner, at, code = 'GW111', suggestion: _, ...problem } of problems) {
     // A finding on the object itself hangs on its key: one more step, which `parent` takes back.
-    ctx.report({ code: 'GW111', path: [...path, ...inner, ...(at === 'parent' ? [''] : [])], at, ...problem })
+    ctx.report({ code, path: [...path, ...inner, ...(at === 'parent' ? [''] : [])], at, ...problem })
   }
   return problems.length === 0
 }

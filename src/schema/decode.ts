@@ -1,6 +1,6 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { closest, didYouMean } from '../diagnostics/suggest.ts'
-import type { Node, ParsedNode, Schema, ShapesNode } from './builder.ts'
+import type { Node, ParsedNode, Schema, ShapesNode, Unique } from './builder.ts'
 import { type DecodeContext, INVALID, type Invalid, isRecord, wrongType } from './decode-context.ts'
 import { decodeObject } from './decode-object.ts'
 import { Placeholder } from './placeholder.ts'
@@ -140,7 +140,35 @@ function decodeList(node: Extract<Node, { kind: 'list' }>, value: unknown, path:
     else if (!node.isolate) sound = false
   }
   ctx.paths.set(out, path)
+  if (node.unique && repeats(node.unique, value, path, ctx)) return INVALID
   return sound ? out : INVALID
+}
+
+function repeats(unique: Unique, items: readonly unknown[], path: Path, ctx: DecodeContext): boolean {
+  const first = new Map<string, number>()
+  let found = false
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]
+    if (unique !== true && !isRecord(item)) continue
+    const key = JSON.stringify(unique === true ? item : unique.map(name => (item as Record<string, unknown>)[name]))
+    const before = first.get(key)
+    if (before === undefined) {
+      first.set(key, i)
+      continue
+    }
+    const field = unique === true || unique.length > 1 ? [] : unique
+    const what = unique === true ? 'item' : unique.map(name => `\`${name}\``).join(' and ')
+    ctx.report({
+      code: 'GW114',
+      message: `two items have the same ${what === 'item' ? 'value' : what}`,
+      path: [...path, i, ...field],
+      at: 'value',
+      label: 'set a second time',
+      related: [{ path: [...path, before, ...field], at: 'value', message: 'first set here' }],
+    })
+    found = true
+  }
+  return found
 }
 
 function decodeMap(node: Extract<Node, { kind: 'map' }>, value: unknown, path: Path, ctx: DecodeContext): unknown {
