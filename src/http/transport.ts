@@ -3,8 +3,11 @@ import type { HeaderList } from './headers.ts'
 
 /** Receives a body as it comes. After `end` or `fail` nothing more is called. */
 export interface ChunkSink {
-  /** False: the receiver is full; the sender stops until `onDrain` runs. */
-  write(chunk: Buffer): boolean
+  /**
+   * False: the receiver is full; the sender stops until `onDrain` runs. A receiver that has finished with the chunk's
+   * memory, say after its own write has completed, may call `release` so that it is used again; it never has to.
+   */
+  write(chunk: Buffer, release?: () => void): boolean
   /** `trailers`: name, value, name, value. */
   end(trailers?: readonly string[]): void
   fail(error: Error): void
@@ -48,6 +51,8 @@ export interface Target {
   readonly connectTimeout: number
   /** HTTP version to speak; unset: 1.1, or what ALPN agrees on. */
   readonly version?: '1.1' | '2'
+  /** Idle ms before TCP keepalive probes; false: none. */
+  readonly keepAlive?: number | false
   /** True when `host` is a DNS name, which then becomes the request's authority unless a policy fixed that. */
   readonly named: boolean
 }

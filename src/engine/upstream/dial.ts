@@ -2,6 +2,9 @@ import net from 'node:net'
 import tls from 'node:tls'
 import type { Target } from '../../http/transport.ts'
 
+/** Idle ms before probes. */
+const KEEP_ALIVE = 60_000
+
 /** Opens connections to one target. What its options mean is worked out once. */
 export class Dialer {
   readonly #address: net.NetConnectOpts
@@ -11,7 +14,8 @@ export class Dialer {
 
   /** Throws when the certificates or the key cannot be read. */
   constructor(target: Target, alpn: readonly string[]) {
-    const common = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 }
+    const { keepAlive = KEEP_ALIVE } = target
+    const common = { noDelay: true, keepAlive: keepAlive !== false, keepAliveInitialDelay: keepAlive || 0 }
     this.#address =
       target.unixPath === undefined
         ? { host: target.host, port: target.port, ...common }

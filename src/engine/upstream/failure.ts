@@ -15,6 +15,10 @@ export function connectTimedOut(cause?: unknown): GatewayError {
   return new GatewayError('upstreamTimeout', { cause, retryable: true })
 }
 
+export function connectionClosed(): GatewayError {
+  return new GatewayError('upstreamFailed', { detail: 'connection closed', retryable: true })
+}
+
 /** The connection stood, and the call ended before its response was complete. */
 export function callFailure(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error

@@ -1,5 +1,6 @@
 import type { Clock } from '../../http/runtime.ts'
-import type { Transport } from '../../http/transport.ts'
+import type { Target, Transport } from '../../http/transport.ts'
+import { createHttp1Transport } from './http1-client.ts'
 import { createUndiciTransport } from './undici-client.ts'
 
 export interface TransportOptions {
@@ -8,9 +9,24 @@ export interface TransportOptions {
   readonly idleTimeout?: number
   /** Unused connections kept per target; 512 when unset. */
   readonly maxIdle?: number
+  /** Who speaks HTTP/1.1: the client of this project when unset. HTTP/2 is undici's in any case. */
+  readonly http1?: 'own' | 'undici'
 }
 
 /** The one way out of the gateway: pooled connections, back-pressure both ways, every failure a GatewayError. */
 export function createTransport(options: TransportOptions): Transport {
-  return createUndiciTransport({ idleTimeout: 90_000, maxIdle: 512, ...options })
+  const settings = { idleTimeout: 90_000, maxIdle: 512, ...options }
+  const undici = createUndiciTransport(settings)
+  if (options.http1 === 'undici') return undici
+  const http1 = createHttp1Transport(settings)
+  return {
+    dispatch: (target, request, on) => (mayBeHttp2(target) ? undici : http1).dispatch(target, request, on),
+    async close() {
+      await Promise.all([undici.close(), http1.close()])
+    },
+  }
+}
+
+function mayBeHttp2(target: Target): boolean {
+  return target.version === '2' || (target.version === undefined && target.tls?.alpn?.includes('h2') === true)
 }

@@ -1,0 +1,99 @@
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { requestFailure } from './failure.ts'
+
+/** Chunks up to this size go out with their frame as one string. */
+const ONE_WRITE = 4096
+
+/** Writes a streamed request body, in chunks or as many bytes as were announced, as fast as the server takes it. */
+export class BodySender {
+  readonly #body: Readable
+  /** Bytes announced and not sent yet; -1: in chunks. */
+  #left = -1
+  #socket: Socket | undefined
+  #fail: (error: Error) => void = () => {}
+  /** Why nothing more comes, if that was so before `begin`. */
+  #broken: Error | undefined
+  finished = false
+
+  /** Hears of the body's end from now on, but reads nothing before `begin`. */
+  constructor(body: Readable) {
+    this.#body = body
+    if (body.destroyed && !body.readableEnded) this.#broken = requestFailure('request body ended early')
+    body.on('error', this.#onBroken).on('close', this.#onBroken)
+  }
+
+  /** Bytes that the head promised; -1: chunks. */
+  announce(length: number): void {
+    this.#left = length
+  }
+
+  begin(socket: Socket, fail: (error: Error) => void): void {
+    this.#socket = socket
+    this.#fail = fail
+    if (this.#broken !== undefined) {
+      process.nextTick(fail, this.#broken)
+      return
+    }
+    if (this.#body.readableEnded) {
+      this.#onEnd()
+      return
+    }
+    socket.on('drain', this.#onDrain)
+    this.#body.on('data', this.#onData).on('end', this.#onEnd)
+  }
+
+  /** Leaves the body where it is; its owner decides about the rest. */
+  stop(): void {
+    const wasReading = this.#socket !== undefined && !this.finished
+    this.#fail = () => {}
+    this.#socket?.off('drain', this.#onDrain)
+    this.#body.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onBroken)
+    // Still listened to: a late error is nobody's, and must not end the process.
+    if (wasReading) this.#body.pause()
+  }
+
+  #onData = (chunk: Buffer): void => {
+    const socket = this.#socket as Socket
+    const size = chunk.length
+    if (size === 0) return
+    if (this.#left < 0) {
+      const frame = `${size.toString(16)}\r\n`
+      if (size <= ONE_WRITE) socket.write(`${frame}${chunk.toString('latin1')}\r\n`, 'latin1')
+      else {
+        socket.cork()
+        socket.write(frame, 'latin1')
+        socket.write(chunk)
+        socket.write('\r\n', 'latin1')
+        socket.uncork()
+      }
+    } else if (size > this.#left) {
+      this.#fail(requestFailure('request body longer than its content-length'))
+      return
+    } else {
+      this.#left -= size
+      socket.write(chunk)
+    }
+    if (socket.writableNeedDrain) this.#body.pause()
+  }
+
+  #onDrain = (): void => {
+    this.#body.resume()
+  }
+
+  #onEnd = (): void => {
+    if (this.#left > 0) {
+      this.#fail(requestFailure('request body shorter than its content-length'))
+      return
+    }
+    this.finished = true
+    if (this.#left < 0) this.#socket?.write('0\r\n\r\n', 'latin1')
+    this.stop()
+  }
+
+  #onBroken = (error?: Error): void => {
+    if (this.finished || this.#broken !== undefined || (error === undefined && this.#body.readableEnded)) return
+    this.#broken = requestFailure('request body ended early')
+    this.#fail(this.#broken)
+  }
+}

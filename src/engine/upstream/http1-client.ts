@@ -1,0 +1,238 @@
+import { type Duplex, Readable } from 'node:stream'
+import { GatewayError } from '../../http/errors.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { Clock } from '../../http/runtime.ts'
+import type { ChunkSink, ResponseHandler, Target, Transport, UpstreamRequest } from '../../http/transport.ts'
+import { BodySender } from './body-sender.ts'
+import { Deadlines, Timed } from './deadlines.ts'
+import { Dialer } from './dial.ts'
+import { connectFailure, isIdempotent } from './failure.ts'
+import { type CallOnWire, type ConnectionOwner, Http1Connection } from './http1-connection.ts'
+import { wireHead } from './http1-request.ts'
+import { ReadBuffers } from './read-buffers.ts'
+
+export interface Http1Options {
+  readonly clock: Clock
+  /** ms that an unused connection is kept. */
+  readonly idleTimeout: number
+  /** Unused connections kept per target. */
+  readonly maxIdle: number
+}
+
+/**
+ * HTTP/1.1, plain and over TLS, without streams in between: bytes go from the socket's buffer through the parser to
+ * the receiver. It knows no tolerance and no second guess: what is in doubt closes the connection and fails the call.
+ */
+export function createHttp1Transport(options: Http1Options): Transport {
+  return new Http1Transport(options)
+}
+
+class Http1Transport implements Transport {
+  readonly options: Http1Options
+  readonly deadlines: Deadlines
+  readonly buffers = new ReadBuffers()
+  readonly #pools = new Map<string, Pool>()
+  #waiting: Call[] = []
+  #closed = false
+
+  constructor(options: Http1Options) {
+    this.options = options
+    this.deadlines = new Deadlines(options.clock)
+  }
+
+  dispatch(target: Target, request: UpstreamRequest, on: ResponseHandler): { cancel(): void } {
+    let pool = this.#pools.get(target.key)
+    if (pool === undefined) {
+      pool = new Pool(this, target)
+      this.#pools.set(target.key, pool)
+    }
+    const call = new Call(pool, request, on)
+    if (request.timeout) this.deadlines.arm(call, request.timeout)
+    // Everything that has arrived is read before a kept connection is used again. So its end is noticed, and so are
+    // bytes that a server sends unasked: they must not become the answer to somebody's request (GHSA-35p6-xmwp-9g52).
+    if (this.#waiting.push(call) === 1) setImmediate(this.#start)
+    return call
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const pool of this.#pools.values()) pool.close()
+    this.deadlines.close()
+  }
+
+  forget(pool: Pool): void {
+    if (this.#pools.get(pool.target.key) === pool) this.#pools.delete(pool.target.key)
+  }
+
+  #start = (): void => {
+    const calls = this.#waiting
+    this.#waiting = []
+    for (const call of calls) {
+      if (this.#closed) call.abort(new GatewayError('shuttingDown'))
+      else call.start()
+    }
+  }
+}
+
+/** The connections to one target. */
+class Pool implements ConnectionOwner {
+  readonly transport: Http1Transport
+  readonly target: Target
+  readonly #all = new Set<Http1Connection>()
+  /** Unused ones, the last used one at the end: the rest may grow old and go. */
+  readonly #free: Http1Connection[] = []
+  #dialer: Dialer | undefined
+
+  constructor(transport: Http1Transport, target: Target) {
+    this.transport = transport
+    this.target = target
+  }
+
+  /** Sends `call` over a kept connection if there is one. */
+  assign(call: Call): void {
+    // A connection can be taken over by another protocol only if it was opened for that.
+    const kept = call.upgrade || call.method === 'CONNECT' ? undefined : this.#free.pop()
+    if (kept === undefined) {
+      this.dial(call)
+      return
+    }
+    this.transport.deadlines.disarm(kept)
+    call.connection = kept
+    kept.send(call)
+  }
+
+  dial(call: Call): void {
+    try {
+      this.#dialer ??= new Dialer(this.target, ['http/1.1'])
+      const dialer = this.#dialer
+      const ready = dialer.secure ? 'secureConnect' : 'connect'
+      const connection = new Http1Connection(this, this.transport.buffers, call, ready, onread => dialer.open(onread))
+      this.#all.add(connection)
+      call.connection = connection
+      this.transport.deadlines.arm(connection, this.target.connectTimeout)
+    } catch (error) {
+      call.failed(connectFailure(error), false)
+      this.#forgetIfEmpty()
+    }
+  }
+
+  connected(connection: Http1Connection): void {
+    this.transport.deadlines.disarm(connection)
+  }
+
+  idle(connection: Http1Connection): void {
+    const { idleTimeout, maxIdle } = this.transport.options
+    const time = connection.idleTime(idleTimeout)
+    if (time <= 0 || this.#free.length >= maxIdle) {
+      connection.close()
+      return
+    }
+    this.#free.push(connection)
+    this.transport.deadlines.arm(connection, time)
+  }
+
+  gone(connection: Http1Connection): void {
+    this.transport.deadlines.disarm(connection)
+    this.#all.delete(connection)
+    const at = this.#free.lastIndexOf(connection)
+    if (at >= 0) this.#free.splice(at, 1)
+    this.#forgetIfEmpty()
+  }
+
+  close(): void {
+    for (const connection of this.#all) connection.abort(new GatewayError('shuttingDown'))
+  }
+
+  #forgetIfEmpty(): void {
+    if (this.#all.size === 0) this.transport.forget(this)
+  }
+}
+
+/** One request and what becomes of it. */
+class Call extends Timed implements CallOnWire {
+  readonly #pool: Pool
+  readonly #request: UpstreamRequest
+  readonly #on: ResponseHandler
+  readonly method: string
+  readonly upgrade: boolean
+  body: Buffer | BodySender | undefined
+  text = ''
+  connection: Http1Connection | undefined
+  #retried = false
+  #over = false
+
+  constructor(pool: Pool, request: UpstreamRequest, on: ResponseHandler) {
+    super()
+    this.#pool = pool
+    this.#request = request
+    this.#on = on
+    this.method = request.method
+    this.upgrade = request.upgrade !== undefined
+    if (request.body instanceof Readable) this.body = new BodySender(request.body)
+    else if (request.body !== undefined && request.body.length > 0) this.body = request.body
+  }
+
+  start(): void {
+    if (this.#over) return
+    try {
+      const { text, length } = wireHead(this.#request)
+      this.text = text
+      if (this.body instanceof BodySender) this.body.announce(length)
+    } catch (error) {
+      this.abort(error as Error)
+      return
+    }
+    this.#pool.assign(this)
+  }
+
+  cancel(): void {
+    if (this.#over) return
+    this.ended()
+    const { connection } = this
+    if (connection !== undefined) connection.close()
+    else if (this.body instanceof BodySender) this.body.stop()
+  }
+
+  /** Ends it before it is on a connection. */
+  abort(error: Error): void {
+    if (this.#over) return
+    this.cancel()
+    this.#on.fail(error)
+  }
+
+  override expire(): void {
+    this.abort(new GatewayError('upstreamTimeout', { retryable: true }))
+  }
+
+  head(status: number, headers: HeaderList): ChunkSink {
+    this.#pool.transport.deadlines.disarm(this)
+    return this.#on.head(status, headers)
+  }
+
+  switched(status: number, headers: HeaderList, socket: Duplex): void {
+    this.ended()
+    if (this.#on.upgrade !== undefined) {
+      this.#on.upgrade(status, headers, socket)
+      return
+    }
+    socket.destroy()
+    this.#on.fail(new GatewayError('upgradeFailed', { detail: 'unexpected switch of protocols' }))
+  }
+
+  failed(error: Error, stale: boolean): void {
+    if (this.#over) return
+    this.connection = undefined
+    if (stale && !this.#retried && isIdempotent(this.method) && !(this.body instanceof BodySender)) {
+      this.#retried = true
+      this.#pool.dial(this)
+      return
+    }
+    this.ended()
+    this.#on.fail(error)
+  }
+
+  ended(): void {
+    this.#over = true
+    this.#pool.transport.deadlines.disarm(this)
+  }
+}

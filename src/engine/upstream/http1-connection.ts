@@ -1,0 +1,268 @@
+import type { OnReadOpts, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { HeaderList } from '../../http/headers.ts'
+import type { ChunkSink } from '../../http/transport.ts'
+import type { BodySender } from './body-sender.ts'
+import { Timed } from './deadlines.ts'
+import { callFailure, connectFailure, connectionClosed, connectTimedOut, isDisconnect } from './failure.ts'
+import { ResponseParser, type ResponseReceiver } from './http1-parser.ts'
+import type { ReadBuffers } from './read-buffers.ts'
+
+/** A call as its connection sees it. */
+export interface CallOnWire {
+  readonly method: string
+  /** The request's head, every character one byte. */
+  readonly text: string
+  readonly body: Buffer | BodySender | undefined
+  readonly upgrade: boolean
+  head(status: number, headers: HeaderList): ChunkSink
+  switched(status: number, headers: HeaderList, socket: Duplex): void
+  /** Before the head. `stale`: nothing came on a connection that had served before. */
+  failed(error: Error, stale: boolean): void
+  /** The sink hears the end, good or bad, right after. */
+  ended(): void
+}
+
+/** What a connection tells its pool. */
+export interface ConnectionOwner {
+  connected(connection: Http1Connection): void
+  /** The next call may have it. */
+  idle(connection: Http1Connection): void
+  gone(connection: Http1Connection): void
+}
+
+/** A head and a small body go out as one string: one write, without a vector. */
+const ONE_WRITE = 12 * 1024
+/** From here on a part of the body is handed on in the memory it was read into. */
+const HAND_OVER = 12 * 1024
+/** With this much to come, or come at once, reads go to memory that can be handed over. */
+const BULK = 32 * 1024
+
+/** One connection and the call on it, if any. Whatever is in doubt closes it. */
+export class Http1Connection extends Timed implements ResponseReceiver {
+  readonly #owner: ConnectionOwner
+  readonly #buffers: ReadBuffers
+  readonly #parser = new ResponseParser(this)
+  readonly #socket: Socket
+  /** Whoever takes over after a switch of protocols needs a socket that is a common stream. */
+  readonly #streaming: boolean
+  #call: CallOnWire | undefined
+  #sink: ChunkSink | undefined
+  #paused = false
+  /** Memory of this connection alone, which a receiver may keep. */
+  #own: Buffer | undefined
+  #handedOver = false
+  #lastRead = 0
+  #connecting = true
+  /** A response has come over it. */
+  #used = false
+  closed = false
+
+  /** Dials for `call`. Throws what `open` throws. */
+  constructor(
+    owner: ConnectionOwner,
+    buffers: ReadBuffers,
+    call: CallOnWire,
+    ready: 'connect' | 'secureConnect',
+    open: (onread: OnReadOpts | undefined) => Socket,
+  ) {
+    super()
+    this.#owner = owner
+    this.#buffers = buffers
+    this.#call = call
+    this.#streaming = call.upgrade || call.method === 'CONNECT'
+    const socket = open(
+      this.#streaming
+        ? undefined
+        : { buffer: () => this.#target(), callback: (size, bytes) => this.#read(bytes as Buffer, size) },
+    )
+    this.#socket = socket
+    if (this.#streaming) socket.on('readable', this.#onReadable)
+    socket.on('error', this.#onError).on('end', this.#onEnd).on('close', this.#onClose)
+    socket.once(ready, () => {
+      if (this.closed) return
+      this.#connecting = false
+      owner.connected(this)
+      this.send(this.#call as CallOnWire)
+    })
+  }
+
+  send(call: CallOnWire): void {
+    const { text, body } = call
+    const socket = this.#socket
+    this.#call = call
+    this.#parser.start(call.method, call.upgrade)
+    if (body === undefined) socket.write(text, 'latin1')
+    else if (!Buffer.isBuffer(body)) {
+      socket.write(text, 'latin1')
+      body.begin(socket, error => this.#fail(error))
+    } else if (body.length <= ONE_WRITE) socket.write(text + body.toString('latin1'), 'latin1')
+    else {
+      socket.cork()
+      socket.write(text, 'latin1')
+      socket.write(body)
+      socket.uncork()
+    }
+  }
+
+  /** Closes; the call on it, if any, hears nothing. */
+  close(): void {
+    if (this.closed) return
+    this.closed = true
+    const body = this.#call?.body
+    if (body !== undefined && !Buffer.isBuffer(body)) body.stop()
+    this.#call = undefined
+    this.#sink = undefined
+    this.#parser.stop()
+    this.#socket.destroy()
+    this.#owner.gone(this)
+  }
+
+  /** Closes; the call on it, if any, fails. */
+  abort(error: Error): void {
+    this.#fail(error)
+  }
+
+  /** The time to connect, or to stay unused, is over. */
+  override expire(): void {
+    this.#fail(connectTimedOut())
+  }
+
+  /** ms that it may stay unused: the server's own `keep-alive` time less a second, at most `limit`. */
+  idleTime(limit: number): number {
+    const { keepAlive } = this.#parser
+    if (keepAlive === undefined) return limit
+    const seconds = /(?:^|[,\s])timeout=(\d{1,6})/i.exec(keepAlive)?.[1]
+    return seconds === undefined ? limit : Math.min(limit, Number(seconds) * 1000 - 1000)
+  }
+
+  onHead(status: number, fields: string[]): void {
+    const call = this.#call as CallOnWire
+    const sink = call.head(status, new HeaderList(fields, true))
+    // The call may have been canceled from within.
+    if (this.#call === call) this.#sink = sink
+  }
+
+  onBody(bytes: Buffer, from: number, to: number): void {
+    const sink = this.#sink as ChunkSink
+    let open: boolean
+    if (bytes === this.#own && to - from >= HAND_OVER && !this.#handedOver) {
+      this.#handedOver = true
+      open = sink.write(bytes.subarray(from, to), this.#buffers.release(bytes))
+    } else {
+      const copy = Buffer.allocUnsafe(to - from)
+      bytes.copy(copy, 0, from, to)
+      open = sink.write(copy)
+    }
+    if (open || this.#paused || this.#sink !== sink) return
+    this.#paused = true
+    sink.onDrain(() => {
+      if (!this.#paused || this.#sink !== sink) return
+      this.#paused = false
+      if (this.#streaming) this.#onReadable()
+      else this.#socket.resume()
+    })
+  }
+
+  onEnd(trailers: string[] | undefined, reusable: boolean): void {
+    const call = this.#call as CallOnWire
+    const sink = this.#sink as ChunkSink
+    const { body } = call
+    const sent = body === undefined || Buffer.isBuffer(body) || body.finished
+    if (reusable && sent) {
+      this.#call = undefined
+      this.#sink = undefined
+      this.#paused = false
+      this.#used = true
+      this.#owner.idle(this)
+    } else this.close()
+    call.ended()
+    sink.end(trailers)
+  }
+
+  onSwitch(status: number, fields: string[], bytes: Buffer, from: number, to: number): void {
+    const call = this.#call as CallOnWire
+    const socket = this.#socket
+    this.#call = undefined
+    this.closed = true
+    socket.off('readable', this.#onReadable).off('error', this.#onError)
+    socket.off('end', this.#onEnd).off('close', this.#onClose)
+    // The new owner listens too, maybe later.
+    socket.on('error', () => {})
+    if (to > from) socket.unshift(Buffer.from(bytes.subarray(from, to)))
+    this.#owner.gone(this)
+    call.switched(status, new HeaderList(fields, true), socket)
+  }
+
+  /** Where the next read goes. */
+  #target(): Buffer {
+    const bulk =
+      this.#sink !== undefined && (this.#own !== undefined || this.#lastRead >= BULK || this.#parser.left >= BULK)
+    if (bulk && this.#own !== undefined && !this.#handedOver) return this.#own
+    if (this.#own !== undefined && !this.#handedOver) this.#buffers.put(this.#own)
+    this.#handedOver = false
+    this.#own = bulk ? this.#buffers.take() : undefined
+    return this.#own ?? this.#buffers.shared
+  }
+
+  /** False stops the reading. */
+  #read(bytes: Buffer, size: number): boolean {
+    if (this.closed) return false
+    if (this.#call === undefined) {
+      // Nobody asked: what else this server says cannot be trusted either.
+      this.close()
+      return false
+    }
+    this.#lastRead = size
+    try {
+      this.#parser.execute(bytes, 0, size)
+    } catch (error) {
+      this.#fail(callFailure(error))
+    }
+    return !this.closed && !this.#paused
+  }
+
+  /** Closes; the call on it, if any, fails. */
+  #fail(error: Error, disconnected = false): void {
+    const call = this.#call
+    const sink = this.#sink
+    const stale = disconnected && this.#used && !this.#parser.began
+    this.close()
+    if (call === undefined) return
+    if (sink === undefined) call.failed(error, stale)
+    else {
+      call.ended()
+      sink.fail(error)
+    }
+  }
+
+  #onReadable = (): void => {
+    while (!this.closed && !this.#paused) {
+      const chunk: Buffer | null = this.#socket.read()
+      if (chunk === null) return
+      this.#read(chunk, chunk.length)
+    }
+  }
+
+  #onError = (error: Error): void => {
+    if (this.#connecting) this.#fail(connectFailure(error))
+    else this.#fail(callFailure(error), isDisconnect(error))
+  }
+
+  #onEnd = (): void => {
+    if (this.closed) return
+    if (this.#call === undefined || !this.#parser.began) {
+      this.#fail(connectionClosed(), true)
+      return
+    }
+    try {
+      this.#parser.finish()
+    } catch (error) {
+      this.#fail(callFailure(error))
+    }
+  }
+
+  #onClose = (): void => {
+    this.#fail(connectionClosed(), true)
+  }
+}
