@@ -15,5 +15,8 @@ export type CommandTable = Readonly<Record<string, () => Promise<{ readonly defa
  */
 export const COMMANDS: CommandTable = {
   dump: () => import('../../commands/dump.ts'),
+  trace: () => import('../../commands/trace.ts'),
+  run: () => import('../../commands/run.ts'),
+  validate: () => import('../../commands/validate.ts'),
   version: () => import('../../commands/version.ts'),
 }

@@ -1,4 +1,4 @@
-import type { Backend, BackendContext, BackendDefinition } from '../backends/backend.ts'
+import type { BackendContext, BackendDefinition } from '../backends/backend.ts'
 import { backends } from '../backends/index.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
@@ -43,11 +43,11 @@ export class BackendCompiler {
   }
 
   /** Every named backend on its own, so that an unused one is checked and shown too. */
-  compileNamed(): Map<string, Backend> {
-    const out = new Map<string, Backend>()
+  compileNamed(): Map<string, WeightedBackend> {
+    const out = new Map<string, WeightedBackend>()
     for (const named of this.#named.values()) {
       const compiled = this.#compileNamed(named, [], 1)
-      if (compiled) out.set(named.reference, compiled.backend)
+      if (compiled) out.set(named.reference, compiled)
     }
     return out
   }
@@ -167,7 +167,15 @@ export class BackendCompiler {
       settings: pipeline.upstream,
     }
     const backend = definition.compile(spec, ctx)
-    return { weight, backend, pipeline, origin: this.#c.document.origin(path) }
+    return {
+      weight,
+      backend,
+      pipeline,
+      response: pipeline.response,
+      responseBody: pipeline.responseBody,
+      spec: valueAt(this.#c.redacted, path),
+      origin: this.#c.document.origin(path),
+    }
   }
 }
 

@@ -13,6 +13,8 @@ export interface Compilation {
   readonly document: SourceDocument
   readonly paths: WeakMap<object, Path>
   readonly runtime: Runtime
+  /** The document's value without its secrets. */
+  readonly redacted: unknown
   readonly tier: Tier
   readonly readReferenced: ReadReferenced
   readonly env: Readonly<Record<string, string | undefined>>

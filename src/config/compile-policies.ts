@@ -1,7 +1,7 @@
 import type { Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { AnyPolicy } from '../policies/fields.ts'
 import { trafficPolicies } from '../policies/index.ts'
-import { type Compilation, contextFor } from './compile-context.ts'
+import { type Compilation, contextFor, valueAt } from './compile-context.ts'
 import type { Step } from './snapshot.ts'
 
 /** A `policies` object at one level, the widest level first in every list of them. */
@@ -25,9 +25,9 @@ export class PolicyCompiler {
     this.#c = c
   }
 
-  steps(levels: readonly PolicyLevel[], use: PolicyUse): Step[] {
+  steps(levels: readonly PolicyLevel[], use: PolicyUse, list: readonly AnyPolicy[] = trafficPolicies): Step[] {
     const out: Step[] = []
-    for (const policy of trafficPolicies as readonly AnyPolicy[]) {
+    for (const policy of list) {
       if (policy.unserved !== undefined) continue
       const holders = levels.filter(level => level.specs[policy.name] !== undefined && wanted(policy, level, use))
       if (holders.length > 0) out.push(this.#step(policy, holders))
@@ -49,7 +49,7 @@ export class PolicyCompiler {
     const path = [...level.path, policy.name]
     const hooks = policy.compile(spec, contextFor(this.#c, path, `${level.identity}/${policy.name}`))
     const origins: Origin[] = holders.map(holder => this.#c.document.origin([...holder.path, policy.name]))
-    const step: Step = { policy: policy.name, hooks, origins }
+    const step: Step = { policy: policy.name, hooks, spec: valueAt(this.#c.redacted, path), origins }
     this.#compiled.set(spec, step)
     return step
   }

@@ -2,7 +2,7 @@ import type { Path } from '../diagnostics/diagnostic.ts'
 import type { BackendCompiler } from './compile-backends.ts'
 import type { Compilation } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
-import { assemble } from './pipeline.ts'
+import { assemble, responseSteps } from './pipeline.ts'
 import type { Route, WeightedBackend } from './snapshot.ts'
 import type { RouteSection } from './standalone/route-section.ts'
 import type { TargetedLevels } from './targeted-policies.ts'
@@ -35,7 +35,11 @@ export class RouteCompiler {
     const namespace = spec.namespace ?? 'default'
     const key = `${parent.listenerKey}/${namespace}/${name}`
     const levels = this.levels(parent, { name, namespace, ruleName: spec.ruleName }, spec.policies, path)
-    const backends = this.#compileBackends(spec, path, key, levels)
+    const pipeline = assemble(this.#policies.steps(levels, 'request'))
+    const backends = this.#compileBackends(spec, path, key, levels).map(b => ({
+      ...b,
+      ...responseSteps(pipeline, b.pipeline),
+    }))
     return {
       key,
       name,
@@ -44,7 +48,7 @@ export class RouteCompiler {
       origin: this.#c.document.origin(path),
       hostnames: spec.hostnames,
       matches: spec.matches,
-      pipeline: assemble(this.#policies.steps(levels, 'request')),
+      pipeline,
       backends,
       totalWeight: backends.reduce((sum, b) => sum + b.weight, 0),
     }

@@ -2,14 +2,15 @@ import { compileLlmSection } from '../backends/ai/index.ts'
 import type { Backend } from '../backends/backend.ts'
 import { mcpBackend } from '../backends/mcp/index.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
+import { frontendPolicies } from '../policies/index.ts'
 import { BackendCompiler } from './compile-backends.ts'
-import { type Compilation, contextFor, readReferenced } from './compile-context.ts'
+import { type Compilation, contextFor, readReferenced, valueAt } from './compile-context.ts'
 import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
 import { RouteCompiler, type RouteParent } from './compile-routes.ts'
-import { assemble } from './pipeline.ts'
+import { assemble, responseSteps } from './pipeline.ts'
 import { type BindPlan, type ListenerPlan, planListeners, type RoutePlan } from './plan-listeners.ts'
 import type { Settings } from './settings.ts'
-import type { Bind, Listener, Pipeline, Route, Snapshot, TlsFiles } from './snapshot.ts'
+import type { Bind, Listener, Pipeline, Route, Snapshot, Step, TlsFiles } from './snapshot.ts'
 import type { TlsSection } from './standalone/listener-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
 import { TargetedLevels } from './targeted-policies.ts'
@@ -27,26 +28,33 @@ interface Compilers {
  * Turns a decoded configuration into what the engine runs. Every command that needs more than the schema goes through
  * here. What is wrong becomes findings, and the object concerned is left out: refusing to start is the caller's choice.
  */
-export function compile(
-  config: Standalone,
-  file: string,
-  settings: Settings,
-  redacted: unknown,
-  c: Compilation,
-): Snapshot {
+export function compile(config: Standalone, file: string, settings: Settings, c: Compilation): Snapshot {
   const targeted = new TargetedLevels(c, config.policies)
   const policies = new PolicyCompiler(c)
   const backends = new BackendCompiler(c, policies, config.backends, reference => targeted.forBackend(reference))
   const routes = new RouteCompiler(c, policies, backends, targeted)
   const all: Compilers = { c, config, policies, backends, routes, targeted }
-  const binds = planListeners(config, c).map(plan => compileBind(plan, all))
-  return { file, settings, binds, backends: backends.compileNamed(), redacted }
+  const connection = frontendSteps(all)
+  const binds = planListeners(config, c).map(plan => compileBind(plan, connection, all))
+  return { file, settings, binds, backends: backends.compileNamed(), redacted: c.redacted }
 }
 
-function compileBind(plan: BindPlan, all: Compilers): Bind {
+/** Policies over connections are written once for all ports. */
+function frontendSteps({ config, policies }: Compilers): Step[] {
+  if (!config.frontendPolicies) return []
+  const level = {
+    specs: config.frontendPolicies as Readonly<Record<string, unknown>>,
+    path: ['frontendPolicies'],
+    identity: 'frontend',
+  }
+  return policies.steps([level], 'request', frontendPolicies)
+}
+
+function compileBind(plan: BindPlan, connection: readonly Step[], all: Compilers): Bind {
   return {
     key: `bind/${plan.port}`,
     port: plan.port,
+    connection: connection.filter(step => step.hooks.connection),
     origin: all.c.document.origin(plan.path),
     listeners: plan.listeners.map(listener => compileListener(listener, plan.port, all)),
   }
@@ -90,6 +98,7 @@ function compileSectionRoute(
   const levels = all.routes.levels(parent, { name, namespace: 'internal', ruleName: undefined }, section.policies, path)
   const atBackend: Pipeline = assemble(all.policies.steps(levels, 'backend'), true)
   const backend = compileSection(kind, atBackend, all)
+  const pipeline = assemble(all.policies.steps(levels, 'request'))
   const origin = all.c.document.origin(path)
   return {
     key: `${parent.listenerKey}/internal/${name}`,
@@ -99,8 +108,17 @@ function compileSectionRoute(
     origin,
     hostnames: [],
     matches: prefixes.map(pathPrefix => ({ path: { pathPrefix }, headers: [], query: [] })),
-    pipeline: assemble(all.policies.steps(levels, 'request')),
-    backends: [{ weight: 1, backend, pipeline: atBackend, origin }],
+    pipeline,
+    backends: [
+      {
+        weight: 1,
+        backend,
+        pipeline: atBackend,
+        ...responseSteps(pipeline, atBackend),
+        spec: valueAt(all.c.redacted, path),
+        origin,
+      },
+    ],
     totalWeight: 1,
   }
 }

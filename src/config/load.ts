@@ -68,12 +68,13 @@ async function compileDocument(
     tier: options.tier,
     readReferenced: options.readReferenced,
     env: options.env,
+    redacted: redact(standalone, value),
     report,
   }
   const settings = resolveSettings(config?.config, options.env, problem =>
     report({ code: 'GW106', message: problem.message, path: [], at: 'value' }),
   )
-  return config && compile(config, file, settings, redact(standalone, value), c)
+  return config && compile(config, file, settings, c)
 }
 
 /**

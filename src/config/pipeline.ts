@@ -5,6 +5,9 @@ import type { Pipeline, Step } from './snapshot.ts'
 const REQUEST_RANK = new Map<string, number>(trafficPolicies.map((policy, i) => [policy.name, i]))
 const RESPONSE_RANK = new Map<string, number>(responseOrder.map((name, i) => [name, i]))
 
+/** The request timeout counts neither authentication nor rate limits. */
+const AFTER_LIMITS = Math.max(REQUEST_RANK.get('remoteRateLimit') ?? 0, REQUEST_RANK.get('localRateLimit') ?? 0)
+
 /** `atBackend`: the hooks that a policy has for requests run for each call instead. */
 export function assemble(unordered: readonly Step[], atBackend = false): Pipeline {
   const steps = sorted(unordered, REQUEST_RANK)
@@ -19,9 +22,12 @@ export function assemble(unordered: readonly Step[], atBackend = false): Pipelin
     if (hooks.upstream) upstream = { ...upstream, ...hooks.upstream }
     buffersRequest = Math.max(buffersRequest, hooks.buffersRequest ?? 0)
   }
+  const request = atBackend ? [] : steps.filter(s => s.hooks.request)
+  const deadline = request.findIndex(s => (REQUEST_RANK.get(s.policy) ?? 0) > AFTER_LIMITS)
   return {
     steps,
-    request: atBackend ? [] : steps.filter(s => s.hooks.request),
+    request,
+    deadlineFrom: deadline < 0 ? request.length : deadline,
     attempt: steps.filter(s => s.hooks.attempt || (atBackend && s.hooks.request)),
     response: answering.filter(s => s.hooks.response),
     requestBody: steps.filter(s => s.hooks.requestBody),
@@ -32,6 +38,14 @@ export function assemble(unordered: readonly Step[], atBackend = false): Pipelin
     retry,
     mcpRules: steps.flatMap(s => (s.hooks.mcpAuthorization ? [s.hooks.mcpAuthorization] : [])),
     upstream,
+  }
+}
+
+/** Response steps of a route and of one of its backends, in one order. */
+export function responseSteps(route: Pipeline, backend: Pipeline): { response: Step[]; responseBody: Step[] } {
+  return {
+    response: sorted([...route.response, ...backend.response], RESPONSE_RANK),
+    responseBody: sorted([...route.responseBody, ...backend.responseBody], RESPONSE_RANK),
   }
 }
 

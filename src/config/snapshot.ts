@@ -9,6 +9,8 @@ import type { RouteMatch } from './standalone/route-section.ts'
 export interface Step {
   readonly policy: string
   readonly hooks: Hooks
+  /** The policy as it was written, redacted: for dumps. */
+  readonly spec: unknown
   readonly origins: readonly Origin[]
 }
 
@@ -21,6 +23,8 @@ export interface Pipeline {
   readonly requestBody: readonly Step[]
   readonly responseBody: readonly Step[]
   readonly done: readonly Step[]
+  /** Where in `request` the clock of `timeout.request` starts: after authentication and rate limits. */
+  readonly deadlineFrom: number
   /** Bytes of request body to read before `request` runs; 0: none. */
   readonly buffersRequest: number
   readonly timeout: { readonly request?: number; readonly backend?: number }
@@ -34,6 +38,11 @@ export interface WeightedBackend {
   readonly backend: Backend
   /** Runs for each call to this backend. */
   readonly pipeline: Pipeline
+  /** The route's and the backend's response policies, in the order they run. */
+  readonly response: readonly Step[]
+  readonly responseBody: readonly Step[]
+  /** As written, redacted. */
+  readonly spec: unknown
   readonly origin: Origin
 }
 
@@ -67,6 +76,8 @@ export interface Bind {
   readonly key: string
   readonly port: number
   readonly listeners: readonly Listener[]
+  /** Policies over connections, before any HTTP. */
+  readonly connection: readonly Step[]
   readonly origin: Origin
 }
 
@@ -76,7 +87,7 @@ export interface Snapshot {
   readonly settings: Settings
   readonly binds: readonly Bind[]
   /** Named backends, by reference (`/name`). */
-  readonly backends: ReadonlyMap<string, Backend>
-  /** The file's content as it was read, redacted by declaration: the source of the dump. */
+  readonly backends: ReadonlyMap<string, WeightedBackend>
+  /** The file's content as it was read, redacted by declaration. */
   readonly redacted: unknown
 }

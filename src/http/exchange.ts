@@ -116,6 +116,8 @@ export interface Attempt {
   readonly index: number
   readonly target: string
   readonly startedAt: number
+  /** ms that the call may take until its response head; 0 or unset: no limit of its own. */
+  readonly timeout?: number
   status?: number
   error?: string
   /** Milliseconds. */
@@ -137,7 +139,7 @@ export class Exchange {
   readonly startedMono: number
   readonly httpVersion: string
   readonly request: RequestHead
-  readonly body: BodySource
+  body: BodySource
   /** As it came from the client: the fields are shared with `request` until the first write copies them. */
   readonly received: Readonly<RequestHead>
 
@@ -149,6 +151,8 @@ export class Exchange {
   backend:
     | { readonly name: string; readonly kind: string; readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm' }
     | undefined
+  /** The protocol that the client asks to switch to (`websocket`); undefined for an ordinary request. */
+  upgrade: string | undefined
   /** True once a policy has fixed the authority; the upstream's own name is not written over it. */
   authorityFixed = false
 
@@ -167,6 +171,8 @@ export class Exchange {
   } = {}
   readonly attempts: Attempt[] = []
 
+  /** The policy that ended the way by a reply or a failure: those behind it have no part in the response. */
+  stoppedAt: unknown
   response: ResponseHead | undefined
   /** Merged into the response last, replacing fields of the same name: CORS, x-ratelimit-*. */
   readonly queuedHeaders: string[] = []

@@ -1,0 +1,59 @@
+import * as Flags from '@oclif/core/flags'
+import { GatewayCommand } from '../src/cli/command.ts'
+import type { Outcome } from '../src/cli/exit-codes.ts'
+import type { Failure } from '../src/diagnostics/failure.ts'
+
+export default class Run extends GatewayCommand {
+  static override summary = 'Serve a configuration: what validates runs, what does not never opens a port.'
+  static override examples = [
+    'gwctl run -f gateway.yaml',
+    { description: 'Without reloading when the file changes:', command: 'gwctl run -f gateway.yaml --no-watch' },
+    { description: 'What another tool has written:', command: 'gwctl translate -f k8s/ | gwctl run -f -' },
+  ]
+  static override flags = {
+    file: Flags.string({ char: 'f', required: true, helpValue: 'FILE', summary: 'The configuration; - for stdin.' }),
+    watch: Flags.boolean({
+      default: true,
+      allowNo: true,
+      summary: 'Reload when the file changes; a bad change keeps the old configuration.',
+    }),
+  }
+
+  async run(): Promise<Outcome> {
+    const { flags } = await this.parse(Run)
+    this.obey(flags)
+    const interrupted = this.io.interruption()
+    const { serve } = await import('../src/tools/serve.ts')
+    const { renderReport } = await import('../src/tools/report.ts')
+    const { buildInfo } = await import('../src/cli/build-info.ts')
+    const { version } = buildInfo()
+    const paint = await this.paint(this.io.stderr)
+    const serving = await serve({
+      file: flags.file,
+      cwd: this.io.cwd,
+      env: this.io.env,
+      stdin: this.io.stdin,
+      log: this.io.stderr,
+      version,
+      watch: flags.watch,
+      refused: report =>
+        this.io.stderr.write(
+          renderReport(report, 'text', { paint, maxProblems: 50, tool: { name: 'gwctl', version } }),
+        ),
+    })
+    if (!serving) return 'findings'
+    this.note(
+      `Serving ${flags.file} on ${serving.ports.map(port => `port ${port}`).join(', ') || 'no port'}; admin server on ${serving.admin}.`,
+    )
+    const stopped = new Promise<Failure | undefined>(resolve => {
+      interrupted.addEventListener('abort', () => resolve(interrupted.reason as Failure), { once: true })
+      if (interrupted.aborted) resolve(interrupted.reason as Failure)
+      void serving.quit.then(() => resolve(undefined))
+    })
+    const reason = await stopped
+    this.note('Stopping: requests in flight are finished first.')
+    await serving.stop()
+    if (reason && reason.kind === 'interrupted') throw reason
+    return 'ok'
+  }
+}

@@ -1,0 +1,24 @@
+import type { Runtime } from '../http/runtime.ts'
+
+/** What `validate` compiles with: nothing in it reaches a socket, a timer or another request. */
+export function offlineRuntime(): Runtime {
+  const refuse = (): never => {
+    throw new Error('a policy tried to call out while the configuration was only being checked')
+  }
+  const log = { log: () => {}, child: () => log }
+  const held = new Map<string, object>()
+  return {
+    clock: { now: () => 0, mono: () => 0, after: () => ({ cancel: () => {} }) },
+    random: () => 0,
+    transport: { dispatch: refuse, close: async () => {} },
+    state: {
+      get<T extends object>(key: string, make: () => T): T {
+        const known = held.get(key) ?? make()
+        held.set(key, known)
+        return known as T
+      },
+    },
+    log,
+    call: refuse,
+  }
+}

@@ -1,0 +1,20 @@
+import { mcpBackendSchema } from '../../backends/mcp/schema.ts'
+import { routePolicyFields } from '../../policies/index.ts'
+import { type Infer, object, opt } from '../../schema/builder.ts'
+import { port } from '../../schema/scalars.ts'
+import { gatewayRefs } from './route-section.ts'
+
+const { fields, check } = mcpBackendSchema.node
+
+/** `mcp`: MCP servers behind one endpoint. */
+export const mcpSection = object(
+  'MCP section',
+  {
+    gateways: opt(gatewayRefs, 'Gateways (`gw`) or listeners (`gw/listener`) that serve the endpoint.'),
+    port: opt(port, 'Port of its own; 3000 when unset and no gateway is called `default`.'),
+    ...fields,
+    policies: opt(object('MCP section policies', routePolicyFields), 'What happens to the requests of the section.'),
+  },
+  check ? { check } : {},
+)
+export type McpSection = Infer<typeof mcpSection>

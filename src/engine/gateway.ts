@@ -1,0 +1,183 @@
+import type { Bind, Snapshot } from '../config/snapshot.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { Clock, Runtime, Timer } from '../http/runtime.ts'
+import { PortListener } from './listener.ts'
+import type { ProcessLog } from './logging.ts'
+import { MetricsRegistry } from './metrics-registry.ts'
+import { Observer } from './observe.ts'
+import type { Serving } from './passage.ts'
+import { RouteTable } from './route-table.ts'
+import { ReloadableState } from './state-store.ts'
+import type { TraceHub } from './trace-hub.ts'
+import { callWhole } from './upstream/call.ts'
+import { createTransport } from './upstream/transport.ts'
+
+export interface GatewayInit {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly log: ProcessLog
+  readonly trace: TraceHub
+  /** Chooses the port for a configured one: tests pass `() => 0`. */
+  readonly portFor?: (port: number) => number
+  /** Address to listen on; every address when unset. */
+  readonly host?: string
+}
+
+interface OpenPort {
+  readonly listener: PortListener
+  bind: Bind
+  readonly port: number
+}
+
+export interface StopLimits {
+  /** ms that the ports stay open at least, so that load balancers can turn away first. */
+  readonly min: number
+  /** ms after which requests in flight are cut. */
+  readonly max: number
+}
+
+/**
+ * Serves the current snapshot. A reload swaps it between two requests: open ports, connections and the state of
+ * unchanged objects stay.
+ */
+export class Gateway {
+  readonly runtime: Runtime
+  readonly state = new ReloadableState()
+  readonly metrics = new MetricsRegistry()
+  readonly #init: GatewayInit
+  readonly #observer: Observer
+  readonly #ports = new Map<string, OpenPort>()
+  #serving: Serving | undefined
+  #inFlight = 0
+  #idle: (() => void) | undefined
+  #closing = false
+  #lastId = 0
+
+  constructor(init: GatewayInit) {
+    this.#init = init
+    const transport = createTransport({ clock: init.clock })
+    this.runtime = {
+      clock: init.clock,
+      random: init.random,
+      transport,
+      state: this.state,
+      log: init.log.logger('gateway'),
+      call: (target, request, limit) => callWhole(transport, init.clock, target, request, limit),
+    }
+    this.#observer = new Observer(this.runtime.log, this.metrics)
+    this.metrics.observed('agentgateway_requests_in_flight', 'Requests being served.', () => this.#inFlight)
+  }
+
+  get snapshot(): Snapshot | undefined {
+    return this.#serving?.snapshot
+  }
+
+  /** The port that is open for a configured one. */
+  portOf(configured: number): number | undefined {
+    return this.#ports.get(`bind/${configured}`)?.port
+  }
+
+  get ports(): readonly number[] {
+    return [...this.#ports.values()].map(p => p.port)
+  }
+
+  /** Throws when a port of the first snapshot cannot be opened; on a reload such a port is logged and the rest applies. */
+  async apply(snapshot: Snapshot): Promise<void> {
+    const first = this.#serving === undefined
+    this.#serving = {
+      snapshot,
+      tables: new Map(snapshot.binds.flatMap(bind => bind.listeners.map(l => [l, new RouteTable(l.routes)]))),
+    }
+    const wanted = new Map(snapshot.binds.map(bind => [bind.key, bind]))
+    for (const [key, open] of this.#ports) {
+      const bind = wanted.get(key)
+      if (bind) open.bind = bind
+      else this.#closePort(key, open)
+    }
+    for (const [key, bind] of wanted) {
+      if (this.#ports.has(key)) continue
+      try {
+        await this.#open(key, bind)
+      } catch (error) {
+        if (first) throw error
+        this.runtime.log.log('error', 'cannot open a port', {
+          port: bind.port,
+          error: error instanceof Error ? error.message : String(error),
+        })
+      }
+    }
+    this.state.commit()
+  }
+
+  /** Finishes what is in flight: the ports close after `min`, what is still open after `max` is cut. */
+  async stop(limits: StopLimits): Promise<void> {
+    const { clock } = this.#init
+    this.#closing = true
+    if (limits.min > 0) await new Promise<void>(resolve => clock.after(limits.min, resolve))
+    for (const { listener } of this.#ports.values()) listener.stopAccepting()
+    if (this.#inFlight > 0) {
+      let timer: Timer | undefined
+      await Promise.race([
+        new Promise<void>(resolve => {
+          this.#idle = resolve
+        }),
+        new Promise<void>(resolve => {
+          timer = clock.after(Math.max(0, limits.max - limits.min), resolve)
+        }),
+      ])
+      timer?.cancel()
+    }
+    if (this.#inFlight > 0)
+      this.runtime.log.log('warn', 'requests were cut at the end of the grace period', { requests: this.#inFlight })
+    for (const { listener } of this.#ports.values()) listener.destroy()
+    this.#init.trace.close()
+    this.state.close()
+    await this.runtime.transport.close()
+  }
+
+  async #open(key: string, bind: Bind): Promise<void> {
+    const listener = new PortListener({
+      runtime: this.runtime,
+      serving: () => this.#serving!,
+      bind: () => this.#ports.get(key)?.bind ?? bind,
+      closing: () => this.#closing,
+      nextId: () => ++this.#lastId,
+      started: x => this.#started(x),
+      finished: x => this.#finished(x),
+    })
+    const port = this.#init.portFor ? this.#init.portFor(bind.port) : bind.port
+    const address = await listener.listen(port, this.#init.host)
+    this.#ports.set(key, { listener, bind, port: address.port })
+  }
+
+  #closePort(key: string, open: OpenPort): void {
+    this.#ports.delete(key)
+    open.listener.stopAccepting()
+    const limit = this.#serving?.snapshot.settings.terminationMax ?? 5000
+    this.#init.clock.after(limit, () => open.listener.destroy())
+  }
+
+  #started(x: Exchange): void {
+    this.#inFlight++
+    x.trace = this.#init.trace.start(x)
+  }
+
+  #finished(x: Exchange): void {
+    x.trace?.emit(
+      {
+        type: 'requestFinished',
+        status: x.response?.status ?? null,
+        ...(x.error === undefined ? {} : { error: x.error }),
+        reason: x.reason,
+        bytes: x.responseBytes,
+      },
+      {
+        severity:
+          (x.response?.status ?? 500) >= 500 ? 'error' : (x.response?.status ?? 500) >= 400 ? 'warn' : 'success',
+      },
+    )
+    this.#observer.finished(x)
+    this.#inFlight--
+    if (this.#inFlight === 0) this.#idle?.()
+  }
+}

@@ -1,0 +1,198 @@
+import type { Bind, Listener, Pipeline, Step } from '../config/snapshot.ts'
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange, Reply } from '../http/exchange.ts'
+import type { Runtime } from '../http/runtime.ts'
+import { callBackend, pickBackend } from './call-backend.ts'
+import type { Downstream } from './downstream.ts'
+import type { Passage, Serving } from './passage.ts'
+import { flushChunks, passChunk, responseBodyHooks, runRequest, runResponse } from './pipeline.ts'
+import { headOf, inDialect, mergeQueued, replyFor } from './respond.ts'
+import { hostOf, selectListener } from './route-table.ts'
+
+/**
+ * The way of a request, top to bottom: listener and its policies, route and its policies, backend, answer. Never
+ * throws: whatever goes wrong below ends in one reply.
+ */
+export async function handle(
+  x: Exchange,
+  bind: Bind,
+  serving: Serving,
+  out: Downstream,
+  passage: Passage,
+  runtime: Runtime,
+): Promise<void> {
+  try {
+    const reply = await serve(x, bind, serving, out, passage, runtime)
+    if (reply) await answer(x, reply, passage, out)
+  } catch (error) {
+    await fail(x, error, passage, out, runtime)
+  }
+}
+
+async function serve(
+  x: Exchange,
+  bind: Bind,
+  serving: Serving,
+  out: Downstream,
+  passage: Passage,
+  runtime: Runtime,
+): Promise<Reply | undefined> {
+  x.bind = bind
+  const listener = findListener(x, bind)
+  passage.listener = listener.pipeline
+  if (x.request.method === 'CONNECT') throw new GatewayError('methodNotAllowed')
+  const early = await runPhase(listener.pipeline, 'gateway', x)
+  if (early) return early
+
+  const { pipeline, chosen } = findRoute(x, listener, serving, runtime)
+  passage.route = pipeline
+  if (pipeline.buffersRequest > 0) await readBody(x, pipeline.buffersRequest)
+  const refused = await runRequest(pipeline.request, 'route', x, 0, pipeline.deadlineFrom)
+  if (refused) return refused
+  startDeadline(x, passage, out, runtime)
+  const local = await runRequest(pipeline.request, 'route', x, pipeline.deadlineFrom)
+  if (local || x.aborted) return local
+
+  if (!chosen) throw new GatewayError('noBackend')
+  passage.backend = chosen
+  return callBackend(x, chosen, passage, out, runtime)
+}
+
+function findListener(x: Exchange, bind: Bind): Listener {
+  const listener = selectListener(bind.listeners, hostOf(x.request.authority))
+  x.trace?.emit(
+    { type: 'listener', bind: bind.key, listener: listener?.key ?? null },
+    { severity: listener ? 'success' : 'error', origins: [listener?.origin ?? bind.origin] },
+  )
+  if (!listener) throw new GatewayError('listenerNotFound')
+  x.listener = listener
+  return listener
+}
+
+function findRoute(x: Exchange, listener: Listener, serving: Serving, runtime: Runtime) {
+  const table = serving.tables.get(listener)!
+  const host = hostOf(x.request.authority)
+  const matched = table.find(x.request, host)
+  x.trace?.emit(
+    { type: 'route', selected: matched?.route.key ?? null, tried: table.tried(x.request, host, matched?.route) },
+    { severity: matched ? 'success' : 'error', origins: matched ? [matched.route.origin] : [listener.origin] },
+  )
+  if (!matched) throw new GatewayError('routeNotFound')
+  const { route, match } = matched
+  x.route = route
+  x.matchedPrefix = match.path.pathPrefix
+  const chosen = pickBackend(route, runtime)
+  if (chosen) x.backend = chosen.backend
+  x.trace?.emit(
+    { type: 'policySelection', phase: 'route', policies: route.pipeline.steps.map(s => s.policy) },
+    { origins: route.pipeline.steps.flatMap(s => s.origins) },
+  )
+  return { pipeline: route.pipeline, chosen }
+}
+
+async function runPhase(pipeline: Pipeline, phase: string, x: Exchange): Promise<Reply | undefined> {
+  if (pipeline.buffersRequest > 0) await readBody(x, pipeline.buffersRequest)
+  return runRequest(pipeline.request, phase, x)
+}
+
+/** A body that is too large to read whole still goes on: expressions then find no body. */
+async function readBody(x: Exchange, limit: number): Promise<void> {
+  if (x.upgrade !== undefined) return
+  try {
+    await x.body.buffer(limit)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== 'bodyTooLarge') throw error
+  }
+}
+
+function startDeadline(x: Exchange, passage: Passage, out: Downstream, runtime: Runtime): void {
+  const limit = passage.route?.timeout.request
+  if (limit === undefined) return
+  passage.deadline = runtime.clock.after(limit, () => {
+    if (out.state === 'ended') return
+    if (out.state === 'streaming') {
+      x.error = 'request timeout'
+      x.reason = 'Timeout'
+      out.cut()
+    } else void answer(x, replyFor(new GatewayError('requestTimeout')), passage, out)
+    x.abort()
+  })
+}
+
+export async function fail(
+  x: Exchange,
+  error: unknown,
+  passage: Passage,
+  out: Downstream,
+  runtime: Runtime,
+): Promise<void> {
+  if (!(error instanceof GatewayError)) {
+    runtime.log.log('error', 'internal error', {
+      request: x.id,
+      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    })
+  }
+  try {
+    await answer(x, replyFor(error), passage, out)
+  } catch (second) {
+    runtime.log.log('error', 'a response policy failed on an error reply', {
+      request: x.id,
+      error: second instanceof Error ? second.message : String(second),
+    })
+    out.cut()
+  }
+}
+
+/** Sends a reply that was made here, through the response policies that the exchange has come to. */
+export async function answer(x: Exchange, reply: Reply, passage: Passage, out: Downstream): Promise<void> {
+  if (out.state === 'ended') return
+  x.reason = reply.reason
+  x.error ??= reply.error
+  if (out.state === 'streaming') {
+    out.cut()
+    return
+  }
+  const spoken = inDialect(reply, x)
+  x.response = headOf(spoken)
+  const steps = reachedSteps(x, passage)
+  const done = runResponse(steps.response, x)
+  if (done) await done
+  mergeQueued(x.response.headers, x.queuedHeaders)
+  const body = transformed(spoken.body, steps.body, x)
+  x.trace?.emit({ type: 'snapshot', stage: 'final response', state: { status: x.response.status, headers: [] } })
+  out.reply(x.response.status, x.response.headers.raw, body)
+}
+
+function reachedSteps(x: Exchange, passage: Passage): { response: Step[]; body: Step[] } {
+  const { listener, route, backend } = passage
+  const response = backend ? backend.response : (route?.response ?? [])
+  const body = backend ? backend.responseBody : (route?.responseBody ?? [])
+  const listenerSteps = listener?.response ?? []
+  return {
+    response: [...response, ...listenerSteps].filter(step => wasReached(x, step, listener, route)),
+    body: [...body, ...(listener?.responseBody ?? [])].filter(step => wasReached(x, step, listener, route)),
+  }
+}
+
+function wasReached(x: Exchange, step: Step, ...pipelines: (Pipeline | undefined)[]): boolean {
+  if (x.stoppedAt === undefined || !step.hooks.request) return true
+  for (const pipeline of pipelines) {
+    const stop = pipeline?.request.indexOf(x.stoppedAt as Step) ?? -1
+    const at = pipeline?.request.indexOf(step) ?? -1
+    if (stop >= 0 && at > stop) return false
+  }
+  return true
+}
+
+function transformed(
+  body: Buffer | string | undefined,
+  steps: readonly Step[],
+  x: Exchange,
+): Buffer | string | undefined {
+  if (steps.length === 0 || body === undefined) return body
+  const hooks = responseBodyHooks(steps, x)
+  if (hooks.length === 0) return body
+  x.response?.headers.delete('content-length')
+  const first = passChunk(hooks, Buffer.from(body))
+  return Buffer.concat([...(first ? [first] : []), ...flushChunks(hooks)])
+}

@@ -1,0 +1,21 @@
+import type { Listener, Pipeline, Snapshot, WeightedBackend } from '../config/snapshot.ts'
+import type { Timer } from '../http/runtime.ts'
+import type { RouteTable } from './route-table.ts'
+
+/** A compiled configuration with the indexes that serving needs. */
+export interface Serving {
+  readonly snapshot: Snapshot
+  readonly tables: ReadonlyMap<Listener, RouteTable>
+}
+
+/** What an exchange has come to on its way: only their response and done hooks take part. */
+export interface Passage {
+  listener: Pipeline | undefined
+  route: Pipeline | undefined
+  backend: WeightedBackend | undefined
+  deadline: Timer | undefined
+}
+
+export function newPassage(): Passage {
+  return { listener: undefined, route: undefined, backend: undefined, deadline: undefined }
+}

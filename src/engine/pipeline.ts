@@ -1,0 +1,162 @@
+import type { Pipeline, Step } from '../config/snapshot.ts'
+import type { Attempt, Exchange, Reply } from '../http/exchange.ts'
+import type { BodyHook } from '../policies/policy.ts'
+
+/**
+ * Runs the request hooks of one phase in order, until one replies. Stays synchronous as long as every hook does; here
+ * and in the functions below is the one place where policies are timed and traced.
+ */
+export function runRequest(
+  steps: readonly Step[],
+  phase: string,
+  x: Exchange,
+  from = 0,
+  to = steps.length,
+): Reply | undefined | Promise<Reply | undefined> {
+  for (let i = from; i < to; i++) {
+    const step = steps[i]!
+    const started = x.trace?.now()
+    const verdict = guard(x, step, phase, started, () => step.hooks.request!(x))
+    if (verdict instanceof Promise) {
+      return verdict.then(
+        reply => {
+          traceVerdict(x, step, phase, reply, started)
+          return reply ?? runRequest(steps, phase, x, i + 1, to)
+        },
+        error => rethrowTraced(x, step, phase, error, started),
+      )
+    }
+    traceVerdict(x, step, phase, verdict, started)
+    if (verdict) return verdict
+  }
+  return undefined
+}
+
+/** The policies of a backend, before one call to it. */
+export function runAttempt(
+  steps: readonly Step[],
+  x: Exchange,
+  attempt: Attempt,
+  from = 0,
+): Reply | undefined | Promise<Reply | undefined> {
+  for (let i = from; i < steps.length; i++) {
+    const step = steps[i]!
+    const started = x.trace?.now()
+    const verdict = guard(x, step, 'backend', started, () =>
+      step.hooks.attempt ? step.hooks.attempt(x, attempt) : step.hooks.request!(x),
+    )
+    if (verdict instanceof Promise) {
+      return verdict.then(
+        reply => {
+          traceVerdict(x, step, 'backend', reply, started)
+          return reply ?? runAttempt(steps, x, attempt, i + 1)
+        },
+        error => rethrowTraced(x, step, 'backend', error, started),
+      )
+    }
+    traceVerdict(x, step, 'backend', verdict, started)
+    if (verdict) return verdict
+  }
+  return undefined
+}
+
+/** Response hooks see the head in `x.response` and may change it. */
+export function runResponse(steps: readonly Step[], x: Exchange, from = 0): void | Promise<void> {
+  for (let i = from; i < steps.length; i++) {
+    const step = steps[i]!
+    const started = x.trace?.now()
+    const done = step.hooks.response!(x)
+    if (done instanceof Promise) {
+      return done.then(() => {
+        traceResponse(x, step, started)
+        return runResponse(steps, x, i + 1)
+      })
+    }
+    traceResponse(x, step, started)
+  }
+}
+
+export function runDone(pipeline: Pipeline | undefined, x: Exchange): void {
+  if (pipeline) for (const step of pipeline.done) step.hooks.done!(x)
+}
+
+/** The body transforms that want this exchange, in order; empty when the body passes untouched. */
+export function responseBodyHooks(steps: readonly Step[], x: Exchange): BodyHook[] {
+  const hooks: BodyHook[] = []
+  for (const step of steps) {
+    const hook = step.hooks.responseBody!(x)
+    if (hook) hooks.push(hook)
+  }
+  return hooks
+}
+
+export function requestBodyHooks(steps: readonly Step[], x: Exchange): BodyHook[] {
+  const hooks: BodyHook[] = []
+  for (const step of steps) {
+    const hook = step.hooks.requestBody!(x)
+    if (hook) hooks.push(hook)
+  }
+  return hooks
+}
+
+/** Passes a chunk down a chain of transforms; undefined while one of them holds it back. */
+export function passChunk(hooks: readonly BodyHook[], data: Buffer, from = 0): Buffer | undefined {
+  let chunk: Buffer | undefined = data
+  for (let i = from; i < hooks.length && chunk; i++) chunk = hooks[i]!.chunk(chunk)
+  return chunk && chunk.length > 0 ? chunk : undefined
+}
+
+/** What the transforms still hold, when the body is complete, each flushed through those behind it. */
+export function flushChunks(hooks: readonly BodyHook[]): Buffer[] {
+  const out: Buffer[] = []
+  for (let i = 0; i < hooks.length; i++) {
+    const held = hooks[i]!.end()
+    const passed = held && held.length > 0 ? passChunk(hooks, held, i + 1) : undefined
+    if (passed) out.push(passed)
+  }
+  return out
+}
+
+function guard<T>(x: Exchange, step: Step, phase: string, started: number | undefined, run: () => T): T {
+  try {
+    return run()
+  } catch (error) {
+    return rethrowTraced(x, step, phase, error, started)
+  }
+}
+
+function rethrowTraced(x: Exchange, step: Step, phase: string, error: unknown, started: number | undefined): never {
+  x.stoppedAt = step
+  if (x.trace && started !== undefined) {
+    const detail = error instanceof Error ? error.message : 'failed'
+    x.trace.emit(
+      { type: 'policy', policy: step.policy, phase, result: 'failed', detail },
+      { severity: 'error', origins: step.origins, from: started },
+    )
+  }
+  throw error
+}
+
+function traceVerdict(
+  x: Exchange,
+  step: Step,
+  phase: string,
+  reply: Reply | undefined,
+  started: number | undefined,
+): void {
+  if (reply) x.stoppedAt = step
+  if (!x.trace || started === undefined) return
+  const detail = reply ? { detail: `answered ${reply.status}` } : {}
+  x.trace.emit(
+    { type: 'policy', policy: step.policy, phase, result: reply ? 'replied' : 'applied', ...detail },
+    { severity: reply && reply.status >= 400 ? 'error' : 'success', origins: step.origins, from: started },
+  )
+}
+
+function traceResponse(x: Exchange, step: Step, started: number | undefined): void {
+  if (!x.trace || started === undefined) return
+  x.trace.emit(
+    { type: 'policy', policy: step.policy, phase: 'response', result: 'applied' },
+    { severity: 'success', origins: step.origins, from: started },
+  )
+}

@@ -1,0 +1,61 @@
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange, Reply } from '../http/exchange.ts'
+import { HeaderList } from '../http/headers.ts'
+
+/** gRPC status by HTTP status; everything else is 2 (unknown). */
+const GRPC_STATUS: Readonly<Record<number, number>> = {
+  400: 13,
+  401: 16,
+  403: 7,
+  404: 12,
+  407: 16,
+  429: 14,
+  502: 14,
+  503: 14,
+  504: 14,
+}
+
+/** The only place where a failure becomes an answer. What is no GatewayError is our bug and tells the client nothing. */
+export function replyFor(error: unknown): Reply {
+  const known = error instanceof GatewayError ? error : new GatewayError('internal', { cause: error })
+  const { details } = known
+  const body = details.body ?? { type: 'text/plain', text: known.message }
+  return {
+    status: known.status,
+    headers: [...(body.type === '' ? [] : ['content-type', body.type]), ...(details.headers ?? [])],
+    body: body.text,
+    reason: known.reason,
+    error: known.message,
+  }
+}
+
+/** gRPC clients read a status of their own from trailers or headers, never the HTTP status. */
+export function inDialect(reply: Reply, x: Exchange): Reply {
+  const type = x.received.headers.get('content-type')
+  if (type === undefined || !type.startsWith('application/grpc') || reply.status < 400) return reply
+  const code = reply.error === 'no valid backends' ? 14 : (GRPC_STATUS[reply.status] ?? 2)
+  const message = encodeURIComponent(reply.error ?? '').replaceAll('%20', ' ')
+  const kept = withoutField(reply.headers, 'content-type')
+  return {
+    ...reply,
+    status: 200,
+    headers: ['content-type', 'application/grpc', 'grpc-status', String(code), 'grpc-message', message, ...kept],
+    body: undefined,
+  }
+}
+
+/** Puts the queued fields (CORS, rate limit) over those of the response. */
+export function mergeQueued(headers: HeaderList, queued: readonly string[]): void {
+  for (let i = 0; i < queued.length; i += 2) headers.set(queued[i]!, queued[i + 1]!)
+}
+
+export function headOf(reply: Reply): { status: number; headers: HeaderList } {
+  return { status: reply.status, headers: new HeaderList(reply.headers) }
+}
+
+function withoutField(headers: readonly string[], name: string): string[] {
+  const out: string[] = []
+  for (let i = 0; i < headers.length; i += 2)
+    if (headers[i]!.toLowerCase() !== name) out.push(headers[i]!, headers[i + 1]!)
+  return out
+}

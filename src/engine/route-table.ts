@@ -1,0 +1,238 @@
+import type { Listener, Route } from '../config/snapshot.ts'
+import type { RouteMatch } from '../config/standalone/route-section.ts'
+import type { Origin } from '../diagnostics/diagnostic.ts'
+import type { RequestHead } from '../http/exchange.ts'
+
+export interface Matched {
+  readonly route: Route
+  readonly match: RouteMatch
+}
+
+/** The routes of one host name, most specific match first. */
+interface Bucket {
+  readonly ordered: readonly Matched[]
+  /** By exact path, when nothing else than the path decides the order. */
+  readonly exact: ReadonlyMap<string, readonly Matched[]>
+  readonly prefixes: ReadonlyMap<string, readonly Matched[]>
+  readonly patterns: readonly Matched[]
+}
+
+/**
+ * Finds the route of a request: exact host before wildcard before none; inside a host exact path, then prefix and
+ * pattern by length, then method, headers, query, then the route's key. The first that holds wins; when none of a host
+ * does, the next wider host is asked.
+ */
+export class RouteTable {
+  readonly #hosts = new Map<string, Bucket>()
+  readonly #wildcards = new Map<string, Bucket>()
+  readonly #any: Bucket | undefined
+  readonly #routes: readonly Route[]
+
+  constructor(routes: readonly Route[]) {
+    this.#routes = routes
+    const byHost = new Map<string, Matched[]>()
+    for (const route of routes) {
+      for (const host of route.hostnames.length > 0 ? route.hostnames : ['']) {
+        const name = host === '*' ? '' : host
+        const held = byHost.get(name) ?? []
+        byHost.set(name, held)
+        for (const match of route.matches) held.push({ route, match })
+      }
+    }
+    for (const [host, matched] of byHost) {
+      const bucket = createBucket(matched)
+      if (host === '') this.#any = bucket
+      else if (host.startsWith('*.')) this.#wildcards.set(host.slice(1), bucket)
+      else this.#hosts.set(host, bucket)
+    }
+  }
+
+  find(head: RequestHead, host: string): Matched | undefined {
+    const path = pathOf(head.path)
+    const exact = this.#hosts.get(host)
+    const found = exact && findIn(exact, head, path)
+    if (found) return found
+    if (this.#wildcards.size > 0) {
+      for (let dot = host.indexOf('.'); dot > 0 || (dot === 0 && host !== ''); dot = host.indexOf('.', dot + 1)) {
+        const bucket = this.#wildcards.get(host.slice(dot))
+        const wild = bucket && findIn(bucket, head, path)
+        if (wild) return wild
+      }
+    }
+    return this.#any && findIn(this.#any, head, path)
+  }
+
+  /** Every route that was passed over and the first condition that failed: for traces and `explain`, not for serving. */
+  tried(
+    head: RequestHead,
+    host: string,
+    until: Route | undefined,
+  ): { route: string; failed: string; origin: Origin }[] {
+    const path = pathOf(head.path)
+    const out: { route: string; failed: string; origin: Origin }[] = []
+    for (const route of this.#routes) {
+      if (route === until) continue
+      const wrongHost = route.hostnames.length > 0 && !route.hostnames.some(name => hostMatches(name, host))
+      const failed = wrongHost
+        ? `host is not ${route.hostnames.join(' or ')}`
+        : (failures(route, head, path) ?? 'less specific')
+      out.push({ route: route.key, failed, origin: route.origin })
+    }
+    return out
+  }
+}
+
+/** The listener of a bind that serves a host: exact name, then the longest wildcard, then the one for every host. */
+export function selectListener(listeners: readonly Listener[], host: string): Listener | undefined {
+  let best: Listener | undefined
+  let rank = -1
+  for (const listener of listeners) {
+    const r = hostRank(listener.hostname, host)
+    if (r > rank) {
+      best = listener
+      rank = r
+    }
+  }
+  return best
+}
+
+function hostRank(name: string, host: string): number {
+  if (name === '') return 0
+  if (name === host) return Number.MAX_SAFE_INTEGER
+  if (name === '*') return 1
+  return hostMatches(name, host) ? name.length : -1
+}
+
+function hostMatches(name: string, host: string): boolean {
+  if (name === '*' || name === '' || name === host) return true
+  return name.startsWith('*.') && host.length > name.length - 1 && host.endsWith(name.slice(1))
+}
+
+/** The authority without its port, in lower case. */
+export function hostOf(authority: string): string {
+  const end = authority.startsWith('[') ? authority.indexOf(']') + 1 : authority.lastIndexOf(':')
+  const host = end > 0 ? authority.slice(0, end) : authority
+  return host.toLowerCase()
+}
+
+function createBucket(matched: Matched[]): Bucket {
+  const ordered = matched.toSorted(moreSpecific)
+  const exact = new Map<string, Matched[]>()
+  const prefixes = new Map<string, Matched[]>()
+  const patterns: Matched[] = []
+  for (const m of ordered) {
+    if (m.match.path.exact !== undefined) push(exact, m.match.path.exact, m)
+    else if (m.match.path.pathPrefix !== undefined) push(prefixes, trimSlash(m.match.path.pathPrefix), m)
+    else patterns.push(m)
+  }
+  return { ordered, exact, prefixes, patterns }
+}
+
+function push(map: Map<string, Matched[]>, key: string, m: Matched): void {
+  const held = map.get(key)
+  if (held) held.push(m)
+  else map.set(key, [m])
+}
+
+function moreSpecific(a: Matched, b: Matched): number {
+  return (
+    Number(b.match.path.exact !== undefined) - Number(a.match.path.exact !== undefined) ||
+    pathLength(b.match) - pathLength(a.match) ||
+    Number(b.match.method !== undefined) - Number(a.match.method !== undefined) ||
+    b.match.headers.length - a.match.headers.length ||
+    b.match.query.length - a.match.query.length ||
+    (a.route.key < b.route.key ? -1 : Number(a.route.key > b.route.key)) ||
+    a.route.matches.indexOf(a.match) - b.route.matches.indexOf(b.match)
+  )
+}
+
+function pathLength({ path }: RouteMatch): number {
+  return (path.exact ?? path.pathPrefix ?? path.regex!.source).length
+}
+
+function findIn(bucket: Bucket, head: RequestHead, path: string): Matched | undefined {
+  const exact = bucket.exact.get(path)
+  if (exact) for (const m of exact) if (restMatches(m.match, head)) return m
+  // A pattern competes with prefixes by length, which only the ordered list can tell.
+  if (bucket.patterns.length > 0)
+    return bucket.ordered.find(
+      m => m.match.path.exact === undefined && pathMatches(m.match, path) && restMatches(m.match, head),
+    )
+  for (let prefix = trimSlash(path); ; prefix = prefix.slice(0, prefix.lastIndexOf('/'))) {
+    const held = bucket.prefixes.get(prefix)
+    if (held) for (const m of held) if (restMatches(m.match, head)) return m
+    if (prefix === '') return undefined
+  }
+}
+
+function pathMatches({ path: wanted }: RouteMatch, path: string): boolean {
+  if (wanted.exact !== undefined) return path === wanted.exact
+  if (wanted.regex !== undefined) return wanted.regex.test(path)
+  const prefix = trimSlash(wanted.pathPrefix!)
+  return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/')
+}
+
+function restMatches(match: RouteMatch, head: RequestHead): boolean {
+  if (match.method !== undefined && match.method !== head.method) return false
+  for (const h of match.headers) if (!headerMatches(h, head)) return false
+  return match.query.length === 0 || queryMatches(match.query, head.path)
+}
+
+type ValueTest = RouteMatch['headers'][number]
+
+function headerMatches({ name, value }: ValueTest, head: RequestHead): boolean {
+  const pseudo = name.startsWith(':') ? pseudoHeader(name, head) : undefined
+  const values = name.startsWith(':') ? (pseudo === undefined ? [] : [pseudo]) : head.headers.getAll(name.toLowerCase())
+  return values.some(v => (value.exact === undefined ? value.regex!.test(v) : v === value.exact))
+}
+
+function pseudoHeader(name: string, head: RequestHead): string | undefined {
+  if (name === ':method') return head.method
+  if (name === ':path') return head.path
+  if (name === ':authority') return head.authority
+  return name === ':scheme' ? head.scheme : undefined
+}
+
+function queryMatches(wanted: RouteMatch['query'], target: string): boolean {
+  const at = target.indexOf('?')
+  const query = new URLSearchParams(at < 0 ? '' : target.slice(at))
+  return wanted.every(({ name, value }) => {
+    const last = query.getAll(name).at(-1)
+    return last !== undefined && (value.exact === undefined ? value.regex!.test(last) : last === value.exact)
+  })
+}
+
+function failures(route: Route, head: RequestHead, path: string): string | undefined {
+  let first: string | undefined
+  for (const match of route.matches) {
+    const failed = failure(match, head, path)
+    if (failed === undefined) return undefined
+    first ??= failed
+  }
+  return first
+}
+
+function failure(match: RouteMatch, head: RequestHead, path: string): string | undefined {
+  if (!pathMatches(match, path)) {
+    const { exact, pathPrefix, regex } = match.path
+    return exact !== undefined
+      ? `path is not ${exact}`
+      : pathPrefix !== undefined
+        ? `path is not under ${pathPrefix}`
+        : `path does not match ${regex!.source}`
+  }
+  if (match.method !== undefined && match.method !== head.method) return `method is not ${match.method}`
+  const header = match.headers.find(h => !headerMatches(h, head))
+  if (header) return `header ${header.name} does not match`
+  const query = match.query.find(q => !queryMatches([q], head.path))
+  return query && `query parameter ${query.name} does not match`
+}
+
+export function pathOf(target: string): string {
+  const at = target.indexOf('?')
+  return at < 0 ? target : target.slice(0, at)
+}
+
+function trimSlash(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path
+}

@@ -1,0 +1,57 @@
+import type { ChunkSink } from '../http/transport.ts'
+import type { BodyHook } from '../policies/policy.ts'
+import { flushChunks, passChunk } from './pipeline.ts'
+
+/** Holds a body back while its head waits for a policy; the sender is stopped after the first chunk. */
+export class PausedSink implements ChunkSink {
+  #to: ChunkSink | undefined
+  #held: Buffer[] = []
+  #end: { readonly trailers: readonly string[] | undefined } | undefined
+  #failed: Error | undefined
+  #drain: (() => void) | undefined
+
+  write(chunk: Buffer): boolean {
+    if (this.#to) return this.#to.write(chunk)
+    this.#held.push(chunk)
+    return false
+  }
+  end(trailers?: readonly string[]): void {
+    if (this.#to) this.#to.end(trailers)
+    else this.#end = { trailers }
+  }
+  fail(error: Error): void {
+    if (this.#to) this.#to.fail(error)
+    else this.#failed = error
+  }
+  onDrain(then: () => void): void {
+    this.#drain = then
+    this.#to?.onDrain(then)
+  }
+
+  release(to: ChunkSink): void {
+    this.#to = to
+    if (this.#drain) to.onDrain(this.#drain)
+    let room = true
+    for (const chunk of this.#held) room = to.write(chunk)
+    this.#held = []
+    if (this.#failed) to.fail(this.#failed)
+    else if (this.#end) to.end(this.#end.trailers)
+    else if (room) this.#drain?.()
+  }
+}
+
+/** Passes a body through transforms on its way. */
+export function transformSink(to: ChunkSink, hooks: readonly BodyHook[]): ChunkSink {
+  return {
+    write(data) {
+      const chunk = passChunk(hooks, data)
+      return chunk ? to.write(chunk) : true
+    },
+    end(trailers) {
+      for (const chunk of flushChunks(hooks)) to.write(chunk)
+      to.end(trailers)
+    },
+    fail: error => to.fail(error),
+    onDrain: then => to.onDrain(then),
+  }
+}

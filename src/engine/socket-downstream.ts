@@ -1,0 +1,117 @@
+import type { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Exchange } from '../http/exchange.ts'
+import type { ChunkSink } from '../http/transport.ts'
+import type { Downstream } from './downstream.ts'
+
+/** The client's end on a `node:http` response. */
+export class SocketDownstream implements Downstream, ChunkSink {
+  state: Downstream['state'] = 'waiting'
+  readonly #res: ServerResponse
+  readonly #x: Exchange
+  /** The server is stopping: the client is told not to reuse the connection. */
+  readonly #closing: () => boolean
+
+  constructor(res: ServerResponse, x: Exchange, closing: () => boolean) {
+    this.#res = res
+    this.#x = x
+    this.#closing = closing
+  }
+
+  reply(status: number, headers: readonly string[], body: Buffer | string | undefined): void {
+    const length = body === undefined ? 0 : Buffer.byteLength(body)
+    const fields =
+      hasField(headers, 'content-length') || bodyless(status) ? headers : [...headers, 'content-length', String(length)]
+    this.#head(status, fields)
+    this.#x.responseBytes += length
+    this.state = 'ended'
+    this.#res.end(body)
+  }
+
+  start(status: number, headers: readonly string[]): ChunkSink {
+    this.#head(status, headers)
+    this.state = 'streaming'
+    // Without this, the head of a stream whose first event is late would wait for that event.
+    if (!hasField(headers, 'content-length')) this.#res.flushHeaders()
+    return this
+  }
+
+  write(chunk: Buffer): boolean {
+    if (this.state === 'ended') return true
+    this.#x.responseBytes += chunk.length
+    return this.#res.write(chunk)
+  }
+
+  end(trailers?: readonly string[]): void {
+    if (this.state === 'ended') return
+    this.state = 'ended'
+    if (trailers && trailers.length > 0) this.#res.addTrailers(pairs(trailers))
+    this.#res.end()
+  }
+
+  fail(error: Error): void {
+    this.#x.error ??= error.message
+    this.cut()
+  }
+
+  onDrain(then: () => void): void {
+    this.#res.removeAllListeners('drain')
+    this.#res.on('drain', then)
+  }
+
+  upgrade(status: number, headers: readonly string[], upstream: Duplex): void {
+    this.state = 'ended'
+    const socket = this.#res.socket
+    if (!socket) {
+      upstream.destroy()
+      return
+    }
+    let head = `HTTP/1.1 ${status} Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${this.#x.upgrade}\r\n`
+    for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`
+    this.#res.detachSocket(socket)
+    socket.write(`${head}\r\n`, 'latin1')
+    join(socket, upstream)
+  }
+
+  cut(): void {
+    this.state = 'ended'
+    this.#res.destroy()
+  }
+
+  #head(status: number, headers: readonly string[]): void {
+    const res = this.#res
+    if (hasField(headers, 'date')) res.sendDate = false
+    if (this.#closing()) res.shouldKeepAlive = false
+    res.writeHead(status, headers as string[])
+  }
+}
+
+/** Both directions until either side ends; each with the back-pressure of `pipe`. */
+function join(a: Duplex, b: Duplex): void {
+  const close = (): void => {
+    a.destroy()
+    b.destroy()
+  }
+  a.on('error', close).on('close', close)
+  b.on('error', close).on('close', close)
+  a.pipe(b)
+  b.pipe(a)
+}
+
+function hasField(headers: readonly string[], name: string): boolean {
+  for (let i = 0; i < headers.length; i += 2) {
+    const field = headers[i]!
+    if (field.length === name.length && field.toLowerCase() === name) return true
+  }
+  return false
+}
+
+function bodyless(status: number): boolean {
+  return status === 204 || status === 304 || status < 200
+}
+
+function pairs(flat: readonly string[]): [string, string][] {
+  const out: [string, string][] = []
+  for (let i = 0; i < flat.length; i += 2) out.push([flat[i]!, flat[i + 1]!])
+  return out
+}

@@ -1,0 +1,44 @@
+import type { StateStore } from '../http/runtime.ts'
+
+/**
+ * State by identity, over reloads. `begin` opens a compilation; `commit` closes whatever the new configuration did not
+ * ask for, `abandon` whatever only the refused one had made.
+ */
+export class ReloadableState implements StateStore {
+  readonly #held = new Map<string, object>()
+  #asked = new Set<string>()
+  #made = new Set<string>()
+
+  get<T extends object>(key: string, make: () => T): T {
+    this.#asked.add(key)
+    const known = this.#held.get(key)
+    if (known) return known as T
+    const made = make()
+    this.#held.set(key, made)
+    this.#made.add(key)
+    return made
+  }
+
+  begin(): void {
+    this.#asked = new Set()
+    this.#made = new Set()
+  }
+
+  commit(): void {
+    for (const key of this.#held.keys()) if (!this.#asked.has(key)) this.#drop(key)
+  }
+
+  abandon(): void {
+    for (const key of this.#made) this.#drop(key)
+  }
+
+  close(): void {
+    for (const key of [...this.#held.keys()]) this.#drop(key)
+  }
+
+  #drop(key: string): void {
+    const value = this.#held.get(key)
+    this.#held.delete(key)
+    if (value && 'close' in value && typeof value.close === 'function') value.close()
+  }
+}
