@@ -51,6 +51,8 @@ export interface UpstreamSettings {
   /** ms until the response head, per call. */
   readonly requestTimeout?: number
   readonly version?: '1.1' | '2'
+  /** Idle ms before TCP keepalive probes; false: none. */
+  readonly keepAlive?: number | false
 }
 
 /** ms; unset: none. */

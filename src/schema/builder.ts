@@ -228,9 +228,13 @@ export interface ObjectOptions {
   readonly refers?: Reference
 }
 /** `name` is the noun used in messages ("unknown field `x` in backend") and the title of its JSON Schema. */
-export function object<F extends Fields>(name: string, fields: F, o: ObjectOptions = {}): Schema<ObjectOf<F>> {
+export function object<F extends Fields>(name: string, fields: F, o: ObjectOptions = {}): ObjectSchema<F> {
   const none = { exactlyOneOf: [], atMostOneOf: [], atLeastOneOf: [], open: false, isolate: false }
-  return make({ kind: 'object', name, fields, ...none, ...o })
+  return { node: { kind: 'object', name, fields, ...none, ...o } }
+}
+/** An object schema that still knows its fields, so that a larger object can be built from them. */
+export interface ObjectSchema<F extends Fields> extends Schema<ObjectOf<F>> {
+  readonly node: ObjectNode & { readonly fields: F }
 }
 
 type ShapeOf<S> = { [K in keyof S]: Infer<S[K]> }[keyof S]
@@ -249,11 +253,6 @@ export function parsed<B, T>(
 /** Recursive schemas only; `name` becomes the definition's name in the JSON Schema. */
 export function lazy<T>(name: string, get: () => Schema<T>): Schema<T> {
   return make({ kind: 'lazy', name, get })
-}
-/** The fields of an object schema, to build a larger object from. */
-export function fieldsOf<F extends Fields>(schema: Schema<ObjectOf<F>>): F {
-  if (schema.node.kind !== 'object') throw new TypeError('fieldsOf takes an object schema')
-  return schema.node.fields as F
 }
 export function cel(scope: CelScope, result: CelResult): Schema<Expression> {
   return make({ kind: 'cel', scope, result, max: 16384 })

@@ -20,8 +20,12 @@ const MEETING_POINTS = [
   'src/policies/header-changes.ts',
   'src/policies/request-body.ts',
   'src/policies/url-parts.ts',
+  'src/policies/credential-location.ts',
+  'src/policies/upstream/policy-target.ts',
+  'src/policies/external/prompt-guard.ts',
   'src/backends/backend.ts',
   'src/backends/index.ts',
+  'src/backends/refusing.ts',
 ]
 
 /** Imports that go up, and policies or backends that know one another. Type-only imports count. */

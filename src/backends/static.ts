@@ -1,0 +1,68 @@
+// One address that is called as it is: the `host` of a route.
+import { isIP } from 'node:net'
+import type { Exchange } from '../http/exchange.ts'
+import type { Target, UpstreamRequest } from '../http/transport.ts'
+import type { UpstreamSettings } from '../policies/policy.ts'
+import { type HostPort, hostPort } from '../schema/scalars.ts'
+import { defineBackend } from './backend.ts'
+
+/** ms. */
+const CONNECT_TIMEOUT = 10_000
+
+export const staticBackend = defineBackend({
+  kind: 'host',
+  doc: '`host:port` or `unix:/path`, without a scheme; TLS comes with `policies.backendTLS`.',
+  spec: 'Backends',
+  schema: hostPort,
+  compile(spec, ctx) {
+    const target = targetOf(spec, ctx.settings)
+    const authority = authorityOf(spec, target)
+    const own = ctx.settings.requestTimeout
+    const { transport } = ctx.runtime
+    return {
+      key: ctx.key,
+      name: ctx.name,
+      kind: 'host',
+      protocol: 'http',
+      origin: ctx.origin,
+      replayable: true,
+      send(x, attempt, on) {
+        const call = transport.dispatch(target, requestOf(x, authority, own ?? attempt.timeout ?? 0), on)
+        x.onAbort(() => call.cancel())
+      },
+    }
+  },
+})
+
+function targetOf(to: HostPort, settings: UpstreamSettings): Target {
+  const { tls, version, keepAlive } = settings
+  return {
+    key: JSON.stringify(['host', to.unixPath ?? to.host, to.port, settings]),
+    host: to.host,
+    port: to.port,
+    ...(to.unixPath === undefined ? {} : { unixPath: to.unixPath }),
+    ...(tls === undefined ? {} : { tls }),
+    connectTimeout: settings.connectTimeout ?? CONNECT_TIMEOUT,
+    ...(version === undefined ? {} : { version }),
+    ...(keepAlive === undefined ? {} : { keepAlive }),
+    named: to.unixPath === undefined && isIP(to.host) === 0,
+  }
+}
+
+/** What the backend is called by; undefined where the client's own word stays. */
+function authorityOf(to: HostPort, target: Target): string | undefined {
+  return target.named ? `${to.host}:${to.port}` : undefined
+}
+
+function requestOf(x: Exchange, authority: string | undefined, timeout: number): UpstreamRequest {
+  const { method, path, headers } = x.request
+  return {
+    method,
+    path,
+    authority: authority === undefined || x.authorityFixed ? x.request.authority : authority,
+    headers,
+    body: x.body.take(),
+    timeout,
+    ...(x.upgrade === undefined ? {} : { upgrade: x.upgrade }),
+  }
+}

@@ -1,0 +1,68 @@
+// What happens to LLM requests and replies (specification, BackendAI and Guardrails).
+import { ROUTE_TYPES } from '../llm/route-type.ts'
+import {
+  boolean,
+  cel,
+  def,
+  integer,
+  json,
+  list,
+  map,
+  nothing,
+  object,
+  oneOf,
+  opt,
+  req,
+  shapes,
+  string,
+} from '../schema/builder.ts'
+import { promptGuard } from './external/prompt-guard.ts'
+import { definePolicy } from './policy.ts'
+
+const prompt = object('prompt', {
+  role: req(string({ min: 1 }), 'Role of the message.'),
+  content: req(string(), 'Text of the message.'),
+})
+
+/** Messages that are added to each request. */
+export const prompts = object('prompts', {
+  append: opt(list(prompt), 'Messages after those of the client.'),
+  prepend: opt(list(prompt), 'Messages before those of the client.'),
+})
+
+/** Cache marks for providers that take them. */
+export const promptCaching = object('prompt caching', {
+  cacheSystem: def(boolean, true, 'Marks the system prompt.'),
+  cacheMessages: def(boolean, true, 'Marks the conversation.'),
+  cacheTools: def(boolean, false, 'Marks the tools.'),
+  minTokens: def(shapes({ number: integer(0), null: nothing }), 1024, 'Shorter prompts are not marked; null: all are.'),
+  cacheMessageOffset: def(integer(0), 0, 'How many messages before the second to last the mark stands.'),
+})
+
+/** Fields of the request body: name to value. */
+export const bodyFields = map(json, { max: 64 })
+/** Fields of the request body: name to expression. */
+export const bodyExpressions = map(cel('llmRequest', 'any'), { max: 64 })
+
+const NOT_SERVED = 'Requests and replies would pass without it.'
+
+export const ai = definePolicy({
+  name: 'ai',
+  doc: 'Guards, defaults, prompts and routes of LLM requests.',
+  spec: 'BackendAI',
+  attach: ['route', 'backend'],
+  perBackend: true,
+  unserved: `Policies of LLM backends are not applied yet. ${NOT_SERVED}`,
+  schema: object('AI policy', {
+    promptGuard: opt(promptGuard, 'Guards on requests and replies.'),
+    defaults: opt(bodyFields, 'Values for fields that the request lacks.'),
+    overrides: opt(bodyFields, 'Values that replace those of the request.'),
+    transformations: opt(bodyExpressions, 'Fields computed from the request.'),
+    finalTransformations: opt(bodyExpressions, 'Fields computed from the request as the provider will get it.'),
+    prompts: opt(prompts, 'Messages that are added.', { aliases: ['promptEnrichment'] }),
+    modelAliases: opt(map(string({ min: 1 }), { max: 64 }), 'Model name in the request to model name at the provider.'),
+    promptCaching: opt(promptCaching, 'Cache marks for providers that take them.'),
+    routes: opt(map(oneOf(ROUTE_TYPES)), 'Path suffix, or `*`, to kind of request; completions when unset.'),
+  }),
+  compile: () => ({}),
+})

@@ -1,0 +1,32 @@
+import { cel, object, opt, req, string } from '../schema/builder.ts'
+import { headerName } from '../schema/scalars.ts'
+
+const inHeader = object('header location', {
+  name: req(headerName, 'Header name.'),
+  prefix: opt(string({ max: 256 }), 'Text before the credential, such as `Bearer `.'),
+})
+const inQuery = object('query parameter location', { name: req(string({ min: 1, max: 256 }), 'Parameter name.') })
+const inCookie = object('cookie location', { name: req(string({ min: 1, max: 256 }), 'Cookie name.') })
+
+const places = {
+  header: opt(inHeader, 'A header field.'),
+  queryParameter: opt(inQuery, 'A query parameter.'),
+  cookie: opt(inCookie, 'A cookie.'),
+}
+const WRITTEN = ['header', 'queryParameter', 'cookie']
+
+/** Where a credential is written. */
+export const writeLocation = object('credential location', places, { exactlyOneOf: [WRITTEN] })
+
+/** Where a credential is read. */
+export const readLocation = object(
+  'credential location',
+  {
+    ...places,
+    expression: opt(
+      cel('request', 'string'),
+      'An expression whose result is the credential; it is not removed from the request.',
+    ),
+  },
+  { exactlyOneOf: [[...WRITTEN, 'expression']] },
+)

@@ -1,0 +1,142 @@
+import { boolean, cel, def, integer, list, map, object, oneOf, opt, regex, req, string } from '../../schema/builder.ts'
+import { headerName, statusCode } from '../../schema/scalars.ts'
+import { headerChanges } from '../header-changes.ts'
+import { policyTarget, targetPoliciesField } from '../upstream/policy-target.ts'
+
+const name = string({ min: 1, max: 256 })
+
+const BUILTIN_ALIASES = {
+  Ssn: 'ssn',
+  CreditCard: 'creditCard',
+  PhoneNumber: 'phoneNumber',
+  Email: 'email',
+  CaSin: 'caSin',
+} as const
+const builtin = oneOf(['ssn', 'creditCard', 'phoneNumber', 'email', 'caSin'], BUILTIN_ALIASES)
+
+const regexGuard = object('regex guard', {
+  action: def(oneOf(['mask', 'reject'], { Mask: 'mask', Reject: 'reject' }), 'mask', 'What happens to a match.'),
+  rules: req(
+    list(
+      object(
+        'regex rule',
+        {
+          builtin: opt(builtin, 'A kind of data that gwctl knows.'),
+          pattern: opt(regex(false), 'A pattern of your own.'),
+          name: opt(name, 'Name of the pattern.'),
+        },
+        { exactlyOneOf: [['builtin', 'pattern']] },
+      ),
+    ),
+    'What to look for.',
+  ),
+})
+
+const webhook = object('webhook guard', {
+  target: req(policyTarget, 'The service that is asked.'),
+  headers: opt(
+    map(cel('llmRequest', 'string'), { max: 64 }),
+    'Header fields of the call: name, or `:path`, to expression.',
+  ),
+  forwardHeaderMatches: opt(
+    list(
+      object('header match', {
+        name: req(headerName, 'Header name.'),
+        value: opt(
+          object(
+            'header value match',
+            { exact: opt(string(), 'The whole value.'), regex: opt(regex(true), 'A pattern for the whole value.') },
+            { exactlyOneOf: [['exact', 'regex']] },
+          ),
+          'What its value must be; anything when unset.',
+        ),
+      }),
+    ),
+    'Header fields of the client that are sent along.',
+  ),
+  failureMode: def(
+    oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
+    'failClosed',
+    'What happens when the service cannot be asked.',
+  ),
+  action: opt(oneOf(['audit']), '`audit`: what the service finds is recorded, and nothing is changed.'),
+})
+
+const openAIModeration = object('OpenAI moderation', {
+  model: def(name, 'omni-moderation-latest', 'Moderation model.'),
+  policies: targetPoliciesField,
+})
+const bedrockGuardrails = object('Bedrock guardrail', {
+  guardrailIdentifier: req(name, 'Guardrail.'),
+  guardrailVersion: req(name, 'Its version.'),
+  region: req(name, 'AWS region.'),
+  policies: targetPoliciesField,
+})
+const googleModelArmor = object('Model Armor', {
+  templateId: req(name, 'Template.'),
+  projectId: req(name, 'Project.'),
+  location: def(name, 'us-central1', 'Location.'),
+  policies: targetPoliciesField,
+})
+const azureContentSafety = object('Azure content safety', {
+  endpoint: req(string({ min: 1, max: 1024 }), 'Host of the service.'),
+  policies: targetPoliciesField,
+  analyzeText: opt(
+    object('text analysis', {
+      severityThreshold: opt(integer(0, 7), 'Severity from which content is refused; 2 when unset.'),
+      apiVersion: opt(name, 'API version.'),
+      blocklistNames: opt(list(name), 'Block lists to apply.'),
+      haltOnBlocklistHit: opt(boolean, 'Stops at the first block list hit.'),
+    }),
+    'Looks for harmful content.',
+  ),
+  detectJailbreak: opt(
+    object('jailbreak detection', { apiVersion: opt(name, 'API version.') }),
+    'Looks for attacks on the prompt.',
+  ),
+})
+
+const rejection = object('rejection', {
+  body: opt(string(), 'Body of the refusal.'),
+  status: def(statusCode(), 403, 'Status of the refusal.'),
+  headers: opt(headerChanges, 'Header fields of the refusal.'),
+})
+
+const responseKinds = {
+  regex: opt(regexGuard, 'Looks for patterns.'),
+  webhook: opt(webhook, 'Asks a service.'),
+  bedrockGuardrails: opt(bedrockGuardrails, 'Asks AWS Bedrock.'),
+  googleModelArmor: opt(googleModelArmor, 'Asks Google Model Armor.'),
+  azureContentSafety: opt(azureContentSafety, 'Asks Azure Content Safety.'),
+}
+const requestKinds = { ...responseKinds, openAIModeration: opt(openAIModeration, 'Asks OpenAI’s moderation.') }
+
+const SCOPES = ['systemPrompt', 'messages', 'toolOutput', 'toolInput'] as const
+const responseGuard = object(
+  'response guard',
+  { ...responseKinds, rejection: opt(rejection, 'The reply when the guard refuses.') },
+  { exactlyOneOf: [Object.keys(responseKinds)] },
+)
+const requestGuard = object(
+  'request guard',
+  {
+    ...requestKinds,
+    rejection: opt(rejection, 'The reply when the guard refuses.'),
+    scope: opt(
+      list(oneOf(SCOPES), { min: 1 }),
+      'Parts of the request that are looked at; `systemPrompt` and `messages` when unset.',
+    ),
+  },
+  { exactlyOneOf: [Object.keys(requestKinds)] },
+)
+
+/** Guards on LLM requests and replies: `promptGuard` of the AI policy, `guardrails` in the `llm` section. */
+export const promptGuard = object('prompt guard', {
+  streaming: def(
+    oneOf(['Disabled', 'Enabled'], { disabled: 'Disabled', enabled: 'Enabled' }),
+    'Disabled',
+    'Whether streamed replies are guarded too.',
+  ),
+  request: opt(list(requestGuard, { max: 8 }), 'Guards on requests, in order.'),
+  response: opt(list(responseGuard, { max: 8 }), 'Guards on replies, in order.'),
+})

@@ -1,0 +1,310 @@
+import {
+  boolean,
+  cel,
+  def,
+  type Field,
+  type Fields,
+  integer,
+  list,
+  map,
+  nothing,
+  type ObjectProblem,
+  object,
+  oneOf,
+  opt,
+  req,
+  secret,
+  shapes,
+  string,
+} from '../../schema/builder.ts'
+import { duration, fileOrInline } from '../../schema/scalars.ts'
+import { readLocation, writeLocation } from '../credential-location.ts'
+
+const path = string({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
+const name = string({ min: 1 })
+const names = list(name, { min: 1, max: 64 })
+const secretText = fileOrInline({ secret: true })
+const location = opt(
+  writeLocation,
+  'Where the credential is written; the Authorization header with `Bearer ` when unset.',
+)
+
+const key = shapes({
+  string: secret(),
+  object: object(
+    'key',
+    {
+      value: opt(secretText, 'The key, or `file` with the path of one.'),
+      file: opt(string({ min: 1 }), 'Path of a file that holds the key.'),
+      location,
+    },
+    { exactlyOneOf: [['value', 'file']] },
+  ),
+})
+
+const gcp = object(
+  'Google authentication',
+  {
+    type: def(oneOf(['accessToken', 'idToken']), 'accessToken', 'Kind of token.'),
+    audience: opt(name, 'Audience of an ID token; the called URL when unset.'),
+    credential: opt(secretText, 'Service account key; the environment’s own identity when unset.'),
+  },
+  {
+    check: v =>
+      v.type === 'accessToken' && v.audience !== undefined
+        ? [
+            {
+              path: ['audience'],
+              at: 'key',
+              message: 'an access token has no audience',
+              help: 'set `type: idToken`, or remove `audience`',
+            },
+          ]
+        : [],
+  },
+)
+
+const aws = object(
+  'AWS authentication',
+  {
+    accessKeyId: opt(secret(), 'Access key id; needs `secretAccessKey`.'),
+    secretAccessKey: opt(secret(), 'Secret access key.'),
+    sessionToken: opt(secret(), 'Session token of temporary credentials.'),
+    region: opt(name, 'Region to sign for.'),
+    serviceName: opt(name, 'Service to sign for.'),
+    assumeRole: opt(
+      object('assumed role', {
+        roleArn: req(name, 'ARN of the role.'),
+        sessionName: opt(
+          shapes({
+            string: name,
+            object: object('session name', { expression: req(cel('request', 'string'), 'Gives the name.') }),
+          }),
+          'Name of the session.',
+        ),
+        tags: opt(
+          list(
+            object(
+              'session tag',
+              {
+                key: req(name, 'Tag key.'),
+                value: opt(string(), 'Tag value.'),
+                expression: opt(cel('request', 'string'), 'Gives the tag value.'),
+              },
+              { exactlyOneOf: [['value', 'expression']] },
+            ),
+          ),
+          'Tags of the session.',
+        ),
+      }),
+      'A role to assume with the credentials found.',
+    ),
+  },
+  { atMostOneOf: [['accessKeyId', 'assumeRole']], check: wholeKeyPair },
+)
+
+function wholeKeyPair(v: Record<string, unknown>): ObjectProblem[] {
+  const [set, other] =
+    v.accessKeyId === undefined ? ['secretAccessKey', 'accessKeyId'] : ['accessKeyId', 'secretAccessKey']
+  if (v[set!] === undefined || v[other!] !== undefined) return []
+  return [{ path: [set!], at: 'key', message: `\`${set}\` needs \`${other}\``, label: `\`${other}\` is missing` }]
+}
+
+const empty = (noun: string) => object(noun, {})
+const identityKinds = ['clientId', 'objectId', 'resourceId']
+const azure = object(
+  'Azure authentication',
+  {
+    explicitConfig: opt(
+      object(
+        'explicit Azure credentials',
+        {
+          clientSecret: opt(
+            object('client secret', {
+              tenant_id: req(name, 'Tenant.'),
+              client_id: req(name, 'Client id.'),
+              client_secret: req(secret(), 'Client secret.'),
+            }),
+            'An application with a secret.',
+          ),
+          managedIdentity: opt(
+            object('managed identity', {
+              userAssignedIdentity: opt(
+                object(
+                  'user-assigned identity',
+                  {
+                    clientId: opt(name, 'By client id.'),
+                    objectId: opt(name, 'By object id.'),
+                    resourceId: opt(name, 'By resource id.'),
+                  },
+                  { exactlyOneOf: [identityKinds] },
+                ),
+                'The identity; the system-assigned one when unset.',
+              ),
+            }),
+            'The identity of the machine.',
+          ),
+          workloadIdentity: opt(empty('workload identity'), 'The identity of the pod.'),
+        },
+        { exactlyOneOf: [['clientSecret', 'managedIdentity', 'workloadIdentity']] },
+      ),
+      'Credentials of one kind.',
+    ),
+    developerImplicit: opt(empty('developer credentials'), 'The login of the Azure command line tools.'),
+    implicit: opt(empty('implicit credentials'), 'Whatever the environment offers.'),
+  },
+  { exactlyOneOf: [['explicitConfig', 'developerImplicit', 'implicit']] },
+)
+
+const jwtSign = object('signed token', {
+  signingKey: req(secretText, 'PEM private key.'),
+  alg: def(oneOf(['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384']), 'RS256', 'Signature algorithm.'),
+  kid: opt(name, 'Key id in the header of the token.'),
+  claims: def(map(cel('request', 'any')), {}, 'Claim name to expression.'),
+  ttl: opt(duration, 'Life of a token.'),
+  location,
+})
+
+const clientAuth = object(
+  'client authentication',
+  {
+    method: def(
+      oneOf(['clientSecretBasic', 'clientSecretPost', 'privateKeyJwt']),
+      'clientSecretBasic',
+      'How the client proves who it is.',
+    ),
+    clientId: req(name, 'Client id.'),
+    clientSecret: opt(secretText, 'Client secret.'),
+    signingKey: opt(secretText, 'PEM private key, for `privateKeyJwt`.'),
+    certificate: opt(secretText, 'PEM certificate of the key.'),
+    certificateHeader: opt(oneOf(['x5c', 'x5t#S256']), 'How the certificate is named in the assertion.'),
+    alg: opt(oneOf(['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384']), 'Signature algorithm; RS256 when unset.'),
+    kid: opt(name, 'Key id in the header of the assertion.'),
+    assertionAudience: opt(name, 'Audience of the assertion.'),
+  },
+  { check: methodHasItsFields },
+)
+
+function methodHasItsFields(v: Record<string, unknown>): ObjectProblem[] {
+  const needed =
+    v.method === 'privateKeyJwt'
+      ? ['signingKey', 'assertionAudience']
+      : v.method === 'clientSecretBasic'
+        ? ['clientSecret']
+        : []
+  const problems = needed
+    .filter(field => v[field] === undefined)
+    .map(field => ({
+      path: [field],
+      at: 'parent' as const,
+      message: `\`${String(v.method)}\` needs \`${field}\``,
+      label: `\`${field}\` is missing`,
+    }))
+  if ((v.certificate === undefined) === (v.certificateHeader === undefined)) return problems
+  const set = v.certificate === undefined ? 'certificateHeader' : 'certificate'
+  return [...problems, { path: [set], at: 'key', message: '`certificate` and `certificateHeader` need each other' }]
+}
+
+const TOKEN_TYPES = ['AccessToken', 'Jwt', 'IdToken', 'IdJag']
+const tokenType = string({
+  pattern: /^$|^(AccessToken|Jwt|IdToken|IdJag)$|^[A-Za-z][A-Za-z0-9+.-]*:./,
+  form: 'AccessToken, Jwt, IdToken, IdJag or an absolute URI',
+})
+/** Only the built-in types can be asked for; each may be written as its URN. */
+const requestedTokenType = oneOf(TOKEN_TYPES, {
+  'urn:ietf:params:oauth:token-type:access_token': 'AccessToken',
+  'urn:ietf:params:oauth:token-type:jwt': 'Jwt',
+  'urn:ietf:params:oauth:token-type:id_token': 'IdToken',
+  'urn:ietf:params:oauth:token-type:id-jag': 'IdJag',
+})
+const subjectToken = object('subject token', {
+  source: opt(readLocation, 'Where the token is read; the Authorization header when unset.'),
+  tokenType: opt(tokenType, 'Its type; an access token when unset.'),
+})
+const cache = object('token cache', {
+  maxEntries: def(integer(0), 8192, 'Tokens kept; 0 keeps none.'),
+  defaultTtl: def(duration, '5m', 'Life of a token whose endpoint names none.'),
+})
+
+const NOT_SERVED = { unserved: 'Calls would go out without this credential. Use `key` or `passthrough` meanwhile.' }
+const VARIANTS = ['key', 'passthrough', 'gcp', 'aws', 'azure', 'jwtSign', 'oauthTokenExchange', 'crossAppAccess']
+
+// long: one variant after the other.
+/** The credential of a call (specification, Outbound authentication). `target`: how a token endpoint is named. */
+export function backendAuthSchema<T extends Fields & { readonly policies: Field<unknown, 'optional'> }>(target: T) {
+  const targetKinds = Object.keys(target).filter(field => field !== 'policies')
+  const oauthTokenExchange = object(
+    'token exchange',
+    {
+      ...target,
+      path: def(path, '/', 'Path of the token endpoint.'),
+      grantType: def(oneOf(['tokenExchange', 'jwtBearer']), 'tokenExchange', 'RFC 8693 or RFC 7523.'),
+      subjectToken: opt(subjectToken, 'The token to exchange.'),
+      actorToken: opt(
+        object('actor token', {
+          source: req(readLocation, 'Where the token is read.'),
+          tokenType: opt(tokenType, 'Its type; an access token when unset.'),
+          enforceMayAct: def(boolean, false, 'The subject token must name the actor in `may_act`.'),
+        }),
+        'The token of who acts for the subject.',
+      ),
+      audiences: opt(names, 'Audiences to ask for.'),
+      scopes: opt(names, 'Scopes to ask for.'),
+      resources: opt(names, 'Resources to ask for.'),
+      requestedTokenType: opt(requestedTokenType, 'Type of token to ask for.'),
+      clientAuth: opt(clientAuth, 'How the gateway signs in at the endpoint.'),
+      additionalParams: opt(map(cel('request', 'string'), { max: 64 }), 'Further form parameters: name to expression.'),
+      authorizationLocation: opt(writeLocation, 'Where the new token is written; the Authorization header when unset.'),
+      cache: opt(cache, 'Tokens kept between requests.'),
+    },
+    { exactlyOneOf: [targetKinds] },
+  )
+  const authority = (noun: string) =>
+    object(
+      noun,
+      {
+        ...target,
+        path: def(path, '/', 'Path of the token endpoint.'),
+        clientAuth: req(clientAuth, 'How the gateway signs in there.'),
+      },
+      { exactlyOneOf: [targetKinds] },
+    )
+  const crossAppAccess = object('cross-app access', {
+    identityProvider: req(authority('identity provider'), 'Gives the identity assertion.'),
+    resourceAuthorizationServer: req(authority('resource authorization server'), 'Gives the access token.'),
+    audience: req(name, 'Audience of the assertion.'),
+    resources: opt(names, 'Resources to ask for.'),
+    scopes: opt(names, 'Scopes of the assertion.'),
+    accessTokenScopes: opt(names, 'Scopes of the access token.'),
+    subjectToken: opt(
+      subjectToken,
+      'The token that stands for the user; an ID token in the Authorization header when unset.',
+    ),
+    cache: opt(cache, 'Tokens kept between requests.'),
+  })
+  const credential = object('credential', {
+    location: req(writeLocation, 'Where the credential is written.'),
+    key: req(secretText, 'The credential, or `file` with the path of one.'),
+  })
+  return shapes({
+    string: oneOf(['copilot']),
+    object: object(
+      'backend authentication',
+      {
+        key: opt(key, 'A fixed key.'),
+        passthrough: opt(
+          shapes({ object: object('passthrough', { location }), null: nothing }),
+          'The token that a policy has validated and taken from the request.',
+        ),
+        gcp: opt(shapes({ object: gcp, null: nothing }), 'A Google identity.', NOT_SERVED),
+        aws: opt(shapes({ object: aws, null: nothing }), 'AWS Signature Version 4.', NOT_SERVED),
+        azure: opt(azure, 'An Azure identity.', NOT_SERVED),
+        jwtSign: opt(jwtSign, 'A token that the gateway signs itself.', NOT_SERVED),
+        oauthTokenExchange: opt(oauthTokenExchange, 'A token that the client’s own is exchanged for.', NOT_SERVED),
+        crossAppAccess: opt(crossAppAccess, 'A token for another application of the same user.', NOT_SERVED),
+        credentials: opt(list(credential, { min: 1, max: 8 }), 'Further fixed credentials, each to its own place.'),
+      },
+      { atMostOneOf: [VARIANTS], atLeastOneOf: [[...VARIANTS, 'credentials']] },
+    ),
+  })
+}

@@ -1,0 +1,126 @@
+// Puts the backend's credential on each call (specification, "Outbound (backend) authentication").
+import type { Exchange } from '../../http/exchange.ts'
+import type { Infer } from '../../schema/builder.ts'
+import type { FileOrInline } from '../../schema/scalars.ts'
+import type { writeLocation } from '../credential-location.ts'
+import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
+import { backendAuthDeclaration } from './policy-target.ts'
+
+type Location = Infer<typeof writeLocation>
+type Write = (x: Exchange, credential: string) => void
+
+const BEARER: Location = { header: { name: 'authorization', prefix: 'Bearer ' } }
+
+export const backendAuth = definePolicy({
+  ...backendAuthDeclaration,
+  attach: ['route', 'backend', 'target'],
+  perBackend: true,
+  compile(spec, ctx): Hooks {
+    if (typeof spec === 'string') return {}
+    const steps: ((x: Exchange) => void)[] = []
+    if (spec.key !== undefined) steps.push(fixed(keyText(spec.key, ctx), keyLocation(spec.key)))
+    if (spec.passthrough !== undefined) steps.push(clientToken(spec.passthrough?.location ?? BEARER))
+    for (const [i, { key, location }] of (spec.credentials ?? []).entries()) {
+      steps.push(fixed(readText(key, ctx, ['credentials', i, 'key']), location))
+    }
+    if (steps.length === 0) return {}
+    return {
+      attempt(x) {
+        for (const step of steps) step(x)
+        return undefined
+      },
+    }
+  },
+})
+
+type Key = string | { readonly value?: FileOrInline; readonly file?: string; readonly location?: Location }
+
+function keyText(key: Key, ctx: CompileContext): string | undefined {
+  if (typeof key === 'string') return key
+  return key.value === undefined
+    ? readFile(key.file!, ctx, ['key', 'file'])
+    : readText(key.value, ctx, ['key', 'value'])
+}
+
+function keyLocation(key: Key): Location {
+  return (typeof key === 'string' ? undefined : key.location) ?? BEARER
+}
+
+function readText(source: FileOrInline, ctx: CompileContext, at: readonly (string | number)[]): string | undefined {
+  return 'inline' in source ? source.inline : readFile(source.file, ctx, [...at, 'file'])
+}
+
+/** An empty file has no key in it; that is found now, not when the backend refuses. */
+function readFile(file: string, ctx: CompileContext, at: readonly (string | number)[]): string | undefined {
+  const bytes = ctx.readFile(file, at)
+  const text = bytes?.toString('utf8').trim()
+  if (text === '') {
+    ctx.report({
+      code: 'GW207',
+      message: `the file \`${file}\` is empty`,
+      path: at,
+      at: 'value',
+      label: 'holds no key',
+    })
+  }
+  return text === '' ? undefined : text
+}
+
+function fixed(credential: string | undefined, location: Location): (x: Exchange) => void {
+  const write = writer(location)
+  return x => {
+    if (credential !== undefined) write(x, credential)
+  }
+}
+
+function clientToken(location: Location): (x: Exchange) => void {
+  const write = writer(location)
+  return x => {
+    if (x.auth.rawToken !== undefined) write(x, x.auth.rawToken)
+  }
+}
+
+/** Writing twice leaves one credential: attempts are repeated. */
+function writer(location: Location): Write {
+  if (location.header) {
+    const name = location.header.name.toLowerCase()
+    const prefix = location.header.prefix ?? ''
+    return (x, credential) => x.request.headers.set(name, prefix + credential)
+  }
+  if (location.queryParameter) {
+    const { name } = location.queryParameter
+    return (x, credential) => {
+      x.request.path = withParameter(x.request.path, name, credential)
+    }
+  }
+  const { name } = location.cookie!
+  return (x, credential) => setCookie(x, name, credential)
+}
+
+function withParameter(path: string, name: string, value: string): string {
+  const mark = path.indexOf('?')
+  const encoded = encodeURIComponent(name)
+  const kept =
+    mark < 0
+      ? []
+      : path
+          .slice(mark + 1)
+          .split('&')
+          .filter(pair => pair !== '' && !isNamed(pair, name, encoded))
+  return `${mark < 0 ? path : path.slice(0, mark)}?${[...kept, `${encoded}=${encodeURIComponent(value)}`].join('&')}`
+}
+
+function isNamed(pair: string, name: string, encoded: string): boolean {
+  const end = pair.indexOf('=')
+  const found = end < 0 ? pair : pair.slice(0, end)
+  return found === name || found === encoded
+}
+
+function setCookie(x: Exchange, name: string, value: string): void {
+  const kept = x.request.headers
+    .getAll('cookie')
+    .flatMap(field => field.split(';'))
+    .map(pair => pair.trim())
+    .filter(pair => pair !== '' && pair.split('=', 1)[0]!.trim() !== name)
+  x.request.headers.set('cookie', [...kept, `${name}=${value}`].join('; '))
+}

@@ -1,0 +1,88 @@
+import type { Node, ObjectNode, Schema, ShapesNode } from './builder.ts'
+import { Placeholder } from './placeholder.ts'
+
+export const REDACTED = '<redacted>'
+
+/**
+ * A copy of a value as it was read, with every secret of its declaration replaced. What is under an unknown key, or of
+ * another type than declared, is replaced too: a misspelt `apiKey` holds a key as well.
+ */
+export function redact(schema: Schema<unknown>, value: unknown): unknown {
+  return redactNode(schema.node, value)
+}
+
+function redactNode(node: Node, value: unknown): unknown {
+  if (value === null || value === undefined) return value
+  switch (node.kind) {
+    case 'lazy':
+      return redactNode(node.get().node, value)
+    case 'parsed':
+      return redactNode(node.base.node, value)
+    case 'shapes':
+      return redactShape(node, value)
+    case 'list':
+      return Array.isArray(value) ? value.map(item => redactNode(node.item.node, item)) : REDACTED
+    case 'map':
+      return isMap(value) ? mapValues(value, item => redactNode(node.value.node, item)) : REDACTED
+    case 'object':
+      return isMap(value) ? redactObject(node, value) : REDACTED
+    case 'string':
+      return node.secret ? REDACTED : scalar(value)
+    case 'json':
+      return plain(value)
+    default:
+      return scalar(value)
+  }
+}
+
+function redactObject(node: ObjectNode, value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return mapValues(value, (item, key) => {
+    const field = fieldFor(node, key)
+    if (field !== undefined) return redactNode(field.schema.node, item)
+    return node.open ? plain(item) : REDACTED
+  })
+}
+
+function fieldFor(node: ObjectNode, key: string) {
+  if (Object.hasOwn(node.fields, key)) return node.fields[key]
+  return Object.values(node.fields).find(field => field.aliases?.includes(key))
+}
+
+function redactShape(node: ShapesNode, value: unknown): unknown {
+  const form = shapeOf(node, value)
+  return form === undefined ? REDACTED : redactNode(form.node, value)
+}
+
+function shapeOf(node: ShapesNode, value: unknown): Schema<unknown> | undefined {
+  if (value instanceof Placeholder) return node.string ?? node.number ?? node.boolean
+  if (Array.isArray(value)) return node.list
+  if (typeof value === 'object') return node.object
+  if (typeof value === 'string') return node.string
+  return typeof value === 'number' ? node.number : node.boolean
+}
+
+/** A scalar where one is declared; a list or map there is a mistake, and nobody said what is in it. */
+function scalar(value: unknown): unknown {
+  if (value instanceof Placeholder) return value.text
+  return typeof value === 'object' ? REDACTED : value
+}
+
+function plain(value: unknown): unknown {
+  if (value instanceof Placeholder) return value.text
+  if (Array.isArray(value)) return value.map(plain)
+  return isMap(value) ? mapValues(value, plain) : value
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Placeholder)
+}
+
+/** Maps of a document have no prototype: `__proto__` is a key like any other. */
+function mapValues(
+  value: Readonly<Record<string, unknown>>,
+  change: (item: unknown, key: string) => unknown,
+): Record<string, unknown> {
+  const out: Record<string, unknown> = Object.create(null)
+  for (const key of Object.keys(value)) out[key] = change(value[key], key)
+  return out
+}
