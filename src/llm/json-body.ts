@@ -15,14 +15,20 @@ interface Member {
  * spellings and key order reach the provider untouched.
  */
 export class JsonBody {
-  /** As JSON.parse reads it: of equal keys the last one counts. Kept in step with `set` and `delete`. */
-  readonly value: Record<string, unknown>
+  /** As JSON.parse reads what was received: of equal keys the last one counts. Never changed. */
+  readonly value: Readonly<Record<string, unknown>>
   readonly #source: Buffer
   readonly #text: string
   readonly #members: readonly Member[]
-  #changes: Map<string, string | undefined> | undefined
+  /** Undefined stands for a removed key. */
+  readonly #changes = new Map<string, unknown>()
 
-  private constructor(source: Buffer, text: string, members: readonly Member[], value: Record<string, unknown>) {
+  private constructor(
+    source: Buffer,
+    text: string,
+    members: readonly Member[],
+    value: Readonly<Record<string, unknown>>,
+  ) {
     this.#source = source
     this.#text = text
     this.#members = members
@@ -42,46 +48,43 @@ export class JsonBody {
     }
   }
 
+  /** The body as received, to be changed in another way. */
+  fork(): JsonBody {
+    return new JsonBody(this.#source, this.#text, this.#members, this.value)
+  }
+
   has(key: string): boolean {
-    return Object.hasOwn(this.value, key)
+    return this.#changes.has(key) ? this.#changes.get(key) !== undefined : Object.hasOwn(this.value, key)
   }
 
   get(key: string): unknown {
+    if (this.#changes.has(key)) return this.#changes.get(key)
     return Object.hasOwn(this.value, key) ? this.value[key] : undefined
   }
 
+  /** `value` is JSON data; undefined removes the key. */
   set(key: string, value: unknown): void {
-    this.#changes ??= new Map()
-    this.#changes.set(key, JSON.stringify(value))
-    Object.defineProperty(this.value, key, { value, enumerable: true, configurable: true, writable: true })
-  }
-
-  delete(key: string): void {
-    this.#changes ??= new Map()
-    this.#changes.set(key, undefined)
-    delete this.value[key]
+    this.#changes.set(key, value)
   }
 
   /** The received bytes when nothing changed; a key that came twice is sent once, so that all parties read the same. */
   bytes(): Buffer {
     const last = new Map<string, Member>()
     for (const member of this.#members) last.set(member.key, member)
-    if (!this.#changes && last.size === this.#members.length) return this.#source
-    const changes = this.#changes ?? new Map<string, string | undefined>()
+    if (this.#changes.size === 0 && last.size === this.#members.length) return this.#source
     const parts: string[] = []
     for (const member of this.#members) {
       if (last.get(member.key) !== member) continue
-      if (!changes.has(member.key)) parts.push(this.#text.slice(member.start, member.end))
-      else {
-        const json = changes.get(member.key)
-        if (json !== undefined) parts.push(`${JSON.stringify(member.key)}:${json}`)
-      }
+      if (!this.#changes.has(member.key)) parts.push(this.#text.slice(member.start, member.end))
+      else parts.push(...pair(member.key, this.#changes.get(member.key)))
     }
-    for (const [key, json] of changes) {
-      if (json !== undefined && !last.has(key)) parts.push(`${JSON.stringify(key)}:${json}`)
-    }
+    for (const [key, value] of this.#changes) if (!last.has(key)) parts.push(...pair(key, value))
     return Buffer.from(`{${parts.join(',')}}`)
   }
+}
+
+function pair(key: string, value: unknown): string[] {
+  return value === undefined ? [] : [`${JSON.stringify(key)}:${JSON.stringify(value)}`]
 }
 
 const QUOTE = 0x22

@@ -1,4 +1,4 @@
-import type { Format } from './formats/format.ts'
+import type { ReplyReader } from './formats/format.ts'
 import type { UsageRecorder } from './usage.ts'
 
 /** An event beyond this is passed on like any other, but not looked into. */
@@ -12,14 +12,14 @@ const NEEDLE = Buffer.from('"usage"')
  * where that word starts an object; between chunks it keeps at most the event that is not complete yet.
  */
 export class StreamScanner {
-  readonly #format: Format
+  readonly #format: ReplyReader
   readonly #recorder: UsageRecorder
   #carry: Buffer = Buffer.alloc(0)
   #carried = 0
   #skipping = false
   #modelTries = MODEL_TRIES
 
-  constructor(format: Format, recorder: UsageRecorder) {
+  constructor(format: ReplyReader, recorder: UsageRecorder) {
     this.#format = format
     this.#recorder = recorder
   }

@@ -1,4 +1,4 @@
-import type { Format } from './formats/format.ts'
+import type { ReplyReader } from './formats/format.ts'
 import { skipValue } from './json-body.ts'
 import { opensObject } from './stream-scanner.ts'
 import type { UsageRecorder } from './usage.ts'
@@ -9,11 +9,11 @@ const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/
 
 /** Reads usage and model off the two ends of a JSON reply that is too large to be kept. */
 export class TailScanner {
-  readonly #format: Format
+  readonly #format: ReplyReader
   readonly #recorder: UsageRecorder
   #tail: Buffer = Buffer.alloc(0)
 
-  constructor(format: Format, recorder: UsageRecorder, head: Buffer) {
+  constructor(format: ReplyReader, recorder: UsageRecorder, head: Buffer) {
     this.#format = format
     this.#recorder = recorder
     this.#readModel(head.toString('utf8', 0, TAIL))

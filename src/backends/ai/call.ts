@@ -4,13 +4,14 @@ import type { HeaderList } from '../../http/headers.ts'
 import type { Runtime } from '../../http/runtime.ts'
 import type { ResponseHandler, UpstreamRequest } from '../../http/transport.ts'
 import { type ErrorDialect, errorBody } from '../../llm/error-body.ts'
-import type { Format } from '../../llm/formats/format.ts'
+import { detect } from '../../llm/formats/detect.ts'
+import type { Format, ReplyReader } from '../../llm/formats/format.ts'
 import { formatOf } from '../../llm/formats/index.ts'
 import { JsonBody } from '../../llm/json-body.ts'
 import type { RouteType } from '../../llm/route-type.ts'
 import { contentCoding, decodeWhole } from './content-coding.ts'
 import type { ProviderTarget } from './provider-target.ts'
-import { inDialect, relayReply } from './reply.ts'
+import { inDialect, type ReplyContext, relayReply, watchReply } from './reply.ts'
 
 /** Of a request body that is read, in bytes (spec "Limits", buffer default). */
 export const BODY_LIMIT = 2 * 1024 * 1024
@@ -25,7 +26,8 @@ export function callProvider(
   body?: JsonBody,
 ): void {
   const format = formatOf(route)
-  if (route === 'passthrough' || route === 'detect') forward(runtime, to, x, on)
+  if (route === 'passthrough' || route === 'detect') forward(runtime, to, route, x, on, body)
+  else if (route === 'realtime' && 'realtime' in to.wire.formats) forward(runtime, to, route, x, on, body)
   else if (route === 'models') on.fail(modelsNotServed())
   else if (format === undefined || !(format.name in to.wire.formats)) on.fail(unsupported(route, format, to))
   else if (body) callParsed(runtime, to, format, x, on, body)
@@ -58,19 +60,23 @@ function callParsed(
   on: ResponseHandler,
   body: JsonBody,
 ): void {
-  const model = to.wire.model ?? body.get('model')
+  const facts: LlmFacts = {
+    provider: to.provider,
+    streaming: body.get('stream') === true,
+    requestModel: '',
+    request: body.value,
+  }
+  x.llm = facts
+  if (to.wire.model !== undefined) body.set('model', to.wire.model)
+  to.edit?.(body, x)
+  const model = body.get('model')
   if (typeof model !== 'string' || model === '') {
     on.fail(inDialect(format.errors, new GatewayError('llmRequest', { detail: 'missing field: model' })))
     return
   }
+  facts.requestModel = model
+  facts.streaming = body.get('stream') === true
   shape(body, model, to, format)
-  const facts: LlmFacts = {
-    provider: to.provider,
-    streaming: body.get('stream') === true,
-    requestModel: model,
-    request: body.value,
-  }
-  x.llm = facts
   emit(x, facts)
   const headers = upstreamHeaders(x.request.headers, to)
   headers.delete('content-encoding')
@@ -79,43 +85,68 @@ function callParsed(
   const bytes = body.bytes()
   delete facts.request
   dispatch(runtime, to, x, { path: to.upstreamPath(format.name, x.request.path), headers, body: bytes }, cancel =>
-    relayReply(
-      {
-        format,
-        errors: format.errors,
-        facts,
-        clock: runtime.clock,
-        startedAt: runtime.clock.mono(),
-        cancel,
-        done: () => emit(x, facts),
-      },
-      on,
-    ),
+    relayReply(replyContext(runtime, x, format, format.errors, facts, cancel), on),
   )
 }
 
 /** The changes that a provider needs; everything else in the body stays as the client wrote it. */
 function shape(body: JsonBody, model: string, to: ProviderTarget, format: Format): void {
-  if (body.get('model') !== model) body.set('model', model)
   format.askForUsage?.(body)
   if (format.name === 'completions' && to.wire.maxCompletionTokens?.test(model) && body.has('max_tokens')) {
     if (!body.has('max_completion_tokens')) body.set('max_completion_tokens', body.get('max_tokens'))
-    body.delete('max_tokens')
+    body.set('max_tokens', undefined)
   }
 }
 
 /** As it is: only address, path and credential are the provider's. */
-function forward(runtime: Runtime, to: ProviderTarget, x: Exchange, on: ResponseHandler): void {
+function forward(
+  runtime: Runtime,
+  to: ProviderTarget,
+  route: 'passthrough' | 'detect' | 'realtime',
+  x: Exchange,
+  on: ResponseHandler,
+  body: JsonBody | undefined,
+): void {
+  const requestModel = x.llm?.requestModel ?? modelIn(body)
+  const facts: LlmFacts = { provider: to.provider, streaming: body?.get('stream') === true, requestModel }
+  x.llm = facts
+  emit(x, facts)
   const headers = upstreamHeaders(x.request.headers, to)
-  const body = x.body.take()
-  dispatch(runtime, to, x, { path: to.upstreamPath(undefined, x.request.path), headers, body }, () => on)
+  // A parsed body is a decoded one.
+  if (body) headers.delete('content-encoding')
+  const request = {
+    path: to.upstreamPath(route === 'realtime' ? 'realtime' : undefined, x.request.path),
+    headers,
+    body: body?.bytes() ?? x.body.take(),
+    ...(x.upgrade === undefined ? {} : { upgrade: x.upgrade }),
+  }
+  dispatch(runtime, to, x, request, cancel =>
+    route === 'detect' ? watchReply(replyContext(runtime, x, detect, 'openai', facts, cancel), on) : on,
+  )
+}
+
+function modelIn(body: JsonBody | undefined): string {
+  const model = body?.get('model')
+  return typeof model === 'string' ? model : 'unknown'
+}
+
+function replyContext(
+  runtime: Runtime,
+  x: Exchange,
+  format: ReplyReader,
+  errors: ErrorDialect,
+  facts: LlmFacts,
+  cancel: () => void,
+): ReplyContext {
+  const { clock } = runtime
+  return { format, errors, facts, clock, startedAt: clock.mono(), cancel, done: () => emit(x, facts) }
 }
 
 function dispatch(
   runtime: Runtime,
   to: ProviderTarget,
   x: Exchange,
-  request: Pick<UpstreamRequest, 'path' | 'headers' | 'body'>,
+  request: Pick<UpstreamRequest, 'path' | 'headers' | 'body' | 'upgrade'>,
   handler: (cancel: () => void) => ResponseHandler,
 ): void {
   let gone = false

@@ -1,3 +1,5 @@
+export { compileLlmSection } from './model-router.ts'
+
 import { compileRoutes } from '../../llm/route-type.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
 import { callProvider } from './call.ts'

@@ -1,5 +1,7 @@
+import type { Exchange } from '../../http/exchange.ts'
 import type { Target } from '../../http/transport.ts'
 import { FORMAT_PATHS, type FormatName } from '../../llm/formats/format.ts'
+import type { JsonBody } from '../../llm/json-body.ts'
 import type { UpstreamSettings } from '../../policies/policy.ts'
 import type { HostPort } from '../../schema/scalars.ts'
 import type { Wire } from './providers/provider.ts'
@@ -16,9 +18,14 @@ export interface ProviderTarget {
   readonly timeout: number
   /** Replaces whatever credential the client sent. */
   readonly key: string | undefined
+  /** Field defaults, overrides and transformations. */
+  readonly edit: BodyEdit | undefined
   /** The upstream path for a format, or undefined where the client's own path is kept. */
   upstreamPath(format: FormatName | undefined, clientPath: string): string
 }
+
+/** Changes a request body by configuration; sees it as received through `x.llm.request`. */
+export type BodyEdit = (body: JsonBody, x: Exchange) => void
 
 export interface ProviderAddress {
   readonly hostOverride?: HostPort
@@ -32,8 +39,9 @@ export interface ProviderTargetInit {
   readonly address: ProviderAddress
   readonly settings: UpstreamSettings
   readonly key: string | undefined
+  readonly edit?: BodyEdit | undefined
   /** `hostOverride` came from an `https` URL. */
-  readonly secure?: boolean
+  readonly secure?: boolean | undefined
 }
 
 /** Undefined: the provider has no address of its own and none was given. */
@@ -58,6 +66,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     },
     timeout: settings.requestTimeout ?? 0,
     key: init.key,
+    edit: init.edit,
     upstreamPath: pathRule(wire, address),
   }
 }

@@ -4,7 +4,7 @@ import type { HeaderList } from '../../http/headers.ts'
 import type { Clock } from '../../http/runtime.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import { type ErrorDialect, errorBody, speaksDialect } from '../../llm/error-body.ts'
-import type { Format } from '../../llm/formats/format.ts'
+import type { ReplyReader } from '../../llm/formats/format.ts'
 import { StreamScanner } from '../../llm/stream-scanner.ts'
 import { TailScanner } from '../../llm/tail-scanner.ts'
 import { UsageRecorder } from '../../llm/usage.ts'
@@ -16,7 +16,7 @@ const HOLD = 256 * 1024
 const MESSAGE = 2000
 
 export interface ReplyContext {
-  readonly format: Format
+  readonly format: ReplyReader
   /** How the client reads errors. */
   readonly errors: ErrorDialect
   readonly facts: LlmFacts
@@ -48,6 +48,20 @@ export function relayReply(ctx: ReplyContext, on: ResponseHandler): ResponseHand
       return coding === undefined ? sink : decodeInto(sink, coding)
     },
     fail: error => on.fail(inDialect(ctx.errors, error)),
+  }
+}
+
+/** Passes a reply on untouched, and reads usage off it where it is plain and of a known form. */
+export function watchReply(ctx: ReplyContext, on: ResponseHandler): ResponseHandler {
+  return {
+    ...on,
+    fail: error => on.fail(error),
+    head(status, headers) {
+      const client = on.head(status, headers)
+      if (status >= 300 || contentCoding(headers.get('content-encoding')) !== undefined) return client
+      if (isStream(headers, false)) return relayStream(ctx, client)
+      return headers.get('content-type')?.includes('json') ? watchJson(ctx, client) : client
+    },
   }
 }
 
@@ -90,6 +104,30 @@ function relayStream(ctx: ReplyContext, client: ChunkSink): ChunkSink {
     },
     end(trailers) {
       scanner.end()
+      ctx.done()
+      client.end(trailers)
+    },
+    fail(error) {
+      ctx.done()
+      client.fail(error)
+    },
+    onDrain: then => client.onDrain(then),
+  }
+}
+
+function watchJson(ctx: ReplyContext, client: ChunkSink): ChunkSink {
+  let scanner: TailScanner | undefined
+  return {
+    write(chunk) {
+      if (scanner) scanner.push(chunk)
+      else {
+        firstByte(ctx)
+        scanner = new TailScanner(ctx.format, new UsageRecorder(ctx.facts, ctx.format.cache), chunk)
+      }
+      return client.write(chunk)
+    },
+    end(trailers) {
+      scanner?.end()
       ctx.done()
       client.end(trailers)
     },

@@ -29,14 +29,18 @@ export const FORMAT_PATHS: Readonly<Record<FormatName, string>> = {
   rerank: '/rerank',
 }
 
-/** What the gateway has to know about one API format; one file each. */
-export interface Format {
-  readonly name: FormatName
-  readonly errors: ErrorDialect
+/** Finds what is recorded about a reply. */
+export interface ReplyReader {
   readonly cache: CacheConvention
   /** Of a whole reply or of one event of a stream. */
   usage(reply: unknown): Usage | undefined
   model(reply: unknown): string | undefined
+}
+
+/** What the gateway has to know about one API format; one file each. */
+export interface Format extends ReplyReader {
+  readonly name: FormatName
+  readonly errors: ErrorDialect
   /** Changes a request so that its reply will carry usage. */
   askForUsage?(body: JsonBody): void
 }

@@ -1,0 +1,266 @@
+import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import { compileRoutes, DEFAULT_ROUTES, type RouteSelector } from '../../llm/route-type.ts'
+import type { Hooks } from '../../policies/policy.ts'
+import type { BackendContext } from '../backend.ts'
+import { compileBodyEdit } from './body-edit.ts'
+import { type LlmSpec, MODEL_POLICIES, type ModelParams, type ModelSpec, type ProviderEntrySpec } from './llm-schema.ts'
+import { type ProviderAddress, type ProviderTarget, providerTarget } from './provider-target.ts'
+import { PROVIDERS } from './providers/index.ts'
+import { PRESETS, type PresetName } from './providers/presets.ts'
+import type { Wire } from './providers/provider.ts'
+
+/** A model that can be called. */
+export interface Model {
+  readonly name: string
+  readonly id: string | undefined
+  readonly visible: boolean
+  readonly to: ProviderTarget
+  readonly routeOf: RouteSelector
+  /** Whether the request's headers are those that the model is for. */
+  fits(x: Exchange): boolean
+  /** Decide who may use the model. */
+  readonly authorization: readonly Hooks[]
+  /** Run around each call. */
+  readonly policies: readonly Hooks[]
+}
+
+/** Models in file order; one with a finding is left out. */
+export function compileModels(spec: LlmSpec, ctx: BackendContext): Model[] {
+  const providers = new Map<string, ProviderEntrySpec>()
+  for (const [i, entry] of (spec.providers ?? []).entries()) {
+    if (providers.has(entry.name)) ctx.report(usedTwice('provider entries', entry.name, ['providers', i, 'name']))
+    else providers.set(entry.name, entry)
+  }
+  const ids = new Set<string>()
+  return spec.models.flatMap((model, i) => {
+    if (model.id !== undefined && ids.has(model.id)) {
+      ctx.report(usedTwice('models', model.id, ['models', i, 'id']))
+      return []
+    }
+    if (model.id !== undefined) ids.add(model.id)
+    return compileModel(model, i, providers, spec, ctx) ?? []
+  })
+}
+
+function usedTwice(what: string, name: string, path: Path): Finding {
+  return { code: 'GW203', path, at: 'value', message: `two ${what} are called \`${name}\`` }
+}
+
+function compileModel(
+  spec: ModelSpec,
+  index: number,
+  providers: ReadonlyMap<string, ProviderEntrySpec>,
+  section: LlmSpec,
+  ctx: BackendContext,
+): Model | undefined {
+  const path: Path = ['models', index]
+  const source = sourceOf(spec, path, providers, section, ctx)
+  if (source === undefined) return undefined
+  const { params } = source
+  const chosen = wireFor(source, ctx)
+  if (chosen === undefined) return undefined
+  const policies = ctx.policiesAt?.(path)
+  if (ctx.policiesAt === undefined) reportUnservedPolicies(spec, path, ctx)
+  const to = providerTarget({
+    provider: chosen.provider,
+    wire: { ...chosen.wire, model: params.model ?? chosen.wire.model },
+    address: { ...addressOf(params), ...(chosen.address && !hasAddress(params) ? chosen.address : {}) },
+    secure: params.hostOverride === undefined && (params.baseUrl?.secure ?? (!hasAddress(params) && chosen.secure)),
+    settings: policies?.settings ?? {},
+    key: readKey(params, source.paramsPath, ctx),
+    edit: compileBodyEdit(mergedEdits(spec, source.defaults)),
+  })
+  if (to === undefined) {
+    ctx.report({
+      code: 'GW103',
+      path: source.providerPath,
+      at: 'key',
+      message: 'a custom provider has no address of its own: `params.baseUrl` is required',
+      label: '`params.baseUrl` is missing',
+    })
+    return undefined
+  }
+  if (params.tokenize) ctx.report({ ...UNSERVED_TOKENIZE, path: [...source.paramsPath, 'tokenize'] })
+  return {
+    name: spec.name,
+    id: spec.id,
+    visible: spec.visibility === 'public',
+    to,
+    routeOf: compileRoutes(spec.passthrough === 'detect' ? { ...DEFAULT_ROUTES, '*': 'detect' } : DEFAULT_ROUTES),
+    fits: compileMatches(spec.matches),
+    authorization: ctx.policiesAt?.([...path, 'authorization'])?.hooks ?? [],
+    policies: policies?.hooks ?? [],
+  }
+}
+
+const UNSERVED_TOKENIZE = {
+  code: 'GW601',
+  at: 'key',
+  message: '`tokenize` is not served yet: tokens are counted after the reply only',
+} as const
+
+/** Where the provider of a model and its settings stand: on the model, or on the entry it refers to. */
+interface Source {
+  readonly provider: ModelSpec['provider'] | ProviderEntrySpec['provider']
+  readonly providerPath: Path
+  readonly params: ModelParams
+  readonly paramsPath: Path
+  readonly defaults: ProviderEntrySpec['defaults']
+}
+
+function sourceOf(
+  spec: ModelSpec,
+  path: Path,
+  providers: ReadonlyMap<string, ProviderEntrySpec>,
+  section: LlmSpec,
+  ctx: BackendContext,
+): Source | undefined {
+  const { provider } = spec
+  const params = spec.params ?? {}
+  if (typeof provider === 'string' || provider.reference === undefined) {
+    return {
+      provider,
+      providerPath: [...path, 'provider'],
+      params,
+      paramsPath: [...path, 'params'],
+      defaults: undefined,
+    }
+  }
+  const entry = providers.get(provider.reference)
+  if (entry === undefined) {
+    ctx.report({
+      code: 'GW204',
+      path: [...path, 'provider', 'reference'],
+      at: 'value',
+      message: `there is no provider entry called \`${provider.reference}\``,
+      ...(providers.size === 0 ? {} : { help: `defined are: ${[...providers.keys()].join(', ')}` }),
+    })
+    return undefined
+  }
+  const extra = Object.keys(params).find(name => name !== 'model')
+  if (extra !== undefined) {
+    ctx.report({
+      code: 'GW111',
+      path: [...path, 'params', extra],
+      at: 'key',
+      message: `\`${extra}\` is taken from the provider entry \`${entry.name}\`: beside a reference only \`model\` is set`,
+    })
+    return undefined
+  }
+  const at = (section.providers ?? []).indexOf(entry)
+  const entryPath = ['providers', at]
+  return {
+    provider: entry.provider,
+    providerPath: [...entryPath, 'provider'],
+    params: { ...entry.params, ...params },
+    paramsPath: [...entryPath, 'params'],
+    defaults: entry.defaults,
+  }
+}
+
+interface Chosen {
+  readonly provider: string
+  readonly wire: Wire
+  /** A preset's own place. */
+  readonly address?: ProviderAddress
+  readonly secure?: boolean
+}
+
+function wireFor({ provider, providerPath, params }: Source, ctx: BackendContext): Chosen | undefined {
+  if (typeof provider !== 'string') {
+    const settings = provider.custom
+    if (settings === undefined) return undefined
+    return { provider: settings.providerOverride ?? 'custom', wire: PROVIDERS.custom.wire(settings) }
+  }
+  if (isPreset(provider)) {
+    const { baseUrl, formats } = PRESETS[provider]
+    const url = new URL(baseUrl)
+    const secure = url.protocol === 'https:'
+    const pathPrefix = url.pathname.replace(/\/+$/, '')
+    return {
+      provider,
+      wire: PROVIDERS.custom.wire({ formats }),
+      address: {
+        hostOverride: { host: url.hostname, port: Number(url.port) || (secure ? 443 : 80) },
+        ...(pathPrefix === '' ? {} : { pathPrefix }),
+      },
+      secure,
+    }
+  }
+  const { unserved, telemetryName } = PROVIDERS[provider]
+  if (unserved !== undefined) {
+    ctx.report({ code: 'GW601', path: providerPath, at: 'value', message: `not served yet: ${unserved}` })
+    return undefined
+  }
+  return { provider: telemetryName, wire: builtInWire(provider, params) }
+}
+
+function isPreset(name: string): name is PresetName {
+  return Object.hasOwn(PRESETS, name)
+}
+
+/** Providers that need more than a model are not served yet, so this is all their settings. */
+function builtInWire(provider: Exclude<keyof typeof PROVIDERS, 'custom'>, { model }: ModelParams): Wire {
+  return PROVIDERS[provider].wire((model === undefined ? {} : { model }) as never)
+}
+
+function hasAddress(params: ModelParams): boolean {
+  return params.baseUrl !== undefined || params.hostOverride !== undefined
+}
+
+/** `baseUrl` gives what the single fields do not. */
+function addressOf(params: ModelParams): ProviderAddress {
+  const { baseUrl, hostOverride, pathOverride } = params
+  const pathPrefix = params.pathPrefix ?? (baseUrl?.prefix || undefined)
+  return {
+    ...(hostOverride ? { hostOverride } : baseUrl ? { hostOverride: { host: baseUrl.host, port: baseUrl.port } } : {}),
+    ...(pathOverride === undefined ? {} : { pathOverride }),
+    ...(pathPrefix === undefined ? {} : { pathPrefix }),
+  }
+}
+
+function readKey({ apiKey }: ModelParams, path: Path, ctx: BackendContext): string | undefined {
+  if (apiKey === undefined) return undefined
+  if ('inline' in apiKey) return apiKey.inline
+  return ctx
+    .readFile(apiKey.file, [...path, 'apiKey', 'file'])
+    ?.toString('utf8')
+    .trim()
+}
+
+/** The model's own fields win over those of its provider entry. */
+function mergedEdits(spec: ModelSpec, wide: ProviderEntrySpec['defaults']) {
+  return {
+    defaults: { ...wide?.defaults, ...spec.defaults },
+    overrides: { ...wide?.overrides, ...spec.overrides },
+    transformation: { ...wide?.transformation, ...spec.transformation },
+  }
+}
+
+function compileMatches(matches: ModelSpec['matches']): (x: Exchange) => boolean {
+  if (matches === undefined) return () => true
+  const sets = matches.map(({ headers }) => headers.map(({ name, value }) => ({ name: name.toLowerCase(), ...value })))
+  return x =>
+    sets.some(headers =>
+      headers.every(({ name, exact, regex }) => {
+        const all = x.request.headers.getAll(name)
+        if (all.length === 0) return false
+        const value = all.join(',')
+        return exact === undefined ? regex?.test(value) === true : value === exact
+      }),
+    )
+}
+
+/** Without somebody to compile them, policies are not dropped silently. */
+function reportUnservedPolicies(spec: ModelSpec, path: Path, ctx: BackendContext): void {
+  for (const field of [...Object.keys(MODEL_POLICIES), 'authorization']) {
+    if ((spec as Readonly<Record<string, unknown>>)[field] === undefined) continue
+    ctx.report({
+      code: 'GW601',
+      path: [...path, field],
+      at: 'key',
+      message: `\`${field}\` of a model is not served yet`,
+    })
+  }
+}

@@ -1,0 +1,228 @@
+import { GatewayError } from '../../http/errors.ts'
+import type { Attempt, Exchange, Reply } from '../../http/exchange.ts'
+import { HeaderList } from '../../http/headers.ts'
+import { discard, type ResponseHandler } from '../../http/transport.ts'
+import type { JsonBody } from '../../llm/json-body.ts'
+import { indexModels, matchesModel } from '../../llm/model-name.ts'
+import { compileRoutes, DEFAULT_ROUTES } from '../../llm/route-type.ts'
+import type { Hooks } from '../../policies/policy.ts'
+import type { Backend, BackendContext } from '../backend.ts'
+import { BODY_LIMIT, callProvider, readJson } from './call.ts'
+import { compileModels, type Model } from './compile-models.ts'
+import type { LlmSpec } from './llm-schema.ts'
+import { formField } from './multipart.ts'
+import { bodyError, routerError } from './router-error.ts'
+import { type Candidate, compileVirtualModels, type VirtualModel } from './virtual-models.ts'
+
+const MODELS_PATH = /^(?:\/v1)?\/models(?:[/?]|$)/
+
+/**
+ * The models of the `llm` section as one backend: it lists them and sends each request to the one that its body names.
+ * The file's listener, its port (4000 by default) and its policies stand in front of it.
+ */
+export function compileLlmSection(spec: LlmSpec, ctx: BackendContext): Backend {
+  const models = compileModels(spec, ctx)
+  const router = new ModelRouter(models, compileVirtualModels(spec, models, ctx), ctx)
+  return {
+    key: ctx.key,
+    name: ctx.name,
+    kind: 'llm',
+    protocol: 'llm',
+    origin: ctx.origin,
+    replayable: true,
+    send(x, attempt, on) {
+      if (MODELS_PATH.test(x.request.path)) {
+        router.list(x).then(
+          reply => answer(reply, on),
+          error => on.fail(error),
+        )
+      } else router.route(x, attempt, on).catch(error => on.fail(error))
+    },
+  }
+}
+
+/** What a request says about the model it wants. */
+interface Asked {
+  readonly model: string
+  /** Undefined: the body is a form, which goes through as it is. */
+  readonly body: JsonBody | undefined
+}
+
+class ModelRouter {
+  readonly #models: readonly Model[]
+  readonly #public
+  readonly #virtual: ReadonlyMap<string, VirtualModel>
+  readonly #ctx: BackendContext
+  readonly #routeOf = compileRoutes(DEFAULT_ROUTES)
+  /** Survives reloads: clients see one date. */
+  readonly #started: { readonly seconds: number }
+
+  constructor(models: readonly Model[], virtual: ReadonlyMap<string, VirtualModel>, ctx: BackendContext) {
+    this.#models = models
+    this.#public = indexModels(models.filter(model => model.visible).map(model => [model.name, model] as const))
+    this.#virtual = virtual
+    this.#ctx = ctx
+    this.#started = ctx.state('started', () => ({ seconds: Math.floor(ctx.runtime.clock.now() / 1000) }))
+  }
+
+  /** Public models that the caller may use, in file order, then virtual ones. */
+  async list(x: Exchange): Promise<Reply> {
+    const names = new Set<string>()
+    for (const model of this.#models) {
+      if (model.visible && allowed(x, model.name) && (await authorized(model, x))) names.add(model.name)
+    }
+    for (const name of this.#virtual.keys()) if (allowed(x, name)) names.add(name)
+    const data = [...names].map(id => ({
+      id,
+      object: 'model',
+      created: this.#started.seconds,
+      owned_by: 'openai',
+    }))
+    const body = JSON.stringify({ object: 'list', data })
+    return { status: 200, headers: ['content-type', 'application/json'], body, reason: 'DirectResponse' }
+  }
+
+  /** Throws GatewayError with a body for the client. */
+  async route(x: Exchange, attempt: Attempt, on: ResponseHandler): Promise<void> {
+    const asked = await this.#read(x)
+    if (!allowed(x, asked.model)) throw routerError('model_not_allowed')
+    const streaming = asked.body?.get('stream') === true
+    x.llm = { provider: 'unknown', streaming, requestModel: asked.model }
+    if (asked.body) x.llm.request = asked.body.value
+    const candidates = this.#choose(asked.model, x)
+    await this.#call(candidates, 0, asked, x, attempt, on)
+  }
+
+  async #read(x: Exchange): Promise<Asked> {
+    const route = this.#routeOf(x.request.path)
+    if (route === 'realtime') return { model: queryModel(x.request.path), body: undefined }
+    const type = x.request.headers.get('content-type') ?? ''
+    try {
+      if (/^\s*multipart\/form-data\b/i.test(type)) {
+        const model = formField(x.body.bytes ?? (await x.body.buffer(BODY_LIMIT)), type, 'model')
+        if (model === undefined) throw routerError('invalid_model')
+        return { model, body: undefined }
+      }
+      const body = await readJson(x)
+      const model = body.get('model')
+      if (typeof model !== 'string' || model === '') throw routerError('missing_model')
+      return { model, body }
+    } catch (error) {
+      if (error instanceof GatewayError && error.details.body !== undefined) throw error
+      throw bodyError(error)
+    }
+  }
+
+  #choose(name: string, x: Exchange): readonly Candidate[] {
+    const virtual = this.#virtual.get(name)
+    if (virtual) {
+      const candidates = virtual.choose(x)
+      if (candidates.length > 0) return candidates
+      throw routerError(
+        'virtual_model_no_matching_target',
+        `Virtual model ${name} did not match any conditional target`,
+      )
+    }
+    const model = this.#public.find(name).find(each => each.fits(x))
+    if (!model) throw routerError('model_not_found')
+    return [{ model, name }]
+  }
+
+  /** Asks one candidate; when it fails before its reply begins, the next one. */
+  async #call(
+    candidates: readonly Candidate[],
+    index: number,
+    asked: Asked,
+    x: Exchange,
+    attempt: Attempt,
+    on: ResponseHandler,
+  ): Promise<void> {
+    const { model, name } = candidates[index] as Candidate
+    if (!(await authorized(model, x))) throw routerError('model_authorization_denied')
+    const more = index + 1 < candidates.length
+    const next = (): void => {
+      this.#call(candidates, index + 1, asked, x, attempt, on).catch(error => on.fail(error))
+    }
+    const body = asked.body?.fork()
+    if (body && name !== asked.model) body.set('model', name)
+    const received = { ...x.request, headers: x.request.headers.copy() }
+    const reply = await runPolicies(model.policies, x, attempt)
+    if (reply) return answer(reply, on)
+    const shaped = withResponsePolicies(model.policies, x, on)
+    const handler = more ? withFallback(x, shaped, next) : shaped
+    callProvider(this.#ctx.runtime, model.to, model.routeOf(x.request.path), x, handler, body)
+    // The call has its own copy; another candidate starts from what the client sent.
+    Object.assign(x.request, received)
+  }
+}
+
+/** Names that an API key is limited to, if any; wildcards work as in model names. */
+function allowed(x: Exchange, model: string): boolean {
+  const names = x.auth.apiKey?.allowedModels
+  if (!Array.isArray(names)) return true
+  return names.some(name => typeof name === 'string' && matchesModel(name, model))
+}
+
+async function authorized(model: Model, x: Exchange): Promise<boolean> {
+  try {
+    for (const hooks of model.authorization) if (await hooks.request?.(x)) return false
+    return true
+  } catch (error) {
+    if (error instanceof GatewayError && error.reason === 'Authorization') return false
+    throw error
+  }
+}
+
+async function runPolicies(policies: readonly Hooks[], x: Exchange, attempt: Attempt): Promise<Reply | undefined> {
+  for (const hooks of policies) {
+    const reply = (await hooks.request?.(x)) ?? (await hooks.attempt?.(x, attempt))
+    if (reply) return reply
+  }
+  return undefined
+}
+
+function withResponsePolicies(policies: readonly Hooks[], x: Exchange, on: ResponseHandler): ResponseHandler {
+  const changes = policies.flatMap(hooks => (hooks.response ? [hooks.response] : []))
+  if (changes.length === 0) return on
+  return {
+    ...on,
+    fail: error => on.fail(error),
+    head(status, headers) {
+      x.response = { status, headers }
+      for (const change of changes) void change(x)
+      return on.head(x.response.status, x.response.headers)
+    },
+  }
+}
+
+/** Gives a call up for the next candidate when the provider cannot be reached, is overloaded or broken. */
+function withFallback(x: Exchange, on: ResponseHandler, next: () => void): ResponseHandler {
+  return {
+    head(status, headers) {
+      if ((status !== 429 && status < 500) || x.aborted) return on.head(status, headers)
+      next()
+      return discard
+    },
+    fail(error) {
+      const upstream = error instanceof GatewayError && error.status >= 500
+      if (upstream && !x.aborted) next()
+      else on.fail(error)
+    },
+  }
+}
+
+function answer(reply: Reply, on: ResponseHandler): void {
+  const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : (reply.body ?? Buffer.alloc(0))
+  const headers = new HeaderList([...reply.headers], true)
+  headers.set('content-length', String(body.length))
+  const client = on.head(reply.status, headers)
+  if (body.length > 0) client.write(body)
+  client.end()
+}
+
+function queryModel(path: string): string {
+  const query = path.indexOf('?')
+  const model = query < 0 ? null : new URLSearchParams(path.slice(query)).get('model')
+  if (!model) throw routerError('missing_model', "LLM request is missing query parameter 'model'")
+  return model
+}

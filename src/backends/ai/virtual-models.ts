@@ -1,0 +1,109 @@
+import type { Exchange } from '../../http/exchange.ts'
+import { indexModels, type ModelIndex } from '../../llm/model-name.ts'
+import type { BackendContext } from '../backend.ts'
+import type { Model } from './compile-models.ts'
+import type { LlmSpec, VirtualModelSpec } from './llm-schema.ts'
+
+/** A model chosen for a request, under the name that its provider is to be asked for. */
+export interface Candidate {
+  readonly model: Model
+  readonly name: string
+}
+
+export interface VirtualModel {
+  readonly name: string
+  /** Whom to ask, best first; the next one only when a call fails. Empty: no condition holds. */
+  choose(x: Exchange): readonly Candidate[]
+}
+
+/** By name; one with a finding is left out. */
+export function compileVirtualModels(
+  spec: LlmSpec,
+  models: readonly Model[],
+  ctx: BackendContext,
+): Map<string, VirtualModel> {
+  const index = indexModels(models.map(model => [model.name, model] as const))
+  const declared = indexModels(spec.models.map(model => [model.name, model.name] as const))
+  const out = new Map<string, VirtualModel>()
+  for (const [i, virtual] of (spec.virtualModels ?? []).entries()) {
+    if (out.has(virtual.name)) {
+      ctx.report({
+        code: 'GW203',
+        path: ['virtualModels', i, 'name'],
+        at: 'value',
+        message: `two virtual models are called \`${virtual.name}\``,
+      })
+      continue
+    }
+    if (targetsExist(virtual, i, declared, ctx)) {
+      out.set(virtual.name, { name: virtual.name, choose: compileChoice(virtual.routing, index, ctx) })
+    }
+  }
+  return out
+}
+
+function targetsExist(virtual: VirtualModelSpec, i: number, models: ModelIndex<string>, ctx: BackendContext): boolean {
+  const { weighted, failover, conditional } = virtual.routing
+  const kind = weighted ? 'weighted' : failover ? 'failover' : 'conditional'
+  const targets = (weighted ?? failover ?? conditional)?.targets ?? []
+  let complete = true
+  for (const [t, { model }] of targets.entries()) {
+    if (models.find(model).length > 0) continue
+    complete = false
+    ctx.report({
+      code: 'GW204',
+      path: ['virtualModels', i, 'routing', kind, 'targets', t, 'model'],
+      at: 'value',
+      message: `there is no model called \`${model}\``,
+      help: 'targets are entries of `models`, internal ones included; virtual models cannot be targets',
+    })
+  }
+  return complete
+}
+
+type Choice = VirtualModel['choose']
+
+function compileChoice(routing: VirtualModelSpec['routing'], index: ModelIndex<Model>, ctx: BackendContext): Choice {
+  const at = (name: string): Candidate[] => {
+    const model = index.find(name)[0]
+    return model ? [{ model, name }] : []
+  }
+  if (routing.weighted) {
+    const targets = routing.weighted.targets.map(({ model, weight }) => ({ weight, candidates: at(model) }))
+    const total = targets.reduce((sum, { weight }) => sum + weight, 0)
+    return () => {
+      let left = ctx.runtime.random() * total
+      for (const { weight, candidates } of targets) {
+        left -= weight
+        if (left < 0) return candidates
+      }
+      return targets.at(-1)?.candidates ?? []
+    }
+  }
+  if (routing.failover) return failover(routing.failover.targets, at, ctx)
+  const targets = (routing.conditional?.targets ?? []).map(({ when, model }) => ({ when, candidates: at(model) }))
+  return x => {
+    for (const { when, candidates } of targets) {
+      if (when === undefined) return candidates
+      const outcome = when.evaluate(x)
+      if (outcome.ok && outcome.value === true) return candidates
+    }
+    return []
+  }
+}
+
+/** Priorities in order; equals start at a random one, so that they share the requests. */
+function failover(
+  targets: readonly { readonly model: string; readonly priority: number }[],
+  at: (name: string) => readonly Candidate[],
+  ctx: BackendContext,
+): Choice {
+  const groups = [...new Set(targets.map(({ priority }) => priority))]
+    .sort((a, b) => a - b)
+    .map(priority => targets.filter(each => each.priority === priority).flatMap(({ model }) => at(model)))
+  return () =>
+    groups.flatMap(group => {
+      const start = Math.floor(ctx.runtime.random() * group.length)
+      return [...group.slice(start), ...group.slice(0, start)]
+    })
+}

@@ -1,0 +1,22 @@
+import { member, type Usage } from '../usage.ts'
+import { completions } from './completions.ts'
+import type { ReplyReader } from './format.ts'
+import { messages } from './messages.ts'
+import { responses } from './responses.ts'
+
+/** Any of the known formats, for bodies that are passed on unread: what can be recognized is recorded. */
+export const detect: ReplyReader = {
+  cache: 'included',
+  usage(reply) {
+    const usage = member(reply, 'usage') ?? member(reply, 'response', 'usage') ?? member(reply, 'message', 'usage')
+    if (member(usage, 'prompt_tokens') !== undefined) return completions.usage({ usage })
+    if (member(usage, 'cache_read_input_tokens') === undefined) return responses.usage({ usage })
+    return includingCache(messages.usage({ usage }))
+  },
+  model: reply => messages.model(reply) ?? responses.model(reply),
+}
+
+function includingCache(usage: Usage | undefined): Usage | undefined {
+  if (usage?.input === undefined) return usage
+  return { ...usage, input: usage.input + (usage.cacheRead ?? 0) + (usage.cacheCreation ?? 0) }
+}
