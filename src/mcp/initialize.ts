@@ -1,3 +1,4 @@
+import { GATEWAY } from './identity.ts'
 import { isObject, type JsonObject, type RequestId } from './message.ts'
 
 export interface Introduction {
@@ -9,7 +10,6 @@ export interface MergeOptions {
   readonly clientVersion: string | undefined
   /** The session has a stream of its own on which a server may speak first. */
   readonly stateful: boolean
-  readonly serverVersion: string
 }
 
 const PREAMBLE =
@@ -19,7 +19,7 @@ const PREAMBLE =
 export function mergeIntroductions(
   id: RequestId,
   introductions: readonly Introduction[],
-  { clientVersion, stateful, serverVersion }: MergeOptions,
+  { clientVersion, stateful }: MergeOptions,
 ): string {
   let version = clientVersion
   let capabilities: JsonObject = {}
@@ -35,7 +35,7 @@ export function mergeIntroductions(
   const result = {
     protocolVersion: version,
     capabilities: stateful ? capabilities : withoutPushes(capabilities),
-    serverInfo: { name: 'gwctl', version: serverVersion },
+    serverInfo: GATEWAY,
     ...(blocks.length === 0 ? {} : { instructions: [PREAMBLE, ...blocks].join('\n\n') }),
   }
   return JSON.stringify({ jsonrpc: '2.0', id, result })

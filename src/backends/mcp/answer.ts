@@ -1,0 +1,226 @@
+import { GatewayError } from '../../http/errors.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import { HeaderList } from '../../http/headers.ts'
+import type { Clock, Timer } from '../../http/runtime.ts'
+import { SSE_COMMENT } from '../../http/sse.ts'
+import type { ChunkSink, ResponseHandler } from '../../http/transport.ts'
+import { errorReply, INTERNAL_ERROR, type RpcError } from '../../mcp/errors.ts'
+import type { RequestId } from '../../mcp/message.ts'
+import type { Flow, TargetFailure } from './connection.ts'
+
+/** ms without a byte until a comment shows that the stream still stands. */
+const KEEP_ALIVE = 15_000
+
+const EVENT_START = Buffer.from('event: message\ndata: ')
+const EVENT_END = Buffer.from('\n\n')
+
+/**
+ * The answer to one request of the client: an event stream that begins with its first message, or an error with a
+ * status of its own as long as nothing was sent. After the last word every further call is ignored.
+ */
+export class Answer implements Flow {
+  readonly x: Exchange
+  readonly #on: ResponseHandler
+  readonly #clock: Clock
+  #session: string | undefined
+  /** The head waits for the session's id, however long that takes. */
+  #held = false
+  #sink: ChunkSink | undefined
+  #over = false
+  #full = false
+  #waiting: (() => void)[] = []
+  #ending: (() => void)[] | undefined
+  #keepAlive: Timer | undefined
+  #quiet = true
+  /** Raw bytes ended in the middle of an event. */
+  #inEvent = false
+
+  constructor(x: Exchange, on: ResponseHandler, clock: Clock) {
+    this.x = x
+    this.#on = on
+    this.#clock = clock
+    this.#watch()
+    x.onAbort(() => this.#finish())
+  }
+
+  get started(): boolean {
+    return this.#sink !== undefined
+  }
+
+  get over(): boolean {
+    return this.#over
+  }
+
+  get full(): boolean {
+    return this.#full
+  }
+
+  onRoom(then: () => void): void {
+    if (this.#full && !this.#over) this.#waiting.push(then)
+    else then()
+  }
+
+  /** Runs `then` when the answer is complete or given up. */
+  onEnd(then: () => void): void {
+    if (this.#over) then()
+    else if (this.#ending) this.#ending.push(then)
+    else this.#ending = [then]
+  }
+
+  hold(): void {
+    this.#held = true
+  }
+
+  /** The id of a new session, for the head. */
+  release(session: string | undefined): void {
+    this.#held = false
+    this.#session = session
+  }
+
+  /** Sends the head of an event stream. */
+  open(): void {
+    if (this.#over || this.#sink) return
+    const fields = ['content-type', 'text/event-stream', 'cache-control', 'no-cache']
+    if (this.#session !== undefined) fields.push('mcp-session-id', this.#session)
+    const sink = this.#on.head(200, new HeaderList(fields, true))
+    this.#sink = sink
+    sink.onDrain(() => this.#drained())
+  }
+
+  /** One message, as JSON without line breaks. */
+  event(json: Buffer | string): void {
+    const data = typeof json === 'string' ? Buffer.from(json) : json
+    this.raw(Buffer.concat([EVENT_START, data, EVENT_END], EVENT_START.length + data.length + EVENT_END.length))
+  }
+
+  /** The last message. */
+  finalEvent(json: Buffer | string): void {
+    this.event(json)
+    this.end()
+  }
+
+  /** The beginning of a message whose bytes follow through `raw`; `finishEvent` ends it and the stream. */
+  beginEvent(): void {
+    this.raw(EVENT_START)
+  }
+
+  finishEvent(): void {
+    this.raw(EVENT_END)
+    this.end()
+  }
+
+  /** Bytes of an event stream. */
+  raw(chunk: Buffer): boolean {
+    this.open()
+    if (this.#over || !this.#sink || chunk.length === 0) return true
+    this.#quiet = false
+    this.#inEvent = !endsEvent(chunk)
+    if (!this.#sink.write(chunk)) this.#full = true
+    return !this.#full
+  }
+
+  end(): void {
+    if (this.#over) return
+    this.open()
+    const sink = this.#sink
+    this.#finish()
+    sink?.end()
+  }
+
+  /** 202: taken, and there is nothing to say. */
+  accepted(): void {
+    this.plain(202, [], Buffer.alloc(0))
+  }
+
+  /** A whole reply that is no event stream. */
+  plain(status: number, fields: readonly string[], body: Buffer): void {
+    if (this.#over || this.#sink) return
+    const headers = new HeaderList([...fields, 'content-length', String(body.length)], true)
+    this.#finish()
+    const sink = this.#on.head(status, headers)
+    if (body.length > 0) sink.write(body)
+    sink.end()
+  }
+
+  /** Hands the client's side over to somebody who answers instead. */
+  takeOver(status: number, headers: HeaderList): ChunkSink {
+    this.#finish()
+    return this.#on.head(status, headers)
+  }
+
+  /** Text, as for errors of the transport: spec table "MCP endpoint". */
+  refuse(status: number, detail: string, headers: readonly string[] = []): void {
+    if (this.#over) return
+    this.#finish()
+    this.#on.fail(new GatewayError('mcp', { status, detail, headers }))
+  }
+
+  /** A JSON-RPC error: with `status` when nothing was sent yet, as the last event otherwise. */
+  fail(status: number, id: RequestId | null, error: RpcError): void {
+    if (this.#over) return
+    const text = errorReply(id, error)
+    if (this.#sink) {
+      if (this.#inEvent) this.cut(new GatewayError('mcp', { detail: error.message }))
+      else this.finalEvent(text)
+      return
+    }
+    this.#finish()
+    this.#on.fail(new GatewayError('mcp', { status, detail: error.message, body: { type: 'application/json', text } }))
+  }
+
+  /** A target could not do its part. */
+  failWith(id: RequestId | null, failure: TargetFailure): void {
+    if (failure.http && !this.started) this.plain(failure.http.status, failure.http.headers.raw, failure.http.body)
+    else this.fail(500, id, { code: INTERNAL_ERROR, message: `failed to send message: ${failure.message}` })
+  }
+
+  /** Breaks the stream off, so that the client does not take it for complete. */
+  cut(error: Error): void {
+    if (this.#over) return
+    const sink = this.#sink
+    this.#finish()
+    if (sink) sink.fail(error)
+    else this.#on.fail(error)
+  }
+
+  #drained(): void {
+    this.#full = false
+    this.#wake()
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const then of waiting) then()
+  }
+
+  #finish(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#full = false
+    this.#keepAlive?.cancel()
+    this.#wake()
+    const ending = this.#ending
+    this.#ending = undefined
+    if (ending) for (const then of ending) then()
+  }
+
+  /** Also sends the head when the first message takes long: clients and proxies give up on a silent server. */
+  #watch(): void {
+    this.#keepAlive = this.#clock.after(KEEP_ALIVE, () => {
+      if (this.#over) return
+      if (this.#quiet && !this.#full && !this.#inEvent && !this.#held) {
+        this.open()
+        this.#sink?.write(SSE_COMMENT)
+      }
+      this.#quiet = true
+      this.#watch()
+    })
+  }
+}
+
+function endsEvent(chunk: Buffer): boolean {
+  const { length } = chunk
+  if (length < 2 || chunk[length - 1] !== 10) return false
+  return chunk[length - 2] === 10 || (length >= 4 && chunk[length - 2] === 13 && chunk[length - 3] === 10)
+}

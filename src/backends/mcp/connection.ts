@@ -1,0 +1,56 @@
+import type { Exchange } from '../../http/exchange.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { Notification, Request, Response } from '../../mcp/message.ts'
+
+/** Where messages go; says when it has had enough for now. */
+export interface Flow {
+  readonly full: boolean
+  /** Runs `then` once there is room again. */
+  onRoom(then: () => void): void
+}
+
+export interface TargetFailure {
+  /** In words, for the client; no address, no path. */
+  readonly message: string
+  /** The target refused over HTTP: what it answered is passed on as it is. */
+  readonly http?: { readonly status: number; readonly headers: HeaderList; readonly body: Buffer }
+  /** The target cannot be reached, has ended, or knows its session no more: it fails, not the single call. */
+  readonly down: boolean
+}
+
+/** What follows a call: any number of messages, then exactly one of `reply` and `fail`. */
+export interface CallEvents {
+  readonly flow: Flow
+  message(message: Request | Notification): void
+  reply(message: Response): void
+  fail(failure: TargetFailure): void
+}
+
+/** What a target says by itself. */
+export interface ListenEvents {
+  readonly flow: Flow
+  /** The target has such a stream. */
+  open(): void
+  message(message: Request | Notification): void
+  /** The stream is over; `failure` when the target refused it, with status 405 when it has none. */
+  end(failure?: TargetFailure): void
+}
+
+/** Ends a call: nothing more is heard of it then. `told`: the client has already told the target. */
+export type Cancel = (told?: boolean) => void
+
+/** One client's session with one target, whatever carries it. */
+export interface Connection {
+  /** The session id that the target gave. */
+  readonly session: string | undefined
+  /** The revision that the target agreed to in `initialize`. */
+  version: string | undefined
+  call(x: Exchange, request: Request, events: CallEvents): Cancel
+  /** A notification, or the client's answer to the target; `done` when the target has it. */
+  send(x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void
+  listen(x: Exchange, events: ListenEvents): () => void
+  close(): void
+}
+
+/** A message may be large, but a target must not fill the memory. */
+export const MAX_MESSAGE: number = 64 * 1024 * 1024

@@ -1,0 +1,96 @@
+import { METHOD_NOT_FOUND } from '../../mcp/errors.ts'
+import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
+import type { Answer } from './answer.ts'
+import type { TargetFailure } from './connection.ts'
+import type { Link, Session } from './session.ts'
+
+export interface Reached {
+  readonly link: Link
+  readonly response: Response
+}
+
+export interface FanOut {
+  readonly session: Session
+  readonly links: readonly Link[]
+  readonly answer: Answer
+  /** One target's failure is everybody's. */
+  readonly failClosed: boolean
+  request(link: Link): Request
+  message(link: Link, message: Request | Notification): void
+  /** Greets a target that is not ready; without it the request is the greeting. */
+  readonly whenReady: boolean
+}
+
+export type FanOutFailure = { readonly failure: TargetFailure } | { readonly response: Response }
+
+/**
+ * Sends a request to several targets. `done` gets the successful replies in the order of `links` once all have
+ * answered, or the failure that decides: the first one when one fails all, otherwise the first when all have failed.
+ */
+export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?: FanOutFailure) => void): void {
+  const { session, links, answer } = plan
+  const replies = new Map<Link, Response>()
+  let missing = links.length
+  let first: FanOutFailure | undefined
+  let over = false
+  if (missing === 0) {
+    done([])
+    return
+  }
+  const finish = (failed?: FanOutFailure): void => {
+    if (over) return
+    over = true
+    for (const cancel of cancels) cancel()
+    done(
+      links.flatMap(link => {
+        const response = replies.get(link)
+        return response ? [{ link, response }] : []
+      }),
+      failed,
+    )
+  }
+  const settle = (failed?: FanOutFailure): void => {
+    first ??= failed
+    missing--
+    if (failed && plan.failClosed) finish(failed)
+    else if (missing === 0) finish(replies.size === 0 ? first : undefined)
+  }
+  const cancels: (() => void)[] = []
+  answer.x.onAbort(() => {
+    over = true
+    for (const cancel of cancels) cancel()
+  })
+  for (const link of links) {
+    const start = (failure?: TargetFailure): void => {
+      if (over) return
+      if (failure || !link.connection) {
+        settle({ failure: failure ?? { message: 'the target is down', down: true } })
+        return
+      }
+      const request = plan.request(link)
+      cancels.push(() => session.cancel(request.id))
+      session.call(link, request, answer, {
+        flow: answer,
+        message: message => plan.message(link, message),
+        reply: response => {
+          if (response.failed && !lacksMethod(response)) return settle({ response })
+          replies.set(link, response)
+          settle()
+        },
+        fail: lost => settle({ failure: lost }),
+      })
+    }
+    if (plan.whenReady) session.ready(link, answer.x, start)
+    else start()
+  }
+}
+
+/** A target that does not know a list has nothing to add to it. */
+function lacksMethod(response: Response): boolean {
+  return isObject(response.value.error) && response.value.error.code === METHOD_NOT_FOUND
+}
+
+/** Empty when the target does not know the method. */
+export function resultOf(response: Response): JsonObject {
+  return isObject(response.value.result) ? response.value.result : {}
+}

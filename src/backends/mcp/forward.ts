@@ -1,0 +1,85 @@
+import type { ChunkSink } from '../../http/transport.ts'
+import { INTERNAL_ERROR } from '../../mcp/errors.ts'
+import type { Request } from '../../mcp/message.ts'
+import type { Answer } from './answer.ts'
+import { HttpConnection, isEventStream, isJson, isSuccess, passedOn } from './http-connection.ts'
+import type { Link, Session } from './session.ts'
+
+/**
+ * Passes the reply of the only target on as it comes, unread and of any size. False when the target is not reached
+ * over Streamable HTTP.
+ */
+export function forwardRaw(session: Session, link: Link, request: Request, answer: Answer): boolean {
+  const { connection } = link
+  if (!(connection instanceof HttpConnection)) return false
+  const { x } = answer
+  const trace = x.trace?.child(`target ${link.name}`)
+  trace?.emit({ type: 'callStart', target: link.name, purpose: request.method })
+  const cancel = connection.forward(x, 'POST', request.bytes, {
+    head(status, headers) {
+      trace?.emit({ type: 'callEnd', target: link.name, status })
+      if (isSuccess(status)) return replySink(request, answer, isEventStream(headers), isJson(headers))
+      if (answer.started) {
+        answer.failWith(request.id, { message: `the target answered with status ${status}`, down: false })
+      }
+      const sink = answer.takeOver(status, passedOn(headers))
+      if (status === 404 && connection.session !== undefined) {
+        connection.session = undefined
+        session.targetDown(link, { message: 'the target has ended the session', down: true })
+      }
+      return sink
+    },
+    fail(error) {
+      trace?.emit({ type: 'callEnd', target: link.name, error: error.message })
+      const failure = { message: error.message, down: true }
+      session.targetDown(link, failure)
+      answer.failWith(request.id, failure)
+    },
+  })
+  x.onAbort(cancel)
+  return true
+}
+
+function replySink(request: Request, answer: Answer, stream: boolean, json: boolean): ChunkSink {
+  if (json) answer.beginEvent()
+  else answer.open()
+  return rawSink(
+    answer,
+    json ? oneLine : stream ? chunk => chunk : () => EMPTY,
+    () => (json ? answer.finishEvent() : answer.end()),
+    error =>
+      answer.fail(500, request.id, { code: INTERNAL_ERROR, message: `failed to send message: ${error.message}` }),
+  )
+}
+
+/** Where the bytes of a target's stream go when nobody reads them on the way. */
+export function rawSink(
+  answer: Answer,
+  convert: (chunk: Buffer) => Buffer,
+  end: () => void,
+  fail: (error: Error) => void,
+): ChunkSink {
+  let resume = (): void => {}
+  return {
+    write(chunk) {
+      if (answer.raw(convert(chunk))) return true
+      answer.onRoom(() => resume())
+      return false
+    },
+    end,
+    fail,
+    onDrain: then => {
+      resume = then
+    },
+  }
+}
+
+const EMPTY = Buffer.alloc(0)
+
+/** Line breaks of JSON would end the data line. */
+function oneLine(chunk: Buffer): Buffer {
+  if (!chunk.includes(10) && !chunk.includes(13)) return chunk
+  const out = Buffer.from(chunk)
+  for (let i = 0; i < out.length; i++) if (out[i] === 10 || out[i] === 13) out[i] = 32
+  return out
+}

@@ -1,0 +1,217 @@
+import type { Exchange } from '../../http/exchange.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { Runtime } from '../../http/runtime.ts'
+import { type SseEvent, SseReader } from '../../http/sse.ts'
+import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
+import { type Request, type RequestId, readMessage } from '../../mcp/message.ts'
+import {
+  type CallEvents,
+  type Connection,
+  type Flow,
+  type ListenEvents,
+  MAX_MESSAGE,
+  type TargetFailure,
+} from './connection.ts'
+import { callTarget, type HttpTarget } from './upstream-call.ts'
+
+/** Bytes kept of an error that is passed on. */
+const MAX_ERROR_BODY = 1024 * 1024
+
+/** Streamable HTTP: every message is a request of its own. */
+export class HttpConnection implements Connection {
+  session: string | undefined
+  version: string | undefined
+  readonly #runtime: Runtime
+  readonly #target: HttpTarget
+  /** For the last word, which no client asks for: the credentials that the target knows the session by. */
+  #last: Exchange | undefined
+
+  constructor(runtime: Runtime, target: HttpTarget, session?: string) {
+    this.#runtime = runtime
+    this.#target = target
+    this.session = session
+  }
+
+  call(x: Exchange, request: Request, events: CallEvents): () => void {
+    const cancel = this.#dispatch(x, 'POST', request.bytes, {
+      head: (status, headers) => {
+        if (!isSuccess(status)) return failureBody(status, headers, this.session, failure => events.fail(failure))
+        if (request.method === 'initialize') this.session = headers.get('mcp-session-id')
+        if (isEventStream(headers)) return this.#readReply(request.id, events, () => cancel())
+        if (isJson(headers)) return readWhole(events, () => cancel())
+        events.fail({ message: `the target answered ${status} without a message`, down: false })
+        return discard
+      },
+      fail: error => events.fail({ message: error.message, down: true }),
+    })
+    return cancel
+  }
+
+  send(x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void {
+    this.#dispatch(x, 'POST', bytes, {
+      head: (status, headers) => {
+        if (!isSuccess(status)) return failureBody(status, headers, this.session, done)
+        done()
+        return discard
+      },
+      fail: error => done({ message: error.message, down: true }),
+    })
+  }
+
+  listen(x: Exchange, events: ListenEvents): () => void {
+    const cancel = this.#dispatch(x, 'GET', undefined, {
+      head: (status, headers) => {
+        if (!isSuccess(status) || !isEventStream(headers)) {
+          return failureBody(status, headers, this.session, failure => events.end(failure))
+        }
+        events.open()
+        const reader = new SseReader(MAX_MESSAGE, event => {
+          const message = readEvent(event)
+          if (message && message.kind !== 'response') events.message(message)
+        })
+        return streamSink(events.flow, reader, () => events.end(), cancelLater)
+      },
+      fail: error => events.end({ message: error.message, down: true }),
+    })
+    const cancelLater = (): void => cancel()
+    return cancel
+  }
+
+  /** The client's request as it is, and the target's reply as it comes. */
+  forward(x: Exchange, method: 'POST' | 'GET', body: Buffer | undefined, on: ResponseHandler): () => void {
+    return this.#dispatch(x, method, body, on)
+  }
+
+  close(): void {
+    const x = this.#last
+    if (this.session === undefined || x === undefined) return
+    this.#dispatch(x, 'DELETE', undefined, { head: () => discard, fail: () => {} })
+    this.session = undefined
+  }
+
+  #dispatch(x: Exchange, method: 'POST' | 'GET' | 'DELETE', body: Buffer | undefined, on: ResponseHandler): () => void {
+    this.#last = x
+    const { session, version } = this
+    return callTarget(this.#runtime, this.#target, x, { method, body, session, version }, on)
+  }
+
+  #readReply(id: RequestId, events: CallEvents, cancel: () => void): ChunkSink {
+    let replied = false
+    const reader = new SseReader(MAX_MESSAGE, event => {
+      const message = replied ? undefined : readEvent(event)
+      if (!message) return
+      if (message.kind !== 'response') events.message(message)
+      else if (message.id === id || message.id === null) {
+        replied = true
+        events.reply(message)
+      }
+    })
+    const over = (error?: Error): void => {
+      if (replied) return
+      replied = true
+      events.fail({ message: error?.message ?? 'the target ended the stream before its reply', down: false })
+    }
+    return streamSink(events.flow, reader, over, cancel)
+  }
+}
+
+/** `over` runs once, with the error if there was one. */
+function streamSink(flow: Flow, reader: SseReader, over: (error?: Error) => void, cancel: () => void): ChunkSink {
+  let resume = (): void => {}
+  return {
+    write(chunk) {
+      try {
+        reader.push(chunk)
+      } catch (error) {
+        cancel()
+        over(error as Error)
+      }
+      if (!flow.full) return true
+      flow.onRoom(() => resume())
+      return false
+    },
+    end: () => over(),
+    fail: over,
+    onDrain: then => {
+      resume = then
+    },
+  }
+}
+
+function readEvent(event: SseEvent): Exclude<ReturnType<typeof readMessage>, { kind: 'unreadable' }> | undefined {
+  if (event.data.length === 0 || event.event !== 'message') return undefined
+  const message = readMessage(event.data)
+  return message.kind === 'unreadable' ? undefined : message
+}
+
+function readWhole(events: CallEvents, cancel: () => void): ChunkSink {
+  const chunks: Buffer[] = []
+  let size = 0
+  return {
+    write(chunk) {
+      size += chunk.length
+      if (size <= MAX_MESSAGE) chunks.push(chunk)
+      else {
+        cancel()
+        events.fail({ message: `the target sent a message of more than ${MAX_MESSAGE} bytes`, down: false })
+      }
+      return true
+    },
+    end() {
+      const message = readMessage(Buffer.concat(chunks, size))
+      if (message.kind === 'response') events.reply(message)
+      else events.fail({ message: 'the target answered with something that is no reply', down: false })
+    },
+    fail: error => events.fail({ message: error.message, down: false }),
+    onDrain() {},
+  }
+}
+
+/** Reads the body of an HTTP error, cut where it gets long. */
+function failureBody(
+  status: number,
+  headers: HeaderList,
+  session: string | undefined,
+  done: (failure: TargetFailure) => void,
+): ChunkSink {
+  const chunks: Buffer[] = []
+  let size = 0
+  const finish = (): void => {
+    const http = { status, headers: passedOn(headers), body: Buffer.concat(chunks, size) }
+    // 404 to a request with a session id says that the session is over (MCP transports, "Session Management").
+    done({ message: `the target answered with status ${status}`, http, down: status === 404 && session !== undefined })
+  }
+  return {
+    write(chunk) {
+      const room = MAX_ERROR_BODY - size
+      const part = chunk.length > room ? chunk.subarray(0, room) : chunk
+      if (part.length > 0) chunks.push(part)
+      size += part.length
+      return true
+    },
+    end: finish,
+    fail: finish,
+    onDrain() {},
+  }
+}
+
+/** What a target says about its own session is nothing to the client. */
+export function passedOn(headers: HeaderList): HeaderList {
+  const out = headers.copy()
+  out.delete('content-length')
+  out.delete('mcp-session-id')
+  return out
+}
+
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300
+}
+export function isEventStream(headers: HeaderList): boolean {
+  return mediaType(headers) === 'text/event-stream'
+}
+export function isJson(headers: HeaderList): boolean {
+  return mediaType(headers) === 'application/json'
+}
+function mediaType(headers: HeaderList): string | undefined {
+  return headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+}

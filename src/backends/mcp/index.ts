@@ -1,0 +1,126 @@
+import type { Target } from '../../http/transport.ts'
+import type { PartPolicies } from '../backend.ts'
+import { type BackendContext, defineBackend } from '../backend.ts'
+import { McpEndpoint } from './endpoint.ts'
+import { HttpConnection } from './http-connection.ts'
+import { endpointUrl, type McpBackendSpec, type McpTargetSpec, mcpBackendSchema } from './schema.ts'
+import type { McpTarget } from './session.ts'
+import { SessionStore } from './session-store.ts'
+import type { McpSetup } from './setup.ts'
+import { SseConnection } from './sse-connection.ts'
+import { StdioConnection } from './stdio.ts'
+import type { HttpTarget } from './upstream-call.ts'
+
+export { mcpBackendSchema, mcpTargetSchema } from './schema.ts'
+
+const DEFAULT_TTL = 30 * 60_000
+const DEFAULT_CONNECT_TIMEOUT = 10_000
+
+/** MCP servers behind one endpoint (spec "MCP backend"). */
+export const mcpBackend = defineBackend({
+  kind: 'mcp',
+  doc: 'MCP servers, as one MCP server.',
+  spec: 'MCP backend',
+  schema: mcpBackendSchema,
+  compile(spec, ctx) {
+    const setup = setupOf(spec, ctx)
+    const store = ctx.state('sessions', () => new SessionStore(setup.runtime.clock, setup.sessionTtl))
+    const endpoint = new McpEndpoint(setup, store)
+    return {
+      key: ctx.key,
+      name: ctx.name,
+      kind: 'mcp',
+      protocol: 'mcp',
+      origin: ctx.origin,
+      // A call may have run a tool before it failed.
+      replayable: false,
+      send: (x, _attempt, on) => endpoint.serve(x, on),
+    }
+  },
+})
+
+function setupOf(spec: McpBackendSpec, ctx: BackendContext): McpSetup {
+  const targets = spec.targets.flatMap((target, i) => targetOf(target, i, ctx))
+  const multiple = spec.targets.length > 1
+  return {
+    runtime: ctx.runtime,
+    backend: ctx.key,
+    targets,
+    multiple,
+    naming: {
+      names: spec.prefixMode === 'always' || (spec.prefixMode === 'conditional' && multiple),
+      // "Resource URIs always keep target routing information" (spec, `prefixMode`) as soon as there is a choice.
+      uris: multiple,
+    },
+    lookUp: multiple && spec.prefixMode === 'never',
+    stateful: spec.statefulMode === 'stateful',
+    failOpen: spec.failureMode === 'failOpen',
+    localOnly: spec.dnsRebindingProtection,
+    resumable: targets.every(target => target.kind === 'mcp'),
+    sessionKey: ctx.sessions?.key,
+    sessionTtl: ctx.sessions?.ttl ?? DEFAULT_TTL,
+  }
+}
+
+function targetOf(spec: McpTargetSpec, i: number, ctx: BackendContext): McpTarget[] {
+  const { name, stdio } = spec
+  const { runtime } = ctx
+  if (stdio) {
+    const program = { cmd: stdio.cmd, args: stdio.args, env: stdio.env, clearEnv: stdio.clear_env }
+    const log = runtime.log.child('mcp::stdio')
+    return [
+      {
+        name,
+        kind: 'stdio',
+        connect: onDown => new StdioConnection(program, { target: name, clock: runtime.clock, log, onDown }),
+      },
+    ]
+  }
+  const kind = spec.sse ? 'sse' : 'mcp'
+  const target = httpTarget(spec, kind, i, ctx)
+  if (!target) return []
+  return kind === 'sse'
+    ? [{ name, kind, connect: onDown => new SseConnection(runtime, target, onDown) }]
+    : [{ name, kind, connect: (_onDown, session) => new HttpConnection(runtime, target, session) }]
+}
+
+/** Undefined for what this engine does not serve. */
+function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: BackendContext): HttpTarget | undefined {
+  const endpoint = spec[kind]
+  const url = endpoint?.host === undefined ? undefined : endpointUrl(endpoint.host)
+  if (!endpoint || !url) return undefined
+  const policies = policiesOf(spec, i, ctx)
+  const settings = { ...ctx.settings, ...policies.settings }
+  const tls = settings.tls ?? (url.protocol === 'https:' ? {} : undefined)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const port = endpoint.port ?? (Number(url.port) || (tls ? 443 : 80))
+  const place: Target = {
+    key: `${ctx.key}/${spec.name}`,
+    host,
+    port,
+    connectTimeout: settings.connectTimeout ?? DEFAULT_CONNECT_TIMEOUT,
+    named: !/^[\d.]+$|:/.test(host),
+    ...(tls === undefined ? {} : { tls }),
+    ...(settings.version === undefined ? {} : { version: settings.version }),
+  }
+  const given = `${url.pathname === '/' ? '' : url.pathname}${url.search}`
+  return {
+    name: spec.name,
+    place,
+    path: endpoint.path ?? (given === '' ? `/${kind}` : given),
+    authority: port === (tls ? 443 : 80) ? url.hostname : `${url.hostname}:${port}`,
+    timeout: settings.requestTimeout,
+    hooks: policies.hooks,
+  }
+}
+
+const NONE: PartPolicies = { settings: {}, hooks: [] }
+
+function policiesOf(spec: McpTargetSpec, i: number, ctx: BackendContext): PartPolicies {
+  if (spec.policies === undefined) return NONE
+  const path = ['targets', i, 'policies']
+  const policies = ctx.policiesAt?.(path)
+  if (policies) return policies
+  ctx.report({ code: 'GW601', message: 'policies of an MCP target are not served yet', path, at: 'key' })
+  return NONE
+}

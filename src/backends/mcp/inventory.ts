@@ -1,0 +1,100 @@
+import { isAllowed } from '../../mcp/authorization.ts'
+import { parseExact } from '../../mcp/exact-json.ts'
+import { LIST_METHODS, listItems } from '../../mcp/lists.ts'
+import { isObject, type JsonObject, type Request, readMessage } from '../../mcp/message.ts'
+import type { Answer } from './answer.ts'
+import { type FanOutFailure, fanOut, resultOf } from './fan-out.ts'
+import type { Link, Session } from './session.ts'
+import type { McpSetup } from './setup.ts'
+
+/** A target that never stops handing out cursors is cut off. */
+const MAX_PAGES = 64
+
+export interface Inventory {
+  /** Items that exactly one target offers and the client may see, in the order of the targets. */
+  readonly items: readonly JsonObject[]
+  readonly failed?: FanOutFailure
+}
+
+type ListName = 'tools/list' | 'prompts/list'
+
+/**
+ * Reads every page of a list from every target, for names that carry no target: a name that two of them offer has no
+ * meaning then and is left out. Also notes in the session who serves which name.
+ */
+export function takeInventory(
+  setup: McpSetup,
+  session: Session,
+  method: ListName,
+  answer: Answer,
+  done: (inventory: Inventory) => void,
+): void {
+  const pages = new Map<Link, JsonObject[]>(session.links.map(link => [link, []]))
+  const round = (links: readonly Link[], cursors: ReadonlyMap<Link, string>, number: number): void => {
+    const id = `gwctl-${++session.serial}`
+    fanOut(
+      {
+        session,
+        links,
+        answer,
+        failClosed: !setup.failOpen,
+        whenReady: true,
+        request: link => pageRequest(method, id, cursors.get(link)),
+        message() {},
+      },
+      (reached, failed) => {
+        if (failed && (number === 1 || !setup.failOpen)) return done({ items: [], failed })
+        const next = new Map<Link, string>()
+        for (const { link, response } of reached) {
+          const exact = parseExact(response.bytes.toString()) as JsonObject
+          const result = isObject(exact.result) ? exact.result : resultOf(response)
+          pages.get(link)?.push(result)
+          if (typeof result.nextCursor === 'string') next.set(link, result.nextCursor)
+        }
+        if (next.size > 0 && number < MAX_PAGES) round([...next.keys()], next, number + 1)
+        else done({ items: merge(setup, session, method, pages, answer) })
+      },
+    )
+  }
+  round(session.links, new Map(), 1)
+}
+
+function merge(
+  setup: McpSetup,
+  session: Session,
+  method: ListName,
+  pages: ReadonlyMap<Link, readonly JsonObject[]>,
+  answer: Answer,
+): JsonObject[] {
+  const list = LIST_METHODS[method]
+  if (!list) return []
+  const owners = new Map<string, Link | 'ambiguous'>()
+  for (const [link, results] of pages) {
+    for (const result of results) {
+      for (const { name } of listItems(list, { target: link.name, result }, setup.naming, () => true)) {
+        const owner = owners.get(name as string)
+        owners.set(name as string, owner === undefined || owner === link ? link : 'ambiguous')
+      }
+    }
+  }
+  session.inventory.set(method, owners)
+  const items: JsonObject[] = []
+  for (const [link, results] of pages) {
+    for (const result of results) {
+      const page = { target: link.name, result }
+      const visible = listItems(list, page, setup.naming, item => isAllowed(answer.x, item))
+      for (const item of visible) if (owners.get(item.name as string) === link) items.push(item)
+    }
+  }
+  return items
+}
+
+function pageRequest(method: ListName, id: string, cursor: string | undefined): Request {
+  const text = JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    method,
+    ...(cursor === undefined ? {} : { params: { cursor } }),
+  })
+  return readMessage(Buffer.from(text)) as Request
+}

@@ -1,0 +1,100 @@
+import { INTERNAL_ERROR } from '../../mcp/errors.ts'
+import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
+import type { Notification, RequestId, Response } from '../../mcp/message.ts'
+import { splitId } from '../../mcp/names.ts'
+import type { Answer } from './answer.ts'
+import type { TargetFailure } from './connection.ts'
+import type { Link, Session } from './session.ts'
+import type { McpSetup } from './setup.ts'
+
+/** A client's notification: to the target it is about, or to all. */
+export function relayNotification(
+  setup: McpSetup,
+  session: Session,
+  message: Notification,
+  outline: JsonOutline,
+  answer: Answer,
+): void {
+  answer.x.trace?.emit({ type: 'mcp', method: message.method })
+  if (message.method === 'notifications/cancelled') {
+    relayCancellation(setup, session, message, answer)
+    return
+  }
+  const range = outline.ranges.get('params.progressToken')
+  if (setup.multiple && message.method === 'notifications/progress' && range) {
+    const owner = splitId(message.params.progressToken)
+    const link = owner && session.link(owner.target)
+    if (!link) {
+      answer.accepted()
+      return
+    }
+    send(setup, session, [link], replaceJson(message.bytes, range, owner.name), answer)
+    return
+  }
+  send(setup, session, session.links, message.bytes, answer)
+}
+
+/** A client's answer to a target's request: to the target that asked. An id that nobody asked under is dropped. */
+export function relayResponse(
+  setup: McpSetup,
+  session: Session,
+  message: Response,
+  outline: JsonOutline,
+  answer: Answer,
+): void {
+  if (!setup.multiple) {
+    send(setup, session, session.links, message.bytes, answer)
+    return
+  }
+  const owner = splitId(message.id)
+  const link = owner && session.link(owner.target)
+  const range = outline.ranges.get('id')
+  if (!link || !range) {
+    answer.accepted()
+    return
+  }
+  send(setup, session, [link], replaceJson(message.bytes, range, owner.name), answer)
+}
+
+/** Goes to the targets that work on the request; they will not answer it, so its stream ends here. */
+function relayCancellation(setup: McpSetup, session: Session, message: Notification, answer: Answer): void {
+  const id = message.params.requestId as RequestId
+  const running = session.inFlight.get(id)
+  if (running?.method === 'initialize') {
+    answer.accepted()
+    return
+  }
+  if (!running) {
+    // The only target may know a request whose reply is passed on unread.
+    setup.multiple ? answer.accepted() : send(setup, session, session.links, message.bytes, answer)
+    return
+  }
+  send(setup, session, [...running.cancels.keys()], message.bytes, answer)
+  session.cancel(id, true)
+  running.answer.end()
+}
+
+function send(setup: McpSetup, session: Session, links: readonly Link[], bytes: Buffer, answer: Answer): void {
+  let missing = links.length
+  const settle = (link: Link, failure?: TargetFailure): void => {
+    missing--
+    if (failure?.down) session.targetDown(link, failure)
+    if (failure && !setup.failOpen) refuse(answer, failure)
+    else if (missing === 0) answer.accepted()
+  }
+  if (missing === 0) {
+    answer.accepted()
+    return
+  }
+  for (const link of links) {
+    session.ready(link, answer.x, failure => {
+      if (failure || !link.connection) settle(link, failure)
+      else link.connection.send(answer.x, bytes, lost => settle(link, lost))
+    })
+  }
+}
+
+function refuse(answer: Answer, failure: TargetFailure): void {
+  if (failure.http) answer.failWith(null, failure)
+  else answer.fail(500, null, { code: INTERNAL_ERROR, message: `failed to send message: ${failure.message}` })
+}

@@ -1,0 +1,329 @@
+import type { McpItem } from '../../http/exchange.ts'
+import { isAllowed, unknownItem } from '../../mcp/authorization.ts'
+import { decodeCursor } from '../../mcp/cursor.ts'
+import { errorReply, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from '../../mcp/errors.ts'
+import { parseExact } from '../../mcp/exact-json.ts'
+import { mergeIntroductions } from '../../mcp/initialize.ts'
+import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
+import { LIST_METHODS, listItems, mergedPage } from '../../mcp/lists.ts'
+import { isObject, type JsonObject, type Notification, type Request } from '../../mcp/message.ts'
+import { splitName, splitUri } from '../../mcp/names.ts'
+import { rewriteResult, rewriteServerMessage } from '../../mcp/rewrite.ts'
+import type { Answer } from './answer.ts'
+import { type FanOutFailure, fanOut, type Reached, resultOf } from './fan-out.ts'
+import { forwardRaw } from './forward.ts'
+import { takeInventory } from './inventory.ts'
+import type { Link, Session } from './session.ts'
+import type { McpSetup } from './setup.ts'
+
+/** Methods that name one item: its kind, and where the name stands. */
+const ITEM_METHODS: Readonly<Record<string, { readonly kind: McpItem['kind']; readonly at: string }>> = {
+  'tools/call': { kind: 'tool', at: 'params.name' },
+  'prompts/get': { kind: 'prompt', at: 'params.name' },
+  'resources/read': { kind: 'resource', at: 'params.uri' },
+  'resources/subscribe': { kind: 'resource', at: 'params.uri' },
+  'resources/unsubscribe': { kind: 'resource', at: 'params.uri' },
+  'tasks/get': { kind: 'task', at: 'params.taskId' },
+  'tasks/result': { kind: 'task', at: 'params.taskId' },
+  'tasks/cancel': { kind: 'task', at: 'params.taskId' },
+}
+const REFERENCES: Readonly<Record<string, { readonly kind: McpItem['kind']; readonly at: string }>> = {
+  'ref/prompt': { kind: 'prompt', at: 'params.ref.name' },
+  'ref/resource': { kind: 'resource', at: 'params.ref.uri' },
+}
+/** Concern every target and are answered with an empty result. */
+const FOR_ALL = new Set(['ping', 'logging/setLevel'])
+
+/** Sends a request of an open session where it belongs, and its reply to `answer`. */
+export class Router {
+  readonly #setup: McpSetup
+
+  constructor(setup: McpSetup) {
+    this.#setup = setup
+  }
+
+  route(session: Session, request: Request, outline: JsonOutline, answer: Answer): void {
+    const { method } = request
+    answer.x.trace?.emit({ type: 'mcp', method })
+    if (session.inFlight.has(request.id)) {
+      answer.fail(400, request.id, { code: INVALID_REQUEST, message: 'a request with this id is under way' })
+      return
+    }
+    if (Object.hasOwn(LIST_METHODS, method)) {
+      this.#list(session, request, outline, answer)
+      return
+    }
+    const item = Object.hasOwn(ITEM_METHODS, method) ? ITEM_METHODS[method] : referenceOf(request)
+    if (item) {
+      this.#item(session, request, outline, answer, item)
+      return
+    }
+    if (!this.#setup.multiple) {
+      this.#pass(session, session.links[0] as Link, request, answer)
+      return
+    }
+    if (FOR_ALL.has(method)) {
+      this.#forAll(session, request, answer)
+      return
+    }
+    answer.fail(500, request.id, {
+      code: INTERNAL_ERROR,
+      message: `failed to send message: \`${method.slice(0, 64)}\` names no target`,
+    })
+  }
+
+  /** Opens the session with all targets; `done` with the reply, or undefined after `answer` has told the failure. */
+  introduce(
+    session: Session,
+    request: Request,
+    answer: Answer,
+    done: (reply: Buffer | string | undefined) => void,
+  ): void {
+    const early: Buffer[] = []
+    answer.x.trace?.emit({ type: 'mcp', method: request.method })
+    for (const link of session.links) session.connect(link)
+    this.#fanOut(
+      session,
+      request,
+      answer,
+      session.links,
+      { whenReady: false, hold: early },
+      reached => {
+        for (const { link, response } of reached) session.introduced(link, response)
+        const first = reached[0]
+        const version = request.params.protocolVersion
+        done(
+          !this.#setup.multiple && first
+            ? first.response.bytes
+            : mergeIntroductions(
+                request.id,
+                reached.map(({ link, response }) => ({ target: link.name, result: resultOf(response) })),
+                { clientVersion: typeof version === 'string' ? version : undefined, stateful: this.#setup.stateful },
+              ),
+        )
+        for (const bytes of early) answer.event(bytes)
+      },
+      () => done(undefined),
+    )
+  }
+
+  #item(
+    session: Session,
+    request: Request,
+    outline: JsonOutline,
+    answer: Answer,
+    { kind, at }: { readonly kind: McpItem['kind']; readonly at: string },
+  ): void {
+    const range = outline.ranges.get(at)
+    const given = valueAt(request.value, at)
+    if (typeof given !== 'string' || !range) {
+      answer.fail(400, request.id, {
+        code: INVALID_PARAMS,
+        message: `invalid request parameters: \`${at}\` must be a string`,
+      })
+      return
+    }
+    this.#owner(session, kind, given, answer, owner => {
+      if (!owner) {
+        answer.fail(500, request.id, {
+          code: INTERNAL_ERROR,
+          message: `failed to send message: no target serves \`${given.slice(0, 128)}\``,
+        })
+        return
+      }
+      const { link, name } = owner
+      const { x } = answer
+      const facts = { name, target: link.name }
+      if (x.mcp && kind !== 'task') x.mcp[kind] = facts
+      x.trace?.emit({ type: 'mcp', method: request.method, target: link.name, name })
+      if (!isAllowed(x, { kind, ...facts })) {
+        answer.fail(400, request.id, { code: INVALID_PARAMS, message: unknownItem(kind, given) })
+        return
+      }
+      const own = name === given ? request : { ...request, bytes: replaceJson(request.bytes, range, name) }
+      this.#pass(session, link, own, answer)
+    })
+  }
+
+  /** Who serves an item, and its own name. */
+  #owner(
+    session: Session,
+    kind: McpItem['kind'],
+    given: string,
+    answer: Answer,
+    then: (owner: { readonly link: Link; readonly name: string } | undefined) => void,
+  ): void {
+    const { naming, multiple, lookUp } = this.#setup
+    const byName = kind === 'tool' || kind === 'prompt'
+    if (byName && lookUp) {
+      this.#lookUp(session, kind, given, answer, then)
+      return
+    }
+    if (!(byName ? naming.names : naming.uris)) {
+      const link = multiple ? undefined : session.links[0]
+      then(link && { link, name: given })
+      return
+    }
+    const parts = byName ? splitName(given) : splitUri(given)
+    const link = parts && session.link(parts.target)
+    then(link && { link, name: parts.name })
+  }
+
+  #lookUp(
+    session: Session,
+    kind: 'tool' | 'prompt',
+    given: string,
+    answer: Answer,
+    then: (owner: { readonly link: Link; readonly name: string } | undefined) => void,
+  ): void {
+    const method = kind === 'tool' ? 'tools/list' : 'prompts/list'
+    const found = (): Link | undefined => {
+      const owner = session.inventory.get(method)?.get(given)
+      return owner === 'ambiguous' ? undefined : owner
+    }
+    const known = found()
+    if (known) {
+      then({ link: known, name: given })
+      return
+    }
+    takeInventory(this.#setup, session, method, answer, () => {
+      const link = found()
+      then(link && { link, name: given })
+    })
+  }
+
+  /** To one target, and its words to the client. */
+  #pass(session: Session, link: Link, request: Request, answer: Answer): void {
+    session.ready(link, answer.x, failure => {
+      if (answer.over) return
+      if (failure) return answer.failWith(request.id, failure)
+      if (!this.#setup.multiple && forwardRaw(session, link, request, answer)) return
+      session.call(link, request, answer, {
+        flow: answer,
+        message: message => this.tell(session, link, message, answer),
+        reply: response => answer.finalEvent(rewriteResult(link.name, response, this.#setup.naming)),
+        fail: lost => answer.failWith(request.id, lost),
+      })
+      answer.x.onAbort(() => session.cancel(request.id))
+    })
+  }
+
+  #list(session: Session, request: Request, outline: JsonOutline, answer: Answer): void {
+    const { multiple, naming, lookUp } = this.#setup
+    const list = LIST_METHODS[request.method]
+    if (!list) return
+    const bare = !multiple && !naming.names && answer.x.mcpRules.length === 0
+    if (bare) {
+      this.#pass(session, session.links[0] as Link, request, answer)
+      return
+    }
+    if (lookUp && (request.method === 'tools/list' || request.method === 'prompts/list')) {
+      takeInventory(this.#setup, session, request.method, answer, ({ items, failed }) => {
+        if (failed) this.#failed(request, answer, failed)
+        else answer.finalEvent(mergedPage(request.id, list, items, new Map()))
+      })
+      return
+    }
+    const { cursor } = request.params
+    const range = outline.ranges.get('params.cursor')
+    const cursors = multiple && cursor !== undefined ? decodeCursor(cursor) : undefined
+    if (multiple && cursor !== undefined && !cursors) {
+      answer.fail(400, request.id, { code: INVALID_PARAMS, message: 'invalid request parameters: unknown cursor' })
+      return
+    }
+    const offering = session.links.filter(
+      link => !link.capabilities || link.capabilities[list.capability] !== undefined,
+    )
+    const links = cursors ? offering.filter(link => cursors.has(link.name)) : offering
+    if (offering.length === 0) {
+      answer.finalEvent(
+        errorReply(request.id, { code: METHOD_NOT_FOUND, message: `method not found: ${request.method}` }),
+      )
+      return
+    }
+    const own = (link: Link): Request => {
+      const next = cursors?.get(link.name)
+      return next === undefined || !range ? request : { ...request, bytes: replaceJson(request.bytes, range, next) }
+    }
+    this.#fanOut(session, request, answer, links, { whenReady: true, own }, reached => {
+      const next = new Map<string, string>()
+      const items: JsonObject[] = []
+      let single: JsonObject | undefined
+      for (const { link, response } of reached) {
+        if (!multiple && response.failed) return answer.finalEvent(response.bytes)
+        const exact = parseExact(response.bytes.toString()) as JsonObject
+        const result = isObject(exact.result) ? exact.result : {}
+        items.push(...listItems(list, { target: link.name, result }, naming, item => isAllowed(answer.x, item)))
+        if (typeof result.nextCursor === 'string') next.set(link.name, result.nextCursor)
+        single = result
+      }
+      answer.finalEvent(
+        multiple
+          ? mergedPage(request.id, list, items, next)
+          : JSON.stringify({ jsonrpc: '2.0', id: request.id, result: { ...single, [list.key]: items } }),
+      )
+    })
+  }
+
+  #forAll(session: Session, request: Request, answer: Answer): void {
+    this.#fanOut(session, request, answer, session.links, { whenReady: true }, () => {
+      answer.finalEvent(JSON.stringify({ jsonrpc: '2.0', id: request.id, result: {} }))
+    })
+  }
+
+  #fanOut(
+    session: Session,
+    request: Request,
+    answer: Answer,
+    links: readonly Link[],
+    how: { readonly whenReady: boolean; readonly hold?: Buffer[]; own?(link: Link): Request },
+    done: (reached: readonly Reached[]) => void,
+    failed?: () => void,
+  ): void {
+    fanOut(
+      {
+        session,
+        links,
+        answer,
+        failClosed: !this.#setup.failOpen,
+        whenReady: how.whenReady,
+        request: link => how.own?.(link) ?? request,
+        message: (link, message) => {
+          if (!how.hold) this.tell(session, link, message, answer)
+          else if (how.hold.length < 64) how.hold.push(rewriteServerMessage(link.name, message, this.#setup.naming))
+        },
+      },
+      (reached, failure) => {
+        if (answer.over) failed?.()
+        else if (failure) {
+          this.#failed(request, answer, failure)
+          failed?.()
+        } else done(reached)
+      },
+    )
+  }
+
+  #failed(request: Request, answer: Answer, failed: FanOutFailure): void {
+    if ('response' in failed) answer.finalEvent(failed.response.bytes)
+    else answer.failWith(request.id, failed.failure)
+  }
+
+  /** A target's own message, on the client's stream. */
+  tell(session: Session, link: Link, message: Request | Notification, answer: Answer): void {
+    if (message.method.endsWith('/list_changed')) session.inventory.clear()
+    answer.event(rewriteServerMessage(link.name, message, this.#setup.naming))
+  }
+}
+
+function referenceOf(request: Request): { readonly kind: McpItem['kind']; readonly at: string } | undefined {
+  if (request.method !== 'completion/complete') return undefined
+  const { ref } = request.params
+  const type = isObject(ref) ? ref.type : undefined
+  return typeof type === 'string' && Object.hasOwn(REFERENCES, type) ? REFERENCES[type] : undefined
+}
+
+function valueAt(value: JsonObject, path: string): unknown {
+  let at: unknown = value
+  for (const step of path.split('.')) at = isObject(at) ? at[step] : undefined
+  return at
+}

@@ -1,0 +1,103 @@
+import { GatewayError } from '../../http/errors.ts'
+import { discard } from '../../http/transport.ts'
+import type { Answer } from './answer.ts'
+import type { TargetFailure } from './connection.ts'
+import { rawSink } from './forward.ts'
+import { HttpConnection, isEventStream, isSuccess, passedOn } from './http-connection.ts'
+import type { Router } from './router.ts'
+import type { Link, Session } from './session.ts'
+import type { McpSetup } from './setup.ts'
+
+const NO_STREAM = 'GET event stream is not supported by any upstream'
+
+/** The stream on which targets speak first: the only target's own, or those of all targets as one. */
+export function openServerStream(setup: McpSetup, router: Router, session: Session, answer: Answer): void {
+  const [only] = session.links
+  if (!setup.multiple && only?.connection instanceof HttpConnection) {
+    passStream(only.connection, session, only, answer)
+    return
+  }
+  // Each message goes to one stream: a newer one takes over, as after a reconnect that the gateway did not notice.
+  session.stream?.end()
+  session.stream = answer
+  answer.onEnd(() => {
+    if (session.stream === answer) session.stream = undefined
+  })
+  let open = session.links.length
+  let refused = 0
+  let first: TargetFailure | undefined
+  const closed = (failure?: TargetFailure): void => {
+    open--
+    if (failure) refused++
+    if (failure?.http?.status !== 405) first ??= failure
+    if (failure && failure.http?.status !== 405 && !setup.failOpen) fail(answer, failure)
+    else if (open === 0) {
+      if (refused < session.links.length || answer.started) answer.end()
+      else if (first) fail(answer, first)
+      else answer.refuse(405, NO_STREAM)
+    }
+  }
+  for (const link of session.links) listenTo(router, session, link, answer, closed)
+}
+
+function listenTo(
+  router: Router,
+  session: Session,
+  link: Link,
+  answer: Answer,
+  closed: (failure?: TargetFailure) => void,
+): void {
+  session.ready(link, answer.x, failure => {
+    if (failure || !link.connection) return closed(failure ?? { message: 'the target is down', down: true })
+    const stop = link.connection.listen(answer.x, {
+      flow: answer,
+      open: () => answer.open(),
+      message: message => router.tell(session, link, message, answer),
+      end: lost => {
+        if (lost?.down) session.targetDown(link, lost)
+        closed(lost)
+      },
+    })
+    answer.onEnd(stop)
+  })
+}
+
+/** A resumption (`Last-Event-ID`) is between client and target, too: both see the same event ids. */
+function passStream(connection: HttpConnection, session: Session, link: Link, answer: Answer): void {
+  const cancel = connection.forward(answer.x, 'GET', undefined, {
+    head(status, headers) {
+      if (isSuccess(status) && isEventStream(headers)) {
+        answer.open()
+        return rawSink(
+          answer,
+          chunk => chunk,
+          () => answer.end(),
+          error => answer.cut(error),
+        )
+      }
+      if (status === 405) {
+        answer.refuse(405, NO_STREAM)
+        return discard
+      }
+      const sink = answer.takeOver(status, passedOn(headers))
+      if (status === 404 && connection.session !== undefined) {
+        connection.session = undefined
+        session.targetDown(link, { message: 'the target has ended the session', down: true })
+      }
+      return sink
+    },
+    fail(error) {
+      session.targetDown(link, { message: error.message, down: true })
+      answer.cut(new GatewayError('mcp', { detail: `failed to establish get stream: ${error.message}`, status: 500 }))
+    },
+  })
+  answer.onEnd(cancel)
+}
+
+function fail(answer: Answer, failure: TargetFailure): void {
+  if (failure.http && !answer.started) {
+    const { status, headers, body } = failure.http
+    answer.plain(status, headers.raw, body)
+  } else if (answer.started) answer.end()
+  else answer.refuse(500, `failed to establish get stream: ${failure.message}`)
+}

@@ -1,0 +1,24 @@
+import type { Runtime } from '../../http/runtime.ts'
+import type { Naming } from '../../mcp/lists.ts'
+import type { McpTarget } from './session.ts'
+
+/** A compiled MCP backend: every option resolved. */
+export interface McpSetup {
+  readonly runtime: Runtime
+  /** Names the backend in its session ids. */
+  readonly backend: string
+  readonly targets: readonly McpTarget[]
+  /** Several targets: their names, ids and URIs need telling apart. */
+  readonly multiple: boolean
+  readonly naming: Naming
+  /** Names carry no target although there are several: who serves a name is looked up. */
+  readonly lookUp: boolean
+  readonly stateful: boolean
+  readonly failOpen: boolean
+  readonly localOnly: boolean
+  /** Session ids say enough to go on after a restart or on another replica. */
+  readonly resumable: boolean
+  readonly sessionKey: Buffer | undefined
+  /** ms. */
+  readonly sessionTtl: number
+}

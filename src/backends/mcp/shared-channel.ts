@@ -1,0 +1,103 @@
+import type { Message, Notification, Request, RequestId } from '../../mcp/message.ts'
+import { isObject } from '../../mcp/message.ts'
+import type { CallEvents, ListenEvents, TargetFailure } from './connection.ts'
+
+/** Messages kept for a client that has no stream open right now. */
+const MAX_QUEUE = 64
+
+interface Pending {
+  readonly events: CallEvents
+  readonly token: RequestId | undefined
+}
+
+/**
+ * Sorts what arrives on one stream by the calls it belongs to. Replies go by id and progress by its token. The stream
+ * does not say for which call a server asks or reports something else, so that goes to the call made last: it is open,
+ * and a client takes messages on any stream.
+ */
+export class SharedChannel {
+  readonly #pending = new Map<RequestId, Pending>()
+  #listener: ListenEvents | undefined
+  #queue: (Request | Notification)[] = []
+
+  /** False when a call with this id is under way. */
+  add(request: Request, events: CallEvents): boolean {
+    if (this.#pending.has(request.id)) return false
+    const meta = request.params._meta
+    const token = isObject(meta) ? meta.progressToken : undefined
+    this.#pending.set(request.id, {
+      events,
+      token: typeof token === 'string' || typeof token === 'number' ? token : undefined,
+    })
+    return true
+  }
+
+  remove(id: RequestId): boolean {
+    return this.#pending.delete(id)
+  }
+
+  get size(): number {
+    return this.#pending.size
+  }
+
+  /** The only call under way, if it is the only one. */
+  get sole(): RequestId | undefined {
+    const [first] = this.#pending.keys()
+    return this.#pending.size === 1 ? first : undefined
+  }
+
+  fail(id: RequestId, failure: TargetFailure): void {
+    const pending = this.#pending.get(id)
+    this.#pending.delete(id)
+    pending?.events.fail(failure)
+  }
+
+  /** Returns who got the message, so that the reader can wait for them. */
+  deliver(message: Message): CallEvents | ListenEvents | undefined {
+    if (message.kind === 'response') {
+      const pending = message.id === null ? undefined : this.#pending.get(message.id)
+      if (!pending) return undefined
+      this.#pending.delete(message.id as RequestId)
+      pending.events.reply(message)
+      return pending.events
+    }
+    const to = this.#ownerOf(message) ?? this.#last() ?? this.#listener
+    if (to) to.message(message)
+    else if (this.#queue.length < MAX_QUEUE) this.#queue.push(message)
+    return to
+  }
+
+  listen(events: ListenEvents): () => void {
+    this.#listener?.end()
+    this.#listener = events
+    events.open()
+    const queue = this.#queue
+    this.#queue = []
+    for (const message of queue) events.message(message)
+    return () => {
+      if (this.#listener === events) this.#listener = undefined
+    }
+  }
+
+  failAll(failure: TargetFailure): void {
+    const pending = [...this.#pending.values()]
+    this.#pending.clear()
+    for (const { events } of pending) events.fail(failure)
+    const listener = this.#listener
+    this.#listener = undefined
+    listener?.end()
+  }
+
+  #ownerOf(message: Request | Notification): CallEvents | undefined {
+    if (message.method !== 'notifications/progress') return undefined
+    const token = message.params.progressToken
+    for (const pending of this.#pending.values()) if (pending.token === token) return pending.events
+    return undefined
+  }
+
+  #last(): CallEvents | undefined {
+    let last: Pending | undefined
+    for (const pending of this.#pending.values()) last = pending
+    return last?.events
+  }
+}

@@ -1,0 +1,171 @@
+import type { Exchange } from '../../http/exchange.ts'
+import type { Runtime } from '../../http/runtime.ts'
+import { type SseEvent, SseReader } from '../../http/sse.ts'
+import { type ChunkSink, discard } from '../../http/transport.ts'
+import { type Request, readMessage } from '../../mcp/message.ts'
+import {
+  type CallEvents,
+  type Cancel,
+  type Connection,
+  type Flow,
+  type ListenEvents,
+  MAX_MESSAGE,
+  type TargetFailure,
+} from './connection.ts'
+import { isEventStream, isSuccess } from './http-connection.ts'
+import { SharedChannel } from './shared-channel.ts'
+import { callTarget, type HttpTarget } from './upstream-call.ts'
+
+/**
+ * HTTP+SSE (MCP 2024-11-05): one event stream brings everything the server says; its first event names the path that
+ * takes what the client says.
+ */
+export class SseConnection implements Connection {
+  readonly session = undefined
+  version: string | undefined
+  readonly #runtime: Runtime
+  readonly #target: HttpTarget
+  readonly #onDown: (failure: TargetFailure) => void
+  readonly #channel = new SharedChannel()
+  #stop: (() => void) | undefined
+  #path: string | undefined
+  #waiting: ((failure?: TargetFailure) => void)[] = []
+  #down: TargetFailure | undefined
+  /** Who got the last message and cannot take more. */
+  #blocked: Flow | undefined
+
+  constructor(runtime: Runtime, target: HttpTarget, onDown: (failure: TargetFailure) => void) {
+    this.#runtime = runtime
+    this.#target = target
+    this.#onDown = onDown
+  }
+
+  call(x: Exchange, request: Request, events: CallEvents): Cancel {
+    if (!this.#channel.add(request, events)) {
+      events.fail({ message: 'a request with this id is under way', down: false })
+      return () => {}
+    }
+    this.send(x, request.bytes, failure => {
+      if (failure) this.#channel.fail(request.id, failure)
+    })
+    return told => {
+      if (!this.#channel.remove(request.id) || told || request.method === 'initialize') return
+      const params = { requestId: request.id, reason: 'the client has gone' }
+      const text = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
+      this.send(x, Buffer.from(text), () => {})
+    }
+  }
+
+  send(x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void {
+    this.#opened(x, failure => {
+      if (failure || this.#path === undefined) {
+        done(failure)
+        return
+      }
+      const call = { method: 'POST', path: this.#path, body: bytes, session: undefined, version: this.version } as const
+      callTarget(this.#runtime, this.#target, x, call, {
+        head: status => {
+          done(
+            isSuccess(status)
+              ? undefined
+              : { message: `the target answered with status ${status}`, down: status === 404 },
+          )
+          return discard
+        },
+        fail: error => done({ message: error.message, down: true }),
+      })
+    })
+  }
+
+  listen(_x: Exchange, events: ListenEvents): () => void {
+    if (!this.#down) return this.#channel.listen(events)
+    events.end(this.#down)
+    return () => {}
+  }
+
+  close(): void {
+    this.#down ??= { message: 'the session has ended', down: true }
+    this.#stop?.()
+    this.#channel.failAll(this.#down)
+  }
+
+  #opened(x: Exchange, then: (failure?: TargetFailure) => void): void {
+    if (this.#down) then(this.#down)
+    else if (this.#path !== undefined) then()
+    else {
+      this.#waiting.push(then)
+      if (this.#waiting.length === 1 && !this.#stop) this.#open(x)
+    }
+  }
+
+  #open(x: Exchange): void {
+    const call = { method: 'GET', body: undefined, session: undefined, version: undefined } as const
+    this.#stop = callTarget(this.#runtime, this.#target, x, call, {
+      head: (status, headers) => {
+        if (isSuccess(status) && isEventStream(headers)) return this.#sink()
+        this.#end({ message: `the target answered with status ${status} and no event stream`, down: true })
+        return discard
+      },
+      fail: error => this.#end({ message: error.message, down: true }),
+    })
+  }
+
+  #sink(): ChunkSink {
+    let resume = (): void => {}
+    const reader = new SseReader(MAX_MESSAGE, event => this.#receive(event))
+    return {
+      write: chunk => {
+        try {
+          reader.push(chunk)
+        } catch (error) {
+          this.#stop?.()
+          this.#end({ message: (error as Error).message, down: true })
+        }
+        const blocked = this.#blocked
+        if (!blocked?.full) return true
+        blocked.onRoom(() => resume())
+        return false
+      },
+      end: () => this.#end({ message: 'the target ended its event stream', down: true }),
+      fail: error => this.#end({ message: error.message, down: true }),
+      onDrain: then => {
+        resume = then
+      },
+    }
+  }
+
+  #receive({ event, data }: SseEvent): void {
+    if (event === 'endpoint') this.#setPath(data.toString())
+    else if (event === 'message') {
+      const message = readMessage(data)
+      if (message.kind !== 'unreadable') this.#blocked = this.#channel.deliver(message)?.flow
+    }
+  }
+
+  /** The path may be given as a URL; one of another origin would send the client's credentials elsewhere. */
+  #setPath(text: string): void {
+    const origin = `${this.#target.place.tls ? 'https' : 'http'}://${this.#target.authority}`
+    const url = URL.parse(text, `${origin}${this.#target.path}`)
+    if (!url || url.origin !== new URL(origin).origin) {
+      this.#stop?.()
+      this.#end({ message: 'the target names a message endpoint of another origin', down: true })
+      return
+    }
+    this.#path = url.pathname + url.search
+    this.#settle()
+  }
+
+  #settle(failure?: TargetFailure): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const then of waiting) then(failure)
+  }
+
+  #end(failure: TargetFailure): void {
+    if (this.#down) return
+    this.#down = failure
+    this.#settle(failure)
+    this.#channel.failAll(failure)
+    this.#onDown(failure)
+  }
+}

@@ -1,0 +1,194 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import type { Exchange } from '../../http/exchange.ts'
+import type { Clock, Logger } from '../../http/runtime.ts'
+import { type Request, type RequestId, readMessage } from '../../mcp/message.ts'
+import {
+  type CallEvents,
+  type Cancel,
+  type Connection,
+  type ListenEvents,
+  MAX_MESSAGE,
+  type TargetFailure,
+} from './connection.ts'
+import { LineReader } from './line-reader.ts'
+import { SharedChannel } from './shared-channel.ts'
+
+export interface StdioProgram {
+  readonly cmd: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly clearEnv: boolean
+}
+
+export interface StdioOptions {
+  readonly target: string
+  readonly clock: Clock
+  readonly log: Logger
+  /** The process has ended by itself. */
+  readonly onDown: (failure: TargetFailure) => void
+}
+
+/** ms from each request to end until the next, more forceful one. */
+const GRACE = 2000
+/** Bytes that the program has not read yet. */
+const MAX_BACKLOG = 16 * 1024 * 1024
+const MAX_LOG_LINE = 8 * 1024
+
+/** A program of one session, with JSON-RPC messages as lines on its standard input and output. */
+export class StdioConnection implements Connection {
+  readonly session = undefined
+  version: string | undefined
+  readonly #options: StdioOptions
+  readonly #channel = new SharedChannel()
+  readonly #child: ChildProcessWithoutNullStreams
+  #down: TargetFailure | undefined
+  #closing = false
+
+  constructor(program: StdioProgram, options: StdioOptions) {
+    this.#options = options
+    const child = spawn(program.cmd, [...program.args], {
+      env: program.clearEnv ? { ...program.env } : { ...process.env, ...program.env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      // A group of its own: launchers such as npx leave the server itself running when only they are ended.
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+    })
+    this.#child = child
+    const lines = new LineReader(
+      MAX_MESSAGE,
+      line => this.#receive(line),
+      start => this.#oversize(start),
+    )
+    child.stdout.on('data', (chunk: Buffer) => lines.push(chunk))
+    this.#logErrors()
+    // Writing to a program that has ended: its exit tells.
+    child.stdin.on('error', () => {})
+    child.on('error', error => this.#end(`failed to start stdio server: ${startProblem(error)}`))
+    // What the program has started and left behind goes with it, and with that its hold on the output.
+    child.on('exit', () => this.#signal('SIGKILL'))
+    child.on('close', (code, signal) => this.#end(`the stdio server ended (${signal ?? `exit code ${code}`})`))
+  }
+
+  call(_x: Exchange, request: Request, events: CallEvents): Cancel {
+    if (!this.#usable(failure => events.fail(failure))) return () => {}
+    if (!this.#channel.add(request, events)) {
+      events.fail({ message: 'a request with this id is under way', down: false })
+      return () => {}
+    }
+    this.#write(request.bytes)
+    return told => {
+      if (!this.#channel.remove(request.id) || told || request.method === 'initialize') return
+      this.#write(cancellation(request.id))
+    }
+  }
+
+  send(_x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void {
+    if (!this.#usable(done)) return
+    this.#write(bytes)
+    done()
+  }
+
+  listen(_x: Exchange, events: ListenEvents): () => void {
+    if (this.#down) {
+      events.end(this.#down)
+      return () => {}
+    }
+    return this.#channel.listen(events)
+  }
+
+  /** Ends the program the way MCP asks for: closed input, then SIGTERM, then SIGKILL. */
+  close(): void {
+    if (this.#closing || this.#down) return
+    this.#closing = true
+    this.#child.stdin.end()
+    const { clock } = this.#options
+    let timer = clock.after(GRACE, () => {
+      this.#signal('SIGTERM')
+      timer = clock.after(GRACE, () => this.#signal('SIGKILL'))
+    })
+    this.#child.once('close', () => timer.cancel())
+  }
+
+  #usable(fail: (failure: TargetFailure) => void): boolean {
+    if (this.#down || this.#closing) fail(this.#down ?? { message: 'the session has ended', down: true })
+    else if (this.#child.stdin.writableLength > MAX_BACKLOG) {
+      fail({ message: 'the stdio server does not read its input', down: false })
+    } else return true
+    return false
+  }
+
+  #write(bytes: Buffer): void {
+    if (this.#down || this.#closing) return
+    this.#child.stdin.write(bytes)
+    this.#child.stdin.write('\n')
+  }
+
+  #receive(line: Buffer): void {
+    const message = readMessage(line)
+    if (message.kind === 'unreadable') {
+      this.#options.log.log('warn', 'ignored a line of a stdio server', {
+        target: this.#options.target,
+        problem: message.problem,
+      })
+      return
+    }
+    const to = this.#channel.deliver(message)
+    if (!to?.flow.full) return
+    this.#child.stdout.pause()
+    to.flow.onRoom(() => this.#child.stdout.resume())
+  }
+
+  #oversize(start: Buffer): void {
+    const failure = { message: `the stdio server sent a message of more than ${MAX_MESSAGE} bytes`, down: false }
+    const id = idAtStart(start) ?? this.#channel.sole
+    this.#options.log.log('warn', 'dropped an oversized line of a stdio server', { target: this.#options.target })
+    if (id !== undefined) this.#channel.fail(id, failure)
+  }
+
+  #end(message: string): void {
+    if (this.#down) return
+    this.#down = { message, down: true }
+    this.#channel.failAll(this.#down)
+    if (this.#closing) return
+    this.#options.log.log('error', message, { target: this.#options.target })
+    this.#options.onDown(this.#down)
+  }
+
+  #signal(signal: 'SIGTERM' | 'SIGKILL'): void {
+    const { pid } = this.#child
+    if (pid === undefined) return
+    try {
+      if (process.platform === 'win32') this.#child.kill(signal)
+      else process.kill(-pid, signal)
+    } catch {
+      // The group is gone already.
+    }
+  }
+
+  #logErrors(): void {
+    const { log, target } = this.#options
+    const lines = new LineReader(
+      MAX_LOG_LINE,
+      line => log.log('info', line.toString(), { target, stream: 'stderr' }),
+      start => log.log('info', `${start.toString()}…`, { target, stream: 'stderr' }),
+    )
+    this.#child.stderr.on('data', (chunk: Buffer) => lines.push(chunk))
+  }
+}
+
+function cancellation(requestId: RequestId): Buffer {
+  const params = { requestId, reason: 'the client has gone' }
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }))
+}
+
+/** Servers write the id before the result, which is the long part. */
+function idAtStart(start: Buffer): RequestId | undefined {
+  const found = /"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")/.exec(start.toString())
+  return found ? (JSON.parse(found[1] as string) as RequestId) : undefined
+}
+
+function startProblem(error: Error): string {
+  const code = 'code' in error ? error.code : undefined
+  if (code === 'ENOENT') return 'no such program'
+  return code === 'EACCES' ? 'permission denied' : 'the program cannot be started'
+}
