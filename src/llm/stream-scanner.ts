@@ -70,18 +70,19 @@ export class StreamScanner {
 
   /** Drops a too large event; what follows its end is looked at again. */
   #skip(chunk: Buffer): void {
-    const seam = Buffer.concat([this.#carry.subarray(Math.max(0, this.#carried - 3), this.#carried), chunk])
-    const end = firstEventEnd(seam, 0)
-    this.#carried = 0
+    const last = this.#carry.subarray(Math.max(0, this.#carried - 3), this.#carried)
+    const seam = firstEventEnd(Buffer.concat([last, chunk.subarray(0, 3)]), 0)
+    const end = seam >= 0 ? Math.max(0, seam - last.length) : firstEventEnd(chunk, 0)
     if (end < 0) {
-      this.#carried = Math.min(3, seam.length)
-      if (this.#carry.length < 3) this.#carry = Buffer.allocUnsafe(1024)
-      seam.copy(this.#carry, 0, seam.length - this.#carried)
+      const tail = chunk.length >= 3 ? chunk.subarray(chunk.length - 3) : Buffer.concat([last, chunk]).subarray(-3)
+      this.#carry = Buffer.from(tail)
+      this.#carried = tail.length
       return
     }
     this.#skipping = false
-    if (this.#carry.length > 64 * 1024) this.#carry = Buffer.alloc(0)
-    this.push(seam.subarray(end))
+    this.#carry = Buffer.alloc(0)
+    this.#carried = 0
+    this.push(chunk.subarray(end))
   }
 
   /** `events[0..end)` are complete events. */
