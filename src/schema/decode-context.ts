@@ -17,6 +17,8 @@ export interface DecodeContext {
   readonly patterns: PatternCompiler | undefined
   /** What a pass without an engine would have needed. */
   readonly missing: Set<'cel' | 'patterns'>
+  /** Null stands for an absent key everywhere, as the Kubernetes API takes it; otherwise not for one with a default. */
+  readonly dropsNulls?: boolean
 }
 
 export function wrongType(node: Node, value: unknown, path: Path, ctx: DecodeContext): Invalid {

@@ -21,8 +21,10 @@ export function decodeObject(
   for (const key of Object.keys(value)) {
     const field = fieldFor(node.fields, key)
     if (field === undefined) unknown.push(key)
-    else if (value[key] === null && !takesNull(node.fields[field]!)) continue
-    else if (!present.has(field)) present.set(field, key)
+    else if (value[key] === null && !takesNull(node.fields[field]!)) {
+      if (node.fields[field]!.mode === 'default' && !ctx.dropsNulls)
+        sound = reportNull(node, field, [...path, key], ctx)
+    } else if (!present.has(field)) present.set(field, key)
     else sound = conflict([present.get(field)!, key], 'they are two spellings of one field', path, ctx)
   }
   const excuse = node.open ? new Excuses() : reportUnknown(node, unknown, present, path, ctx)
@@ -140,6 +142,19 @@ function reportMissing(node: ObjectNode, name: string, path: Path, ctx: DecodeCo
     at: 'parent',
     label: `\`${name}\` is missing`,
     help: `${name}: ${field.doc}`,
+  })
+  return false
+}
+
+function reportNull(node: ObjectNode, name: string, path: Path, ctx: DecodeContext): false {
+  const written = JSON.stringify(node.fields[name]!.default)
+  ctx.report({
+    code: 'GW113',
+    message: `\`${name}\` has no value`,
+    path,
+    at: 'key',
+    label: 'a value is missing',
+    help: `remove the key (it then means \`${written}\`), or write \`${name}: ${written}\``,
   })
   return false
 }

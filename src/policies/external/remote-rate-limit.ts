@@ -6,7 +6,7 @@ import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/pol
 
 const entry = object('descriptor entry', {
   key: req(string({ min: 1, max: 256 }), 'Name of the entry.'),
-  value: req(cel('request', 'string'), 'Gives its value; a failure drops the descriptor.'),
+  value: req(cel('request', 'any'), 'Gives its value, as text; anything else drops the descriptor.'),
 })
 const descriptor = object('descriptor', {
   entries: req(list(entry, { min: 1, max: 16 }), 'Entries, in the order that the service expects.'),
