@@ -104,6 +104,7 @@ class RemoteKeys {
       if (reply.status !== 200) throw new Error(`status ${reply.status}`)
       const { keys, problems } = parseKeySet(reply.body.toString('utf8'))
       for (const problem of problems) runtime.log.log('warn', 'key set', { url: shown(from), problem })
+      if (keys.size === 0 && problems.length > 0) throw new Error('no usable key')
       this.keys = keys
       this.#loaded = true
     } catch (error) {

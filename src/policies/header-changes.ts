@@ -22,11 +22,12 @@ function fieldNameProblem(name: string): Problem | undefined {
 
 const fieldName = string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, form: 'a header name' })
 
-export const headerChanges = object('header modifier', {
+export const headerChangeFields = {
   add: opt(map(fieldValue, { keys: fieldNameProblem, max: 64 }), 'Values to add beside those already there.'),
   set: opt(map(fieldValue, { keys: fieldNameProblem, max: 64 }), 'Values that replace those already there.'),
   remove: opt(list(fieldName, { max: 64 }), 'Names to remove.'),
-})
+}
+export const headerChanges = object('header modifier', headerChangeFields)
 export type HeaderChanges = Infer<typeof headerChanges>
 
 /** Adds, then sets, then removes. `host` is not among the fields: it is the authority, which the caller handles. */

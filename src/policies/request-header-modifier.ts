@@ -1,13 +1,17 @@
 // Adds, sets and removes request headers; `host` is the authority, which can be set but not removed.
+import { parseAuthority } from '../http/authority.ts'
 import type { Exchange } from '../http/exchange.ts'
-import { compileHeaderChanges, headerChanges, hostChange } from './header-changes.ts'
+import { type ObjectProblem, object } from '../schema/builder.ts'
+import { compileHeaderChanges, type HeaderChanges, headerChangeFields, hostChange } from './header-changes.ts'
 import { definePolicy } from './policy.ts'
+
+const schema = object('header modifier', headerChangeFields, { check: hostIsAuthority })
 
 export const requestHeaderModifier = definePolicy({
   name: 'requestHeaderModifier',
   doc: 'Adds, sets and removes request headers, in that order. Setting `host` changes the authority.',
   attach: ['route', 'backend', 'target'],
-  schema: headerChanges,
+  schema,
   compile(spec) {
     const change = compileHeaderChanges(spec)
     const authority = hostChange(spec)
@@ -22,3 +26,12 @@ export const requestHeaderModifier = definePolicy({
     return { request: authority === undefined ? modifyRequestHeaders : modifyRequestHeadersAndHost }
   },
 })
+
+function hostIsAuthority(value: HeaderChanges): readonly ObjectProblem[] {
+  const host = hostChange(value)
+  if (host === undefined || parseAuthority(host)) return []
+  const path = (['set', 'add'] as const).flatMap(part =>
+    Object.keys(value[part] ?? {}).flatMap(name => (name.toLowerCase() === 'host' ? [[part, name]] : [])),
+  )[0] as readonly string[]
+  return [{ message: `\`${host}\` is not \`host\` or \`host:port\``, path, at: 'value' }]
+}
