@@ -44,7 +44,7 @@ export async function openTrace(admin: URL, request: TraceRequest): Promise<Trac
     query.set('seconds', String(request.follow.seconds))
   }
   const { EventSource } = await import('eventsource')
-  const inbox = new Inbox()
+  const inbox = new Inbox(request.follow === undefined)
   let asked = false
   let problem: Failure | undefined
   /**
@@ -88,6 +88,8 @@ function close(source: { close(): void }, inbox: Inbox): void {
 
 /** Events between the connection and whoever reads them; a slow reader slows the connection down. */
 class Inbox {
+  /** One request was asked for: its end is the end of the stream, and no event says so. */
+  readonly #single: boolean
   #waiting: string[] = []
   #ended = false
   #end: TraceEnd | undefined
@@ -95,10 +97,14 @@ class Inbox {
   #wake: () => void = () => {}
   #room: () => void = () => {}
 
+  constructor(single: boolean) {
+    this.#single = single
+  }
+
   put(text: string): void {
     this.#waiting.push(text)
-    // The last event of a stream that does not say why it ends: one request, asked for without `follow`.
-    if (text.includes('"requestFinished"')) this.#finished = true
+    // The public system knows no `follow`, and numbers no events: it ends after one request in any case.
+    if (text.includes('"requestFinished"')) this.#finished = this.#single || !text.includes('"seq"')
     this.#wake()
   }
 

@@ -1,0 +1,81 @@
+import { charWidth, visible } from '../../diagnostics/visible.ts'
+
+/** How a piece of text stands out. Whether with colour or without is decided where it is drawn. */
+export type Tone = 'plain' | 'dim' | 'bold' | 'success' | 'warn' | 'error' | 'info' | 'cursor'
+
+export interface Span {
+  readonly text: string
+  readonly tone: Tone
+}
+
+/** One line of the screen. Its spans never hold control characters. */
+export type Row = readonly Span[]
+
+export function span(text: string, tone: Tone = 'plain'): Span {
+  return { text, tone }
+}
+
+export function cellsOf(text: string): number {
+  let cells = 0
+  for (const char of text) cells += charWidth(char)
+  return cells
+}
+
+/** Safe to print, and at most `width` cells wide; `…` stands for what is cut off. */
+export function cut(text: string, width: number): string {
+  const shown = visible(text)
+  if (cellsOf(shown) <= width) return shown
+  if (width <= 0) return ''
+  let out = ''
+  let cells = 1
+  for (const char of shown) {
+    cells += charWidth(char)
+    if (cells > width) break
+    out += char
+  }
+  return `${out}…`
+}
+
+/** Exactly `width` cells. */
+export function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {
+  const shown = cut(text, width)
+  const padding = ' '.repeat(Math.max(0, width - cellsOf(shown)))
+  return align === 'left' ? shown + padding : padding + shown
+}
+
+/** The spans cut or padded to exactly `width` cells. */
+export function padRow(row: Row, width: number): Row {
+  const out: Span[] = []
+  let left = width
+  for (const { text, tone } of row) {
+    if (left === 0) return out
+    const shown = cut(text, left)
+    left -= cellsOf(shown)
+    out.push({ text: shown, tone })
+  }
+  if (left > 0) out.push(span(' '.repeat(left)))
+  return out
+}
+
+/** `text` in lines of at most `width` cells, broken between words where possible. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const line of text.split('\n')) {
+    let rest = visible(line)
+    while (cellsOf(rest) > width && width > 0) {
+      let end = 0
+      let cells = 0
+      for (const char of rest) {
+        cells += charWidth(char)
+        if (cells > width) break
+        end += char.length
+      }
+      const space = rest.lastIndexOf(' ', end)
+      const at = space > end / 2 ? space : Math.max(end, 1)
+      lines.push(rest.slice(0, at))
+      rest = rest.slice(at).replace(/^ /, '')
+    }
+    lines.push(rest)
+  }
+  return lines
+}

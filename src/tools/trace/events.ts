@@ -1,0 +1,61 @@
+import type { TraceEvent, TraceMessage, TraceMessageType } from '../../http/trace-event.ts'
+import { TRACE_EVENT, TRACE_MESSAGES } from '../../http/trace-event-schema.ts'
+import type { Schema } from '../../schema/builder.ts'
+import { decode, INVALID } from '../../schema/decode.ts'
+import { isRecord, publicEventTranslator } from './public-events.ts'
+
+/** A message of a kind that this version does not know: shown as it is. */
+export interface UnknownMessage {
+  readonly type: 'unknown'
+  readonly name: string
+  readonly value: unknown
+}
+
+/** An event that came from outside and has been checked. */
+export type ReadEvent = Omit<TraceEvent, 'message'> & { readonly message: TraceMessage | UnknownMessage }
+
+/** Reads one stream. */
+export interface EventReader {
+  /** The event in a JSON text; undefined when it is none: a stream survives an event that cannot be read. */
+  read(text: string): ReadEvent | undefined
+}
+
+export function createEventReader(): EventReader {
+  const translate = publicEventTranslator()
+  return {
+    read(text) {
+      let value: unknown
+      try {
+        value = JSON.parse(text)
+      } catch {
+        return undefined
+      }
+      const event = checked(TRACE_EVENT, translate(value) ?? value)
+      if (event === undefined) return undefined
+      const { message } = event
+      if (!isRecord(message) || typeof message.type !== 'string') return undefined
+      return { ...event, message: readMessage(message, message.type) }
+    },
+  }
+}
+
+function readMessage(message: Readonly<Record<string, unknown>>, type: string): ReadEvent['message'] {
+  const known = Object.hasOwn(TRACE_MESSAGES, type)
+    ? checked<TraceMessage>(TRACE_MESSAGES[type as TraceMessageType], message)
+    : undefined
+  if (known !== undefined) return known
+  const { type: _, ...value } = message
+  return { type: 'unknown', name: type, value }
+}
+
+function checked<T>(schema: Schema<T>, value: unknown): T | undefined {
+  const context = {
+    report: () => {},
+    paths: new WeakMap(),
+    cel: undefined,
+    patterns: undefined,
+    missing: new Set<never>(),
+  }
+  const decoded = decode(schema, value, [], context)
+  return decoded === INVALID ? undefined : decoded
+}

@@ -1,0 +1,101 @@
+import { createReadStream } from 'node:fs'
+import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Failure } from '../../diagnostics/failure.ts'
+import { openTrace, type TraceRequest } from '../admin-client.ts'
+import { type InputPlace, nameOf } from '../input-text.ts'
+
+/** The JSON text of each event, from wherever it comes. Reading throws a Failure when it ends before it should. */
+export interface Recording {
+  readonly texts: AsyncIterable<string>
+  /** For people: `http://127.0.0.1:15000`, `trace.jsonl`. */
+  readonly name: string
+  close(): void
+}
+
+const LIMITS = { requests: 1000, seconds: 3600 }
+
+/** What the flags of `gwctl trace` ask the server for. `always` follows without a flag. Throws a Failure `usage`. */
+export function traceRequest(
+  flags: {
+    readonly where?: string | undefined
+    readonly follow: boolean
+    readonly limit?: number | undefined
+    readonly for?: number | undefined
+  },
+  always: boolean,
+): TraceRequest {
+  const seconds = flags.for === undefined ? LIMITS.seconds : Math.max(1, Math.ceil(flags.for / 1000))
+  if (seconds > LIMITS.seconds) throw new Failure('usage', 'a trace follows for at most 1h: it makes requests slower.')
+  const follow = always || flags.follow || flags.limit !== undefined || flags.for !== undefined
+  return {
+    ...(flags.where === undefined ? {} : { expression: flags.where }),
+    ...(follow ? { follow: { requests: flags.limit ?? LIMITS.requests, seconds } } : {}),
+  }
+}
+
+/** What a running gateway does from now on; resolves when it is watching. `wait` ms without a request is a failure. */
+export async function liveRecording(admin: URL, request: TraceRequest, wait: number | undefined): Promise<Recording> {
+  const connection = await openTrace(admin, request)
+  const name = admin.protocol === 'unix:' ? admin.href : admin.host
+  return { texts: untilEnd(connection, name, wait), name, close: () => connection.close() }
+}
+
+/** A saved trace: JSON Lines, or a stream as the admin server sends it. `-` is stdin, read as it comes. */
+export function savedRecording(path: string, place: InputPlace): Recording {
+  const input = path === '-' ? place.stdin : createReadStream(resolve(place.cwd, path))
+  return { texts: linesOf(input, nameOf(path)), name: nameOf(path), close: () => {} }
+}
+
+async function* untilEnd(
+  connection: Awaited<ReturnType<typeof openTrace>>,
+  name: string,
+  wait: number | undefined,
+): AsyncGenerator<string> {
+  let waited = false
+  const timer =
+    wait === undefined
+      ? undefined
+      : setTimeout(() => {
+          waited = true
+          connection.close()
+        }, wait)
+  try {
+    for (;;) {
+      const next = await connection.events.next()
+      if (waited)
+        throw new Failure('timeout', `no request came to ${name} in time.`, {
+          help: 'Send one, or wait longer with --wait.',
+        })
+      if (next.done === true) {
+        if (next.value !== 'shutdown') return
+        throw new Failure('unreachable', `the gateway at ${name} is shutting down.`)
+      }
+      clearTimeout(timer)
+      yield next.value
+    }
+  } finally {
+    clearTimeout(timer)
+    connection.close()
+  }
+}
+
+async function* linesOf(input: NodeJS.ReadableStream, name: string): AsyncGenerator<string> {
+  let found = false
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      const text = line.replace(/^data: ?/, '').trim()
+      if (!text.startsWith('{')) continue
+      found = true
+      yield text
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new Failure('input', `cannot read ${name}: ${code === 'ENOENT' ? 'there is no such file' : message}.`, {
+      cause: error,
+    })
+  }
+  if (!found) {
+    throw new Failure('input', `${name} holds no trace events.`, { help: 'Save some with `gwctl trace --raw > FILE`.' })
+  }
+}

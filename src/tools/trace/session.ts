@@ -1,0 +1,71 @@
+import { type Browse, FRESH, type KeyPress, press } from './browse.ts'
+import type { ReadEvent } from './events.ts'
+import { pictureOf, type Size, type StreamStatus } from './screen.ts'
+import { addEvents, EMPTY, type TraceState } from './state.ts'
+
+/** All that the view depends on. Replaced as a whole whenever something changes. */
+export interface SessionState {
+  readonly trace: TraceState
+  readonly browse: Browse
+  readonly status: StreamStatus
+}
+
+/** Between two frames, events are collected. */
+const FRAME_MS = 33
+
+/** What the stream and the keyboard do, in one place; the view draws `current` and listens with `subscribe`. */
+export class TraceSession {
+  #current: SessionState
+  #listeners = new Set<() => void>()
+  #waiting: ReadEvent[] = []
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(status: StreamStatus) {
+    this.#current = { trace: EMPTY, browse: FRESH, status }
+  }
+
+  get current(): SessionState {
+    return this.#current
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Shown with the next frame. */
+  add(event: ReadEvent): void {
+    this.#waiting.push(event)
+    this.#timer ??= setTimeout(() => this.flush(), FRAME_MS)
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const events = this.#waiting
+    this.#waiting = []
+    if (events.length > 0) this.#replace({ trace: addEvents(this.#current.trace, events) })
+  }
+
+  setStatus(status: StreamStatus): void {
+    this.flush()
+    this.#replace({ status })
+  }
+
+  press(key: KeyPress, size: Size): void {
+    const { trace, browse, status } = this.#current
+    const { page, lines } = pictureOf(trace, browse, status, size)
+    this.#replace({ browse: press(browse, key, trace, { page, lines }) })
+  }
+
+  /** Nothing more will be drawn. */
+  close(): void {
+    clearTimeout(this.#timer)
+    this.#listeners.clear()
+  }
+
+  #replace(change: Partial<SessionState>): void {
+    this.#current = { ...this.#current, ...change }
+    for (const listener of this.#listeners) listener()
+  }
+}

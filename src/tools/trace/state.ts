@@ -1,0 +1,110 @@
+import type { ReadEvent } from './events.ts'
+import { wordsOf } from './steps.ts'
+
+/** What is known of the watched requests, in the order they started. */
+export interface TraceState {
+  readonly requests: readonly RequestTrace[]
+  /** Older requests that had to make room. */
+  readonly forgotten: number
+}
+
+export interface RequestTrace {
+  /** Tells requests of several workers apart. */
+  readonly key: string
+  readonly id: string
+  readonly method: string
+  readonly url: string
+  /** Path and query. */
+  readonly path: string
+  readonly source: string
+  /** Wall clock, `12:30:45`; empty when the start was not seen. */
+  readonly time: string
+  /** undefined while the request runs. */
+  readonly end: { readonly status: number | null; readonly at: number; readonly error: string | undefined } | undefined
+  readonly steps: readonly Step[]
+  /** Events lost on the way or left out here. */
+  readonly lost: number
+}
+
+export interface Step {
+  readonly event: ReadEvent
+  readonly label: string
+  readonly text: string
+}
+
+const MAX_REQUESTS = 1000
+const MAX_STEPS = 5000
+
+export const EMPTY: TraceState = { requests: [], forgotten: 0 }
+
+/** `state` with what `events` tell; neither is changed. */
+export function addEvents(state: TraceState, events: readonly ReadEvent[]): TraceState {
+  if (events.length === 0) return state
+  const changed = new Map<string, RequestTrace>()
+  const steps = new Map<string, Step[]>()
+  const known = new Map(state.requests.map(request => [request.key, request]))
+  for (const event of events) {
+    const key = `${event.worker}/${event.request}`
+    const request = changed.get(key) ?? known.get(key) ?? unstarted(key, event.request)
+    const own = steps.get(key) ?? [...request.steps]
+    steps.set(key, own)
+    const full = own.length >= MAX_STEPS && event.message.type !== 'requestFinished'
+    if (!full) own.push({ event, ...wordsOf(event) })
+    const told = withEvent(request, event)
+    changed.set(key, full ? { ...told, lost: told.lost + 1 } : told)
+  }
+  for (const [key, request] of changed) known.set(key, { ...request, steps: steps.get(key) ?? [] })
+  const requests = [...known.values()]
+  const excess = Math.max(0, requests.length - MAX_REQUESTS)
+  return { requests: requests.slice(excess), forgotten: state.forgotten + excess }
+}
+
+/** The step that explains the outcome: the first that failed, else the last one. */
+export function decidingStep(request: RequestTrace, steps: readonly Step[] = request.steps): Step | undefined {
+  const failed = steps.find(({ event }) => event.severity === 'error' && event.message.type !== 'requestFinished')
+  return request.end === undefined ? steps.at(-1) : (failed ?? steps.at(-1))
+}
+
+function unstarted(key: string, id: string): RequestTrace {
+  return {
+    key,
+    id,
+    method: '?',
+    url: '',
+    path: `request ${id}`,
+    source: '',
+    time: '',
+    end: undefined,
+    steps: [],
+    lost: 0,
+  }
+}
+
+function withEvent(request: RequestTrace, event: ReadEvent): RequestTrace {
+  const { message, at } = event
+  switch (message.type) {
+    case 'requestStarted': {
+      const { method, url, source } = message
+      return { ...request, method, url, source, path: pathOf(url), time: clockTime(message.time) }
+    }
+    case 'requestFinished':
+      return { ...request, end: { status: message.status, at, error: message.error } }
+    case 'snapshot': {
+      const { method, url } = message.state
+      if (request.url !== '' || method === undefined || url === undefined) return request
+      return { ...request, method, url, path: pathOf(url) }
+    }
+    case 'dropped':
+      return { ...request, lost: request.lost + message.count }
+    default:
+      return request
+  }
+}
+
+function pathOf(url: string): string {
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(.*)$/i.exec(url)?.[1] || url
+}
+
+function clockTime(time: string): string {
+  return /T(\d\d:\d\d:\d\d)/.exec(time)?.[1] ?? ''
+}

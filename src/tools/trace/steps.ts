@@ -1,0 +1,90 @@
+import type { ReadEvent } from './events.ts'
+
+/** What a step is called and what it says, in one line each. */
+export interface StepWords {
+  readonly label: string
+  readonly text: string
+}
+
+export function wordsOf({ message: m }: ReadEvent): StepWords {
+  switch (m.type) {
+    case 'requestStarted':
+      return { label: 'request', text: `${m.method} ${m.url} from ${m.source}` }
+    case 'snapshot':
+      return { label: 'snapshot', text: `${m.stage}: ${headWords(m.state)}` }
+    case 'listener':
+      return { label: 'listener', text: m.listener === null ? `none on ${m.bind}` : `${m.listener} on ${m.bind}` }
+    case 'route':
+      return { label: 'route', text: `${m.selected ?? 'none matched'}${tried(m.tried.length, m.selected === null)}` }
+    case 'policySelection':
+      return { label: 'policies', text: `${m.phase}: ${m.policies.length === 0 ? 'none' : m.policies.join(', ')}` }
+    case 'policy':
+      return { label: m.policy, text: `${m.result} (${m.phase})${detail(m.detail)}` }
+    case 'cel':
+      return { label: 'cel', text: `${m.expression} → ${m.error ?? compactJson(m.result)}` }
+    case 'authorization':
+      return { label: 'authorization', text: `${m.result}${decidingRule(m.rules)}` }
+    case 'backend':
+      return { label: 'backend', text: `${m.backend} (${m.kind})${detail(m.reason)}` }
+    case 'callStart':
+      return { label: 'call', text: `${m.target} for ${m.purpose}` }
+    case 'callEnd':
+      return { label: 'answer', text: `${m.target}: ${m.error ?? m.status ?? 'none'}` }
+    case 'mcp':
+      return {
+        label: 'mcp',
+        text: [m.method, m.name, m.target && `at ${m.target}`].filter(Boolean).join(' ') + detail(m.detail),
+      }
+    case 'llm':
+      return { label: 'llm', text: `${m.provider} ${m.model}${m.streaming ? ', streaming' : ''}${tokens(m)}` }
+    case 'body':
+      return { label: 'body', text: `${m.stage}: ${m.bytes} bytes${m.truncated ? ', cut' : ''}` }
+    case 'requestFinished':
+      return { label: 'response', text: `${m.status ?? 'client left'}, ${m.bytes} bytes${detail(m.error)}` }
+    case 'dropped':
+      return { label: 'lost', text: `${m.count} events: the reader was too slow` }
+    case 'unknown':
+      return { label: m.name, text: compactJson(m.value) }
+  }
+}
+
+export const MARKS = { success: '✓', info: '·', warn: '!', error: '✗' } as const
+
+/** `12 µs`, `4.10 ms`, `1.25 s`. */
+export function durationText(micros: number): string {
+  if (micros < 1000) return `${micros} µs`
+  if (micros < 1_000_000) return `${(micros / 1000).toFixed(2)} ms`
+  return `${(micros / 1_000_000).toFixed(2)} s`
+}
+
+function headWords(state: { method?: string; url?: string; status?: number; headers: readonly unknown[] }): string {
+  const line = state.status === undefined ? `${state.method ?? ''} ${state.url ?? ''}`.trim() : String(state.status)
+  return `${line}, ${state.headers.length} header${state.headers.length === 1 ? '' : 's'}`
+}
+
+function tried(count: number, none: boolean): string {
+  if (count === 0) return ''
+  return none ? ` of ${count}` : ` after ${count} other${count === 1 ? '' : 's'}`
+}
+
+function decidingRule(
+  rules: readonly { readonly rule: string; readonly mode: string; readonly matched: boolean }[],
+): string {
+  const matched = rules.filter(rule => rule.matched)
+  const [first] = matched.filter(rule => rule.mode === 'deny').concat(matched)
+  return first === undefined ? `: none of ${rules.length} rules matched` : `: ${first.mode} ${first.rule}`
+}
+
+function tokens({ inputTokens, outputTokens }: { inputTokens?: number; outputTokens?: number }): string {
+  return inputTokens === undefined && outputTokens === undefined
+    ? ''
+    : `, ${inputTokens ?? '?'}+${outputTokens ?? '?'} tokens`
+}
+
+function detail(text: string | undefined): string {
+  return text === undefined ? '' : `: ${text}`
+}
+
+function compactJson(value: unknown): string {
+  return value === undefined ? 'nothing' : JSON.stringify(value)
+}

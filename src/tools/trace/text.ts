@@ -1,0 +1,63 @@
+import type { Paint } from '../../diagnostics/paint.ts'
+import { visible } from '../../diagnostics/visible.ts'
+import { cellsOf, pad } from './cells.ts'
+import type { RequestTrace, Step } from './state.ts'
+import { durationText, MARKS } from './steps.ts'
+
+/** One request as a tree, for logs and pipes: its steps in order, inside of what they are part of. */
+export function requestText(request: RequestTrace, paint: Paint): string {
+  const { end } = request
+  const outcome = end === undefined ? 'not finished' : `${end.status ?? 'client left'} in ${durationText(end.at)}`
+  const facts = [request.id, request.source, request.time].filter(fact => fact !== '').join(', ')
+  const bad = end === undefined || end.status === null || end.status >= 400
+  const title = `${paint.bold(visible(`${request.method} ${request.url || request.path}`))}  ${bad ? paint.error(outcome) : paint.success(outcome)}`
+  const lost = request.lost === 0 ? '' : `${paint.warning(`  ${request.lost} events are missing`)}\n`
+  return `${title}  ${paint.dim(visible(facts))}\n${treeOf(request.steps)
+    .map(line => `${lineText(line, paint)}\n`)
+    .join('')}${lost}`
+}
+
+/** A line of the tree before it is drawn: a step, or the name of what the steps below it are part of. */
+type TreeLine =
+  | { readonly depth: number; readonly step: Step }
+  | { readonly depth: number; readonly name: string }
+  | { readonly depth: number; readonly note: string }
+
+function treeOf(steps: readonly Step[]): TreeLine[] {
+  const lines: TreeLine[] = []
+  let open: readonly string[] = []
+  for (const step of steps) {
+    const { scope, message } = step.event
+    const shared = scope.findIndex((name, i) => name !== open[i])
+    const from = shared < 0 ? scope.length : shared
+    for (let depth = from; depth < scope.length; depth++) lines.push({ depth, name: scope[depth] as string })
+    open = scope
+    const depth = scope.length
+    lines.push({ depth, step })
+    if (message.type !== 'route') continue
+    for (const { route, failed, origin } of message.tried) {
+      lines.push({
+        depth: depth + 1,
+        note: `not ${route}: ${failed}${origin ? `  ${origin.file}:${origin.line}` : ''}`,
+      })
+    }
+  }
+  return lines
+}
+
+function lineText(line: TreeLine, paint: Paint): string {
+  const indent = '  '.repeat(line.depth + 1)
+  if ('name' in line) return `${indent}  ${' '.repeat(TIME)}${paint.bold(visible(line.name))}`
+  if ('note' in line) return `${indent}  ${' '.repeat(TIME)}${paint.dim(visible(line.note))}`
+  const { event, label, text } = line.step
+  const mark = event.severity === 'info' ? MARKS.info : paint[PAINTS[event.severity]](MARKS[event.severity])
+  const time = pad(durationText(event.at), TIME - 1, 'right')
+  const took = event.from === undefined ? '' : paint.dim(` (${durationText(event.at - event.from)})`)
+  const places = event.origins.map(({ file, line }) => `${file}:${line}`).join(', ')
+  const name = visible(label)
+  const padding = ' '.repeat(Math.max(0, 16 - cellsOf(name)))
+  return `${indent}${mark} ${paint.dim(time)} ${name}${padding} ${visible(text)}${took}${places === '' ? '' : paint.dim(`  ${visible(places)}`)}`
+}
+
+const TIME = 11
+const PAINTS = { success: 'success', warn: 'warning', error: 'error' } as const

@@ -1,0 +1,113 @@
+import { Box, type Key, render, Text, useInput, useWindowSize } from 'ink'
+import { useSyncExternalStore } from 'react'
+import type { KeyPress } from './browse.ts'
+import type { Row, Tone } from './cells.ts'
+import { pictureOf } from './screen.ts'
+import type { TraceSession } from './session.ts'
+
+export interface Terminal {
+  readonly stdin: NodeJS.ReadableStream
+  readonly stdout: NodeJS.WritableStream
+  readonly colors: boolean
+}
+
+export interface View {
+  /** Rejects when drawing failed; the terminal is as it was before in any case. */
+  readonly ended: Promise<unknown>
+  /** Gives the terminal back; resolves when that is written. */
+  close(): Promise<unknown>
+}
+
+/** Takes over the terminal until `close`. Needs a terminal on both streams. */
+export function showTrace(session: TraceSession, terminal: Terminal): View {
+  const app = render(<TraceView session={session} colors={terminal.colors} />, {
+    stdin: terminal.stdin,
+    stdout: terminal.stdout,
+    alternateScreen: true,
+    incrementalRendering: true,
+    maxFps: 30,
+    // Ours to answer: the exit code says that the user broke off.
+    exitOnCtrlC: false,
+    // Ink would fall back to printing once at the end where it takes the environment for CI.
+    interactive: true,
+  })
+  const ended = app.waitUntilExit()
+  return {
+    ended,
+    close() {
+      app.unmount()
+      return ended
+    },
+  }
+}
+
+export function TraceView({ session, colors }: { readonly session: TraceSession; readonly colors: boolean }) {
+  const size = useWindowSize()
+  const { trace, browse, status } = useSyncExternalStore(session.subscribe, () => session.current)
+  useInput((input, key) => {
+    for (const press of pressesOf(input, key)) session.press(press, size)
+  })
+  const { rows } = pictureOf(trace, browse, status, size)
+  return (
+    <Box flexDirection="column">
+      {rows.map((row, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a line of the screen is its number
+        <Line key={i} row={row} colors={colors} />
+      ))}
+    </Box>
+  )
+}
+
+function Line({ row, colors }: { readonly row: Row; readonly colors: boolean }) {
+  return (
+    <Text wrap="truncate">
+      {row.map(({ text, tone }, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: spans have no other identity than their place
+        <Text key={i} {...(colors ? STYLES[tone] : {})}>
+          {text}
+        </Text>
+      ))}
+    </Text>
+  )
+}
+
+/** Base colours and reverse video only: they are readable on every background. */
+const STYLES: Readonly<Record<Tone, { color?: string; bold?: boolean; dimColor?: boolean; inverse?: boolean }>> = {
+  plain: {},
+  dim: { dimColor: true },
+  bold: { bold: true },
+  success: { color: 'green' },
+  warn: { color: 'yellow' },
+  error: { color: 'red' },
+  info: { color: 'cyan' },
+  cursor: { inverse: true },
+}
+
+const NAMED = [
+  ['upArrow', 'up'],
+  ['downArrow', 'down'],
+  ['pageUp', 'pageUp'],
+  ['pageDown', 'pageDown'],
+  ['home', 'home'],
+  ['end', 'end'],
+  ['return', 'enter'],
+  ['escape', 'escape'],
+  ['backspace', 'backspace'],
+  ['delete', 'backspace'],
+] as const satisfies readonly (readonly [keyof Key, KeyPress['name']])[]
+
+/** Keys that were typed faster than they are read come as one text. */
+function pressesOf(input: string, key: Key): readonly KeyPress[] {
+  if (key.ctrl) return input === 'c' ? [{ name: 'interrupt', text: '' }] : []
+  if (key.tab) return [{ name: key.shift ? 'shiftTab' : 'tab', text: '' }]
+  const named = NAMED.find(([flag]) => key[flag])
+  if (named !== undefined) return [{ name: named[1], text: '' }]
+  if (key.meta) return []
+  return [...input].flatMap(pressOf)
+}
+
+function pressOf(char: string): readonly KeyPress[] {
+  if (char === '\r' || char === '\n') return [{ name: 'enter', text: '' }]
+  if (char === '\u0003') return [{ name: 'interrupt', text: '' }]
+  return char < ' ' ? [] : [{ name: 'text', text: char }]
+}
