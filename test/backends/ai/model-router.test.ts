@@ -175,6 +175,72 @@ describe('the model', () => {
   })
 })
 
+describe('messages', () => {
+  const MESSAGE = {
+    id: 'msg_1',
+    type: 'message',
+    model: 'claude-x',
+    content: [],
+    usage: { input_tokens: 3, output_tokens: 4, cache_read_input_tokens: 10 },
+  }
+  const send = (gateway: Gateway, headers: Record<string, string>) =>
+    fetch(`${gateway.url}/v1/messages?beta=true`, {
+      method: 'POST',
+      body: '{"model":"claude","max_tokens":9}',
+      headers,
+    })
+
+  test('reach a provider that speaks them, with the key where it is read', async () => {
+    await using upstream = await startOpenAiServer()
+    upstream.answer((_req, res) => sendJson(res, 200, MESSAGE))
+    await using gateway = await gatewayOf({
+      models: [{ name: '*', provider: 'anthropic', params: at(upstream, { apiKey: 'sk-ant-gateway' }) }],
+    })
+    const over = gateway.next()
+    const reply = await send(gateway, { authorization: 'Bearer client', origin: 'http://page', 'anthropic-beta': 'b' })
+    expect(await reply.json()).toEqual(MESSAGE)
+    const [seen] = upstream.seen
+    expect(seen?.path).toBe('/v1/messages?beta=true')
+    expect(seen?.headers).toMatchObject({
+      'x-api-key': 'sk-ant-gateway',
+      'anthropic-version': '2023-06-01',
+      'anthropic-beta': 'b',
+    })
+    expect(seen?.headers).not.toHaveProperty('authorization')
+    expect(seen?.headers).not.toHaveProperty('origin')
+    expect((await over).llm).toMatchObject({
+      provider: 'anthropic',
+      inputTokens: 13,
+      outputTokens: 4,
+      totalTokens: 17,
+      cachedInputTokens: 10,
+    })
+  })
+
+  test("carry the client's own bearer key as the provider reads it, but leave subscription tokens alone", async () => {
+    await using upstream = await startOpenAiServer()
+    upstream.answer((_req, res) => sendJson(res, 200, MESSAGE))
+    await using gateway = await gatewayOf({ models: [{ name: '*', provider: 'anthropic', params: at(upstream) }] })
+    await send(gateway, { authorization: 'Bearer sk-mine' })
+    await send(gateway, { authorization: 'Bearer sk-ant-oat01' })
+    expect(upstream.seen.map(({ headers }) => [headers['x-api-key'], headers.authorization])).toEqual([
+      ['sk-mine', undefined],
+      [undefined, 'Bearer sk-ant-oat01'],
+    ])
+  })
+
+  test('for a provider that does not speak them are refused in their own form', async () => {
+    await using upstream = await startOpenAiServer()
+    await using gateway = await gatewayOf({ models: [{ name: '*', provider: 'openAI', params: at(upstream) }] })
+    const reply = await send(gateway, {})
+    expect(reply.status).toBe(400)
+    expect(await reply.json()).toMatchObject({
+      type: 'error',
+      error: { type: 'invalid_request_error', message: expect.stringContaining('from messages to provider openai') },
+    })
+  })
+})
+
 describe('virtual models', () => {
   const models = (upstream: OpenAiServer) =>
     ['a', 'b', 'c'].map(name => ({ name, visibility: 'internal', provider: 'openAI', params: at(upstream) }))
