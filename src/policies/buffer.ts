@@ -1,4 +1,5 @@
 // Reads bodies whole before they go on (specification, Traffic policy building blocks, Buffer).
+import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { def, object, oneOf, opt } from '../schema/builder.ts'
 import { byteSize } from '../schema/scalars.ts'
@@ -28,9 +29,15 @@ export const buffer = definePolicy({
   compile({ request, response }) {
     const limit = request?.maxBytes ?? DEFAULT_BUFFER
     function bufferRequest(x: Exchange): undefined | Promise<undefined> {
-      if (x.body.length === 0 || x.body.bytes !== undefined || x.request.headers.has('upgrade')) return undefined
+      const { bytes, length } = x.body
+      if (bytes !== undefined) {
+        if (bytes.length > limit) throw new GatewayError('bodyTooLarge')
+        return undefined
+      }
+      if (length === 0 || x.request.headers.has('upgrade')) return undefined
       return x.body.buffer(limit).then(() => undefined)
     }
+    /** A body of unknown length streams on: what was read of it could not be given back. */
     function bufferShortRequest(x: Exchange): undefined | Promise<undefined> {
       const { length } = x.body
       return length === undefined || length > limit ? undefined : bufferRequest(x)
