@@ -30,7 +30,10 @@ export function encodeSessionId(state: SessionState, key: Buffer | undefined): s
   return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64')
 }
 
-/** Undefined when `id` is not one that `encodeSessionId` makes with this key. */
+/**
+ * Undefined when `id` is not one that `encodeSessionId` makes with this key. Other spellings of the same bytes are
+ * refused as well: under one of them a session that has ended would not be recognized.
+ */
 export function decodeSessionId(id: string, key: Buffer | undefined): SessionState | undefined {
   try {
     return readState(JSON.parse(key === undefined ? decodePlain(id) : decrypt(id, key)))
@@ -41,11 +44,13 @@ export function decodeSessionId(id: string, key: Buffer | undefined): SessionSta
 }
 
 function decodePlain(id: string): string {
-  return /^[\w-]+$/.test(id) ? Buffer.from(id, 'base64url').toString() : ''
+  const bytes = Buffer.from(id, 'base64url')
+  return bytes.toString('base64url') === id ? bytes.toString() : ''
 }
 
 function decrypt(id: string, key: Buffer): string {
   const bytes = Buffer.from(id, 'base64')
+  if (bytes.toString('base64') !== id) return ''
   const tagAt = bytes.length - TAG_BYTES
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
   decipher.setAuthTag(bytes.subarray(tagAt))

@@ -83,7 +83,7 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
 /** Real time, plus what a test adds to it. */
 export class TestClock implements Clock {
   #added = 0
-  #waiting: { at: number; then: () => void }[] = []
+  #waiting: { at: number; run: () => void }[] = []
 
   now(): number {
     return Date.now() + this.#added
@@ -96,13 +96,13 @@ export class TestClock implements Clock {
   after(ms: number, then: () => void): { cancel(): void } {
     const entry = {
       at: this.mono() + ms,
-      then: () => {
+      run: () => {
         clearTimeout(timer)
         this.#waiting = this.#waiting.filter(each => each !== entry)
         then()
       },
     }
-    const timer = setTimeout(() => entry.then(), ms)
+    const timer = setTimeout(() => entry.run(), ms)
     timer.unref()
     this.#waiting.push(entry)
     return {
@@ -119,7 +119,7 @@ export class TestClock implements Clock {
       const next = this.#waiting.filter(each => each.at <= until).sort((a, b) => a.at - b.at)[0]
       if (!next) break
       this.#added += Math.max(0, next.at - this.mono())
-      next.then()
+      next.run()
     }
     this.#added += Math.max(0, until - this.mono())
   }

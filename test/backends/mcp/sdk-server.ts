@@ -43,7 +43,7 @@ export function buildServer(label: string, cancelled: string[] = []): McpServer 
     }
     return text(`${label} done`)
   })
-  server.registerTool('sample', {}, async (_args, extra) => {
+  server.registerTool('sample', {}, async extra => {
     const answer = await server.server.createMessage(
       { messages: [{ role: 'user', content: { type: 'text', text: `from ${label}` } }], maxTokens: 5 },
       { relatedRequestId: extra.requestId },
@@ -54,7 +54,7 @@ export function buildServer(label: string, cancelled: string[] = []): McpServer 
     await server.server.ping()
     return text(`${label} ponged`)
   })
-  server.registerTool('wait', {}, async (_args, extra) => {
+  server.registerTool('wait', {}, async extra => {
     await new Promise<void>(done => extra.signal.addEventListener('abort', () => done()))
     cancelled.push(label)
     return text('late')
