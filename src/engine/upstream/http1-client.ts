@@ -33,6 +33,8 @@ class Http1Transport implements Transport {
   readonly buffers = new ReadBuffers()
   readonly #pools = new Map<string, Pool>()
   #waiting: Call[] = []
+  readonly #resting: Pool[] = []
+  #scheduled = false
   #closed = false
 
   constructor(options: Http1Options) {
@@ -41,16 +43,9 @@ class Http1Transport implements Transport {
   }
 
   dispatch(target: Target, request: UpstreamRequest, on: ResponseHandler): { cancel(): void } {
-    let pool = this.#pools.get(target.key)
-    if (pool === undefined) {
-      pool = new Pool(this, target)
-      this.#pools.set(target.key, pool)
-    }
-    const call = new Call(pool, request, on)
+    const call = new Call(this, target, request, on)
     if (request.timeout) this.deadlines.arm(call, request.timeout)
-    // Everything that has arrived is read before a kept connection is used again. So its end is noticed, and so are
-    // bytes that a server sends unasked: they must not become the answer to somebody's request (GHSA-35p6-xmwp-9g52).
-    if (this.#waiting.push(call) === 1) setImmediate(this.#start)
+    this.wait(call)
     return call
   }
 
@@ -60,17 +55,52 @@ class Http1Transport implements Transport {
     this.deadlines.close()
   }
 
+  /** `call` starts in the next turn. */
+  wait(call: Call): void {
+    this.#waiting.push(call)
+    this.#schedule()
+  }
+
+  /** `pool` settles in the next turn. */
+  rest(pool: Pool): void {
+    this.#resting.push(pool)
+    this.#schedule()
+  }
+
+  pool(target: Target): Pool {
+    return this.#pools.get(target.key) ?? new Pool(this, target)
+  }
+
+  /** A pool is known while it has connections. */
+  remember(pool: Pool): void {
+    this.#pools.set(pool.target.key, pool)
+  }
+
   forget(pool: Pool): void {
     if (this.#pools.get(pool.target.key) === pool) this.#pools.delete(pool.target.key)
   }
 
-  #start = (): void => {
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(this.#turn)
+  }
+
+  /**
+   * Once per round of the event loop, after everything that has arrived is read. A connection that falls free rests
+   * for a whole round before it is used again: so its end is noticed, and so are bytes that a server sends unasked,
+   * which must not become the answer to somebody's request (GHSA-35p6-xmwp-9g52).
+   */
+  #turn = (): void => {
+    this.#scheduled = false
     const calls = this.#waiting
     this.#waiting = []
     for (const call of calls) {
       if (this.#closed) call.abort(new GatewayError('shuttingDown'))
       else call.start()
     }
+    for (const pool of this.#resting) pool.settle()
+    this.#resting.length = 0
   }
 }
 
@@ -81,6 +111,10 @@ class Pool implements ConnectionOwner {
   readonly #all = new Set<Http1Connection>()
   /** Unused ones, the last used one at the end: the rest may grow old and go. */
   readonly #free: Http1Connection[] = []
+  /** Unused since this turn. */
+  readonly #resting: Http1Connection[] = []
+  /** Of these, how many a waiting call counts on. */
+  #promised = 0
   #dialer: Dialer | undefined
 
   constructor(transport: Http1Transport, target: Target) {
@@ -91,9 +125,14 @@ class Pool implements ConnectionOwner {
   /** Sends `call` over a kept connection if there is one. */
   assign(call: Call): void {
     // A connection can be taken over by another protocol only if it was opened for that.
-    const kept = call.upgrade || call.method === 'CONNECT' ? undefined : this.#free.pop()
+    const switchable = call.upgrade || call.method === 'CONNECT'
+    const kept = switchable ? undefined : this.#free.pop()
     if (kept === undefined) {
-      this.dial(call)
+      if (switchable || this.#promised >= this.#resting.length) this.dial(call)
+      else {
+        this.#promised++
+        this.transport.wait(call)
+      }
       return
     }
     this.transport.deadlines.disarm(kept)
@@ -108,11 +147,11 @@ class Pool implements ConnectionOwner {
       const ready = dialer.secure ? 'secureConnect' : 'connect'
       const connection = new Http1Connection(this, this.transport.buffers, call, ready, onread => dialer.open(onread))
       this.#all.add(connection)
+      this.transport.remember(this)
       call.connection = connection
       this.transport.deadlines.arm(connection, this.target.connectTimeout)
     } catch (error) {
       call.failed(connectFailure(error), false)
-      this.#forgetIfEmpty()
     }
   }
 
@@ -123,34 +162,38 @@ class Pool implements ConnectionOwner {
   idle(connection: Http1Connection): void {
     const { idleTimeout, maxIdle } = this.transport.options
     const time = connection.idleTime(idleTimeout)
-    if (time <= 0 || this.#free.length >= maxIdle) {
+    if (time <= 0 || this.#free.length + this.#resting.length >= maxIdle) {
       connection.close()
       return
     }
-    this.#free.push(connection)
+    if (this.#resting.push(connection) === 1) this.transport.rest(this)
     this.transport.deadlines.arm(connection, time)
+  }
+
+  /** The resting connections have rested. */
+  settle(): void {
+    for (const connection of this.#resting) this.#free.push(connection)
+    this.#resting.length = 0
+    this.#promised = 0
   }
 
   gone(connection: Http1Connection): void {
     this.transport.deadlines.disarm(connection)
     this.#all.delete(connection)
-    const at = this.#free.lastIndexOf(connection)
-    if (at >= 0) this.#free.splice(at, 1)
-    this.#forgetIfEmpty()
+    remove(this.#free, connection)
+    remove(this.#resting, connection)
+    if (this.#all.size === 0) this.transport.forget(this)
   }
 
   close(): void {
     for (const connection of this.#all) connection.abort(new GatewayError('shuttingDown'))
   }
-
-  #forgetIfEmpty(): void {
-    if (this.#all.size === 0) this.transport.forget(this)
-  }
 }
 
 /** One request and what becomes of it. */
 class Call extends Timed implements CallOnWire {
-  readonly #pool: Pool
+  readonly #transport: Http1Transport
+  readonly #target: Target
   readonly #request: UpstreamRequest
   readonly #on: ResponseHandler
   readonly method: string
@@ -161,9 +204,10 @@ class Call extends Timed implements CallOnWire {
   #retried = false
   #over = false
 
-  constructor(pool: Pool, request: UpstreamRequest, on: ResponseHandler) {
+  constructor(transport: Http1Transport, target: Target, request: UpstreamRequest, on: ResponseHandler) {
     super()
-    this.#pool = pool
+    this.#transport = transport
+    this.#target = target
     this.#request = request
     this.#on = on
     this.method = request.method
@@ -182,7 +226,7 @@ class Call extends Timed implements CallOnWire {
       this.abort(error as Error)
       return
     }
-    this.#pool.assign(this)
+    this.#transport.pool(this.#target).assign(this)
   }
 
   cancel(): void {
@@ -205,7 +249,7 @@ class Call extends Timed implements CallOnWire {
   }
 
   head(status: number, headers: HeaderList): ChunkSink {
-    this.#pool.transport.deadlines.disarm(this)
+    this.#transport.deadlines.disarm(this)
     return this.#on.head(status, headers)
   }
 
@@ -224,7 +268,7 @@ class Call extends Timed implements CallOnWire {
     this.connection = undefined
     if (stale && !this.#retried && isIdempotent(this.method) && !(this.body instanceof BodySender)) {
       this.#retried = true
-      this.#pool.dial(this)
+      this.#transport.pool(this.#target).dial(this)
       return
     }
     this.ended()
@@ -233,6 +277,11 @@ class Call extends Timed implements CallOnWire {
 
   ended(): void {
     this.#over = true
-    this.#pool.transport.deadlines.disarm(this)
+    this.#transport.deadlines.disarm(this)
   }
+}
+
+function remove(list: Http1Connection[], connection: Http1Connection): void {
+  const at = list.lastIndexOf(connection)
+  if (at >= 0) list.splice(at, 1)
 }

@@ -88,6 +88,7 @@ export class ResponseParser {
   #fields: string[] = []
   #contentLength = -1
   #chunked = false
+  #http10 = false
   #close = false
   #connection: string | undefined
   #upgrade = false
@@ -212,13 +213,14 @@ export class ResponseParser {
     if (bytes[at] !== CR || bytes[at + 1] !== LF) throw protocolFailure('malformed status line')
     this.#contentLength = -1
     this.#chunked = false
-    this.#close = minor === 48
+    this.#http10 = minor === 48
+    this.#close = this.#http10
     this.#connection = undefined
     this.#upgrade = false
     this.keepAlive = undefined
     this.#fields = []
     this.#readFields(bytes, text, from, at + 2, to - 2, false)
-    if (minor === 48 && this.#chunked) throw protocolFailure('transfer-encoding in HTTP/1.0')
+    if (this.#http10 && this.#chunked) throw protocolFailure('transfer-encoding in HTTP/1.0')
     if (this.#chunked && this.#contentLength >= 0) throw protocolFailure('both content-length and transfer-encoding')
     return status
   }
@@ -239,11 +241,14 @@ export class ResponseParser {
       let last = at
       while (last > first && (bytes[last - 1] === 32 || bytes[last - 1] === 9)) last--
       if (bytes[at] !== CR || bytes[at + 1] !== LF) throw protocolFailure('malformed field value')
+      // Some readers take a tab here for a part of the value, and then for another framing.
+      const doubtful = last < at && text.slice(last - origin, at - origin).includes('\t')
       at += 2
       const value = text.slice(first - origin, last - origin)
       const kind = fieldKind(name)
       if (kind === 'keep' || kind === 'expect') fields.push(name, value)
       else if (trailing) throw protocolFailure(`${name.toLowerCase()} in trailers`)
+      else if (doubtful) throw protocolFailure(`malformed ${name.toLowerCase()}`)
       else this.#field(kind, name, value)
     }
   }
@@ -293,6 +298,7 @@ export class ResponseParser {
       return
     }
     if (status < 200) {
+      if (this.#http10) throw protocolFailure('interim response in HTTP/1.0')
       if (this.#chunked || this.#contentLength > 0) throw protocolFailure('body in an interim response')
       if (++this.#interim > MAX_INTERIM) throw protocolFailure('too many interim responses')
       return
@@ -301,12 +307,13 @@ export class ResponseParser {
     if (options !== undefined) dropListed(fields, options)
     const length = this.#contentLength
     if (this.#headOnly || status === 204 || status === 304) {
-      // A server that sends a body all the same, or announces one, cannot be relied on for the next message.
+      if (at < to) throw protocolFailure('bytes after the end')
+      // A body that is announced may still come: it must not become the next message.
       if (!this.#headOnly && status === 204 && (this.#chunked || length > 0)) this.#close = true
       this.#state = LENGTH
       this.#left = 0
       this.#receiver.onHead(status, fields)
-      if (this.#is(LENGTH)) this.#end(undefined, at === to && !this.#close)
+      if (this.#is(LENGTH)) this.#end(undefined, !this.#close)
       return
     }
     if (this.#chunked) {

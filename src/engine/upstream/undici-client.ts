@@ -29,11 +29,7 @@ export function createUndiciTransport(options: UndiciOptions): Transport {
   const pools = new Map<string, Pool>()
   return {
     dispatch(target, request, on) {
-      let pool = pools.get(target.key)
-      if (pool === undefined) {
-        pool = new Pool(target, options, deadlines, () => pools.delete(target.key))
-        pools.set(target.key, pool)
-      }
+      const pool = pools.get(target.key) ?? new Pool(target, options, deadlines, pools)
       const call = new Call(pool, request, on, deadlines)
       if (request.timeout) deadlines.arm(call, request.timeout)
       call.start(pool.take())
@@ -51,7 +47,8 @@ class Pool {
   readonly #target: Target
   readonly #options: UndiciOptions
   readonly #deadlines: Deadlines
-  readonly #onEmpty: () => void
+  /** It is in there while it has connections. */
+  readonly #pools: Map<string, Pool>
   readonly #all = new Set<Connection>()
   /** Unused HTTP/1.1 connections, the last used one at the end: the rest may grow old and go. */
   readonly #free: Connection[] = []
@@ -59,11 +56,11 @@ class Pool {
   readonly #shared: Connection[] = []
   #dialer: Dialer | undefined
 
-  constructor(target: Target, options: UndiciOptions, deadlines: Deadlines, onEmpty: () => void) {
+  constructor(target: Target, options: UndiciOptions, deadlines: Deadlines, pools: Map<string, Pool>) {
     this.#target = target
     this.#options = options
     this.#deadlines = deadlines
-    this.#onEmpty = onEmpty
+    this.#pools = pools
   }
 
   take(): Connection {
@@ -91,6 +88,7 @@ class Pool {
     })
     const connection = new Connection(client)
     this.#all.add(connection)
+    this.#pools.set(this.#target.key, this)
     client.on('disconnect', () => {
       // With a call on it undici connects anew by itself.
       if (connection.calls === 0) this.drop(connection)
@@ -112,7 +110,7 @@ class Pool {
     remove(this.#free, connection)
     remove(this.#shared, connection)
     void connection.client.destroy()
-    if (this.#all.size === 0) this.#onEmpty()
+    if (this.#all.size === 0) this.#pools.delete(this.#target.key)
   }
 
   async close(): Promise<void> {

@@ -322,6 +322,8 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     await exchange(transport, targetOf(peer.port), requestOf())
     expect(await exchange(transport, targetOf(peer.port), requestOf())).toMatchObject({ status: 200, body: 'ok' })
     expect(peer.connections.map(connection => connection.heads().length)).toEqual([2, 1])
+    await transport.close()
+    await peer.connections[1]?.closed
   })
 
   test('another request is not sent twice', async () => {

@@ -1,0 +1,326 @@
+import { once } from 'node:events'
+import http from 'node:http'
+import { Duplex } from 'node:stream'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ResponseParser } from '../../../src/engine/upstream/http1-parser.ts'
+
+interface Message {
+  status: number
+  fields: string[]
+  body: string
+  trailers: string[]
+  ended: boolean
+  reusable: boolean
+}
+
+/** What our parser makes of `parts`, or the reason why it refuses. The connection closes behind them. */
+function read(parts: readonly string[], method = 'GET', upgrade = false): Message | string {
+  const message: Message = { status: 0, fields: [], body: '', trailers: [], ended: false, reusable: false }
+  let switched = ''
+  const parser = new ResponseParser({
+    onHead(status, fields) {
+      message.status = status
+      message.fields = fields
+    },
+    onBody(bytes, from, to) {
+      message.body += bytes.toString('latin1', from, to)
+    },
+    onEnd(trailers, reusable) {
+      message.ended = true
+      message.reusable = reusable
+      message.trailers = trailers ?? []
+    },
+    onSwitch(_status, _fields, bytes, from, to) {
+      switched = `switched:${bytes.toString('latin1', from, to)}`
+    },
+  })
+  parser.start(method, upgrade)
+  // As on a socket: the memory behind what was read holds the rest of earlier reads.
+  const memory = Buffer.alloc(1 << 18, '\r\n\r\nHTTP/1.1 200 OK\r\n\r\n0\r\n\r\n')
+  try {
+    for (const part of parts) {
+      if (message.ended || switched !== '') return 'bytes after the end'
+      parser.execute(memory, 0, memory.write(part, 0, 'latin1'))
+    }
+    if (switched !== '') return switched
+    if (!message.ended) parser.finish()
+  } catch (error) {
+    return (error as Error).message.replace('upstream call failed: invalid response: ', '')
+  }
+  return message
+}
+
+const head = (...lines: string[]): string => `HTTP/1.1 200 OK\r\n${lines.map(line => `${line}\r\n`).join('')}\r\n`
+const chunked = (text: string): string => head('transfer-encoding: chunked') + text
+
+describe('takes', () => {
+  test.each<[string, string, Partial<Message>]>([
+    ['a status line without a reason', 'HTTP/1.1 204\r\n\r\n', { status: 204, reusable: true }],
+    ['an empty reason', 'HTTP/1.1 200 \r\ncontent-length: 0\r\n\r\n', { status: 200 }],
+    ['a reason in any letters', 'HTTP/1.1 200 \xe9t\xe9 !\r\ncontent-length: 0\r\n\r\n', { status: 200 }],
+    ['an unknown status', 'HTTP/1.1 799 X\r\ncontent-length: 0\r\n\r\n', { status: 799 }],
+    ['space around a value', head('x:\t a b \t', 'content-length:0'), { fields: ['x', 'a b', 'content-length', '0'] }],
+    ['an empty value', head('x:', 'content-length: 0'), { fields: ['x', '', 'content-length', '0'] }],
+    [
+      'HTTP/1.0, once',
+      'HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 1\r\n\r\na',
+      { body: 'a', reusable: false },
+    ],
+    [
+      'connection: close among others',
+      `${head('connection: x, Close', 'x: 1', 'content-length: 1')}a`,
+      { fields: ['content-length', '1'], reusable: false },
+    ],
+    [
+      'transfer-encoding in any case',
+      `${head('Transfer-Encoding: Chunked')}1\r\na\r\n0\r\n\r\n`,
+      { body: 'a', reusable: true },
+    ],
+    ['chunk sizes with zeros and either case', chunked('00A\r\n0123456789\r\n000\r\n\r\n'), { body: '0123456789' }],
+    ['chunk extensions', chunked('1;a;b=c;d="e \\" f"\r\nx\r\n0;y\r\n\r\n'), { body: 'x' }],
+    ['trailers', chunked('0\r\nX-A: 1\r\nx-b:\r\n\r\n'), { trailers: ['X-A', '1', 'x-b', ''], reusable: true }],
+    ['a body up to the close', 'HTTP/1.1 200 OK\r\n\r\nabc', { body: 'abc', reusable: false }],
+    ['204 with a length, once', 'HTTP/1.1 204 X\r\ncontent-length: 5\r\n\r\n', { body: '', reusable: false }],
+  ])('%s', (_name, text, expected) => {
+    expect(read([text])).toMatchObject({ ended: true, ...expected })
+    expect(read([...text])).toMatchObject({ ended: true, ...expected })
+  })
+
+  test('a reply to HEAD, whatever it announces', () => {
+    expect(read([head('content-length: 9')], 'HEAD')).toMatchObject({ body: '', ended: true, reusable: true })
+    expect(read([chunked('')], 'HEAD')).toMatchObject({ body: '', ended: true, reusable: true })
+  })
+
+  test('a switch of protocols that was asked for', () => {
+    const reply = 'HTTP/1.1 101 X\r\nconnection: x, Upgrade\r\nupgrade: websocket\r\n\r\nrest'
+    expect(read([reply], 'GET', true)).toBe('switched:rest')
+    expect(read(['HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nrest'], 'CONNECT')).toBe('switched:rest')
+  })
+})
+
+describe('refuses', () => {
+  test.each([
+    ['another protocol', 'SSH-2.0-OpenSSH_9.9\r\n\r\n'],
+    ['HTTP/2', 'HTTP/2.0 200 OK\r\n\r\n'],
+    ['HTTP/1.2', 'HTTP/1.2 200 OK\r\n\r\n'],
+    ['an empty line first', `\r\n${head('content-length: 0')}`],
+    ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
+    ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n'],
+    ['a status below 100', 'HTTP/1.1 099 OK\r\n\r\n'],
+    ['two spaces', 'HTTP/1.1  200 OK\r\n\r\n'],
+    ['a bare LF behind the status line', 'HTTP/1.1 200 OK\ncontent-length: 0\r\n\r\n'],
+    ['a bare LF between fields', head('a: b\nc: d', 'content-length: 0')],
+    ['a bare CR in a value', head('a: b\rc: d', 'content-length: 0')],
+    ['a bare CR in the reason', 'HTTP/1.1 200 O\rK\r\ncontent-length: 0\r\n\r\n'],
+    ['a bare LF as the end', 'HTTP/1.1 200 OK\r\ncontent-length: 0\n\n'],
+    ['a folded line', head('a: b', ' c', 'content-length: 0')],
+    ['a line without a colon', head('a', 'content-length: 0')],
+    ['an empty name', head(': a', 'content-length: 0')],
+    ['a space before the colon', head('a : b', 'content-length: 0')],
+    ['a space before the first name', head(' a: b', 'content-length: 0')],
+    ['NUL in a value', head('a: \0', 'content-length: 0')],
+    ['DEL in a value', head('a: \x7f', 'content-length: 0')],
+    ['a name beyond ASCII', head('\xe9: a', 'content-length: 0')],
+    ['content-length and transfer-encoding', `${head('content-length: 3', 'transfer-encoding: chunked')}0\r\n\r\n`],
+    ['two lengths that differ', `${head('content-length: 3', 'content-length: 4')}abcd`],
+    ['two lengths that are equal', `${head('content-length: 3', 'content-length: 3')}abc`],
+    ['a list of lengths', `${head('content-length: 3, 3')}abc`],
+    ['a negative length', `${head('content-length: -1')}`],
+    ['a length with a sign', `${head('content-length: +1')}a`],
+    ['a length in hexadecimal', `${head('content-length: 0x1')}a`],
+    ['an empty length', `${head('content-length:')}`],
+    ['a length beyond exact numbers', `${head('content-length: 99999999999999999999')}a`],
+    ['another transfer-encoding', `${head('transfer-encoding: gzip, chunked')}0\r\n\r\n`],
+    ['identity', `${head('transfer-encoding: identity')}a`],
+    ['chunked twice', `${head('transfer-encoding: chunked', 'transfer-encoding: chunked')}0\r\n\r\n`],
+    ['chunked with a parameter', `${head('transfer-encoding: chunked;q=1')}0\r\n\r\n`],
+    ['transfer-encoding in HTTP/1.0', 'HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['a chunk size with a sign', chunked('+1\r\na\r\n0\r\n\r\n')],
+    ['a chunk size with 0x', chunked('0x1\r\na\r\n0\r\n\r\n')],
+    ['a chunk size with a space', chunked('1 \r\na\r\n0\r\n\r\n')],
+    ['an empty chunk size', chunked('\r\na\r\n0\r\n\r\n')],
+    ['a chunk size that overflows', chunked('fffffffffffffffff\r\na')],
+    ['a bare LF behind a chunk size', chunked('1\na\r\n0\r\n\r\n')],
+    ['a bare LF behind a chunk', chunked('1\r\na\n0\r\n\r\n')],
+    ['a chunk longer than its size', chunked('1\r\nab\r\n0\r\n\r\n')],
+    ['a malformed chunk extension', chunked('1; =\r\na\r\n0\r\n\r\n')],
+    ['a control character in a chunk extension', chunked('1;a="\n"\r\na\r\n0\r\n\r\n')],
+    ['extensions without end', chunked(`1;${'a'.repeat(20_000)}\r\na\r\n0\r\n\r\n`)],
+    ['framing in trailers', chunked('0\r\ncontent-length: 3\r\n\r\n')],
+    ['a folded trailer', chunked('0\r\na: b\r\n c\r\n\r\n')],
+    ['a bare LF behind the last chunk', chunked('0\r\n\n')],
+    ['trailers without end', chunked(`0\r\n${'x: y\r\n'.repeat(10_000)}`)],
+    ['bytes behind a counted body', `${head('content-length: 1')}ab`],
+    ['bytes behind a chunked body', chunked('0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n')],
+    ['bytes behind a reply without a body', 'HTTP/1.1 204 X\r\n\r\nabc'],
+    ['bytes behind trailers', chunked('0\r\na: b\r\n\r\nx')],
+    ['a head that ends too early', 'HTTP/1.1 200 OK\r\ncontent-len'],
+    ['a counted body that ends too early', `${head('content-length: 3')}ab`],
+    ['a chunked body that ends too early', chunked('1\r\na\r\n')],
+    ['a head beyond the limit', head(`a: ${'b'.repeat(70_000)}`, 'content-length: 0')],
+    ['more fields than the limit', head(...Array(300).fill('a: b'), 'content-length: 0')],
+    ['interim responses without end', 'HTTP/1.1 103 X\r\n\r\n'.repeat(20) + head('content-length: 0')],
+    ['an interim response in HTTP/1.0', `HTTP/1.0 103 X\r\n\r\n${head('content-length: 0')}`],
+    ['a tab behind chunked', `${head('transfer-encoding: chunked\t')}0\r\n\r\n`],
+    ['an interim response with a body', `HTTP/1.1 103 X\r\ncontent-length: 1\r\n\r\na${head('content-length: 0')}`],
+    ['a switch that nobody asked for', 'HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n'],
+  ])('%s, in one piece and byte by byte', (_name, text) => {
+    expect(read([text])).toEqual(expect.any(String))
+    expect(read([...text])).toEqual(expect.any(String))
+  })
+
+  test('a switch that does not say to what', () => {
+    expect(read(['HTTP/1.1 101 X\r\nconnection: upgrade\r\n\r\n'], 'GET', true)).toMatch('unexpected switch')
+    expect(read(['HTTP/1.1 101 X\r\nupgrade: websocket\r\n\r\n'], 'GET', true)).toMatch('unexpected switch')
+  })
+
+  test('drops of an endless head in linear time', () => {
+    const parts = ['HTTP/1.1 200 OK\r\na: ', ...Array<string>(70_000).fill('b')]
+    const started = performance.now()
+    expect(read(parts)).toBe('head too large')
+    expect(performance.now() - started).toBeLessThan(2000)
+  })
+})
+
+/** What Node's own client makes of the same bytes. */
+async function readByNode(parts: readonly string[], method: string): Promise<Message | string> {
+  const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done(), final: done => done() })
+  const request = http.request({ method, createConnection: () => socket })
+  const outcome = new Promise<Message | string>(resolve => {
+    request.on('error', error => resolve(error.message))
+    request.on('upgrade', () => resolve('switched'))
+    request.on('response', response => {
+      const message: Message = {
+        status: response.statusCode as number,
+        fields: response.rawHeaders,
+        body: '',
+        trailers: [],
+        ended: false,
+        reusable: false,
+      }
+      response.setEncoding('latin1')
+      response.on('data', text => {
+        message.body += text
+      })
+      response.on('error', error => resolve(error.message))
+      response.on('end', () => resolve({ ...message, trailers: response.rawTrailers, ended: response.complete }))
+    })
+  })
+  request.end()
+  await once(request, 'finish')
+  for (const part of parts) socket.push(Buffer.from(part, 'latin1'))
+  socket.push(null)
+  const result = await outcome
+  socket.destroy()
+  return result
+}
+
+const FIELDS = [
+  'content-length: 3',
+  'content-length: 5',
+  'transfer-encoding: chunked',
+  'Transfer-Encoding:chunked ',
+  'connection: close',
+  'connection: keep-alive',
+  'connection: x-a',
+  'x-a: 1',
+  'x-empty:',
+  'set-cookie: a=b; c',
+  'x-l: \xe9',
+  'keep-alive: timeout=5',
+  'upgrade: h2c',
+  'trailer: x-t',
+  'date: now',
+]
+const BODIES = [
+  '',
+  'abc',
+  'abcde',
+  '3\r\nabc\r\n0\r\n\r\n',
+  '3;x=1\r\nabc\r\n2\r\nde\r\n0\r\nx-t: 1\r\n\r\n',
+  '0\r\n\r\n',
+  'a\r\n0123456789\r\n0;y\r\n\r\n',
+]
+const BYTES = [
+  '\r',
+  '\n',
+  '\r\n',
+  ' ',
+  '\t',
+  ':',
+  ';',
+  ',',
+  '0',
+  '9',
+  'f',
+  'a',
+  'A',
+  '=',
+  '"',
+  '\0',
+  '\x7f',
+  '\xff',
+  '-',
+  '+',
+  'HTTP/1.1 200 OK\r\n\r\n',
+]
+
+const mutation = fc.record({
+  at: fc.nat(400),
+  remove: fc.constantFrom(0, 0, 1, 1, 2, 5),
+  insert: fc.constantFrom('', '', ...BYTES),
+})
+const scenario = fc.record({
+  start: fc.constantFrom(
+    'HTTP/1.1 200 OK',
+    'HTTP/1.1 200 OK',
+    'HTTP/1.1 204 No',
+    'HTTP/1.1 304 Not',
+    'HTTP/1.0 200 OK',
+    'HTTP/1.1 404',
+    'HTTP/1.1 103 Hint\r\n\r\nHTTP/1.1 200 OK',
+  ),
+  fields: fc.array(fc.constantFrom(...FIELDS), { maxLength: 4 }),
+  body: fc.constantFrom(...BODIES),
+  mutations: fc.array(mutation, { maxLength: 3 }),
+  cuts: fc.array(fc.nat(400), { maxLength: 4 }),
+  method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'POST'),
+})
+
+test('whatever it takes, Node takes in the same way', { timeout: 120_000 }, async () => {
+  let taken = 0
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ start, fields, body, mutations, cuts, method }) => {
+      let text = `${start}\r\n${fields.map(field => `${field}\r\n`).join('')}\r\n${body}`
+      for (const { at, remove, insert } of mutations) {
+        const where = at % (text.length + 1)
+        text = text.slice(0, where) + insert + text.slice(where + remove)
+      }
+      const places = [...new Set(cuts.map(cut => cut % (text.length + 1)))].sort((a, b) => a - b)
+      const parts = [0, ...places].map((from, i) => text.slice(from, places[i])).filter(part => part !== '')
+      const ours = read(parts, method)
+      // The same verdict however the bytes arrive, except about bytes that only come when all is over.
+      if (typeof ours !== 'string') {
+        taken++
+        const whole = read([text], method)
+        if (typeof whole !== 'string') expect({ ...whole, reusable: true }).toEqual({ ...ours, reusable: true })
+        const theirs = await readByNode(parts, method)
+        expect(theirs).toMatchObject({ status: ours.status, body: ours.body, trailers: ours.trailers, ended: true })
+        expect(endToEnd((theirs as Message).fields)).toEqual(ours.fields)
+      }
+    }),
+    { seed: 20_261_121, numRuns: 6000 },
+  )
+  expect(taken).toBeGreaterThan(1000)
+})
+
+function endToEnd(fields: readonly string[]): string[] {
+  const own = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
+  for (let i = 0; i < fields.length; i += 2) {
+    if (fields[i]?.toLowerCase() !== 'connection') continue
+    for (const name of fields[i + 1]?.toLowerCase().split(',') ?? []) own.add(name.trim())
+  }
+  own.delete('close')
+  return fields.filter((_, i) => !own.has(fields[i - (i % 2)]?.toLowerCase() ?? ''))
+}
