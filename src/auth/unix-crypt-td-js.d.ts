@@ -1,4 +1,5 @@
 /** The package has no types of its own. Traditional DES crypt: the first two characters of `salt` count. */
 declare module 'unix-crypt-td-js' {
-  export default function unixCryptTD(password: string | readonly number[], salt: string): string
+  function unixCryptTD(password: string | readonly number[], salt: string): string
+  export = unixCryptTD
 }

@@ -17,7 +17,9 @@ const side = object('buffer side', {
 
 const schema = object('buffer', {
   request: opt(side, 'The body of the request; a longer one is answered with 413.'),
-  response: opt(side, 'The body of the response; a longer one is answered with 502.'),
+  response: opt(side, 'The body of the response; a longer one is answered with 502.', {
+    unserved: 'Responses stream on as they come; nothing reads them whole yet.',
+  }),
 })
 
 export const buffer = definePolicy({
@@ -37,13 +39,16 @@ export const buffer = definePolicy({
       if (length === 0 || x.request.headers.has('upgrade')) return undefined
       return x.body.buffer(limit).then(() => undefined)
     }
-    /** A body of unknown length streams on: what was read of it could not be given back. */
-    function bufferShortRequest(x: Exchange): undefined | Promise<undefined> {
-      const { length } = x.body
-      return length === undefined || length > limit ? undefined : bufferRequest(x)
+    /** What was read of a body that is too long goes on with the rest of it. */
+    async function tryToBufferRequest(x: Exchange): Promise<undefined> {
+      try {
+        await bufferRequest(x)
+      } catch (error) {
+        if (!(error instanceof GatewayError) || error.code !== 'bodyTooLarge') throw error
+      }
     }
     const hooks: Hooks = request
-      ? { request: request.failureMode === 'failOpen' ? bufferShortRequest : bufferRequest }
+      ? { request: request.failureMode === 'failOpen' ? tryToBufferRequest : bufferRequest }
       : {}
     if (!response) return hooks
     return {

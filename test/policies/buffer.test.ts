@@ -34,7 +34,7 @@ test.each([
   [{ maxBytes: '1Ki' }, 1024, 1024, 'passed', [1024]],
   [{}, 5, 5, 'passed', [2 * 1024 * 1024]],
   [{}, 0, 0, 'passed', []],
-  [{ maxBytes: 10, failureMode: 'FailOpen' }, 11, 11, 'passed', []],
+  [{ maxBytes: 10, failureMode: 'FailOpen' }, 11, undefined, 'passed', [10]],
   [{ maxBytes: 10, failureMode: 'failOpen' }, 10, 10, 'passed', [10]],
 ])('request %j with %i bytes (content-length %s): %s', async (spec, size, length, expected, limits) => {
   const { x, asked } = coming(size, length)
@@ -53,10 +53,18 @@ test('upgrades are left alone', async () => {
   expect(asked).toEqual([])
 })
 
-test('the response is the engine’s to buffer', () => {
-  expect(hooksOf(buffer, { response: { maxBytes: 7, failureMode: 'failOpen' } })).toEqual({
-    buffersResponse: { limit: 7, failOpen: true },
-  })
+test('a client that leaves is not taken for a long body', async () => {
+  const { x } = coming(5, undefined)
+  x.body.buffer = async () => {
+    throw new GatewayError('bodyUnreadable')
+  }
+  expect(await run(hooksOf(buffer, { request: { failureMode: 'failOpen' } }), x)).toBe('503: parsing body')
+})
+
+test('buffering responses is asked of the engine, and not served yet', () => {
+  const { hooks, findings } = compile(buffer, { response: { maxBytes: 7, failureMode: 'failOpen' } })
+  expect(hooks).toEqual({ buffersResponse: { limit: 7, failOpen: true } })
+  expect(findings).toEqual([expect.stringMatching(/^GW601 response/)])
   expect(hooksOf(buffer, {})).toEqual({})
 })
 
