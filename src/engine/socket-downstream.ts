@@ -67,8 +67,13 @@ export class SocketDownstream implements Downstream, ChunkSink {
       return
     }
     let head = `HTTP/1.1 ${status} Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${this.#x.upgrade}\r\n`
-    for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`
-    this.#res.detachSocket(socket)
+    for (let i = 0; i < headers.length; i += 2) {
+      if (!/^(connection|upgrade)$/i.test(headers[i]!)) head += `${headers[i]}: ${headers[i + 1]}\r\n`
+    }
+    const res = this.#res
+    res.detachSocket(socket)
+    // A response without its socket never closes, and the exchange ends when the joined sockets do.
+    socket.once('close', () => res.emit('close'))
     socket.write(`${head}\r\n`, 'latin1')
     join(socket, upstream)
   }

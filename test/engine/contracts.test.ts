@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Backend } from '../../src/backends/backend.ts'
+import { offlineRuntime } from '../../src/config/offline-runtime.ts'
 import { assemble, responseSteps } from '../../src/config/pipeline.ts'
 import type { Bind, Listener, Route, Snapshot, Step } from '../../src/config/snapshot.ts'
 import { handle } from '../../src/engine/handle.ts'
@@ -8,7 +9,6 @@ import { runDone } from '../../src/engine/pipeline.ts'
 import { RouteTable } from '../../src/engine/route-table.ts'
 import { bodyOf, Exchange } from '../../src/http/exchange.ts'
 import { HeaderList } from '../../src/http/headers.ts'
-import { offlineRuntime } from '../../src/config/offline-runtime.ts'
 import type { Hooks } from '../../src/policies/policy.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { memoryDownstream } from '../helpers/memory-downstream.ts'
@@ -137,16 +137,35 @@ async function run(hooks: Hooks, request: { body?: string } = {}) {
     backends: [{ weight: 1, backend, pipeline: atBackend, ...responseSteps(pipeline, atBackend), spec: {}, origin }],
     totalWeight: 1,
   }
-  const listener: Listener = { key: 'l', name: 'l', namespace: 'default', gateway: 'default', origin, hostname: '', protocol: 'HTTP', pipeline: assemble([]), routes: [route] }
+  const listener: Listener = {
+    key: 'l',
+    name: 'l',
+    namespace: 'default',
+    gateway: 'default',
+    origin,
+    hostname: '',
+    protocol: 'HTTP',
+    pipeline: assemble([]),
+    routes: [route],
+  }
   const bind: Bind = { key: 'bind/80', port: 80, listeners: [listener], connection: [], origin }
-  const serving = { snapshot: { binds: [bind] } as unknown as Snapshot, tables: new Map([[listener, new RouteTable([route])]]) }
+  const serving = {
+    snapshot: { binds: [bind] } as unknown as Snapshot,
+    tables: new Map([[listener, new RouteTable([route])]]),
+  }
   const x = new Exchange({
     id: '1',
     connection: { id: 1, address: '127.0.0.1', port: 1, localPort: 80 },
     startedAt: 0,
     startedMono: 0,
     httpVersion: '1.1',
-    request: { method: 'POST', scheme: 'http', authority: 'example.com', path: '/', headers: new HeaderList(['host', 'example.com']) },
+    request: {
+      method: 'POST',
+      scheme: 'http',
+      authority: 'example.com',
+      path: '/',
+      headers: new HeaderList(['host', 'example.com']),
+    },
     body: bodyOf(request.body === undefined ? undefined : Buffer.from(request.body)),
   })
   const out = memoryDownstream()

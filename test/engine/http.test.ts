@@ -1,0 +1,298 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { startGateway } from '../helpers/gateway.ts'
+import { echo, rawRequest, startUpstream } from '../helpers/upstream.ts'
+
+const one = (host: string, more = '') =>
+  `binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${host}'}]${more}}]}]}]`
+
+describe('route precedence', () => {
+  const route = (name: string, match: string, hosts = '') => `
+- {name: ${name}, ${hosts ? `hostnames: [${hosts}], ` : ''}matches: [${match}], policies: {directResponse: {status: 200, body: ${name}}}}`
+  const file = `
+gateways: {default: {port: 8080}}
+routes:${route('any', '{}')}${route('prefix', '{path: {pathPrefix: /foo}}')}${route('longer', '{path: {pathPrefix: /foo/bar/}}')}${route('exact', '{path: {exact: /foo/bar}}')}${route('method', '{path: {pathPrefix: /foo}, method: POST}')}${route('header', '{path: {pathPrefix: /foo}, headers: [{name: x-a, value: {exact: "1"}}]}')}${route('query', '{path: {pathPrefix: /foo}, query: [{name: q, value: {regex: "[a-c]+"}}]}')}${route('pattern', '{path: {regex: "/re/[0-9]+"}}')}${route('wild', '{}', '"*.example.com"')}${route('deeper', '{}', '"*.a.example.com"')}${route('named', '{path: {pathPrefix: /named}}', 'www.example.com')}
+`
+  test.each([
+    ['/', {}, 'any'],
+    ['/foo', {}, 'prefix'],
+    ['/foobar', {}, 'any'],
+    ['/foo/', {}, 'prefix'],
+    ['/foo/bar', {}, 'exact'],
+    ['/foo/bar/', {}, 'longer'],
+    ['/foo/bar/baz?x=1', {}, 'longer'],
+    ['/foo?q=abc', {}, 'query'],
+    ['/foo?q=abcd', {}, 'prefix'],
+    ['/foo?q=zzz&q=a', {}, 'query'],
+    ['/re/12', {}, 'pattern'],
+    ['/re/12/x', {}, 'any'],
+    ['/foo', { 'x-a': '1' }, 'header'],
+    ['/foo', { 'X-A': '2' }, 'prefix'],
+    ['/', { host: 'x.example.com' }, 'wild'],
+    ['/', { host: 'X.Y.Example.com:99' }, 'wild'],
+    ['/', { host: 'x.a.example.com' }, 'deeper'],
+    ['/', { host: 'example.com' }, 'any'],
+    ['/named/x', { host: 'www.example.com' }, 'named'],
+    ['/other', { host: 'www.example.com' }, 'wild'],
+  ])('%s %o goes to %s', async (path, headers, expected) => {
+    await using gateway = await startGateway(file)
+    expect(await get(`${gateway.url(8080)}${path}`, headers)).toBe(expected)
+  })
+
+  test('a method counts more than header conditions', async () => {
+    await using gateway = await startGateway(file)
+    const response = await fetch(`${gateway.url(8080)}/foo`, { method: 'POST', headers: { 'x-a': '1' } })
+    expect(await response.text()).toBe('method')
+  })
+})
+
+describe('errors', () => {
+  test('no route is 404, no backend 500, a refused connection 503', async () => {
+    await using closed = await startUpstream(echo)
+    const { host } = closed
+    await closed[Symbol.asyncDispose]()
+    await using gateway = await startGateway(`
+gateways: {default: {port: 8080}}
+routes:
+- {name: none, matches: [{path: {pathPrefix: /none}}]}
+- {name: refused, matches: [{path: {pathPrefix: /refused}}], backends: [{host: '${host}'}]}
+`)
+    const answers = await Promise.all(
+      ['/x', '/none', '/refused'].map(async path => {
+        const response = await fetch(gateway.url(8080) + path)
+        return [response.status, response.headers.get('content-type'), (await response.text()).replace(/: .*/, '')]
+      }),
+    )
+    expect(answers).toEqual([
+      [404, 'text/plain', 'route not found'],
+      [500, 'text/plain', 'no valid backends'],
+      [503, 'text/plain', 'upstream call failed'],
+    ])
+  })
+
+  test('a backend that does not answer in time is 504, and its call ends', async () => {
+    let left: () => void = () => {}
+    const gone = new Promise<void>(resolve => {
+      left = resolve
+    })
+    await using upstream = await startUpstream(req => req.socket.on('close', () => left()))
+    await using gateway = await startGateway(one(upstream.host, ', policies: {timeout: {requestTimeout: 50ms}}'))
+    const response = await fetch(gateway.url(8080))
+    expect([response.status, await response.text()]).toEqual([504, 'request timeout'])
+    await gone
+  })
+
+  test('a gRPC caller reads the error from its own fields', async () => {
+    await using gateway = await startGateway('gateways: {default: {port: 8080}}')
+    const response = await fetch(gateway.url(8080), { method: 'POST', headers: { 'content-type': 'application/grpc' } })
+    expect([response.status, response.headers.get('grpc-status'), response.headers.get('grpc-message')]).toEqual([
+      200,
+      '12',
+      'route not found',
+    ])
+  })
+})
+
+describe('what reaches the backend', () => {
+  test('hop-by-hop fields stay behind, all others pass in order with their spelling', async () => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(one(upstream.host))
+    const answer = await rawRequest(
+      gateway.url(8080),
+      'GET /p?q=%20a HTTP/1.1\r\nHost: h.test\r\nX-Dup: 1\r\nConnection: close, X-Mine\r\nX-Mine: gone\r\nKeep-Alive: 5\r\nTE: gzip\r\nProxy-Connection: x\r\nX-Dup: 2\r\nx-CASE: Kept\r\n\r\n',
+    )
+    const seen = JSON.parse(answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1))
+    expect(seen.url).toBe('/p?q=%20a')
+    expect(seen.headers.join('|')).toMatch(/X-Dup\|1\|X-Dup\|2\|x-CASE\|Kept/)
+    expect(seen.headers.map((h: string) => h.toLowerCase())).not.toContain('x-mine')
+    expect(
+      seen.headers
+        .map((h: string) => h.toLowerCase())
+        .filter((h: string) => ['keep-alive', 'te', 'proxy-connection'].includes(h)),
+    ).toEqual([])
+    expect(seen.headers[seen.headers.findIndex((h: string) => h.toLowerCase() === 'host') + 1]).toBe('h.test')
+  })
+
+  test('connections to a backend are kept and used again', async () => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(one(upstream.host))
+    for (let i = 0; i < 20; i++) await (await fetch(gateway.url(8080), { method: 'POST', body: 'x' })).text()
+    expect(upstream.connections).toBe(1)
+  })
+
+  test('weights share the requests, and a weight of 0 takes none', async () => {
+    const named = (name: string) => startUpstream((_req, res) => res.end(name))
+    await using a = await named('a')
+    await using b = await named('b')
+    await using c = await named('c')
+    let turn = 0
+    const random = () => (turn++ % 10) / 10
+    await using gateway = await startGateway(
+      `binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${a.host}', weight: 7}, {host: '${b.host}', weight: 3}, {host: '${c.host}', weight: 0}]}]}]}]`,
+      { random },
+    )
+    const counts: Record<string, number> = {}
+    for (let i = 0; i < 20; i++) {
+      const name = await (await fetch(gateway.url(8080))).text()
+      counts[name] = (counts[name] ?? 0) + 1
+    }
+    expect(counts).toEqual({ a: 14, b: 6 })
+  })
+})
+
+describe('requests that two readers could take for two', () => {
+  test.each([
+    ['two Host headers', 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n'],
+    [
+      'length and chunked',
+      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['two lengths', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd'],
+    ['a folded field', 'GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n  2\r\n\r\n'],
+    ['a space before the colon', 'GET / HTTP/1.1\r\nHost: a\r\nX : 1\r\n\r\n'],
+    ['no host', 'GET / HTTP/1.1\r\nX: 1\r\n\r\n'],
+    ['a host with a path', 'GET / HTTP/1.1\r\nHost: a/b\r\n\r\n'],
+    ['no HTTP at all', 'hello\r\n\r\n'],
+  ])('%s: 400 and the connection ends', async (_name, bytes) => {
+    let reached = 0
+    await using upstream = await startUpstream((_req, res) => {
+      reached++
+      res.end()
+    })
+    await using gateway = await startGateway(one(upstream.host))
+    expect(await rawRequest(gateway.url(8080), bytes)).toMatch(/^HTTP\/1\.1 400 /)
+    expect(reached).toBe(0)
+  })
+})
+
+describe('bodies', () => {
+  test('a large body passes both ways unchanged, and memory stays flat', async () => {
+    const size = 256 * 1024 * 1024
+    const block = randomBytes(1024 * 1024)
+    await using upstream = await startUpstream((req, res) => {
+      res.writeHead(200)
+      req.pipe(res)
+    })
+    await using gateway = await startGateway(one(upstream.host))
+    const sent = createHash('sha256')
+    const received = createHash('sha256')
+    let left = size
+    const body = new Readable({
+      read() {
+        if (left === 0) this.push(null)
+        else {
+          left -= block.length
+          sent.update(block)
+          this.push(block)
+        }
+      },
+    })
+    const before = process.memoryUsage().rss
+    let peak = 0
+    let total = 0
+    const req = httpRequest(gateway.url(8080), { method: 'POST' })
+    body.pipe(req)
+    const [res] = await once(req, 'response')
+    for await (const chunk of res) {
+      received.update(chunk)
+      total += chunk.length
+      peak = Math.max(peak, process.memoryUsage().rss)
+    }
+    expect(total).toBe(size)
+    expect(received.digest('hex')).toBe(sent.digest('hex'))
+    // Client, gateway and upstream share this process: a quarter of what passed is far more than their buffers need.
+    expect(peak - before).toBeLessThan(size / 2)
+  })
+
+  test('a client that leaves ends the call to the backend', async () => {
+    let left: () => void = () => {}
+    const gone = new Promise<void>(resolve => {
+      left = resolve
+    })
+    await using upstream = await startUpstream((_req, res) => {
+      res.on('close', () => left())
+      res.write('first')
+    })
+    await using gateway = await startGateway(one(upstream.host))
+    const req = httpRequest(gateway.url(8080))
+    req.on('error', () => {})
+    req.end()
+    const [res] = await once(req, 'response')
+    await once(res, 'data')
+    req.destroy()
+    await gone
+  })
+
+  test('a backend that breaks off in the middle is not passed on as complete', async () => {
+    await using upstream = await startUpstream((_req, res) => {
+      res.writeHead(200, { 'content-length': '100' })
+      res.write('some')
+      setImmediate(() => res.destroy())
+    })
+    await using gateway = await startGateway(one(upstream.host))
+    const response = await fetch(gateway.url(8080))
+    await expect(response.text()).rejects.toThrow()
+  })
+})
+
+describe('upgrades', () => {
+  test('a switch of protocols joins both sockets', async () => {
+    await using upstream = await startUpstream(echo)
+    upstream.server.on('upgrade', (_req, socket) => {
+      socket.write(
+        'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n',
+      )
+      socket.on('data', (data: Buffer) => socket.write(`<${data}>`)).on('end', () => socket.end())
+    })
+    await using gateway = await startGateway(one(upstream.host))
+    const socket = connect(Number(new URL(gateway.url(8080)).port), '127.0.0.1')
+    socket.write(
+      'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\nSec-WebSocket-Version: 13\r\n\r\n',
+    )
+    const text = await readUntil(socket, '\r\n\r\n')
+    expect(text).toMatch(/^HTTP\/1\.1 101 /)
+    expect(text.toLowerCase()).toContain('sec-websocket-accept: x')
+    socket.write('ping')
+    expect(await readUntil(socket, '>')).toBe('<ping>')
+    socket.destroy()
+  })
+
+  test('a backend that refuses the switch answers as usual', async () => {
+    await using upstream = await startUpstream((_req, res) => {
+      res.writeHead(426, { 'content-length': '2' })
+      res.end('no')
+    })
+    await using gateway = await startGateway(one(upstream.host))
+    const answer = await rawRequest(
+      gateway.url(8080),
+      'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 426 [\s\S]*no$/)
+  })
+})
+
+async function get(url: string, headers: Record<string, string>): Promise<string> {
+  const req = httpRequest(url, { headers })
+  req.end()
+  const [res] = await once(req, 'response')
+  let text = ''
+  for await (const chunk of res) text += chunk
+  return text
+}
+
+function readUntil(socket: import('node:net').Socket, mark: string): Promise<string> {
+  return new Promise(resolve => {
+    let text = ''
+    const take = (data: Buffer): void => {
+      text += data.toString('latin1')
+      if (!text.includes(mark)) return
+      socket.off('data', take)
+      resolve(text)
+    }
+    socket.on('data', take)
+  })
+}
