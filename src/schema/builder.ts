@@ -126,6 +126,8 @@ export interface ParsedNode {
   readonly form: string
   readonly parse: (value: unknown) => { readonly value: unknown } | { readonly problem: Problem }
   readonly placeholder: unknown
+  /** As much of `parse` as a JSON Schema can say; that of `base` when unset. */
+  readonly published?: Readonly<Record<string, unknown>>
 }
 
 export type FieldMode = 'required' | 'optional' | 'default'
@@ -251,8 +253,10 @@ export function parsed<B, T>(
   form: string,
   parse: (value: B) => { readonly value: T } | { readonly problem: Problem },
   placeholder: T,
+  published?: ParsedNode['published'],
 ): Schema<T> {
-  return make({ kind: 'parsed', base, form, parse: parse as ParsedNode['parse'], placeholder })
+  const node = { kind: 'parsed', base, form, parse: parse as ParsedNode['parse'], placeholder } as const
+  return make(published === undefined ? node : { ...node, published })
 }
 /** Recursive schemas only; `name` becomes the definition's name in the JSON Schema. */
 export function lazy<T>(name: string, get: () => Schema<T>): Schema<T> {

@@ -52,6 +52,10 @@ export const duration: Schema<number> = parsed(
     }
   },
   60_000,
+  {
+    type: 'string',
+    pattern: '^(0|((\\d+(\\.\\d*)?|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+)$',
+  },
 )
 
 function parsedNumber(): Schema<number> {
@@ -124,6 +128,13 @@ export const byteSize: Schema<number> = parsed(
     return { value: Math.ceil(amount) }
   },
   1024,
+  {
+    type: ['string', 'integer'],
+    minimum: 0,
+    minLength: 1,
+    maxLength: 32,
+    pattern: '^(\\d+(\\.\\d*)?|\\.\\d+)([eE][+-]?\\d+|n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$',
+  },
 )
 
 export type FileOrInline = { readonly inline: string } | { readonly file: string }
@@ -145,6 +156,8 @@ export function fileOrInline(options: { readonly secret?: boolean } = {}): Schem
   )
 }
 
+const HOST = '(\\[[0-9a-fA-F:.%]+\\]|[^:\\[\\]/\\s]+)'
+
 export interface HostPort {
   readonly host: string
   /** 0 with `unixPath`. */
@@ -162,6 +175,7 @@ export const hostPort: Schema<HostPort> = parsed(
       : { value: result }
   },
   { host: 'localhost', port: 80 },
+  { type: 'string', maxLength: 1024, pattern: `^(unix:.+|${HOST}:\\d{1,5})$` },
 )
 
 export interface HttpAddress extends HostPort {
@@ -189,6 +203,7 @@ export const httpAddress: Schema<HttpAddress> = parsed<string, HttpAddress>(
       : { value: { ...parsedHost, scheme: name } }
   },
   { host: 'localhost', port: 80, scheme: undefined },
+  { type: 'string', maxLength: 1024, pattern: `^(unix:.+|${HOST}:\\d{1,5}|https?://${HOST}(:\\d{1,5})?/?)$` },
 )
 
 export function parseHostPort(text: string): HostPort | string {
@@ -221,6 +236,7 @@ export function url(schemes: readonly string[] = ['http', 'https']): Schema<URL>
       return { value: result }
     },
     new URL(`${schemes[0]}://localhost`),
+    { type: 'string', maxLength: 2048, format: 'uri', pattern: `^(${schemes.join('|')})://` },
   )
 }
 

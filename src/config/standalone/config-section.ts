@@ -40,6 +40,10 @@ export const listenAddress: Schema<ListenAddress> = parsed<string, ListenAddress
     return { value: { host: match[1] ?? match[2]!, port: Number(match[3]) } }
   },
   'off',
+  {
+    type: 'string',
+    pattern: '^(off|unix:.*|(\\[[0-9a-fA-F:.]+\\]|\\d+\\.\\d+\\.\\d+\\.\\d+|localhost):\\d{1,5})$',
+  },
 )
 
 const logLevel = shapes({ string: string({ min: 1 }), list: list(string({ min: 1 })) })

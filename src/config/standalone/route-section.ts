@@ -88,6 +88,7 @@ export const hostname: Schema<string> = parsed(
     return { problem: { message: `\`${value}\` is not a host name`, help: 'write `example.com` or `*.example.com`' } }
   },
   'localhost',
+  { type: 'string', maxLength: 253, pattern: '^(\\*|(\\*\\.)?[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?\\.?)?$' },
 )
 
 export const routePolicies = object('route policies', routePolicyFields)
