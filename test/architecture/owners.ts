@@ -19,7 +19,7 @@ export const OWNERS: Readonly<Record<string, readonly string[]>> = {
   undici: ['src/engine/'],
   'unix-crypt-td-js': ['src/auth/htpasswd.ts'],
   yaml: ['src/diagnostics/'],
-  'node:child_process': ['src/engine/', 'src/tools/'],
+  'node:child_process': ['src/engine/', 'src/tools/', 'src/backends/mcp/stdio.ts'],
   'node:cluster': ['src/engine/', 'src/tools/'],
   'node:dgram': ['src/engine/'],
   'node:dns': ['src/engine/'],

@@ -1,3 +1,4 @@
+import { targetPolicies } from '../../policies/upstream/policy-target.ts'
 import {
   boolean,
   def,
@@ -58,7 +59,7 @@ export const mcpTargetSchema = object(
     sse: opt(httpEndpoint('SSE endpoint', '/sse'), 'A server that speaks the older HTTP+SSE.'),
     stdio: opt(stdio, 'A program that speaks MCP on its standard input and output.'),
     openapi: opt(json, 'An HTTP API described by OpenAPI.', { unserved: 'OpenAPI targets are not served yet' }),
-    policies: opt(json, 'How this target is called: authentication, TLS, headers.'),
+    policies: opt(targetPolicies, 'How this target is called: authentication, TLS, headers.'),
   },
   { exactlyOneOf: [['mcp', 'sse', 'stdio', 'openapi']], check: checkTarget },
 )
