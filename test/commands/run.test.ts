@@ -1,0 +1,231 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { echo, startUpstream } from '../helpers/upstream.ts'
+
+const bin = join(import.meta.dirname, '../../bin/run.js')
+let folder = ''
+let running: GatewayProcess[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gwctl-run-'))
+})
+afterEach(() => {
+  for (const process of running) process.child.kill('SIGKILL')
+  running = []
+  rmSync(folder, { recursive: true })
+})
+
+const QUIET = `config: {adminAddr: '127.0.0.1:0', statsAddr: 'off', readinessAddr: 'off'}`
+const reply = (port: number, body: string) => `${QUIET}
+binds: [{port: ${port}, listeners: [{routes: [{policies: {directResponse: {status: 200, body: ${body}}}}]}]}]
+`
+
+describe('what does not validate never opens a port', () => {
+  test('a mistake: exit 1, the finding with its line, no port', async () => {
+    const port = await freePort()
+    const gateway = start(`${QUIET}\nbinds: [{port: ${port}, listners: []}]\n`)
+    expect(await gateway.exit).toBe(1)
+    expect(gateway.stderr).toMatch(/gateway.yaml:2:2[0-9]/)
+    expect(gateway.stderr).toContain('did you mean `listeners`?')
+    await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow()
+  })
+
+  test('something valid that is not served: exit 1 and its name', async () => {
+    const gateway = start(`${reply(await freePort(), 'x')}ui: {}\n`)
+    expect(await gateway.exit).toBe(1)
+    expect(gateway.stderr).toContain('GW601')
+  })
+
+  test('a variable that is not set: exit 1 and its name', async () => {
+    const gateway = start(reply(await freePort(), '$GWCTL_TEST_UNSET'))
+    expect(await gateway.exit).toBe(1)
+    expect(gateway.stderr).toContain('GWCTL_TEST_UNSET')
+  })
+
+  test('a file that is not there: exit 3', async () => {
+    const gateway = new GatewayProcess(['run', '-f', 'missing.yaml'], {})
+    expect(await gateway.exit).toBe(3)
+    expect(gateway.stderr).toContain('missing.yaml does not exist')
+  })
+
+  test('a port that is taken: exit 3 and what to do', async () => {
+    await using other = await startUpstream(echo)
+    const gateway = start(reply(other.port, 'x'))
+    expect(await gateway.exit).toBe(3)
+    expect(gateway.stderr).toContain('is in use')
+  })
+})
+
+describe('a running gateway', () => {
+  test('variables are filled in, and a changed file is served without a restart', async () => {
+    const port = await freePort()
+    const gateway = start(reply(port, '$GREETING'), { GREETING: 'hello' })
+    await gateway.serving
+    expect(await get(port)).toBe('hello')
+    write(reply(port, 'changed'))
+    await gateway.says('configuration reloaded')
+    expect(await get(port)).toBe('changed')
+  })
+
+  test('a bad change keeps the old configuration and says why', async () => {
+    const port = await freePort()
+    const gateway = start(reply(port, 'old'))
+    await gateway.serving
+    write(`${reply(port, 'new')}bogus: 1\n`)
+    await gateway.says('unknown field `bogus`')
+    expect(await get(port)).toBe('old')
+    write(reply(port, 'newer'))
+    await gateway.says('configuration reloaded')
+    expect(await get(port)).toBe('newer')
+  })
+
+  test('SIGTERM finishes what is in flight, takes nothing new and exits 0', async () => {
+    let finish: () => void = () => {}
+    let reached: () => void = () => {}
+    const inFlight = new Promise<void>(resolve => {
+      reached = resolve
+    })
+    await using upstream = await startUpstream((_req, res) => {
+      res.write('first ')
+      finish = () => res.end('last')
+      reached()
+    })
+    const port = await freePort()
+    const gateway = start(
+      `${QUIET}\nbinds: [{port: ${port}, listeners: [{routes: [{backends: [{host: '${upstream.host}'}]}]}]}]\n`,
+    )
+    await gateway.serving
+    const answer = get(port)
+    await inFlight
+    gateway.child.kill('SIGTERM')
+    await gateway.says('Stopping')
+    await expect(until(() => get(port))).rejects.toThrow()
+    finish()
+    expect(await answer).toBe('first last')
+    expect(await gateway.exit).toBe(0)
+  })
+
+  test('the longest wait of a stop comes from the environment', async () => {
+    let reached: () => void = () => {}
+    const inFlight = new Promise<void>(resolve => {
+      reached = resolve
+    })
+    await using upstream = await startUpstream((_req, res) => {
+      res.write('never')
+      reached()
+    })
+    const port = await freePort()
+    const gateway = start(
+      `${QUIET}\nbinds: [{port: ${port}, listeners: [{routes: [{backends: [{host: '${upstream.host}'}]}]}]}]\n`,
+      { TERMINATION_GRACE_PERIOD_SECONDS: '5' },
+    )
+    await gateway.serving
+    const answer = get(port).catch((error: Error) => error)
+    await inFlight
+    gateway.child.kill('SIGTERM')
+    expect(await gateway.exit).toBe(0)
+    expect(await answer).toBeInstanceOf(Error)
+    expect(gateway.stderr).toContain('requests were cut')
+  })
+
+  test('process logs obey RUST_LOG and the format of the file', async () => {
+    const port = await freePort()
+    const text = reply(port, 'x').replace("statsAddr: 'off'", "statsAddr: 'off', logging: {format: json, level: error}")
+    const gateway = start(text, { RUST_LOG: 'info' })
+    await gateway.serving
+    await get(port)
+    await gateway.says('"http.status":200')
+    const record = JSON.parse(gateway.stderr.split('\n').find(line => line.includes('"http.status"'))!)
+    expect(record).toMatchObject({ level: 'info', 'http.method': 'GET', 'http.path': '/' })
+    const silent = start(text.replaceAll(String(port), String(await freePort())), {})
+    await silent.serving
+    expect(silent.stderr).not.toContain('"level":"info"')
+  })
+
+  test('the admin server stops it', async () => {
+    const port = await freePort()
+    const gateway = start(reply(port, 'x'))
+    const admin = /admin server on (\S+)\.\n/.exec(await gateway.serving)![1]!
+    const answer = await fetch(`http://${admin}/quitquitquit`, { method: 'POST' })
+    expect([answer.status, await answer.text()]).toEqual([200, 'shutdown now\n'])
+    expect(await gateway.exit).toBe(0)
+  })
+})
+
+class GatewayProcess {
+  readonly child: ChildProcess
+  stderr = ''
+  readonly exit: Promise<number | null>
+  constructor(args: readonly string[], env: Readonly<Record<string, string>>) {
+    this.child = spawn(process.execPath, [bin, ...args], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], NO_COLOR: '1', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.child.stderr!.setEncoding('utf8').on('data', text => {
+      this.stderr += text
+    })
+    this.exit = once(this.child, 'close').then(([code]) => code as number | null)
+    running.push(this)
+  }
+
+  get serving(): Promise<string> {
+    return this.says('admin server on')
+  }
+
+  /** Resolves with all of stderr once it has said `text`; rejects when the process ends without. */
+  says(text: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        if (!this.stderr.includes(text) || !this.stderr.endsWith('\n')) return
+        this.child.stderr!.off('data', look)
+        resolve(this.stderr)
+      }
+      this.child.stderr!.on('data', look)
+      look()
+      void this.exit.then(code => reject(new Error(`exit ${code} without saying "${text}":\n${this.stderr}`)))
+    })
+  }
+}
+
+function start(text: string, env: Readonly<Record<string, string>> = {}): GatewayProcess {
+  write(text)
+  return new GatewayProcess(['run', '-f', 'gateway.yaml'], env)
+}
+
+function write(text: string): void {
+  writeFileSync(join(folder, 'gateway.yaml'), text)
+}
+
+function get(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const req = httpRequest({ port, host: '127.0.0.1', agent: false }, res => {
+      let text = ''
+      res.on('data', chunk => {
+        text += chunk
+      })
+      res.on('end', () => resolve(text)).on('error', reject)
+    })
+    req.on('error', reject).end()
+  })
+}
+
+/** Repeats until it fails. */
+async function until(attempt: () => Promise<unknown>): Promise<never> {
+  for (;;) await attempt()
+}
+
+function freePort(): Promise<number> {
+  return new Promise(resolve => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
