@@ -18,6 +18,7 @@ export const staticBackend = defineBackend({
     const target = targetOf(spec, ctx.settings)
     const authority = authorityOf(spec, target)
     const own = ctx.settings.requestTimeout
+    const address = spec.unixPath ?? `${spec.host}:${spec.port}`
     const { transport } = ctx.runtime
     return {
       key: ctx.key,
@@ -27,6 +28,7 @@ export const staticBackend = defineBackend({
       origin: ctx.origin,
       replayable: true,
       send(x, attempt, on) {
+        attempt.target = address
         const call = transport.dispatch(target, requestOf(x, authority, own ?? attempt.timeout ?? 0), on)
         x.onAbort(() => call.cancel())
       },

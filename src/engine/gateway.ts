@@ -64,7 +64,7 @@ export class Gateway {
       log: init.log.logger('gateway'),
       call: (target, request, limit) => callWhole(transport, init.clock, target, request, limit),
     }
-    this.#observer = new Observer(this.runtime.log, this.metrics)
+    this.#observer = new Observer(init.log.logger('request'), this.metrics)
     this.metrics.observed('agentgateway_requests_in_flight', 'Requests being served.', () => this.#inFlight)
   }
 

@@ -208,7 +208,7 @@ function bodyLength(req: IncomingMessage, upgrade: string | undefined): number |
 function connectionFacts(socket: Socket, id: number): ConnectionFacts {
   const facts = {
     id,
-    address: socket.remoteAddress ?? '',
+    address: plainAddress(socket.remoteAddress ?? ''),
     port: socket.remotePort ?? 0,
     localPort: socket.localPort ?? 0,
   }
@@ -222,6 +222,11 @@ function connectionFacts(socket: Socket, id: number): ConnectionFacts {
       ...(certificate?.raw ? { certificate: certificate.raw } : {}),
     },
   }
+}
+
+/** A dual-stack port reports IPv4 clients by their mapped address. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') ? address.slice(7) : address
 }
 
 function answerBadRequest(error: NodeJS.ErrnoException, socket: Duplex): void {

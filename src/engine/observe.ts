@@ -14,7 +14,7 @@ export class Observer {
   readonly #tokens
 
   constructor(log: Logger, metrics: MetricsRegistry) {
-    this.#log = log.child('request')
+    this.#log = log
     const labels = [
       'backend',
       'protocol',

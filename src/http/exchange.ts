@@ -114,7 +114,8 @@ export interface McpRules {
 
 export interface Attempt {
   readonly index: number
-  readonly target: string
+  /** Where the call goes: the backend's name until the backend has chosen an address. */
+  target: string
   readonly startedAt: number
   /** ms that the call may take until its response head; 0 or unset: no limit of its own. */
   readonly timeout?: number
@@ -158,6 +159,8 @@ export class Exchange {
 
   readonly auth: AuthFacts = {}
   llm: LlmFacts | undefined
+  /** What the `ai` policy asks of an LLM backend; `src/llm` knows its form. */
+  llmPolicy: object | undefined
   mcp: McpFacts | undefined
   /** The MCP authorization in force; all of them must allow. */
   mcpRules: readonly McpRules[] = NO_RULES
