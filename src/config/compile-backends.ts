@@ -4,7 +4,7 @@ import type { Path } from '../diagnostics/diagnostic.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
 import { type Compilation, contextFor, valueAt } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
-import { assemble } from './pipeline.ts'
+import { assemble, responseSteps } from './pipeline.ts'
 import type { Pipeline, WeightedBackend } from './snapshot.ts'
 import type { NamedBackend } from './standalone/standalone.ts'
 
@@ -171,8 +171,7 @@ export class BackendCompiler {
       weight,
       backend,
       pipeline,
-      response: pipeline.response,
-      responseBody: pipeline.responseBody,
+      ...responseSteps(assemble([]), pipeline),
       spec: valueAt(this.#c.redacted, path),
       origin: this.#c.document.origin(path),
     }

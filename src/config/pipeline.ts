@@ -1,6 +1,6 @@
 import { responseOrder, trafficPolicies } from '../policies/index.ts'
-import type { UpstreamSettings } from '../policies/policy.ts'
-import type { Pipeline, Step } from './snapshot.ts'
+import type { Hooks, UpstreamSettings } from '../policies/policy.ts'
+import type { Pipeline, Step, WeightedBackend } from './snapshot.ts'
 
 const REQUEST_RANK = new Map<string, number>(trafficPolicies.map((policy, i) => [policy.name, i]))
 const RESPONSE_RANK = new Map<string, number>(responseOrder.map((name, i) => [name, i]))
@@ -41,11 +41,20 @@ export function assemble(unordered: readonly Step[], atBackend = false): Pipelin
   }
 }
 
-/** Response steps of a route and of one of its backends, in one order. */
-export function responseSteps(route: Pipeline, backend: Pipeline): { response: Step[]; responseBody: Step[] } {
+/** What a route and one of its backends do to a response together, in one order. */
+export function responseSteps(
+  route: Pipeline,
+  backend: Pipeline,
+): Pick<WeightedBackend, 'response' | 'responseBody' | 'buffersResponse'> {
   return {
     response: sorted([...route.response, ...backend.response], RESPONSE_RANK),
     responseBody: sorted([...route.responseBody, ...backend.responseBody], RESPONSE_RANK),
+    buffersResponse: [...route.steps, ...backend.steps]
+      .flatMap(step => step.hooks.buffersResponse ?? [])
+      .reduce<Hooks['buffersResponse']>(
+        (all, one) => (all ? { limit: Math.min(all.limit, one.limit), failOpen: all.failOpen && one.failOpen } : one),
+        undefined,
+      ),
   }
 }
 

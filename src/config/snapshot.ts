@@ -41,6 +41,8 @@ export interface WeightedBackend {
   /** The route's and the backend's response policies, in the order they run. */
   readonly response: readonly Step[]
   readonly responseBody: readonly Step[]
+  /** Set: the response is read whole before its policies run. */
+  readonly buffersResponse: Hooks['buffersResponse']
   /** As written, redacted. */
   readonly spec: unknown
   readonly origin: Origin

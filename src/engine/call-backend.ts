@@ -11,7 +11,7 @@ import { forwardedHeaders } from './forwarded-head.ts'
 import type { Passage } from './passage.ts'
 import { flushChunks, passChunk, requestBodyHooks, responseBodyHooks, runAttempt, runResponse } from './pipeline.ts'
 import { mergeQueued } from './respond.ts'
-import { PausedSink, transformSink } from './sinks.ts'
+import { CollectingSink, PausedSink, transformSink } from './sinks.ts'
 
 /** Request bodies up to this size are kept for another attempt; a larger body is sent once. */
 const REPLAY_LIMIT = 64 * 1024
@@ -165,6 +165,19 @@ function commit(
   settle: (outcome: 'answered' | Error) => void,
 ): ChunkSink {
   x.response = { status, headers }
+  const whole = chosen.buffersResponse
+  if (whole) {
+    const collecting: CollectingSink = new CollectingSink(whole.limit, body => {
+      if (body === undefined && !whole.failOpen) {
+        collecting.release(discard)
+        settle(new GatewayError('responseTooLarge', { detail: `more than ${whole.limit} bytes` }))
+        return
+      }
+      if (body) x.response!.body = body
+      goOn(x, chosen, passage, out, settle, collecting)
+    })
+    return collecting
+  }
   try {
     const waiting = runResponse(chosen.response, x) ?? (passage.listener && runResponse(passage.listener.response, x))
     if (!waiting) {
@@ -173,21 +186,45 @@ function commit(
       return sink
     }
     const paused = new PausedSink()
-    waiting
-      .then(() => passage.listener && runResponse(passage.listener.response, x))
-      .then(() => {
-        paused.release(open(x, chosen, passage, out))
-        settle('answered')
-      })
-      .catch((error: unknown) => {
-        paused.release(discard)
-        settle(error instanceof Error ? error : new Error(String(error)))
-      })
+    releaseAfter(waiting, x, chosen, passage, out, settle, paused)
     return paused
   } catch (error) {
     settle(error instanceof Error ? error : new Error(String(error)))
     return discard
   }
+}
+
+function goOn(
+  x: Exchange,
+  chosen: WeightedBackend,
+  passage: Passage,
+  out: Downstream,
+  settle: (outcome: 'answered' | Error) => void,
+  paused: PausedSink,
+): void {
+  const waiting = Promise.resolve().then(() => runResponse(chosen.response, x))
+  releaseAfter(waiting, x, chosen, passage, out, settle, paused)
+}
+
+function releaseAfter(
+  waiting: Promise<void>,
+  x: Exchange,
+  chosen: WeightedBackend,
+  passage: Passage,
+  out: Downstream,
+  settle: (outcome: 'answered' | Error) => void,
+  paused: PausedSink,
+): void {
+  waiting
+    .then(() => passage.listener && runResponse(passage.listener.response, x))
+    .then(() => {
+      paused.release(open(x, chosen, passage, out))
+      settle('answered')
+    })
+    .catch((error: unknown) => {
+      paused.release(discard)
+      settle(error instanceof Error ? error : new Error(String(error)))
+    })
 }
 
 function open(x: Exchange, chosen: WeightedBackend, passage: Passage, out: Downstream): ChunkSink {

@@ -40,6 +40,48 @@ export class PausedSink implements ChunkSink {
   }
 }
 
+/**
+ * Collects a whole body for the policies that read it, then goes on like a paused one. `ready` is called once: with the
+ * body, or without when it is longer than the limit.
+ */
+export class CollectingSink extends PausedSink {
+  readonly #limit: number
+  readonly #ready: (body: Buffer | undefined) => void
+  #chunks: Buffer[] | undefined = []
+  #size = 0
+
+  constructor(limit: number, ready: (body: Buffer | undefined) => void) {
+    super()
+    this.#limit = limit
+    this.#ready = ready
+  }
+
+  override write(chunk: Buffer): boolean {
+    const room = super.write(chunk)
+    if (!this.#chunks) return room
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    if (this.#size <= this.#limit) return true
+    this.#settle(undefined)
+    return false
+  }
+
+  override end(trailers?: readonly string[]): void {
+    super.end(trailers)
+    if (this.#chunks) this.#settle(Buffer.concat(this.#chunks, this.#size))
+  }
+
+  override fail(error: Error): void {
+    super.fail(error)
+    if (this.#chunks) this.#settle(undefined)
+  }
+
+  #settle(body: Buffer | undefined): void {
+    this.#chunks = undefined
+    this.#ready(body)
+  }
+}
+
 /** Passes a body through transforms on its way. */
 export function transformSink(to: ChunkSink, hooks: readonly BodyHook[]): ChunkSink {
   return {

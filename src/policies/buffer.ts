@@ -17,9 +17,7 @@ const side = object('buffer side', {
 
 const schema = object('buffer', {
   request: opt(side, 'The body of the request; a longer one is answered with 413.'),
-  response: opt(side, 'The body of the response; a longer one is answered with 502.', {
-    unserved: 'Responses stream on as they come; nothing reads them whole yet.',
-  }),
+  response: opt(side, 'The body of the response; a longer one is answered with 502.'),
 })
 
 export const buffer = definePolicy({

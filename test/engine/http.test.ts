@@ -296,3 +296,34 @@ function readUntil(socket: import('node:net').Socket, mark: string): Promise<str
     socket.on('data', take)
   })
 }
+
+describe('responses that a policy reads whole', () => {
+  const buffered = (host: string, response: string) =>
+    one(
+      host,
+      `, policies: {buffer: {response: ${response}}, transformations: {response: {set: {x-size: 'string(size(response.body))'}}}}`,
+    )
+
+  test('an expression in a header sees the body, which passes unchanged', async () => {
+    await using upstream = await startUpstream((_req, res) => {
+      res.write('one,')
+      res.end('two')
+    })
+    await using gateway = await startGateway(buffered(upstream.host, '{maxBytes: 100}'))
+    const response = await fetch(gateway.url(8080))
+    expect([response.headers.get('x-size'), await response.text()]).toEqual(['7', 'one,two'])
+  })
+
+  test('a longer one is 502, or streams on with failOpen', async () => {
+    await using upstream = await startUpstream((_req, res) => {
+      res.write('x'.repeat(80))
+      res.end('y'.repeat(80))
+    })
+    await using closed = await startGateway(buffered(upstream.host, '{maxBytes: 100}'))
+    expect((await fetch(closed.url(8080))).status).toBe(502)
+    await using open = await startGateway(
+      one(upstream.host, ', policies: {buffer: {response: {maxBytes: 100, failureMode: failOpen}}}'),
+    )
+    expect((await (await fetch(open.url(8080))).text()).length).toBe(160)
+  })
+})

@@ -61,13 +61,6 @@ test('a client that leaves is not taken for a long body', async () => {
   expect(await run(hooksOf(buffer, { request: { failureMode: 'failOpen' } }), x)).toBe('503: parsing body')
 })
 
-test('buffering responses is asked of the engine, and not served yet', () => {
-  const { hooks, findings } = compile(buffer, { response: { maxBytes: 7, failureMode: 'failOpen' } })
-  expect(hooks).toEqual({ buffersResponse: { limit: 7, failOpen: true } })
-  expect(findings).toEqual([expect.stringMatching(/^GW601 response/)])
-  expect(hooksOf(buffer, {})).toEqual({})
-})
-
 test.each([
   [{ request: { maxBytes: '10 MB' } }, 'GW106 request.maxBytes'],
   [{ request: { failureMode: 'open' } }, 'GW104 request.failureMode'],
