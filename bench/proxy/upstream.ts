@@ -1,0 +1,129 @@
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Where Debian's libnginx-mod-http-echo lies: without it there are no streams to measure. */
+const ECHO = '/usr/lib/nginx/modules/ngx_http_echo_module.so'
+const CHUNKS = 50
+const LLM_FIELDS = [
+  ['x-request-id', 'req_0123456789abcdef0123456789abcdef'],
+  ['openai-organization', 'org-example'],
+  ['openai-processing-ms', '412'],
+  ['openai-version', '2020-10-01'],
+  ['x-ratelimit-limit-requests', '10000'],
+  ['x-ratelimit-remaining-requests', '9999'],
+  ['x-ratelimit-reset-tokens', '6ms'],
+  ['strict-transport-security', 'max-age=31536000; includeSubDomains'],
+  ['cf-ray', '8f0123456789abcd-FRA'],
+]
+
+export const hasStreams = existsSync(ECHO)
+
+/** The server behind every proxy: fixed replies of a few sizes. Returns the path of its configuration. */
+export async function writeUpstream(folder: string, port: number): Promise<string> {
+  await mkdir(join(folder, 'html'), { recursive: true })
+  await writeFile(join(folder, 'html', 'big'), Buffer.alloc(1 << 20, 'gateway'))
+  const fields = LLM_FIELDS.map(([name, value]) => `add_header ${name} "${value}";`).join(' ')
+  const stream = (path: string, pause: string): string =>
+    hasStreams ? `location = ${path} { default_type text/event-stream; ${fields} ${chunks(pause)} }` : ''
+  return write(
+    folder,
+    'upstream',
+    `root ${folder}/html;
+    location = /small { default_type text/plain; return 200 '${'x'.repeat(100)}'; }
+    location = /v1/chat/completions { default_type application/json; ${fields} return 200 '${completion(2048)}'; }
+    location = /big { default_type application/octet-stream; }
+    ${stream('/paced/v1/chat/completions', 'echo_sleep 0.010;')}
+    ${stream('/burst/v1/chat/completions', '')}`,
+    port,
+  )
+}
+
+/** The measure of all things: nginx as a proxy, with its default buffers. */
+export function writeNginxProxy(folder: string, port: number, upstream: number): Promise<string> {
+  return write(
+    folder,
+    'proxy',
+    `proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; proxy_max_temp_file_size 0;
+    location / { proxy_pass http://upstream; }
+    location /paced { proxy_buffering off; proxy_pass http://upstream; }
+    location /burst { proxy_buffering off; proxy_pass http://upstream; }`,
+    port,
+    `upstream upstream { server 127.0.0.1:${upstream}; keepalive 512; keepalive_requests 1000000000; }`,
+  )
+}
+
+/** A chat request as an SDK sends it, for wrk; `stream` asks for events. */
+export function chatRequest(stream: boolean): string {
+  const request = {
+    model: 'gpt-4o-mini',
+    messages: [
+      { role: 'system', content: 'You are a helpful assistant.' },
+      { role: 'user', content: '' },
+    ],
+    temperature: 0.7,
+    max_tokens: 512,
+    ...(stream ? { stream } : {}),
+  }
+  const rest = 2048 - JSON.stringify(request).length
+  const last = request.messages[1] as { content: string }
+  last.content = 'How does a reverse proxy relay a stream? '.repeat(60).slice(0, rest)
+  return JSON.stringify(request)
+}
+
+async function write(folder: string, name: string, server: string, port: number, http = ''): Promise<string> {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map(kind => `${kind}_temp_path ${folder}/${name}-${kind};`)
+    .join(' ')
+  const path = join(folder, `${name}.conf`)
+  await writeFile(
+    path,
+    `${name === 'upstream' && hasStreams ? `load_module ${ECHO};` : ''}
+daemon off; master_process off; worker_rlimit_nofile 20000; pid ${folder}/${name}.pid; error_log ${folder}/${name}.log error;
+events { worker_connections 8192; }
+http {
+  access_log off; keepalive_requests 1000000000; keepalive_timeout 600s; sendfile on; tcp_nopush on; tcp_nodelay on;
+  client_body_buffer_size 64k; client_max_body_size 64m; server_tokens off; etag off; ${temporary}
+  open_file_cache max=10 inactive=600s;
+  ${http}
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    ${server}
+  }
+}
+`,
+  )
+  return path
+}
+
+function completion(size: number): string {
+  const reply = {
+    id: 'chatcmpl-AbCdEf0123456789',
+    object: 'chat.completion',
+    created: 1760000000,
+    model: 'gpt-4o-mini-2024-07-18',
+    choices: [{ index: 0, message: { role: 'assistant', content: '' }, logprobs: null, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 412, completion_tokens: 318, total_tokens: 730 },
+  }
+  const rest = size - JSON.stringify(reply).length
+  const choice = reply.choices[0] as (typeof reply.choices)[0]
+  choice.message.content = 'Bytes come in on one side and go out on the other. '.repeat(60).slice(0, rest)
+  return JSON.stringify(reply)
+}
+
+function chunks(pause: string): string {
+  const out: string[] = []
+  for (let i = 0; i < CHUNKS - 1; i++) {
+    const event = {
+      id: 'chatcmpl-AbCdEf0123456789',
+      object: 'chat.completion.chunk',
+      created: 1760000000,
+      model: 'gpt-4o-mini-2024-07-18',
+      system_fingerprint: 'fp_0123456789',
+      choices: [{ index: 0, delta: { content: ` token${i}` }, logprobs: null, finish_reason: null }],
+    }
+    out.push(`${pause} echo 'data: ${JSON.stringify(event)}\\n'; echo_flush;`)
+  }
+  out.push(`${pause} echo 'data: [DONE]\\n'; echo_flush;`)
+  return out.join('\n')
+}
