@@ -1,4 +1,6 @@
 // What happens to LLM requests and replies (specification, BackendAI and Guardrails).
+import type { Exchange } from '../http/exchange.ts'
+import { LlmPolicy } from '../llm/llm-policy.ts'
 import { ROUTE_TYPES } from '../llm/route-type.ts'
 import {
   boolean,
@@ -44,7 +46,9 @@ export const bodyFields = map(json, { max: 64 })
 /** Fields of the request body: name to expression. */
 export const bodyExpressions = map(cel('llmRequest', 'any'), { max: 64 })
 
-const NOT_SERVED = 'Requests and replies would pass without it.'
+const GUARDS = { unserved: 'Guards are not run yet: requests and replies would pass unchecked.' }
+const CACHING = { unserved: 'Cache marks are not set yet.' }
+const FINAL = { unserved: 'Fields are computed before a request is shaped for its provider, not after it.' }
 
 export const ai = definePolicy({
   name: 'ai',
@@ -52,17 +56,23 @@ export const ai = definePolicy({
   spec: 'BackendAI',
   attach: ['route', 'backend'],
   perBackend: true,
-  unserved: `Policies of LLM backends are not applied yet. ${NOT_SERVED}`,
   schema: object('AI policy', {
-    promptGuard: opt(promptGuard, 'Guards on requests and replies.'),
+    promptGuard: opt(promptGuard, 'Guards on requests and replies.', GUARDS),
     defaults: opt(bodyFields, 'Values for fields that the request lacks.'),
     overrides: opt(bodyFields, 'Values that replace those of the request.'),
     transformations: opt(bodyExpressions, 'Fields computed from the request.'),
-    finalTransformations: opt(bodyExpressions, 'Fields computed from the request as the provider will get it.'),
+    finalTransformations: opt(bodyExpressions, 'Fields computed from the request as the provider will get it.', FINAL),
     prompts: opt(prompts, 'Messages that are added.', { aliases: ['promptEnrichment'] }),
     modelAliases: opt(map(string({ min: 1 }), { max: 64 }), 'Model name in the request to model name at the provider.'),
-    promptCaching: opt(promptCaching, 'Cache marks for providers that take them.'),
+    promptCaching: opt(promptCaching, 'Cache marks for providers that take them.', CACHING),
     routes: opt(map(oneOf(ROUTE_TYPES)), 'Path suffix, or `*`, to kind of request; completions when unset.'),
   }),
-  compile: () => ({}),
+  merge: (wide, narrow) => ({ ...wide, ...narrow }),
+  compile(spec) {
+    const policy = new LlmPolicy(spec)
+    function useLlmPolicy(x: Exchange): undefined {
+      x.llmPolicy = policy
+    }
+    return { attempt: useLlmPolicy }
+  },
 })

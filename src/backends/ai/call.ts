@@ -1,5 +1,5 @@
 import { GatewayError } from '../../http/errors.ts'
-import type { Exchange, LlmFacts } from '../../http/exchange.ts'
+import type { Attempt, Exchange, LlmFacts } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { Runtime } from '../../http/runtime.ts'
 import type { ResponseHandler, UpstreamRequest } from '../../http/transport.ts'
@@ -8,6 +8,7 @@ import { detect } from '../../llm/formats/detect.ts'
 import type { Format, ReplyReader } from '../../llm/formats/format.ts'
 import { formatOf } from '../../llm/formats/index.ts'
 import { JsonBody } from '../../llm/json-body.ts'
+import { LlmPolicy } from '../../llm/llm-policy.ts'
 import type { RouteType } from '../../llm/route-type.ts'
 import { contentCoding, decodeWhole } from './content-coding.ts'
 import type { ProviderTarget } from './provider-target.ts'
@@ -22,18 +23,20 @@ export function callProvider(
   to: ProviderTarget,
   route: RouteType,
   x: Exchange,
+  attempt: Attempt,
   on: ResponseHandler,
   body?: JsonBody,
 ): void {
+  const call: Call = { runtime, to, x, timeout: to.timeout ?? attempt.timeout ?? 0 }
   const format = formatOf(route)
-  if (route === 'passthrough' || route === 'detect') forward(runtime, to, route, x, on, body)
-  else if (route === 'realtime' && 'realtime' in to.wire.formats) forward(runtime, to, route, x, on, body)
+  if (route === 'passthrough' || route === 'detect') forward(call, route, on, body)
+  else if (route === 'realtime' && 'realtime' in to.wire.formats) forward(call, route, on, body)
   else if (route === 'models') on.fail(modelsNotServed())
   else if (format === undefined || !(format.name in to.wire.formats)) on.fail(unsupported(route, format, to))
-  else if (body) callParsed(runtime, to, format, x, on, body)
+  else if (body) callParsed(call, format, on, body)
   else {
     readJson(x).then(
-      parsed => callParsed(runtime, to, format, x, on, parsed),
+      parsed => callParsed(call, format, on, parsed),
       error => on.fail(inDialect(format.errors, error)),
     )
   }
@@ -52,14 +55,17 @@ export async function readJson(x: Exchange): Promise<JsonBody> {
   return body
 }
 
-function callParsed(
-  runtime: Runtime,
-  to: ProviderTarget,
-  format: Format,
-  x: Exchange,
-  on: ResponseHandler,
-  body: JsonBody,
-): void {
+/** One call to a provider. */
+interface Call {
+  readonly runtime: Runtime
+  readonly to: ProviderTarget
+  readonly x: Exchange
+  /** ms until the response head; 0: none. */
+  readonly timeout: number
+}
+
+function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonBody): void {
+  const { to, x } = call
   const facts: LlmFacts = {
     provider: to.provider,
     streaming: body.get('stream') === true,
@@ -69,6 +75,7 @@ function callParsed(
   x.llm = facts
   if (to.wire.model !== undefined) body.set('model', to.wire.model)
   to.edit?.(body, x)
+  if (x.llmPolicy instanceof LlmPolicy) x.llmPolicy.apply(body, x, format)
   const model = body.get('model')
   if (typeof model !== 'string' || model === '') {
     on.fail(inDialect(format.errors, new GatewayError('llmRequest', { detail: 'missing field: model' })))
@@ -84,8 +91,8 @@ function callParsed(
   headers.set('accept-encoding', 'identity')
   const bytes = body.bytes()
   delete facts.request
-  dispatch(runtime, to, x, { path: to.upstreamPath(format.name, x.request.path), headers, body: bytes }, cancel =>
-    relayReply(replyContext(runtime, x, format, format.errors, facts, cancel), on),
+  dispatch(call, { path: to.upstreamPath(format.name, x.request.path), headers, body: bytes }, cancel =>
+    relayReply(replyContext(call, format, format.errors, facts, cancel), on),
   )
 }
 
@@ -100,13 +107,12 @@ function shape(body: JsonBody, model: string, to: ProviderTarget, format: Format
 
 /** As it is: only address, path and credential are the provider's. */
 function forward(
-  runtime: Runtime,
-  to: ProviderTarget,
+  call: Call,
   route: 'passthrough' | 'detect' | 'realtime',
-  x: Exchange,
   on: ResponseHandler,
   body: JsonBody | undefined,
 ): void {
+  const { to, x } = call
   const requestModel = x.llm?.requestModel ?? modelIn(body)
   const facts: LlmFacts = { provider: to.provider, streaming: body?.get('stream') === true, requestModel }
   x.llm = facts
@@ -120,8 +126,8 @@ function forward(
     body: body?.bytes() ?? x.body.take(),
     ...(x.upgrade === undefined ? {} : { upgrade: x.upgrade }),
   }
-  dispatch(runtime, to, x, request, cancel =>
-    route === 'detect' ? watchReply(replyContext(runtime, x, detect, 'openai', facts, cancel), on) : on,
+  dispatch(call, request, cancel =>
+    route === 'detect' ? watchReply(replyContext(call, detect, 'openai', facts, cancel), on) : on,
   )
 }
 
@@ -131,8 +137,7 @@ function modelIn(body: JsonBody | undefined): string {
 }
 
 function replyContext(
-  runtime: Runtime,
-  x: Exchange,
+  { runtime, x }: Call,
   format: ReplyReader,
   errors: ErrorDialect,
   facts: LlmFacts,
@@ -143,9 +148,7 @@ function replyContext(
 }
 
 function dispatch(
-  runtime: Runtime,
-  to: ProviderTarget,
-  x: Exchange,
+  { runtime, to, x, timeout }: Call,
   request: Pick<UpstreamRequest, 'path' | 'headers' | 'body' | 'upgrade'>,
   handler: (cancel: () => void) => ResponseHandler,
 ): void {
@@ -163,7 +166,7 @@ function dispatch(
       method: x.request.method,
       authority: named && !x.authorityFixed ? authority : x.request.authority,
       ...request,
-      timeout: to.timeout,
+      timeout,
     },
     handler(cancel),
   )

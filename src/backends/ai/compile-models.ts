@@ -1,9 +1,10 @@
 import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
 import type { Exchange } from '../../http/exchange.ts'
+import { compileBodyEdit } from '../../llm/body-edit.ts'
 import { compileRoutes, DEFAULT_ROUTES, type RouteSelector } from '../../llm/route-type.ts'
 import type { Hooks } from '../../policies/policy.ts'
 import type { BackendContext } from '../backend.ts'
-import { compileBodyEdit } from './body-edit.ts'
+import { ProviderHealth } from './candidates.ts'
 import { type LlmSpec, MODEL_POLICIES, type ModelParams, type ModelSpec, type ProviderEntrySpec } from './llm-schema.ts'
 import { type ProviderAddress, type ProviderTarget, providerTarget } from './provider-target.ts'
 import { PROVIDERS } from './providers/index.ts'
@@ -16,6 +17,7 @@ export interface Model {
   readonly id: string | undefined
   readonly visible: boolean
   readonly to: ProviderTarget
+  readonly health: ProviderHealth
   readonly routeOf: RouteSelector
   /** Whether the request's headers are those that the model is for. */
   fits(x: Exchange): boolean
@@ -87,6 +89,7 @@ function compileModel(
     id: spec.id,
     visible: spec.visibility === 'public',
     to,
+    health: ctx.state(`model:${spec.id ?? spec.name}:${index}`, () => new ProviderHealth()),
     routeOf: compileRoutes(spec.passthrough === 'detect' ? { ...DEFAULT_ROUTES, '*': 'detect' } : DEFAULT_ROUTES),
     fits: compileMatches(spec.matches),
     authorization: ctx.policiesAt?.([...path, 'authorization'])?.hooks ?? [],
@@ -234,7 +237,7 @@ function mergedEdits(spec: ModelSpec, wide: ProviderEntrySpec['defaults']) {
   return {
     defaults: { ...wide?.defaults, ...spec.defaults },
     overrides: { ...wide?.overrides, ...spec.overrides },
-    transformation: { ...wide?.transformation, ...spec.transformation },
+    transformations: { ...wide?.transformation, ...spec.transformation },
   }
 }
 

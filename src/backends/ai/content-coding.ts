@@ -1,6 +1,18 @@
 import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
-import * as zlib from 'node:zlib'
+import {
+  type BrotliOptions,
+  brotliDecompress,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+  gunzip,
+  inflate,
+  type ZlibOptions,
+  type ZstdOptions,
+  zstdDecompress,
+} from 'node:zlib'
 import { GatewayError } from '../../http/errors.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 
@@ -27,10 +39,10 @@ export function contentCoding(header: string | undefined): Coding | 'unknown' | 
 }
 
 const DECODE = {
-  gzip: promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip),
-  deflate: promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflate),
-  br: promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress),
-  zstd: promisify<Buffer, zlib.ZstdOptions, Buffer>(zlib.zstdDecompress),
+  gzip: promisify<Buffer, ZlibOptions, Buffer>(gunzip),
+  deflate: promisify<Buffer, ZlibOptions, Buffer>(inflate),
+  br: promisify<Buffer, BrotliOptions, Buffer>(brotliDecompress),
+  zstd: promisify<Buffer, ZstdOptions, Buffer>(zstdDecompress),
 } as const
 
 /** The plain bytes of a whole body. Throws GatewayError `bodyTooLarge` past `limit`, `invalidRequest` when damaged. */
@@ -46,10 +58,10 @@ export async function decodeWhole(bytes: Buffer, coding: Coding, limit: number):
 }
 
 const DECODER: Readonly<Record<Coding, () => Transform>> = {
-  gzip: () => zlib.createGunzip(),
-  deflate: () => zlib.createInflate(),
-  br: () => zlib.createBrotliDecompress(),
-  zstd: () => zlib.createZstdDecompress(),
+  gzip: () => createGunzip(),
+  deflate: () => createInflate(),
+  br: () => createBrotliDecompress(),
+  zstd: () => createZstdDecompress(),
 }
 
 /** Undoes a coding on the way to `to`, with back-pressure: what is not yet wanted is not yet unpacked. */

@@ -1,22 +1,36 @@
-export { compileLlmSection } from './model-router.ts'
-
-import { compileRoutes } from '../../llm/route-type.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import type { Attempt, Exchange } from '../../http/exchange.ts'
+import type { Runtime } from '../../http/runtime.ts'
+import type { ResponseHandler } from '../../http/transport.ts'
+import type { ErrorDialect } from '../../llm/error-body.ts'
+import { formatOf } from '../../llm/formats/index.ts'
+import { LlmPolicy } from '../../llm/llm-policy.ts'
+import { compileRoutes, type RouteType } from '../../llm/route-type.ts'
+import type { Hooks } from '../../policies/policy.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
-import { callProvider } from './call.ts'
-import { type ProviderAddress, type ProviderTarget, providerTarget } from './provider-target.ts'
+import { BODY_LIMIT, callProvider, readJson } from './call.ts'
+import { type Candidate, callInTurn, ProviderHealth, rank } from './candidates.ts'
+import { callAround } from './part-policies.ts'
+import { type ProviderTarget, providerTarget } from './provider-target.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 import type { Wire } from './providers/provider.ts'
-import { type AiSpec, aiSchema, type ProviderChoice } from './schema.ts'
+import { inDialect } from './reply.ts'
+import { type AiSpec, aiSchema, type ProviderChoice, type ProviderEntry } from './schema.ts'
+
+export { compileLlmSection } from './model-router.ts'
 
 /** An LLM provider, or groups of them (spec "AI backend"). */
 export const aiBackend = defineBackend({
   kind: 'ai',
-  doc: 'An LLM provider.',
+  doc: 'An LLM provider, or groups of them.',
   spec: 'AI backend',
   schema: aiSchema,
   compile(spec: AiSpec, ctx) {
-    const to = spec.provider && targetOf(spec.provider, spec, ctx)
-    const routeOf = compileRoutes(undefined)
+    const groups = compileGroups(spec, ctx)
+    const [only] = groups.flat()
+    const plain = groups.flat().length === 1 && only?.policies.length === 0 ? only : undefined
+    const { runtime } = ctx
+    const completionsOnly = compileRoutes(undefined)
     return {
       key: ctx.key,
       name: ctx.name,
@@ -24,30 +38,93 @@ export const aiBackend = defineBackend({
       protocol: 'llm',
       origin: ctx.origin,
       replayable: true,
-      send(x, _attempt, on) {
-        callProvider(ctx.runtime, to as ProviderTarget, routeOf(x.request.path), x, on)
+      send(x, attempt, on) {
+        const routeOf = x.llmPolicy instanceof LlmPolicy ? x.llmPolicy.routeOf : completionsOnly
+        const route = routeOf(x.request.path)
+        if (plain) callProvider(runtime, plain.to, route, x, attempt, on)
+        else callMembers(groups, runtime, route, x, attempt, on).catch(error => on.fail(error))
       },
     }
   },
 })
 
-function targetOf(choice: ProviderChoice, address: ProviderAddress, ctx: BackendContext): ProviderTarget | undefined {
-  const { provider, wire } = wireOf(choice)
-  const target = providerTarget({ provider, wire, address, settings: ctx.settings, key: undefined })
-  if (target === undefined) {
+interface Member extends Candidate {
+  readonly to: ProviderTarget
+  /** Run around each call to this provider. */
+  readonly policies: readonly Hooks[]
+}
+
+/** One after the other until one answers. The body is read first: it may have to be sent several times. */
+async function callMembers(
+  groups: readonly (readonly Member[])[],
+  runtime: Runtime,
+  route: RouteType,
+  x: Exchange,
+  attempt: Attempt,
+  on: ResponseHandler,
+): Promise<void> {
+  const format = formatOf(route)
+  const dialect: ErrorDialect = format?.errors ?? 'openai'
+  const body = await readBody(x, format !== undefined).catch(error => {
+    throw inDialect(dialect, error)
+  })
+  callInTurn(rank(groups, runtime.random), runtime.clock, x, on, (member, handler) =>
+    callAround(member.policies, x, attempt, handler, around =>
+      callProvider(runtime, member.to, route, x, attempt, around, body?.fork()),
+    ),
+  )
+}
+
+async function readBody(x: Exchange, parse: boolean) {
+  if (parse) return readJson(x)
+  if (x.body.bytes === undefined) await x.body.buffer(BODY_LIMIT)
+  return undefined
+}
+
+/** Providers by group; one with a finding is left out. */
+function compileGroups(spec: AiSpec, ctx: BackendContext): Member[][] {
+  if (spec.provider) {
+    const member = compileMember(spec.name ?? ctx.name, { ...spec, provider: spec.provider }, [], ctx)
+    return member ? [[member]] : []
+  }
+  return (spec.groups ?? []).map(({ providers }, g) =>
+    providers.flatMap((entry, p) => compileMember(entry.name, entry, ['groups', g, 'providers', p], ctx) ?? []),
+  )
+}
+
+function compileMember(name: string, spec: ProviderEntry, path: Path, ctx: BackendContext): Member | undefined {
+  const { provider, wire } = wireOf(spec.provider)
+  const policies = spec.policies === undefined ? undefined : ctx.policiesAt?.([...path, 'policies'])
+  if (spec.policies !== undefined && !ctx.policiesAt) {
+    ctx.report({
+      code: 'GW601',
+      path: [...path, 'policies'],
+      at: 'key',
+      message: '`policies` of a single provider are not served yet',
+      help: 'put them on the backend',
+    })
+  }
+  if (spec.tokenize) {
+    ctx.report({ code: 'GW601', path: [...path, 'tokenize'], at: 'key', message: '`tokenize` is not served yet' })
+  }
+  const settings = { ...ctx.settings, ...policies?.settings }
+  const to = providerTarget({ provider, wire, address: spec, settings, key: undefined })
+  if (to === undefined) {
     ctx.report({
       code: 'GW103',
-      path: [],
-      at: 'parent',
+      path: [...path, 'provider', 'custom'],
+      at: 'key',
       message: 'a custom provider has no address of its own: `hostOverride` is required',
       label: '`hostOverride` is missing',
     })
+    return undefined
   }
-  return target
+  const health = ctx.state(`provider:${name}`, () => new ProviderHealth())
+  return { name, to, health, policies: policies?.hooks ?? [] }
 }
 
 /** The chosen provider's name in telemetry, and how it is called. */
-export function wireOf(choice: ProviderChoice): { readonly provider: string; readonly wire: Wire } {
+function wireOf(choice: ProviderChoice): { readonly provider: string; readonly wire: Wire } {
   const key = Object.keys(choice).find(name => choice[name as ProviderKey] !== undefined) as ProviderKey
   const definition = PROVIDERS[key]
   const settings = choice[key] as never

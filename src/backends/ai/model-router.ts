@@ -1,18 +1,18 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { Attempt, Exchange, Reply } from '../../http/exchange.ts'
-import { HeaderList } from '../../http/headers.ts'
-import { discard, type ResponseHandler } from '../../http/transport.ts'
+import type { ResponseHandler } from '../../http/transport.ts'
 import type { JsonBody } from '../../llm/json-body.ts'
 import { indexModels, matchesModel } from '../../llm/model-name.ts'
 import { compileRoutes, DEFAULT_ROUTES } from '../../llm/route-type.ts'
-import type { Hooks } from '../../policies/policy.ts'
 import type { Backend, BackendContext } from '../backend.ts'
 import { BODY_LIMIT, callProvider, readJson } from './call.ts'
+import { callInTurn } from './candidates.ts'
 import { compileModels, type Model } from './compile-models.ts'
 import type { LlmSpec } from './llm-schema.ts'
 import { formField } from './multipart.ts'
+import { answer, callAround } from './part-policies.ts'
 import { bodyError, routerError } from './router-error.ts'
-import { type Candidate, compileVirtualModels, type VirtualModel } from './virtual-models.ts'
+import { compileVirtualModels, type ModelChoice, type VirtualModel } from './virtual-models.ts'
 
 const MODELS_PATH = /^(?:\/v1)?\/models(?:[/?]|$)/
 
@@ -89,8 +89,10 @@ class ModelRouter {
     const streaming = asked.body?.get('stream') === true
     x.llm = { provider: 'unknown', streaming, requestModel: asked.model }
     if (asked.body) x.llm.request = asked.body.value
-    const candidates = this.#choose(asked.model, x)
-    await this.#call(candidates, 0, asked, x, attempt, on)
+    const choices = this.#choose(asked.model, x)
+    callInTurn(choices, this.#ctx.runtime.clock, x, on, (choice, handler) =>
+      this.#call(choice, asked, x, attempt, handler),
+    )
   }
 
   async #read(x: Exchange): Promise<Asked> {
@@ -113,7 +115,7 @@ class ModelRouter {
     }
   }
 
-  #choose(name: string, x: Exchange): readonly Candidate[] {
+  #choose(name: string, x: Exchange): readonly ModelChoice[] {
     const virtual = this.#virtual.get(name)
     if (virtual) {
       const candidates = virtual.choose(x)
@@ -125,34 +127,22 @@ class ModelRouter {
     }
     const model = this.#public.find(name).find(each => each.fits(x))
     if (!model) throw routerError('model_not_found')
-    return [{ model, name }]
+    return [{ model, name, health: model.health }]
   }
 
-  /** Asks one candidate; when it fails before its reply begins, the next one. */
   async #call(
-    candidates: readonly Candidate[],
-    index: number,
+    { model, name }: ModelChoice,
     asked: Asked,
     x: Exchange,
     attempt: Attempt,
     on: ResponseHandler,
   ): Promise<void> {
-    const { model, name } = candidates[index] as Candidate
     if (!(await authorized(model, x))) throw routerError('model_authorization_denied')
-    const more = index + 1 < candidates.length
-    const next = (): void => {
-      this.#call(candidates, index + 1, asked, x, attempt, on).catch(error => on.fail(error))
-    }
     const body = asked.body?.fork()
     if (body && name !== asked.model) body.set('model', name)
-    const received = { ...x.request, headers: x.request.headers.copy() }
-    const reply = await runPolicies(model.policies, x, attempt)
-    if (reply) return answer(reply, on)
-    const shaped = withResponsePolicies(model.policies, x, on)
-    const handler = more ? withFallback(x, shaped, next) : shaped
-    callProvider(this.#ctx.runtime, model.to, model.routeOf(x.request.path), x, handler, body)
-    // The call has its own copy; another candidate starts from what the client sent.
-    Object.assign(x.request, received)
+    await callAround(model.policies, x, attempt, on, handler =>
+      callProvider(this.#ctx.runtime, model.to, model.routeOf(x.request.path), x, attempt, handler, body),
+    )
   }
 }
 
@@ -171,53 +161,6 @@ async function authorized(model: Model, x: Exchange): Promise<boolean> {
     if (error instanceof GatewayError && error.reason === 'Authorization') return false
     throw error
   }
-}
-
-async function runPolicies(policies: readonly Hooks[], x: Exchange, attempt: Attempt): Promise<Reply | undefined> {
-  for (const hooks of policies) {
-    const reply = (await hooks.request?.(x)) ?? (await hooks.attempt?.(x, attempt))
-    if (reply) return reply
-  }
-  return undefined
-}
-
-function withResponsePolicies(policies: readonly Hooks[], x: Exchange, on: ResponseHandler): ResponseHandler {
-  const changes = policies.flatMap(hooks => (hooks.response ? [hooks.response] : []))
-  if (changes.length === 0) return on
-  return {
-    ...on,
-    fail: error => on.fail(error),
-    head(status, headers) {
-      x.response = { status, headers }
-      for (const change of changes) void change(x)
-      return on.head(x.response.status, x.response.headers)
-    },
-  }
-}
-
-/** Gives a call up for the next candidate when the provider cannot be reached, is overloaded or broken. */
-function withFallback(x: Exchange, on: ResponseHandler, next: () => void): ResponseHandler {
-  return {
-    head(status, headers) {
-      if ((status !== 429 && status < 500) || x.aborted) return on.head(status, headers)
-      next()
-      return discard
-    },
-    fail(error) {
-      const upstream = error instanceof GatewayError && error.status >= 500
-      if (upstream && !x.aborted) next()
-      else on.fail(error)
-    },
-  }
-}
-
-function answer(reply: Reply, on: ResponseHandler): void {
-  const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : (reply.body ?? Buffer.alloc(0))
-  const headers = new HeaderList([...reply.headers], true)
-  headers.set('content-length', String(body.length))
-  const client = on.head(reply.status, headers)
-  if (body.length > 0) client.write(body)
-  client.end()
 }
 
 function queryModel(path: string): string {

@@ -1,7 +1,7 @@
-import type { Exchange } from '../../http/exchange.ts'
+import { isIP } from 'node:net'
 import type { Target } from '../../http/transport.ts'
+import type { BodyEdit } from '../../llm/body-edit.ts'
 import { FORMAT_PATHS, type FormatName } from '../../llm/formats/format.ts'
-import type { JsonBody } from '../../llm/json-body.ts'
 import type { UpstreamSettings } from '../../policies/policy.ts'
 import type { HostPort } from '../../schema/scalars.ts'
 import type { Wire } from './providers/provider.ts'
@@ -14,8 +14,8 @@ export interface ProviderTarget {
   readonly provider: string
   readonly wire: Wire
   readonly target: Target
-  /** ms until the response head; 0: none. */
-  readonly timeout: number
+  /** ms until the response head; undefined: the route's. */
+  readonly timeout: number | undefined
   /** Replaces whatever credential the client sent. */
   readonly key: string | undefined
   /** Field defaults, overrides and transformations. */
@@ -23,9 +23,6 @@ export interface ProviderTarget {
   /** The upstream path for a format, or undefined where the client's own path is kept. */
   upstreamPath(format: FormatName | undefined, clientPath: string): string
 }
-
-/** Changes a request body by configuration; sees it as received through `x.llm.request`. */
-export type BodyEdit = (body: JsonBody, x: Exchange) => void
 
 export interface ProviderAddress {
   readonly hostOverride?: HostPort
@@ -47,24 +44,26 @@ export interface ProviderTargetInit {
 /** Undefined: the provider has no address of its own and none was given. */
 export function providerTarget(init: ProviderTargetInit): ProviderTarget | undefined {
   const { wire, address, settings } = init
-  const at = address.hostOverride ?? (wire.host === undefined ? undefined : { host: wire.host, port: 443 })
+  const own = wire.host === undefined ? undefined : { host: wire.host, port: 443 }
+  const at: HostPort | undefined = address.hostOverride ?? own
   if (at === undefined) return undefined
   const tls = settings.tls ?? (address.hostOverride === undefined || init.secure ? {} : undefined)
-  const { version } = settings
+  const { version, keepAlive } = settings
   return {
     provider: init.provider,
     wire,
     target: {
-      key: JSON.stringify(['ai', at.unixPath ?? at.host, at.port, tls ?? null, version ?? null]),
+      key: JSON.stringify(['ai', at.unixPath ?? at.host, at.port, { ...settings, tls }]),
       host: at.host,
       port: at.port,
-      ...('unixPath' in at && at.unixPath !== undefined ? { unixPath: at.unixPath } : {}),
+      ...(at.unixPath === undefined ? {} : { unixPath: at.unixPath }),
       ...(tls ? { tls } : {}),
       connectTimeout: settings.connectTimeout ?? CONNECT_TIMEOUT,
       ...(version ? { version } : {}),
-      named: !/^[\d.]+$|:/.test(at.host),
+      ...(keepAlive === undefined ? {} : { keepAlive }),
+      named: isIP(at.host) === 0 && at.unixPath === undefined,
     },
-    timeout: settings.requestTimeout ?? 0,
+    timeout: settings.requestTimeout,
     key: init.key,
     edit: init.edit,
     upstreamPath: pathRule(wire, address),

@@ -1,4 +1,4 @@
-import { boolean, def, type Infer, list, object, opt, req, type Schema, string } from '../../schema/builder.ts'
+import { boolean, def, type Infer, json, list, object, opt, req, type Schema, string } from '../../schema/builder.ts'
 import { hostPort, sectionName } from '../../schema/scalars.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 
@@ -30,19 +30,16 @@ export const addressFields = {
   tokenize: def(boolean, false, 'Count input tokens before the call.'),
 } as const
 
-const TOKENIZE = { unserved: 'Tokens are counted after the reply only.' }
-
 const providerEntry = {
   provider: req(providerChoice, 'The LLM provider.'),
   ...addressFields,
-  tokenize: opt(boolean, 'Count input tokens before the call.', TOKENIZE),
-  policies: opt(object('provider policies', {}, { open: true }), 'Policies for calls to this provider.', {
-    unserved: 'Policies of a single provider are not applied yet; put them on the backend.',
-  }),
+  policies: opt(json, 'Policies for calls to this provider.'),
 } as const
 
 const named = object('named provider', { name: req(sectionName, 'Name of the provider.'), ...providerEntry })
 export type NamedProvider = Infer<typeof named>
+/** One provider at its address, with or without a name. */
+export type ProviderEntry = Omit<NamedProvider, 'name'>
 
 const group = object('provider group', {
   providers: req(list(named, { min: 1, max: 16 }), 'Providers that share the requests of the group, by their health.'),
@@ -55,9 +52,7 @@ export const aiSchema = object(
     name: opt(sectionName, 'Name of the provider.'),
     ...providerEntry,
     provider: opt(providerChoice, 'The LLM provider.'),
-    groups: opt(list(group, { min: 1, max: 8 }), 'Providers in groups; a group is used when the ones before it fail.', {
-      unserved: 'Groups of providers are not served yet.',
-    }),
+    groups: opt(list(group, { min: 1, max: 8 }), 'Providers in groups; a group is used when the ones before it fail.'),
   },
   { exactlyOneOf: [['provider', 'groups']], check: checkNames },
 )

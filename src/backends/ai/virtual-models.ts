@@ -1,19 +1,19 @@
 import type { Exchange } from '../../http/exchange.ts'
 import { indexModels, type ModelIndex } from '../../llm/model-name.ts'
 import type { BackendContext } from '../backend.ts'
+import { type Candidate, rank } from './candidates.ts'
 import type { Model } from './compile-models.ts'
 import type { LlmSpec, VirtualModelSpec } from './llm-schema.ts'
 
 /** A model chosen for a request, under the name that its provider is to be asked for. */
-export interface Candidate {
+export interface ModelChoice extends Candidate {
   readonly model: Model
-  readonly name: string
 }
 
 export interface VirtualModel {
   readonly name: string
   /** Whom to ask, best first; the next one only when a call fails. Empty: no condition holds. */
-  choose(x: Exchange): readonly Candidate[]
+  choose(x: Exchange): readonly ModelChoice[]
 }
 
 /** By name; one with a finding is left out. */
@@ -64,9 +64,9 @@ function targetsExist(virtual: VirtualModelSpec, i: number, models: ModelIndex<s
 type Choice = VirtualModel['choose']
 
 function compileChoice(routing: VirtualModelSpec['routing'], index: ModelIndex<Model>, ctx: BackendContext): Choice {
-  const at = (name: string): Candidate[] => {
+  const at = (name: string): ModelChoice[] => {
     const model = index.find(name)[0]
-    return model ? [{ model, name }] : []
+    return model ? [{ model, name, health: model.health }] : []
   }
   if (routing.weighted) {
     const targets = routing.weighted.targets.map(({ model, weight }) => ({ weight, candidates: at(model) }))
@@ -92,18 +92,14 @@ function compileChoice(routing: VirtualModelSpec['routing'], index: ModelIndex<M
   }
 }
 
-/** Priorities in order; equals start at a random one, so that they share the requests. */
+/** Priorities in order; equals share the requests by their health. */
 function failover(
   targets: readonly { readonly model: string; readonly priority: number }[],
-  at: (name: string) => readonly Candidate[],
+  at: (name: string) => readonly ModelChoice[],
   ctx: BackendContext,
 ): Choice {
   const groups = [...new Set(targets.map(({ priority }) => priority))]
     .sort((a, b) => a - b)
     .map(priority => targets.filter(each => each.priority === priority).flatMap(({ model }) => at(model)))
-  return () =>
-    groups.flatMap(group => {
-      const start = Math.floor(ctx.runtime.random() * group.length)
-      return [...group.slice(start), ...group.slice(0, start)]
-    })
+  return () => rank(groups, ctx.runtime.random)
 }

@@ -1,3 +1,4 @@
+import { surround } from '../prompts.ts'
 import { count, member } from '../usage.ts'
 import type { Format } from './format.ts'
 
@@ -23,4 +24,5 @@ export const completions: Format = {
   askForUsage(body) {
     if (body.get('stream') === true && !body.has('stream_options')) body.set('stream_options', { include_usage: true })
   },
+  addPrompts: (body, prompts) => surround(body, 'messages', prompts),
 }

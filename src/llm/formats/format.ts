@@ -1,5 +1,6 @@
 import type { ErrorDialect } from '../error-body.ts'
 import type { JsonBody } from '../json-body.ts'
+import type { Prompts } from '../prompts.ts'
 import type { CacheConvention, Usage } from '../usage.ts'
 
 /** The API formats that a client or a provider may speak. */
@@ -43,4 +44,6 @@ export interface Format extends ReplyReader {
   readonly errors: ErrorDialect
   /** Changes a request so that its reply will carry usage. */
   askForUsage?(body: JsonBody): void
+  /** Absent: the format has no messages. */
+  addPrompts?(body: JsonBody, prompts: Prompts): void
 }

@@ -1,3 +1,5 @@
+import type { JsonBody } from '../json-body.ts'
+import { type Prompts, splitSystem, surround } from '../prompts.ts'
 import { count, member } from '../usage.ts'
 import type { Format } from './format.ts'
 
@@ -20,12 +22,27 @@ export const messages: Format = {
     const model = member(reply, 'model') ?? member(reply, 'message', 'model')
     return typeof model === 'string' ? model : undefined
   },
+  addPrompts,
+}
+
+/** System prompts go to `system`, which takes no role, as text blocks. */
+function addPrompts(body: JsonBody, prompts: Prompts): void {
+  const { system, rest } = splitSystem(prompts)
+  if (rest.prepend?.length || rest.append?.length) surround(body, 'messages', rest)
+  const block = (text: string) => ({ type: 'text', text })
+  const before = (system.prepend ?? []).map(({ content }) => block(content))
+  const after = (system.append ?? []).map(({ content }) => block(content))
+  if (before.length + after.length === 0) return
+  const given = body.get('system')
+  const own = typeof given === 'string' ? [block(given)] : Array.isArray(given) ? given : []
+  body.set('system', [...before, ...own, ...after])
 }
 
 export const anthropicTokenCount: Format = {
   name: 'anthropicTokenCount',
   errors: 'anthropic',
   cache: 'excluded',
+  addPrompts,
   usage: reply => {
     const input = count(reply, 'input_tokens')
     return input === undefined ? undefined : { input }

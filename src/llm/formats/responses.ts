@@ -1,3 +1,4 @@
+import { surround } from '../prompts.ts'
 import { count, member } from '../usage.ts'
 import type { Format } from './format.ts'
 
@@ -20,5 +21,10 @@ export const responses: Format = {
   model(reply) {
     const model = member(reply, 'model') ?? member(reply, 'response', 'model')
     return typeof model === 'string' ? model : undefined
+  },
+  addPrompts(body, prompts) {
+    const input = body.get('input')
+    if (typeof input === 'string') body.set('input', [{ role: 'user', content: input }])
+    surround(body, 'input', prompts)
   },
 }

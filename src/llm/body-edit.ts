@@ -1,10 +1,14 @@
-import type { Expression } from '../../cel/expression.ts'
-import type { BodyEdit } from './provider-target.ts'
+import type { Expression } from '../cel/expression.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { JsonBody } from './json-body.ts'
+
+/** Changes a request body by configuration; sees it as received through `x.llm.request`. */
+export type BodyEdit = (body: JsonBody, x: Exchange) => void
 
 export interface BodyEditSpec {
-  readonly defaults?: Readonly<Record<string, unknown>>
-  readonly overrides?: Readonly<Record<string, unknown>>
-  readonly transformation?: Readonly<Record<string, Expression>>
+  readonly defaults?: Readonly<Record<string, unknown>> | undefined
+  readonly overrides?: Readonly<Record<string, unknown>> | undefined
+  readonly transformations?: Readonly<Record<string, Expression>> | undefined
 }
 
 /**
@@ -14,7 +18,7 @@ export interface BodyEditSpec {
 export function compileBodyEdit(spec: BodyEditSpec): BodyEdit | undefined {
   const overrides = Object.entries(spec.overrides ?? {})
   const defaults = Object.entries(spec.defaults ?? {})
-  const transformations = Object.entries(spec.transformation ?? {})
+  const transformations = Object.entries(spec.transformations ?? {})
   if (overrides.length + defaults.length + transformations.length === 0) return undefined
   return (body, x) => {
     for (const [field, value] of overrides) body.set(field, value)

@@ -1,0 +1,55 @@
+import type { Exchange } from '../http/exchange.ts'
+import { type BodyEdit, type BodyEditSpec, compileBodyEdit } from './body-edit.ts'
+import type { Format } from './formats/format.ts'
+import type { JsonBody } from './json-body.ts'
+import { matchesModel } from './model-name.ts'
+import type { Prompt, Prompts } from './prompts.ts'
+import { compileRoutes, type RouteMap, type RouteSelector } from './route-type.ts'
+
+export type { Prompt, Prompts }
+
+export interface LlmPolicySpec extends BodyEditSpec {
+  readonly routes?: RouteMap | undefined
+  readonly modelAliases?: Readonly<Record<string, string>> | undefined
+  readonly prompts?: Prompts | undefined
+}
+
+/** What the `ai` policy asks of the LLM backend that it stands before (spec "BackendAI"). */
+export class LlmPolicy {
+  readonly routeOf: RouteSelector
+  readonly #edit: BodyEdit | undefined
+  readonly #exact: ReadonlyMap<string, string>
+  readonly #wild: readonly (readonly [pattern: string, model: string])[]
+  readonly #prompts: Prompts | undefined
+
+  constructor(spec: LlmPolicySpec) {
+    const aliases = Object.entries(spec.modelAliases ?? {})
+    this.routeOf = compileRoutes(spec.routes)
+    this.#edit = compileBodyEdit(spec)
+    this.#exact = new Map(aliases.filter(([name]) => !name.includes('*')))
+    this.#wild = aliases.filter(([name]) => name.includes('*')).sort(([a], [b]) => b.length - a.length)
+    this.#prompts = spec.prompts
+  }
+
+  /** Fields first, then the model's alias, then the added messages. */
+  apply(body: JsonBody, x: Exchange, format: Format): void {
+    this.#edit?.(body, x)
+    const model = body.get('model')
+    const alias = typeof model === 'string' ? this.#aliasOf(model) : undefined
+    if (alias !== undefined) body.set('model', alias)
+    if (this.#prompts) format.addPrompts?.(body, this.#prompts)
+  }
+
+  #aliasOf(model: string): string | undefined {
+    return this.#exact.get(model) ?? this.#wild.find(([pattern]) => matchesAlias(pattern, model))?.[1]
+  }
+}
+
+/** Aliases may have their one `*` anywhere. */
+function matchesAlias(pattern: string, model: string): boolean {
+  const star = pattern.indexOf('*')
+  if (star === 0 || star === pattern.length - 1) return matchesModel(pattern, model)
+  const [head = '', ...rest] = pattern.split('*')
+  const tail = rest.join('*')
+  return model.length >= head.length + tail.length && model.startsWith(head) && model.endsWith(tail)
+}
