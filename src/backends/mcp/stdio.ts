@@ -119,7 +119,7 @@ export class StdioConnection implements Connection {
 
   #write(bytes: Buffer): void {
     if (this.#down || this.#closing) return
-    this.#child.stdin.write(bytes)
+    this.#child.stdin.write(escapeSeparators(bytes))
     this.#child.stdin.write('\n')
   }
 
@@ -174,6 +174,15 @@ export class StdioConnection implements Connection {
     )
     this.#child.stderr.on('data', (chunk: Buffer) => lines.push(chunk))
   }
+}
+
+const LINE_SEPARATOR = Buffer.from('\u2028')
+const PARAGRAPH_SEPARATOR = Buffer.from('\u2029')
+
+/** JSON holds these as they are, but Node's line reader, for one, ends a line at them. */
+function escapeSeparators(bytes: Buffer): Buffer | string {
+  if (!bytes.includes(LINE_SEPARATOR) && !bytes.includes(PARAGRAPH_SEPARATOR)) return bytes
+  return bytes.toString().replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 }
 
 function cancellation(requestId: RequestId): Buffer {

@@ -1,0 +1,181 @@
+import { readFileSync } from 'node:fs'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { afterEach, expect, test } from 'vitest'
+import { type Gateway, startGateway } from './gateway.ts'
+import { begin, initialize, post, type WireReply } from './wire.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+/** A server that answers each line by `reply`, a function body over `m` (the message) and `say` (writes a line). */
+function scripted(reply: string): { cmd: string; args: string[] } {
+  const program = `
+    const say = m => process.stdout.write((typeof m === 'string' ? m : JSON.stringify(m)) + '\\n')
+    const result = (m, r) => say({ jsonrpc: '2.0', id: m.id, result: r })
+    require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
+      const m = JSON.parse(line)
+      if (m.method === 'initialize') return result(m, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } })
+      ${reply}
+    })`
+  return { cmd: process.execPath, args: ['-e', program] }
+}
+
+async function setUp(
+  stdio: object,
+): Promise<{ gateway: Gateway; session: string; call(m: object): Promise<WireReply> }> {
+  const gateway = await startGateway({ targets: [{ name: 's', stdio }] })
+  closing.push(() => gateway.close())
+  const session = await begin(gateway.url)
+  const call = (message: object) =>
+    post(gateway.url, { jsonrpc: '2.0', id: 9, ...message }, { 'mcp-session-id': session })
+  return { gateway, session, call }
+}
+
+/** A process that has ended but that nobody has waited for is not alive. */
+const isAlive = (pid: number): boolean => {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
+  }
+}
+const resultOf = (reply: WireReply): unknown => (reply.messages.at(-1) as { result: unknown }).result
+
+test('the reference server serves tools, resources and prompts', async () => {
+  const program = new URL(
+    '../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js',
+    import.meta.url,
+  )
+  const gateway = await startGateway({
+    targets: [{ name: 'everything', stdio: { cmd: process.execPath, args: [program.pathname, 'stdio'] } }],
+  })
+  closing.push(() => gateway.close())
+  const client = new Client({ name: 'test', version: '1' })
+  await client.connect(new StreamableHTTPClientTransport(gateway.url))
+  closing.push(() => client.close())
+  expect((await client.listTools()).tools.map(tool => tool.name)).toContain('echo')
+  const echoed = await client.callTool({ name: 'echo', arguments: { message: 'hello' } })
+  expect(JSON.stringify(echoed.content)).toContain('hello')
+  expect((await client.listPrompts()).prompts.length).toBeGreaterThan(0)
+  expect((await client.listResources()).resources.length).toBeGreaterThan(0)
+})
+
+test('every session has its own process, which ends with it', async () => {
+  const { gateway, session, call } = await setUp(scripted('if (m.id) result(m, process.pid)'))
+  const pid = resultOf(await call({ method: 'tools/list' })) as number
+  const other = await begin(gateway.url)
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+  expect(resultOf(await post(gateway.url, list, { 'mcp-session-id': other }))).not.toBe(pid)
+  expect(session).toMatch(/^[\da-f]{8}-[\da-f]{4}-4/)
+  await fetch(gateway.url, { method: 'DELETE', headers: { 'mcp-session-id': session } })
+  await expect.poll(() => isAlive(pid)).toBe(false)
+  expect((await call({ method: 'tools/list' })).status).toBe(404)
+})
+
+test('a process that ignores the end of its input is ended, with what it has started', async () => {
+  const { gateway, session, call } = await setUp(
+    scripted(`
+      process.on('SIGTERM', () => {})
+      setInterval(() => {}, 1000)
+      if (m.id) {
+        const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+        result(m, [process.pid, child.pid])
+      }`),
+  )
+  const pids = resultOf(await call({ method: 'tools/list' })) as number[]
+  await fetch(gateway.url, { method: 'DELETE', headers: { 'mcp-session-id': session } })
+  expect(pids.every(isAlive)).toBe(true)
+  gateway.clock.advance(4000)
+  await expect.poll(() => pids.some(isAlive)).toBe(false)
+})
+
+test('shutting down ends the processes', async () => {
+  const { gateway, call } = await setUp(scripted('if (m.id) result(m, process.pid)'))
+  const pid = resultOf(await call({ method: 'tools/list' })) as number
+  gateway.dropState()
+  await expect.poll(() => isAlive(pid)).toBe(false)
+})
+
+test('env is added to the environment, or all there is with clear_env', async () => {
+  const show = scripted('if (m.id) result(m, [process.env.MINE, process.env.PATH !== undefined])')
+  const added = await setUp({ ...show, env: { MINE: '1' } })
+  expect(resultOf(await added.call({ method: 'tools/list' }))).toEqual(['1', true])
+  const alone = await setUp({ ...show, env: { MINE: '1' }, clear_env: true })
+  expect(resultOf(await alone.call({ method: 'tools/list' }))).toEqual(['1', false])
+})
+
+test('what it writes to standard error and lines that are no messages go to the log', async () => {
+  const { gateway, call } = await setUp(
+    scripted(`if (m.id) { process.stderr.write('careful\\n', () => { say('not JSON'); result(m, {}) }) }`),
+  )
+  await call({ method: 'tools/list' })
+  await expect.poll(() => gateway.logs.filter(line => /careful|ignored a line/.test(line))).toHaveLength(2)
+})
+
+test('a program that is not there fails the session', async () => {
+  const gateway = await startGateway({ targets: [{ name: 's', stdio: { cmd: '/no/such/program' } }] })
+  closing.push(() => gateway.close())
+  const reply = await post(gateway.url, initialize())
+  expect(reply.status).toBe(500)
+  expect(reply.messages).toMatchObject([
+    { error: { code: -32603, message: 'failed to send message: failed to start stdio server: no such program' } },
+  ])
+  expect(reply.text).not.toContain('/no/such')
+})
+
+test('a message of many bytes over the limit fails its call alone', async () => {
+  const { call } = await setUp(
+    scripted(`if (m.method === 'big') process.stdout.write('{"jsonrpc":"2.0","id":9,"result":"' + 'x'.repeat(65 * 1024 * 1024) + '"}\\n')
+      else if (m.id) result(m, 'ok')`),
+  )
+  expect((await call({ method: 'big' })).messages).toMatchObject([{ id: 9, error: { code: -32603 } }])
+  expect(resultOf(await call({ method: 'small' }))).toBe('ok')
+})
+
+test('a client that leaves cancels its call', async () => {
+  const { gateway, session, call } = await setUp(
+    scripted(`
+      if (m.method === 'notifications/cancelled') global.cancelled = m.params.requestId
+      else if (m.method === 'seen') result(m, global.cancelled ?? null)
+      else if (m.method === 'slow') say({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 1 } })`),
+  )
+  const abort = new AbortController()
+  const reply = await fetch(gateway.url, {
+    method: 'POST',
+    signal: abort.signal,
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-session-id': session,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 'gone', method: 'slow' }),
+  })
+  expect(reply.status).toBe(200)
+  abort.abort()
+  await expect.poll(async () => resultOf(await call({ method: 'seen' }))).toBe('gone')
+})
+
+test('a pretty-printed request stays one line', async () => {
+  const { gateway, session } = await setUp(scripted('if (m.id) result(m, m.params)'))
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x', params: { text: 'a\nb\u2028c' } }, null, 2)
+  const reply = await post(gateway.url, body.replaceAll('\n', '\r\n'), { 'mcp-session-id': session })
+  expect(resultOf(reply)).toEqual({ text: 'a\nb\u2028c' })
+})
+
+test('what the server says while no stream is open waits for one', async () => {
+  const { gateway, session, call } = await setUp(
+    scripted(`if (m.id) { result(m, {}); say({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }) }`),
+  )
+  await call({ method: 'x' })
+  const abort = new AbortController()
+  const stream = await fetch(gateway.url, {
+    signal: abort.signal,
+    headers: { accept: 'text/event-stream', 'mcp-session-id': session },
+  })
+  const { value } = await (stream.body as ReadableStream<Uint8Array>).getReader().read()
+  expect(Buffer.from(value as Uint8Array).toString()).toContain('list_changed')
+  abort.abort()
+})

@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import { createCelCompiler } from '../../src/cel/compiler.ts'
+import { bodyOf, Exchange, emptyHead, type McpItem } from '../../src/http/exchange.ts'
+import { mcpAuthorization } from '../../src/policies/mcp-authorization.ts'
+import type { CompileContext } from '../../src/policies/policy.ts'
+import { decode, INVALID } from '../../src/schema/decode.ts'
+
+type Spec = Parameters<typeof mcpAuthorization.compile>[0]
+
+function read(value: unknown): Spec {
+  const decoded = decode(mcpAuthorization.schema, value, [], {
+    report(finding) {
+      throw new Error(finding.message)
+    },
+    paths: new WeakMap(),
+    cel: createCelCompiler(),
+    patterns: undefined,
+    missing: new Set(),
+  })
+  if (decoded === INVALID) throw new Error('invalid')
+  return decoded
+}
+
+function allows(
+  spec: Spec,
+  item: Partial<McpItem> & { readonly name: string },
+  jwt?: Record<string, unknown>,
+): boolean {
+  const x = new Exchange({
+    id: '1',
+    connection: { id: 1, address: '127.0.0.1', port: 1, localPort: 1 },
+    startedAt: 0,
+    startedMono: 0,
+    httpVersion: '1.1',
+    request: emptyHead(),
+    body: bodyOf(undefined),
+  })
+  if (jwt) x.auth.jwt = jwt
+  const hooks = mcpAuthorization.compile(spec, undefined as unknown as CompileContext)
+  return hooks.mcpAuthorization?.allows(x, { kind: 'tool', target: 't', ...item }) ?? true
+}
+
+describe('rules as the specification shows them', () => {
+  const spec = read({
+    rules: [
+      'mcp.tool.name == "echo"',
+      'jwt.sub == "test-user" && mcp.tool.name == "add"',
+      'mcp.tool.name == "printEnv" && jwt.nested.key == "value"',
+      '"admin" in jwt.roles && mcp.tool.name == "drop"',
+      'mcp.tool.name == "mail" && jwt.email.endsWith("@example.com")',
+    ],
+  })
+  test.each([
+    ['echo', undefined, true],
+    ['add', undefined, false],
+    ['add', { sub: 'test-user' }, true],
+    ['add', { sub: 'other' }, false],
+    ['printEnv', { nested: { key: 'value' } }, true],
+    ['printEnv', { nested: {} }, false],
+    ['drop', { roles: ['dev', 'admin'] }, true],
+    ['drop', { roles: [] }, false],
+    ['mail', { email: 'a@example.com' }, true],
+    ['mail', { email: 'a@example.com.evil' }, false],
+    ['unnamed', { sub: 'test-user' }, false],
+  ])('%s for %j: %s', (name, jwt, expected) => {
+    expect(allows(spec, { name }, jwt)).toBe(expected)
+  })
+
+  test('rules about tools allow no prompt and no resource', () => {
+    expect(allows(spec, { kind: 'prompt', name: 'echo' })).toBe(false)
+    expect(allows(spec, { kind: 'resource', name: 'echo' })).toBe(false)
+  })
+})
+
+test('a rule may name the target', () => {
+  const spec = read({ rules: ['mcp.tool.target == "a"'] })
+  expect(allows(spec, { name: 'x', target: 'a' })).toBe(true)
+  expect(allows(spec, { name: 'x', target: 'b' })).toBe(false)
+})
+
+test('deny wins over allow, and requirements must hold besides', () => {
+  const spec = read({
+    rules: [{ allow: 'true' }, { deny: 'mcp.tool.name == "drop"' }, { require: 'jwt.sub == "ann"' }],
+  })
+  expect(allows(spec, { name: 'x' }, { sub: 'ann' })).toBe(true)
+  expect(allows(spec, { name: 'drop' }, { sub: 'ann' })).toBe(false)
+  expect(allows(spec, { name: 'x' }, { sub: 'bob' })).toBe(false)
+  expect(allows(spec, { name: 'x' })).toBe(false)
+})
+
+test('with nothing but deny rules the rest is allowed, and a deny rule that fails denies nothing', () => {
+  const spec = read({ rules: [{ deny: 'mcp.tool.name == "drop"' }, { deny: 'jwt.sub == "bob"' }] })
+  expect(allows(spec, { name: 'x' })).toBe(true)
+  expect(allows(spec, { name: 'drop' })).toBe(false)
+})
+
+test('no rules allow everything', () => {
+  expect(allows(read({ rules: [] }), { name: 'x' })).toBe(true)
+})
+
+test('the rules of two levels are one set', () => {
+  const wide = read({ rules: ['mcp.tool.name == "a"', { deny: 'mcp.tool.name == "b"' }] })
+  const narrow = read(['mcp.tool.name in ["b", "c"]'])
+  const merged = mcpAuthorization.merge?.(wide, narrow) ?? wide
+  expect(['a', 'b', 'c', 'd'].filter(name => allows(merged, { name }))).toEqual(['a', 'c'])
+})
