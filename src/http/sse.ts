@@ -7,8 +7,6 @@ export interface SseEvent {
   /** The data lines, joined with line feeds. */
   readonly data: Buffer
   readonly id: string | undefined
-  /** The event as it came needs no more than one `data` line. */
-  readonly singleLine: boolean
 }
 
 const LF = 10
@@ -40,6 +38,7 @@ export class SseReader {
   }
 
   push(chunk: Buffer): void {
+    if (chunk.length === 0) return
     let at = 0
     if (this.#afterCr) {
       this.#afterCr = false
@@ -106,8 +105,7 @@ export class SseReader {
     if (data.length === 0) return
     this.#data = []
     this.#dataSize = 0
-    const singleLine = data.length === 1
-    this.#onEvent({ event, data: singleLine ? (data[0] as Buffer) : joinLines(data), id: this.#id, singleLine })
+    this.#onEvent({ event, data: data.length === 1 ? (data[0] as Buffer) : joinLines(data), id: this.#id })
   }
 
   #checkSize(): void {

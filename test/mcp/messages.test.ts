@@ -1,0 +1,195 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { decodeCursor, encodeCursor } from '../../src/mcp/cursor.ts'
+import { parseExact } from '../../src/mcp/exact-json.ts'
+import { mergeIntroductions } from '../../src/mcp/initialize.ts'
+import { outlineJson, replaceJson } from '../../src/mcp/json-outline.ts'
+import { readMessage } from '../../src/mcp/message.ts'
+import { prefixId, prefixName, prefixUri, splitId, splitName, splitUri } from '../../src/mcp/names.ts'
+import { decodeSessionId, encodeSessionId } from '../../src/mcp/session-id.ts'
+
+const target = fc.stringMatching(/^[a-z0-9]([-.a-z0-9]{0,10}[a-z0-9])?$/)
+
+describe('names', () => {
+  test('of targets come off as they went on', () => {
+    fc.assert(
+      fc.property(target, fc.string(), (where, name) => {
+        expect(splitName(prefixName(where, name))).toEqual({ target: where, name })
+        expect(splitUri(prefixUri(where, name))).toEqual({ target: where, name })
+        expect(splitUri(prefixUri(where, `ui://${name}`))).toEqual({ target: where, name: `ui://${name}` })
+      }),
+    )
+  })
+
+  test('ids keep their type', () => {
+    fc.assert(
+      fc.property(target, fc.oneof(fc.string(), fc.maxSafeInteger()), (where, id) => {
+        expect(splitId(prefixId(where, id))).toEqual({ target: where, name: Object.is(id, -0) ? 0 : id })
+      }),
+    )
+  })
+
+  test.each(['', '_x', 'plain', '+x'])('%j names no target', name => {
+    expect(splitName(name)).toBeUndefined()
+    expect(splitUri(name)).toBeUndefined()
+  })
+
+  test.each([
+    'agw_a_n_1.5',
+    'agw_a_n_',
+    'agw_a_n_1e3',
+    'agw_a_n_0x1',
+    'agw_a_x_1',
+    'agw__n_1',
+    'agw_a_n_99999999999999999',
+    1,
+  ])('%j is no id of ours', id => {
+    expect(splitId(id)).toBeUndefined()
+  })
+})
+
+describe('an outline', () => {
+  test('finds each value at its place, whatever stands around it', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ depthSize: 'small' }), fc.string(), fc.boolean(), (value, name, pretty) => {
+        const message = { jsonrpc: '2.0', before: value, params: { arguments: value, name, after: value }, id: 1 }
+        const text = Buffer.from(JSON.stringify(message, null, pretty ? 2 : 0))
+        const { ranges, problem } = outlineJson(text)
+        expect(problem).toBeUndefined()
+        const range = ranges.get('params.name')
+        expect(JSON.parse(text.toString('utf8', range?.start, range?.end))).toBe(name)
+        const replaced = JSON.parse(replaceJson(text, range ?? { start: 0, end: 0 }, 'other').toString())
+        expect(replaced).toEqual(
+          JSON.parse(JSON.stringify({ ...message, params: { ...message.params, name: 'other' } })),
+        )
+      }),
+    )
+  })
+
+  test('refuses nesting that other readers would choke on', () => {
+    const nested = (depth: number) => Buffer.from(`{"params":${'['.repeat(depth)}${']'.repeat(depth)}}`)
+    expect(outlineJson(nested(128)).problem).toBeUndefined()
+    expect(outlineJson(nested(129)).problem).toBe('nested too deep')
+  })
+
+  test("members deeper down are the tool's own business", () => {
+    const text = '{"params":{"arguments":{"a":1,"A":2,"a":3}}}'
+    expect(outlineJson(Buffer.from(text)).problem).toBeUndefined()
+  })
+})
+
+describe('a message', () => {
+  test('that is no JSON does not come back in the error', () => {
+    const read = readMessage(Buffer.from('{"token":"sk-secret"'))
+    expect(read).toMatchObject({ kind: 'unreadable' })
+    expect(JSON.stringify(read)).not.toContain('sk-secret')
+  })
+
+  test.each([
+    ['{"jsonrpc":"2.0","id":1,"result":null}', 'response'],
+    ['{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}', 'response'],
+    ['{"jsonrpc":"2.0","id":1}', 'unreadable'],
+    ['{"jsonrpc":"2.0","id":1.5,"method":"x"}', 'unreadable'],
+    ['{"jsonrpc":"2.0","id":9007199254740993,"method":"x"}', 'unreadable'],
+    ['null', 'unreadable'],
+  ])('%s is a %s', (text, kind) => {
+    expect(readMessage(Buffer.from(text)).kind).toBe(kind)
+  })
+
+  test('keeps the digits of long numbers when it is written again', () => {
+    const text = '{"a":9223372036854775807,"b":[1.00000000000000000001,"9223372036854775807"],"c":1}'
+    expect(JSON.stringify(parseExact(text))).toBe(text)
+  })
+})
+
+describe('cursors', () => {
+  test('come back as they were', () => {
+    fc.assert(
+      fc.property(fc.dictionary(target, fc.string(), { minKeys: 1 }), cursors => {
+        const map = new Map(Object.entries(cursors))
+        expect(decodeCursor(encodeCursor(map))).toEqual(map)
+      }),
+    )
+  })
+
+  test('any text is a cursor or none', () => {
+    fc.assert(fc.property(fc.string(), text => decodeCursor(text) === undefined || true))
+    expect(encodeCursor(new Map())).toBeUndefined()
+  })
+})
+
+describe('session ids', () => {
+  const state = {
+    targets: [
+      { name: 'a', session: 's-1' },
+      { name: 'b', session: undefined },
+    ],
+    nonce: 'n',
+    backend: 'ns/b',
+    principal: 'p',
+  }
+  const key = Buffer.alloc(32, 1)
+
+  test.each([undefined, key])('come back as they were', secret => {
+    expect(decodeSessionId(encodeSessionId(state, secret), secret)).toEqual(state)
+  })
+
+  test('are visible ASCII', () => {
+    for (const secret of [undefined, key]) expect(encodeSessionId(state, secret)).toMatch(/^[\x21-\x7e]+$/)
+  })
+
+  test('of another key, a changed one, or any other text are none', () => {
+    const id = encodeSessionId(state, key)
+    expect(decodeSessionId(id, Buffer.alloc(32, 2))).toBeUndefined()
+    expect(decodeSessionId(id, undefined)).toBeUndefined()
+    expect(decodeSessionId(encodeSessionId(state, undefined), key)).toBeUndefined()
+    fc.assert(
+      fc.property(fc.nat(id.length - 1), at => {
+        const changed = id.slice(0, at) + (id[at] === 'A' ? 'B' : 'A') + id.slice(at + 1)
+        expect(decodeSessionId(changed, key)).toBeUndefined()
+      }),
+    )
+    fc.assert(fc.property(fc.string(), text => decodeSessionId(text, undefined) === undefined))
+  })
+
+  test('cannot smuggle a header field to a target', () => {
+    const forged = { t: 'mcp', s: [{ t: 'a', s: 'x\r\nauthorization: y' }], r: '', k: '' }
+    expect(decodeSessionId(Buffer.from(JSON.stringify(forged)).toString('base64url'), undefined)).toBeUndefined()
+  })
+})
+
+describe('introductions', () => {
+  const merge = (stateful: boolean) =>
+    JSON.parse(
+      mergeIntroductions(
+        1,
+        [
+          {
+            target: 'a',
+            result: {
+              protocolVersion: '2025-06-18',
+              capabilities: { tools: { listChanged: true } },
+              instructions: 'A',
+            },
+          },
+          {
+            target: 'b',
+            result: { protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: { subscribe: true } } },
+          },
+        ],
+        { clientVersion: '2025-11-25', stateful },
+      ),
+    ).result
+
+  test('promise what any target can do, in the oldest version', () => {
+    const result = merge(true)
+    expect(result.protocolVersion).toBe('2025-06-18')
+    expect(result.capabilities).toEqual({ tools: { listChanged: true }, resources: { subscribe: true } })
+    expect(result.instructions).toMatch(/\n\n\[a\]\nA$/)
+    expect(result.serverInfo.name).toBe('gwctl')
+  })
+
+  test('promise nothing unasked without a session', () => {
+    expect(merge(false).capabilities).toEqual({ tools: {}, resources: {} })
+  })
+})
