@@ -4,6 +4,7 @@ import type { Path } from '../diagnostics/diagnostic.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
 import { type Compilation, contextFor, valueAt } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
+import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
 import type { Pipeline, WeightedBackend } from './snapshot.ts'
 import type { NamedBackend } from './standalone/standalone.ts'
@@ -165,6 +166,7 @@ export class BackendCompiler {
       key,
       name,
       settings: pipeline.upstream,
+      policiesAt: partPolicies(this.#policies, path, key, part => valueAt(spec, part) as BackendSpec | undefined),
     }
     const backend = definition.compile(spec, ctx)
     return {

@@ -9,6 +9,8 @@ export interface PolicyLevel {
   readonly specs: Readonly<Record<string, unknown>>
   readonly path: Path
   readonly identity: string
+  /** The field that holds a policy, where it is not the policy's name. */
+  readonly fieldOf?: (policy: string) => string
 }
 
 export type PolicyUse = 'request' | 'backend'
@@ -46,13 +48,17 @@ export class PolicyCompiler {
   #one(policy: AnyPolicy, level: PolicyLevel, spec: unknown, holders: readonly PolicyLevel[]): Step {
     const known = this.#compiled.get(spec)
     if (known) return known
-    const path = [...level.path, policy.name]
+    const path = placeOf(policy, level)
     const hooks = policy.compile(spec, contextFor(this.#c, path, `${level.identity}/${policy.name}`))
-    const origins: Origin[] = holders.map(holder => this.#c.document.origin([...holder.path, policy.name]))
+    const origins: Origin[] = holders.map(holder => this.#c.document.origin(placeOf(policy, holder)))
     const step: Step = { policy: policy.name, hooks, spec: valueAt(this.#c.redacted, path), origins }
     this.#compiled.set(spec, step)
     return step
   }
+}
+
+function placeOf(policy: AnyPolicy, { path, fieldOf }: PolicyLevel): Path {
+  return [...path, fieldOf ? fieldOf(policy.name) : policy.name]
 }
 
 function wanted(policy: AnyPolicy, level: PolicyLevel, use: PolicyUse): boolean {

@@ -7,11 +7,13 @@ import { BackendCompiler } from './compile-backends.ts'
 import { type Compilation, contextFor, readReferenced, valueAt } from './compile-context.ts'
 import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
 import { RouteCompiler, type RouteParent } from './compile-routes.ts'
+import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
 import { type BindPlan, type ListenerPlan, planListeners, type RoutePlan } from './plan-listeners.ts'
 import type { Settings } from './settings.ts'
 import type { Bind, Listener, Pipeline, Route, Snapshot, Step, TlsFiles } from './snapshot.ts'
 import type { TlsSection } from './standalone/listener-section.ts'
+import { llmPolicyField, llmPolicySpecs } from './standalone/llm-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
 import { TargetedLevels } from './targeted-policies.ts'
 
@@ -126,7 +128,16 @@ function compileSectionRoute(
 function compileSection(kind: 'llm' | 'mcp', pipeline: Pipeline, all: Compilers): Backend {
   const key = kind === 'mcp' ? 'mcp' : 'llm:router'
   const ctx = { ...contextFor(all.c, [kind], `backend:${key}`), key, name: key, settings: pipeline.upstream }
-  return kind === 'mcp' ? mcpBackend.compile(all.config.mcp!, ctx) : compileLlmSection(all.config.llm!, ctx)
+  if (kind === 'mcp') {
+    const specsAt = (path: Path) => valueAt(all.config.mcp, path) as Readonly<Record<string, unknown>> | undefined
+    return mcpBackend.compile(all.config.mcp!, { ...ctx, policiesAt: partPolicies(all.policies, [kind], key, specsAt) })
+  }
+  const section = all.config.llm!
+  const specsAt = (path: Path) => llmPolicySpecs(section, path)
+  return compileLlmSection(section, {
+    ...ctx,
+    policiesAt: partPolicies(all.policies, [kind], key, specsAt, llmPolicyField),
+  })
 }
 
 const VERSIONS = { TLS_V1_0: 'TLSv1.2', TLS_V1_1: 'TLSv1.2', TLS_V1_2: 'TLSv1.2', TLS_V1_3: 'TLSv1.3' } as const

@@ -1,3 +1,4 @@
+import { targetPolicyFields } from '../../policies/upstream/policy-target.ts'
 import { boolean, def, type Infer, json, list, object, opt, req, type Schema, string } from '../../schema/builder.ts'
 import { hostPort, sectionName } from '../../schema/scalars.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
@@ -30,10 +31,17 @@ export const addressFields = {
   tokenize: def(boolean, false, 'Count input tokens before the call.'),
 } as const
 
+const ON_BACKEND = { unserved: 'It is served on the whole backend, not on one of its providers.' }
+const providerPolicies = object('provider policies', {
+  ...targetPolicyFields,
+  ai: opt(json, 'Defaults, guards and routes.', ON_BACKEND),
+  health: opt(json, 'When the provider counts as unhealthy.', ON_BACKEND),
+})
+
 const providerEntry = {
   provider: req(providerChoice, 'The LLM provider.'),
   ...addressFields,
-  policies: opt(json, 'Policies for calls to this provider.'),
+  policies: opt(providerPolicies, 'Policies for calls to this provider.'),
 } as const
 
 const named = object('named provider', { name: req(sectionName, 'Name of the provider.'), ...providerEntry })

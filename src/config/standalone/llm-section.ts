@@ -78,6 +78,11 @@ export function llmPolicySpecs(section: LlmSection, path: Path): Readonly<Record
   return Object.keys(specs).length === 0 ? undefined : specs
 }
 
+/** The field of a model that holds a policy. */
+export function llmPolicyField(policy: string): string {
+  return Object.entries(MODEL_POLICIES).find(([, name]) => name === policy)?.[0] ?? policy
+}
+
 function callSpecs(holder: object | undefined): Record<string, unknown> {
   const given = Object.entries(MODEL_POLICIES).map(([field, policy]) => [
     policy,
