@@ -17,18 +17,19 @@ export function decodeObject(
   if (!isRecord(value)) return wrongType(node, value, path, ctx)
   const present = new Map<string, string>()
   const unknown: string[] = []
+  const empty: string[] = []
   let sound = true
   for (const key of Object.keys(value)) {
     const field = fieldFor(node.fields, key)
     if (field === undefined) unknown.push(key)
     else if (value[key] === null && !takesNull(node.fields[field]!)) {
-      if (node.fields[field]!.mode === 'default' && !ctx.dropsNulls)
-        sound = reportNull(node, field, [...path, key], ctx)
+      if (!ctx.dropsNulls && needsValue(node, field)) empty.push(key)
     } else if (!present.has(field)) present.set(field, key)
     else sound = conflict([present.get(field)!, key], 'they are two spellings of one field', path, ctx)
   }
   const excuse = node.open ? new Excuses() : reportUnknown(node, unknown, present, path, ctx)
   if (unknown.length > 0 && !node.open && !node.isolate) sound = false
+  for (const key of empty) sound = reportEmpty(node, key, path, excuse, ctx)
 
   const out: Record<string, unknown> = {}
   ctx.paths.set(out, path)
@@ -146,16 +147,28 @@ function reportMissing(node: ObjectNode, name: string, path: Path, ctx: DecodeCo
   return false
 }
 
-function reportNull(node: ObjectNode, name: string, path: Path, ctx: DecodeContext): false {
-  const written = JSON.stringify(node.fields[name]!.default)
+/** Where no key has a meaning of its own, a key without a value is one that was forgotten. */
+function needsValue(node: ObjectNode, name: string): boolean {
+  if (node.fields[name]!.mode === 'default') return true
+  return [...node.exactlyOneOf, ...node.atLeastOneOf].some(group => group.includes(name))
+}
+
+function reportEmpty(node: ObjectNode, key: string, path: Path, excuse: Excuses, ctx: DecodeContext): false {
+  const name = fieldFor(node.fields, key)!
+  const field = node.fields[name]!
+  const written = JSON.stringify(field.default)
   ctx.report({
     code: 'GW113',
-    message: `\`${name}\` has no value`,
-    path,
+    message: `\`${key}\` has no value`,
+    path: [...path, key],
     at: 'key',
     label: 'a value is missing',
-    help: `remove the key (it then means \`${written}\`), or write \`${name}: ${written}\``,
+    help:
+      field.mode === 'default'
+        ? `remove the key (it then means \`${written}\`), or write \`${key}: ${written}\``
+        : `${name}: ${field.doc}`,
   })
+  excuse.name([name])
   return false
 }
 

@@ -55,7 +55,12 @@ class Emission {
       case 'number':
         return { type: node.kind, ...bound('minimum', node.min), ...bound('maximum', node.max) }
       case 'cel':
-        return { type: 'string', minLength: 1, maxLength: node.max, 'x-cel': { scope: node.scope, result: node.result } }
+        return {
+          type: 'string',
+          minLength: 1,
+          maxLength: node.max,
+          'x-cel': { scope: node.scope, result: node.result },
+        }
       case 'regex':
         return { type: 'string', format: 'regex', 'x-regex': node.anchored ? 'RE2, whole text' : 'RE2' }
       case 'list':
@@ -129,18 +134,19 @@ class Emission {
     const properties: JsonSchema = {}
     const required: string[] = []
     const rules: JsonSchema[] = []
+    const grouped = new Set([...node.exactlyOneOf, ...node.atLeastOneOf].flat())
     for (const name in node.fields) {
       const field = node.fields[name]!
       const aliases = field.aliases ?? []
-      properties[name] = this.#field(field)
-      for (const alias of aliases) properties[alias] = { ...this.#field(field), description: `Same as \`${name}\`.` }
+      const value = this.#field(field, grouped.has(name))
+      properties[name] = value
+      for (const alias of aliases) properties[alias] = { ...value, description: `Same as \`${name}\`.` }
       rules.push(...atMostOne([name, ...aliases]))
       if (field.mode !== 'required') continue
       if (aliases.length === 0) required.push(name)
       else rules.push(anyOf([name, ...aliases]))
     }
-    const spellings = (group: readonly string[]) =>
-      group.flatMap(name => [name, ...(node.fields[name]?.aliases ?? [])])
+    const spellings = (group: readonly string[]) => group.flatMap(name => [name, ...(node.fields[name]?.aliases ?? [])])
     for (const group of node.exactlyOneOf) rules.push(exactlyOne(spellings(group)))
     for (const group of node.atLeastOneOf) rules.push(anyOf(spellings(group)))
     for (const group of node.atMostOneOf) rules.push(...atMostOne(group))
@@ -154,11 +160,12 @@ class Emission {
     }
   }
 
-  #field(field: Field<unknown, FieldMode>): JsonSchema {
+  /** `grouped`: one of several of which one must be set, and that takes a value. */
+  #field(field: Field<unknown, FieldMode>, grouped: boolean): JsonSchema {
     const inner = this.emit(field.schema.node)
     return {
       description: field.deprecated === undefined ? field.doc : `${field.doc} Deprecated: ${field.deprecated}`,
-      ...(field.mode === 'optional' ? orNull(inner) : inner),
+      ...(field.mode === 'optional' && !grouped ? orNull(inner) : inner),
       ...(field.mode === 'default' ? { default: field.default } : {}),
       ...(field.deprecated === undefined ? {} : { deprecated: true }),
       ...(field.unserved === undefined ? {} : { 'x-unserved': field.unserved }),
@@ -176,7 +183,9 @@ function children(node: Node): readonly Node[] {
     case 'object':
       return Object.values(node.fields).map(field => field.schema.node)
     case 'shapes':
-      return [node.string, node.number, node.boolean, node.list, node.object, node.null].flatMap(form => form?.node ?? [])
+      return [node.string, node.number, node.boolean, node.list, node.object, node.null].flatMap(
+        form => form?.node ?? [],
+      )
     case 'parsed':
       return node.published ? [] : [node.base.node]
     default:
@@ -207,13 +216,18 @@ function bound(keyword: string, value: number): JsonSchema {
 function orNull(schema: JsonSchema): JsonSchema {
   const { type, anyOf: forms } = schema
   if (Array.isArray(schema.enum)) return { ...schema, type: ['string', 'null'], enum: [...schema.enum, null] }
+  if (schema.$ref !== undefined || hasRules(schema)) return { anyOf: [schema, { type: 'null' }] }
   if (typeof type === 'string') return type === 'null' ? schema : { ...schema, type: [type, 'null'] }
   if (Array.isArray(type)) return type.includes('null') ? schema : { ...schema, type: [...type, 'null'] }
-  if (schema.$ref !== undefined) return { anyOf: [schema, { type: 'null' }] }
   if (!Array.isArray(forms)) return schema
   return forms.some(form => (form as JsonSchema).type === 'null')
     ? schema
     : { ...schema, anyOf: [...forms, { type: 'null' }] }
+}
+
+/** Rules about keys say nothing about null, and `oneOf` counts what says nothing as fitting. */
+function hasRules(schema: JsonSchema): boolean {
+  return schema.type === 'object' && ['oneOf', 'anyOf', 'allOf', 'not'].some(keyword => keyword in schema)
 }
 
 function exactlyOne(names: readonly string[]): JsonSchema {

@@ -55,7 +55,6 @@ function wholeWithoutConditions(v: Record<string, unknown>) {
   return ['domain', 'descriptors']
     .filter(field => v[field] === undefined)
     .map(field => ({
-      code: 'GW103' as const,
       path: [field],
       at: 'parent' as const,
       message: `${NAME} lacks the required field \`${field}\``,
