@@ -1,11 +1,13 @@
-import type { BackendContext, BackendDefinition } from '../backends/backend.ts'
+import type { BackendContext, BackendDefinition, SessionSettings } from '../backends/backend.ts'
 import { backends } from '../backends/index.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
+import type { UpstreamSettings } from '../policies/policy.ts'
 import { type Compilation, contextFor, valueAt } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
+import type { Settings } from './settings.ts'
 import type { Pipeline, WeightedBackend } from './snapshot.ts'
 import type { NamedBackend } from './standalone/standalone.ts'
 
@@ -23,6 +25,7 @@ interface Named {
 export class BackendCompiler {
   readonly #c: Compilation
   readonly #policies: PolicyCompiler
+  readonly #sessions: SessionSettings
   readonly #named = new Map<string, Named>()
   /** Levels of policies that target a backend, by reference. */
   readonly #targeted: (reference: string) => readonly PolicyLevel[]
@@ -32,7 +35,12 @@ export class BackendCompiler {
     policies: PolicyCompiler,
     named: readonly NamedBackend[],
     targeted: (reference: string) => readonly PolicyLevel[],
+    { sessionKey, mcpSessionTtl }: Settings,
   ) {
+    this.#sessions = {
+      ttl: mcpSessionTtl,
+      ...(sessionKey === undefined ? {} : { key: Buffer.from(sessionKey, 'hex') }),
+    }
     this.#c = c
     this.#policies = policies
     this.#targeted = targeted
@@ -73,6 +81,25 @@ export class BackendCompiler {
       [...levels, ...own],
       weight,
     )
+  }
+
+  /** What the backend at `path` compiles with. */
+  contextOf(spec: unknown, path: Path, key: string, name: string, settings: UpstreamSettings): BackendContext {
+    const identity = `backend:${key}`
+    return {
+      ...contextFor(this.#c, path, identity),
+      key,
+      name,
+      settings,
+      sessions: this.#sessions,
+      policiesAt: inner => {
+        const specs = valueAt(spec, inner) as BackendSpec | undefined
+        if (!specs) return undefined
+        const level = { specs, path: [...path, ...inner], identity: `${identity}/${inner.join('/')}` }
+        const { upstream, attempt } = assemble(this.#policies.steps([level], 'backend'), true)
+        return { settings: upstream, hooks: attempt.map(step => step.hooks) }
+      },
+    }
   }
 
   resolve(reference: string, path: Path): Named | undefined {

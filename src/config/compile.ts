@@ -4,7 +4,7 @@ import { mcpBackend } from '../backends/mcp/index.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { frontendPolicies } from '../policies/index.ts'
 import { BackendCompiler } from './compile-backends.ts'
-import { type Compilation, contextFor, readReferenced, valueAt } from './compile-context.ts'
+import { type Compilation, readReferenced, valueAt } from './compile-context.ts'
 import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
 import { RouteCompiler, type RouteParent } from './compile-routes.ts'
 import { partPolicies } from './part-policies.ts'
@@ -33,7 +33,13 @@ interface Compilers {
 export function compile(config: Standalone, file: string, settings: Settings, c: Compilation): Snapshot {
   const targeted = new TargetedLevels(c, config.policies)
   const policies = new PolicyCompiler(c)
-  const backends = new BackendCompiler(c, policies, config.backends, reference => targeted.forBackend(reference))
+  const backends = new BackendCompiler(
+    c,
+    policies,
+    config.backends,
+    reference => targeted.forBackend(reference),
+    settings,
+  )
   const routes = new RouteCompiler(c, policies, backends, targeted)
   const all: Compilers = { c, config, policies, backends, routes, targeted }
   const connection = frontendSteps(all)
@@ -127,7 +133,7 @@ function compileSectionRoute(
 
 function compileSection(kind: 'llm' | 'mcp', pipeline: Pipeline, all: Compilers): Backend {
   const key = kind === 'mcp' ? 'mcp' : 'llm:router'
-  const ctx = { ...contextFor(all.c, [kind], `backend:${key}`), key, name: key, settings: pipeline.upstream }
+  const ctx = all.backends.contextOf(all.config[kind], [kind], key, key, pipeline.upstream)
   if (kind === 'mcp') {
     const specsAt = (path: Path) => valueAt(all.config.mcp, path) as Readonly<Record<string, unknown>> | undefined
     return mcpBackend.compile(all.config.mcp!, { ...ctx, policiesAt: partPolicies(all.policies, [kind], key, specsAt) })

@@ -53,7 +53,7 @@ export function resolveSettings(
     poolIdleTimeout: section?.backend?.poolIdleTimeout ?? 90_000,
     poolMaxSize: section?.backend?.poolMaxSize,
     mcpSessionTtl: section?.mcp?.sessionTtl ?? 1_800_000,
-    sessionKey: env.SESSION_KEY || section?.session?.key,
+    sessionKey: hexKey(env, 'SESSION_KEY', problem) ?? section?.session?.key,
     sensitiveHeaders: section?.sensitiveHeaders?.map(h => h.toLowerCase()) ?? [],
     workers: section?.workerThreads ?? section?.numWorkerThreads,
     ipv6: section?.enableIpv6,
@@ -71,6 +71,14 @@ function seconds(env: Env, variable: string, problem: (p: EnvProblem) => void): 
       message: `\`${variable}\` must be a number of seconds or a duration such as ${formatDuration(30_000)}`,
     })
   return ms
+}
+
+function hexKey(env: Env, variable: string, problem: (p: EnvProblem) => void): string | undefined {
+  const text = env[variable]
+  if (text === undefined || text === '') return undefined
+  if (/^[0-9a-f]{64}$/i.test(text)) return text
+  problem({ variable, message: `\`${variable}\` must be 64 hexadecimal digits` })
+  return undefined
 }
 
 function address(env: Env, variable: string, problem: (p: EnvProblem) => void): ListenAddress | undefined {

@@ -1,4 +1,3 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { isObject } from './message.ts'
 
 /** What a session id tells a gateway that has never seen it: enough to go on with the targets' own sessions. */
@@ -11,6 +10,9 @@ export interface SessionState {
   /** Fingerprint of the authenticated client; undefined for an anonymous one. */
   readonly principal: string | undefined
 }
+
+/** Loaded when the first session begins: checking a configuration does without it. */
+const crypto = () => process.getBuiltinModule('node:crypto')
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -25,8 +27,8 @@ export function encodeSessionId(state: SessionState, key: Buffer | undefined): s
     p: state.principal,
   })
   if (key === undefined) return Buffer.from(plain).toString('base64url')
-  const nonce = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  const nonce = crypto().randomBytes(NONCE_BYTES)
+  const cipher = crypto().createCipheriv('aes-256-gcm', key, nonce)
   return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64')
 }
 
@@ -43,6 +45,16 @@ export function decodeSessionId(id: string, key: Buffer | undefined): SessionSta
   }
 }
 
+/** For ids that say nothing. */
+export function unguessable(): string {
+  return crypto().randomUUID()
+}
+
+/** Stands for `text` where it must not be read. */
+export function fingerprint(text: string): string {
+  return crypto().createHash('sha256').update(text).digest('base64url').slice(0, 22)
+}
+
 function decodePlain(id: string): string {
   const bytes = Buffer.from(id, 'base64url')
   return bytes.toString('base64url') === id ? bytes.toString() : ''
@@ -52,7 +64,9 @@ function decrypt(id: string, key: Buffer): string {
   const bytes = Buffer.from(id, 'base64')
   if (bytes.toString('base64') !== id) return ''
   const tagAt = bytes.length - TAG_BYTES
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+  const decipher = crypto().createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), {
+    authTagLength: TAG_BYTES,
+  })
   decipher.setAuthTag(bytes.subarray(tagAt))
   return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, tagAt)), decipher.final()]).toString()
 }

@@ -1,4 +1,3 @@
-import { createHash, randomUUID } from 'node:crypto'
 import { GatewayError } from '../../http/errors.ts'
 import type { AuthFacts, Exchange } from '../../http/exchange.ts'
 import type { ResponseHandler } from '../../http/transport.ts'
@@ -6,7 +5,7 @@ import { HEADER_MISMATCH, INVALID_REQUEST, UNSUPPORTED_VERSION } from '../../mcp
 import type { JsonOutline } from '../../mcp/json-outline.ts'
 import { type Message, type Notification, type Request, readClientMessage } from '../../mcp/message.ts'
 import { isKnownVersion, isModernVersion, MODERN_VERSION, PROTOCOL_VERSIONS } from '../../mcp/protocol.ts'
-import { decodeSessionId, encodeSessionId } from '../../mcp/session-id.ts'
+import { decodeSessionId, encodeSessionId, fingerprint, unguessable } from '../../mcp/session-id.ts'
 import { Answer } from './answer.ts'
 import { isLocal } from './local-host.ts'
 import { relayNotification, relayResponse } from './relay.ts'
@@ -273,11 +272,11 @@ export class McpEndpoint {
   }
 
   #nameOf(session: Session): string {
-    if (!this.#setup.resumable) return randomUUID()
+    if (!this.#setup.resumable) return unguessable()
     return encodeSessionId(
       {
         targets: session.links.map(link => ({ name: link.name, session: link.connection?.session })),
-        nonce: randomUUID(),
+        nonce: unguessable(),
         backend: this.#setup.backend,
         principal: session.principal,
       },
@@ -351,5 +350,5 @@ function principalOf({ jwt, apiKey, basic }: AuthFacts): string | undefined {
       : basic
         ? ['basic', basic.username]
         : undefined
-  return who && createHash('sha256').update(JSON.stringify(who)).digest('base64url').slice(0, 22)
+  return who && fingerprint(JSON.stringify(who))
 }

@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Clock, Logger } from '../../http/runtime.ts'
 import { type Request, type RequestId, readMessage } from '../../mcp/message.ts'
@@ -46,6 +46,7 @@ export class StdioConnection implements Connection {
 
   constructor(program: StdioProgram, options: StdioOptions) {
     this.#options = options
+    const { spawn } = process.getBuiltinModule('node:child_process')
     const child = spawn(program.cmd, [...program.args], {
       env: program.clearEnv ? { ...program.env } : { ...process.env, ...program.env },
       stdio: ['pipe', 'pipe', 'pipe'],
