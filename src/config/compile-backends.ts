@@ -85,20 +85,13 @@ export class BackendCompiler {
 
   /** What the backend at `path` compiles with. */
   contextOf(spec: unknown, path: Path, key: string, name: string, settings: UpstreamSettings): BackendContext {
-    const identity = `backend:${key}`
     return {
-      ...contextFor(this.#c, path, identity),
+      ...contextFor(this.#c, path, `backend:${key}`),
       key,
       name,
       settings,
       sessions: this.#sessions,
-      policiesAt: inner => {
-        const specs = valueAt(spec, inner) as BackendSpec | undefined
-        if (!specs) return undefined
-        const level = { specs, path: [...path, ...inner], identity: `${identity}/${inner.join('/')}` }
-        const { upstream, attempt } = assemble(this.#policies.steps([level], 'backend'), true)
-        return { settings: upstream, hooks: attempt.map(step => step.hooks) }
-      },
+      policiesAt: partPolicies(this.#policies, path, key, part => valueAt(spec, part) as BackendSpec | undefined),
     }
   }
 
@@ -188,14 +181,7 @@ export class BackendCompiler {
     weight: number,
   ): WeightedBackend {
     const pipeline: Pipeline = assemble(this.#policies.steps(levels, 'backend'), true)
-    const ctx: BackendContext = {
-      ...contextFor(this.#c, path, `backend:${key}`),
-      key,
-      name,
-      settings: pipeline.upstream,
-      policiesAt: partPolicies(this.#policies, path, key, part => valueAt(spec, part) as BackendSpec | undefined),
-    }
-    const backend = definition.compile(spec, ctx)
+    const backend = definition.compile(spec, this.contextOf(spec, path, key, name, pipeline.upstream))
     return {
       weight,
       backend,

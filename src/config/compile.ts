@@ -134,10 +134,7 @@ function compileSectionRoute(
 function compileSection(kind: 'llm' | 'mcp', pipeline: Pipeline, all: Compilers): Backend {
   const key = kind === 'mcp' ? 'mcp' : 'llm:router'
   const ctx = all.backends.contextOf(all.config[kind], [kind], key, key, pipeline.upstream)
-  if (kind === 'mcp') {
-    const specsAt = (path: Path) => valueAt(all.config.mcp, path) as Readonly<Record<string, unknown>> | undefined
-    return mcpBackend.compile(all.config.mcp!, { ...ctx, policiesAt: partPolicies(all.policies, [kind], key, specsAt) })
-  }
+  if (kind === 'mcp') return mcpBackend.compile(all.config.mcp!, ctx)
   const section = all.config.llm!
   const specsAt = (path: Path) => llmPolicySpecs(section, path)
   return compileLlmSection(section, {
