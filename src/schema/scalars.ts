@@ -156,7 +156,7 @@ export function fileOrInline(options: { readonly secret?: boolean } = {}): Schem
   )
 }
 
-const HOST = '(\\[[0-9a-fA-F:.%]+\\]|[^:\\[\\]/\\s]+)'
+const HOST = '(\\[[0-9a-fA-F:.%]+\\]|[A-Za-z0-9._-]+)'
 
 export interface HostPort {
   readonly host: string
@@ -213,9 +213,9 @@ export function parseHostPort(text: string): HostPort | string {
   }
   if (text.includes('://'))
     return `\`${clip(text)}\` has a scheme: write \`${clip(text.replace(/^[^:]*:\/\//, '').replace(/\/.*$/, ''))}\` with a port, without the scheme`
-  const match = /^(\[[0-9a-fA-F:.%]+\]|[^:[\]/\s]+):(\d{1,5})$/.exec(text)
+  const match = /^(\[[0-9a-fA-F:.%]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/.exec(text)
   if (!match)
-    return /^[^:[\]/\s]+$/.test(text)
+    return /^[A-Za-z0-9._-]+$/.test(text)
       ? `\`${clip(text)}\` has no port: write \`${clip(text)}:80\`, for example`
       : `\`${clip(text)}\` is not host:port`
   const number = Number(match[2])
