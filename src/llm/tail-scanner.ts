@@ -1,6 +1,6 @@
+import { opensObject } from './event-stream.ts'
 import type { ReplyReader } from './formats/format.ts'
 import { skipValue } from './json-body.ts'
-import { opensObject } from './stream-scanner.ts'
 import type { UsageRecorder } from './usage.ts'
 
 const TAIL = 16 * 1024

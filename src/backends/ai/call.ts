@@ -83,7 +83,7 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
   }
   facts.requestModel = model
   facts.streaming = body.get('stream') === true
-  shape(body, model, to, format)
+  const usageAsked = shape(body, model, to, format)
   emit(x, facts)
   const headers = upstreamHeaders(x.request.headers, to)
   headers.delete('content-encoding')
@@ -92,17 +92,27 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
   const bytes = body.bytes()
   delete facts.request
   dispatch(call, { path: to.upstreamPath(format.name, x.request.path), headers, body: bytes }, cancel =>
-    relayReply(replyContext(call, format, format.errors, facts, cancel), on),
+    relayReply(
+      {
+        ...replyContext(call, format, format.errors, facts, cancel),
+        ...(usageAsked ? { hide: format.isUsageEvent } : {}),
+      },
+      on,
+    ),
   )
 }
 
-/** The changes that a provider needs; everything else in the body stays as the client wrote it. */
-function shape(body: JsonBody, model: string, to: ProviderTarget, format: Format): void {
-  format.askForUsage?.(body)
+/**
+ * The changes that a provider needs; everything else in the body stays as the client wrote it. True: the reply will
+ * carry usage that the client did not ask for.
+ */
+function shape(body: JsonBody, model: string, to: ProviderTarget, format: Format): boolean {
+  const usageAsked = format.askForUsage?.(body) === true
   if (format.name === 'completions' && to.wire.maxCompletionTokens?.test(model) && body.has('max_tokens')) {
     if (!body.has('max_completion_tokens')) body.set('max_completion_tokens', body.get('max_tokens'))
     body.set('max_tokens', undefined)
   }
+  return usageAsked
 }
 
 /** As it is: only address, path and credential are the provider's. */

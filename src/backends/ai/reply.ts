@@ -4,6 +4,7 @@ import type { HeaderList } from '../../http/headers.ts'
 import type { Clock } from '../../http/runtime.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import { type ErrorDialect, errorBody, speaksDialect } from '../../llm/error-body.ts'
+import { EventFilter } from '../../llm/event-filter.ts'
 import type { ReplyReader } from '../../llm/formats/format.ts'
 import { StreamScanner } from '../../llm/stream-scanner.ts'
 import { TailScanner } from '../../llm/tail-scanner.ts'
@@ -23,6 +24,8 @@ export interface ReplyContext {
   readonly clock: Clock
   /** Monotonic ms. */
   readonly startedAt: number
+  /** Events of a stream that the client is not to see. */
+  readonly hide?: ((event: unknown) => boolean) | undefined
   /** Ends the upstream call. */
   cancel(): void
   /** After the last byte. */
@@ -44,6 +47,7 @@ export function relayReply(ctx: ReplyContext, on: ResponseHandler): ResponseHand
         headers.delete('content-length')
       }
       const streamed = status < 300 && isStream(headers, ctx.facts.streaming)
+      if (streamed && ctx.hide) headers.delete('content-length')
       const sink = streamed ? relayStream(ctx, on.head(status, headers)) : new HeldReply(ctx, on, status, headers)
       return coding === undefined ? sink : decodeInto(sink, coding)
     },
@@ -91,6 +95,7 @@ function firstByte(ctx: ReplyContext): void {
 
 function relayStream(ctx: ReplyContext, client: ChunkSink): ChunkSink {
   const scanner = new StreamScanner(ctx.format, new UsageRecorder(ctx.facts, ctx.format.cache))
+  const filter = ctx.hide && new EventFilter(ctx.hide)
   let first = true
   return {
     write(chunk) {
@@ -98,11 +103,14 @@ function relayStream(ctx: ReplyContext, client: ChunkSink): ChunkSink {
         first = false
         firstByte(ctx)
       }
-      const room = client.write(chunk)
+      const shown = filter ? filter.push(chunk) : chunk
+      const room = shown.length === 0 || client.write(shown)
       scanner.push(chunk)
       return room
     },
     end(trailers) {
+      const rest = filter?.end()
+      if (rest && rest.length > 0) client.write(rest)
       scanner.end()
       ctx.done()
       client.end(trailers)

@@ -22,7 +22,13 @@ export const completions: Format = {
     return typeof model === 'string' ? model : undefined
   },
   askForUsage(body) {
-    if (body.get('stream') === true && !body.has('stream_options')) body.set('stream_options', { include_usage: true })
+    if (body.get('stream') !== true || body.has('stream_options')) return false
+    body.set('stream_options', { include_usage: true })
+    return true
+  },
+  isUsageEvent(event) {
+    const choices = member(event, 'choices')
+    return Array.isArray(choices) && choices.length === 0 && typeof member(event, 'usage') === 'object'
   },
   addPrompts: (body, prompts) => surround(body, 'messages', prompts),
 }

@@ -42,8 +42,10 @@ export interface ReplyReader {
 export interface Format extends ReplyReader {
   readonly name: FormatName
   readonly errors: ErrorDialect
-  /** Changes a request so that its reply will carry usage. */
-  askForUsage?(body: JsonBody): void
+  /** Changes a streaming request so that its reply will carry usage; false: nothing was changed. */
+  askForUsage?(body: JsonBody): boolean
+  /** Whether an event is there only because usage was asked for. */
+  isUsageEvent?(event: unknown): boolean
   /** Absent: the format has no messages. */
   addPrompts?(body: JsonBody, prompts: Prompts): void
 }

@@ -57,7 +57,10 @@ describe('the official SDK, unchanged', () => {
     const over = gateway.next()
     const stream = await client(gateway).chat.completions.create({ model: 'gpt-4o', messages: HELLO, stream: true })
     let text = ''
-    for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? ''
+    for await (const chunk of stream) {
+      expect(chunk.choices).toHaveLength(1)
+      text += chunk.choices[0]?.delta.content ?? ''
+    }
     expect(text).toBe(ANSWER.join(''))
     expect(JSON.parse(upstream.seen[0]?.body ?? '')).toMatchObject({ stream_options: { include_usage: true } })
     expect((await over).llm).toMatchObject({
@@ -67,6 +70,24 @@ describe('the official SDK, unchanged', () => {
       outputTokens: 5,
       totalTokens: 16,
     })
+  })
+
+  test('gets a stream of known length without the event that was not asked for', async () => {
+    await using upstream = await startOpenAiServer()
+    const text = completionEvents('m', true).join('')
+    upstream.answer((_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream', 'content-length': Buffer.byteLength(text) }).end(text)
+    })
+    await using gateway = await gatewayTo(upstream)
+    const events = []
+    for await (const event of await client(gateway).chat.completions.create({
+      model: 'm',
+      messages: [],
+      stream: true,
+    })) {
+      events.push(event)
+    }
+    expect(events).toHaveLength(ANSWER.length + 2)
   })
 
   test('gets each chunk when the model sends it', async () => {

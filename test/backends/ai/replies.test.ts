@@ -26,6 +26,11 @@ function post(gateway: Gateway, stream = false, user = 'test'): Promise<Response
   return fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', body })
 }
 
+function postFor(gateway: Gateway, stream_options: object): Promise<Response> {
+  const body = JSON.stringify({ model: 'gpt-4o', stream: true, stream_options })
+  return fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', body })
+}
+
 /** Writes pieces one by one, each in its own packet. */
 async function dribble(res: ServerResponse, pieces: Iterable<Uint8Array>): Promise<void> {
   for (const piece of pieces) {
@@ -53,7 +58,7 @@ describe('a stream', () => {
     })
     await using gateway = await gatewayTo(upstream)
     const over = gateway.next()
-    expect(await (await post(gateway, true)).text()).toBe(text)
+    expect(await (await postFor(gateway, { include_usage: true })).text()).toBe(text)
     expect((await over).llm).toMatchObject({ inputTokens: USAGE.prompt_tokens, outputTokens: USAGE.completion_tokens })
   })
 
@@ -222,7 +227,7 @@ describe('a whole reply', () => {
     })
     await using gateway = await gatewayTo(upstream)
     const over = gateway.next()
-    expect(await (await post(gateway, true)).text()).toBe(text)
+    expect(await (await postFor(gateway, { include_usage: true })).text()).toBe(text)
     expect((await over).llm).toMatchObject({ inputTokens: 11 })
   })
 
