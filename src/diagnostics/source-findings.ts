@@ -86,7 +86,7 @@ export function placeFinding(finding: Finding, p: Placing): Diagnostic {
     message: finding.message,
     file: p.file,
     range,
-    path: formatPath(finding.path),
+    path: formatPath(finding.at === 'parent' && finding.path.at(-1) === '' ? finding.path.slice(0, -1) : finding.path),
     ...documentOf(p),
     ...words(finding),
     related,

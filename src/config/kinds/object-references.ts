@@ -20,7 +20,7 @@ import {
   subdomain,
 } from '../../schema/resource-scalars.ts'
 import { port } from '../../schema/scalars.ts'
-import { problem } from './resource.ts'
+import { missing, problem } from './resource.ts'
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io'
 export const INFERENCE_GROUP = 'inference.networking.k8s.io'
@@ -31,7 +31,7 @@ function isCoreService(value: Record<string, unknown>): boolean {
 
 function servicePort(value: Record<string, unknown>) {
   return isCoreService(value) && value.port === undefined
-    ? [problem([], 'a Service needs its port', { label: '`port` is missing' })]
+    ? [missing('port', 'a reference to a Service needs its port')]
     : []
 }
 
@@ -65,7 +65,7 @@ export const modelServerRef = object(
       if (!pool && !service) {
         return [problem([], `only a Service or an InferencePool of group ${INFERENCE_GROUP} can be named here`)]
       }
-      return service && value.port === undefined ? [problem([], 'a Service needs its port')] : []
+      return service && value.port === undefined ? [missing('port', 'a reference to a Service needs its port')] : []
     },
   },
 )
@@ -112,7 +112,7 @@ function credentialKind(value: Record<string, unknown>) {
   if (group === '' && kind !== '' && kind !== 'Secret') {
     return [problem(['kind'], `\`${kind}\` needs its API group in \`group\``, { at: 'value' })]
   }
-  return group !== '' && kind === '' ? [problem([], '`group` needs a `kind` beside it')] : []
+  return group !== '' && kind === '' ? [missing('kind', '`group` needs a `kind` beside it')] : []
 }
 
 /** A credential of the same namespace. */
@@ -193,7 +193,7 @@ export function remoteKeySet(cacheDuration: Field<number, FieldMode>) {
       exactlyOneOf: [['backendRef', 'url']],
       check: value => {
         if (value.backendRef && value.jwksPath === undefined)
-          return [problem([], '`backendRef` needs `jwksPath` beside it')]
+          return [missing('jwksPath', '`backendRef` needs `jwksPath` beside it')]
         if (value.url && value.jwksPath !== undefined)
           return [problem(['jwksPath'], '`jwksPath` cannot stand beside `url`: the URL has the path')]
         return []

@@ -122,7 +122,7 @@ export function empty(name: string): Schema<object> {
   return object(name, {})
 }
 
-/** The rule of an object in which one field may stand only with, or only without, some value of another. */
+/** A rule over several fields that does not hold; `path` leads from the object to the field to blame. */
 export function problem(
   path: readonly (string | number)[],
   message: string,
@@ -130,3 +130,13 @@ export function problem(
 ): ObjectProblem {
   return { path, at: path.length === 0 ? 'parent' : 'key', message, ...more }
 }
+
+/** A field that other fields make necessary. */
+export function missing(field: string, message: string): ObjectProblem {
+  return { path: [field], at: 'parent', code: 'GW103', message, label: `\`${field}\` is missing` }
+}
+
+export function all(...rules: readonly Rule[]): Rule {
+  return value => rules.flatMap(rule => rule(value))
+}
+export type Rule = (value: Record<string, unknown>) => readonly ObjectProblem[]

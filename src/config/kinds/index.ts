@@ -1,0 +1,58 @@
+import { backendTlsPolicy } from './backend-tls-policy.ts'
+import { configMap } from './config-map.ts'
+import { endpointSlice } from './endpoint-slice.ts'
+import { gateway } from './gateway.ts'
+import { gatewayClass } from './gateway-class.ts'
+import { grpcRoute } from './grpc-route.ts'
+import { httpRoute } from './http-route.ts'
+import { inferencePool } from './inference-pool.ts'
+import { listenerSet } from './listener-set.ts'
+import { namespace } from './namespace.ts'
+import { proxyBackend } from './proxy-backend.ts'
+import { proxyModel } from './proxy-model.ts'
+import { proxyParameters } from './proxy-parameters.ts'
+import { proxyPolicy } from './proxy-policy.ts'
+import { referenceGrant } from './reference-grant.ts'
+import type { ResourceKind } from './resource.ts'
+import { secret } from './secret.ts'
+import { service } from './service.ts'
+import { tcpRoute } from './tcp-route.ts'
+import { tlsRoute } from './tls-route.ts'
+
+/** Every kind that is checked: ours, then those of the Gateway API, then those of Kubernetes that they refer to. */
+export const KINDS: readonly ResourceKind[] = [
+  proxyBackend,
+  proxyModel,
+  proxyPolicy,
+  proxyParameters,
+  gatewayClass,
+  gateway,
+  listenerSet,
+  httpRoute,
+  grpcRoute,
+  tcpRoute,
+  tlsRoute,
+  referenceGrant,
+  backendTlsPolicy,
+  inferencePool,
+  service,
+  endpointSlice,
+  secret,
+  configMap,
+  namespace,
+]
+
+/** The kind that a document's group and kind name, whatever its version. */
+export function kindFor(group: string, kind: string): ResourceKind | undefined {
+  return KINDS.find(({ group: own, kind: name, own: ours }) =>
+    ours ? kind === name || (kind === ours.alias && group === ours.aliasGroup) : kind === name && group === own,
+  )
+}
+
+/** Names that documents of these groups may say, for suggestions. */
+export function kindNamesOf(group: string): readonly string[] {
+  return KINDS.flatMap(({ kind, group: own, own: ours }) => {
+    if (ours) return group === ours.aliasGroup ? [ours.alias, kind] : [kind]
+    return own === group ? [kind] : []
+  })
+}

@@ -1,0 +1,32 @@
+import { def, list, object, opt, req } from '../../schema/builder.ts'
+import { dnsLabel, groupName, kindName, refName } from '../../schema/resource-scalars.ts'
+import { listener, listenerRules } from './listener.ts'
+import { GATEWAY_GROUP } from './object-references.ts'
+import { foreignStatus, type ResourceKind, resource } from './resource.ts'
+
+const parent = object(
+  'parent reference',
+  {
+    group: def(groupName, GATEWAY_GROUP, 'The API group.'),
+    kind: def(kindName, 'Gateway', 'The kind.'),
+    name: req(refName, 'The name.'),
+    namespace: opt(dnsLabel, 'The namespace, if another.'),
+  },
+  { refers: { to: 'parent', kind: 'Gateway' } },
+)
+const spec = object(
+  'ListenerSet',
+  {
+    parentRef: req(parent, 'The Gateway that gets the listeners.'),
+    listeners: req(list(listener, { min: 1, max: 64, unique: ['name'] }), 'Where connections are taken.'),
+  },
+  { check: listenerRules },
+)
+
+export const listenerSet: ResourceKind = {
+  kind: 'ListenerSet',
+  group: GATEWAY_GROUP,
+  versions: ['v1'],
+  namespaced: true,
+  schema: resource('ListenerSet', { spec: req(spec, 'Where connections are taken.'), status: foreignStatus }),
+}

@@ -1,0 +1,236 @@
+import { list, map, type ObjectProblem, object, oneOf, opt, req, string } from '../../schema/builder.ts'
+import { groupName, kindName, labelKeyProblem, labelValue, refName, subdomain } from '../../schema/resource-scalars.ts'
+import { port } from '../../schema/scalars.ts'
+import { backendFull } from './backend-policies.ts'
+import { frontend, PER_LISTENER } from './frontend.ts'
+import { GATEWAY_GROUP, INFERENCE_GROUP } from './object-references.ts'
+import { all, conditions, missing, problem, type ResourceKind, resource } from './resource.ts'
+import { traffic } from './traffic.ts'
+
+const place = {
+  sectionName: opt(subdomain, 'One part of the target: a listener, a route rule, a port or a sub-backend.'),
+  port: opt(port, 'One port of a Gateway, for frontend policies.'),
+}
+const alone = { atMostOneOf: [['sectionName', 'port']] }
+const targetRef = object(
+  'policy target',
+  {
+    group: req(groupName, 'The API group; empty for a Service.'),
+    kind: req(kindName, 'The kind.'),
+    name: req(refName, 'The name, in the policy’s namespace.'),
+    ...place,
+  },
+  { ...alone, refers: { to: 'target', kind: 'Gateway' } },
+)
+const targetSelector = object(
+  'policy target selector',
+  {
+    group: req(groupName, 'The API group; empty for a Service.'),
+    kind: req(kindName, 'The kind.'),
+    matchLabels: req(map(labelValue, { keys: labelKeyProblem }), 'Labels that the targets have.'),
+    ...place,
+  },
+  { ...alone, refers: { to: 'selector', kind: 'Gateway' } },
+)
+
+interface Target {
+  readonly group: string
+  readonly kind: string
+  readonly sectionName?: string
+  readonly port?: number
+}
+interface Spec {
+  readonly targetRefs?: readonly Target[]
+  readonly targetSelectors?: readonly Target[]
+  readonly strategy?: { readonly inheritance?: string }
+  readonly frontend?: Readonly<Record<string, unknown>>
+  readonly traffic?: Readonly<Record<string, unknown>>
+  readonly backend?: Readonly<Record<string, unknown>>
+}
+
+const TARGETS: Readonly<Record<string, string>> = {
+  Service: '',
+  Gateway: GATEWAY_GROUP,
+  HTTPRoute: GATEWAY_GROUP,
+  GRPCRoute: GATEWAY_GROUP,
+  ListenerSet: GATEWAY_GROUP,
+  InferencePool: INFERENCE_GROUP,
+}
+const TRAFFIC_TARGETS = ['Gateway', 'HTTPRoute', 'GRPCRoute', 'ListenerSet', 'InferencePool']
+const BACKEND_KINDS = ['ProxyBackend', 'AgentgatewayBackend']
+const AGENTGATEWAY = 'agentgateway.dev'
+
+function isTarget({ kind, group }: Target): boolean {
+  if (kind === 'ProxyBackend') return group !== ''
+  if (kind === 'AgentgatewayBackend') return group === AGENTGATEWAY
+  return Object.hasOwn(TARGETS, kind) && TARGETS[kind] === group
+}
+
+/** Each rule sees one target at a time; a problem hangs on the target's field. */
+type TargetRule = (
+  target: Target,
+  spec: Spec,
+) => { readonly field: string; readonly problem: Partial<ObjectProblem> & { readonly message: string } } | undefined
+
+const TARGET_RULES: readonly TargetRule[] = [
+  target =>
+    isTarget(target)
+      ? undefined
+      : {
+          field: 'kind',
+          problem: {
+            code: 'GW402',
+            message: `policies cannot target the kind \`${target.kind}\` of group \`${target.group}\``,
+            help: `targets: ${Object.keys(TARGETS).join(', ')} and ProxyBackend, each with its own group`,
+          },
+        },
+  (target, { frontend }) =>
+    frontend && target.kind !== 'Gateway'
+      ? {
+          field: 'kind',
+          problem: { code: 'GW402', message: `\`frontend\` can target only a Gateway, not a ${target.kind}` },
+        }
+      : undefined,
+  (target, { frontend }) => {
+    const whole = Object.keys(frontend ?? {}).find(name => !PER_LISTENER.includes(name))
+    if (target.kind !== 'Gateway' || target.sectionName === undefined || whole === undefined) return undefined
+    const message = `\`frontend.${whole}\` holds for a whole Gateway: it cannot name a listener`
+    return { field: 'sectionName', problem: { code: 'GW402', message } }
+  },
+  (target, { traffic, backend }) =>
+    target.port !== undefined && (traffic || backend || target.kind !== 'Gateway')
+      ? { field: 'port', problem: { message: '`port` is only for frontend policies that target a Gateway' } }
+      : undefined,
+  (target, { traffic }) =>
+    traffic && !TRAFFIC_TARGETS.includes(target.kind)
+      ? { field: 'kind', problem: { code: 'GW402', message: `\`traffic\` cannot target a ${target.kind}` } }
+      : undefined,
+  (target, { traffic }) =>
+    traffic?.phase === 'PreRouting' &&
+    TRAFFIC_TARGETS.includes(target.kind) &&
+    !['Gateway', 'ListenerSet'].includes(target.kind)
+      ? {
+          field: 'kind',
+          problem: {
+            code: 'GW403',
+            message: `the PreRouting phase needs a Gateway or a ListenerSet, not a ${target.kind}`,
+          },
+        }
+      : undefined,
+  (target, { backend }) => {
+    const section = ['mcp', 'ai'].find(name => backend?.[name] !== undefined)
+    return section && target.kind === 'Service'
+      ? { field: 'kind', problem: { code: 'GW402', message: `\`backend.${section}\` cannot target a Service` } }
+      : undefined
+  },
+  (target, { backend }) =>
+    backend?.mcp && BACKEND_KINDS.includes(target.kind) && target.sectionName !== undefined
+      ? {
+          field: 'sectionName',
+          problem: { code: 'GW402', message: '`backend.mcp` cannot target one section of a backend' },
+        }
+      : undefined,
+  target =>
+    target.kind === 'Service' && target.sectionName !== undefined && !isPort(target.sectionName)
+      ? {
+          field: 'sectionName',
+          problem: { message: `\`${target.sectionName}\` is not a port number: the section of a Service is its port` },
+        }
+      : undefined,
+]
+
+function isPort(text: string): boolean {
+  return /^[0-9]+$/.test(text) && Number(text) >= 1 && Number(text) <= 65535
+}
+
+function targetRules(value: Record<string, unknown>): readonly ObjectProblem[] {
+  const spec = value as Spec
+  const list = spec.targetRefs ? 'targetRefs' : 'targetSelectors'
+  const targets = spec[list] ?? []
+  const problems: ObjectProblem[] = []
+  targets.forEach((target, index) => {
+    // The first rule that a target breaks explains the others.
+    for (const rule of TARGET_RULES) {
+      const broken = rule(target, spec)
+      if (!broken) continue
+      problems.push({ path: [list, index, broken.field], at: 'value', ...broken.problem })
+      return
+    }
+    if (target.kind !== targets[0]!.kind) {
+      const message = `all targets of a policy are of one kind: this is a ${target.kind}, the first is a ${targets[0]!.kind}`
+      problems.push({ path: [list, index, 'kind'], at: 'value', message })
+    }
+  })
+  return problems
+}
+
+function sectionRules(value: Record<string, unknown>): readonly ObjectProblem[] {
+  const { traffic, frontend, backend, strategy } = value as Spec
+  const problems: ObjectProblem[] = []
+  const mcp = backend?.mcp as { readonly authentication?: unknown } | undefined
+  if (traffic?.jwtAuthentication && mcp?.authentication) {
+    const message =
+      '`backend.mcp.authentication` verifies tokens itself: it cannot stand beside `traffic.jwtAuthentication`'
+    problems.push(problem(['backend', 'mcp', 'authentication'], message))
+  }
+  if (strategy?.inheritance !== undefined) {
+    if (!traffic) problems.push(missing('traffic', '`strategy.inheritance` is only for policies with `traffic`'))
+    else if (frontend || backend) {
+      const message = '`strategy.inheritance` cannot stand beside `frontend` or `backend`'
+      problems.push(problem(['strategy', 'inheritance'], message))
+    }
+  }
+  return problems
+}
+
+const spec = object(
+  'policy',
+  {
+    targetRefs: opt(list(targetRef, { min: 1, max: 16 }), 'What the policy applies to, by name.'),
+    targetSelectors: opt(list(targetSelector, { min: 1, max: 16 }), 'What the policy applies to, by labels.'),
+    strategy: opt(
+      object('policy strategy', {
+        inheritance: opt(oneOf(['Default', 'Override']), 'Whether narrower policies may override this one.'),
+      }),
+      'How the policy merges with others.',
+    ),
+    frontend: opt(frontend, 'How incoming connections are handled.'),
+    traffic: opt(traffic, 'How requests are processed.'),
+    backend: opt(backendFull, 'How backends are connected to.'),
+  },
+  {
+    exactlyOneOf: [['targetRefs', 'targetSelectors']],
+    atLeastOneOf: [['traffic', 'frontend', 'backend']],
+    check: all(targetRules, sectionRules),
+  },
+)
+
+const ancestor = object('policy ancestor status', {
+  ancestorRef: req(
+    object('ancestor reference', {
+      group: opt(groupName, 'The API group.'),
+      kind: opt(kindName, 'The kind.'),
+      name: req(refName, 'The name.'),
+      namespace: opt(string({ min: 1, max: 63 }), 'The namespace.'),
+      ...place,
+    }),
+    'The ancestor.',
+  ),
+  controllerName: req(string({ min: 1, max: 253 }), 'Who wrote the status.'),
+  conditions: req(conditions(1), 'The conditions; `Accepted` and `Attached` among them.'),
+})
+
+export const proxyPolicy: ResourceKind = {
+  kind: 'ProxyPolicy',
+  group: AGENTGATEWAY,
+  versions: ['v1alpha1'],
+  own: { alias: 'AgentgatewayPolicy', aliasGroup: AGENTGATEWAY },
+  namespaced: true,
+  schema: resource('ProxyPolicy', {
+    spec: req(spec, 'What the policy applies to and what it says.'),
+    status: opt(
+      object('policy status', { ancestors: opt(list(ancestor, { max: 16 }), 'The status for each ancestor.') }),
+      'Written by the controller.',
+    ),
+  }),
+}

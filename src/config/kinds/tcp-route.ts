@@ -1,0 +1,20 @@
+import { list, object, req } from '../../schema/builder.ts'
+import { GATEWAY_GROUP } from './object-references.ts'
+import { foreignStatus, type ResourceKind, resource } from './resource.ts'
+import { attachment, parentsDiffer, routeBackend, ruleName } from './route-parts.ts'
+
+const rule = object('route rule', {
+  name: ruleName,
+  backendRefs: req(list(routeBackend({}), { min: 1, max: 16 }), 'Where connections go.'),
+})
+/** The rules of a route that sees connections, not requests. */
+export const connectionRules = req(list(rule, { min: 1, max: 16 }), 'What is done with connections.')
+const spec = object('TCP route', { ...attachment, rules: connectionRules }, { check: parentsDiffer })
+
+export const tcpRoute: ResourceKind = {
+  kind: 'TCPRoute',
+  group: GATEWAY_GROUP,
+  versions: ['v1', 'v1alpha2'],
+  namespaced: true,
+  schema: resource('TCPRoute', { spec: req(spec, 'How connections are routed.'), status: foreignStatus }),
+}

@@ -1,0 +1,19 @@
+import { object, req } from '../../schema/builder.ts'
+import { GATEWAY_GROUP } from './object-references.ts'
+import { foreignStatus, type ResourceKind, resource } from './resource.ts'
+import { attachment, parentsDiffer, routeHostnames } from './route-parts.ts'
+import { connectionRules } from './tcp-route.ts'
+
+const spec = object(
+  'TLS route',
+  { ...attachment, hostnames: routeHostnames, rules: connectionRules },
+  { check: parentsDiffer },
+)
+
+export const tlsRoute: ResourceKind = {
+  kind: 'TLSRoute',
+  group: GATEWAY_GROUP,
+  versions: ['v1', 'v1alpha3', 'v1alpha2'],
+  namespaced: true,
+  schema: resource('TLSRoute', { spec: req(spec, 'How connections are routed.'), status: foreignStatus }),
+}

@@ -1,0 +1,33 @@
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
+import type { Source } from '../../diagnostics/source.ts'
+import { checkReferences } from './check-references.ts'
+import { decodeResources, type Engines } from './decode-resources.ts'
+import type { Resource } from './resource.ts'
+import { type Skipped, type Unrolled, unroll } from './unroll.ts'
+
+export interface CheckOptions extends Engines {
+  /** Names that the input does not hold are no mistake: they become notes. */
+  readonly partial: boolean
+}
+
+export interface Checked {
+  /** In the order of the input; those of the text itself (`Source.diagnostics`) are not among them. */
+  readonly diagnostics: readonly Diagnostic[]
+  /** Documents that hold something. */
+  readonly documents: number
+  readonly skipped: readonly Skipped[]
+  readonly resources: readonly Resource[]
+}
+
+/** Checks declarative resources: each by itself, then all together. `source` is read without variables. */
+export async function checkResources(
+  inputs: readonly { readonly file: string; readonly source: Source }[],
+  options: CheckOptions,
+): Promise<Checked> {
+  const found: Unrolled = { resources: [], diagnostics: [], skipped: [], documents: 0 }
+  for (const { file, source } of inputs) unroll(file, source, found)
+  const diagnostics = [...found.diagnostics]
+  const resources = await decodeResources(found.resources, { ...options }, diagnostics)
+  diagnostics.push(...checkReferences(resources, options.partial))
+  return { diagnostics, documents: found.documents, skipped: found.skipped, resources }
+}

@@ -1,0 +1,49 @@
+import type { CelCompiler, PatternCompiler } from '../../cel/expression.ts'
+import type { Diagnostic, Finding, Path } from '../../diagnostics/diagnostic.ts'
+import { decode, INVALID } from '../../schema/decode.ts'
+import { type Fields, place, type Resource, type Written } from './resource.ts'
+
+export interface Engines {
+  cel?: CelCompiler | undefined
+  patterns?: PatternCompiler | undefined
+}
+
+interface Decoded {
+  readonly resource: Resource
+  readonly findings: readonly Finding[]
+}
+
+/** Checks each resource by itself. The expression engine loads only when one of them holds an expression. */
+export async function decodeResources(
+  written: readonly Written[],
+  engines: Engines,
+  diagnostics: Diagnostic[],
+): Promise<Resource[]> {
+  const resources: Resource[] = []
+  for (const each of written) {
+    const { resource, findings } = await decodeOne(each, engines)
+    resources.push(resource)
+    for (const finding of findings) diagnostics.push(place(resource, finding))
+  }
+  return resources
+}
+
+async function decodeOne(written: Written, engines: Engines): Promise<Decoded> {
+  for (;;) {
+    const findings: Finding[] = []
+    const paths = new WeakMap<object, Path>()
+    const missing = new Set<'cel' | 'patterns'>()
+    const value = decode(written.kind.schema, written.raw, written.path, {
+      report: finding => findings.push(finding),
+      paths,
+      cel: engines.cel,
+      patterns: engines.patterns,
+      missing,
+    })
+    if (missing.size === 0) {
+      return { resource: { ...written, paths, value: value === INVALID ? undefined : (value as Fields) }, findings }
+    }
+    if (missing.has('cel')) engines.cel ??= (await import('../../cel/compiler.ts')).createCelCompiler()
+    if (missing.has('patterns')) engines.patterns ??= (await import('../../cel/pattern.ts')).createPatternCompiler()
+  }
+}

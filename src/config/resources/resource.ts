@@ -1,0 +1,53 @@
+import type { Diagnostic, Finding, Path } from '../../diagnostics/diagnostic.ts'
+import type { SourceDocument } from '../../diagnostics/source.ts'
+import type { ResourceKind } from '../kinds/resource.ts'
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** A resource as it is written, wherever in a document it stands. */
+export interface Written {
+  readonly kind: ResourceKind
+  /** API group and kind as the document says them. */
+  readonly group: string
+  readonly kindName: string
+  /** Undefined for cluster-wide kinds; `default` when a namespaced resource does not say. */
+  readonly namespace: string | undefined
+  /** Undefined when it is missing or left to the API server. */
+  readonly name: string | undefined
+  readonly raw: Fields
+  readonly file: string
+  readonly document: SourceDocument
+  /** Where the resource stands in the document: empty unless it is an item of a list. */
+  readonly path: Path
+}
+
+/** A resource that has been checked by itself. */
+export interface Resource extends Written {
+  /** Decoded, with defaults and in the units of the program; undefined when it has a mistake. */
+  readonly value: Fields | undefined
+  /** Where each decoded object and list was written, from the document's root. */
+  readonly paths: WeakMap<object, Path>
+}
+
+/** `HTTPRoute default/chat`. */
+export function labelOf(resource: Written): string {
+  const name = resource.name ?? '(no name)'
+  return `${resource.kindName} ${resource.namespace === undefined ? name : `${resource.namespace}/${name}`}`
+}
+
+/** Gives a finding about a resource its place; paths lead from the document's root. */
+export function place(resource: Written, finding: Finding): Diagnostic {
+  return { ...resource.document.resolve(finding), resource: labelOf(resource) }
+}
+
+export function asFields(value: unknown): Fields | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined
+}
+
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+export function asText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
