@@ -28,6 +28,8 @@ export function showTrace(session: TraceSession, terminal: Terminal): View {
     maxFps: 30,
     // Ours to answer: the exit code says that the user broke off.
     exitOnCtrlC: false,
+    // Nothing here writes to the console.
+    patchConsole: false,
     // Ink would fall back to printing once at the end where it takes the environment for CI.
     interactive: true,
   })

@@ -1,0 +1,211 @@
+import { describe, expect, test, vi } from 'vitest'
+import { Failure } from '../../../src/diagnostics/failure.ts'
+import { browseRecording } from '../../../src/tools/trace/interactive.ts'
+import type { Recording } from '../../../src/tools/trace/recording.ts'
+import { ENTER_ALTERNATE, FakeKeyboard, FakeScreen, isRestored } from './fake-terminal.ts'
+import { Recorder } from './recorded-events.ts'
+
+// Ink's colours are decided when it loads, for the real stdout; ours are what is tested here.
+vi.hoisted(() => {
+  process.env.FORCE_COLOR = '1'
+})
+
+/** A recording that a test feeds, and that ends or breaks when it says so. */
+class LiveRecording implements Recording {
+  readonly name = '127.0.0.1:15000'
+  closed = false
+  #waiting: string[] = []
+  #over: { readonly error?: unknown } | undefined
+  #wake: () => void = () => {}
+
+  feed(texts: readonly string[]): void {
+    this.#waiting.push(...texts)
+    this.#wake()
+  }
+
+  end(error?: unknown): void {
+    this.#over = error === undefined ? {} : { error }
+    this.#wake()
+  }
+
+  close(): void {
+    this.closed = true
+  }
+
+  get texts(): AsyncIterable<string> {
+    return this.#read()
+  }
+
+  async *#read(): AsyncGenerator<string> {
+    for (;;) {
+      yield* this.#waiting.splice(0)
+      if (this.#waiting.length > 0) continue
+      if (this.#over?.error !== undefined) throw this.#over.error
+      if (this.#over !== undefined) return
+      await new Promise<void>(resolve => {
+        this.#wake = resolve
+      })
+    }
+  }
+}
+
+async function open(options: { columns?: number; rows?: number; colors?: boolean } = {}) {
+  const screen = new FakeScreen(options.columns, options.rows)
+  const keyboard = new FakeKeyboard()
+  const recording = new LiveRecording()
+  const stop = new AbortController()
+  const ended = browseRecording(recording, {
+    terminal: { stdin: keyboard, stdout: screen, colors: options.colors ?? false },
+    signal: stop.signal,
+    codeOf: error => (error instanceof Failure ? 4 : 70),
+  })
+  // Whoever awaits it later gets the error; until then it is no unhandled rejection.
+  ended.catch(() => {})
+  await screen.until(text => text.includes('waiting for a request at 127.0.0.1:15000'))
+  return { screen, keyboard, recording, stop, ended }
+}
+
+const refused = () => {
+  const recorder = new Recorder()
+  recorder.refused()
+  return recorder.texts
+}
+
+describe('the terminal is given back', () => {
+  test('after q, without an error', async () => {
+    const { screen, keyboard, recording, ended } = await open()
+    expect(screen.text).toContain(ENTER_ALTERNATE)
+    expect(keyboard.raw).toBe(true)
+    keyboard.write('q')
+    await ended
+    expect(isRestored(screen, keyboard)).toBe(true)
+    expect(recording.closed).toBe(true)
+  })
+
+  test('after Ctrl-C, which is an interruption', async () => {
+    const { screen, keyboard, ended } = await open()
+    keyboard.write('\u0003')
+    await expect(ended).rejects.toMatchObject({ kind: 'interrupted' })
+    expect(isRestored(screen, keyboard)).toBe(true)
+  })
+
+  test('after SIGTERM', async () => {
+    const { screen, keyboard, stop, ended } = await open()
+    stop.abort(new Failure('terminated', 'stopped by SIGTERM'))
+    await expect(ended).rejects.toMatchObject({ kind: 'terminated' })
+    expect(isRestored(screen, keyboard)).toBe(true)
+  })
+
+  test('when nothing was recorded and the connection breaks: at once, with the reason', async () => {
+    const { screen, keyboard, recording, ended } = await open()
+    recording.end(new Failure('unreachable', 'the connection broke'))
+    await expect(ended).rejects.toMatchObject({ kind: 'unreachable' })
+    expect(isRestored(screen, keyboard)).toBe(true)
+  })
+
+  test('when drawing fails', async () => {
+    const { screen, keyboard, recording, ended } = await open()
+    recording.feed(refused())
+    // A message that is no text is the one thing that the view cannot draw.
+    recording.end(Object.assign(new Error(), { message: Symbol('no text') }))
+    await expect(ended).rejects.toThrow(TypeError)
+    expect(isRestored(screen, keyboard)).toBe(true)
+  })
+})
+
+test('requests appear as they come, with their steps', async () => {
+  const { screen, keyboard, recording, ended } = await open({ columns: 120, rows: 30 })
+  recording.feed(refused())
+  await screen.until(text => text.includes('authorization') && text.includes('gateway.yaml:52'))
+  expect(screen.shown).toContain('recording 127.0.0.1:15000')
+  keyboard.write('q')
+  await ended
+})
+
+test('a broken connection leaves what was recorded on the screen, then decides the exit code', async () => {
+  const { screen, keyboard, recording, ended } = await open()
+  recording.feed(refused())
+  recording.end(new Failure('unreachable', 'the connection broke'))
+  await screen.until(text => text.includes('exit code 4: the connection broke'))
+  expect(screen.shown).toContain('/v1/chat')
+  keyboard.write('q')
+  await expect(ended).rejects.toMatchObject({ kind: 'unreachable' })
+  expect(isRestored(screen, keyboard)).toBe(true)
+})
+
+test('a complete recording stays until q', async () => {
+  const { screen, keyboard, recording, ended } = await open()
+  recording.feed(refused())
+  recording.end()
+  await screen.until(text => text.includes('the trace is complete'))
+  keyboard.write('q')
+  await ended
+})
+
+test('events that cannot be read are counted', async () => {
+  const { screen, keyboard, recording, ended } = await open()
+  recording.feed(['{"seq":', ...refused()])
+  await screen.until(text => text.includes('1 events unreadable') && text.includes('/v1/chat'))
+  keyboard.write('q')
+  await ended
+})
+
+test('keys: arrows, Tab, a typed filter, help', async () => {
+  const { screen, keyboard, recording, ended } = await open()
+  recording.feed(refused())
+  await screen.until(text => text.includes('[Requests 1]'))
+  keyboard.write('\t')
+  await screen.until(text => text.includes('[POST /v1/chat'))
+  keyboard.write('\u001b[A')
+  await screen.until(text => text.includes('Detail: answer'))
+  keyboard.write('/rou')
+  await screen.until(text => text.includes('filter pipeline: rou'))
+  keyboard.write('\r')
+  await screen.until(text => text.includes('Detail: route'))
+  keyboard.write('?')
+  await screen.until(text => text.includes('Shift-Tab'))
+  keyboard.write('q')
+  await ended
+})
+
+test('a resize draws the picture anew', async () => {
+  const { screen, keyboard, recording, ended } = await open()
+  recording.feed(refused())
+  await screen.until(text => text.includes('Detail: authorization'))
+  screen.resize(40, 10)
+  await screen.until(text => text.includes('[Requests 1]─────') && !text.includes('Detail'))
+  expect(screen.shown.split('\n')[0]).toHaveLength(40)
+  keyboard.write('q')
+  await ended
+})
+
+test.each([
+  [true, true],
+  [false, false],
+])('colours: %s', async (colors, expected) => {
+  const { screen, keyboard, recording, ended } = await open({ colors })
+  recording.feed(refused())
+  await screen.until(text => text.includes('Detail: authorization'))
+  keyboard.write('q')
+  await ended
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours and styles are what is looked for
+  expect(/\u001b\[[1-9][0-9;]*m/.test(screen.text)).toBe(expected)
+})
+
+test('a flood of events draws a bounded number of frames', async () => {
+  const { screen, keyboard, recording, ended } = await open()
+  const recorder = new Recorder()
+  recorder.start()
+  for (let i = 0; i < 4000; i++) recorder.add({ type: 'cel', expression: `e${i}` })
+  recorder.finish()
+  let writes = 0
+  screen.on('written', () => writes++)
+  const before = performance.now()
+  recording.feed(recorder.texts)
+  await screen.until(text => text.includes('200 in 4.10 ms'))
+  const frames = 5 + (performance.now() - before) / 33
+  // Each frame is at most three writes: begin, content, end.
+  expect(writes).toBeLessThan(frames * 3)
+  keyboard.write('q')
+  await ended
+})

@@ -1,0 +1,234 @@
+import { describe, expect, test } from 'vitest'
+import { type Browse, FRESH, type KeyName, press } from '../../../src/tools/trace/browse.ts'
+import { cellsOf, cut, pad, wrap } from '../../../src/tools/trace/cells.ts'
+import { pictureOf, type Size, type StreamStatus } from '../../../src/tools/trace/screen.ts'
+import { addEvents, EMPTY, type TraceState } from '../../../src/tools/trace/state.ts'
+import { Recorder } from './recorded-events.ts'
+
+const LIVE: StreamStatus = { text: 'recording 127.0.0.1:15000', code: undefined }
+const NORMAL: Size = { columns: 80, rows: 24 }
+
+function recorded(requests = 1): TraceState {
+  const recorder = new Recorder()
+  for (let i = 1; i <= requests; i++) recorder.refused(`r${i}`, `/v1/chat/${i}`)
+  return addEvents(EMPTY, recorder.events)
+}
+
+function linesOf(state: TraceState, browse = FRESH, size = NORMAL, status = LIVE): string[] {
+  return pictureOf(state, browse, status, size).rows.map(row => row.map(({ text }) => text).join(''))
+}
+
+/** `keys`: names of keys, or characters that are typed. */
+function typed(state: TraceState, keys: readonly (KeyName | string)[], browse = FRESH, size = NORMAL): Browse {
+  const names = [
+    'up',
+    'down',
+    'pageUp',
+    'pageDown',
+    'home',
+    'end',
+    'tab',
+    'shiftTab',
+    'enter',
+    'escape',
+    'backspace',
+    'interrupt',
+  ]
+  return keys.reduce<Browse>((now, key) => {
+    const { page, lines } = pictureOf(state, now, LIVE, size)
+    const named = names.includes(key)
+    return press(now, { name: named ? (key as KeyName) : 'text', text: named ? '' : key }, state, { page, lines })
+  }, browse)
+}
+
+const cursors = (lines: readonly string[]) => lines.filter(line => line.includes('▸'))
+
+describe('every size', () => {
+  const hostile = new Recorder()
+  hostile.start('r1', `/${'日本語'.repeat(50)}/\u001b[2J\u202e/e\u0301/👩‍👩‍👧/\ud800`)
+  hostile.add(
+    { type: 'cel', expression: 'a\nb\tc', result: 'x'.repeat(500) },
+    { line: 3, from: 1, scope: ['a', 'b', 'c', 'd', 'e', 'f'] },
+  )
+  const states = { empty: EMPTY, one: recorded(), many: recorded(300), hostile: addEvents(EMPTY, hostile.events) }
+
+  const sizes = [
+    [80, 24],
+    [40, 10],
+    [200, 60],
+    [60, 12],
+    [59, 12],
+    [20, 5],
+    [10, 4],
+    [1, 1],
+  ] as const
+  for (const [columns, rows] of sizes) {
+    test.each(Object.entries(states))(`${columns}x${rows}: %s`, (_, state) => {
+      for (const keys of [[], ['tab'], ['tab', 'tab', 'end'], ['?'], ['/', 'x'], ['p'], ['home']]) {
+        const lines = linesOf(state, typed(state, keys, FRESH, { columns, rows }), { columns, rows })
+        // A full last row would scroll the terminal or flicker; a short line would leave old text behind.
+        expect(lines.length).toBeLessThanOrEqual(Math.max(4, rows - 1))
+        expect(new Set(lines.map(cellsOf))).toEqual(new Set([Math.max(10, columns)]))
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: that none gets through is the point
+        expect(lines.join('')).not.toMatch(/[\u0000-\u001f\u007f\u202e]/)
+      }
+    })
+  }
+})
+
+describe('what is to be seen', () => {
+  test('requests, pipeline with times and config lines, and the deciding step in detail', () => {
+    const lines = linesOf(recorded(2), FRESH, { columns: 120, rows: 30 })
+    const all = lines.join('\n')
+    expect(all).toMatch(/12:30:45 POST \/v1\/chat\/2 +403/)
+    expect(all).toMatch(/✓ route +chat after 1 other +gateway\.yaml:30 +@1\.00 ms/)
+    expect(all).toMatch(/│ {7}✓ answer +auth:80: 200 +1\.25 ms/)
+    expect(all).toMatch(/▸ ✗ authorization +deny: deny jwt\.roles.* gateway\.yaml:52/)
+    expect(all).toContain('conf/gateway.yaml:52:5')
+    expect(all).toContain('matched deny jwt.roles.exists(r, r == "contractor")')
+    expect(all).toContain('POST /v1/chat/2: 403 in 4.10 ms')
+  })
+
+  test('80x24 still shows the lines of the configuration', () => {
+    expect(linesOf(recorded()).join('\n')).toMatch(/✗ authorization.*:52 +@2\.00 ms/)
+  })
+
+  test('in a small terminal there is one pane at a time', () => {
+    const size = { columns: 40, rows: 10 }
+    const state = recorded()
+    expect(linesOf(state, FRESH, size)[0]).toMatch(/^┌\[Requests 1\]/)
+    expect(linesOf(state, typed(state, ['tab'], FRESH, size), size)[0]).toMatch(/^┌\[POST \/v1\/chat\/1/)
+    expect(linesOf(state, typed(state, ['tab', 'tab'], FRESH, size), size)[0]).toMatch(/^┌\[Detail: authorization/)
+  })
+
+  test('without colours the cursor and the pane in front are marked by characters', () => {
+    const lines = linesOf(recorded(3))
+    expect(cursors(lines).length).toBeGreaterThan(0)
+    expect(lines[0]).toContain('[Requests 3]')
+  })
+
+  test('a body is decoded, bytes are not', () => {
+    const recorder = new Recorder()
+    recorder.start()
+    const text = Buffer.from('{"model":"gpt"}').toString('base64')
+    recorder.add({ type: 'body', stage: 'request', bytes: 15, base64: text, truncated: false })
+    expect(linesOf(addEvents(EMPTY, recorder.events)).join('\n')).toContain('"model": "gpt"')
+    recorder.add({ type: 'body', stage: 'request', bytes: 3, base64: '/wD+', truncated: false })
+    expect(linesOf(addEvents(EMPTY, recorder.events)).join('\n')).toContain('3 bytes that are no text: ff00fe')
+  })
+
+  test('why the stream ended, and the exit code', () => {
+    const lost = linesOf(EMPTY, FRESH, NORMAL, { text: 'the connection broke.', code: 4 })
+    expect(lost.at(-1)).toContain('exit code 4: the connection broke.')
+  })
+})
+
+describe('keys', () => {
+  const state = recorded(50)
+  const title = (browse: Browse, now = state) => linesOf(now, browse)[0]!
+
+  test('the newest request is followed until the cursor leaves it', () => {
+    expect(title(FRESH)).toContain('/v1/chat/50')
+    const more = recorded(60)
+    expect(title(FRESH, more)).toContain('/v1/chat/60')
+    const moved = typed(state, ['k'])
+    expect(title(moved)).toContain('/v1/chat/49')
+    expect(title(moved, more)).toContain('/v1/chat/49')
+    expect(title(typed(state, ['j'], moved), more)).toContain('/v1/chat/60')
+  })
+
+  test('g G and pages', () => {
+    expect(title(typed(state, ['g']))).toContain('/v1/chat/1:')
+    expect(title(typed(state, ['g', 'pageDown']))).toMatch(/\/v1\/chat\/1\d/)
+    expect(title(typed(state, ['home', 'end']))).toContain('/v1/chat/50')
+    expect(title(typed(state, ['g', 'up']))).toContain('/v1/chat/1:')
+  })
+
+  test('the cursor of a long list is always on the screen', () => {
+    for (const keys of [['g'], ['g', 'pageDown'], ['k', 'k', 'k'], ['G']]) {
+      expect(cursors(linesOf(state, typed(state, keys)))[0]).toMatch(/│ ▸ /)
+    }
+  })
+
+  test('steps: choosing one keeps its request while others come in', () => {
+    const chosen = typed(state, ['tab', 'g'])
+    expect(linesOf(recorded(60), chosen).join('\n')).toContain('Detail: request')
+    expect(title(chosen, recorded(60))).toContain('/v1/chat/50')
+  })
+
+  test('the detail scrolls, and no further than its end', () => {
+    const first = linesOf(state, typed(state, ['tab', 'tab']))
+    const size = { columns: 60, rows: 14 }
+    const end = typed(state, ['tab', 'tab', 'G'], FRESH, size)
+    expect(typed(state, ['j', 'j', 'j'], end, size).top).toBe(end.top)
+    expect(linesOf(state, end, size)).not.toEqual(first)
+    expect(typed(state, ['g'], end, size).top).toBe(0)
+  })
+
+  test('filter: typed, corrected, kept, cleared', () => {
+    const filtered = typed(state, ['/', '/', '4', 'x', 'backspace', '9', 'enter'])
+    expect(title(filtered)).toContain('[Requests 1 of 50 //49]')
+    expect(title(filtered)).toContain('/v1/chat/49')
+    expect(title(typed(state, ['escape'], filtered))).toContain('[Requests 50]')
+    expect(title(typed(state, ['/', 'q', 'escape']))).toContain('[Requests 50]')
+    expect(typed(state, ['/', 'q']).quit).toBeUndefined()
+  })
+
+  test('a filter of the pipeline', () => {
+    const lines = linesOf(state, typed(state, ['tab', '/', 'r', 'o', 'u', 't', 'e']))
+    expect(lines.join('\n')).toContain('✓ route')
+    expect(lines.join('\n')).not.toContain('· listener')
+  })
+
+  test('a filter that matches nothing', () => {
+    expect(
+      linesOf(state, typed(state, ['/', '#', '#', 'enter', 'j', 'k', 'tab', 'j', 'tab', 'G'])).join('\n'),
+    ).toContain('0 of 50')
+  })
+
+  test('pause: the picture stops, what comes is counted, and nothing is lost', () => {
+    const paused = typed(state, ['p'])
+    const more = recorded(60)
+    expect(title(paused, more)).toContain('Requests 50')
+    expect(linesOf(more, paused).at(-1)).toContain('paused, 10 new')
+    expect(title(typed(more, ['p'], paused), more)).toContain('Requests 60')
+  })
+
+  test('help says every key and goes away', () => {
+    const help = typed(state, ['?'])
+    expect(linesOf(state, help).join('\n')).toContain('quit with exit code 130')
+    expect(typed(state, ['x'], help)).toMatchObject({ help: false, quit: undefined })
+  })
+
+  test('q quits, Ctrl-C breaks off, wherever one is', () => {
+    expect(typed(state, ['q']).quit).toBe('asked')
+    expect(typed(state, ['?', 'q']).quit).toBe('asked')
+    for (const keys of [[], ['/'], ['?'], ['p']]) {
+      expect(typed(state, [...keys, 'interrupt']).quit).toBe('interrupted')
+    }
+  })
+})
+
+describe('cells', () => {
+  test.each([
+    ['abc', 3, 'abc'],
+    ['abcd', 3, 'ab…'],
+    ['日本語', 6, '日本語'],
+    ['日本語', 5, '日本…'],
+    ['日本語', 4, '日…'],
+    ['abc', 1, '…'],
+    ['abc', 0, ''],
+    ['a\u0301b', 2, 'a\u0301b'],
+    ['\u001b[31mred', 20, '␛[31mred'],
+  ])('%j in %i cells', (text, width, shown) => {
+    expect(cut(text, width)).toBe(shown)
+    expect(cellsOf(pad(text, width))).toBe(width)
+  })
+
+  test('wrap breaks at words, else anywhere', () => {
+    expect(wrap('the quick brown fox', 10)).toEqual(['the quick', 'brown fox'])
+    expect(wrap('a'.repeat(25), 10)).toEqual(['a'.repeat(10), 'a'.repeat(10), 'a'.repeat(5)])
+    expect(wrap('日本語日本語', 5)).toEqual(['日本', '語日', '本語'])
+    expect(wrap('one\ntwo', 10)).toEqual(['one', 'two'])
+  })
+})
