@@ -219,14 +219,19 @@ class Call extends Timed implements CallOnWire {
   start(): void {
     if (this.#over) return
     try {
-      const { text, length } = wireHead(this.#request)
-      this.text = text
-      if (this.body instanceof BodySender) this.body.announce(length)
+      // Set already when it has waited for a connection.
+      if (this.text === '') this.#write()
     } catch (error) {
       this.abort(error as Error)
       return
     }
     this.#transport.pool(this.#target).assign(this)
+  }
+
+  #write(): void {
+    const { text, length } = wireHead(this.#request)
+    this.text = text
+    if (this.body instanceof BodySender) this.body.announce(length)
   }
 
   cancel(): void {

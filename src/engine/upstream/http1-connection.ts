@@ -1,5 +1,6 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import type { BodySender } from './body-sender.ts'
@@ -217,7 +218,10 @@ export class Http1Connection extends Timed implements ResponseReceiver {
     try {
       this.#parser.execute(bytes, 0, size)
     } catch (error) {
-      this.#fail(callFailure(error))
+      if (error instanceof GatewayError) this.#fail(error)
+      // A receiver threw, which is a bug of this program: nothing is left that could hear of it after the end.
+      else if (this.#call === undefined) throw error
+      else this.#fail(new GatewayError('internal', { cause: error }))
     }
     return !this.closed && !this.#paused
   }

@@ -216,6 +216,22 @@ test.each(['kept', 'given back at once', 'given back later'])(
   },
 )
 
+test('a receiver that throws ends its call as an internal error and harms no other', async () => {
+  const peer = await startPeer(({ socket }) => socket.write(OK))
+  const transport = open()
+  const outcome = await new Promise<Error>(resolve =>
+    transport.dispatch(targetOf(peer.port), requestOf(), {
+      head: () => {
+        throw new TypeError('bug')
+      },
+      fail: resolve,
+    }),
+  )
+  expect(outcome).toMatchObject({ code: 'internal', status: 500, cause: { message: 'bug' } })
+  await peer.connections[0]?.closed
+  expect((await exchange(transport, targetOf(peer.port), requestOf())).body).toBe('ok')
+})
+
 test('after close nothing is sent', async () => {
   const peer = await startPeer(({ socket }) => socket.write(OK))
   const transport = open()
