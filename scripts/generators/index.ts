@@ -1,5 +1,7 @@
 import type { Generator } from './generator.ts'
 import { manifest } from './manifest.ts'
+import { schemas } from './schemas.ts'
+import { validators } from './validators.ts'
 
 /** In this order, since a later one may import what an earlier one has written. */
-export const GENERATORS: readonly Generator[] = [manifest]
+export const GENERATORS: readonly Generator[] = [manifest, schemas, validators]

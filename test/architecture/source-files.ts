@@ -32,6 +32,9 @@ export interface SourceFile {
   readonly comments: readonly { readonly value: string; readonly line: number }[]
 }
 
+/** What a generator writes is judged by what it is made from. */
+const GENERATED = 'src/generated/'
+
 /** Every file of ours below the directories, sorted. */
 export function readSources(root: string, directories: readonly string[]): SourceFile[] {
   return directories.flatMap(directory => {
@@ -39,6 +42,7 @@ export function readSources(root: string, directories: readonly string[]): Sourc
     return entries
       .filter(entry => /\.(tsx?|m?js)$/.test(entry))
       .map(entry => posix.join(directory, entry.replaceAll('\\', '/')))
+      .filter(path => !path.startsWith(GENERATED))
       .sort()
       .map(path => parseSource(path, readFileSync(join(root, path), 'utf8')))
   })
