@@ -86,11 +86,10 @@ export class TraceWatch {
     return { seq: this.#seq, ...event }
   }
 
+  /** Nothing more comes in; what waits can still be read. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#queue = []
-    this.#head = 0
     this.#changed()
     this.onEvent()
   }

@@ -53,15 +53,15 @@ export async function openTrace(admin: URL, request: TraceRequest): Promise<Trac
    * takes nothing else.
    */
   const fetchOnce = async (_url: string | URL, init: { readonly signal?: AbortSignal }) => {
-    if (asked) return response(204, admin, undefined)
+    if (asked) return response(204, admin)
     asked = true
     try {
       const path = query.size === 0 ? 'debug/trace' : `debug/trace?${query}`
       const reply = await send(admin, path, 'POST', init.signal)
-      return response(200, admin, inbox.throttled(reply))
+      return response(200, admin, reply.headers['content-type'], inbox.throttled(reply))
     } catch (error) {
       if (error instanceof Failure) problem = error
-      return response(500, admin, undefined)
+      return response(500, admin)
     }
   }
   const source = new EventSource(target(admin, 'debug/trace').href, {
@@ -161,8 +161,9 @@ class Inbox {
   }
 }
 
-function response(status: number, admin: URL, body: ReturnType<Inbox['throttled']> | undefined) {
-  const get = (name: string) => (name.toLowerCase() === 'content-type' ? 'text/event-stream' : null)
+/** As much of a Response as EventSource looks at. */
+function response(status: number, admin: URL, type?: string, body?: ReturnType<Inbox['throttled']>) {
+  const get = (name: string) => (name.toLowerCase() === 'content-type' ? (type ?? null) : null)
   return { status, url: admin.href, redirected: false, headers: { get }, body: body ?? null }
 }
 

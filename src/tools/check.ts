@@ -10,7 +10,7 @@ import { type InputText, readInput } from './input-files.ts'
 export interface CheckOptions {
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly stdin: NodeJS.ReadableStream
+  readonly stdin: () => NodeJS.ReadableStream
   readonly stdinName?: string
   readonly tier: Tier
 }

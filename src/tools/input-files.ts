@@ -16,10 +16,10 @@ export interface InputText {
 export async function readInput(
   path: string,
   cwd: string,
-  stdin: NodeJS.ReadableStream,
+  stdin: () => NodeJS.ReadableStream,
   stdinName = '<stdin>',
 ): Promise<InputText> {
-  if (path === '-') return { file: stdinName, text: toText(await readStream(stdin), stdinName) }
+  if (path === '-') return { file: stdinName, text: toText(await readStream(stdin()), stdinName) }
   const full = resolve(cwd, path)
   const info = await stat(full).catch((error: NodeJS.ErrnoException) => error)
   if (info instanceof Error) throw await missing(path, full, info)

@@ -42,6 +42,7 @@ class TraceWriter {
   #scheduled = false
   #blocked = false
   #silent = true
+  #timeIsUp = false
   #keepalive: Timer | undefined
   #deadline: Timer | undefined
 
@@ -64,7 +65,10 @@ class TraceWriter {
     this.#out.write(': ready\n\n')
     this.#keepalive = this.#hub.clock.after(KEEPALIVE_MS, () => this.#keepAlive())
     if (this.#seconds !== undefined) {
-      this.#deadline = this.#hub.clock.after(this.#seconds * 1000, () => this.#end('time'))
+      this.#deadline = this.#hub.clock.after(this.#seconds * 1000, () => {
+        this.#timeIsUp = true
+        this.#watch.close()
+      })
     }
     this.#schedule()
   }
@@ -83,7 +87,7 @@ class TraceWriter {
       const event = this.#watch.next()
       if (event === undefined) {
         if (this.#watch.finished) this.#end('requests')
-        else if (this.#watch.closed) this.#end('shutdown')
+        else if (this.#watch.closed) this.#end(this.#timeIsUp ? 'time' : 'shutdown')
         return
       }
       this.#silent = false

@@ -1,0 +1,330 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Io } from '../../src/cli/io.ts'
+import { main } from '../../src/cli/main.ts'
+import { Failure } from '../../src/diagnostics/failure.ts'
+import type { Listening } from '../../src/engine/admin/listen.ts'
+import { startAdmin } from '../../src/engine/admin/server.ts'
+import { type MemoryOutput, memoryIo } from '../cli/memory-io.ts'
+import { FakeGateway } from '../engine/admin/running-admin.ts'
+import { FakeKeyboard, FakeScreen, isRestored } from '../tools/trace/fake-terminal.ts'
+import { Recorder } from '../tools/trace/recorded-events.ts'
+
+const root = new URL('../../', import.meta.url)
+
+let folder: string
+let gateway: FakeGateway
+let admin: Listening
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'gwctl-trace-'))
+  gateway = new FakeGateway()
+  admin = await startAdmin('127.0.0.1:0', gateway)
+})
+
+afterEach(async () => {
+  await admin.close()
+  rmSync(folder, { recursive: true })
+})
+
+interface Run {
+  readonly code: Promise<number>
+  readonly stdout: MemoryOutput
+  readonly stderr: MemoryOutput
+}
+
+function gwctl(argv: string[], options: Parameters<typeof memoryIo>[0] = {}): Run {
+  const io = memoryIo({ cwd: folder, env: { GWCTL_ADMIN: admin.address }, ...options })
+  return { code: main(['trace', ...argv], io, root), stdout: io.stdout, stderr: io.stderr }
+}
+
+/** Sends requests until one is watched, then ends it. */
+async function serve(path = '/v1/chat', status = 200): Promise<void> {
+  for (;;) {
+    const x = gateway.arrive(path)
+    if (x.trace === undefined) {
+      await new Promise(setImmediate)
+      continue
+    }
+    x.trace.emit(
+      { type: 'listener', bind: 'bind/3000', listener: 'http' },
+      { origins: [{ file: 'c.yaml', line: 3, col: 1 }] },
+    )
+    gateway.finish(x, status)
+    return
+  }
+}
+
+const jsonLines = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as { seq: number; message: { type: string } })
+
+describe('--raw', () => {
+  test('one request, one event per line, then the end', async () => {
+    const run = gwctl(['--raw'])
+    await serve()
+    expect(await run.code).toBe(0)
+    expect(jsonLines(run.stdout.text).map(({ message }) => message.type)).toEqual([
+      'requestStarted',
+      'listener',
+      'requestFinished',
+    ])
+    expect(run.stderr.text).toBe('')
+    // The stream's end did not arm a second trace.
+    expect(gateway.arrive().trace).toBeUndefined()
+  })
+
+  test('a filter picks the request, under either name of the flag', async () => {
+    for (const flag of ['--where', '--expression']) {
+      const run = gwctl(['--raw', flag, 'request.path == "/b"'])
+      const served = serve('/b')
+      expect(gateway.arrive('/a').trace).toBeUndefined()
+      await served
+      expect(await run.code).toBe(0)
+      expect(run.stdout.text).toContain('/b')
+    }
+  })
+
+  test('--limit follows so many', async () => {
+    const run = gwctl(['--raw', '--limit', '3'])
+    for (let i = 0; i < 3; i++) await serve(`/${i}`)
+    expect(await run.code).toBe(0)
+    expect(jsonLines(run.stdout.text)).toHaveLength(9)
+  })
+
+  test('--for ends after the given time', async () => {
+    const run = gwctl(['--raw', '--for', '20s'])
+    await serve()
+    gateway.clock.advance(20_000)
+    expect(await run.code).toBe(0)
+    expect(jsonLines(run.stdout.text)).toHaveLength(3)
+  })
+
+  test('a reader that goes away is no failure', async () => {
+    const run = gwctl(['--raw', '--limit', '5'])
+    await serve()
+    run.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))
+    expect(await run.code).toBe(0)
+    expect(run.stderr.text).toBe('')
+  })
+})
+
+describe('text', () => {
+  test('a tree per request where there is no terminal', async () => {
+    const run = gwctl([])
+    await serve('/v1/chat', 404)
+    expect(await run.code).toBe(0)
+    expect(run.stdout.text).toMatch(/^POST http:\/\/api\.example\.com\/v1\/chat {2}404 in/)
+    expect(run.stdout.text).toContain('listener         http on bind/3000  c.yaml:3')
+  })
+
+  test('a request that was cut off is shown before the failure', async () => {
+    const run = gwctl([])
+    let x = gateway.arrive()
+    while (x.trace === undefined) {
+      await new Promise(setImmediate)
+      x = gateway.arrive()
+    }
+    await admin.close()
+    expect(await run.code).toBe(4)
+    expect(run.stderr.text).toContain('broke before the trace was complete')
+  })
+})
+
+describe('when there is nothing to record', () => {
+  test('--wait: exit 5', async () => {
+    const run = gwctl(['--wait', '20ms'])
+    expect(await run.code).toBe(5)
+    expect(run.stderr.text).toContain('no request came to')
+    expect(run.stdout.text).toBe('')
+  })
+
+  test('no gateway: exit 4', async () => {
+    await admin.close()
+    const run = gwctl(['--raw'])
+    expect(await run.code).toBe(4)
+    expect(run.stderr.text).toContain('connection refused')
+  })
+
+  test('a gateway that stops while it is followed: exit 4', async () => {
+    const run = gwctl(['--raw', '--follow'])
+    await serve()
+    while (!run.stdout.text.includes('requestFinished')) await new Promise(setImmediate)
+    gateway.trace.close()
+    expect(await run.code).toBe(4)
+    expect(run.stderr.text).toContain('is shutting down')
+  })
+
+  test.each([
+    [['--where', 'request.path =='], 'invalid expression'],
+    [['--where', 'jwt.sub == "a"'], 'jwt is not known yet'],
+    [['--limit', '0'], '--limit'],
+    [['--for', '2h'], 'at most 1h'],
+    [['--for', 'soon'], 'no duration'],
+    [['--file', 'x', '--follow'], '--follow'],
+  ])('%j is wrong usage: exit 2', async (argv, words) => {
+    const run = gwctl(['--raw', ...argv])
+    expect(await run.code).toBe(2)
+    expect(run.stderr.text).toContain(words)
+  })
+})
+
+describe('a server of another kind', () => {
+  const answering = async (answer: (response: ServerResponse) => void) => {
+    const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1')
+    await new Promise(resolve => server.once('listening', resolve))
+    const env = { GWCTL_ADMIN: `127.0.0.1:${(server.address() as AddressInfo).port}` }
+    return { env, [Symbol.dispose]: () => server.close() }
+  }
+  const stream = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' })
+
+  test.each<[string, (response: ServerResponse) => void, string]>([
+    ['404', response => response.writeHead(404).end('nope'), 'answered 404 (nope)'],
+    ['500', response => response.writeHead(500).end(), 'answered 500'],
+    ['403', response => response.writeHead(403).end('not you\n'), 'refuses: not you'],
+    ['an ordinary page', response => response.writeHead(200).end('<html>'), 'answered'],
+    ['a stream that ends at once', response => stream(response).end(': ready\n\n'), 'broke before'],
+    ['a connection that breaks', response => response.destroy(), 'no gateway answers'],
+  ])('%s: exit 4', async (_, answer, words) => {
+    using server = await answering(answer)
+    const run = gwctl(['--raw'], { env: server.env })
+    expect(await run.code).toBe(4)
+    expect(run.stderr.text).toContain(words)
+  })
+
+  test('events that are no JSON are skipped and said, the rest goes on', async () => {
+    const { texts } = ((recorder: Recorder) => {
+      recorder.refused()
+      return recorder
+    })(new Recorder())
+    using server = await answering(response =>
+      stream(response).end(`: ready\n\ndata: {"seq":\n\n${texts.map(text => `data:${text}\n\n`).join('')}`),
+    )
+    const run = gwctl(['--raw'], { env: server.env })
+    expect(await run.code).toBe(0)
+    expect(jsonLines(run.stdout.text)).toHaveLength(texts.length)
+    expect(run.stderr.text).toContain('skipped an event')
+  })
+
+  test('it is asked once and by POST, however the stream ends', async () => {
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`)
+      stream(response).end(
+        'retry: 1\n\ndata: {"eventEnd":1,"severity":"info","message":{"type":"requestFinished"}}\n\n',
+      )
+    }).listen(0, '127.0.0.1')
+    await new Promise(resolve => server.once('listening', resolve))
+    const run = gwctl(['--raw'], { env: { GWCTL_ADMIN: `127.0.0.1:${(server.address() as AddressInfo).port}` } })
+    expect(await run.code).toBe(0)
+    await new Promise(resolve => setTimeout(resolve, 30))
+    server.close()
+    expect(asked).toEqual(['POST /debug/trace'])
+  })
+})
+
+describe('a saved trace', () => {
+  const saved = () => {
+    const recorder = new Recorder()
+    recorder.refused('a', '/a')
+    recorder.refused('b', '/b')
+    return recorder.texts.join('\n')
+  }
+
+  test('as trees, from a file', async () => {
+    writeFileSync(join(folder, 'trace.jsonl'), saved())
+    const run = gwctl(['-f', 'trace.jsonl'])
+    expect(await run.code).toBe(0)
+    expect(run.stdout.text.match(/403 in 4\.10 ms/g)).toHaveLength(2)
+  })
+
+  test('as JSON Lines, from stdin, with Windows line ends and a half line', async () => {
+    const run = gwctl(['--raw', '-f', '-'], { stdin: `${saved().replaceAll('\n', '\r\n')}\r\n{"seq": 15, "at` })
+    expect(await run.code).toBe(0)
+    expect(run.stdout.text).toBe(`${saved()}\n`)
+    expect(run.stderr.text).toContain('skipped an event')
+  })
+
+  test('as the admin server streams it', async () => {
+    const stream = `: ready\n\n${saved().replaceAll(/^/gm, 'data: ').replaceAll('\n', '\n\n')}\n\nevent: end\ndata: {"reason":"time"}\n`
+    const run = gwctl(['-f', '-'], { stdin: stream })
+    expect(await run.code).toBe(0)
+    expect(run.stdout.text).toContain('POST http://api.example.com/b  403')
+  })
+
+  test.each([
+    ['nope.jsonl', undefined, 'there is no such file'],
+    ['empty.jsonl', '\n\n', 'holds no trace events'],
+    ['other.txt', 'hello\n', 'holds no trace events'],
+  ])('%s: exit 3', async (name, text, words) => {
+    if (text !== undefined) writeFileSync(join(folder, name), text)
+    const run = gwctl(['-f', name])
+    expect(await run.code).toBe(3)
+    expect(run.stderr.text).toContain(words)
+  })
+})
+
+describe('on a terminal', () => {
+  function open(argv: string[], env: Record<string, string> = {}) {
+    const base = memoryIo({ cwd: folder, env: { GWCTL_ADMIN: admin.address, ...env } })
+    const screen = new FakeScreen()
+    const keyboard = new FakeKeyboard()
+    const io: Io = { ...base, stdin: keyboard, stdout: screen, interruption: () => base.stop.signal }
+    return { screen, keyboard, stop: base.stop, stderr: base.stderr, code: main(['trace', ...argv], io, root) }
+  }
+
+  test('requests are followed on the screen until q', async () => {
+    const { screen, keyboard, code } = open([])
+    await screen.until(shown => shown.includes('waiting for a request'))
+    await serve('/one')
+    await serve('/two')
+    await screen.until(shown => shown.includes('/one') && shown.includes('/two'))
+    keyboard.write('q')
+    expect(await code).toBe(0)
+    expect(isRestored(screen, keyboard)).toBe(true)
+  })
+
+  test.each<[string, (opened: ReturnType<typeof open>) => unknown, number, string]>([
+    ['Ctrl-C', ({ keyboard }) => keyboard.write('\u0003'), 130, 'stopped by Ctrl-C'],
+    ['SIGTERM', ({ stop }) => stop.abort(new Failure('terminated', 'stopped by SIGTERM')), 143, 'stopped by SIGTERM'],
+    ['a lost connection', () => admin.close(), 4, 'broke before the trace was complete'],
+    ['the end of the gateway', () => gateway.trace.close(), 4, 'is shutting down'],
+  ])('%s: the terminal is given back, the reason is said below it', async (_, end, expected, words) => {
+    const opened = open([])
+    await opened.screen.until(shown => shown.includes('waiting for a request'))
+    await end(opened)
+    expect(await opened.code).toBe(expected)
+    expect(isRestored(opened.screen, opened.keyboard)).toBe(true)
+    expect(opened.stderr.text).toContain(words)
+  })
+
+  test('--wait gives up here, too', async () => {
+    const opened = open(['--wait', '50ms'])
+    expect(await opened.code).toBe(5)
+    expect(opened.stderr.text).toContain('no request came')
+  })
+
+  test.each([{ TERM: 'dumb' }, { INK_SCREEN_READER: 'true' }])('%j gets text', async env => {
+    const { screen, code } = open([], env)
+    await serve()
+    expect(await code).toBe(0)
+    expect(screen.text).not.toContain('\u001b[?1049h')
+    expect(screen.text).toContain('listener')
+  })
+
+  test('a saved trace can be browsed', async () => {
+    const recorder = new Recorder()
+    recorder.refused()
+    writeFileSync(join(folder, 'trace.jsonl'), recorder.texts.join('\n'))
+    const { screen, keyboard, code } = open(['-f', 'trace.jsonl'])
+    await screen.until(shown => shown.includes('the trace is complete') && shown.includes('Detail: authorization'))
+    keyboard.write('q')
+    expect(await code).toBe(0)
+  })
+})
