@@ -7,8 +7,9 @@ import { type Message, type Notification, type Request, readClientMessage } from
 import { isKnownVersion, isModernVersion, MODERN_VERSION, PROTOCOL_VERSIONS } from '../../mcp/protocol.ts'
 import { decodeSessionId, encodeSessionId, fingerprint, unguessable } from '../../mcp/session-id.ts'
 import { Answer } from './answer.ts'
+import { deliver } from './deliver.ts'
+import { LegacyEndpoint } from './legacy-endpoint.ts'
 import { isLocal } from './local-host.ts'
-import { relayNotification, relayResponse } from './relay.ts'
 import { Router } from './router.ts'
 import { openServerStream } from './server-stream.ts'
 import { Session } from './session.ts'
@@ -24,11 +25,19 @@ export class McpEndpoint {
   readonly #setup: McpSetup
   readonly #store: SessionStore
   readonly #router: Router
+  readonly #legacy: LegacyEndpoint
 
   constructor(setup: McpSetup, store: SessionStore) {
     this.#setup = setup
     this.#store = store
     this.#router = new Router(setup)
+    this.#legacy = new LegacyEndpoint(
+      setup,
+      store,
+      this.#router,
+      x => this.#newSession(x),
+      (session, x) => session.principal === principalOf(x.auth),
+    )
   }
 
   serve(x: Exchange, on: ResponseHandler): void {
@@ -39,6 +48,10 @@ export class McpEndpoint {
     }
     if (this.#setup.targets.length === 0) {
       answer.refuse(503, 'no backends configured')
+      return
+    }
+    if (LegacyEndpoint.serves(x)) {
+      this.#legacy.serve(x, answer)
       return
     }
     switch (x.request.method) {
@@ -119,13 +132,7 @@ export class McpEndpoint {
     const session = this.#find(sent, answer, true)
     if (!session) return
     this.#hold(session, answer)
-    this.#deliver(session, message, outline, answer)
-  }
-
-  #deliver(session: Session, message: Message, outline: JsonOutline, answer: Answer): void {
-    if (message.kind === 'request') this.#router.route(session, message, outline, answer)
-    else if (message.kind === 'notification') relayNotification(this.#setup, session, message, outline, answer)
-    else relayResponse(this.#setup, session, message, outline, answer)
+    deliver(this.#setup, this.#router, session, message, outline, answer)
   }
 
   #begin(request: Request, answer: Answer): void {
@@ -135,7 +142,7 @@ export class McpEndpoint {
     }
     const { x } = answer
     const session = this.#newSession(x)
-    session.greeting = request
+    session.open(request)
     answer.hold()
     this.#router.introduce(session, request, answer, reply => {
       if (reply === undefined || session.ended || x.aborted) return session.end()
@@ -191,7 +198,7 @@ export class McpEndpoint {
       link.state = 'ready'
     }
     answer.onEnd(() => session.end())
-    this.#deliver(session, message, outline, answer)
+    deliver(this.#setup, this.#router, session, message, outline, answer)
   }
 
   #get(x: Exchange, answer: Answer): void {
@@ -228,7 +235,7 @@ export class McpEndpoint {
     const principal = principalOf(answer.x.auth)
     const session = this.#store.get(id)
     if (session) {
-      if (session.principal === principal) return session
+      if (session.principal === principal && !session.outlet) return session
       answer.refuse(404, 'session not found')
       return undefined
     }

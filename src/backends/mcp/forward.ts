@@ -11,7 +11,7 @@ import type { Link, Session } from './session.ts'
  */
 export function forwardRaw(session: Session, link: Link, request: Request, answer: Answer): boolean {
   const { connection } = link
-  if (!(connection instanceof HttpConnection)) return false
+  if (session.outlet || !(connection instanceof HttpConnection)) return false
   const { x } = answer
   const trace = x.trace?.child(`target ${link.name}`)
   trace?.emit({ type: 'callStart', target: link.name, purpose: request.method })

@@ -1,4 +1,4 @@
-import type { Exchange } from '../../http/exchange.ts'
+import { bodyOf, Exchange, emptyHead } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { Runtime } from '../../http/runtime.ts'
 import { type SseEvent, SseReader } from '../../http/sse.ts'
@@ -23,8 +23,7 @@ export class HttpConnection implements Connection {
   version: string | undefined
   readonly #runtime: Runtime
   readonly #target: HttpTarget
-  /** For the last word, which no client asks for: the credentials that the target knows the session by. */
-  #last: Exchange | undefined
+  #last: LastWords | undefined
 
   constructor(runtime: Runtime, target: HttpTarget, session?: string) {
     this.#runtime = runtime
@@ -83,14 +82,14 @@ export class HttpConnection implements Connection {
   }
 
   close(): void {
-    const x = this.#last
-    if (this.session === undefined || x === undefined) return
+    if (this.session === undefined || this.#last === undefined) return
+    const x = farewell(this.#last, this.#runtime)
     this.#dispatch(x, 'DELETE', undefined, { head: () => discard, fail: () => {} })
     this.session = undefined
   }
 
   #dispatch(x: Exchange, method: 'POST' | 'GET' | 'DELETE', body: Buffer | undefined, on: ResponseHandler): () => void {
-    this.#last = x
+    this.#last = { connection: x.connection, auth: x.auth, headers: x.request.headers }
     const { session, version } = this
     return callTarget(this.#runtime, this.#target, x, { method, body, session, version }, on)
   }
@@ -113,6 +112,26 @@ export class HttpConnection implements Connection {
     }
     return streamSink(events.flow, reader, over, cancel)
   }
+}
+
+/**
+ * What the last request was made with: no client asks for the end of an idle session, and the target knows it by these
+ * credentials. Not the exchange itself, which would keep its body.
+ */
+type LastWords = Pick<Exchange, 'connection' | 'auth'> & { readonly headers: HeaderList }
+
+function farewell({ connection, auth, headers }: LastWords, { clock }: Runtime): Exchange {
+  const x = new Exchange({
+    id: '',
+    connection,
+    startedAt: clock.now(),
+    startedMono: clock.mono(),
+    httpVersion: '1.1',
+    request: { ...emptyHead(), method: 'DELETE', headers },
+    body: bodyOf(undefined),
+  })
+  Object.assign(x.auth, auth)
+  return x
 }
 
 /** `over` runs once, with the error if there was one. */

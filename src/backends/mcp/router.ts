@@ -34,6 +34,9 @@ const REFERENCES: Readonly<Record<string, { readonly kind: McpItem['kind']; read
 /** Concern every target and are answered with an empty result. */
 const FOR_ALL = new Set(['ping', 'logging/setLevel'])
 
+/** Messages of targets that come before the session has a name, and wait for it. */
+const MAX_HELD = 16
+
 /** Sends a request of an open session where it belongs, and its reply to `answer`. */
 export class Router {
   readonly #setup: McpSetup
@@ -290,7 +293,8 @@ export class Router {
         request: link => how.own?.(link) ?? request,
         message: (link, message) => {
           if (!how.hold) this.tell(session, link, message, answer)
-          else if (how.hold.length < 64) how.hold.push(rewriteServerMessage(link.name, message, this.#setup.naming))
+          else if (how.hold.length < MAX_HELD)
+            how.hold.push(rewriteServerMessage(link.name, message, this.#setup.naming))
         },
       },
       (reached, failure) => {

@@ -13,7 +13,7 @@ const NO_STREAM = 'GET event stream is not supported by any upstream'
 /** The stream on which targets speak first: the only target's own, or those of all targets as one. */
 export function openServerStream(setup: McpSetup, router: Router, session: Session, answer: Answer): void {
   const [only] = session.links
-  if (!setup.multiple && only?.connection instanceof HttpConnection) {
+  if (!setup.multiple && !session.outlet && only?.connection instanceof HttpConnection) {
     passStream(only.connection, session, only, answer)
     return
   }

@@ -27,6 +27,8 @@ export interface SessionOptions {
 /** ms until a failed target is tried again; doubles up to a minute. */
 const FIRST_RETRY = 1000
 const MAX_RETRY = 60_000
+/** bytes. */
+const MAX_GREETING = 64 * 1024
 const NO_RETRY: TargetFailure = { message: 'the target is down', down: true }
 const ANY_FLOW: Flow = { full: false, onRoom: then => then() }
 
@@ -68,13 +70,16 @@ export class Session {
   ended = false
   /** Numbers the gateway's own requests. */
   serial = 0
-  /** The client's request that opened the session: a target that comes back is greeted with it. */
-  greeting: Request | undefined
+  /** The client's request that opened the session, if it is short: a target that comes back is greeted with it. */
+  #greeting: Request | undefined
+  #opened = false
   /** Names without prefix, and who serves them; `ambiguous` when several do. */
   readonly inventory = new Map<string, ReadonlyMap<string, Link | 'ambiguous'>>()
   readonly inFlight = new Map<RequestId, InFlight>()
   /** The client's stream for what no call asked for. */
   stream: Answer | undefined
+  /** HTTP+SSE: the one stream that takes everything, event by event. */
+  outlet: Answer | undefined
   readonly #options: SessionOptions
 
   constructor(targets: readonly McpTarget[], options: SessionOptions) {
@@ -82,6 +87,14 @@ export class Session {
     this.principal = options.principal
     this.lastUsed = options.clock.mono()
     this.#options = options
+  }
+
+  /** False when that has happened before. */
+  open(greeting: Request): boolean {
+    if (this.#opened) return false
+    this.#opened = true
+    if (greeting.bytes.length <= MAX_GREETING) this.#greeting = greeting
+    return true
   }
 
   link(target: string): Link | undefined {
@@ -172,6 +185,7 @@ export class Session {
     if (this.ended) return
     this.ended = true
     this.stream?.end()
+    this.outlet?.end()
     for (const link of this.links) {
       link.connection?.close()
       this.#settle(link, { message: 'the session has ended', down: false })
@@ -190,7 +204,7 @@ export class Session {
         this.#settle(link, failure)
       }
     }
-    connection.call(x, this.greeting ?? syntheticGreeting(this.#options.clientVersion), {
+    connection.call(x, this.#greeting ?? syntheticGreeting(this.#options.clientVersion), {
       flow: ANY_FLOW,
       message() {},
       reply: response => {

@@ -2,8 +2,8 @@ import type { Message, Notification, Request, RequestId } from '../../mcp/messag
 import { isObject } from '../../mcp/message.ts'
 import type { CallEvents, ListenEvents, TargetFailure } from './connection.ts'
 
-/** Messages kept for a client that has no stream open right now. */
-const MAX_QUEUE = 64
+/** Bytes of messages kept for a client that has no stream open right now; later ones are dropped. */
+const MAX_QUEUE = 1024 * 1024
 
 interface Pending {
   readonly events: CallEvents
@@ -19,6 +19,7 @@ export class SharedChannel {
   readonly #pending = new Map<RequestId, Pending>()
   #listener: ListenEvents | undefined
   #queue: (Request | Notification)[] = []
+  #queued = 0
 
   /** False when a call with this id is under way. */
   add(request: Request, events: CallEvents): boolean {
@@ -63,7 +64,7 @@ export class SharedChannel {
     }
     const to = this.#ownerOf(message) ?? this.#last() ?? this.#listener
     if (to) to.message(message)
-    else if (this.#queue.length < MAX_QUEUE) this.#queue.push(message)
+    else this.#keep(message)
     return to
   }
 
@@ -73,6 +74,7 @@ export class SharedChannel {
     events.open()
     const queue = this.#queue
     this.#queue = []
+    this.#queued = 0
     for (const message of queue) events.message(message)
     return () => {
       if (this.#listener === events) this.#listener = undefined
@@ -86,6 +88,12 @@ export class SharedChannel {
     const listener = this.#listener
     this.#listener = undefined
     listener?.end()
+  }
+
+  #keep(message: Request | Notification): void {
+    if (this.#queued + message.bytes.length > MAX_QUEUE) return
+    this.#queued += message.bytes.length
+    this.#queue.push(message)
   }
 
   #ownerOf(message: Request | Notification): CallEvents | undefined {

@@ -386,3 +386,24 @@ test('DNS rebinding protection takes this machine only', async () => {
     expect(reply.text).toMatch(/^MCP DNS rebinding protection/)
   }
 })
+
+test('2026-07-28 passes without a session; the name that is authorized is the one in the header', async () => {
+  const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo' } }
+  const { up, gateway } = await setUp(() => ({ resultType: 'complete', content: [] }), {
+    rules: [{ allows: (_x, { name }) => name === 'echo' }],
+  })
+  const reply = await post(gateway.url, call, { ...modern, 'mcp-name': 'echo' })
+  expect(reply.messages).toMatchObject([{ id: 1, result: { resultType: 'complete' } }])
+  expect(reply.headers.has('mcp-session-id')).toBe(false)
+  expect(up.received).toHaveLength(1)
+  expect(up.received[0]?.headers).toMatchObject({ 'mcp-name': 'echo', 'mcp-protocol-version': '2026-07-28' })
+  const other = await post(gateway.url, call, { ...modern, 'mcp-name': 'secret' })
+  expect(other.messages).toMatchObject([{ error: { code: -32020 } }])
+  const denied = { ...call, params: { name: 'secret' } }
+  expect((await post(gateway.url, denied, { ...modern, 'mcp-name': '=?base64?c2VjcmV0?=' })).messages).toMatchObject([
+    { error: { code: -32602, message: 'Unknown tool: secret' } },
+  ])
+  expect((await post(gateway.url, call, { ...modern, 'mcp-session-id': 'x' })).status).toBe(400)
+  expect(up.received).toHaveLength(1)
+})

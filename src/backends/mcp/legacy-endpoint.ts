@@ -1,0 +1,146 @@
+import { GatewayError } from '../../http/errors.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import { encodeSse } from '../../http/sse.ts'
+import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
+import { errorReply, INTERNAL_ERROR } from '../../mcp/errors.ts'
+import { type Message, type RequestId, readClientMessage } from '../../mcp/message.ts'
+import { unguessable } from '../../mcp/session-id.ts'
+import { Answer } from './answer.ts'
+import { deliver } from './deliver.ts'
+import type { Router } from './router.ts'
+import { openServerStream } from './server-stream.ts'
+import type { Session } from './session.ts'
+import type { SessionStore } from './session-store.ts'
+import type { McpSetup } from './setup.ts'
+
+/** bytes. */
+const MAX_BODY = 2 * 1024 * 1024
+const NO_ID = 'failed to process session_id query parameter'
+
+/** HTTP+SSE (MCP 2024-11-05) for clients, at the path `/sse`: one stream takes every reply. */
+export class LegacyEndpoint {
+  readonly #setup: McpSetup
+  readonly #store: SessionStore
+  readonly #router: Router
+  readonly #begin: (x: Exchange) => Session
+  readonly #isOwner: (session: Session, x: Exchange) => boolean
+
+  constructor(
+    setup: McpSetup,
+    store: SessionStore,
+    router: Router,
+    begin: (x: Exchange) => Session,
+    isOwner: (session: Session, x: Exchange) => boolean,
+  ) {
+    this.#setup = setup
+    this.#store = store
+    this.#router = router
+    this.#begin = begin
+    this.#isOwner = isOwner
+  }
+
+  static serves(x: Exchange): boolean {
+    const { path } = x.request
+    return path === '/sse' || path.startsWith('/sse?')
+  }
+
+  serve(x: Exchange, answer: Answer): void {
+    if (x.request.method === 'GET') this.#open(x, answer)
+    else if (x.request.method === 'POST') this.#post(x, answer)
+    else answer.refuse(405, 'method not allowed; must be GET or POST', ['allow', 'GET, POST'])
+  }
+
+  #open(x: Exchange, answer: Answer): void {
+    if (this.#store.full) {
+      answer.refuse(503, 'fail to create session: too many sessions')
+      return
+    }
+    const session = this.#begin(x)
+    session.id = unguessable()
+    session.outlet = answer
+    session.active++
+    this.#store.add(session)
+    const { path } = x.received
+    answer.raw(encodeSse('endpoint', `${path}${path.includes('?') ? '&' : '?'}sessionId=${session.id}`))
+    answer.onEnd(() => session.end())
+  }
+
+  #post(x: Exchange, answer: Answer): void {
+    const id = new URLSearchParams(x.request.path.split('?')[1] ?? '').get('sessionId')
+    if (id === null || id === '') {
+      answer.refuse(422, NO_ID)
+      return
+    }
+    const session = this.#store.get(id)
+    if (!session?.outlet || !this.#isOwner(session, x)) {
+      answer.refuse(404, 'session not found')
+      return
+    }
+    x.body.buffer(MAX_BODY).then(
+      bytes => {
+        const read = readClientMessage(bytes)
+        if ('kind' in read) answer.refuse(400, `fail to deserialize request body: ${read.problem}`)
+        else {
+          answer.accepted()
+          this.#handle(session, read, x)
+        }
+      },
+      (error: Error) => answer.cut(error),
+    )
+  }
+
+  #handle(
+    session: Session,
+    { message, outline }: Exclude<ReturnType<typeof readClientMessage>, { kind: string }>,
+    x: Exchange,
+  ): void {
+    const outlet = session.outlet as Answer
+    const answer = new Answer(x, intoStream(outlet, idOf(message)), this.#setup.runtime.clock)
+    x.mcp = { sessionId: session.id, ...(message.kind === 'response' ? {} : { method: message.method }) }
+    if (message.kind !== 'request' || message.method !== 'initialize' || !session.open(message)) {
+      deliver(this.#setup, this.#router, session, message, outline, answer)
+      return
+    }
+    answer.hold()
+    this.#router.introduce(session, message, answer, reply => {
+      if (reply === undefined) return
+      answer.release(undefined)
+      answer.finalEvent(reply)
+      openServerStream(
+        this.#setup,
+        this.#router,
+        session,
+        new Answer(x, intoStream(outlet, null), this.#setup.runtime.clock),
+      )
+    })
+  }
+}
+
+function idOf(message: Message): RequestId | null {
+  return message.kind === 'request' ? message.id : null
+}
+
+/** Takes what would answer the POST and writes it to the stream; what is no message becomes one for `id`. */
+function intoStream(outlet: Answer, id: RequestId | null): ResponseHandler {
+  const fail = (message: string): void => {
+    if (id !== null) outlet.event(errorReply(id, { code: INTERNAL_ERROR, message }))
+  }
+  return {
+    head(status): ChunkSink {
+      if (status === 200)
+        return {
+          write: chunk => outlet.raw(chunk),
+          end() {},
+          fail: error => fail(error.message),
+          onDrain: then => outlet.onRoom(then),
+        }
+      if (status >= 400) fail(`failed to send message: the target answered with status ${status}`)
+      return discard
+    },
+    fail(error) {
+      const body = error instanceof GatewayError ? error.details.body : undefined
+      if (body?.type !== 'application/json') fail(error.message)
+      else if (id !== null) outlet.event(body.text)
+    },
+  }
+}
