@@ -1,5 +1,49 @@
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
-import type { Resource } from './resource.ts'
-export function checkReferences(_r: readonly Resource[], _p: boolean): Diagnostic[] {
-  return []
+import type { Diagnostic, RelatedPlace } from '../../diagnostics/diagnostic.ts'
+import { collectReferences, type FoundReference } from './collect-references.ts'
+import { reportCycles } from './cycles.ts'
+import { type ReportResource, type ResourceFinding, ResourceGraph } from './graph.ts'
+import { resolveBackend } from './resolve-backend.ts'
+import { resolveData } from './resolve-data.ts'
+import { resolveModel } from './resolve-model.ts'
+import { resolveParent } from './resolve-parent.ts'
+import { resolveParameters, resolveSelector, resolveTarget } from './resolve-target.ts'
+import { place, type Resource } from './resource.ts'
+
+type Resolve = (ref: FoundReference, from: Resource, graph: ResourceGraph, report: ReportResource) => void
+
+const RESOLVERS: Readonly<Record<FoundReference['refers']['to'], Resolve>> = {
+  backend: resolveBackend,
+  parent: resolveParent,
+  target: resolveTarget,
+  selector: resolveSelector,
+  data: resolveData,
+  model: resolveModel,
+  parameters: resolveParameters,
+}
+
+/** Checks the resources against one another. With `partial`, what is not in the input is only noted. */
+export function checkReferences(resources: readonly Resource[], partial: boolean): Diagnostic[] {
+  const diagnostics: Diagnostic[] = []
+  const report: ReportResource = finding => diagnostics.push(toDiagnostic(finding, partial))
+  const graph = new ResourceGraph(resources, report)
+  const references = new Map(resources.map(resource => [resource, collectReferences(resource)]))
+  for (const [from, found] of references) {
+    for (const ref of found) RESOLVERS[ref.refers.to](ref, from, graph, report)
+  }
+  reportCycles(references, graph, report)
+  return diagnostics
+}
+
+function toDiagnostic(finding: ResourceFinding, partial: boolean): Diagnostic {
+  const { resource, unresolved, elsewhere = [], ...rest } = finding
+  const diagnostic = place(resource, rest)
+  const related = elsewhere.map(({ resource: other, path, message }): RelatedPlace => {
+    const { file, range } = other.document.resolve({ code: finding.code, message, path, at: 'value' })
+    return { message, file, range }
+  })
+  return {
+    ...diagnostic,
+    ...(unresolved && partial ? { severity: 'info' as const } : {}),
+    related: [...diagnostic.related, ...related],
+  }
 }

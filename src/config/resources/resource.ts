@@ -48,6 +48,14 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
+/** The maps in a list; whatever else it holds is reported elsewhere. */
+export function asItems(value: unknown): readonly Fields[] {
+  return asList(value).flatMap(each => {
+    const fields = asFields(each)
+    return fields ? [fields] : []
+  })
+}
+
 export function asText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
