@@ -1,5 +1,7 @@
 // One address that is called as it is: the `host` of a route.
+import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
+import { defaultPort } from '../http/authority.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { Target, UpstreamRequest } from '../http/transport.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
@@ -39,7 +41,8 @@ export const staticBackend = defineBackend({
 function targetOf(to: HostPort, settings: UpstreamSettings): Target {
   const { tls, version, keepAlive } = settings
   return {
-    key: JSON.stringify(['host', to.unixPath ?? to.host, to.port, settings]),
+    // Hashed: settings hold private keys, and keys of targets are shown.
+    key: `${to.unixPath ?? to.host}:${to.port}#${hash('sha256', JSON.stringify(settings), 'base64url')}`,
     host: to.host,
     port: to.port,
     ...(to.unixPath === undefined ? {} : { unixPath: to.unixPath }),
@@ -51,9 +54,10 @@ function targetOf(to: HostPort, settings: UpstreamSettings): Target {
   }
 }
 
-/** What the backend is called by; undefined where the client's own word stays. */
+/** What the backend is called by, without the port that its scheme implies; undefined: by the client's own word. */
 function authorityOf(to: HostPort, target: Target): string | undefined {
-  return target.named ? `${to.host}:${to.port}` : undefined
+  if (!target.named) return undefined
+  return to.port === defaultPort(target.tls === undefined ? 'http' : 'https') ? to.host : `${to.host}:${to.port}`
 }
 
 function requestOf(x: Exchange, authority: string | undefined, timeout: number): UpstreamRequest {

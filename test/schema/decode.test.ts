@@ -138,7 +138,10 @@ const MISTAKES: readonly [change: (document: unknown) => unknown, finding: strin
   [set(`${ROUTE}.backends`, null), `GW113 ${ROUTE}.backends`],
   [set(`${BACKEND}.host`, null), `GW113 ${BACKEND}.host`],
   [set(`${POLICIES}.authorization.rules.1.deny`, 'request.path =='), `GW301 ${POLICIES}.authorization.rules.1.deny`],
-  [set('frontendPolicies.accessLog.filter', '"text"'), 'GW302 frontendPolicies.accessLog.filter'],
+  [
+    set('frontendPolicies.networkAuthorization.rules.0.deny', '"text"'),
+    'GW302 frontendPolicies.networkAuthorization.rules.0.deny',
+  ],
 ]
 
 test('the sample file is right, and all of it is served', () => {

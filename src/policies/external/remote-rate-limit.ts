@@ -55,7 +55,7 @@ function wholeWithoutConditions(v: Record<string, unknown>) {
   return ['domain', 'descriptors']
     .filter(field => v[field] === undefined)
     .map(field => ({
-      path: [field],
+      path: [],
       at: 'parent' as const,
       message: `${NAME} lacks the required field \`${field}\``,
       label: `\`${field}\` is missing`,

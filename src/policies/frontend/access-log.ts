@@ -23,19 +23,17 @@ export const accessLog = definePolicy({
   name: 'accessLog',
   doc: 'Which requests are logged, and with which fields.',
   attach: ['frontend'],
+  unserved: 'Every request is logged to standard output with the default fields.',
   schema: object('access log', {
     filter: opt(cel('log', 'bool'), 'Which requests are logged; all when unset.'),
     ...changes,
-    otlp: opt(otlp, 'Sends the log to a collector.', {
-      unserved: 'The access log is written to standard output only.',
-    }),
+    otlp: opt(otlp, 'Sends the log to a collector.'),
     database: opt(
       object('access log database', {
         llm: opt(oneOf(['metadata', 'full']), 'How much of LLM requests is kept.'),
         add: changes.add,
       }),
       'Keeps the log in the request database.',
-      { unserved: 'The request log database is not served.' },
     ),
   }),
   compile: () => ({}),

@@ -1,32 +1,33 @@
-import { cel, list, object, opt, req, shapes } from '../../schema/builder.ts'
+import { bodyOf, type ConnectionFacts, Exchange, emptyHead } from '../../http/exchange.ts'
+import { object, req } from '../../schema/builder.ts'
+import { accessDecision, accessRules } from '../access-rules.ts'
 import { definePolicy } from '../policy.ts'
-
-const condition = cel('connection', 'bool')
 
 export const networkAuthorization = definePolicy({
   name: 'networkAuthorization',
-  doc: 'Decides by expressions who may connect.',
+  doc: 'Decides by expressions over `source` who may connect; all others are cut off without an answer.',
   attach: ['frontend'],
-  unserved:
-    'Connections are not checked yet: every client may connect. `authorization` with `source.address` checks each request.',
   schema: object('network authorization', {
     rules: req(
-      list(
-        shapes({
-          string: condition,
-          object: object(
-            'authorization rule',
-            {
-              allow: opt(condition, 'Lets the connection pass when true.'),
-              deny: opt(condition, 'Refuses the connection when true.'),
-              require: opt(condition, 'Refuses the connection unless true.'),
-            },
-            { exactlyOneOf: [['allow', 'deny', 'require']] },
-          ),
-        }),
-      ),
+      accessRules('connection', 'connection'),
       'An expression, or one of `allow`, `deny` and `require` with an expression.',
     ),
   }),
-  compile: () => ({}),
+  compile({ rules }) {
+    const passes = accessDecision(rules)
+    return { connection: facts => passes(requestless(facts)) }
+  },
 })
+
+/** Expressions read an exchange; before the first request it holds the connection alone. */
+function requestless(connection: ConnectionFacts): Exchange {
+  return new Exchange({
+    id: String(connection.id),
+    connection,
+    startedAt: 0,
+    startedMono: 0,
+    httpVersion: '',
+    request: emptyHead(),
+    body: bodyOf(undefined),
+  })
+}

@@ -5,10 +5,11 @@ export const proxyProtocol = definePolicy({
   name: 'proxyProtocol',
   doc: 'Clients come through a load balancer that sends the PROXY protocol.',
   attach: ['frontend'],
-  unserved: 'The PROXY protocol is not read yet: such connections would be refused as bad requests.',
   schema: object('PROXY protocol', {
     version: def(oneOf(['v1', 'v2', 'all']), 'v2', 'Accepted version.'),
     mode: def(oneOf(['strict', 'optional']), 'strict', 'Whether connections without it are refused.'),
   }),
-  compile: () => ({}),
+  compile: ({ version, mode }) => ({
+    frontend: { proxyProtocol: { v1: version !== 'v2', v2: version !== 'v1', optional: mode === 'optional' } },
+  }),
 })

@@ -1,12 +1,13 @@
 import { object, opt } from '../../schema/builder.ts'
 import { keepalives } from '../../schema/keepalives.ts'
-import { definePolicy } from '../policy.ts'
+import { definePolicy, type FrontendSettings } from '../policy.ts'
+
+export const TCP_DEFAULTS: Pick<FrontendSettings, 'keepAlive'> = { keepAlive: false }
 
 export const frontendTcp = definePolicy({
   name: 'tcp',
   doc: 'TCP of client connections.',
   attach: ['frontend'],
-  unserved: 'TCP settings of client connections are not applied yet.',
-  schema: object('frontend TCP settings', { keepalives: opt(keepalives, 'TCP keepalives.') }),
-  compile: () => ({}),
+  schema: object('frontend TCP settings', { keepalives: opt(keepalives, 'TCP keepalives; none when unset.') }),
+  compile: ({ keepalives: set }) => ({ frontend: { keepAlive: set?.enabled ? set.time : false } }),
 })

@@ -1,24 +1,46 @@
-import { def, list, object, oneOf, opt, string } from '../../schema/builder.ts'
+import { def, list, object, opt, string } from '../../schema/builder.ts'
 import { duration } from '../../schema/scalars.ts'
-import { definePolicy } from '../policy.ts'
+import {
+  cipherSuitesSchema,
+  keyExchangeGroupsSchema,
+  tlsVersionSchema,
+  versionsInOrder,
+} from '../../schema/tls-fields.ts'
+import { definePolicy, type FrontendSettings } from '../policy.ts'
 
-const version = oneOf(['TLS_V1_2', 'TLS_V1_3', 'TLS_V1_0', 'TLS_V1_1'])
+export const TLS_DEFAULTS: Pick<FrontendSettings, 'tls'> = { tls: { handshakeTimeout: 15_000, defaults: {} } }
 
 export const frontendTls = definePolicy({
   name: 'tls',
-  doc: 'TLS of client connections.',
+  doc: 'TLS of client connections; what a listener says itself comes first.',
   attach: ['frontend'],
-  unserved: 'These TLS settings are not applied yet; `tls` of a listener takes versions and cipher suites.',
-  schema: object('frontend TLS settings', {
-    handshakeTimeout: def(duration, '15s', 'Time to finish the handshake.'),
-    alpn: opt(list(string({ min: 1, max: 255 })), 'Protocols to accept.'),
-    minVersion: opt(version, 'Oldest accepted TLS version.'),
-    maxVersion: opt(version, 'Newest accepted TLS version.'),
-    cipherSuites: opt(list(string({ min: 1 })), 'Accepted cipher suites.'),
-    keyExchangeGroups: opt(
-      list(oneOf(['X25519', 'P-256', 'P-384', 'X25519_MLKEM768'])),
-      'Key exchange groups in order of preference.',
-    ),
+  schema: object(
+    'frontend TLS settings',
+    {
+      handshakeTimeout: def(duration, '15s', 'Time to finish the handshake.'),
+      alpn: opt(
+        list(string({ min: 1, max: 255 }), { min: 1 }),
+        'Protocols to accept on HTTPS listeners; `h2` and `http/1.1` when unset.',
+      ),
+      minVersion: opt(tlsVersionSchema, 'Oldest accepted TLS version.'),
+      maxVersion: opt(tlsVersionSchema, 'Newest accepted TLS version.'),
+      cipherSuites: opt(cipherSuitesSchema, 'Accepted cipher suites.'),
+      keyExchangeGroups: opt(keyExchangeGroupsSchema, 'Key exchange groups in order of preference.'),
+    },
+    { check: v => versionsInOrder(v.minVersion, v.maxVersion, 'maxVersion') },
+  ),
+  compile: ({ handshakeTimeout, alpn, minVersion, maxVersion, cipherSuites, keyExchangeGroups }) => ({
+    frontend: {
+      tls: {
+        handshakeTimeout,
+        defaults: {
+          ...(alpn ? { alpn } : {}),
+          ...(minVersion ? { minVersion } : {}),
+          ...(maxVersion ? { maxVersion } : {}),
+          ...(cipherSuites ? { ciphers: cipherSuites } : {}),
+          ...(keyExchangeGroups ? { groups: keyExchangeGroups } : {}),
+        },
+      },
+    },
   }),
-  compile: () => ({}),
 })

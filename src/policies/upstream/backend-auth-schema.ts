@@ -195,7 +195,7 @@ function methodHasItsFields(v: Record<string, unknown>): ObjectProblem[] {
   const problems = needed
     .filter(field => v[field] === undefined)
     .map(field => ({
-      path: [field],
+      path: [],
       at: 'parent' as const,
       message: `\`${String(v.method)}\` needs \`${field}\``,
       label: `\`${field}\` is missing`,

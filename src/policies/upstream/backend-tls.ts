@@ -1,7 +1,8 @@
 // How a backend's TLS is verified and spoken (specification, backend policies `tls`).
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { TlsOptions } from '../../http/transport.ts'
-import { boolean, def, type Infer, list, object, oneOf, opt, string } from '../../schema/builder.ts'
+import { boolean, def, type Infer, list, object, opt, string } from '../../schema/builder.ts'
+import { keyExchangeGroupsSchema } from '../../schema/tls-fields.ts'
 import { type CompileContext, definePolicy } from '../policy.ts'
 
 const file = string({ min: 1 })
@@ -19,10 +20,7 @@ const schema = object(
       list(string({ min: 1 }), { min: 1 }),
       'Names of which the certificate must carry one, instead of the server name.',
     ),
-    keyExchangeGroups: opt(
-      list(oneOf(['X25519', 'P-256', 'P-384', 'X25519_MLKEM768']), { min: 1 }),
-      'Key exchange groups in order of preference.',
-    ),
+    keyExchangeGroups: opt(keyExchangeGroupsSchema, 'Key exchange groups in order of preference.'),
     spiffe: opt(object('SPIFFE settings', {}, { open: true }), 'Identity from a SPIFFE workload API.', {
       unserved: 'Identities from a SPIFFE workload API are not served yet; use `cert`, `key` and `root`.',
     }),
