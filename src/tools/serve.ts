@@ -195,7 +195,7 @@ async function startEndpoints(settings: Settings, source: Parameters<typeof star
 function portFailure(error: unknown): unknown {
   const { code, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string }
   if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') return error
-  const where = `${address ?? ''}:${port ?? ''}`
+  const where = `${address?.includes(':') ? `[${address}]` : (address ?? '')}:${port ?? ''}`
   if (code === 'EACCES')
     return new Failure('input', `no permission to open ${where}.`, { help: 'Use a port above 1023.' })
   if (code === 'EADDRNOTAVAIL') return new Failure('input', `${where} is no address of this machine.`)

@@ -143,6 +143,8 @@ describe('a running gateway', () => {
     await gateway.says('"http.status":200')
     const record = JSON.parse(gateway.stderr.split('\n').find(line => line.includes('"http.status"'))!)
     expect(record).toMatchObject({ level: 'info', 'http.method': 'GET', 'http.path': '/' })
+    gateway.child.kill('SIGTERM')
+    await gateway.exit
     const silent = start(text.replaceAll(String(port), String(await freePort())), {})
     await silent.serving
     expect(silent.stderr).not.toContain('"level":"info"')
