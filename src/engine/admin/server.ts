@@ -3,8 +3,10 @@ import { parseListenAddress } from './address.ts'
 import { type Listening, listen } from './listen.ts'
 import { logLevel } from './log-level.ts'
 import { memoryReport } from './memory.ts'
+import { Profiler } from './profile.ts'
 import type { AdminSource } from './source.ts'
 import { type AdminPath, json, text } from './table.ts'
+import { tasksReport } from './tasks.ts'
 import { traceStream } from './trace-stream.ts'
 
 /**
@@ -45,6 +47,7 @@ async function startEndpoint(address: string, paths: readonly AdminPath[], guard
 }
 
 function adminPaths(source: AdminSource): readonly AdminPath[] {
+  const profiler = new Profiler(source.trace.clock)
   const paths: AdminPath[] = [
     {
       path: '/config_dump',
@@ -65,6 +68,24 @@ function adminPaths(source: AdminSource): readonly AdminPath[] {
       handler: request => logLevel(source.log, request),
     },
     { path: '/memory', methods: ['GET'], summary: 'Memory statistics as JSON.', handler: () => json(memoryReport()) },
+    {
+      path: '/debug/pprof/profile',
+      methods: ['GET'],
+      summary: 'Processor profile for pprof: ?seconds=N, 1 to 300.',
+      handler: request => profiler.cpu(request),
+    },
+    {
+      path: '/debug/pprof/heap',
+      methods: ['GET'],
+      summary: 'Heap profile for pprof: ?seconds=N, 1 to 300.',
+      handler: request => profiler.heap(request),
+    },
+    {
+      path: '/debug/tasks',
+      methods: ['GET'],
+      summary: 'What the process waits for.',
+      handler: () => json(tasksReport()),
+    },
     {
       path: '/quitquitquit',
       methods: ['POST'],
@@ -99,6 +120,6 @@ function readiness(source: Pick<AdminSource, 'ready'>): AdminPath {
 
 function indexOf(paths: readonly AdminPath[]): string {
   return paths
-    .map(({ path, methods, summary }) => `${path.padEnd(16)} ${methods.join(' ').padEnd(9)} ${summary}\n`)
+    .map(({ path, methods, summary }) => `${path.padEnd(21)} ${methods.join(' ').padEnd(9)} ${summary}\n`)
     .join('')
 }

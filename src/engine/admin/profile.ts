@@ -1,0 +1,143 @@
+import type { Session } from 'node:inspector/promises'
+import type { Clock } from '../../http/runtime.ts'
+import { encodePprof, type Frame, type StackSample } from './pprof.ts'
+import { type AdminReply, type AdminRequest, text } from './table.ts'
+
+const DEFAULT_SECONDS = 10
+const MAX_SECONDS = 300
+/** Between two samples of the processor, in microseconds: 100 per second, as the public system does. */
+const CPU_INTERVAL_US = 10_000
+/** Between two samples of the allocator, in bytes. */
+const HEAP_INTERVAL_BYTES = 64 * 1024
+
+/** One profile at a time: the runtime has one profiler, and two readers would spoil one another's numbers. */
+export class Profiler {
+  readonly #clock: Clock
+  #busy = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** `/debug/pprof/profile`: where processor time went during `seconds` (1 to 300, default 10). */
+  cpu(request: AdminRequest): Promise<AdminReply> {
+    return this.#run(request, 'cpu', async (session, wait) => {
+      await session.post('Profiler.enable')
+      await session.post('Profiler.setSamplingInterval', { interval: CPU_INTERVAL_US })
+      await session.post('Profiler.start')
+      await wait()
+      const { profile } = await session.post('Profiler.stop')
+      const period = CPU_INTERVAL_US * 1000
+      return {
+        types: [
+          { type: 'samples', unit: 'count' },
+          { type: 'cpu', unit: 'nanoseconds' },
+        ],
+        samples: cpuSamples(profile.nodes, period),
+        period,
+      }
+    })
+  }
+
+  /** `/debug/pprof/heap`: what was allocated during `seconds` and is still in use; the runtime keeps no older record. */
+  heap(request: AdminRequest): Promise<AdminReply> {
+    return this.#run(request, 'heap', async (session, wait) => {
+      await session.post('HeapProfiler.startSampling', { samplingInterval: HEAP_INTERVAL_BYTES })
+      await wait()
+      const { profile } = await session.post('HeapProfiler.stopSampling')
+      return {
+        types: [
+          { type: 'inuse_objects', unit: 'count' },
+          { type: 'inuse_space', unit: 'bytes' },
+        ],
+        samples: heapSamples(profile.head),
+        period: HEAP_INTERVAL_BYTES,
+      }
+    })
+  }
+
+  async #run(
+    { query }: AdminRequest,
+    name: string,
+    record: (
+      session: Session,
+      wait: () => Promise<void>,
+    ) => Promise<Omit<Parameters<typeof encodePprof>[0], 'startedAt' | 'duration'>>,
+  ): Promise<AdminReply> {
+    if (this.#busy) return text('a profile is being taken already; try again when it is done\n', 429)
+    this.#busy = true
+    const inspector = await import('node:inspector/promises')
+    const session = new inspector.Session()
+    const startedAt = this.#clock.now()
+    const seconds = secondsOf(query.get('seconds'))
+    try {
+      session.connect()
+      const profile = await record(session, () => this.#sleep(seconds * 1000))
+      return {
+        status: 200,
+        type: 'application/octet-stream',
+        body: encodePprof({ ...profile, startedAt, duration: this.#clock.now() - startedAt }),
+        headers: { 'content-disposition': `attachment; filename="${name}.pb.gz"` },
+      }
+    } finally {
+      session.disconnect()
+      this.#busy = false
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise(resolve => this.#clock.after(ms, resolve))
+  }
+}
+
+/** As the public system does, a number that makes no sense is the default. */
+function secondsOf(given: string | null): number {
+  const seconds = given !== null && /^\d{1,4}$/.test(given) ? Number(given) : DEFAULT_SECONDS
+  return seconds >= 1 && seconds <= MAX_SECONDS ? seconds : DEFAULT_SECONDS
+}
+
+interface CallFrame {
+  readonly functionName: string
+  readonly url: string
+  readonly lineNumber: number
+}
+interface CpuNode {
+  readonly id: number
+  readonly callFrame: CallFrame
+  readonly hitCount?: number | undefined
+  readonly children?: readonly number[] | undefined
+}
+interface HeapNode {
+  readonly callFrame: CallFrame
+  readonly selfSize: number
+  readonly children: readonly HeapNode[]
+}
+
+function cpuSamples(nodes: readonly CpuNode[], period: number): StackSample[] {
+  const byId = new Map(nodes.map(node => [node.id, node]))
+  const parents = new Map(nodes.flatMap(node => (node.children ?? []).map(child => [child, node] as const)))
+  return nodes.flatMap(node => {
+    const hits = node.hitCount ?? 0
+    if (hits === 0) return []
+    const stack: Frame[] = []
+    for (let at: CpuNode | undefined = byId.get(node.id); at; at = parents.get(at.id)) stack.push(frameOf(at.callFrame))
+    return [{ stack, values: [hits, hits * period] }]
+  })
+}
+
+function heapSamples(head: HeapNode): StackSample[] {
+  const out: StackSample[] = []
+  const visit = (node: HeapNode, outer: readonly Frame[]) => {
+    const stack = [frameOf(node.callFrame), ...outer]
+    if (node.selfSize > 0) {
+      out.push({ stack, values: [Math.max(1, Math.round(node.selfSize / HEAP_INTERVAL_BYTES)), node.selfSize] })
+    }
+    for (const child of node.children) visit(child, stack)
+  }
+  visit(head, [])
+  return out
+}
+
+function frameOf({ functionName, url, lineNumber }: CallFrame): Frame {
+  return { name: functionName || '(anonymous)', file: url, line: Math.max(0, lineNumber + 1) }
+}

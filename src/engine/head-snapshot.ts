@@ -1,0 +1,35 @@
+import { CREDENTIAL_HEADERS } from '../cel/header-view.ts'
+import type { RequestHead, ResponseHead } from '../http/exchange.ts'
+import type { HeaderList } from '../http/headers.ts'
+import type { HeadSnapshot } from '../http/trace-event.ts'
+
+/** Fields in which the providers that the gateway speaks to take their keys. */
+const PROVIDER_KEYS: readonly string[] = ['x-api-key', 'api-key', 'x-goog-api-key', 'x-amz-security-token']
+
+/** Heads as traces show them: copies, so that later changes do not reach them, without the values of credentials. */
+export class HeadSnapshots {
+  readonly #sensitive: ReadonlySet<string>
+
+  /** `sensitive`: further fields that carry credentials in this configuration, in lower case. */
+  constructor(sensitive: Iterable<string> = []) {
+    this.#sensitive = new Set([...CREDENTIAL_HEADERS, ...PROVIDER_KEYS, ...sensitive])
+  }
+
+  request(head: Readonly<RequestHead>): HeadSnapshot {
+    const url = `${head.scheme}://${head.authority}${head.path}`
+    return { method: head.method, url, headers: this.#headers(head.headers) }
+  }
+
+  response(head: Readonly<ResponseHead>): HeadSnapshot {
+    return { status: head.status, headers: this.#headers(head.headers) }
+  }
+
+  #headers({ raw }: HeaderList): HeadSnapshot['headers'] {
+    const out: (readonly [string, string])[] = []
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      const name = raw[i] as string
+      out.push([name, this.#sensitive.has(name.toLowerCase()) ? '<redacted>' : (raw[i + 1] as string)])
+    }
+    return out
+  }
+}

@@ -1,0 +1,136 @@
+import { get } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { gunzipSync } from 'node:zlib'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Listening } from '../../../src/engine/admin/listen.ts'
+import { encodePprof } from '../../../src/engine/admin/pprof.ts'
+import { startAdmin } from '../../../src/engine/admin/server.ts'
+import { call, FakeGateway } from './running-admin.ts'
+
+let gateway: FakeGateway
+let admin: Listening
+
+beforeEach(async () => {
+  gateway = new FakeGateway()
+  admin = await startAdmin('127.0.0.1:0', gateway)
+})
+
+afterEach(() => admin.close())
+
+/** The fields of a protocol buffers message: numbers as bigint, everything else as bytes. */
+function fieldsOf(bytes: Buffer): { field: number; value: bigint | Buffer }[] {
+  const out: { field: number; value: bigint | Buffer }[] = []
+  let at = 0
+  const varint = () => {
+    let value = 0n
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = bytes[at++]!
+      value |= BigInt(byte & 0x7f) << shift
+      if (byte < 0x80) return value
+    }
+  }
+  while (at < bytes.length) {
+    const tag = Number(varint())
+    const number = varint()
+    if (tag % 8 === 0) out.push({ field: tag >> 3, value: number })
+    else {
+      out.push({ field: tag >> 3, value: bytes.subarray(at, at + Number(number)) })
+      at += Number(number)
+    }
+  }
+  return out
+}
+
+function profileOf(gzipped: Buffer) {
+  const fields = fieldsOf(gunzipSync(gzipped))
+  const all = (field: number) => fields.filter(found => found.field === field).map(({ value }) => value)
+  const texts = all(6).map(String)
+  const first = (message: bigint | Buffer | undefined, field: number) =>
+    Number(fieldsOf(message as Buffer).find(found => found.field === field)?.value)
+  return {
+    types: all(1).map(type => [texts[first(type, 1)], texts[first(type, 2)]]),
+    samples: all(2).length,
+    texts,
+    functions: all(5).map(message => texts[first(message, 2)]),
+    duration: Number(all(10)[0]),
+    period: Number(all(12)[0]),
+  }
+}
+
+test('the encoding: strings once, functions once, locations by line, values beyond 32 bits', () => {
+  const outer = { name: 'main', file: 'main.js', line: 1 }
+  const profile = profileOf(
+    encodePprof({
+      types: [{ type: 'cpu', unit: 'nanoseconds' }],
+      samples: [
+        { stack: [{ name: 'work', file: 'work.js', line: 300 }, outer], values: [5_000_000_000] },
+        { stack: [{ name: 'work', file: 'work.js', line: 301 }, outer], values: [1] },
+      ],
+      period: 10_000_000,
+      startedAt: Date.UTC(2026, 0, 1),
+      duration: 10_000,
+    }),
+  )
+  expect(profile).toEqual({
+    types: [['cpu', 'nanoseconds']],
+    samples: 2,
+    texts: ['', 'work', 'work.js', 'main', 'main.js', 'cpu', 'nanoseconds'],
+    functions: ['work', 'main'],
+    duration: 10_000_000_000,
+    period: 10_000_000,
+  })
+})
+
+/** Asks for a profile, lets `work` happen while it is taken, and ends it by moving the clock. */
+async function profiled(path: string, work: () => unknown) {
+  const [host, port] = admin.address.split(':')
+  const answer = new Promise<{ status: number | undefined; body: Buffer }>((resolve, reject) => {
+    const sent = get({ host, port, path }, async reply => {
+      resolve({ status: reply.statusCode, body: await buffer(reply) })
+    })
+    sent.on('error', reject)
+  })
+  while (gateway.clock.pending === 0) await new Promise(setImmediate)
+  await work()
+  gateway.clock.advance(10_000)
+  return answer
+}
+
+function burnProcessorTime() {
+  const end = performance.now() + 150
+  let sum = 0
+  while (performance.now() < end) sum += Math.sqrt(sum + 1)
+  return sum
+}
+
+test('a processor profile names the function that was busy', async () => {
+  const { status, body } = await profiled('/debug/pprof/profile?seconds=10', burnProcessorTime)
+  expect(status).toBe(200)
+  const profile = profileOf(body)
+  expect(profile.types.at(-1)).toEqual(['cpu', 'nanoseconds'])
+  expect(profile.functions).toContain('burnProcessorTime')
+  expect(profile.duration).toBe(10_000_000_000)
+})
+
+test('a heap profile names the function that holds memory', async () => {
+  const held: unknown[] = []
+  const { body } = await profiled('/debug/pprof/heap', function holdMemory() {
+    for (let i = 0; i < 20_000; i++) held.push({ i, text: `text ${i}`, list: [i] })
+  })
+  expect(profileOf(body).types.at(-1)).toEqual(['inuse_space', 'bytes'])
+  expect(profileOf(body).functions).toContain('holdMemory')
+  expect(held).toHaveLength(20_000)
+})
+
+test('one profile at a time, and the next one works', async () => {
+  const first = await profiled('/debug/pprof/profile?seconds=0', async () => {
+    expect((await call(admin.address, '/debug/pprof/heap')).status).toBe(429)
+  })
+  expect(first.status).toBe(200)
+  expect((await profiled('/debug/pprof/profile?seconds=abc', () => {})).status).toBe(200)
+})
+
+test('tasks are counted by kind', async () => {
+  const report = JSON.parse((await call(admin.address, '/debug/tasks')).text) as { workload: Record<string, number> }
+  expect(report.workload.TCPServerWrap ?? report.workload.TCPSocketWrap).toBeGreaterThan(0)
+})
