@@ -43,6 +43,20 @@ export function replaceJson(text: Buffer, range: JsonRange, value: unknown): Buf
   return Buffer.concat([text.subarray(0, range.start), Buffer.from(JSON.stringify(value)), text.subarray(range.end)])
 }
 
+/** Whether lists and objects in `text`, which is valid JSON, stand in one another more than `limit` times. */
+export function nestsDeeperThan(limit: number, text: Buffer): boolean {
+  if (text.length <= 2 * limit) return false
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const c = text[at]
+    if (c === QUOTE) at = stringEnd(text, at) - 1
+    else if (c === 0x7b || c === 0x5b) {
+      if (++depth > limit) return true
+    } else if (c === 0x7d || c === 0x5d) depth--
+  }
+  return false
+}
+
 class Refused extends Error {}
 
 class Scanner {
@@ -58,7 +72,7 @@ class Scanner {
     const seen = new Set<string>()
     at = this.skipSpace(at + 1)
     while (this.#text[at] === QUOTE) {
-      const keyEnd = this.#string(at)
+      const keyEnd = stringEnd(this.#text, at)
       const key = JSON.parse(this.#text.toString('utf8', at, keyEnd)) as string
       const folded = key.toLowerCase()
       if (seen.has(folded)) throw new Refused(`duplicate field \`${key.slice(0, 64)}\``)
@@ -80,12 +94,12 @@ class Scanner {
 
   #value(at: number): number {
     const text = this.#text
-    if (text[at] === QUOTE) return this.#string(at)
+    if (text[at] === QUOTE) return stringEnd(this.#text, at)
     let depth = 0
     for (;;) {
       const c = text[at]
       if (c === QUOTE) {
-        at = this.#string(at)
+        at = stringEnd(this.#text, at)
         continue
       }
       if (c === 0x7b || c === 0x5b) {
@@ -99,14 +113,13 @@ class Scanner {
       at++
     }
   }
+}
 
-  /** From an opening quote to behind the closing one. */
-  #string(at: number): number {
-    const text = this.#text
-    for (let end = text.indexOf(QUOTE, at + 1); ; end = text.indexOf(QUOTE, end + 1)) {
-      let slashes = 0
-      while (text[end - 1 - slashes] === BACKSLASH) slashes++
-      if (slashes % 2 === 0) return end + 1
-    }
+/** From an opening quote to behind the closing one. */
+function stringEnd(text: Buffer, at: number): number {
+  for (let end = text.indexOf(QUOTE, at + 1); ; end = text.indexOf(QUOTE, end + 1)) {
+    let slashes = 0
+    while (text[end - 1 - slashes] === BACKSLASH) slashes++
+    if (slashes % 2 === 0) return end + 1
   }
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type JsonOutline, outlineJson } from './json-outline.ts'
+import { type JsonOutline, nestsDeeperThan, outlineJson } from './json-outline.ts'
 
 export type RequestId = string | number
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -35,6 +35,8 @@ export interface Unreadable {
 }
 
 const EMPTY: JsonObject = {}
+/** JSON is read at any depth, but written again it exhausts the stack. */
+const MAX_DEPTH = 1000
 
 /** Reads one JSON-RPC 2.0 message. Batches are none: MCP has had no use for them since 2025-06-18. */
 export function readMessage(bytes: Buffer): Message | Unreadable {
@@ -45,6 +47,7 @@ export function readMessage(bytes: Buffer): Message | Unreadable {
   } catch (error) {
     return unreadable(error instanceof SyntaxError ? syntaxProblem(error) : 'not JSON')
   }
+  if (nestsDeeperThan(MAX_DEPTH, bytes)) return unreadable('nested too deep')
   if (Array.isArray(value)) return unreadable('a batch is not a JSON-RPC message')
   if (!isObject(value)) return unreadable('not a JSON-RPC message')
   return classify(value, oneLine(bytes))

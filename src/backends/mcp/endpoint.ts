@@ -16,8 +16,6 @@ import { Session } from './session.ts'
 import type { SessionStore } from './session-store.ts'
 import type { McpSetup } from './setup.ts'
 
-/** bytes; a larger request is refused with 413. */
-const MAX_BODY = 2 * 1024 * 1024
 const MODERN_ONLY_LEGACY = PROTOCOL_VERSIONS.filter(version => version < MODERN_VERSION)
 
 /** Serves MCP's Streamable HTTP to clients. The order of the checks is part of the contract. */
@@ -86,17 +84,18 @@ export class McpEndpoint {
       return
     }
     const { bytes } = x.body
-    if (bytes && bytes.length <= MAX_BODY) {
+    const { maxBody } = this.#setup
+    if (bytes && bytes.length <= maxBody) {
       this.#read(bytes, answer)
       return
     }
-    x.body.buffer(MAX_BODY).then(
-      whole => (whole.length <= MAX_BODY ? this.#read(whole, answer) : refuseLarge(answer)),
-      (error: unknown) => {
-        if (error instanceof GatewayError && error.code === 'bodyTooLarge') refuseLarge(answer)
+    x.body
+      .buffer(maxBody)
+      .then(whole => (whole.length <= maxBody ? this.#read(whole, answer) : refuseLarge(maxBody, answer)))
+      .catch((error: unknown) => {
+        if (error instanceof GatewayError && error.code === 'bodyTooLarge') refuseLarge(maxBody, answer)
         else answer.cut(error as Error)
-      },
-    )
+      })
   }
 
   #read(bytes: Buffer, answer: Answer): void {
@@ -328,8 +327,8 @@ function refuseVersion(message: Message, requested: string, answer: Answer): voi
   })
 }
 
-function refuseLarge(answer: Answer): void {
-  const message = `the request is larger than ${MAX_BODY} bytes`
+function refuseLarge(limit: number, answer: Answer): void {
+  const message = `the request is larger than ${limit} bytes`
   answer.fail(413, null, { code: INVALID_REQUEST, message })
 }
 

@@ -24,7 +24,10 @@ export const mcpBackend = defineBackend({
   schema: mcpBackendSchema,
   compile(spec, ctx) {
     const setup = setupOf(spec, ctx)
-    const store = ctx.state('sessions', () => new SessionStore(setup.runtime.clock, setup.sessionTtl))
+    const store = ctx.state(
+      'sessions',
+      () => new SessionStore(setup.runtime.clock, setup.sessionTtl, maxSessions(setup)),
+    )
     const endpoint = new McpEndpoint(setup, store)
     return {
       key: ctx.key,
@@ -38,6 +41,11 @@ export const mcpBackend = defineBackend({
     }
   },
 })
+
+/** Clients must not fill the memory with sessions, nor the machine with processes. */
+function maxSessions({ targets }: McpSetup): number {
+  return targets.some(target => target.kind === 'stdio') ? 1000 : 10_000
+}
 
 function setupOf(spec: McpBackendSpec, ctx: BackendContext): McpSetup {
   const targets = spec.targets.flatMap((target, i) => targetOf(target, i, ctx))
@@ -55,6 +63,7 @@ function setupOf(spec: McpBackendSpec, ctx: BackendContext): McpSetup {
     lookUp: multiple && spec.prefixMode === 'never',
     stateful: spec.statefulMode === 'stateful',
     failOpen: spec.failureMode === 'failOpen',
+    maxBody: ctx.limits.maxBuffer,
     localOnly: spec.dnsRebindingProtection,
     resumable: targets.every(target => target.kind === 'mcp'),
     sessionKey: ctx.sessions?.key,

@@ -13,8 +13,6 @@ import type { Session } from './session.ts'
 import type { SessionStore } from './session-store.ts'
 import type { McpSetup } from './setup.ts'
 
-/** bytes. */
-const MAX_BODY = 2 * 1024 * 1024
 const NO_ID = 'failed to process session_id query parameter'
 
 /** HTTP+SSE (MCP 2024-11-05) for clients, at the path `/sse`: one stream takes every reply. */
@@ -76,7 +74,7 @@ export class LegacyEndpoint {
       answer.refuse(404, 'session not found')
       return
     }
-    x.body.buffer(MAX_BODY).then(
+    x.body.buffer(this.#setup.maxBody).then(
       bytes => {
         const read = readClientMessage(bytes)
         if ('kind' in read) answer.refuse(400, `fail to deserialize request body: ${read.problem}`)

@@ -13,16 +13,15 @@ const NO_STREAM = 'GET event stream is not supported by any upstream'
 /** The stream on which targets speak first: the only target's own, or those of all targets as one. */
 export function openServerStream(setup: McpSetup, router: Router, session: Session, answer: Answer): void {
   const [only] = session.links
+  answer.onEnd(() => session.streams.delete(answer))
   if (!setup.multiple && !session.outlet && only?.connection instanceof HttpConnection) {
+    session.streams.add(answer)
     passStream(only.connection, session, only, answer)
     return
   }
   // Each message goes to one stream: a newer one takes over, as after a reconnect that the gateway did not notice.
-  session.stream?.end()
-  session.stream = answer
-  answer.onEnd(() => {
-    if (session.stream === answer) session.stream = undefined
-  })
+  for (const stream of session.streams) stream.end()
+  session.streams.add(answer)
   let open = session.links.length
   let refused = 0
   let first: TargetFailure | undefined

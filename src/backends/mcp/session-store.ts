@@ -3,30 +3,26 @@ import type { Session } from './session.ts'
 
 /** ms between two looks for idle sessions. */
 const SWEEP = 30_000
-/** A client must not fill the memory with sessions; each may hold a process. */
-const MAX_SESSIONS = 10_000
 const MAX_ENDED = 10_000
 
 /** The sessions of one backend. Ends those that nobody has used for `ttl` ms. */
 export class SessionStore {
   readonly #clock: Clock
   readonly #ttl: number
+  readonly #max: number
   readonly #sessions = new Map<string, Session>()
   /** Sessions that have ended, so that their ids are not taken for those of another replica. */
   readonly #ended = new Set<string>()
   #timer: Timer | undefined
 
-  constructor(clock: Clock, ttl: number) {
+  constructor(clock: Clock, ttl: number, max: number) {
     this.#clock = clock
     this.#ttl = ttl
+    this.#max = max
   }
 
   get full(): boolean {
-    return this.#sessions.size >= MAX_SESSIONS
-  }
-
-  get size(): number {
-    return this.#sessions.size
+    return this.#sessions.size >= this.#max
   }
 
   get(id: string): Session | undefined {

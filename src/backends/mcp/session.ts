@@ -76,8 +76,8 @@ export class Session {
   /** Names without prefix, and who serves them; `ambiguous` when several do. */
   readonly inventory = new Map<string, ReadonlyMap<string, Link | 'ambiguous'>>()
   readonly inFlight = new Map<RequestId, InFlight>()
-  /** The client's stream for what no call asked for. */
-  stream: Answer | undefined
+  /** The client's streams for what no call asked for. */
+  readonly streams = new Set<Answer>()
   /** HTTP+SSE: the one stream that takes everything, event by event. */
   outlet: Answer | undefined
   readonly #options: SessionOptions
@@ -184,7 +184,7 @@ export class Session {
   end(): void {
     if (this.ended) return
     this.ended = true
-    this.stream?.end()
+    for (const stream of this.streams) stream.end()
     this.outlet?.end()
     for (const link of this.links) {
       link.connection?.close()

@@ -16,6 +16,8 @@ export interface McpSetup {
   readonly stateful: boolean
   readonly failOpen: boolean
   readonly localOnly: boolean
+  /** bytes; a larger request is refused with 413. */
+  readonly maxBody: number
   /** Session ids say enough to go on after a restart or on another replica. */
   readonly resumable: boolean
   readonly sessionKey: Buffer | undefined

@@ -37,16 +37,6 @@ export class SharedChannel {
     return this.#pending.delete(id)
   }
 
-  get size(): number {
-    return this.#pending.size
-  }
-
-  /** The only call under way, if it is the only one. */
-  get sole(): RequestId | undefined {
-    const [first] = this.#pending.keys()
-    return this.#pending.size === 1 ? first : undefined
-  }
-
   fail(id: RequestId, failure: TargetFailure): void {
     const pending = this.#pending.get(id)
     this.#pending.delete(id)

@@ -131,6 +131,7 @@ export class StdioConnection implements Connection {
         target: this.#options.target,
         problem: message.problem,
       })
+      this.#failAt(line, `the stdio server sent a reply that cannot be read: ${message.problem}`)
       return
     }
     const to = this.#channel.deliver(message)
@@ -140,10 +141,14 @@ export class StdioConnection implements Connection {
   }
 
   #oversize(start: Buffer): void {
-    const failure = { message: `the stdio server sent a message of more than ${MAX_MESSAGE} bytes`, down: false }
-    const id = idAtStart(start) ?? this.#channel.sole
     this.#options.log.log('warn', 'dropped an oversized line of a stdio server', { target: this.#options.target })
-    if (id !== undefined) this.#channel.fail(id, failure)
+    this.#failAt(start, `the stdio server sent a message of more than ${MAX_MESSAGE} bytes`)
+  }
+
+  /** Fails the call that a lost line would have answered, as far as its start tells. */
+  #failAt(line: Buffer, message: string): void {
+    const id = idAtStart(line.subarray(0, 4096))
+    if (id !== undefined) this.#channel.fail(id, { message, down: false })
   }
 
   #end(message: string): void {

@@ -44,7 +44,9 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
     name: 'mcp',
     origin: { file: 'test.yaml', line: 1, col: 1 },
     runtime,
+    limits: { maxBuffer: 2_097_152 },
     settings: {},
+    limits: { maxBuffer: 2 * 1024 * 1024 },
     ...(options.sessions === undefined ? {} : { sessions: options.sessions }),
     report(finding) {
       throw new Error(finding.message)

@@ -331,3 +331,18 @@ test('a request id in use is refused', async () => {
   await a.close()
   await first
 })
+
+test('a list nested without end fails its request, and nothing else', async () => {
+  const deep = '['.repeat(200_000) + ']'.repeat(200_000)
+  const { call } = await setUp(
+    ({ method }, res) =>
+      method === 'tools/list'
+        ? res
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end(`{"jsonrpc":"2.0","id":9,"result":{"tools":[{"name":"x","inputSchema":${deep}}]}}`)
+        : {},
+    () => tools('1'),
+  )
+  expect((await call({ method: 'tools/list' })).messages).toMatchObject([{ id: 9, error: { code: -32603 } }])
+  expect((await call({ method: 'ping' })).messages).toMatchObject([{ id: 9, result: {} }])
+})
