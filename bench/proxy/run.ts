@@ -290,12 +290,14 @@ function table(records: readonly Record[]): void {
       }
       const ratio = ratios.length === 0 ? '-' : `x${median(ratios).toFixed(2)}`
       const spread = ratios.length < 2 ? '' : ` (${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)})`
-      out.push(
-        `${workload.padEnd(6)} ${target.padEnd(8)} ${median(mine.map(({ cpu }) => cpu))
-          .toFixed(1)
-          .padStart(8)} ` +
-          `${(ratio + spread).padEnd(20)} ${median(mine.map(({ rss }) => rss))} MB  n=${mine.length}\n`,
-      )
+      const name = `${workload.padEnd(6)} ${target.padEnd(8)}`
+      if (mine.length === 0) {
+        out.push(`${name}        - no round was quiet enough\n`)
+        continue
+      }
+      const cpu = median(mine.map(record => record.cpu)).toFixed(1)
+      const rss = median(mine.map(record => record.rss)).toFixed(0)
+      out.push(`${name} ${cpu.padStart(8)} ${(ratio + spread).padEnd(20)} ${rss} MB  n=${mine.length}\n`)
     }
   }
   process.stdout.write(out.join(''))
@@ -304,7 +306,6 @@ function table(records: readonly Record[]): void {
 function median(numbers: readonly number[]): number {
   const sorted = [...numbers].sort((a, b) => a - b)
   const middle = sorted.length >> 1
-  if (sorted.length === 0) return Number.NaN
   return sorted.length % 2 === 1
     ? (sorted[middle] as number)
     : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2

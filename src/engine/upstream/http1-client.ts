@@ -44,7 +44,7 @@ class Http1Transport implements Transport {
 
   dispatch(target: Target, request: UpstreamRequest, on: ResponseHandler): { cancel(): void } {
     const call = new Call(this, target, request, on)
-    if (request.timeout) this.deadlines.arm(call, request.timeout)
+    if (request.timeout && !this.#closed) this.deadlines.arm(call, request.timeout)
     this.wait(call)
     return call
   }
