@@ -1,6 +1,6 @@
 import type { Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, Exchange } from '../http/exchange.ts'
-import type { ResponseHandler } from '../http/transport.ts'
+import type { ResponseHandler, Target } from '../http/transport.ts'
 import type { CompileContext, Hooks, UpstreamSettings } from '../policies/policy.ts'
 import type { Schema } from '../schema/builder.ts'
 
@@ -11,6 +11,8 @@ export interface Backend {
   readonly kind: string
   readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
   readonly origin: Origin
+  /** The one address behind it, for connections that are passed on as they are; unset where each request chooses. */
+  readonly target?: Target
   /** Exactly one of `on.head` and `on.fail` follows, at once or later. The attempt ends early through `x.onAbort`. */
   send(x: Exchange, attempt: Attempt, on: ResponseHandler): void
   /** The attempts may be repeated on failure: the request body is still there. */

@@ -18,6 +18,7 @@ export const staticBackend = defineBackend({
   schema: hostPort,
   compile(spec, ctx) {
     const target = targetOf(spec, ctx.settings)
+    const http2 = http2Targets(spec, ctx.settings)
     const authority = authorityOf(spec, target)
     const own = ctx.settings.requestTimeout
     const address = spec.unixPath ?? `${spec.host}:${spec.port}`
@@ -28,10 +29,15 @@ export const staticBackend = defineBackend({
       kind: 'host',
       protocol: 'http',
       origin: ctx.origin,
+      target,
       replayable: true,
       send(x, attempt, on) {
         attempt.target = address
-        const call = transport.dispatch(target, requestOf(x, authority, own ?? attempt.timeout ?? 0), on)
+        const call = transport.dispatch(
+          versioned(x, target, http2),
+          requestOf(x, authority, own ?? attempt.timeout ?? 0),
+          on,
+        )
         x.onAbort(() => call.cancel())
       },
     }
@@ -52,6 +58,29 @@ function targetOf(to: HostPort, settings: UpstreamSettings): Target {
     ...(keepAlive === undefined ? {} : { keepAlive }),
     named: to.unixPath === undefined && isIP(to.host) === 0,
   }
+}
+
+interface Http2Targets {
+  /** Speaks HTTP/2, whatever TLS agrees on. */
+  readonly fixed: Target
+  /** Speaks HTTP/2 in plaintext; over TLS the backend chooses. */
+  readonly offered: Target
+}
+
+/** Undefined where the version is settled by the file. */
+function http2Targets(to: HostPort, settings: UpstreamSettings): Http2Targets | undefined {
+  if (settings.version !== undefined) return undefined
+  const fixed = targetOf(to, { ...settings, version: '2' })
+  const { tls } = settings
+  if (tls === undefined) return { fixed, offered: fixed }
+  return { fixed, offered: targetOf(to, { ...settings, tls: { ...tls, alpn: tls.alpn ?? ['h2', 'http/1.1'] } }) }
+}
+
+/** The client's own version in plaintext; behind TLS HTTP/1.1, but HTTP/2 for gRPC, which knows nothing else. */
+function versioned(x: Exchange, target: Target, http2: Http2Targets | undefined): Target {
+  if (http2 === undefined || x.httpVersion !== '2.0') return target
+  if (x.request.headers.get('content-type')?.startsWith('application/grpc')) return http2.fixed
+  return x.connection.tls === undefined ? http2.offered : target
 }
 
 /** What the backend is called by, without the port that its scheme implies; undefined: by the client's own word. */

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../diagnostics/source.ts'
 import type { Runtime } from '../http/runtime.ts'
-import type { CompileContext } from '../policies/policy.ts'
+import type { CompileContext, Limits } from '../policies/policy.ts'
 
 export type Tier = 'offline' | 'env'
 /** Reads a file that the configuration names; `undefined` when it does not exist or cannot be read. */
@@ -18,16 +17,19 @@ export interface Compilation {
   readonly tier: Tier
   readonly readReferenced: ReadReferenced
   readonly env: Readonly<Record<string, string | undefined>>
+  readonly limits: Limits
   report(finding: Finding): void
 }
 
 /** The context of one policy or backend: `spec` says where it was written, `identity` who holds it. */
 export function contextFor(c: Compilation, path: Path, identity: string): CompileContext {
-  const fingerprint = lazyOnce(() => hash(valueAt(c.document.value, path)))
+  // Not a hash: loading the platform's cryptography would cost more than the longer key.
+  const fingerprint = lazyOnce(() => JSON.stringify(valueAt(c.document.value, path)) ?? '')
   return {
     identity,
     origin: c.document.origin(path),
     runtime: c.runtime,
+    limits: c.limits,
     report: finding =>
       c.report({
         ...finding,
@@ -65,13 +67,6 @@ export function valueAt(root: unknown, path: Path): unknown {
     at = (at as Record<string | number, unknown>)[step]
   }
   return at
-}
-
-function hash(value: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(value) ?? '')
-    .digest('base64url')
-    .slice(0, 16)
 }
 
 function lazyOnce<T>(make: () => T): () => T {

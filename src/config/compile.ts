@@ -3,16 +3,19 @@ import type { Backend } from '../backends/backend.ts'
 import { mcpBackend } from '../backends/mcp/index.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { frontendPolicies } from '../policies/index.ts'
+import type { FrontendSettings, ProxyProtocolSettings } from '../policies/policy.ts'
 import { BackendCompiler } from './compile-backends.ts'
-import { type Compilation, readReferenced, valueAt } from './compile-context.ts'
+import { type Compilation, valueAt } from './compile-context.ts'
 import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
 import { RouteCompiler, type RouteParent } from './compile-routes.ts'
+import { TcpRouteCompiler } from './compile-tcp-routes.ts'
+import { compileTls } from './compile-tls.ts'
+import { frontendSettings } from './frontend-settings.ts'
 import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
 import { type BindPlan, type ListenerPlan, planListeners, type RoutePlan } from './plan-listeners.ts'
 import type { Settings } from './settings.ts'
-import type { Bind, Listener, Pipeline, Route, Snapshot, Step, TlsFiles } from './snapshot.ts'
-import type { TlsSection } from './standalone/listener-section.ts'
+import type { Bind, Listener, Pipeline, Route, Snapshot, Step } from './snapshot.ts'
 import { llmPolicyField, llmPolicySpecs } from './standalone/llm-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
 import { TargetedLevels } from './targeted-policies.ts'
@@ -23,8 +26,17 @@ interface Compilers {
   readonly policies: PolicyCompiler
   readonly backends: BackendCompiler
   readonly routes: RouteCompiler
+  readonly tcpRoutes: TcpRouteCompiler
   readonly targeted: TargetedLevels
 }
+
+/** What is written once for all ports. */
+interface Frontend {
+  readonly settings: FrontendSettings
+  readonly connection: readonly Step[]
+}
+
+const BOTH_VERSIONS: ProxyProtocolSettings = { v1: true, v2: true, optional: false }
 
 /**
  * Turns a decoded configuration into what the engine runs. Every command that needs more than the schema goes through
@@ -41,9 +53,21 @@ export function compile(config: Standalone, file: string, settings: Settings, c:
     settings,
   )
   const routes = new RouteCompiler(c, policies, backends, targeted)
-  const all: Compilers = { c, config, policies, backends, routes, targeted }
-  const connection = frontendSteps(all)
-  const binds = planListeners(config, c).map(plan => compileBind(plan, connection, all))
+  const all: Compilers = {
+    c,
+    config,
+    policies,
+    backends,
+    routes,
+    targeted,
+    tcpRoutes: new TcpRouteCompiler(c, backends),
+  }
+  const steps = frontendSteps(all)
+  const frontend: Frontend = {
+    settings: frontendSettings(steps),
+    connection: steps.filter(step => step.hooks.connection),
+  }
+  const binds = planListeners(config, c).map(plan => compileBind(plan, frontend, all))
   return { file, settings, binds, backends: backends.compileNamed(), redacted: c.redacted }
 }
 
@@ -58,21 +82,25 @@ function frontendSteps({ config, policies }: Compilers): Step[] {
   return policies.steps([level], 'request', frontendPolicies)
 }
 
-function compileBind(plan: BindPlan, connection: readonly Step[], all: Compilers): Bind {
+function compileBind(plan: BindPlan, { settings, connection }: Frontend, all: Compilers): Bind {
+  const protocols = plan.listeners.map(listener => listener.protocol)
   return {
     key: `bind/${plan.port}`,
     port: plan.port,
-    connection: connection.filter(step => step.hooks.connection),
+    protocol: protocols.some(p => p === 'HTTPS' || p === 'TLS') ? 'tls' : protocols.includes('TCP') ? 'tcp' : 'http',
+    // The PROXY protocol may be asked for at one port, or for all of them.
+    frontend: plan.proxied ? { ...settings, proxyProtocol: settings.proxyProtocol ?? BOTH_VERSIONS } : settings,
+    connection,
     origin: all.c.document.origin(plan.path),
-    listeners: plan.listeners.map(listener => compileListener(listener, plan.port, all)),
+    listeners: plan.listeners.map(listener => compileListener(listener, plan.port, settings, all)),
   }
 }
 
-function compileListener(plan: ListenerPlan, port: number, all: Compilers): Listener {
+function compileListener(plan: ListenerPlan, port: number, frontend: FrontendSettings, all: Compilers): Listener {
   const parent: RouteParent = { listenerKey: plan.key, gateway: plan.gateway, listenerName: plan.name, port }
   const levels: PolicyLevel[] = all.targeted.forListener(parent)
   if (plan.policies) levels.push({ specs: plan.policies, path: plan.policiesPath, identity: `listener:${plan.key}` })
-  const tls = plan.tls && readTls(plan.tls, all.c)
+  const tls = plan.tls && compileTls(plan.tls, plan.protocol, frontend, all.c)
   return {
     key: plan.key,
     name: plan.name,
@@ -82,12 +110,20 @@ function compileListener(plan: ListenerPlan, port: number, all: Compilers): List
     hostname: plan.hostname,
     protocol: plan.protocol,
     ...(tls ? { tls } : {}),
+    passthrough: plan.protocol === 'TLS' && plan.tls === undefined,
     pipeline: assemble(all.policies.steps(levels, 'request')),
-    routes: plan.routes.flatMap(route => compileRoute(route, parent, all) ?? []),
+    routes: plan.routes.flatMap(route => (route.kind === 'tcp' ? [] : (compileRoute(route, parent, all) ?? []))),
+    tcpRoutes: plan.routes.flatMap(route =>
+      route.kind === 'tcp' ? all.tcpRoutes.compile(route.spec, route.position, parent) : [],
+    ),
   }
 }
 
-function compileRoute(plan: RoutePlan, parent: RouteParent, all: Compilers): Route | undefined {
+function compileRoute(
+  plan: Exclude<RoutePlan, { kind: 'tcp' }>,
+  parent: RouteParent,
+  all: Compilers,
+): Route | undefined {
   if (plan.kind === 'route') return all.routes.compile(plan.spec, plan.position, parent)
   return compileSectionRoute(plan.kind, plan.prefixes, parent, all)
 }
@@ -141,21 +177,4 @@ function compileSection(kind: 'llm' | 'mcp', pipeline: Pipeline, all: Compilers)
     ...ctx,
     policiesAt: partPolicies(all.policies, [kind], key, specsAt, llmPolicyField),
   })
-}
-
-const VERSIONS = { TLS_V1_0: 'TLSv1.2', TLS_V1_1: 'TLSv1.2', TLS_V1_2: 'TLSv1.2', TLS_V1_3: 'TLSv1.3' } as const
-
-function readTls(tls: TlsSection, c: Compilation): TlsFiles | undefined {
-  const path = c.paths.get(tls) ?? []
-  const cert = tls.cert === undefined ? undefined : readReferenced(c, tls.cert, [...path, 'cert'])
-  const key = tls.key === undefined ? undefined : readReferenced(c, tls.key, [...path, 'key'])
-  const ca = tls.root === undefined ? undefined : readReferenced(c, tls.root, [...path, 'root'])
-  if (!cert || !key) return undefined
-  return {
-    cert,
-    key,
-    ...(ca ? { ca } : {}),
-    ...(tls.minTLSVersion ? { minVersion: VERSIONS[tls.minTLSVersion] } : {}),
-    ...(tls.maxTLSVersion ? { maxVersion: VERSIONS[tls.maxTLSVersion] } : {}),
-  }
 }

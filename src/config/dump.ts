@@ -21,7 +21,7 @@ export function dumpOf(snapshot: Snapshot, version: string): Dump {
     binds: snapshot.binds.map(bind => ({
       key: bind.key,
       port: bind.port,
-      protocol: protocolOf(bind.listeners),
+      protocol: bind.protocol,
       listeners: bind.listeners.map(l => l.key),
       origin: place(bind.origin),
     })),
@@ -112,11 +112,6 @@ function dumpBackends(snapshot: Snapshot, listeners: readonly Listener[]) {
   for (const listener of listeners)
     for (const route of listener.routes) for (const backend of route.backends) add(backend)
   return [...seen.values()]
-}
-
-function protocolOf(listeners: readonly Listener[]): string {
-  if (listeners.some(l => l.protocol === 'HTTPS' || l.protocol === 'TLS')) return 'tls'
-  return listeners.some(l => l.protocol === 'TCP') ? 'tcp' : 'http'
 }
 
 function place(origin: Origin): string {

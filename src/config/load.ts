@@ -3,6 +3,7 @@ import { severityOf } from '../diagnostics/codes.ts'
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts'
 import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
 import type { Runtime } from '../http/runtime.ts'
+import { HTTP_DEFAULTS } from '../policies/frontend/http.ts'
 import { decode, INVALID } from '../schema/decode.ts'
 import { redact } from '../schema/redact.ts'
 import { compile } from './compile.ts'
@@ -30,9 +31,25 @@ export interface Loaded {
 
 /** The one path from text to snapshot: `validate`, `run`, `dump` and every test of the engine go through it. */
 export async function load(file: string, text: string, options: LoadOptions): Promise<Loaded> {
-  const source = parseSource(file, text, { env: options.env, unset: options.tier === 'env' ? 'error' : 'placeholder' })
-  const diagnostics: Diagnostic[] = [...source.diagnostics]
-  const written = source.documents.filter(document => !document.empty)
+  const source = readStandalone(file, text, options)
+  const loaded = await loadSource(source, options)
+  return { ...loaded, diagnostics: [...source.diagnostics, ...loaded.diagnostics] }
+}
+
+/** The text of a standalone file: unlike in resources, `$NAME` in it is a variable. */
+export function readStandalone(file: string, text: string, options: Pick<LoadOptions, 'env' | 'tier'>): Source {
+  return parseSource(file, text, { env: options.env, unset: options.tier === 'env' ? 'error' : 'placeholder' })
+}
+
+/** Compiles the documents of a source that hold a standalone configuration; its own diagnostics are not repeated. */
+export async function loadSource(
+  source: Source,
+  options: LoadOptions,
+  documents: readonly SourceDocument[] = source.documents,
+): Promise<Loaded> {
+  const { file } = source
+  const diagnostics: Diagnostic[] = []
+  const written = documents.filter(document => !document.empty)
   for (const extra of written.slice(1)) {
     diagnostics.push(
       extra.resolve({
@@ -44,10 +61,11 @@ export async function load(file: string, text: string, options: LoadOptions): Pr
       }),
     )
   }
-  const document = written[0] ?? source.documents[0]
+  const document = written[0] ?? documents[0]
   const snapshot =
     document === undefined || document.broken ? undefined : await compileDocument(document, file, options, diagnostics)
-  const runnable = snapshot !== undefined && diagnostics.every(d => d.severity !== 'error' && !d.code.startsWith('GW6'))
+  const all = [...source.diagnostics, ...diagnostics]
+  const runnable = snapshot !== undefined && all.every(d => d.severity !== 'error' && !d.code.startsWith('GW6'))
   return { source, diagnostics, snapshot, runnable }
 }
 
@@ -68,6 +86,7 @@ async function compileDocument(
     tier: options.tier,
     readReferenced: options.readReferenced,
     env: options.env,
+    limits: { maxBuffer: config?.frontendPolicies?.http?.maxBufferSize ?? HTTP_DEFAULTS.maxBuffer },
     redacted: redact(standalone, value),
     report,
   }

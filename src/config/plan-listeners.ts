@@ -2,7 +2,7 @@ import type { Path } from '../diagnostics/diagnostic.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
 import { type Compilation, valueAt } from './compile-context.ts'
 import type { BindSection, GatewaySection, ListenerSection, TlsSection } from './standalone/listener-section.ts'
-import type { RouteSection } from './standalone/route-section.ts'
+import type { RouteSection, TcpRouteSection } from './standalone/route-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
 
 /** A listener before anything in it is compiled, whichever form of the file it was written in. */
@@ -21,12 +21,15 @@ export interface ListenerPlan {
 }
 export type RoutePlan =
   | { readonly kind: 'route'; readonly spec: RouteSection; readonly position: number }
+  | { readonly kind: 'tcp'; readonly spec: TcpRouteSection; readonly position: number }
   /** `prefixes`: the paths it is mounted under; `/` when it has the listener to itself. */
   | { readonly kind: 'mcp' | 'llm'; readonly prefixes: readonly string[] }
 
 export interface BindPlan {
   readonly port: number
   readonly path: Path
+  /** A PROXY header comes first on every connection. */
+  readonly proxied: boolean
   readonly listeners: ListenerPlan[]
 }
 
@@ -56,7 +59,7 @@ class Ports {
     this.#c = c
   }
   /** Undefined when the port is taken: that has been reported then. */
-  claim(port: number, path: Path, portPath: Path): BindPlan | undefined {
+  claim(port: number, path: Path, portPath: Path, proxied = false): BindPlan | undefined {
     const first = this.plans.find(plan => plan.port === port && port !== 0)
     if (first) {
       this.#c.report({
@@ -69,7 +72,7 @@ class Ports {
       })
       return undefined
     }
-    const plan: BindPlan = { port, path, listeners: [] }
+    const plan: BindPlan = { port, path, proxied, listeners: [] }
     this.plans.push(plan)
     return plan
   }
@@ -78,8 +81,18 @@ class Ports {
 function planBind(bind: BindSection, ports: Ports, c: Compilation): void {
   const path = c.paths.get(bind)!
   if (bind.mode === 'internal' || bind.port === undefined) return
-  const plan = ports.claim(bind.port, path, [...path, 'port'])
+  const plan = ports.claim(bind.port, path, [...path, 'port'], bind.tunnelProtocol === 'proxy')
   if (!plan) return
+  if (bind.tunnelProtocol !== 'direct' && bind.tunnelProtocol !== 'proxy') {
+    c.report({
+      code: 'GW601',
+      message: `\`tunnelProtocol: ${bind.tunnelProtocol}\` is valid but not served yet`,
+      path: [...path, 'tunnelProtocol'],
+      at: 'value',
+      label: 'gwctl run refuses to start with this',
+      note: 'Connections come as they are, or with a PROXY header.',
+    })
+  }
   for (const listener of bind.listeners) {
     const at = c.paths.get(listener)!
     const name = listener.name ?? `listener${at.at(-1)}`
@@ -94,7 +107,10 @@ function planBind(bind: BindSection, ports: Ports, c: Compilation): void {
       policies: listener.policies as ListenerPlan['policies'],
       policiesPath: [...at, 'policies'],
       path: at,
-      routes: (listener.routes ?? []).map(spec => ({ kind: 'route', spec, position: positionOf(spec, c) })),
+      routes: [
+        ...(listener.routes ?? []).map(spec => ({ kind: 'route', spec, position: positionOf(spec, c) }) as const),
+        ...(listener.tcpRoutes ?? []).map(spec => ({ kind: 'tcp', spec, position: positionOf(spec, c) }) as const),
+      ],
     })
   }
   checkHostnames(plan, c)
@@ -184,7 +200,10 @@ function attachRoutes(config: Standalone, gateways: ReadonlyMap<string, Listener
     const plan: RoutePlan = { kind: 'route', spec, position: positionOf(spec, c) }
     for (const listener of listenersFor(spec.gateways, path, gateways, c)) listener.routes.push(plan)
   }
-  for (const spec of config.tcpRoutes) listenersFor(spec.gateways, c.paths.get(spec)!, gateways, c)
+  for (const spec of config.tcpRoutes) {
+    const plan: RoutePlan = { kind: 'tcp', spec, position: positionOf(spec, c) }
+    for (const listener of listenersFor(spec.gateways, c.paths.get(spec)!, gateways, c)) listener.routes.push(plan)
+  }
 }
 
 function attachSection(

@@ -1,7 +1,7 @@
 import type { Backend } from '../backends/backend.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { ObjectFacts, RouteFacts } from '../http/exchange.ts'
-import type { Hooks, UpstreamSettings } from '../policies/policy.ts'
+import type { FrontendSettings, Hooks, TlsParameters, UpstreamSettings } from '../policies/policy.ts'
 import type { Settings } from './settings.ts'
 import type { RouteMatch } from './standalone/route-section.ts'
 
@@ -56,12 +56,21 @@ export interface Route extends RouteFacts {
   readonly totalWeight: number
 }
 
-export interface TlsFiles {
+/** Which connections go where. */
+export interface TcpRoute extends RouteFacts {
+  /** By server name; every connection when empty. */
+  readonly hostnames: readonly string[]
+  /** Each has a `target`. */
+  readonly backends: readonly WeightedBackend[]
+  readonly totalWeight: number
+}
+
+/** PEM. */
+export interface TlsFiles extends TlsParameters {
   readonly cert: Buffer
   readonly key: Buffer
+  /** Set: clients must present a certificate that chains to it. */
   readonly ca?: Buffer
-  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3'
-  readonly maxVersion?: 'TLSv1.2' | 'TLSv1.3'
 }
 
 export interface Listener extends ObjectFacts {
@@ -70,14 +79,20 @@ export interface Listener extends ObjectFacts {
   readonly hostname: string
   readonly protocol: 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | 'HBONE'
   readonly tls?: TlsFiles
+  /** TLS is not ended here: connections are chosen by server name and passed on as they are. */
+  readonly passthrough: boolean
   readonly pipeline: Pipeline
   readonly routes: readonly Route[]
+  readonly tcpRoutes: readonly TcpRoute[]
 }
 
 export interface Bind {
   readonly key: string
   readonly port: number
   readonly listeners: readonly Listener[]
+  /** What the first bytes of a connection are. */
+  readonly protocol: 'http' | 'tls' | 'tcp'
+  readonly frontend: FrontendSettings
   /** Policies over connections, before any HTTP. */
   readonly connection: readonly Step[]
   readonly origin: Origin

@@ -2,6 +2,7 @@ import type { Expression } from '../cel/expression.ts'
 import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, ConnectionFacts, Exchange, McpRules, Reply } from '../http/exchange.ts'
 import type { Runtime } from '../http/runtime.ts'
+import type { TlsVersion } from '../http/tls-parameters.ts'
 import type { TlsOptions } from '../http/transport.ts'
 import type { Schema } from '../schema/builder.ts'
 
@@ -16,12 +17,19 @@ export type Attachment =
   | 'target'
   | 'frontend'
 
+/** What holds for everything in the file. */
+export interface Limits {
+  /** bytes: what is buffered where a policy sets no limit of its own. */
+  readonly maxBuffer: number
+}
+
 /** What a policy's or backend's `compile` gets besides its spec. */
 export interface CompileContext {
   /** Names the object that holds this spec, the same after a reload: the key of its state. */
   readonly identity: string
   readonly origin: Origin
   readonly runtime: Runtime
+  readonly limits: Limits
   /** `path` is relative to the spec. */
   report(finding: Omit<Finding, 'path'> & { readonly path: Path }): void
   /** Where a part of the spec was written; `path` is relative to the spec. */
@@ -53,6 +61,56 @@ export interface UpstreamSettings {
   readonly version?: '1.1' | '2'
   /** Idle ms before TCP keepalive probes; false: none. */
   readonly keepAlive?: number | false
+}
+
+/** How the connections of clients are served; each frontend policy contributes its part, defaults fill the rest. */
+export interface FrontendSettings {
+  /** bytes: what is buffered where a policy sets no limit of its own. */
+  readonly maxBuffer: number
+  readonly http1: {
+    /** Header fields of a request. */
+    readonly maxHeaders: number
+    /** ms. */
+    readonly idleTimeout: number
+    /** Names reach the policies and the backend as the client wrote them, instead of in lower case. */
+    readonly preserveCase: boolean
+  }
+  readonly http2: {
+    /** bytes, as are the next three. */
+    readonly windowSize: number
+    readonly connectionWindowSize: number
+    readonly frameSize: number
+    readonly maxHeaderSize: number
+    /** ms between pings; 0: none. */
+    readonly keepaliveInterval: number
+    /** ms to wait for the answer to one. */
+    readonly keepaliveTimeout: number
+  }
+  /** ms; 0: no limit. */
+  readonly maxConnectionDuration: number
+  readonly tls: {
+    /** ms. */
+    readonly handshakeTimeout: number
+    /** What every listener speaks that says nothing itself. */
+    readonly defaults: TlsParameters
+  }
+  /** Idle ms before TCP keepalive probes; false: none. */
+  readonly keepAlive: number | false
+  readonly proxyProtocol: ProxyProtocolSettings | undefined
+}
+/** In OpenSSL's words. */
+export interface TlsParameters {
+  readonly alpn?: readonly string[]
+  readonly minVersion?: TlsVersion
+  readonly maxVersion?: TlsVersion
+  readonly ciphers?: readonly string[]
+  readonly groups?: readonly string[]
+}
+export interface ProxyProtocolSettings {
+  readonly v1: boolean
+  readonly v2: boolean
+  /** Connections without the header pass too. */
+  readonly optional: boolean
 }
 
 /** ms; unset: none. */
@@ -99,6 +157,8 @@ export interface Hooks {
   done?(x: Exchange): void
   /** How the backend that this policy stands on is reached. */
   readonly upstream?: UpstreamSettings
+  /** How clients are served, from a frontend policy. */
+  readonly frontend?: Partial<FrontendSettings>
   /** Put on the exchange before the backend is asked. */
   readonly mcpAuthorization?: McpRules
   /** The request body is read whole, up to so many bytes, before `request` runs. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Backend } from '../../src/backends/backend.ts'
+import { frontendSettings } from '../../src/config/frontend-settings.ts'
 import { offlineRuntime } from '../../src/config/offline-runtime.ts'
 import { assemble, responseSteps } from '../../src/config/pipeline.ts'
 import type { Bind, Listener, Route, Snapshot, Step } from '../../src/config/snapshot.ts'
@@ -147,8 +148,18 @@ async function run(hooks: Hooks, request: { body?: string } = {}) {
     protocol: 'HTTP',
     pipeline: assemble([]),
     routes: [route],
+    tcpRoutes: [],
+    passthrough: false,
   }
-  const bind: Bind = { key: 'bind/80', port: 80, listeners: [listener], connection: [], origin }
+  const bind: Bind = {
+    key: 'bind/80',
+    port: 80,
+    listeners: [listener],
+    protocol: 'http',
+    frontend: frontendSettings([]),
+    connection: [],
+    origin,
+  }
   const serving = {
     snapshot: { binds: [bind] } as unknown as Snapshot,
     tables: new Map([[listener, new RouteTable([route])]]),

@@ -64,6 +64,7 @@ test('a narrow level never lifts a wide deny', async () => {
     identity: 'a',
     origin,
     runtime,
+    limits: { maxBuffer: 2_097_152 },
     report: () => {},
     originOf: () => origin,
     readFile: () => undefined,

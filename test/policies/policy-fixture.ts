@@ -114,6 +114,7 @@ export function compile<S>(
     identity: 'test',
     origin,
     runtime: world.runtime,
+    limits: { maxBuffer: 2_097_152 },
     report,
     originOf: () => origin,
     readFile: file => (files[file] === undefined ? undefined : Buffer.from(files[file])),

@@ -1,31 +1,50 @@
 import { listenerPolicyFields } from '../../policies/index.ts'
 import { def, type Infer, integer, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { port } from '../../schema/scalars.ts'
+import {
+  cipherSuitesSchema,
+  keyExchangeGroupsSchema,
+  tlsVersionSchema,
+  versionsInOrder,
+} from '../../schema/tls-fields.ts'
 import { hostname, routeSection, tcpRouteSection } from './route-section.ts'
 
-const tlsVersion = oneOf(['TLS_V1_2', 'TLS_V1_3', 'TLS_V1_0', 'TLS_V1_1'])
-const keyExchangeGroup = oneOf(['X25519', 'P-256', 'P-384', 'X25519_MLKEM768'])
-
-export const tlsSection = object('TLS settings', {
-  mode: def(
-    oneOf(['static', 'dynamicCa']),
-    'static',
-    '`static`: the certificate given. `dynamicCa`: a leaf per server name, signed by the CA given.',
-  ),
-  cert: opt(string({ min: 1 }), 'Path of the PEM certificate chain.'),
-  key: opt(string({ min: 1 }), 'Path of the PEM private key.'),
-  root: opt(
-    string({ min: 1 }),
-    'Path of the PEM bundle that client certificates must chain to; set: clients must present one.',
-  ),
-  spiffe: opt(object('SPIFFE settings', {}, { open: true }), 'Identity from a SPIFFE workload API.', {
-    unserved: 'Certificates from a SPIFFE workload API are not served yet.',
-  }),
-  cipherSuites: opt(list(string({ min: 1 })), 'Accepted cipher suites.'),
-  minTLSVersion: opt(tlsVersion, 'Oldest accepted TLS version.', { aliases: ['minTlsVersion'] }),
-  maxTLSVersion: opt(tlsVersion, 'Newest accepted TLS version.', { aliases: ['maxTlsVersion'] }),
-  keyExchangeGroups: opt(list(keyExchangeGroup), 'Key exchange groups in order of preference.'),
-})
+export const tlsSection = object(
+  'TLS settings',
+  {
+    mode: def(
+      oneOf(['static', 'dynamicCa']),
+      'static',
+      '`static`: the certificate given. `dynamicCa`: a leaf per server name, signed by the CA given.',
+    ),
+    cert: opt(string({ min: 1 }), 'Path of the PEM certificate chain.'),
+    key: opt(string({ min: 1 }), 'Path of the PEM private key.'),
+    root: opt(
+      string({ min: 1 }),
+      'Path of the PEM bundle that client certificates must chain to; set: clients must present one.',
+    ),
+    spiffe: opt(object('SPIFFE settings', {}, { open: true }), 'Identity from a SPIFFE workload API.', {
+      unserved: 'Certificates from a SPIFFE workload API are not served yet.',
+    }),
+    cipherSuites: opt(cipherSuitesSchema, 'Accepted cipher suites.'),
+    minTLSVersion: opt(tlsVersionSchema, 'Oldest accepted TLS version.', { aliases: ['minTlsVersion'] }),
+    maxTLSVersion: opt(tlsVersionSchema, 'Newest accepted TLS version.', { aliases: ['maxTlsVersion'] }),
+    keyExchangeGroups: opt(keyExchangeGroupsSchema, 'Key exchange groups in order of preference.'),
+  },
+  {
+    check: v => {
+      const missing = v.spiffe === undefined ? ['cert', 'key'].filter(field => v[field] === undefined) : []
+      if (missing.length === 0) return versionsInOrder(v.minTLSVersion, v.maxTLSVersion, 'maxTLSVersion')
+      return missing.map(field => ({
+        code: 'GW103',
+        path: [],
+        at: 'parent',
+        message: `TLS settings lack the required field \`${field}\``,
+        label: `\`${field}\` is missing`,
+      }))
+    },
+  },
+)
 export type TlsSection = Infer<typeof tlsSection>
 
 export const listenerPolicies = object('listener policies', listenerPolicyFields)

@@ -150,6 +150,7 @@ export const tcpRouteFields = {
   backends: def(list(tcpRouteBackend), [], 'Where connections go.'),
 }
 export const tcpRouteSection = object('TCP route', tcpRouteFields)
+export type TcpRouteSection = Infer<typeof tcpRouteSection>
 export const attachedTcpRoute = object('TCP route', {
   gateways: opt(gatewayRefs, 'Gateways or listeners that serve the route.'),
   ...tcpRouteFields,

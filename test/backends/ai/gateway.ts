@@ -75,6 +75,7 @@ export function testContext(runtime: Runtime, findings: Finding[] = []): Backend
     name: 'test',
     origin,
     runtime,
+    limits: { maxBuffer: 2_097_152 },
     settings: {},
     report: finding => findings.push(finding as Finding),
     originOf: () => origin,

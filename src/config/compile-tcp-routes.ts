@@ -1,0 +1,64 @@
+import type { BackendCompiler } from './compile-backends.ts'
+import type { Compilation } from './compile-context.ts'
+import type { RouteParent } from './compile-routes.ts'
+import type { TcpRoute, WeightedBackend } from './snapshot.ts'
+import type { TcpRouteSection } from './standalone/route-section.ts'
+
+/** Routes of connections: no policies but those that say how a backend is reached. */
+export class TcpRouteCompiler {
+  readonly #c: Compilation
+  readonly #backends: BackendCompiler
+
+  constructor(c: Compilation, backends: BackendCompiler) {
+    this.#c = c
+    this.#backends = backends
+  }
+
+  /** `position` names an unnamed route: its place among its siblings. */
+  compile(spec: TcpRouteSection, position: number, parent: RouteParent): TcpRoute {
+    const path = this.#c.paths.get(spec) ?? []
+    const name = spec.name ?? `tcproute${position}`
+    const namespace = spec.namespace ?? 'default'
+    const key = `${parent.listenerKey}/${namespace}/${name}`
+    const backends = this.#compileBackends(spec, key)
+    return {
+      key,
+      name,
+      namespace,
+      ruleName: spec.ruleName,
+      origin: this.#c.document.origin(path),
+      hostnames: spec.hostnames,
+      backends,
+      totalWeight: backends.reduce((sum, b) => sum + b.weight, 0),
+    }
+  }
+
+  #compileBackends(spec: TcpRouteSection, key: string): WeightedBackend[] {
+    const path = this.#c.paths.get(spec) ?? []
+    const levels =
+      spec.policies === undefined
+        ? []
+        : [
+            {
+              specs: spec.policies as Readonly<Record<string, unknown>>,
+              path: [...path, 'policies'],
+              identity: `route:${key}@${path.join('.')}`,
+            },
+          ]
+    return spec.backends.flatMap((written, i) => {
+      const inner = written as unknown as Readonly<Record<string, unknown>>
+      const at = this.#c.paths.get(inner) ?? [...path, 'backends', i]
+      const compiled = this.#backends.compile(inner, at, `/${key}/backend${i}`, levels)
+      if (!compiled || compiled.backend.target) return compiled ?? []
+      this.#c.report({
+        code: 'GW201',
+        message: `a TCP route leads to an address, and \`${compiled.backend.name}\` is of kind \`${compiled.backend.kind}\``,
+        path: at,
+        at: 'value',
+        label: 'not an address',
+        help: 'use a backend of kind `host`',
+      })
+      return []
+    })
+  }
+}

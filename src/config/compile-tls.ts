@@ -1,0 +1,84 @@
+import type { FrontendSettings } from '../policies/policy.ts'
+import { type Compilation, readReferenced } from './compile-context.ts'
+import type { Listener, TlsFiles } from './snapshot.ts'
+import type { TlsSection } from './standalone/listener-section.ts'
+
+/** Undefined after a finding. What the listener says itself comes before what the frontend says for all. */
+export function compileTls(
+  section: TlsSection,
+  protocol: Listener['protocol'],
+  frontend: FrontendSettings,
+  c: Compilation,
+): TlsFiles | undefined {
+  const path = c.paths.get(section) ?? []
+  const read = (field: 'cert' | 'key' | 'root'): Buffer | undefined => {
+    const file = section[field]
+    return file === undefined ? undefined : readReferenced(c, file, [...path, field])
+  }
+  const cert = read('cert')
+  const key = read('key')
+  const ca = read('root')
+  if (section.mode === 'dynamicCa') {
+    c.report({
+      code: 'GW601',
+      message: '`dynamicCa` is valid but not served yet',
+      path: [...path, 'mode'],
+      at: 'value',
+      label: 'gwctl run refuses to start with this',
+      note: 'Certificates are not issued per server name yet; give the listener a certificate of its own.',
+    })
+    return undefined
+  }
+  if (!cert || !key || (section.root !== undefined && !ca)) return undefined
+  if (!isUsable(cert, key, ca, section, c)) return undefined
+  const { defaults } = frontend.tls
+  const alpn = protocol === 'HTTPS' ? (defaults.alpn ?? ['h2', 'http/1.1']) : undefined
+  const minVersion = section.minTLSVersion ?? defaults.minVersion
+  const maxVersion = section.maxTLSVersion ?? defaults.maxVersion
+  const ciphers = section.cipherSuites ?? defaults.ciphers
+  const groups = section.keyExchangeGroups ?? defaults.groups
+  return {
+    cert,
+    key,
+    ...(ca ? { ca } : {}),
+    ...(alpn ? { alpn } : {}),
+    ...(minVersion ? { minVersion } : {}),
+    ...(maxVersion ? { maxVersion } : {}),
+    ...(ciphers ? { ciphers } : {}),
+    ...(groups ? { groups } : {}),
+  }
+}
+
+/** Reports what would make every handshake fail. */
+function isUsable(cert: Buffer, key: Buffer, ca: Buffer | undefined, section: TlsSection, c: Compilation): boolean {
+  // Loaded here only: without TLS in the file nothing else in the compiler needs the platform's cryptography.
+  const { X509Certificate, createPrivateKey } = process.getBuiltinModule('node:crypto')
+  const path = c.paths.get(section) ?? []
+  const parse = <T>(field: 'cert' | 'key' | 'root', kind: string, make: () => T): T | undefined => {
+    try {
+      return make()
+    } catch {
+      c.report({
+        code: 'GW207',
+        message: `the file \`${section[field]}\` holds no ${kind}`,
+        path: [...path, field],
+        at: 'value',
+        label: `not a PEM ${kind}`,
+      })
+      return undefined
+    }
+  }
+  const certificate = parse('cert', 'certificate', () => new X509Certificate(cert))
+  const privateKey = parse('key', 'private key', () => createPrivateKey(key))
+  const root = ca && parse('root', 'certificate', () => new X509Certificate(ca))
+  if (!certificate || !privateKey || (ca && !root)) return false
+  if (certificate.checkPrivateKey(privateKey)) return true
+  c.report({
+    code: 'GW207',
+    message: `the key in \`${section.key}\` does not belong to the certificate in \`${section.cert}\``,
+    path: [...path, 'key'],
+    at: 'value',
+    label: 'the key of another certificate',
+  })
+  return false
+}

@@ -1,0 +1,65 @@
+import type { Expression } from '../cel/expression.ts'
+import type { Exchange } from '../http/exchange.ts'
+import { type CelScope, cel, list, object, opt, parsed, type Schema, shapes } from '../schema/builder.ts'
+
+type RuleKind = 'allow' | 'deny' | 'require'
+export interface AccessRule {
+  readonly kind: RuleKind
+  readonly when: Expression
+}
+
+const NEVER: Expression = {
+  text: 'false',
+  scope: 'request',
+  result: 'bool',
+  roots: new Set(),
+  readsRequestBody: false,
+  readsResponseBody: false,
+  evaluate: () => ({ ok: true, value: false }),
+}
+
+/** Rules as a file writes them; `subject` is what passes or not: `request`, `connection`. */
+export function accessRules(scope: CelScope, subject: string): Schema<readonly AccessRule[]> {
+  const condition = cel(scope, 'bool')
+  return list(
+    parsed(
+      shapes({
+        string: condition,
+        object: object(
+          'authorization rule',
+          {
+            allow: opt(condition, `Lets the ${subject} pass when true.`),
+            deny: opt(condition, `Refuses the ${subject} when true.`),
+            require: opt(condition, `Refuses the ${subject} unless true.`),
+          },
+          { exactlyOneOf: [['allow', 'deny', 'require']] },
+        ),
+      }),
+      'an expression, or one of `allow`, `deny` and `require` with an expression',
+      (value): { readonly value: AccessRule } => {
+        if ('evaluate' in value) return { value: { kind: 'allow', when: value } }
+        const kind: RuleKind = value.deny ? 'deny' : value.require ? 'require' : 'allow'
+        return { value: { kind, when: value[kind] as Expression } }
+      },
+      { kind: 'deny', when: NEVER },
+    ),
+  )
+}
+
+/** No `deny` holds, every `require` does, and so does one `allow` where there are any. */
+export function accessDecision(rules: readonly AccessRule[]): (x: Exchange) => boolean {
+  const of = (kind: RuleKind) => rules.filter(each => each.kind === kind).map(each => each.when)
+  const deny = of('deny')
+  const require = of('require')
+  const allow = of('allow')
+  return x => {
+    if (deny.some(when => holds(when, x)) || !require.every(when => holds(when, x))) return false
+    return allow.length === 0 || allow.some(when => holds(when, x))
+  }
+}
+
+/** A rule that fails is not true: a failing `deny` does not deny, a failing `require` refuses. */
+function holds(when: Expression, x: Exchange): boolean {
+  const outcome = when.evaluate(x)
+  return outcome.ok && outcome.value === true
+}
