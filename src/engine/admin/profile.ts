@@ -118,7 +118,8 @@ function cpuSamples(nodes: readonly CpuNode[], period: number): StackSample[] {
   const parents = new Map(nodes.flatMap(node => (node.children ?? []).map(child => [child, node] as const)))
   return nodes.flatMap(node => {
     const hits = node.hitCount ?? 0
-    if (hits === 0) return []
+    // The profiler also counts the time in which the processor had nothing to do.
+    if (hits === 0 || node.callFrame.functionName === '(idle)') return []
     const stack: Frame[] = []
     for (let at: CpuNode | undefined = byId.get(node.id); at; at = parents.get(at.id)) stack.push(frameOf(at.callFrame))
     return [{ stack, values: [hits, hits * period] }]

@@ -59,10 +59,15 @@ export function addEvents(state: TraceState, events: readonly ReadEvent[]): Trac
   return { requests: requests.slice(excess), forgotten: state.forgotten + excess }
 }
 
-/** The step that explains the outcome: the first that failed, else the last one. */
-export function decidingStep(request: RequestTrace, steps: readonly Step[] = request.steps): Step | undefined {
-  const failed = steps.find(({ event }) => event.severity === 'error' && event.message.type !== 'requestFinished')
-  return request.end === undefined ? steps.at(-1) : (failed ?? steps.at(-1))
+/** The step that explains the outcome: of a failed request the first that failed, else the last one. */
+export function decidingStep({ end, steps: all }: RequestTrace, steps: readonly Step[] = all): Step | undefined {
+  const failed = end !== undefined && (end.status === null || end.status >= 400)
+  const cause = failed ? steps.find(isCause) : undefined
+  return cause ?? steps.at(-1)
+}
+
+function isCause({ event }: Step): boolean {
+  return event.severity === 'error' && event.message.type !== 'requestFinished'
 }
 
 function unstarted(key: string, id: string): RequestTrace {

@@ -73,4 +73,11 @@ test('the step that explains the outcome', () => {
   expect(decidingStep(request!)?.label).toBe('authorization')
   const [running] = addEvents(EMPTY, recorder.events.slice(0, 3)).requests
   expect(decidingStep(running!)?.label).toBe('route')
+
+  // A retry that helped explains nothing.
+  const retried = new Recorder()
+  retried.start()
+  retried.add({ type: 'callEnd', target: 'a:80', status: 503 }, { severity: 'error' })
+  retried.finish()
+  expect(decidingStep(addEvents(EMPTY, retried.events).requests[0]!)?.label).toBe('response')
 })
