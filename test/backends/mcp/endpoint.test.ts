@@ -407,3 +407,17 @@ test('2026-07-28 passes without a session; the name that is authorized is the on
   expect((await post(gateway.url, call, { ...modern, 'mcp-session-id': 'x' })).status).toBe(400)
   expect(up.received).toHaveLength(1)
 })
+
+test('a trace shows the call to the target, and the exchange what was called', async () => {
+  const traced: string[] = []
+  const { gateway } = await setUp(() => ({ content: [] }), { traced })
+  const headers = { 'mcp-session-id': await begin(gateway.url) }
+  traced.length = 0
+  await post(gateway.url, { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo' } }, headers)
+  expect(traced).toEqual(['mcp', 'mcp a', 'target a callStart a', 'target a callEnd a'])
+  expect(gateway.exchanges.at(-1)?.mcp).toEqual({
+    method: 'tools/call',
+    sessionId: headers['mcp-session-id'],
+    tool: { name: 'echo', target: 'a' },
+  })
+})

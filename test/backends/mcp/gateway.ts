@@ -7,6 +7,7 @@ import { GatewayError } from '../../../src/http/errors.ts'
 import { type AuthFacts, type BodySource, Exchange, type McpRules } from '../../../src/http/exchange.ts'
 import { HeaderList } from '../../../src/http/headers.ts'
 import type { Clock, Runtime } from '../../../src/http/runtime.ts'
+import type { TraceScope } from '../../../src/http/trace-event.ts'
 import type { ResponseHandler } from '../../../src/http/transport.ts'
 import { type DecodeContext, decode, INVALID } from '../../../src/schema/decode.ts'
 
@@ -26,6 +27,8 @@ export interface GatewayOptions {
   readonly sessions?: SessionSettings
   /** The backend's key. */
   readonly key?: string
+  /** Receives `scope type target` of each event. */
+  readonly traced?: string[]
   readonly auth?: (x: Exchange) => Partial<AuthFacts>
 }
 
@@ -44,7 +47,6 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
     name: 'mcp',
     origin: { file: 'test.yaml', line: 1, col: 1 },
     runtime,
-    limits: { maxBuffer: 2_097_152 },
     settings: {},
     limits: { maxBuffer: 2 * 1024 * 1024 },
     ...(options.sessions === undefined ? {} : { sessions: options.sessions }),
@@ -60,6 +62,7 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
     const x = exchangeOf(req, clock)
     if (options.rules) x.mcpRules = options.rules
     Object.assign(x.auth, options.auth?.(x))
+    if (options.traced) x.trace = traceInto(options.traced, [])
     exchanges.push(x)
     res.on('close', () => {
       if (!res.writableFinished) x.abort()
@@ -144,6 +147,14 @@ function testRuntime(clock: Clock, state: Map<string, object>, logs: string[]): 
     },
     log,
     call: () => Promise.reject(new Error('unused')),
+  }
+}
+
+function traceInto(lines: string[], scope: readonly string[]): TraceScope {
+  return {
+    emit: message => lines.push([...scope, message.type, 'target' in message ? message.target : ''].join(' ').trim()),
+    now: () => 0,
+    child: name => traceInto(lines, [...scope, name]),
   }
 }
 
