@@ -1,4 +1,4 @@
-import { def, integer, list, map, object, oneOf, opt, req } from '../../schema/builder.ts'
+import { def, integer, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { groupName, kindName, labelKeyProblem, labelValue, refName } from '../../schema/resource-scalars.ts'
 import { port } from '../../schema/scalars.ts'
 import { INFERENCE_GROUP } from './object-references.ts'
@@ -36,6 +36,7 @@ const spec = object('InferencePool', {
     }),
     'The ports of the Pods.',
   ),
+  appProtocol: opt(string(), 'The protocol that the Pods speak.'),
   endpointPickerRef: req(picker, 'The service that chooses an endpoint.'),
 })
 

@@ -111,6 +111,7 @@ function customRules(value: Record<string, unknown>): readonly ObjectProblem[] {
     return [problem(['host'], '`host` cannot stand beside `custom.backendRef`: both say where the models are')]
   }
   if (!custom.backendRef && value.host === undefined) {
+    if (value.port !== undefined) return []
     return [missing('host', 'a custom provider needs `host` and `port`, or `custom.backendRef`')]
   }
   if (!custom.formats.some(({ path }) => path !== undefined)) return []

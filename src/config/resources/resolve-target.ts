@@ -74,7 +74,13 @@ export function resolveSelector(
   if (!matchLabels) return
   const kindName = asText(ref.value.kind) ?? ref.refers.kind
   const candidates = graph.list(canonical(kindName), from.namespace)
-  if (candidates.some(each => selects({ matchLabels }, labelsOf(each)))) return
+  const chosen = candidates.filter(each => selects({ matchLabels }, labelsOf(each)))
+  const section = asText(ref.value.sectionName)
+  // A section need not be in every object that the labels choose, but it must be in one.
+  if (chosen[0] && section !== undefined && !chosen.some(each => sectionsOf(each)?.names.includes(section) ?? true)) {
+    checkSection(ref, from, chosen[0], report)
+  }
+  if (chosen.length > 0) return
   const wanted = Object.entries(matchLabels)
     .map(([key, value]) => `${key}=${value}`)
     .join(', ')
