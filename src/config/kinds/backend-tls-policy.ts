@@ -1,7 +1,7 @@
 import { list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { groupName, kindName, preciseHostname, refName, subdomain } from '../../schema/resource-scalars.ts'
-import { optionKeys } from './listener.ts'
-import { GATEWAY_GROUP } from './object-references.ts'
+import { optionKeys } from './parts/listener.ts'
+import { GATEWAY_GROUP } from './parts/object-references.ts'
 import { foreignStatus, missing, problem, type ResourceKind, resource } from './resource.ts'
 
 const target = object(

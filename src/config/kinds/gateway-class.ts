@@ -1,6 +1,6 @@
 import { object, opt, req, string } from '../../schema/builder.ts'
 import { dnsLabel, groupName, kindName, refName } from '../../schema/resource-scalars.ts'
-import { GATEWAY_GROUP } from './object-references.ts'
+import { GATEWAY_GROUP } from './parts/object-references.ts'
 import { foreignStatus, type ResourceKind, resource } from './resource.ts'
 
 const controllerName = string({

@@ -1,8 +1,8 @@
 import { def, list, map, type ObjectProblem, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { groupName, kindName, labelKeyProblem, labelValue, refName } from '../../schema/resource-scalars.ts'
 import { port } from '../../schema/scalars.ts'
-import { certificateRef, dataRef, listener, listenerRules, namespacesFrom } from './listener.ts'
-import { GATEWAY_GROUP } from './object-references.ts'
+import { certificateRef, dataRef, listener, listenerRules, namespacesFrom } from './parts/listener.ts'
+import { GATEWAY_GROUP } from './parts/object-references.ts'
 import { foreignStatus, problem, type ResourceKind, resource } from './resource.ts'
 
 const address = object(

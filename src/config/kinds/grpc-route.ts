@@ -1,7 +1,6 @@
 import { def, list, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { plainHeaderName } from '../../schema/resource-scalars.ts'
-import { GATEWAY_GROUP } from './object-references.ts'
-import { all, foreignStatus, type ResourceKind, resource } from './resource.ts'
+import { GATEWAY_GROUP } from './parts/object-references.ts'
 import {
   attachment,
   extensionRef,
@@ -15,7 +14,8 @@ import {
   routeHostnames,
   ruleName,
   sessionPersistence,
-} from './route-parts.ts'
+} from './parts/route-parts.ts'
+import { all, foreignStatus, type ResourceKind, resource } from './resource.ts'
 
 const methodMatch = object(
   'method match',

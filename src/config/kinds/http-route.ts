@@ -1,9 +1,8 @@
 import { def, integer, list, object, oneOf, opt, parsed, req, string } from '../../schema/builder.ts'
 import { plainHeaderName, preciseHostname, resourceDuration, set } from '../../schema/resource-scalars.ts'
 import { port } from '../../schema/scalars.ts'
-import { corsFields, corsRules } from './cors.ts'
-import { backendRef, GATEWAY_GROUP } from './object-references.ts'
-import { all, foreignStatus, missing, problem, type ResourceKind, type Rule, resource } from './resource.ts'
+import { corsFields, corsRules } from './parts/cors.ts'
+import { backendRef, GATEWAY_GROUP } from './parts/object-references.ts'
 import {
   attachment,
   extensionRef,
@@ -17,7 +16,8 @@ import {
   routeHostnames,
   ruleName,
   sessionPersistence,
-} from './route-parts.ts'
+} from './parts/route-parts.ts'
+import { all, foreignStatus, missing, problem, type ResourceKind, type Rule, resource } from './resource.ts'
 
 const PATH_TEXT = /^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})+$/
 const pathMatch = object(

@@ -1,7 +1,7 @@
 import { def, integer, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { groupName, kindName, labelKeyProblem, labelValue, refName } from '../../schema/resource-scalars.ts'
 import { port } from '../../schema/scalars.ts'
-import { INFERENCE_GROUP } from './object-references.ts'
+import { INFERENCE_GROUP } from './parts/object-references.ts'
 import { foreignStatus, missing, type ResourceKind, resource } from './resource.ts'
 
 const picker = object(

@@ -1,7 +1,7 @@
 import { def, list, object, opt, req } from '../../schema/builder.ts'
 import { dnsLabel, groupName, kindName, refName } from '../../schema/resource-scalars.ts'
-import { listener, listenerRules } from './listener.ts'
-import { GATEWAY_GROUP } from './object-references.ts'
+import { listener, listenerRules } from './parts/listener.ts'
+import { GATEWAY_GROUP } from './parts/object-references.ts'
 import { foreignStatus, type ResourceKind, resource } from './resource.ts'
 
 const parent = object(

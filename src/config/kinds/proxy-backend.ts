@@ -1,9 +1,9 @@
 import { def, list, type ObjectProblem, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { subdomain } from '../../schema/resource-scalars.ts'
 import { longString, port, shortString } from '../../schema/scalars.ts'
-import { backendFull, backendSimple, backendWithAi } from './backend-policies.ts'
-import { providerFields, providerRules } from './llm-provider.ts'
-import { localServiceRef } from './object-references.ts'
+import { backendFull, backendSimple, backendWithAi } from './parts/backend-policies.ts'
+import { providerFields, providerRules } from './parts/llm-provider.ts'
+import { localServiceRef } from './parts/object-references.ts'
 import { conditions, empty, labelSelector, missing, problem, type ResourceKind, resource } from './resource.ts'
 
 const address = { host: req(shortString, 'The host name or IP address.'), port: req(port, 'The port.') }

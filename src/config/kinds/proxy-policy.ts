@@ -1,11 +1,11 @@
 import { list, map, type ObjectProblem, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { groupName, kindName, labelKeyProblem, labelValue, refName, subdomain } from '../../schema/resource-scalars.ts'
 import { port } from '../../schema/scalars.ts'
-import { backendFull } from './backend-policies.ts'
-import { frontend, PER_LISTENER } from './frontend.ts'
-import { GATEWAY_GROUP, INFERENCE_GROUP } from './object-references.ts'
+import { backendFull } from './parts/backend-policies.ts'
+import { frontend, PER_LISTENER } from './parts/frontend.ts'
+import { GATEWAY_GROUP, INFERENCE_GROUP } from './parts/object-references.ts'
+import { traffic } from './parts/traffic.ts'
 import { all, conditions, missing, problem, type ResourceKind, resource } from './resource.ts'
-import { traffic } from './traffic.ts'
 
 const place = {
   sectionName: opt(subdomain, 'One part of the target: a listener, a route rule, a port or a sub-backend.'),

@@ -1,6 +1,6 @@
 import { list, object, opt, req } from '../../schema/builder.ts'
 import { dnsLabel, groupName, kindName, refName } from '../../schema/resource-scalars.ts'
-import { GATEWAY_GROUP } from './object-references.ts'
+import { GATEWAY_GROUP } from './parts/object-references.ts'
 import { type ResourceKind, resource } from './resource.ts'
 
 const spec = object('ReferenceGrant', {

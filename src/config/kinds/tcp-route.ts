@@ -1,7 +1,7 @@
 import { list, object, req } from '../../schema/builder.ts'
-import { GATEWAY_GROUP } from './object-references.ts'
+import { GATEWAY_GROUP } from './parts/object-references.ts'
+import { attachment, parentsDiffer, routeBackend, ruleName } from './parts/route-parts.ts'
 import { foreignStatus, type ResourceKind, resource } from './resource.ts'
-import { attachment, parentsDiffer, routeBackend, ruleName } from './route-parts.ts'
 
 const rule = object('route rule', {
   name: ruleName,

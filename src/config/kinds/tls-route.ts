@@ -1,7 +1,7 @@
 import { object, req } from '../../schema/builder.ts'
-import { GATEWAY_GROUP } from './object-references.ts'
+import { GATEWAY_GROUP } from './parts/object-references.ts'
+import { attachment, parentsDiffer, routeHostnames } from './parts/route-parts.ts'
 import { foreignStatus, type ResourceKind, resource } from './resource.ts'
-import { attachment, parentsDiffer, routeHostnames } from './route-parts.ts'
 import { connectionRules } from './tcp-route.ts'
 
 const spec = object(

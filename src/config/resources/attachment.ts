@@ -1,4 +1,4 @@
-import { GATEWAY_GROUP } from '../kinds/object-references.ts'
+import { GATEWAY_GROUP } from '../kinds/parts/object-references.ts'
 import type { LabelSelector } from '../kinds/resource.ts'
 import { canonical, labelsOf, type ResourceGraph, selects } from './graph.ts'
 import { asFields, asItems, asList, asText, type Fields, type Resource } from './resource.ts'

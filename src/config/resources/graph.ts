@@ -1,5 +1,5 @@
 import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
-import { GATEWAY_GROUP } from '../kinds/object-references.ts'
+import { GATEWAY_GROUP } from '../kinds/parts/object-references.ts'
 import type { LabelSelector } from '../kinds/resource.ts'
 import { asFields, asList, asText, type Fields, type Resource } from './resource.ts'
 

@@ -1,4 +1,4 @@
-import { GATEWAY_GROUP, INFERENCE_GROUP } from '../kinds/object-references.ts'
+import { GATEWAY_GROUP, INFERENCE_GROUP } from '../kinds/parts/object-references.ts'
 import type { FoundReference } from './collect-references.ts'
 import { canonical, type ReportResource, type ResourceGraph } from './graph.ts'
 import { asFields, asList, asText, type Resource } from './resource.ts'

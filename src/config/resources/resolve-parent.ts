@@ -1,4 +1,4 @@
-import { GATEWAY_GROUP } from '../kinds/object-references.ts'
+import { GATEWAY_GROUP } from '../kinds/parts/object-references.ts'
 import { refusal } from './attachment.ts'
 import type { FoundReference } from './collect-references.ts'
 import type { ReportResource, ResourceGraph } from './graph.ts'

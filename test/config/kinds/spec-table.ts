@@ -1,6 +1,7 @@
 // Every rule of the specification about the four kinds, written from its text alone: a value at the limit is accepted,
 // and a value just past it gives exactly one finding at its place.
 import type { Base } from './bases.ts'
+// One table on purpose, however long: it is read beside the specification from top to bottom.
 
 /** Base, path, rule in words, accepted value, refused value, and the place of the finding if not the path itself. */
 export type Limit = readonly [base: Base, path: string, rule: string, ok: unknown, bad: unknown, at?: string]

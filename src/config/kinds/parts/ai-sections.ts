@@ -1,5 +1,18 @@
-import { boolean, cel, def, integer, json, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
-import { shortString } from '../../schema/scalars.ts'
+import {
+  boolean,
+  cel,
+  def,
+  integer,
+  json,
+  list,
+  map,
+  object,
+  oneOf,
+  opt,
+  req,
+  string,
+} from '../../../schema/builder.ts'
+import { shortString } from '../../../schema/scalars.ts'
 import { promptGuard } from './guardrails.ts'
 
 const message = object('message', {

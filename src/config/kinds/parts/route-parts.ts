@@ -1,4 +1,4 @@
-import { def, type Fields, integer, list, object, oneOf, opt, req, string } from '../../schema/builder.ts'
+import { def, type Fields, integer, list, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
 import {
   dnsLabel,
   groupName,
@@ -9,10 +9,10 @@ import {
   resourceDuration,
   set,
   subdomain,
-} from '../../schema/resource-scalars.ts'
-import { port } from '../../schema/scalars.ts'
+} from '../../../schema/resource-scalars.ts'
+import { port } from '../../../schema/scalars.ts'
+import { missing, problem, type Rule } from '../resource.ts'
 import { backendRef, parentRef } from './object-references.ts'
-import { missing, problem, type Rule } from './resource.ts'
 
 /** What every route has: the parents it attaches to. */
 export const attachment = {

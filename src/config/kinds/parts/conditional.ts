@@ -9,8 +9,8 @@ import {
   opt,
   req,
   type Schema,
-} from '../../schema/builder.ts'
-import { all, problem } from './resource.ts'
+} from '../../../schema/builder.ts'
+import { all, problem } from '../resource.ts'
 
 /**
  * A policy that may also be written as a list of variants of which the first whose condition holds applies. Beside

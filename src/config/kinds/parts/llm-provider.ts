@@ -1,8 +1,8 @@
-import { def, list, type ObjectProblem, object, oneOf, opt, req, string } from '../../schema/builder.ts'
-import { absolutePath } from '../../schema/resource-scalars.ts'
-import { longString, port, shortString, tinyString } from '../../schema/scalars.ts'
+import { def, list, type ObjectProblem, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
+import { absolutePath } from '../../../schema/resource-scalars.ts'
+import { longString, port, shortString, tinyString } from '../../../schema/scalars.ts'
+import { all, missing, problem } from '../resource.ts'
 import { modelServerRef } from './object-references.ts'
-import { all, missing, problem } from './resource.ts'
 
 const model = opt(shortString, 'The model; the one in the request when unset.')
 const mode = (what: string) =>

@@ -10,12 +10,12 @@ import {
   parsed,
   req,
   type Schema,
-} from '../../schema/builder.ts'
-import { absolutePath, byteQuantity, resourceDuration } from '../../schema/resource-scalars.ts'
-import { shortString, tinyString } from '../../schema/scalars.ts'
+} from '../../../schema/builder.ts'
+import { absolutePath, byteQuantity, resourceDuration } from '../../../schema/resource-scalars.ts'
+import { shortString, tinyString } from '../../../schema/scalars.ts'
+import { problem } from '../resource.ts'
 import { authorization, KEY_EXCHANGE_GROUPS, keepalive } from './backend-sections.ts'
 import { endpoint, hasPath } from './object-references.ts'
-import { problem } from './resource.ts'
 
 const tcp = object(
   'TCP settings',

@@ -1,8 +1,8 @@
-import { def, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
-import { dnsLabel, groupName, hostname, kindName, refName, subdomain } from '../../schema/resource-scalars.ts'
-import { port } from '../../schema/scalars.ts'
+import { def, list, map, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
+import { dnsLabel, groupName, hostname, kindName, refName, subdomain } from '../../../schema/resource-scalars.ts'
+import { port } from '../../../schema/scalars.ts'
+import { labelSelector, missing, problem, type Rule } from '../resource.ts'
 import { GATEWAY_GROUP } from './object-references.ts'
-import { labelSelector, missing, problem, type Rule } from './resource.ts'
 
 /** A Secret or ConfigMap that may stand in another namespace. */
 export function dataRef(name: string, kind: string, keys: readonly (readonly string[])[]) {

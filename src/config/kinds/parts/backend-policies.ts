@@ -1,4 +1,4 @@
-import { object, opt } from '../../schema/builder.ts'
+import { object, opt } from '../../../schema/builder.ts'
 import { aiPolicies } from './ai-sections.ts'
 import { backendAuth } from './backend-auth.ts'
 import { connectionSections, responseSections } from './backend-sections.ts'

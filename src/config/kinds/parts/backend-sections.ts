@@ -1,8 +1,20 @@
-import { type CelScope, cel, def, integer, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
-import { plainHeaderName, pseudoHeaderName, resourceDuration, set } from '../../schema/resource-scalars.ts'
-import { shortString, tinyString } from '../../schema/scalars.ts'
+import {
+  type CelScope,
+  cel,
+  def,
+  integer,
+  list,
+  map,
+  object,
+  oneOf,
+  opt,
+  req,
+  string,
+} from '../../../schema/builder.ts'
+import { plainHeaderName, pseudoHeaderName, resourceDuration, set } from '../../../schema/resource-scalars.ts'
+import { shortString, tinyString } from '../../../schema/scalars.ts'
+import { problem, type Rule } from '../resource.ts'
 import { caCertificateRef, endpoint, secretRef } from './object-references.ts'
-import { problem, type Rule } from './resource.ts'
 
 export const keepalive = object('keepalive', {
   retries: def(integer(1, 64), 9, 'Probes without an answer after which the connection is given up.'),

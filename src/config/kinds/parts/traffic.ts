@@ -1,12 +1,23 @@
-import { cel, def, integer, list, type ObjectProblem, object, oneOf, opt, req, string } from '../../schema/builder.ts'
-import { byteQuantity, plainHeaderName, resourceDuration, set } from '../../schema/resource-scalars.ts'
-import { statusCode } from '../../schema/scalars.ts'
+import {
+  cel,
+  def,
+  integer,
+  list,
+  type ObjectProblem,
+  object,
+  oneOf,
+  opt,
+  req,
+  string,
+} from '../../../schema/builder.ts'
+import { byteQuantity, plainHeaderName, resourceDuration, set } from '../../../schema/resource-scalars.ts'
+import { statusCode } from '../../../schema/scalars.ts'
+import { problem } from '../resource.ts'
 import { authorization, headerModifiers, transformationFields } from './backend-sections.ts'
 import { conditional } from './conditional.ts'
 import { corsFields, corsRules } from './cors.ts'
 import { extAuth, extProc, rateLimit } from './external-policies.ts'
 import { apiKeyAuthentication, basicAuthentication, jwtAuthentication } from './inbound-auth.ts'
-import { problem } from './resource.ts'
 
 const timeouts = object(
   'timeouts',

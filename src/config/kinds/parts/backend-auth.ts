@@ -11,11 +11,11 @@ import {
   type Schema,
   secret,
   string,
-} from '../../schema/builder.ts'
-import { resourceDuration } from '../../schema/resource-scalars.ts'
-import { shortString } from '../../schema/scalars.ts'
+} from '../../../schema/builder.ts'
+import { resourceDuration } from '../../../schema/resource-scalars.ts'
+import { shortString } from '../../../schema/scalars.ts'
+import { empty, problem } from '../resource.ts'
 import { credentialLocation, secretRef } from './object-references.ts'
-import { empty, problem } from './resource.ts'
 import { crossAppAccess, SIGNING_ALGORITHMS, tokenExchange } from './token-exchange.ts'
 
 /** An inline credential. */

@@ -9,7 +9,7 @@ import {
   req,
   type Schema,
   string,
-} from '../../schema/builder.ts'
+} from '../../../schema/builder.ts'
 import {
   dnsLabel,
   endpointUrl,
@@ -18,9 +18,9 @@ import {
   plainHeaderName,
   refName,
   subdomain,
-} from '../../schema/resource-scalars.ts'
-import { port } from '../../schema/scalars.ts'
-import { missing, problem } from './resource.ts'
+} from '../../../schema/resource-scalars.ts'
+import { port } from '../../../schema/scalars.ts'
+import { missing, problem } from '../resource.ts'
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io'
 export const INFERENCE_GROUP = 'inference.networking.k8s.io'

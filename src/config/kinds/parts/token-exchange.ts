@@ -11,11 +11,11 @@ import {
   req,
   type Schema,
   string,
-} from '../../schema/builder.ts'
-import { absolutePath, resourceDuration } from '../../schema/resource-scalars.ts'
-import { shortString } from '../../schema/scalars.ts'
+} from '../../../schema/builder.ts'
+import { absolutePath, resourceDuration } from '../../../schema/resource-scalars.ts'
+import { shortString } from '../../../schema/scalars.ts'
+import { all, missing, problem } from '../resource.ts'
 import { credentialLocation, credentialSource, endpoint, secretRef } from './object-references.ts'
-import { all, missing, problem } from './resource.ts'
 
 export const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384'] as const
 const BUILT_IN = ['AccessToken', 'Jwt', 'IdToken', 'IdJag']

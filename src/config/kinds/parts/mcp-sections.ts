@@ -1,6 +1,6 @@
-import { cel, def, json, list, map, object, oneOf, opt, type Problem, req, string } from '../../schema/builder.ts'
-import { pseudoHeaderName, resourceDuration, set } from '../../schema/resource-scalars.ts'
-import { shortString } from '../../schema/scalars.ts'
+import { cel, def, json, list, map, object, oneOf, opt, type Problem, req, string } from '../../../schema/builder.ts'
+import { pseudoHeaderName, resourceDuration, set } from '../../../schema/resource-scalars.ts'
+import { shortString } from '../../../schema/scalars.ts'
 import { authorization } from './backend-sections.ts'
 import { endpoint, remoteKeySet, secretRef } from './object-references.ts'
 

@@ -13,12 +13,12 @@ import {
   opt,
   req,
   string,
-} from '../../schema/builder.ts'
-import { byteQuantity } from '../../schema/resource-scalars.ts'
-import { shortString, tinyString } from '../../schema/scalars.ts'
+} from '../../../schema/builder.ts'
+import { byteQuantity } from '../../../schema/resource-scalars.ts'
+import { shortString, tinyString } from '../../../schema/scalars.ts'
+import { problem } from '../resource.ts'
 import { conditional } from './conditional.ts'
 import { endpoint, hasPath } from './object-references.ts'
-import { problem } from './resource.ts'
 
 export const failureMode = def(
   oneOf(['FailClosed', 'FailOpen']),

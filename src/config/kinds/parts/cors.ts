@@ -1,6 +1,6 @@
-import { boolean, def, integer, type ObjectProblem, oneOf, opt, string } from '../../schema/builder.ts'
-import { set } from '../../schema/resource-scalars.ts'
-import { problem } from './resource.ts'
+import { boolean, def, integer, type ObjectProblem, oneOf, opt, string } from '../../../schema/builder.ts'
+import { set } from '../../../schema/resource-scalars.ts'
+import { problem } from '../resource.ts'
 
 const headerName = string({ min: 1, max: 256, pattern: /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/, form: 'a header name or `*`' })
 const origin = string({

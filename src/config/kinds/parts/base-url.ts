@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import type { ObjectProblem } from '../../schema/builder.ts'
-import { problem } from './resource.ts'
+import type { ObjectProblem } from '../../../schema/builder.ts'
+import { problem } from '../resource.ts'
 
 /** A model's address: absolute, without user, query and fragment, and never one that means the gateway itself. */
 export function checkBaseUrl(value: Record<string, unknown>): readonly ObjectProblem[] {

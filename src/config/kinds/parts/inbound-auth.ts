@@ -10,12 +10,12 @@ import {
   req,
   secret,
   string,
-} from '../../schema/builder.ts'
-import { labelKeyProblem, labelValue } from '../../schema/resource-scalars.ts'
-import { shortString } from '../../schema/scalars.ts'
+} from '../../../schema/builder.ts'
+import { labelKeyProblem, labelValue } from '../../../schema/resource-scalars.ts'
+import { shortString } from '../../../schema/scalars.ts'
+import { problem } from '../resource.ts'
 import { AUTH_MODES, IDENTITY_PROVIDERS, keySetCache } from './mcp-sections.ts'
 import { credentialSource, remoteKeySet, secretRef } from './object-references.ts'
-import { problem } from './resource.ts'
 
 const mode = def(oneOf(AUTH_MODES), 'Strict', 'What happens without a valid credential.')
 

@@ -11,13 +11,13 @@ import {
   type Schema,
   shapes,
   string,
-} from '../../schema/builder.ts'
-import { plainHeaderName, set } from '../../schema/resource-scalars.ts'
-import { longString, shortString, statusCode } from '../../schema/scalars.ts'
+} from '../../../schema/builder.ts'
+import { plainHeaderName, set } from '../../../schema/resource-scalars.ts'
+import { longString, shortString, statusCode } from '../../../schema/scalars.ts'
+import { problem } from '../resource.ts'
 import { bedrockGuardrailsAuth, gcpOnlyAuth, keyAuth } from './backend-auth.ts'
 import { connectionSections } from './backend-sections.ts'
 import { backendRef } from './object-references.ts'
-import { problem } from './resource.ts'
 
 type Direction = 'request' | 'response'
 
