@@ -1,6 +1,7 @@
 import type { Bind, Snapshot } from '../config/snapshot.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { Clock, Runtime, Timer } from '../http/runtime.ts'
+import { HeadSnapshots } from './head-snapshot.ts'
 import { PortListener } from './listener.ts'
 import type { ProcessLog } from './logging.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
@@ -86,6 +87,7 @@ export class Gateway {
     const first = this.#serving === undefined
     this.#serving = {
       snapshot,
+      heads: new HeadSnapshots(snapshot.settings.sensitiveHeaders),
       tables: new Map(snapshot.binds.flatMap(bind => bind.listeners.map(l => [l, new RouteTable(l.routes)]))),
     }
     const wanted = new Map(snapshot.binds.map(bind => [bind.key, bind]))

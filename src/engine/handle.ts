@@ -38,6 +38,8 @@ async function serve(
   runtime: Runtime,
 ): Promise<Reply | undefined> {
   x.bind = bind
+  passage.heads = serving.heads
+  x.trace?.emit({ type: 'snapshot', stage: 'initial request', state: serving.heads.request(x.request) })
   const listener = findListener(x, bind)
   passage.listener = listener.pipeline
   if (x.request.method === 'CONNECT') throw new GatewayError('methodNotAllowed')
@@ -55,7 +57,7 @@ async function serve(
 
   if (!chosen) throw new GatewayError('noBackend')
   passage.backend = chosen
-  return callBackend(x, chosen, passage, out, runtime)
+  return callBackend({ x, chosen, passage, out, heads: serving.heads }, runtime)
 }
 
 function findListener(x: Exchange, bind: Bind): Listener {
@@ -159,7 +161,9 @@ export async function answer(x: Exchange, reply: Reply, passage: Passage, out: D
   if (done) await done
   mergeQueued(x.response.headers, x.queuedHeaders)
   const body = transformed(spoken.body, steps.body, x)
-  x.trace?.emit({ type: 'snapshot', stage: 'final response', state: { status: x.response.status, headers: [] } })
+  if (x.trace && passage.heads) {
+    x.trace.emit({ type: 'snapshot', stage: 'final response', state: passage.heads.response(x.response) })
+  }
   out.reply(x.response.status, x.response.headers.raw, body)
 }
 

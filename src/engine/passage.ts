@@ -1,11 +1,13 @@
 import type { Listener, Pipeline, Snapshot, WeightedBackend } from '../config/snapshot.ts'
 import type { Timer } from '../http/runtime.ts'
+import type { HeadSnapshots } from './head-snapshot.ts'
 import type { RouteTable } from './route-table.ts'
 
 /** A compiled configuration with the indexes that serving needs. */
 export interface Serving {
   readonly snapshot: Snapshot
   readonly tables: ReadonlyMap<Listener, RouteTable>
+  readonly heads: HeadSnapshots
 }
 
 /** What an exchange has come to on its way: only their response and done hooks take part. */
@@ -14,8 +16,9 @@ export interface Passage {
   route: Pipeline | undefined
   backend: WeightedBackend | undefined
   deadline: Timer | undefined
+  heads: HeadSnapshots | undefined
 }
 
 export function newPassage(): Passage {
-  return { listener: undefined, route: undefined, backend: undefined, deadline: undefined }
+  return { listener: undefined, route: undefined, backend: undefined, deadline: undefined, heads: undefined }
 }

@@ -36,10 +36,13 @@ export class SocketDownstream implements Downstream, ChunkSink {
     return this
   }
 
-  write(chunk: Buffer): boolean {
+  write(chunk: Buffer, release?: () => void): boolean {
     if (this.state === 'ended') return true
     this.#x.responseBytes += chunk.length
-    return this.#res.write(chunk)
+    if (!release) return this.#res.write(chunk)
+    return this.#res.write(chunk, error => {
+      if (!error) release()
+    })
   }
 
   end(trailers?: readonly string[]): void {

@@ -5,6 +5,7 @@ import { offlineRuntime } from '../../src/config/offline-runtime.ts'
 import { assemble, responseSteps } from '../../src/config/pipeline.ts'
 import type { Bind, Listener, Route, Snapshot, Step } from '../../src/config/snapshot.ts'
 import { handle } from '../../src/engine/handle.ts'
+import { HeadSnapshots } from '../../src/engine/head-snapshot.ts'
 import { newPassage } from '../../src/engine/passage.ts'
 import { runDone } from '../../src/engine/pipeline.ts'
 import { RouteTable } from '../../src/engine/route-table.ts'
@@ -163,6 +164,7 @@ async function run(hooks: Hooks, request: { body?: string } = {}) {
   const serving = {
     snapshot: { binds: [bind] } as unknown as Snapshot,
     tables: new Map([[listener, new RouteTable([route])]]),
+    heads: new HeadSnapshots(),
   }
   const x = new Exchange({
     id: '1',

@@ -1,0 +1,97 @@
+import type { WeightedBackend } from '../config/snapshot.ts'
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { HeaderList } from '../http/headers.ts'
+import { type ChunkSink, discard } from '../http/transport.ts'
+import type { Downstream } from './downstream.ts'
+import type { HeadSnapshots } from './head-snapshot.ts'
+import type { Passage } from './passage.ts'
+import { responseBodyHooks, runResponse } from './pipeline.ts'
+import { mergeQueued } from './respond.ts'
+import { CollectingSink, PausedSink, transformSink } from './sinks.ts'
+
+/** What every step of one call to a backend works on. */
+export interface Call {
+  readonly x: Exchange
+  readonly chosen: WeightedBackend
+  readonly passage: Passage
+  readonly out: Downstream
+  readonly heads: HeadSnapshots
+}
+
+/** From here on the response of this attempt is the answer: response policies, then the head, then the body. */
+export function commitResponse(
+  call: Call,
+  status: number,
+  headers: HeaderList,
+  settle: (outcome: 'answered' | Error) => void,
+): ChunkSink {
+  const { x, chosen, passage } = call
+  x.response = { status, headers }
+  const whole = chosen.buffersResponse
+  if (whole) {
+    const collecting: CollectingSink = new CollectingSink(whole.limit, body => {
+      if (body === undefined && !whole.failOpen) {
+        collecting.release(discard)
+        settle(new GatewayError('responseTooLarge', { detail: `more than ${whole.limit} bytes` }))
+        return
+      }
+      if (body) x.response!.body = body
+      releaseAfter(
+        Promise.resolve().then(() => runResponse(chosen.response, x)),
+        call,
+        settle,
+        collecting,
+      )
+    })
+    return collecting
+  }
+  try {
+    const waiting = runResponse(chosen.response, x) ?? (passage.listener && runResponse(passage.listener.response, x))
+    if (!waiting) {
+      const sink = open(call)
+      settle('answered')
+      return sink
+    }
+    const paused = new PausedSink()
+    releaseAfter(waiting, call, settle, paused)
+    return paused
+  } catch (error) {
+    settle(error instanceof Error ? error : new Error(String(error)))
+    return discard
+  }
+}
+
+function releaseAfter(
+  waiting: Promise<void>,
+  call: Call,
+  settle: (outcome: 'answered' | Error) => void,
+  paused: PausedSink,
+): void {
+  const { x, passage } = call
+  waiting
+    .then(() => passage.listener && runResponse(passage.listener.response, x))
+    .then(() => {
+      paused.release(open(call))
+      settle('answered')
+    })
+    .catch((error: unknown) => {
+      paused.release(discard)
+      settle(error instanceof Error ? error : new Error(String(error)))
+    })
+}
+
+function open({ x, chosen, passage, out, heads }: Call): ChunkSink {
+  const response = x.response!
+  mergeQueued(response.headers, x.queuedHeaders)
+  const steps =
+    passage.listener && passage.listener.responseBody.length > 0
+      ? [...chosen.responseBody, ...passage.listener.responseBody]
+      : chosen.responseBody
+  x.trace?.emit({ type: 'snapshot', stage: 'final response', state: heads.response(response) })
+  if (steps.length === 0) return out.start(response.status, response.headers.raw)
+  const hooks = responseBodyHooks(steps, x)
+  if (hooks.length === 0) return out.start(response.status, response.headers.raw)
+  response.headers.delete('content-length')
+  return transformSink(out.start(response.status, response.headers.raw), hooks)
+}
