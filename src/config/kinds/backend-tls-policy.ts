@@ -2,7 +2,7 @@ import { list, map, object, oneOf, opt, req, string } from '../../schema/builder
 import { groupName, kindName, preciseHostname, refName, subdomain } from '../../schema/resource-scalars.ts'
 import { optionKeys } from './parts/listener.ts'
 import { GATEWAY_GROUP } from './parts/object-references.ts'
-import { foreignStatus, missing, problem, type ResourceKind, resource } from './resource.ts'
+import { defineKind, foreignStatus, missing, problem } from './resource.ts'
 
 const target = object(
   'policy target',
@@ -83,10 +83,12 @@ const spec = object('backend TLS policy', {
   options: opt(map(string({ max: 4096 }), { max: 16, keys: optionKeys }), 'Settings of the implementation.'),
 })
 
-export const backendTlsPolicy: ResourceKind = {
-  kind: 'BackendTLSPolicy',
-  group: GATEWAY_GROUP,
-  versions: ['v1', 'v1alpha3'],
-  namespaced: true,
-  schema: resource('BackendTLSPolicy', { spec: req(spec, 'How TLS to Services is verified.'), status: foreignStatus }),
-}
+export const backendTlsPolicy = defineKind(
+  {
+    kind: 'BackendTLSPolicy',
+    group: GATEWAY_GROUP,
+    versions: ['v1', 'v1alpha3'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'How TLS to Services is verified.'), status: foreignStatus },
+)

@@ -1,15 +1,17 @@
 import { boolean, map, opt, string } from '../../schema/builder.ts'
 import { dataKeyProblem } from '../../schema/resource-scalars.ts'
-import { type ResourceKind, resource } from './resource.ts'
+import { defineKind } from './resource.ts'
 
-export const configMap: ResourceKind = {
-  kind: 'ConfigMap',
-  group: '',
-  versions: ['v1'],
-  namespaced: true,
-  schema: resource('ConfigMap', {
+export const configMap = defineKind(
+  {
+    kind: 'ConfigMap',
+    group: '',
+    versions: ['v1'],
+    namespaced: true,
+  },
+  {
     data: opt(map(string(), { keys: dataKeyProblem }), 'Values.'),
     binaryData: opt(map(string(), { keys: dataKeyProblem }), 'Values in base64.'),
     immutable: opt(boolean, 'Whether it may change.'),
-  }),
-}
+  },
+)

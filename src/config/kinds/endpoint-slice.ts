@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { boolean, integer, json, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
-import { problem, type ResourceKind, resource } from './resource.ts'
+import { defineKind, problem } from './resource.ts'
 
 const endpoint = object('endpoint', {
   addresses: req(list(string(), { min: 1, max: 100 }), 'Its addresses.'),
@@ -28,46 +28,45 @@ const ADDRESS = {
   },
 }
 
-export const endpointSlice: ResourceKind = {
-  kind: 'EndpointSlice',
-  group: 'discovery.k8s.io',
-  versions: ['v1'],
-  namespaced: true,
-  schema: resource(
-    'EndpointSlice',
-    {
-      addressType: req(oneOf(['IPv4', 'IPv6', 'FQDN']), 'The kind of addresses.'),
-      endpoints: opt(list(endpoint, { max: 1000 }), 'The endpoints.'),
-      ports: opt(
-        list(
-          object('endpoint port', {
-            name: opt(string({ max: 63 }), 'The name.'),
-            protocol: opt(oneOf(['TCP', 'UDP', 'SCTP']), 'The protocol.'),
-            port: opt(integer(1, 65535), 'The port.'),
-            appProtocol: opt(string(), 'The protocol that the application speaks.'),
-          }),
-          { max: 100 },
-        ),
-        'The ports.',
+export const endpointSlice = defineKind(
+  {
+    kind: 'EndpointSlice',
+    group: 'discovery.k8s.io',
+    versions: ['v1'],
+    namespaced: true,
+  },
+  {
+    addressType: req(oneOf(['IPv4', 'IPv6', 'FQDN']), 'The kind of addresses.'),
+    endpoints: opt(list(endpoint, { max: 1000 }), 'The endpoints.'),
+    ports: opt(
+      list(
+        object('endpoint port', {
+          name: opt(string({ max: 63 }), 'The name.'),
+          protocol: opt(oneOf(['TCP', 'UDP', 'SCTP']), 'The protocol.'),
+          port: opt(integer(1, 65535), 'The port.'),
+          appProtocol: opt(string(), 'The protocol that the application speaks.'),
+        }),
+        { max: 100 },
       ),
+      'The ports.',
+    ),
+  },
+  {
+    check: value => {
+      const { is, form } = ADDRESS[value.addressType as keyof typeof ADDRESS]
+      const endpoints = (value.endpoints ?? []) as readonly { readonly addresses: readonly string[] }[]
+      return endpoints.flatMap(({ addresses }, e) =>
+        addresses.flatMap((address, a) =>
+          is(address)
+            ? []
+            : [
+                problem(['endpoints', e, 'addresses', a], `\`${address}\` is not ${form}`, {
+                  at: 'value',
+                  code: 'GW106',
+                }),
+              ],
+        ),
+      )
     },
-    {
-      check: value => {
-        const { is, form } = ADDRESS[value.addressType as keyof typeof ADDRESS]
-        const endpoints = (value.endpoints ?? []) as readonly { readonly addresses: readonly string[] }[]
-        return endpoints.flatMap(({ addresses }, e) =>
-          addresses.flatMap((address, a) =>
-            is(address)
-              ? []
-              : [
-                  problem(['endpoints', e, 'addresses', a], `\`${address}\` is not ${form}`, {
-                    at: 'value',
-                    code: 'GW106',
-                  }),
-                ],
-          ),
-        )
-      },
-    },
-  ),
-}
+  },
+)

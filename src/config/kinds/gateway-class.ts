@@ -1,7 +1,7 @@
 import { object, opt, req, string } from '../../schema/builder.ts'
 import { dnsLabel, groupName, kindName, refName } from '../../schema/resource-scalars.ts'
 import { GATEWAY_GROUP } from './parts/object-references.ts'
-import { foreignStatus, type ResourceKind, resource } from './resource.ts'
+import { defineKind, foreignStatus } from './resource.ts'
 
 const controllerName = string({
   min: 1,
@@ -25,10 +25,12 @@ const spec = object('GatewayClass', {
   description: opt(string({ max: 64 }), 'For people.'),
 })
 
-export const gatewayClass: ResourceKind = {
-  kind: 'GatewayClass',
-  group: GATEWAY_GROUP,
-  versions: ['v1', 'v1beta1'],
-  namespaced: false,
-  schema: resource('GatewayClass', { spec: req(spec, 'Who looks after its Gateways.'), status: foreignStatus }),
-}
+export const gatewayClass = defineKind(
+  {
+    kind: 'GatewayClass',
+    group: GATEWAY_GROUP,
+    versions: ['v1', 'v1beta1'],
+    namespaced: false,
+  },
+  { spec: req(spec, 'Who looks after its Gateways.'), status: foreignStatus },
+)

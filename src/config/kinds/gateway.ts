@@ -3,7 +3,7 @@ import { groupName, kindName, labelKeyProblem, labelValue, refName } from '../..
 import { port } from '../../schema/scalars.ts'
 import { certificateRef, dataRef, listener, listenerRules, namespacesFrom } from './parts/listener.ts'
 import { GATEWAY_GROUP } from './parts/object-references.ts'
-import { foreignStatus, problem, type ResourceKind, resource } from './resource.ts'
+import { defineKind, foreignStatus, problem } from './resource.ts'
 
 const address = object(
   'address',
@@ -115,10 +115,12 @@ function addressesDiffer(value: Record<string, unknown>): readonly ObjectProblem
   )
 }
 
-export const gateway: ResourceKind = {
-  kind: 'Gateway',
-  group: GATEWAY_GROUP,
-  versions: ['v1', 'v1beta1'],
-  namespaced: true,
-  schema: resource('Gateway', { spec: req(spec, 'Where connections are taken.'), status: foreignStatus }),
-}
+export const gateway = defineKind(
+  {
+    kind: 'Gateway',
+    group: GATEWAY_GROUP,
+    versions: ['v1', 'v1beta1'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'Where connections are taken.'), status: foreignStatus },
+)

@@ -15,7 +15,7 @@ import {
   ruleName,
   sessionPersistence,
 } from './parts/route-parts.ts'
-import { all, foreignStatus, type ResourceKind, resource } from './resource.ts'
+import { all, defineKind, foreignStatus } from './resource.ts'
 
 const methodMatch = object(
   'method match',
@@ -87,10 +87,12 @@ const spec = object(
   { check: parentsDiffer },
 )
 
-export const grpcRoute: ResourceKind = {
-  kind: 'GRPCRoute',
-  group: GATEWAY_GROUP,
-  versions: ['v1'],
-  namespaced: true,
-  schema: resource('GRPCRoute', { spec: req(spec, 'How calls are routed.'), status: foreignStatus }),
-}
+export const grpcRoute = defineKind(
+  {
+    kind: 'GRPCRoute',
+    group: GATEWAY_GROUP,
+    versions: ['v1'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'How calls are routed.'), status: foreignStatus },
+)

@@ -17,7 +17,7 @@ import {
   ruleName,
   sessionPersistence,
 } from './parts/route-parts.ts'
-import { all, foreignStatus, missing, problem, type ResourceKind, type Rule, resource } from './resource.ts'
+import { all, defineKind, foreignStatus, missing, problem, type Rule } from './resource.ts'
 
 const PATH_TEXT = /^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})+$/
 const pathMatch = object(
@@ -261,10 +261,12 @@ function ruleNamesDiffer(value: Record<string, unknown>) {
   )
 }
 
-export const httpRoute: ResourceKind = {
-  kind: 'HTTPRoute',
-  group: GATEWAY_GROUP,
-  versions: ['v1', 'v1beta1'],
-  namespaced: true,
-  schema: resource('HTTPRoute', { spec: req(spec, 'How requests are routed.'), status: foreignStatus }),
-}
+export const httpRoute = defineKind(
+  {
+    kind: 'HTTPRoute',
+    group: GATEWAY_GROUP,
+    versions: ['v1', 'v1beta1'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'How requests are routed.'), status: foreignStatus },
+)

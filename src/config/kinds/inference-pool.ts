@@ -2,7 +2,7 @@ import { def, integer, list, map, object, oneOf, opt, req, string } from '../../
 import { groupName, kindName, labelKeyProblem, labelValue, refName } from '../../schema/resource-scalars.ts'
 import { port } from '../../schema/scalars.ts'
 import { INFERENCE_GROUP } from './parts/object-references.ts'
-import { foreignStatus, missing, type ResourceKind, resource } from './resource.ts'
+import { defineKind, foreignStatus, missing } from './resource.ts'
 
 const picker = object(
   'endpoint picker reference',
@@ -40,10 +40,12 @@ const spec = object('InferencePool', {
   endpointPickerRef: req(picker, 'The service that chooses an endpoint.'),
 })
 
-export const inferencePool: ResourceKind = {
-  kind: 'InferencePool',
-  group: INFERENCE_GROUP,
-  versions: ['v1'],
-  namespaced: true,
-  schema: resource('InferencePool', { spec: req(spec, 'The Pods and who chooses among them.'), status: foreignStatus }),
-}
+export const inferencePool = defineKind(
+  {
+    kind: 'InferencePool',
+    group: INFERENCE_GROUP,
+    versions: ['v1'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'The Pods and who chooses among them.'), status: foreignStatus },
+)

@@ -2,7 +2,7 @@ import { def, list, object, opt, req } from '../../schema/builder.ts'
 import { dnsLabel, groupName, kindName, refName } from '../../schema/resource-scalars.ts'
 import { listener, listenerRules } from './parts/listener.ts'
 import { GATEWAY_GROUP } from './parts/object-references.ts'
-import { foreignStatus, type ResourceKind, resource } from './resource.ts'
+import { defineKind, foreignStatus } from './resource.ts'
 
 const parent = object(
   'parent reference',
@@ -23,10 +23,12 @@ const spec = object(
   { check: listenerRules },
 )
 
-export const listenerSet: ResourceKind = {
-  kind: 'ListenerSet',
-  group: GATEWAY_GROUP,
-  versions: ['v1'],
-  namespaced: true,
-  schema: resource('ListenerSet', { spec: req(spec, 'Where connections are taken.'), status: foreignStatus }),
-}
+export const listenerSet = defineKind(
+  {
+    kind: 'ListenerSet',
+    group: GATEWAY_GROUP,
+    versions: ['v1'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'Where connections are taken.'), status: foreignStatus },
+)

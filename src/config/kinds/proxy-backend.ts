@@ -4,7 +4,7 @@ import { longString, port, shortString } from '../../schema/scalars.ts'
 import { backendFull, backendSimple, backendWithAi } from './parts/backend-policies.ts'
 import { providerFields, providerRules } from './parts/llm-provider.ts'
 import { localServiceRef } from './parts/object-references.ts'
-import { conditions, empty, labelSelector, missing, problem, type ResourceKind, resource } from './resource.ts'
+import { conditions, defineKind, empty, labelSelector, missing, problem } from './resource.ts'
 
 const address = { host: req(shortString, 'The host name or IP address.'), port: req(port, 'The port.') }
 
@@ -147,17 +147,19 @@ const spec = object(
   },
 )
 
-export const proxyBackend: ResourceKind = {
-  kind: 'ProxyBackend',
-  group: 'agentgateway.dev',
-  versions: ['v1alpha1'],
-  own: { alias: 'AgentgatewayBackend', aliasGroup: 'agentgateway.dev' },
-  namespaced: true,
-  schema: resource('ProxyBackend', {
+export const proxyBackend = defineKind(
+  {
+    kind: 'ProxyBackend',
+    group: 'agentgateway.dev',
+    versions: ['v1alpha1'],
+    own: { alias: 'AgentgatewayBackend', aliasGroup: 'agentgateway.dev' },
+    namespaced: true,
+  },
+  {
     spec: req(spec, 'Where requests go.'),
     status: opt(
       object('backend status', { conditions: opt(conditions(), 'The conditions.') }),
       'Written by the controller.',
     ),
-  }),
-}
+  },
+)

@@ -9,7 +9,7 @@ import { misplacedFallbacks } from './parts/conditional.ts'
 import { promptGuard } from './parts/guardrails.ts'
 import { modelProviderFields } from './parts/llm-provider.ts'
 import { parentRef } from './parts/object-references.ts'
-import { all, conditions, missing, problem, type ResourceKind, resource } from './resource.ts'
+import { all, conditions, defineKind, missing, problem } from './resource.ts'
 
 const PROVIDERS = [
   'OpenAI',
@@ -188,17 +188,19 @@ const parentStatus = object('model parent status', {
   conditions: req(conditions(), 'The conditions.'),
 })
 
-export const proxyModel: ResourceKind = {
-  kind: 'ProxyModel',
-  group: 'agentgateway.dev',
-  versions: ['v1alpha1'],
-  own: { alias: 'AgentgatewayModel', aliasGroup: 'agentgateway.dev' },
-  namespaced: true,
-  schema: resource('ProxyModel', {
+export const proxyModel = defineKind(
+  {
+    kind: 'ProxyModel',
+    group: 'agentgateway.dev',
+    versions: ['v1alpha1'],
+    own: { alias: 'AgentgatewayModel', aliasGroup: 'agentgateway.dev' },
+    namespaced: true,
+  },
+  {
     spec: req(spec, 'Which model it is and where it runs.'),
     status: opt(
       object('model status', { parents: opt(list(parentStatus, { max: 16 }), 'The status for each parent.') }),
       'Written by the controller.',
     ),
-  }),
-}
+  },
+)

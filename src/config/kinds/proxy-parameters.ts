@@ -13,7 +13,7 @@ import {
   string,
 } from '../../schema/builder.ts'
 import { absolutePath, labelKeyProblem, labelValue, quantity } from '../../schema/resource-scalars.ts'
-import { problem, type ResourceKind, resource } from './resource.ts'
+import { defineKind, problem } from './resource.ts'
 
 const keyOf = (kind: string) =>
   object(`${kind} key`, {
@@ -206,14 +206,16 @@ const spec = object(
   { check: overlaysFitWorkload },
 )
 
-export const proxyParameters: ResourceKind = {
-  kind: 'ProxyParameters',
-  group: 'agentgateway.dev',
-  versions: ['v1alpha1'],
-  own: { alias: 'AgentgatewayParameters', aliasGroup: 'agentgateway.dev' },
-  namespaced: true,
-  schema: resource('ProxyParameters', {
+export const proxyParameters = defineKind(
+  {
+    kind: 'ProxyParameters',
+    group: 'agentgateway.dev',
+    versions: ['v1alpha1'],
+    own: { alias: 'AgentgatewayParameters', aliasGroup: 'agentgateway.dev' },
+    namespaced: true,
+  },
+  {
     spec: req(spec, 'How the data plane is provisioned.'),
     status: opt(map(json), 'Written by the controller.'),
-  }),
-}
+  },
+)

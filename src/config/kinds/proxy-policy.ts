@@ -5,7 +5,7 @@ import { backendFull } from './parts/backend-policies.ts'
 import { frontend, PER_LISTENER } from './parts/frontend.ts'
 import { GATEWAY_GROUP, INFERENCE_GROUP } from './parts/object-references.ts'
 import { traffic } from './parts/traffic.ts'
-import { all, conditions, missing, problem, type ResourceKind, resource } from './resource.ts'
+import { all, conditions, defineKind, missing, problem } from './resource.ts'
 
 const place = {
   sectionName: opt(subdomain, 'One part of the target: a listener, a route rule, a port or a sub-backend.'),
@@ -220,17 +220,19 @@ const ancestor = object('policy ancestor status', {
   conditions: req(conditions(1), 'The conditions; `Accepted` and `Attached` among them.'),
 })
 
-export const proxyPolicy: ResourceKind = {
-  kind: 'ProxyPolicy',
-  group: AGENTGATEWAY,
-  versions: ['v1alpha1'],
-  own: { alias: 'AgentgatewayPolicy', aliasGroup: AGENTGATEWAY },
-  namespaced: true,
-  schema: resource('ProxyPolicy', {
+export const proxyPolicy = defineKind(
+  {
+    kind: 'ProxyPolicy',
+    group: AGENTGATEWAY,
+    versions: ['v1alpha1'],
+    own: { alias: 'AgentgatewayPolicy', aliasGroup: AGENTGATEWAY },
+    namespaced: true,
+  },
+  {
     spec: req(spec, 'What the policy applies to and what it says.'),
     status: opt(
       object('policy status', { ancestors: opt(list(ancestor, { max: 16 }), 'The status for each ancestor.') }),
       'Written by the controller.',
     ),
-  }),
-}
+  },
+)

@@ -1,7 +1,7 @@
 import { list, object, opt, req } from '../../schema/builder.ts'
 import { dnsLabel, groupName, kindName, refName } from '../../schema/resource-scalars.ts'
 import { GATEWAY_GROUP } from './parts/object-references.ts'
-import { type ResourceKind, resource } from './resource.ts'
+import { defineKind } from './resource.ts'
 
 const spec = object('ReferenceGrant', {
   from: req(
@@ -28,10 +28,12 @@ const spec = object('ReferenceGrant', {
   ),
 })
 
-export const referenceGrant: ResourceKind = {
-  kind: 'ReferenceGrant',
-  group: GATEWAY_GROUP,
-  versions: ['v1', 'v1beta1', 'v1alpha2'],
-  namespaced: true,
-  schema: resource('ReferenceGrant', { spec: req(spec, 'Who may refer to what in this namespace.') }),
-}
+export const referenceGrant = defineKind(
+  {
+    kind: 'ReferenceGrant',
+    group: GATEWAY_GROUP,
+    versions: ['v1', 'v1beta1', 'v1alpha2'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'Who may refer to what in this namespace.') },
+)

@@ -1,10 +1,10 @@
 import {
-  type Field,
-  type FieldMode,
+  type Fields,
   integer,
   json,
   list,
   map,
+  type ObjectOf,
   type ObjectProblem,
   object,
   oneOf,
@@ -28,8 +28,6 @@ export interface ResourceKind {
   readonly schema: Schema<unknown>
 }
 
-type AnyField = Field<unknown, FieldMode>
-
 const metadataFields = {
   name: opt(string({ max: 253 }), 'The name of the resource.'),
   generateName: opt(string({ max: 253 }), 'A prefix from which the API server makes the name.'),
@@ -49,7 +47,7 @@ const metadataFields = {
 }
 
 /** `name`: the form that the kind's names have. */
-function metadata(name: Schema<string>): Schema<unknown> {
+function metadata(name: Schema<string>) {
   return object(
     'metadata',
     { ...metadataFields, name: opt(name, metadataFields.name.doc) },
@@ -57,28 +55,33 @@ function metadata(name: Schema<string>): Schema<unknown> {
   )
 }
 
-export interface ResourceOptions {
+/** What is known of a kind before its fields: enough to recognize its documents. */
+type Identity = Omit<ResourceKind, 'schema'>
+interface KindOptions {
+  /** The form that names have. */
   readonly name?: Schema<string>
-  readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
+  readonly check?: Rule
+}
+type Documented<F extends Fields> = ResourceKind & {
+  readonly schema: Schema<ObjectOf<ReturnType<typeof identifying> & F>>
 }
 
-/** The whole document: `apiVersion`, `kind`, `metadata` and what the kind adds to them. */
-export function resource(
-  kind: string,
-  fields: Readonly<Record<string, AnyField>>,
-  o: ResourceOptions = {},
-): Schema<unknown> {
+/** A kind whose documents hold `apiVersion`, `kind`, `metadata` and these fields. */
+export function defineKind<F extends Fields>(identity: Identity, fields: F, o: KindOptions = {}): Documented<F> {
   const { name = subdomain, ...rest } = o
-  return object(
-    kind,
-    {
-      apiVersion: req(string({ min: 1 }), 'API group and version.'),
-      kind: req(string({ min: 1 }), 'The kind of resource.'),
-      metadata: req(metadata(name), 'Name, namespace, labels and annotations.'),
-      ...fields,
-    },
-    rest,
-  )
+  return { ...identity, schema: object(identity.kind, { ...identifying(identity, name), ...fields }, rest) }
+}
+
+function identifying({ kind, group, versions, own }: Identity, name: Schema<string>) {
+  const apiVersion: Schema<string> = own
+    ? string({ pattern: /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/v1alpha1$/, form: 'an API group and `v1alpha1`' })
+    : oneOf(versions.map(version => (group === '' ? version : `${group}/${version}`)))
+  const kinds: Schema<string> = oneOf(own ? [kind, own.alias] : [kind])
+  return {
+    apiVersion: req(apiVersion, 'API group and version.'),
+    kind: req(kinds, 'The kind of resource.'),
+    metadata: req(metadata(name), 'Name, namespace, labels and annotations.'),
+  }
 }
 
 /** What the API server writes about kinds that are not ours: not checked. */

@@ -1,6 +1,6 @@
 import { boolean, map, opt, secret as secretText, string } from '../../schema/builder.ts'
 import { dataKeyProblem } from '../../schema/resource-scalars.ts'
-import { type ResourceKind, resource } from './resource.ts'
+import { defineKind } from './resource.ts'
 
 const base64 = secretText({
   min: 0,
@@ -8,15 +8,17 @@ const base64 = secretText({
   form: 'base64 text (`stringData` takes plain text)',
 })
 
-export const secret: ResourceKind = {
-  kind: 'Secret',
-  group: '',
-  versions: ['v1'],
-  namespaced: true,
-  schema: resource('Secret', {
+export const secret = defineKind(
+  {
+    kind: 'Secret',
+    group: '',
+    versions: ['v1'],
+    namespaced: true,
+  },
+  {
     type: opt(string(), 'The type.'),
     data: opt(map(base64, { keys: dataKeyProblem }), 'Values in base64.'),
     stringData: opt(map(secretText({ min: 0 }), { keys: dataKeyProblem }), 'Values as plain text.'),
     immutable: opt(boolean, 'Whether it may change.'),
-  }),
-}
+  },
+)

@@ -1,7 +1,7 @@
 import { boolean, def, integer, json, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { dnsLabel, intOrString, serviceName } from '../../schema/resource-scalars.ts'
 import { port } from '../../schema/scalars.ts'
-import { foreignStatus, missing, problem, type ResourceKind, type Rule, resource } from './resource.ts'
+import { defineKind, foreignStatus, missing, problem, type Rule } from './resource.ts'
 
 const servicePort = object('Service port', {
   name: opt(dnsLabel, 'The name; required when there are several ports.'),
@@ -63,10 +63,13 @@ const spec = object(
   { check: portRules },
 )
 
-export const service: ResourceKind = {
-  kind: 'Service',
-  group: '',
-  versions: ['v1'],
-  namespaced: true,
-  schema: resource('Service', { spec: req(spec, 'The ports and Pods.'), status: foreignStatus }, { name: serviceName }),
-}
+export const service = defineKind(
+  {
+    kind: 'Service',
+    group: '',
+    versions: ['v1'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'The ports and Pods.'), status: foreignStatus },
+  { name: serviceName },
+)

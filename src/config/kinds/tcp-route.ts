@@ -1,7 +1,7 @@
 import { list, object, req } from '../../schema/builder.ts'
 import { GATEWAY_GROUP } from './parts/object-references.ts'
 import { attachment, parentsDiffer, routeBackend, ruleName } from './parts/route-parts.ts'
-import { foreignStatus, type ResourceKind, resource } from './resource.ts'
+import { defineKind, foreignStatus } from './resource.ts'
 
 const rule = object('route rule', {
   name: ruleName,
@@ -11,10 +11,12 @@ const rule = object('route rule', {
 export const connectionRules = req(list(rule, { min: 1, max: 16 }), 'What is done with connections.')
 const spec = object('TCP route', { ...attachment, rules: connectionRules }, { check: parentsDiffer })
 
-export const tcpRoute: ResourceKind = {
-  kind: 'TCPRoute',
-  group: GATEWAY_GROUP,
-  versions: ['v1', 'v1alpha2'],
-  namespaced: true,
-  schema: resource('TCPRoute', { spec: req(spec, 'How connections are routed.'), status: foreignStatus }),
-}
+export const tcpRoute = defineKind(
+  {
+    kind: 'TCPRoute',
+    group: GATEWAY_GROUP,
+    versions: ['v1', 'v1alpha2'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'How connections are routed.'), status: foreignStatus },
+)

@@ -1,7 +1,7 @@
 import { object, req } from '../../schema/builder.ts'
 import { GATEWAY_GROUP } from './parts/object-references.ts'
 import { attachment, parentsDiffer, routeHostnames } from './parts/route-parts.ts'
-import { foreignStatus, type ResourceKind, resource } from './resource.ts'
+import { defineKind, foreignStatus } from './resource.ts'
 import { connectionRules } from './tcp-route.ts'
 
 const spec = object(
@@ -10,10 +10,12 @@ const spec = object(
   { check: parentsDiffer },
 )
 
-export const tlsRoute: ResourceKind = {
-  kind: 'TLSRoute',
-  group: GATEWAY_GROUP,
-  versions: ['v1', 'v1alpha3', 'v1alpha2'],
-  namespaced: true,
-  schema: resource('TLSRoute', { spec: req(spec, 'How connections are routed.'), status: foreignStatus }),
-}
+export const tlsRoute = defineKind(
+  {
+    kind: 'TLSRoute',
+    group: GATEWAY_GROUP,
+    versions: ['v1', 'v1alpha3', 'v1alpha2'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'How connections are routed.'), status: foreignStatus },
+)
