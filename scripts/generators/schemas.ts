@@ -1,3 +1,4 @@
+import { KINDS } from '../../src/config/kinds/index.ts'
 import { standalone } from '../../src/config/standalone/standalone.ts'
 import type { Schema } from '../../src/schema/builder.ts'
 import { type EmitOptions, emit } from '../../src/schema/emit.ts'
@@ -11,13 +12,19 @@ export const DOCUMENTS: readonly ({ readonly file: string; readonly schema: Sche
     description: 'The standalone configuration file of gwctl.',
   },
 ]
+/** One schema for each kind of declarative resource; `gwctl` itself needs none of them. */
+const RESOURCES = KINDS.map(({ kind, schema }) => ({
+  file: kind.replace(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '-').toLowerCase(),
+  schema,
+  title: kind,
+}))
 
 /** schemas/*.schema.json: the declarations, for editors and other tools. */
 export const schemas: Generator = {
   name: 'schemas',
   async outputs() {
     return new Map(
-      DOCUMENTS.map(({ file, schema, ...options }) => [
+      [...DOCUMENTS, ...RESOURCES].map(({ file, schema, ...options }) => [
         `schemas/${file}.schema.json`,
         `${JSON.stringify(emit(schema, options), null, 2)}\n`,
       ]),

@@ -4,8 +4,8 @@ import {
   json,
   list,
   map,
-  type ObjectOf,
   type ObjectProblem,
+  type ObjectSchema,
   object,
   oneOf,
   opt,
@@ -62,8 +62,8 @@ interface KindOptions {
   readonly name?: Schema<string>
   readonly check?: Rule
 }
-type Documented<F extends Fields> = ResourceKind & {
-  readonly schema: Schema<ObjectOf<ReturnType<typeof identifying> & F>>
+type Documented<F extends Fields> = Identity & {
+  readonly schema: ObjectSchema<ReturnType<typeof identifying> & F>
 }
 
 /** A kind whose documents hold `apiVersion`, `kind`, `metadata` and these fields. */
