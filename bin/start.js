@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
+// Import statements of Node's own modules touch all of their exports, which takes longer than what is done here.
+const { existsSync } = process.getBuiltinModule('node:fs')
+const { enableCompileCache } = process.getBuiltinModule('node:module')
 
 const entry = new URL('../dist/cli.js', import.meta.url)
 

@@ -24,7 +24,7 @@ export default class Run extends GatewayCommand {
     this.obey(flags)
     const interrupted = this.io.interruption()
     const { serve } = await import('../src/tools/serve.ts')
-    const { renderReport } = await import('../src/tools/report.ts')
+    const { renderText } = await import('../src/diagnostics/render/text.ts')
     const { buildInfo } = await import('../src/cli/build-info.ts')
     const { version } = buildInfo()
     const paint = await this.paint(this.io.stderr)
@@ -36,10 +36,7 @@ export default class Run extends GatewayCommand {
       log: this.io.stderr,
       version,
       watch: flags.watch,
-      refused: report =>
-        this.io.stderr.write(
-          renderReport(report, 'text', { paint, maxProblems: 50, tool: { name: 'gwctl', version } }),
-        ),
+      refused: report => this.io.stderr.write(renderText(report, { paint })),
     })
     if (!serving) return 'findings'
     this.note(

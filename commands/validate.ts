@@ -1,68 +1,71 @@
-import * as Flags from '@oclif/core/flags'
+import { checkFlags, checkRequest, withFlagDefaults } from '../src/cli/check-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { fileFlag, jsonFlag, outputFlag, pathsArg } from '../src/cli/flags.ts'
+import { pathsArg } from '../src/cli/flags.ts'
+import type { Io } from '../src/cli/io.ts'
 import { Failure } from '../src/diagnostics/failure.ts'
 
 export default class Validate extends GatewayCommand {
   static override summary = 'Find every mistake in a configuration before it ships.'
-  static override description = 'Offline and without side effects: opens no socket, writes no file, looks up no name.'
+  static override description =
+    'Offline: opens no socket, looks up no name, and writes nothing unless told to (--fix, --write-baseline, -o FORMAT=PATH). ' +
+    'Takes files, directories, globs and - for stdin, standalone configurations and Kubernetes resources alike. ' +
+    'A comment `# gwctl-ignore CODE: reason` suppresses a finding on its line or the line below.'
   static override examples = [
     'gwctl validate gateway.yaml',
     { description: 'What another tool has written:', command: 'helm template . | gwctl validate -' },
     {
-      description: 'As `gwctl run` does it, with variables and files present:',
+      description: 'With variables and files present, as `gwctl run`:',
       command: 'gwctl validate --tier env gateway.yaml',
     },
+    {
+      description: 'In CI, with a report to upload:',
+      command: 'gwctl validate k8s/ -o sarif=gwctl.sarif --since origin/main',
+    },
+    { description: 'Correct what is safe to correct:', command: 'gwctl validate --fix gateway.yaml' },
   ]
   static override args = { paths: pathsArg }
-  static override flags = {
-    file: fileFlag,
-    output: outputFlag(['text', 'concise', 'json', 'ndjson'])({ default: { format: 'text' } }),
-    json: jsonFlag,
-    tier: Flags.option({ options: ['offline', 'env'] as const })({
-      default: 'offline',
-      summary: 'env: variables are set and referenced files exist, as `run` needs.',
-    }),
-    'stdin-filename': Flags.string({
-      helpValue: 'NAME',
-      summary: 'The name that findings in stdin are reported under.',
-    }),
-    'fail-on': Flags.option({ options: ['error', 'warning', 'info', 'never'] as const })({
-      default: 'error',
-      summary: 'The least severity that makes the exit code 1.',
-    }),
-    'max-problems': Flags.integer({ min: 1, default: 50, summary: 'How many findings to print; all are counted.' }),
-    partial: Flags.boolean({ summary: 'The input is part of a configuration: unresolved names are no errors.' }),
+  static override flags = checkFlags
+
+  constructor(argv: string[], io?: Io) {
+    super(withFlagDefaults(argv), io)
   }
 
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Validate)
     this.obey(flags)
     const paths = [...((args.paths as unknown as string[] | undefined) ?? []), ...(flags.file ?? [])]
+    if (paths.length === 0 && flags.hook) return 'ok'
     if (paths.length === 0)
       throw new Failure('usage', 'Nothing to check.', {
         help: 'Name a file, for example: gwctl validate gateway.yaml, or - for stdin.',
       })
-    const { check } = await import('../src/tools/check.ts')
+    const { validate } = await import('../src/tools/validate.ts')
     const { buildInfo } = await import('../src/cli/build-info.ts')
-    const { renderReport, exceeds } = await import('../src/tools/report.ts')
-    const report = await check(paths, {
-      cwd: this.io.cwd,
-      env: this.io.env,
-      stdin: this.io.stdin,
-      tier: flags.tier,
-      ...(flags['stdin-filename'] === undefined ? {} : { stdinName: flags['stdin-filename'] }),
+    const request = Object.assign(checkRequest(flags, this.io, flags.verbose), {
+      paint: await this.paint(),
+      tool: { name: 'gwctl', version: buildInfo().version },
     })
-    const format = flags.json ? 'json' : flags.output.format
-    await this.deliver(
-      renderReport(report, format, {
-        paint: await this.paint(this.io.stdout),
-        maxProblems: flags['max-problems'],
-        tool: { name: 'gwctl', version: buildInfo().version },
-      }),
-      flags.output,
-    )
-    return exceeds(report, flags['fail-on']) ? 'findings' : 'ok'
+    const printer = {
+      deliver: (text: string, target: { path?: string }) => this.deliver(text, { format: '', ...target }),
+      note: (text: string) => this.note(text),
+    }
+    if (flags.watch) return this.#watch(paths, () => validate(paths, request, printer))
+    return (await validate(paths, request, printer)) && !flags['exit-zero'] ? 'findings' : 'ok'
+  }
+
+  /** Ends with the signal that stops it. */
+  async #watch(paths: readonly string[], once: () => Promise<unknown>): Promise<never> {
+    const { watchInputs } = await import('../src/tools/check-watch.ts')
+    const stop = this.io.interruption()
+    await watchInputs(paths, this.io.cwd, stop, async () => {
+      if (this.io.stdout.isTTY) await this.print('\u001B[2J\u001B[3J\u001B[H')
+      await once().catch(error => {
+        if (!(error instanceof Failure) || error.kind !== 'input') throw error
+        this.note(error.message)
+      })
+      this.note('Waiting for changes. Ctrl-C stops.')
+    })
+    throw stop.reason
   }
 }

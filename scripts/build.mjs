@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { leanOclif, quickBuiltins } from './bundle-diet.mjs'
 
 export const root = fileURLToPath(new URL('../', import.meta.url))
 
@@ -31,9 +32,10 @@ export function buildOptions() {
     define: { 'process.env.NODE_ENV': '"production"', GWCTL_COMMIT: JSON.stringify(commit()) },
     // Ink asks for the development tools of React with a top-level import, which fails in a bundle.
     alias: { 'react-devtools-core': `${root}scripts/react-devtools-stub.mjs` },
+    plugins: [leanOclif, quickBuiltins],
     // CommonJS packages in the bundle load Node's own modules with it.
     banner: {
-      js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+      js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);",
     },
   }
 }

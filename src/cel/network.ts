@@ -17,8 +17,11 @@ export function defineNetwork({ define, environment }: Toolbox): void {
   // Only the checker asks for these: `evaluate` of `==` is ours. See rewrite.ts.
   for (const type of ['ip', 'cidr']) environment.registerOperator(`${type} == ${type}: bool`, () => false)
   const within = (name: keyof typeof RANGES) => {
-    const ranges = RANGES[name].map(text => Cidr.parse(text) as Cidr)
-    return (address: IpAddress) => ranges.some(range => range.holds(address))
+    let ranges: readonly Cidr[] | undefined
+    return (address: IpAddress) => {
+      ranges ??= RANGES[name].map(text => Cidr.parse(text) as Cidr)
+      return ranges.some(range => range.holds(address))
+    }
   }
   const multicast = within('multicast')
   const loopback = within('loopback')

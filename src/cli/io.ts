@@ -29,7 +29,10 @@ export interface Io {
 
 export function processIo(): Io {
   return {
-    stdin: process.stdin,
+    // Opening stdin takes as long as reading a small file; most commands never do.
+    get stdin() {
+      return process.stdin
+    },
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,

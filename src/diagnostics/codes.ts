@@ -59,6 +59,16 @@ export const CODES = {
     'not a configuration',
     'The document is neither a standalone configuration nor a resource: its top level must be a map.',
   ),
+  GW010: entry(
+    'warning',
+    'unused suppression',
+    'A `gwctl-ignore` comment names a code that is not found at its line. Remove it, so that it cannot hide a later mistake.',
+  ),
+  GW011: entry(
+    'error',
+    'invalid suppression',
+    'A `gwctl-ignore` comment suppresses nothing as it is written. Write `# gwctl-ignore GW206: reason`, on the line of the finding or on a line of its own above; several codes are separated by commas.',
+  ),
   GW101: entry('error', 'wrong type', 'The value has another type than the field takes.'),
   GW102: entry(
     'error',

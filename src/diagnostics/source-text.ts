@@ -11,6 +11,24 @@ export function readText(bytes: Buffer): { text: string } | { problem: 'binary' 
   return text.includes('\0') ? { problem: 'binary' } : { text }
 }
 
+/** Text as bytes in the encoding of `like`, the bytes it was read from, with their byte order mark if they have one. */
+export function encodeText(text: string, like: Buffer): Buffer {
+  const encoding = encodingOf(like)
+  const marked = text.startsWith('\ufeff') || !startsWithMark(like) ? text : `\ufeff${text}`
+  if (encoding === 'utf-8') return Buffer.from(marked)
+  const bytes = Buffer.from(marked, 'utf16le')
+  return encoding === 'utf-16be' ? bytes.swap16() : bytes
+}
+
+function startsWithMark(bytes: Buffer): boolean {
+  const [first, second, third] = bytes
+  return (
+    (first === 0xff && second === 0xfe) ||
+    (first === 0xfe && second === 0xff) ||
+    (first === 0xef && second === 0xbb && third === 0xbf)
+  )
+}
+
 /** By byte order mark, else by where the zero byte of a leading ASCII character stands (YAML 1.2 section 5.2). */
 function encodingOf(bytes: Buffer): string {
   const [first, second] = bytes

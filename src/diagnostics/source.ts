@@ -7,7 +7,7 @@ import { findTemplate, templateFinding } from './source-template.ts'
 import { blankJsonComments, createLines, type Lines } from './source-text.ts'
 import { MAX_DEPTH, type ReadDocument, readDocument } from './source-value.ts'
 
-export { readText } from './source-text.ts'
+export { encodeText, readText } from './source-text.ts'
 
 export interface SourceOptions {
   /** The variables that `$NAME` may name; undefined leaves every `$` as it is (Kubernetes resources). */

@@ -1,28 +1,184 @@
-import { readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import type { Tier } from '../config/compile-context.ts'
-import { type Loaded, load } from '../config/load.ts'
-import { offlineRuntime } from '../config/offline-runtime.ts'
-import type { CheckReport } from '../diagnostics/render/report.ts'
-import type { Runtime } from '../http/runtime.ts'
-import { type InputText, readInput } from './input-files.ts'
+import { resolve } from 'node:path'
+import type { Loaded } from '../config/load.ts'
+import { type Code, severityOf } from '../diagnostics/codes.ts'
+import type { Diagnostic } from '../diagnostics/diagnostic.ts'
+import { Failure } from '../diagnostics/failure.ts'
+import type { CheckReport, Fixed, Skipped, Suppressed } from '../diagnostics/render/report.ts'
+import { createLines } from '../diagnostics/source-text.ts'
+import { checkTexts, type DocumentOptions, type Text } from './check-documents.ts'
+import type { FixLevel } from './check-fix.ts'
+import { SettingsFinder } from './check-settings.ts'
+import { applySuppressions } from './check-suppressions.ts'
+import { findInputs, type InputFile, type InputPlace, type InputText, readInputFile } from './input-files.ts'
 
-export interface CheckOptions {
-  readonly cwd: string
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly stdin: () => NodeJS.ReadableStream
+export { loadInput } from './check-documents.ts'
+
+export interface CheckOptions extends DocumentOptions, InputPlace {
   readonly stdinName?: string
-  readonly tier: Tier
+  /** The files come from a hook: what is not ours is left out and having nothing to check is no failure. */
+  readonly hook?: boolean
+  /** Read the nearest `.gwctl.yaml` of each file. */
+  readonly settings?: boolean
+  readonly select?: readonly Code[]
+  readonly ignore?: readonly Code[]
+  readonly baseline?: string
+  /** Only findings on lines that differ from this git revision. */
+  readonly since?: string
+  readonly fix?: FixLevel
 }
 
-/** Checks every file on its own, as `run` would start it, and starts nothing. Throws a Failure for unreadable input. */
-export async function check(paths: readonly string[], options: CheckOptions): Promise<CheckReport> {
-  const checked: Checked[] = []
-  for (const path of paths) {
-    const input = await readInput(path, options.cwd, options.stdin, options.stdinName)
-    checked.push({ input, loaded: await loadInput(input, options, offlineRuntime()) })
+export interface CheckOutcome {
+  readonly report: CheckReport
+  /** What was named and could not be read. The rest was checked nevertheless. */
+  readonly failures: readonly Failure[]
+  /** What `fix` has made of the files; nothing is written. With stdin, even when nothing has changed. */
+  readonly rewritten: readonly Rewritten[]
+  /** Entries of the baseline that no longer occur. */
+  readonly gone: number
+}
+
+export interface Rewritten {
+  readonly input: InputFile
+  /** As read, to keep its encoding; before and after are without byte order mark. */
+  readonly bytes: Buffer
+  readonly before: string
+  readonly after: string
+}
+
+interface ReadText extends Text {
+  readonly input: InputFile
+  readonly bytes: Buffer
+}
+
+/** Checks files, directories and stdin, and starts and writes nothing. Throws a Failure when there is nothing to check. */
+export async function check(paths: readonly string[], options: CheckOptions): Promise<CheckOutcome> {
+  const settings = new SettingsFinder()
+  const inputs = findInputs(paths, options.cwd, options.stdinName)
+  const failures = [...inputs.failures]
+  const skipped: Skipped[] = [...inputs.skipped]
+  const unread: Diagnostic[] = []
+  const texts: ReadText[] = []
+  for (const input of inputs.files) {
+    if (isIgnored(input, options, settings)) {
+      skipped.push({ file: input.file, reason: 'ignored by the settings' })
+      continue
+    }
+    try {
+      const { bytes, text } = await readInputFile(input, options)
+      texts.push({ file: input.file, text, lenient: !input.named || options.hook === true, input, bytes })
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      unread.push(unreadable(input.file, error))
+      if (input.named) failures.push(error)
+    }
   }
-  return reportOf(checked, options.cwd)
+  const curate = curator(options, settings)
+  const worked = await work(texts, options, curate)
+  skipped.push(...worked.found.skipped)
+  if (worked.found.checked.length === 0 && unread.length === 0 && !options.hook) {
+    throw failures[0] ?? nothing(paths, skipped)
+  }
+  const curated = curate(worked.texts, [...worked.found.diagnostics, ...unread])
+  const known = await compare([...curated.kept, ...settings.diagnostics], options)
+  const after = new Map(worked.texts.map(({ file, text }) => [file, text]))
+  const report: CheckReport = {
+    diagnostics: known.kept,
+    files: worked.found.checked.length + unread.length,
+    documents: worked.found.checked.reduce((sum, { documents }) => sum + documents, 0),
+    checked: worked.found.checked,
+    skipped,
+    suppressed: [...curated.suppressed, ...known.suppressed],
+    fixed: worked.fixed,
+    textOf: file => after.get(file) ?? settings.textOf(file),
+    cwd: options.cwd,
+  }
+  const rewritten = texts.flatMap(({ input, bytes, text, file }) => {
+    const then = after.get(file)
+    const printed = options.fix !== undefined && input.path === undefined
+    return then === undefined || (then === text && !printed) ? [] : [{ input, bytes, before: text, after: then }]
+  })
+  return { report, failures, rewritten, gone: known.gone }
+}
+
+/** A file that is named by itself is meant, except in a hook, which names every file of a commit. */
+function isIgnored({ path, named }: InputFile, options: CheckOptions, settings: SettingsFinder): boolean {
+  return options.settings === true && path !== undefined && (!named || options.hook === true) && settings.ignores(path)
+}
+
+function unreadable(file: string, failure: Failure): Diagnostic {
+  const help = failure.help === undefined ? {} : { help: failure.help }
+  const { range } = createLines('')
+  const message = failure.message.replace(/\.$/, '')
+  return {
+    code: 'GW007',
+    severity: severityOf('GW007'),
+    message,
+    file,
+    range: range(0, 0),
+    path: '',
+    related: [],
+    ...help,
+  }
+}
+
+async function work(texts: readonly ReadText[], options: CheckOptions, curate: Curate) {
+  if (options.fix === undefined) return { texts, found: await checkTexts(texts, options), fixed: [] as Fixed[] }
+  const { fixTexts } = await import('./check-fix.ts')
+  return fixTexts(texts, options, options.fix, (now, diagnostics) => curate(now, diagnostics).kept)
+}
+
+interface Curated {
+  readonly kept: readonly Diagnostic[]
+  readonly suppressed: readonly Suppressed[]
+}
+type Curate = (texts: readonly Text[], diagnostics: readonly Diagnostic[]) => Curated
+
+/** What is left of the findings after the settings, the comments in the files and the flags have had their say. */
+function curator(options: CheckOptions, settings: SettingsFinder): Curate {
+  const { select = [], ignore = [] } = options
+  const chosen = ({ code }: Diagnostic): boolean =>
+    (select.length === 0 || select.includes(code)) && !ignore.includes(code)
+  return (texts, diagnostics) => {
+    const ruled =
+      options.settings === true ? diagnostics.flatMap(d => applyRules(d, settings, options.cwd)) : diagnostics
+    const byFile = Map.groupBy(ruled, d => d.file)
+    const textOf = new Map(texts.map(({ file, text }) => [file, text]))
+    const files = [...new Set([...byFile.keys(), ...textOf.keys()])]
+    const sifted = files.map(file => applySuppressions(file, textOf.get(file) ?? '', byFile.get(file) ?? []))
+    return {
+      kept: sifted.flatMap(({ kept }) => kept).filter(chosen),
+      suppressed: sifted.flatMap(({ suppressed }) => suppressed),
+    }
+  }
+}
+
+function applyRules(d: Diagnostic, settings: SettingsFinder, cwd: string): Diagnostic[] {
+  const severity = settings.severityOf(d.code, resolve(cwd, d.file))
+  if (severity === 'off') return []
+  return [severity === undefined ? d : { ...d, severity }]
+}
+
+async function compare(diagnostics: readonly Diagnostic[], options: CheckOptions) {
+  const { baseline, since, cwd } = options
+  const known =
+    baseline === undefined
+      ? { kept: diagnostics, suppressed: [], gone: 0 }
+      : (await import('./check-baseline.ts')).applyBaseline(baseline, diagnostics, cwd)
+  if (since === undefined) return known
+  const { changedSince } = await import('./check-since.ts')
+  return { ...known, kept: await changedSince(since, known.kept, cwd) }
+}
+
+const SHOWN = 10
+
+function nothing(paths: readonly string[], skipped: readonly Skipped[]): Failure {
+  const left = skipped.slice(0, SHOWN).map(({ file, document, reason }) => {
+    return `  ${file}${document === undefined ? '' : ` (document ${document})`}: ${reason}`
+  })
+  const more = skipped.length > SHOWN ? [`  and ${skipped.length - SHOWN} more`] : []
+  const help = ['Name a standalone configuration or a directory of resources.']
+  if (skipped.length > 0) help.unshift('Skipped:', ...left, ...more)
+  return new Failure('input', `there is nothing to check in ${paths.join(' ')}.`, { help: help.join('\n') })
 }
 
 export interface Checked {
@@ -30,6 +186,7 @@ export interface Checked {
   readonly loaded: Loaded
 }
 
+/** What loading standalone files has found, as a report. */
 export function reportOf(checked: readonly Checked[], cwd: string): CheckReport {
   const texts = new Map(checked.map(({ input }) => [input.file, input.text]))
   return {
@@ -39,28 +196,5 @@ export function reportOf(checked: readonly Checked[], cwd: string): CheckReport 
     skipped: [],
     textOf: file => texts.get(file),
     cwd,
-  }
-}
-
-/** Files that the configuration names are looked up beside it. */
-export function loadInput(
-  input: InputText,
-  options: Pick<CheckOptions, 'cwd' | 'env' | 'tier'>,
-  runtime: Runtime,
-): Promise<Loaded> {
-  const folder = input.file.startsWith('<') ? options.cwd : dirname(resolve(options.cwd, input.file))
-  return load(input.file, input.text, {
-    env: options.env,
-    tier: options.tier,
-    runtime,
-    readReferenced: path => readOrUndefined(resolve(folder, path)),
-  })
-}
-
-function readOrUndefined(path: string): Buffer | undefined {
-  try {
-    return readFileSync(path)
-  } catch {
-    return undefined
   }
 }

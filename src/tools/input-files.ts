@@ -1,10 +1,17 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Failure } from '../diagnostics/failure.ts'
 import { readText } from '../diagnostics/source.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
+import { type Glob, globRoot, isGlob, parseGlob } from './check-globs.ts'
 
 export const MAX_INPUT = 16 * 1024 * 1024
+
+/** Where a command's input comes from. `stdin` is asked for only when `-` is named. */
+export interface InputPlace {
+  readonly cwd: string
+  readonly stdin: NodeJS.ReadableStream
+}
 
 export interface InputText {
   /** As shown in findings. */
@@ -12,33 +19,156 @@ export interface InputText {
   readonly text: string
 }
 
-/** Reads one named file, or stdin for `-`. Throws an input Failure that says what is wrong with it. */
-export async function readInput(
-  path: string,
-  cwd: string,
-  stdin: () => NodeJS.ReadableStream,
-  stdinName = '<stdin>',
-): Promise<InputText> {
-  if (path === '-') return { file: stdinName, text: toText(await readStream(stdin()), stdinName) }
-  const full = resolve(cwd, path)
-  const info = await stat(full).catch((error: NodeJS.ErrnoException) => error)
-  if (info instanceof Error) throw await missing(path, full, info)
-  if (info.isDirectory()) throw new Failure('input', `${path} is a directory.`, { help: 'Name a file in it.' })
-  if (info.size > MAX_INPUT) throw tooLarge(path, info.size)
-  const bytes = await readFile(full).catch((error: NodeJS.ErrnoException) => error)
-  if (bytes instanceof Error) throw await missing(path, full, bytes)
-  return { file: path, text: toText(bytes, path) }
+/** A file to check. */
+export interface InputFile {
+  /** As shown in findings: as it was named, or below the directory that was. */
+  readonly file: string
+  /** Absolute; undefined for stdin. */
+  readonly path: string | undefined
+  /** By itself, and not because it is in a directory. */
+  readonly named: boolean
 }
 
-function toText(bytes: Buffer, name: string): string {
-  if (bytes.length > MAX_INPUT) throw tooLarge(name, bytes.length)
+export interface Inputs {
+  readonly files: readonly InputFile[]
+  /** Of directories: what looks like configuration by its name and is none. */
+  readonly skipped: readonly { readonly file: string; readonly reason: string }[]
+  /** What was named and is not there. */
+  readonly failures: readonly Failure[]
+}
+
+/** Finds the files that the paths mean: files, directories, globs, and stdin for `-`. Each file comes once. */
+export function findInputs(paths: readonly string[], cwd: string, stdinName = '<stdin>'): Inputs {
+  const files = new Map<string, InputFile>()
+  const found: Found = { skipped: [], failures: [] }
+  const add = (input: InputFile): void => {
+    const key = input.path ?? '-'
+    const known = files.get(key)
+    if (known === undefined || (input.named && !known.named)) files.set(key, known ? { ...known, named: true } : input)
+  }
+  for (const path of paths) {
+    try {
+      if (path === '-') add({ file: stdinName, path: undefined, named: true })
+      else for (const input of expand(path, cwd, found)) add(input)
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      found.failures.push(error)
+    }
+  }
+  return { files: [...files.values()], ...found }
+}
+
+interface Found {
+  readonly skipped: { file: string; reason: string }[]
+  readonly failures: Failure[]
+}
+
+function expand(path: string, cwd: string, into: Found): InputFile[] {
+  const full = resolve(cwd, path)
+  const info = statSync(full, { throwIfNoEntry: false })
+  if (info === undefined && isGlob(path)) return expandGlob(path, cwd, into)
+  if (info === undefined) throw missing(path, full)
+  if (!info.isDirectory()) return [{ file: path, path: full, named: true }]
+  const found = [...walk(full, into)].map(file => ({
+    file: join(path, relative(full, file)),
+    path: file,
+    named: false,
+  }))
+  return found.filter(({ file, path: at }) => {
+    const template = isChartTemplate(at)
+    if (template) into.skipped.push({ file, reason: 'a template of a Helm chart: render it with `helm template`' })
+    return !template
+  })
+}
+
+function expandGlob(pattern: string, cwd: string, into: Found): InputFile[] {
+  const root = globRoot(pattern.replaceAll('\\', '/'))
+  const matches: Glob = parseGlob(pattern.replace(/^\.\//, ''))
+  const found = [...walk(resolve(cwd, root), into, () => true)]
+    .map(path => ({ file: isAbsolute(pattern) ? path : relative(cwd, path).split(sep).join('/'), path, named: false }))
+    .filter(({ file }) => matches(file))
+  if (found.length > 0) return found
+  throw new Failure('input', `${pattern} matches no file.`, {
+    help: 'Quote a glob so that the shell leaves it alone; `**` stands for any number of directories.',
+  })
+}
+
+const CONFIGURATION = /\.(?:ya?ml|jsonc?)$/i
+/** What packages and version control keep is not ours, and neither is anything hidden. */
+const NOT_ENTERED: ReadonlySet<string> = new Set(['node_modules', '__pycache__'])
+
+/** Files below a directory by name, links to directories not followed: they may lead back. */
+function* walk(folder: string, into: Found, wanted = (name: string) => CONFIGURATION.test(name)): Generator<string> {
+  let entries: ReturnType<typeof entriesOf>
+  try {
+    entries = entriesOf(folder)
+  } catch (error) {
+    into.failures.push(unreadable(folder, error as NodeJS.ErrnoException))
+    return
+  }
+  for (const entry of entries) {
+    if (entry.name.startsWith('.')) continue
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) {
+      if (!NOT_ENTERED.has(entry.name)) yield* walk(path, into, wanted)
+    } else if (wanted(entry.name) && (entry.isFile() || (entry.isSymbolicLink() && isFile(path)))) yield path
+  }
+}
+
+function entriesOf(folder: string) {
+  return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true
+}
+
+function isChartTemplate(path: string): boolean {
+  for (let folder = dirname(path); dirname(folder) !== folder; folder = dirname(folder)) {
+    if (basename(folder) === 'templates' && isFile(join(dirname(folder), 'Chart.yaml'))) return true
+  }
+  return false
+}
+
+/** Reads one named file, or stdin for `-`. Throws an input Failure that says what is wrong with it. */
+export async function readInput(path: string, place: InputPlace, stdinName = '<stdin>'): Promise<InputText> {
+  const input =
+    path === '-'
+      ? { file: stdinName, path: undefined, named: true }
+      : { file: path, path: resolve(place.cwd, path), named: true }
+  const { text } = await readInputFile(input, place)
+  return { file: input.file, text }
+}
+
+/** The bytes of a file and the text that they are. Throws an input Failure that says what is wrong with it. */
+export async function readInputFile(
+  input: InputFile,
+  place: Pick<InputPlace, 'stdin'>,
+): Promise<{ readonly bytes: Buffer; readonly text: string }> {
+  const bytes = input.path === undefined ? await readStream(place.stdin) : readBytes(input.file, input.path)
+  if (bytes.length > MAX_INPUT) throw tooLarge(input.file, bytes.length)
   const read = readText(bytes)
-  if ('text' in read) return read.text
+  if ('text' in read) return { bytes, text: read.text }
   throw new Failure(
     'input',
-    read.problem === 'binary' ? `${name} is a binary file, not text.` : `${name} is neither UTF-8 nor UTF-16 text.`,
+    read.problem === 'binary'
+      ? `${input.file} is a binary file, not text.`
+      : `${input.file} is neither UTF-8 nor UTF-16 text.`,
     { help: 'Name a YAML or JSON file.' },
   )
+}
+
+function readBytes(name: string, path: string): Buffer {
+  try {
+    const info = statSync(path)
+    if (info.isDirectory()) throw new Failure('input', `${name} is a directory.`, { help: 'Name a file in it.' })
+    if (info.size > MAX_INPUT) throw tooLarge(name, info.size)
+    return readFileSync(path)
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    const { code } = error as NodeJS.ErrnoException
+    throw code === 'ENOENT' || code === 'ENOTDIR' ? missing(name, path) : unreadable(name, error as Error)
+  }
 }
 
 function tooLarge(name: string, size: number): Failure {
@@ -61,13 +191,34 @@ async function readStream(stream: NodeJS.ReadableStream): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-async function missing(path: string, full: string, error: NodeJS.ErrnoException): Promise<Failure> {
-  if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR')
-    return new Failure('input', `cannot read ${path}: ${error.code ?? error.message}.`, { cause: error })
-  const folder = join(full, '..')
-  const names = await readdir(folder).catch(() => [])
-  const guess = didYouMean(full.slice(folder.length + 1), names)
-  return new Failure('input', `${path} does not exist${guess === undefined ? '.' : `: ${guess}`}`, {
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ELOOP: 'its links lead in a circle',
+}
+
+function unreadable(name: string, error: NodeJS.ErrnoException): Failure {
+  const reason = (error.code !== undefined && REASONS[error.code]) || (error.code ?? error.message)
+  return new Failure('input', `cannot read ${name}: ${reason}.`, { cause: error })
+}
+
+/** With the nearest existing names of the first directory on the way that lacks its next part. */
+function missing(path: string, full: string): Failure {
+  let folder = dirname(full)
+  let name = basename(full)
+  while (statSync(folder, { throwIfNoEntry: false }) === undefined && dirname(folder) !== folder) {
+    name = basename(folder)
+    folder = dirname(folder)
+  }
+  let names: string[] = []
+  try {
+    names = readdirSync(folder)
+  } catch {
+    // Nothing to suggest then.
+  }
+  const guess = didYouMean(name, names)
+  const where = folder === dirname(full) ? '' : ` (there is no ${name} in ${folder})`
+  return new Failure('input', `${path} does not exist${where}${guess === undefined ? '.' : `: ${guess}`}`, {
     help: 'Name an existing file, or - for stdin.',
   })
 }

@@ -25,6 +25,8 @@ export interface ServeOptions {
   readonly version: string
   /** Reload when the file changes. */
   readonly watch: boolean
+  /** Opens another port than the configured one: tests pass `() => 0`. */
+  readonly portFor?: (port: number) => number
   /** Findings of a configuration that is not served: at start, and of each reload that was refused. */
   refused(report: CheckReport, reload: boolean): void
 }
@@ -42,7 +44,7 @@ export interface Serving {
 
 /** Starts what `validate --tier env` accepts; undefined when the configuration was refused: no port was opened then. */
 export async function serve(options: ServeOptions): Promise<Serving | undefined> {
-  const input = await readInput(options.file, options.cwd, options.stdin)
+  const input = await readInput(options.file, options)
   const probe = await loadInput(input, { ...options, tier: 'env' }, offlineRuntime())
   if (!probe.runnable || !probe.snapshot) {
     options.refused(reportOf([{ input, loaded: probe }], options.cwd), false)
@@ -51,7 +53,13 @@ export async function serve(options: ServeOptions): Promise<Serving | undefined>
   const { settings } = probe.snapshot
   const log = createLog(settings, options)
   const hub = new TraceHub({ clock: systemClock, cel: createCelCompiler(), worker: 0 })
-  const gateway = new Gateway({ clock: systemClock, random: Math.random, log, trace: hub })
+  const gateway = new Gateway({
+    clock: systemClock,
+    random: Math.random,
+    log,
+    trace: hub,
+    ...(options.portFor ? { portFor: options.portFor } : {}),
+  })
   const synchronized = gateway.metrics.gauge(
     'agentgateway_config_synchronized',
     'Whether the file on disk is what is served.',
@@ -126,7 +134,7 @@ class Server {
   async #reload(): Promise<boolean> {
     const { log } = this.#gateway.runtime
     try {
-      const input = await readInput(this.#options.file, this.#options.cwd, this.#options.stdin)
+      const input = await readInput(this.#options.file, this.#options)
       const snapshot = await this.compile(input)
       if (!snapshot) return false
       await this.#gateway.apply(snapshot)

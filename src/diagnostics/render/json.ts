@@ -14,6 +14,12 @@ export function renderJson(report: CheckReport, tool: Tool): string {
     tool,
     summary: summarize(report, diagnostics),
     diagnostics: diagnostics.map(d => diagnosticJson(d, report.cwd)),
+    suppressed: (report.suppressed ?? []).map(({ diagnostic, kind, reason }) => ({
+      kind,
+      reason,
+      diagnostic: diagnosticJson(diagnostic, report.cwd),
+    })),
+    fixed: (report.fixed ?? []).map(fixed => ({ ...fixed, file: displayPath(fixed.file, report.cwd) })),
     skipped: report.skipped.map(skipped => ({ ...skipped, file: displayPath(skipped.file, report.cwd) })),
   }
   return `${printableJson(JSON.stringify(whole, null, 2))}\n`

@@ -8,6 +8,12 @@ export interface CheckReport {
   readonly files: number
   readonly documents: number
   readonly skipped: readonly Skipped[]
+  /** The files one by one, as far as they were read. */
+  readonly checked?: readonly { readonly file: string; readonly documents: number }[]
+  /** Found and deliberately not reported. */
+  readonly suppressed?: readonly Suppressed[]
+  /** What `--fix` has changed. */
+  readonly fixed?: readonly Fixed[]
   /** The text of a file that a diagnostic names, for frames. */
   readonly textOf: (file: string) => string | undefined
   /** Paths are shown relative to it. */
@@ -22,6 +28,21 @@ export interface Skipped {
   readonly reason: string
 }
 
+/** `inSource`: by a comment beside it. `external`: by the baseline. */
+export interface Suppressed {
+  readonly diagnostic: Diagnostic
+  readonly kind: 'inSource' | 'external'
+  readonly reason: string
+}
+
+/** A finding that is gone because its fix was applied; its place is where it was found. */
+export interface Fixed {
+  readonly code: Diagnostic['code']
+  readonly file: string
+  readonly line: number
+  readonly title: string
+}
+
 export interface Summary {
   readonly errors: number
   readonly warnings: number
@@ -29,6 +50,7 @@ export interface Summary {
   readonly files: number
   readonly documents: number
   readonly fixable: number
+  readonly suppressed: number
 }
 
 const RANK: Readonly<Record<Severity, number>> = { error: 0, warning: 1, info: 2 }
@@ -64,6 +86,7 @@ export function summarize(report: CheckReport, diagnostics: readonly Diagnostic[
     files: report.files,
     documents: report.documents,
     fixable: diagnostics.filter(d => d.fix?.safe).length,
+    suppressed: report.suppressed?.length ?? 0,
   }
 }
 

@@ -43,8 +43,12 @@ export function summaryLine(summary: Summary, skipped: number, paint: Paint): st
   ].filter(part => part !== false)
   const found = counts.length === 0 ? 'no problems' : counts.join(', ')
   const where = `in ${count(summary.files, 'file')} (${count(summary.documents, 'document')})`
-  const extras = (fixable > 0 ? ` · ${fixable} fixable` : '') + (skipped > 0 ? ` · ${skipped} skipped` : '')
-  const line = `${errors > 0 ? '✖' : '✓'} ${found} ${where}${extras}`
+  const extras = [
+    fixable > 0 && `${fixable} fixable`,
+    summary.suppressed > 0 && `${summary.suppressed} suppressed`,
+    skipped > 0 && `${skipped} skipped`,
+  ].filter(part => part !== false)
+  const line = [`${errors > 0 ? '✖' : '✓'} ${found} ${where}`, ...extras].join(' · ')
   return errors > 0 ? paint.error(line) : warnings > 0 ? paint.warning(line) : paint.success(line)
 }
 

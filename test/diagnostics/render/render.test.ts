@@ -227,7 +227,7 @@ describe('JSON', () => {
     expect(JSON.parse(renderJson(input, tool))).toEqual({
       version: 1,
       tool,
-      summary: { errors: 1, warnings: 0, infos: 0, files: 2, documents: 7, fixable: 1 },
+      summary: { errors: 1, warnings: 0, infos: 0, files: 2, documents: 7, fixable: 1, suppressed: 0 },
       diagnostics: [
         {
           code: 'GW102',
@@ -253,6 +253,8 @@ describe('JSON', () => {
           docs: 'gwctl explain GW102',
         },
       ],
+      suppressed: [],
+      fixed: [],
       skipped: [{ file: 'x.yaml', document: 2, reason: 'not a resource' }],
     })
   })

@@ -1,0 +1,136 @@
+import * as Flags from '@oclif/core/flags'
+import type { InferredFlags } from '@oclif/core/interfaces'
+import { CODES, type Code } from '../diagnostics/codes.ts'
+import { Failure } from '../diagnostics/failure.ts'
+import { didYouMean } from '../diagnostics/suggest.ts'
+import { REPORT_FORMATS } from '../tools/report.ts'
+import type { ReportTarget, ValidateRequest } from '../tools/validate.ts'
+import { fileFlag, jsonFlag, outputFlag } from './flags.ts'
+import type { Io } from './io.ts'
+
+const severities = ['error', 'warning', 'info'] as const
+const codes = Flags.custom<Code>({
+  multiple: true,
+  multipleNonGreedy: true,
+  delimiter: ',',
+  helpValue: 'CODE[,CODE]',
+  parse: async text => parseCode(text),
+})
+
+/** Everything that `validate` can be told. */
+export const checkFlags = {
+  file: fileFlag,
+  output: outputFlag(REPORT_FORMATS)({ multiple: true, multipleNonGreedy: true }),
+  json: jsonFlag,
+  tier: Flags.option({ options: ['offline', 'env'] as const })({
+    default: 'offline',
+    summary: 'env: variables are set and referenced files exist, as `run` needs.',
+  }),
+  mode: Flags.option({ options: ['auto', 'standalone', 'cluster'] as const })({
+    default: 'auto',
+    summary: 'What the documents are; auto looks at each.',
+  }),
+  partial: Flags.boolean({ summary: 'The input is part of a configuration: unresolved names are no errors.' }),
+  'fail-on': Flags.option({ options: [...severities, 'never'] as const })({
+    default: 'error',
+    summary: 'The least severity that makes the exit code 1.',
+  }),
+  'exit-zero': Flags.boolean({ summary: 'Findings do not change the exit code.' }),
+  'min-severity': Flags.option({ options: severities })({
+    default: 'info',
+    summary: 'The least severity to show; --fail-on is not affected.',
+  }),
+  select: codes({ summary: 'Report these codes only.' }),
+  ignore: codes({ summary: 'Do not report these codes.' }),
+  'max-problems': Flags.integer({
+    min: 0,
+    default: 50,
+    summary: 'How many findings to print, 0 for all; all are counted.',
+  }),
+  since: Flags.string({ helpValue: 'REV', summary: 'Only findings on lines that differ from this git revision.' }),
+  baseline: Flags.string({ helpValue: 'FILE', summary: 'Only findings that this file does not know.' }),
+  'write-baseline': Flags.string({
+    helpValue: '[=FILE]',
+    summary: 'Write the findings down as known and report none.',
+    exclusive: ['baseline', 'fix', 'since'],
+  }),
+  fix: Flags.option({ options: ['safe', 'all'] as const })({
+    helpValue: '[=safe|all]',
+    summary: 'Correct the files; all: also where the meaning may change. With -, prints the corrected text.',
+  }),
+  diff: Flags.boolean({ summary: 'Print what --fix would change, and write nothing.' }),
+  config: Flags.boolean({ default: true, allowNo: true, summary: 'Read the nearest .gwctl.yaml of each file.' }),
+  'stdin-filename': Flags.string({
+    helpValue: 'NAME',
+    summary: 'The name that findings in stdin are reported under.',
+  }),
+  hook: Flags.boolean({ summary: 'For git hooks: files that are not ours are left out silently.' }),
+  watch: Flags.boolean({ summary: 'Check again on every change.', exclusive: ['fix', 'diff', 'write-baseline'] }),
+}
+
+export type CheckFlags = InferredFlags<typeof checkFlags>
+
+/** What the flags ask for, as the use case takes it; `place` is the command's Io, and stays one for its lazy stdin. */
+export function checkRequest(
+  flags: CheckFlags,
+  place: Pick<Io, 'cwd' | 'env' | 'stdin'>,
+  verbose: boolean,
+): Omit<ValidateRequest, 'paint' | 'tool'> {
+  return {
+    cwd: place.cwd,
+    env: place.env,
+    get stdin() {
+      return place.stdin
+    },
+    tier: flags.tier,
+    mode: flags.mode,
+    partial: flags.partial,
+    hook: flags.hook,
+    settings: flags.config,
+    select: flags.select ?? [],
+    ignore: flags.ignore ?? [],
+    outputs: targets(flags),
+    failOn: flags['fail-on'],
+    minSeverity: flags['min-severity'],
+    maxProblems: flags['max-problems'],
+    diff: flags.diff,
+    verbose,
+    ...(flags['stdin-filename'] !== undefined && { stdinName: flags['stdin-filename'] }),
+    ...(flags.baseline !== undefined && { baseline: flags.baseline }),
+    ...(flags['write-baseline'] !== undefined && { writeBaseline: flags['write-baseline'] }),
+    ...(flags.since !== undefined && { since: flags.since }),
+    ...(flags.fix !== undefined ? { fix: flags.fix } : flags.diff && { fix: 'safe' as const }),
+  }
+}
+
+/** Stdout gets the text unless another report goes there. */
+function targets({ output = [], json, hook }: CheckFlags): ReportTarget[] {
+  const asked: ReportTarget[] = json ? [{ format: 'json' }] : output
+  const toStdout = asked.filter(({ path }) => path === undefined)
+  if (toStdout.length > 1) {
+    const formats = toStdout.map(({ format }) => format).join(' and ')
+    throw new Failure('usage', `${formats} cannot both go to stdout.`, {
+      help: `Give all but one a file: -o ${toStdout[1]!.format}=PATH.`,
+    })
+  }
+  if (toStdout.length > 0) return asked
+  return [...asked, { format: hook ? 'concise' : 'text' }]
+}
+
+/** oclif knows no flags with a value that may be missing: `--fix` stands for `--fix=safe`. */
+export function withFlagDefaults(argv: readonly string[]): string[] {
+  const end = argv.indexOf('--')
+  return argv.map((word, i) => ((end < 0 || i < end) && Object.hasOwn(DEFAULTS, word) ? DEFAULTS[word]! : word))
+}
+
+const DEFAULTS: Readonly<Record<string, string>> = {
+  '--fix': '--fix=safe',
+  '--write-baseline': '--write-baseline=.gwctl-baseline.json',
+}
+
+function parseCode(text: string): Code {
+  const code = text.trim().toUpperCase()
+  if (Object.hasOwn(CODES, code)) return code as Code
+  const guess = didYouMean(code, Object.keys(CODES))
+  throw new Failure('usage', `unknown code ${text}${guess === undefined ? '.' : `: ${guess}`}`)
+}

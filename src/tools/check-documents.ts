@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { Tier } from '../config/compile-context.ts'
+import { type Loaded, load, loadSource, readStandalone } from '../config/load.ts'
+import { offlineRuntime } from '../config/offline-runtime.ts'
+import { classify, type DocumentClass, keysOf } from '../config/resources/classify.ts'
+import type { Diagnostic } from '../diagnostics/diagnostic.ts'
+import type { Skipped } from '../diagnostics/render/report.ts'
+import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
+import type { Runtime } from '../http/runtime.ts'
+import type { InputText } from './input-files.ts'
+
+export interface DocumentOptions {
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly tier: Tier
+  /** The input is part of a configuration: unresolved names become notes. */
+  readonly partial?: boolean
+  /** What the documents are; `auto` looks at each. */
+  readonly mode?: 'auto' | 'standalone' | 'cluster'
+}
+
+export interface Text extends InputText {
+  /** What is not ours in it is skipped: nobody said that it is. */
+  readonly lenient: boolean
+}
+
+export interface CheckedTexts {
+  readonly diagnostics: readonly Diagnostic[]
+  /** The files in which there was something to check, and how many documents of theirs were. */
+  readonly checked: readonly { readonly file: string; readonly documents: number }[]
+  readonly skipped: readonly Skipped[]
+}
+
+/** Checks each standalone document by itself, as `run` would start it, and all resources together. */
+export async function checkTexts(texts: readonly Text[], options: DocumentOptions): Promise<CheckedTexts> {
+  const diagnostics: Diagnostic[] = []
+  const checked: { file: string; documents: number }[] = []
+  const skipped: Skipped[] = []
+  const clusters: { readonly file: string; readonly source: Source }[] = []
+  for (const text of texts) {
+    const source = readStandalone(text.file, text.text, options)
+    const { standalone, resources, left } = sort(source, text, options)
+    skipped.push(...left)
+    if (resources.length === 0 && standalone.length === 0) continue
+    if (resources.length > 0) clusters.push({ file: text.file, source: withoutVariables(source, resources) })
+    if (standalone.length > 0) {
+      const loaded = await loadSource(source, loadOptions(text.file, options, offlineRuntime()), standalone)
+      diagnostics.push(...loaded.diagnostics.map(d => (options.partial ? asNote(d) : d)))
+    }
+    // Unset variables mean nothing in resources.
+    diagnostics.push(...source.diagnostics.filter(d => standalone.length > 0 || d.code !== 'GW205'))
+    const documents = standalone.filter(document => !document.empty).length
+    checked.push({ file: text.file, documents: documents + resources.length })
+  }
+  if (clusters.length > 0) {
+    const { checkResources } = await import('../config/resources/check.ts')
+    const found = await checkResources(clusters, { partial: options.partial ?? false })
+    diagnostics.push(...found.diagnostics)
+    for (const { file, index, kind, reason } of found.skipped) {
+      skipped.push({ file, document: index, reason: `${kind}: ${reason}` })
+      const entry = checked.find(each => each.file === file)
+      if (entry) entry.documents--
+    }
+  }
+  const dropped = new Set(checked.filter(({ documents, file }) => documents === 0 && isForeign(file)).map(c => c.file))
+  return { diagnostics, checked: checked.filter(({ file }) => !dropped.has(file)), skipped }
+
+  /** All of its documents were skipped, and nothing was wrong with its text. */
+  function isForeign(file: string): boolean {
+    return skipped.some(each => each.file === file) && !diagnostics.some(d => d.file === file)
+  }
+}
+
+interface Sorted {
+  readonly standalone: readonly SourceDocument[]
+  readonly resources: readonly SourceDocument[]
+  readonly left: readonly Skipped[]
+}
+
+function sort(source: Source, text: Text, { mode = 'auto' }: DocumentOptions): Sorted {
+  const classes = new Map(source.documents.map(document => [document, classify(document)]))
+  const of = (wanted: DocumentClass) => source.documents.filter(document => classes.get(document) === wanted)
+  const broken = source.documents.filter(document => document.broken)
+  if (mode === 'standalone') return { standalone: source.documents, resources: [], left: [] }
+  if (mode === 'cluster') {
+    return { standalone: broken, resources: source.documents.filter(each => !each.broken && !each.empty), left: [] }
+  }
+  const resources = of('resource')
+  if (text.lenient) {
+    const left = of('foreign').map(({ index, of, value }): Skipped => {
+      const number = of > 1 ? { document: index } : {}
+      return { file: text.file, ...number, reason: `no configuration of the gateway (${keysOf(value)})` }
+    })
+    const empty = source.documents.every(document => document.empty)
+    if (empty) left.push({ file: text.file, reason: 'empty' })
+    return { standalone: [...of('standalone'), ...broken], resources, left }
+  }
+  if (resources.length > 0) {
+    return { standalone: [...of('standalone'), ...broken], resources: [...resources, ...of('foreign')], left: [] }
+  }
+  return { standalone: source.documents, resources: [], left: [] }
+}
+
+/** The same documents as resources are read: a `$` in them is a dollar sign. */
+function withoutVariables(source: Source, documents: readonly SourceDocument[]): Source {
+  const read = source.text.includes('$') ? parseSource(source.file, source.text) : source
+  const wanted = new Set(documents.map(document => document.index))
+  return { ...read, documents: read.documents.filter(document => wanted.has(document.index)) }
+}
+
+function asNote(d: Diagnostic): Diagnostic {
+  return d.code === 'GW201' || d.code === 'GW204' ? { ...d, severity: 'info' } : d
+}
+
+/** One standalone file as `run` loads it. */
+export function loadInput(
+  input: InputText,
+  options: Pick<DocumentOptions, 'cwd' | 'env' | 'tier'>,
+  runtime: Runtime,
+): Promise<Loaded> {
+  return load(input.file, input.text, loadOptions(input.file, options, runtime))
+}
+
+/** Files that the configuration names are looked up beside it. */
+function loadOptions(file: string, options: Pick<DocumentOptions, 'cwd' | 'env' | 'tier'>, runtime: Runtime) {
+  const folder = file.startsWith('<') ? options.cwd : dirname(resolve(options.cwd, file))
+  return {
+    env: options.env,
+    tier: options.tier,
+    runtime,
+    readReferenced: (path: string) => readOrUndefined(resolve(folder, path)),
+  }
+}
+
+function readOrUndefined(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path)
+  } catch {
+    return undefined
+  }
+}
