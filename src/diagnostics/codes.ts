@@ -159,7 +159,7 @@ export const CODES = {
   GW404: entry(
     'warning',
     'route attaches to nothing',
-    'No listener of the parent takes the route: its host names, kind or namespace do not fit.',
+    'The parent does not take the route, model or ListenerSet: its host names, kind or namespace do not fit.',
   ),
   GW601: entry(
     'warning',

@@ -10,6 +10,15 @@ const KINDS_BY_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   TCP: ['TCPRoute'],
 }
 
+/** Why a Gateway does not take a ListenerSet; undefined when it does. */
+export function listenersRefusal(set: Resource, gateway: Resource, graph: ResourceGraph): string | undefined {
+  const allowed = asFields(asFields(asFields(gateway.raw.spec)?.allowedListeners)?.namespaces) ?? {}
+  if ((asText(allowed.from) ?? 'None') === 'None') return 'the Gateway takes no ListenerSets: set `allowedListeners`'
+  return allowsNamespace(allowed, set, gateway, graph)
+    ? undefined
+    : `the Gateway takes no ListenerSets from namespace \`${set.namespace}\``
+}
+
 /** Why a listener does not take a route; undefined when it does. Parts that are not in the input are given the benefit. */
 export function refusal(route: Resource, parent: Resource, listener: Fields, graph: ResourceGraph): string | undefined {
   const name = `listener \`${String(listener.name)}\``

@@ -1,4 +1,5 @@
 import type { Diagnostic, RelatedPlace } from '../../diagnostics/diagnostic.ts'
+import { checkApiKeys } from './api-keys.ts'
 import { collectReferences, type FoundReference } from './collect-references.ts'
 import { reportCycles } from './cycles.ts'
 import { type ReportResource, type ResourceFinding, ResourceGraph } from './graph.ts'
@@ -31,6 +32,7 @@ export function checkReferences(resources: readonly Resource[], partial: boolean
     for (const ref of found) RESOLVERS[ref.refers.to](ref, from, graph, report)
   }
   reportCycles(references, graph, report)
+  checkApiKeys(graph, report)
   return diagnostics
 }
 

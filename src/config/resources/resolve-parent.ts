@@ -1,5 +1,5 @@
 import { GATEWAY_GROUP } from '../kinds/parts/object-references.ts'
-import { refusal } from './attachment.ts'
+import { listenersRefusal, refusal } from './attachment.ts'
 import type { FoundReference } from './collect-references.ts'
 import type { ReportResource, ResourceGraph } from './graph.ts'
 import { asFields, asItems, asText, type Fields, labelOf, type Resource } from './resource.ts'
@@ -21,16 +21,19 @@ export function resolveParent(ref: FoundReference, from: Resource, graph: Resour
   if (kindName !== 'Gateway' && kindName !== 'ListenerSet') return
   const listeners = asItems(asFields(parent.raw.spec)?.listeners)
   const candidates = chosen(ref, from, parent, listeners, report)
-  if (from.kind.kind === 'ListenerSet' || candidates.length === 0) return
-  const reasons = candidates.map(listener => refusal(from, parent, listener, graph))
+  if (candidates.length === 0) return
+  const reasons =
+    from.kind.kind === 'ListenerSet'
+      ? [listenersRefusal(from, parent, graph)]
+      : candidates.map(listener => refusal(from, parent, listener, graph))
   if (reasons.includes(undefined)) return
   report({
     resource: from,
     code: 'GW404',
-    message: `${labelOf(from)} attaches to no listener of ${labelOf(parent)}`,
+    message: `${labelOf(from)} does not attach to ${labelOf(parent)}`,
     path: [...ref.path, ref.value.sectionName === undefined ? 'name' : 'sectionName'],
     at: 'value',
-    label: 'no listener takes it',
+    label: 'does not take it',
     help: [...new Set(reasons)].join('; '),
     elsewhere: [
       { resource: parent, path: [...parent.path, 'metadata', 'name'], message: `${labelOf(parent)} is declared here` },
