@@ -60,7 +60,7 @@ function allowsNamespace(namespaces: Fields, route: Resource, parent: Resource, 
 }
 
 /** Whether some host fits both; `*.` stands for one or more labels. */
-export function intersects(a: string, b: string): boolean {
+function intersects(a: string, b: string): boolean {
   if (a === b) return true
   if (a.startsWith('*.') && b.startsWith('*.')) return a.endsWith(b.slice(1)) || b.endsWith(a.slice(1))
   if (a.startsWith('*.')) return b.endsWith(a.slice(1))

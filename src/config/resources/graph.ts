@@ -1,5 +1,4 @@
 import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
-import { GATEWAY_GROUP } from '../kinds/parts/object-references.ts'
 import type { LabelSelector } from '../kinds/resource.ts'
 import { asFields, asList, asText, type Fields, type Resource } from './resource.ts'
 
@@ -16,12 +15,14 @@ export type ReportResource = (finding: ResourceFinding) => void
 export class ResourceGraph {
   readonly all: readonly Resource[]
   readonly #byId = new Map<string, Resource>()
+  readonly #byKind: ReadonlyMap<string, readonly Resource[]>
   readonly #grants: readonly Grant[]
 
   constructor(resources: readonly Resource[], report: ReportResource) {
     this.all = resources
+    this.#byKind = Map.groupBy(resources, ({ kind }) => kind.kind)
     for (const resource of resources) this.#add(resource, report)
-    this.#grants = resources.filter(({ kind }) => kind.kind === 'ReferenceGrant').flatMap(grantsOf)
+    this.#grants = this.list('ReferenceGrant').flatMap(grantsOf)
   }
 
   #add(resource: Resource, report: ReportResource): void {
@@ -50,7 +51,8 @@ export class ResourceGraph {
 
   /** Resources of a kind in a namespace; in every namespace when it is undefined. */
   list(kind: string, namespace?: string): readonly Resource[] {
-    return this.all.filter(each => each.kind.kind === kind && (namespace === undefined || each.namespace === namespace))
+    const all = this.#byKind.get(kind) ?? []
+    return namespace === undefined ? all : all.filter(each => each.namespace === namespace)
   }
 
   /** Whether a ReferenceGrant lets resources of this kind and namespace refer to the target. */
@@ -96,10 +98,6 @@ function idOf(kind: string, namespace: string | undefined, name: string): string
 /** Our kinds under one name, whichever was written. */
 export function canonical(kind: string): string {
   return kind.replace(/^Agentgateway(?=(Backend|Model|Policy|Parameters)$)/, 'Proxy')
-}
-
-export function isGatewayApi(group: string): boolean {
-  return group === GATEWAY_GROUP
 }
 
 export function selects(selector: LabelSelector, labels: Fields): boolean {

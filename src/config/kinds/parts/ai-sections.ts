@@ -60,7 +60,7 @@ export const ROUTE_TYPES = [
   'GeminiCountTokens',
 ] as const
 
-export const aiFields = {
+const aiFields = {
   prompt: opt(enrichment, 'Messages added to every request.', { aliases: ['promptEnrichment'] }),
   promptGuard: opt(promptGuard, 'Guards of requests and responses.'),
   defaults: opt(fixedFields, 'Fields for requests that do not set them.'),

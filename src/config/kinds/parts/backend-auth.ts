@@ -19,7 +19,7 @@ import { credentialLocation, secretRef } from './object-references.ts'
 import { crossAppAccess, SIGNING_ALGORITHMS, tokenExchange } from './token-exchange.ts'
 
 /** An inline credential. */
-export const inlineKey = secret({ min: 0, max: 2048 })
+const inlineKey = secret({ min: 0, max: 2048 })
 
 const ROLE_ARN = /^arn:aws[a-z-]*:iam::[0-9]{12}:role\/.+$/
 const sessionTag = object(
@@ -44,7 +44,7 @@ const assumedRole = object(
   },
   { atMostOneOf: [['sessionName', 'sessionNameExpression']] },
 )
-export const awsAuth = object(
+const awsAuth = object(
   'AWS auth',
   {
     secretRef: opt(
@@ -81,7 +81,7 @@ const azureAuth = object(
   },
   { atMostOneOf: [['secretRef', 'managedIdentity', 'workloadIdentity']] },
 )
-export const gcpAuth = object(
+const gcpAuth = object(
   'Google auth',
   {
     type: opt(oneOf(['AccessToken', 'IdToken']), 'The type of token.'),

@@ -85,7 +85,7 @@ export const health = object('health policy', {
   eviction: opt(eviction, 'Takes unhealthy backends out for a while.'),
 })
 
-export const headerValues = object('header value', {
+const headerValues = object('header value', {
   name: req(plainHeaderName, 'The name of the header field.'),
   value: req(string({ min: 1, max: 4096 }), 'Its value.'),
 })

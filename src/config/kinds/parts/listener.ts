@@ -52,7 +52,7 @@ const allowedRoutes = object('allowed routes', {
     'Which kinds of routes may attach; by the protocol when unset.',
   ),
 })
-export const listenerFields = {
+const listenerFields = {
   name: req(subdomain, 'The name; routes and policies may aim at it.'),
   hostname: opt(hostname, 'The host names that the listener is for; all when unset.'),
   port: req(port, 'The port.'),
