@@ -1,3 +1,4 @@
+import { checkSchemas } from './check-schemas.ts'
 import type { Generator } from './generator.ts'
 import { manifest } from './manifest.ts'
 import { schemas } from './schemas.ts'
@@ -5,4 +6,4 @@ import { traceEvent } from './trace-event.ts'
 import { validators } from './validators.ts'
 
 /** In this order, since a later one may import what an earlier one has written. */
-export const GENERATORS: readonly Generator[] = [manifest, schemas, traceEvent, validators]
+export const GENERATORS: readonly Generator[] = [manifest, schemas, traceEvent, checkSchemas, validators]

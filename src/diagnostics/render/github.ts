@@ -39,9 +39,14 @@ function annotation(d: Diagnostic, cwd: string): string {
   return `::${COMMAND[d.severity]} ${text.join(',')}::${data(message)}`
 }
 
+/** The runner takes `##[command]` anywhere in a line. */
+function inert(text: string): string {
+  return visible(text).replaceAll('##[', '# #[')
+}
+
 /** The runner decodes exactly these; other control characters have no business in a log. */
 function data(text: string): string {
-  return text.split('\n').map(visible).join('\n').replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
+  return text.split('\n').map(inert).join('\n').replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }
 
 function property(text: string): string {
@@ -50,8 +55,8 @@ function property(text: string): string {
 
 /** Never at the start of a line: there, two colons would make a command of a file's name. */
 function logLine(d: Diagnostic, cwd: string): string {
-  const place = `${visible(displayPath(d.file, cwd))}:${d.range.start.line}:${d.range.start.col}`
-  return `- ${place}: ${d.severity} ${d.code} ${visible(d.message)}`.replaceAll('##[', '# #[')
+  const place = `${inert(displayPath(d.file, cwd))}:${d.range.start.line}:${d.range.start.col}`
+  return `- ${place}: ${d.severity} ${d.code} ${inert(d.message)}`
 }
 
 /** Rows of the table that a job's page can carry. */

@@ -99,13 +99,17 @@ function changes(edits: readonly TextEdit[], cwd: string) {
 /** Relative paths start at the directory that the command ran in: for code scanning, the root of the repository. */
 function artifact(file: string, cwd: string) {
   const shown = displayPath(file, cwd)
-  const uri = shown.split('/').map(encodeURIComponent).join('/')
+  const uri = encodePath(shown)
   return /^(?:\/|[A-Za-z]:)/.test(shown) ? { uri: `file://${uri}` } : { uri, uriBaseId: 'ROOT' }
+}
+
+function encodePath(path: string): string {
+  return path.toWellFormed().split('/').map(encodeURIComponent).join('/')
 }
 
 function directoryUri(path: string): string {
   const slashes = path.replaceAll('\\', '/').replace(/\/?$/, '/')
-  return `file://${slashes.startsWith('/') ? '' : '/'}${slashes.split('/').map(encodeURIComponent).join('/')}`
+  return `file://${slashes.startsWith('/') ? '' : '/'}${encodePath(slashes)}`
 }
 
 type Suppression = NonNullable<CheckReport['suppressed']>[number]
