@@ -1,9 +1,8 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import type { Source } from '../../diagnostics/source.ts'
-import { checkReferences } from './check-references.ts'
-import { decodeResources, type Engines } from './decode-resources.ts'
+import type { Engines } from './decode-resources.ts'
 import type { Resource } from './resource.ts'
-import { type Skipped, type Unrolled, unroll } from './unroll.ts'
+import type { Skipped, Unrolled } from './unroll.ts'
 
 export interface CheckOptions extends Engines {
   /** Names that the input does not hold are no mistake: they become notes. */
@@ -19,11 +18,19 @@ export interface Checked {
   readonly resources: readonly Resource[]
 }
 
-/** Checks declarative resources: each by itself, then all together. `source` is read without variables. */
+/**
+ * Checks declarative resources: each by itself, then all together. `source` is read without variables. The kinds load
+ * with the first call, so that who only might meet resources does not pay for them (`holdsResources`).
+ */
 export async function checkResources(
   inputs: readonly { readonly file: string; readonly source: Source }[],
   options: CheckOptions,
 ): Promise<Checked> {
+  const [{ unroll }, { decodeResources }, { checkReferences }] = await Promise.all([
+    import('./unroll.ts'),
+    import('./decode-resources.ts'),
+    import('./check-references.ts'),
+  ])
   const found: Unrolled = { resources: [], diagnostics: [], skipped: [], documents: 0 }
   for (const { file, source } of inputs) unroll(file, source, found)
   const diagnostics = [...found.diagnostics]

@@ -1,4 +1,4 @@
-import type { SourceDocument } from '../../diagnostics/source.ts'
+import type { Source, SourceDocument } from '../../diagnostics/source.ts'
 
 /** What a document is, by its top level alone. Imports no kind: a standalone file never pays for them. */
 export type DocumentClass = 'resource' | 'standalone' | 'foreign' | 'nothing'
@@ -26,6 +26,11 @@ export function classify(document: SourceDocument): DocumentClass {
   if ('kind' in value || 'apiVersion' in value) return 'resource'
   const keys = Object.keys(value)
   return keys.length === 0 || keys.some(key => STANDALONE.has(key)) ? 'standalone' : 'foreign'
+}
+
+/** Whether a file is for `checkResources`: one resource among its documents is enough. */
+export function holdsResources(source: Source): boolean {
+  return source.documents.some(document => classify(document) === 'resource')
 }
 
 /** The first keys of a document, to say what it is instead. */
