@@ -70,6 +70,7 @@ export function noPart(
     .slice(0, 8)
     .map(each => `\`${each}\``)
     .join(', ')
+  const guess = typeof value === 'string' ? didYouMean(value, known.map(String)) : undefined
   return {
     resource: from,
     code: 'GW208',
@@ -77,7 +78,7 @@ export function noPart(
     path,
     at,
     label: `no such ${what}`,
-    help: didYouMean(String(value), known.map(String)) ?? (names === '' ? `it has no ${what}s` : `it has: ${names}`),
+    help: guess ?? (names === '' ? `it has no ${what}s` : `it has: ${names}`),
     elsewhere: [{ resource: to, path: [...to.path, 'metadata', 'name'], message: `${labelOf(to)} is declared here` }],
   }
 }

@@ -24,6 +24,11 @@ describe('fixtures', () => {
     expect((await check({ [file]: read(file) })).diagnostics.map(({ message }) => message)).toEqual([])
   })
 
+  test('all right files together have no finding', async () => {
+    const texts = Object.fromEntries(filesIn('ok').map(file => [file, read(file)]))
+    expect((await check(texts)).diagnostics.map(({ message }) => message)).toEqual([])
+  })
+
   test.each(filesIn('err'))('%s has one finding, where the file says', async file => {
     const text = read(file)
     const line = text.split('\n').findIndex(each => each.includes('# here')) + 1
