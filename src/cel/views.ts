@@ -143,6 +143,12 @@ export class SourceView extends View {
   get port(): bigint {
     return BigInt(this.#x.connection.port)
   }
+  get rawAddress(): string {
+    return (this.#x.connection.peer ?? this.#x.connection).address
+  }
+  get rawPort(): bigint {
+    return BigInt((this.#x.connection.peer ?? this.#x.connection).port)
+  }
   get certificate(): string | undefined {
     return this.#certificate()?.toString()
   }
@@ -192,7 +198,12 @@ const BUILD: Readonly<Record<string, Build>> = {
   request: (x, settings) => new RequestView(x, settings),
   response: (x, settings) => (x.response ? new ResponseView(x.response, settings) : undefined),
   source: x => new SourceView(x),
-  destination: x => filled({ port: BigInt(x.connection.localPort), hostname: x.connection.tls?.sni }),
+  destination: x =>
+    filled({
+      address: x.connection.localAddress,
+      port: BigInt(x.connection.localPort),
+      hostname: x.connection.tls?.sni,
+    }),
   jwt: x => x.auth.jwt && new JsonMap(x.auth.jwt, 0, secretField('rawToken', x.auth.rawToken)),
   apiKey: x => x.auth.apiKey && new JsonMap(x.auth.apiKey, 0, secretField('key', x.auth.apiKey.key)),
   basicAuth: x => x.auth.basic && filled({ username: x.auth.basic.username }),

@@ -1,4 +1,4 @@
-import type { Route, WeightedBackend } from '../config/snapshot.ts'
+import type { WeightedBackend } from '../config/snapshot.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Attempt, Exchange, Reply } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
@@ -13,8 +13,13 @@ import { wrapRequestBody } from './transform-request.ts'
 /** Request bodies up to this size are kept for another attempt; a larger body is sent once. */
 const REPLAY_LIMIT = 64 * 1024
 
+interface Weighted {
+  readonly backends: readonly WeightedBackend[]
+  readonly totalWeight: number
+}
+
 /** By weight, at random; undefined when the route has no backend or all weights are 0. */
-export function pickBackend(route: Route, runtime: Runtime): WeightedBackend | undefined {
+export function pickBackend(route: Weighted, runtime: Runtime): WeightedBackend | undefined {
   if (route.totalWeight === 0) return undefined
   if (route.backends.length === 1) return route.backends[0]
   let at = runtime.random() * route.totalWeight
@@ -120,6 +125,7 @@ function newAttempt(x: Exchange, chosen: WeightedBackend, passage: Passage, inde
     target: chosen.backend.name,
     startedAt: runtime.clock.mono(),
     timeout: passage.route?.timeout.backend ?? 0,
+    backoff: passage.route?.retry?.backoff ?? 0,
   }
   x.attempts.push(attempt)
   return attempt

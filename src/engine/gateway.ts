@@ -146,6 +146,13 @@ export class Gateway {
       nextId: () => ++this.#lastId,
       started: x => this.#started(x),
       finished: x => this.#finished(x),
+      relayStarted: () => {
+        this.#inFlight++
+      },
+      relayFinished: record => {
+        this.#init.log.logger('request').log('info', '', record)
+        this.#settled()
+      },
     })
     const port = this.#init.portFor ? this.#init.portFor(bind.port) : bind.port
     const address = await listener.listen(port, this.#init.host)
@@ -179,6 +186,10 @@ export class Gateway {
       },
     )
     this.#observer.finished(x)
+    this.#settled()
+  }
+
+  #settled(): void {
     this.#inFlight--
     if (this.#inFlight === 0) this.#idle?.()
   }

@@ -7,7 +7,7 @@ import type { Downstream } from './downstream.ts'
 import type { Passage, Serving } from './passage.ts'
 import { flushChunks, passChunk, responseBodyHooks, runRequest, runResponse } from './pipeline.ts'
 import { headOf, inDialect, mergeQueued, replyFor } from './respond.ts'
-import { hostOf, selectListener } from './route-table.ts'
+import { coverage, hostOf, selectByServerName, selectListener } from './route-table.ts'
 
 /**
  * The way of a request, top to bottom: listener and its policies, route and its policies, backend, answer. Never
@@ -45,6 +45,7 @@ async function serve(
   if (x.request.method === 'CONNECT') throw new GatewayError('methodNotAllowed')
   const early = await runPhase(listener.pipeline, 'gateway', x)
   if (early) return early
+  if (x.connection.tls) checkCoverage(x, bind, listener)
 
   const { pipeline, chosen } = findRoute(x, listener, serving, runtime)
   passage.route = pipeline
@@ -61,7 +62,10 @@ async function serve(
 }
 
 function findListener(x: Exchange, bind: Bind): Listener {
-  const listener = selectListener(bind.listeners, hostOf(x.request.authority))
+  // With TLS the server name has chosen: the certificate that the client has checked belongs to that listener.
+  const listener = x.connection.tls
+    ? selectByServerName(bind.listeners, x.connection.tls.sni)
+    : selectListener(bind.listeners, hostOf(x.request.authority))
   x.trace?.emit(
     { type: 'listener', bind: bind.key, listener: listener?.key ?? null },
     { severity: listener ? 'success' : 'error', origins: [listener?.origin ?? bind.origin] },
@@ -69,6 +73,13 @@ function findListener(x: Exchange, bind: Bind): Listener {
   if (!listener) throw new GatewayError('listenerNotFound')
   x.listener = listener
   return listener
+}
+
+/** A connection may carry requests for other hosts; those that another listener serves better have to go there. */
+function checkCoverage(x: Exchange, bind: Bind, listener: Listener): void {
+  const covered = coverage(bind.listeners, listener, hostOf(x.request.authority))
+  if (covered === 'misdirected') throw new GatewayError('misdirected')
+  if (covered === 'uncovered') throw new GatewayError('routeNotFound')
 }
 
 function findRoute(x: Exchange, listener: Listener, serving: Serving, runtime: Runtime) {

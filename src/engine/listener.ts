@@ -1,63 +1,40 @@
-import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
-import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
-import type { Bind, Listener } from '../config/snapshot.ts'
-import { type ConnectionFacts, Exchange, type RequestHead } from '../http/exchange.ts'
-import { HeaderList } from '../http/headers.ts'
-import type { Runtime } from '../http/runtime.ts'
-import { handle } from './handle.ts'
-import { newPassage, type Passage, type Serving } from './passage.ts'
-import { runDone } from './pipeline.ts'
-import { SocketBody } from './request-body.ts'
-import { selectListener } from './route-table.ts'
-import { SocketDownstream } from './socket-downstream.ts'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import type { Listener } from '../config/snapshot.ts'
+import { readClientHello } from './client-hello.ts'
+import { type Connection, openConnection, withProxied, withTls } from './connection.ts'
+import { Http1Server } from './http1-server.ts'
+import { Http2Server, readPreface } from './http2-server.ts'
+import { Prelude } from './prelude.ts'
+import { proxyHeaderReader } from './proxy-protocol.ts'
+import { selectByServerName } from './route-table.ts'
+import type { ListenerHost } from './serve-exchange.ts'
+import { TcpRelay } from './tcp-relay.ts'
+import { TlsServers } from './tls-servers.ts'
 
-/** What the sockets of one port need of the gateway around them. */
-export interface ListenerHost {
-  readonly runtime: Runtime
-  serving(): Serving
-  bind(): Bind
-  /** True once a graceful stop has begun. */
-  closing(): boolean
-  nextId(): number
-  started(x: Exchange): void
-  finished(x: Exchange): void
-}
-
-const HEAD_LIMIT = 64 * 1024
+/** ms for a PROXY header: balancers send it at once. */
+const PROXY_TIMEOUT = 5000
 
 /** One open port. Connections outlive a reload; each request sees the configuration that was current when it came. */
 export class PortListener {
   readonly #server: Server
   readonly #host: ListenerHost
-  readonly #sockets = new Set<Duplex>()
+  readonly #http1: Http1Server
+  readonly #http2: Http2Server
+  readonly #tls = new TlsServers()
+  readonly #relay: TcpRelay
+  readonly #sockets = new Set<Socket>()
+  /** Connections that nobody serves yet. */
+  readonly #early = new Set<Socket>()
+  #stopped = false
 
   constructor(host: ListenerHost) {
-    this.#host = host
-    const options = {
-      requireHostHeader: true,
-      maxHeaderSize: HEAD_LIMIT,
-      headersTimeout: 30_000,
-      requestTimeout: 0,
-      keepAliveTimeout: 600_000,
-      noDelay: true,
-    }
-    this.#server = isTls(host.bind())
-      ? createTlsServer({
-          ...options,
-          ALPNProtocols: ['http/1.1'],
-          SNICallback: (name, done) => this.#context(name, done),
-          ...defaultCertificate(host.bind()),
-        })
-      : createServer(options)
-    this.#server.maxHeadersCount = 0
-    this.#server.on('request', (req, res) => this.#serve(req, res, undefined))
-    this.#server.on('upgrade', (req, socket, head) => this.#upgrade(req, socket, head))
-    this.#server.on('connect', (req, socket) => this.#upgrade(req, socket, Buffer.alloc(0)))
-    this.#server.on('connection', socket => this.#track(socket))
-    this.#server.on('clientError', answerBadRequest)
+    const own: ListenerHost = { ...host, closing: () => this.#stopped || host.closing() }
+    this.#host = own
+    this.#http1 = new Http1Server(own)
+    this.#http2 = new Http2Server(own)
+    this.#relay = new TcpRelay(own)
+    // Half-open: a client may end its side and still wait for the answer.
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => this.#accept(socket))
   }
 
   /** Rejects when the port cannot be opened. */
@@ -74,194 +51,148 @@ export class PortListener {
     })
   }
 
-  /** Stops accepting; requests in flight go on, idle connections are closed. */
+  /** Stops accepting; requests and connections in progress go on, idle ones are closed. */
   stopAccepting(): void {
+    this.#stopped = true
     this.#server.close()
-    this.#server.closeIdleConnections()
+    this.#http1.stop()
+    this.#http2.stop()
+    for (const socket of this.#early) socket.destroy()
   }
 
   /** Closes what is left. */
   destroy(): void {
     this.#server.close()
-    this.#server.closeAllConnections()
+    this.#http1.destroy()
+    this.#http2.destroy()
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  #context(name: string, done: (error: Error | null, context?: SecureContext) => void): void {
-    const { listeners } = this.#host.bind()
-    const listener = selectListener(listeners, name.toLowerCase())
-    if (!listener?.tls) done(new Error('no listener serves this name'))
-    else done(null, createSecureContext(contextOf(listener)))
-  }
-
-  #track(socket: Socket): void {
+  #accept(socket: Socket): void {
     this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
-    const steps = this.#host.bind().connection
-    if (steps.length === 0) return
-    const facts = connectionFacts(socket, this.#host.nextId())
-    for (const step of steps) {
-      if (step.hooks.connection?.(facts) === false) {
-        socket.destroy()
-        return
-      }
+    this.#early.add(socket)
+    socket.on('error', () => {})
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      this.#early.delete(socket)
+    })
+    const { clock } = this.#host.runtime
+    const { keepAlive, maxConnectionDuration } = this.#host.bind().frontend
+    if (keepAlive !== false) socket.setKeepAlive(true, keepAlive)
+    const connection = openConnection(socket, this.#host.nextId())
+    if (maxConnectionDuration > 0) {
+      const timer = clock.after(maxConnectionDuration, () => {
+        connection.retired = true
+        if (connection.retire) connection.retire()
+        else socket.destroy()
+      })
+      socket.once('close', () => timer.cancel())
     }
+    this.#receive(socket, connection).catch((error: unknown) => {
+      this.#refuse(socket, connection, error instanceof Error ? error.message : String(error))
+    })
   }
 
-  #upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const res = new ServerResponse(req)
-    res.assignSocket(socket as Socket)
-    res.shouldKeepAlive = false
-    // Node leaves a socket that it has handed over to its new owner, who must end it after an ordinary reply.
-    res.on('finish', () => {
-      if (res.socket) socket.end()
-    })
-    if (head.length > 0) socket.unshift(head)
-    const tokens = (req.headers.connection ?? '').toLowerCase()
-    const protocol =
-      req.method !== 'CONNECT' && tokens.includes('upgrade') ? req.headers.upgrade?.toLowerCase() : undefined
-    this.#serve(req, res, protocol)
-  }
-
-  #serve(req: IncomingMessage, res: ServerResponse, upgrade: string | undefined): void {
-    const host = this.#host
-    const { runtime } = host
-    const head = requestHead(req)
-    const x = new Exchange({
-      id: String(host.nextId()),
-      connection: connectionFacts(req.socket, 0),
-      startedAt: runtime.clock.now(),
-      startedMono: runtime.clock.mono(),
-      httpVersion: req.httpVersion,
-      request: head ?? {
-        method: req.method ?? 'GET',
-        scheme: 'http',
-        authority: '',
-        path: '/',
-        headers: new HeaderList(req.rawHeaders),
-      },
-      body: new SocketBody(req, bodyLength(req, upgrade)),
-    })
-    x.upgrade = upgrade
-    const out = new SocketDownstream(res, x, () => host.closing())
-    const passage = newPassage()
-    res.once('close', () => finish(x, passage, out, host))
-    if (head === undefined) {
-      out.reply(400, ['content-type', 'text/plain', 'connection', 'close'], 'invalid request')
+  /** Finds out what the connection is, from its first bytes and the protocol of its port. */
+  async #receive(socket: Socket, connection: Connection): Promise<void> {
+    const { clock } = this.#host.runtime
+    const { protocol, frontend } = this.#host.bind()
+    const prelude = new Prelude(socket, clock)
+    if (frontend.proxyProtocol) {
+      const header = await prelude.look(proxyHeaderReader(frontend.proxyProtocol), PROXY_TIMEOUT)
+      if (header === undefined) return this.#refuse(socket, connection, 'the PROXY header did not come')
+      if (header !== 'none' && 'refused' in header) return this.#refuse(socket, connection, header.refused)
+      if (header !== 'none') connection.facts = withProxied(connection.facts, header)
+    }
+    if (protocol === 'tls') return this.#receiveTls(socket, connection, prelude)
+    if (!(await this.#admitted(socket, connection))) return
+    if (protocol === 'tcp') {
+      prelude.release()
+      this.#relayTo(socket, connection, this.#host.bind().listeners[0], undefined)
       return
     }
-    host.started(x)
-    void handle(x, host.bind(), host.serving(), out, passage, runtime)
-  }
-}
-
-/** The end of an exchange: the last byte has gone, or the client has. */
-function finish(x: Exchange, passage: Passage, out: SocketDownstream, host: ListenerHost): void {
-  if (out.state !== 'ended') {
-    x.error ??= 'the client left'
-    x.abort()
-  }
-  out.state = 'ended'
-  passage.deadline?.cancel()
-  x.endedMono = host.runtime.clock.mono()
-  runDone(passage.backend?.pipeline, x)
-  runDone(passage.route, x)
-  runDone(passage.listener, x)
-  host.finished(x)
-}
-
-/** Undefined for a request that two readers could take for two different ones. */
-function requestHead(req: IncomingMessage): RequestHead | undefined {
-  const headers = new HeaderList(req.rawHeaders)
-  let authority = ''
-  let hosts = 0
-  const raw = req.rawHeaders
-  for (let i = 0; i < raw.length; i += 2) {
-    if (raw[i]!.length === 4 && raw[i]!.toLowerCase() === 'host') {
-      hosts++
-      authority = raw[i + 1]!
+    // A connection that is opened ahead of its first request is as idle as one between two requests.
+    const version = await prelude.look(readPreface, frontend.http1.idleTimeout)
+    if (version === undefined) {
+      socket.destroy()
+      return
     }
+    prelude.release()
+    this.#serveHttp(socket, socket, connection, version)
   }
-  if (hosts > 1 || /[\s/@?#\\]/.test(authority)) return undefined
-  const scheme = req.socket instanceof TLSSocket ? 'https' : 'http'
-  const target = req.url ?? '/'
-  const absolute = target.startsWith('/') || target === '*' ? null : /^(https?):\/\/([^/?#]*)(.*)$/i.exec(target)
-  if (absolute)
-    return {
-      method: req.method!,
-      scheme: absolute[1]!.toLowerCase() as 'http' | 'https',
-      authority: absolute[2]!,
-      path: absolute[3]!.startsWith('/') ? absolute[3]! : `/${absolute[3]}`,
-      headers,
+
+  async #receiveTls(socket: Socket, connection: Connection, prelude: Prelude): Promise<void> {
+    const { listeners, frontend } = this.#host.bind()
+    const limit = frontend.tls.handshakeTimeout
+    const hello = await prelude.look(readClientHello, limit)
+    if (!hello) return this.#refuse(socket, connection, 'no TLS handshake')
+    const { serverName } = hello
+    const listener = selectByServerName(listeners, serverName)
+    if (!listener || (!listener.passthrough && !listener.tls)) {
+      this.#refuse(socket, connection, `no listener serves ${serverName ?? 'connections without a server name'}`, {
+        alert: UNRECOGNIZED_NAME,
+      })
+      return
     }
-  if (!target.startsWith('/') && target !== '*' && req.method !== 'CONNECT') return undefined
-  return { method: req.method!, scheme, authority, path: target, headers }
-}
-
-function bodyLength(req: IncomingMessage, upgrade: string | undefined): number | undefined {
-  if (upgrade !== undefined) return 0
-  const length = req.headers['content-length']
-  if (length !== undefined) return Number(length)
-  return req.headers['transfer-encoding'] === undefined ? 0 : undefined
-}
-
-function connectionFacts(socket: Socket, id: number): ConnectionFacts {
-  const facts = {
-    id,
-    address: plainAddress(socket.remoteAddress ?? ''),
-    port: socket.remotePort ?? 0,
-    localPort: socket.localPort ?? 0,
+    prelude.release()
+    if (!listener.tls) {
+      connection.facts = { ...connection.facts, tls: { sni: serverName, protocol: '' } }
+      if (await this.#admitted(socket, connection)) this.#relayTo(socket, connection, listener, serverName)
+      return
+    }
+    this.#tls.accept(socket, listener.tls, limit, {
+      failed: reason => this.#refuse(socket, connection, `TLS handshake failed: ${reason}`),
+      secured: secure => {
+        connection.facts = withTls(connection.facts, secure, serverName)
+        void this.#admitted(secure, connection).then(admitted => {
+          if (!admitted) return
+          if (listener.protocol !== 'HTTPS') this.#relayTo(socket, connection, listener, serverName, secure)
+          else this.#serveHttp(socket, secure, connection, secure.alpnProtocol === 'h2' ? '2' : '1')
+        })
+      },
+    })
   }
-  if (!(socket instanceof TLSSocket)) return facts
-  const certificate = socket.getPeerCertificate(false)
-  return {
-    ...facts,
-    tls: {
-      sni: typeof socket.servername === 'string' ? socket.servername : undefined,
-      protocol: socket.getProtocol() ?? '',
-      ...(certificate?.raw ? { certificate: certificate.raw } : {}),
-    },
+
+  /** The policies over connections; a refused one is closed without an answer. */
+  async #admitted(socket: Socket, connection: Connection): Promise<boolean> {
+    for (const step of this.#host.bind().connection) {
+      const verdict = step.hooks.connection!(connection.facts)
+      if ((verdict instanceof Promise ? await verdict : verdict) === false) {
+        this.#refuse(socket, connection, `refused by ${step.policy}`)
+        return false
+      }
+    }
+    return !socket.destroyed
   }
-}
 
-/** A dual-stack port reports IPv4 clients by their mapped address. */
-function plainAddress(address: string): string {
-  return address.startsWith('::ffff:') ? address.slice(7) : address
-}
-
-function answerBadRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy()
-    return
+  #serveHttp(raw: Socket, socket: Socket, connection: Connection, version: '1' | '2'): void {
+    this.#early.delete(raw)
+    if (version === '2') this.#http2.accept(socket, connection)
+    else this.#http1.accept(socket, connection)
   }
-  const [status, text] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? [431, 'Request Header Fields Too Large']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? [408, 'Request Timeout']
-        : [400, 'Bad Request']
-  const body = text === 'Bad Request' ? 'invalid request' : (text as string).toLowerCase()
-  socket.end(
-    `HTTP/1.1 ${status} ${text}\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
-  )
-}
 
-function isTls(bind: Bind): boolean {
-  return bind.listeners.some(l => l.protocol === 'HTTPS')
-}
+  #relayTo(
+    raw: Socket,
+    connection: Connection,
+    listener: Listener | undefined,
+    serverName: string | undefined,
+    socket = raw,
+  ): void {
+    this.#early.delete(raw)
+    if (listener) this.#relay.accept(socket, connection, listener, serverName)
+    else socket.destroy()
+  }
 
-function defaultCertificate(bind: Bind) {
-  const fallback = bind.listeners.find(l => l.hostname === '' && l.tls)
-  return fallback ? contextOf(fallback) : {}
-}
-
-function contextOf(listener: Listener) {
-  const tls = listener.tls!
-  return {
-    cert: tls.cert,
-    key: tls.key,
-    ...(tls.ca ? { ca: tls.ca, requestCert: true, rejectUnauthorized: true } : {}),
-    minVersion: tls.minVersion ?? ('TLSv1.2' as const),
-    ...(tls.maxVersion ? { maxVersion: tls.maxVersion } : {}),
+  #refuse(socket: Socket, { facts }: Connection, reason: string, { alert }: { readonly alert?: Buffer } = {}): void {
+    this.#host.runtime.log.log('warn', 'connection refused', {
+      reason,
+      'connection.id': facts.id,
+      'src.addr': `${facts.address}:${facts.port}`,
+    })
+    if (alert && socket.writable) socket.end(alert, () => socket.destroy())
+    else socket.destroy()
   }
 }
+
+/** A fatal alert `unrecognized_name` (RFC 6066 section 3), so that the client can say what is wrong. */
+const UNRECOGNIZED_NAME = Buffer.from([0x15, 3, 1, 0, 2, 2, 112])

@@ -1,19 +1,23 @@
-import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { GatewayError } from '../http/errors.ts'
 import type { BodySource } from '../http/exchange.ts'
 
-/** The body of a request on a socket. What was read in vain (it was too large to hold) is still sent on first. */
+/**
+ * The body of a request that comes from a client. Bytes that were read in vain, because they became too many, go back
+ * in front of the stream: whoever reads next finds the body from its beginning.
+ */
 export class SocketBody implements BodySource {
   readonly length: number | undefined
   #bytes: Buffer | undefined
-  #prefix: Buffer[] = []
   #reading: Promise<Buffer> | undefined
-  readonly #from: IncomingMessage
+  /** Runs when somebody wants the body for the first time: the client may be waiting for a sign to send it. */
+  #onWanted: (() => void) | undefined
+  readonly #from: Readable
 
-  constructor(from: IncomingMessage, length: number | undefined) {
+  constructor(from: Readable, length: number | undefined, onWanted?: () => void) {
     this.#from = from
     this.length = length
+    this.#onWanted = onWanted
     if (length === 0) this.#bytes = EMPTY
   }
 
@@ -21,10 +25,16 @@ export class SocketBody implements BodySource {
     return this.#bytes
   }
 
-  buffer(limit: number): Promise<Buffer> {
-    if (this.#bytes) return this.#bytes.length <= limit ? Promise.resolve(this.#bytes) : Promise.reject(tooLarge(limit))
-    if (this.length !== undefined && this.length > limit) return Promise.reject(tooLarge(limit))
-    this.#reading ??= this.#read(limit)
+  async buffer(limit: number): Promise<Buffer> {
+    // Somebody else's limit may have been another one.
+    if (this.#reading) await this.#reading.catch(() => {})
+    if (this.#bytes) {
+      if (this.#bytes.length > limit) throw tooLarge(limit)
+      return this.#bytes
+    }
+    if (this.length !== undefined && this.length > limit) throw tooLarge(limit)
+    this.#wanted()
+    this.#reading = this.#read(limit)
     return this.#reading
   }
 
@@ -34,43 +44,45 @@ export class SocketBody implements BodySource {
 
   take(): Buffer | Readable | undefined {
     if (this.#bytes) return this.#bytes.length > 0 ? this.#bytes : undefined
-    if (this.#prefix.length === 0) return this.#from
-    const prefix = this.#prefix
-    const rest = this.#from
-    this.#prefix = []
-    return Readable.from(
-      (async function* () {
-        yield* prefix
-        yield* rest
-      })(),
-    )
+    this.#wanted()
+    return this.#from
+  }
+
+  #wanted(): void {
+    this.#onWanted?.()
+    this.#onWanted = undefined
   }
 
   #read(limit: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const from = this.#from
+      const chunks: Buffer[] = []
       let size = 0
       const stop = (): void => {
         from.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
         this.#reading = undefined
       }
       const onData = (chunk: Buffer): void => {
-        this.#prefix.push(chunk)
+        chunks.push(chunk)
         size += chunk.length
         if (size <= limit) return
         stop()
         from.pause()
+        from.unshift(Buffer.concat(chunks, size))
         reject(tooLarge(limit))
       }
       const onEnd = (): void => {
         stop()
-        this.#bytes = this.#prefix.length === 1 ? this.#prefix[0]! : Buffer.concat(this.#prefix, size)
-        this.#prefix = []
+        this.#bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
         resolve(this.#bytes)
       }
       const onGone = (): void => {
         stop()
         reject(new GatewayError('bodyUnreadable', { detail: 'the client left' }))
+      }
+      if (from.destroyed || from.readableEnded) {
+        onGone()
+        return
       }
       from.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
     })

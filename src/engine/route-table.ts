@@ -1,4 +1,4 @@
-import type { Listener, Route } from '../config/snapshot.ts'
+import type { Listener, Route, TcpRoute } from '../config/snapshot.ts'
 import type { RouteMatch } from '../config/standalone/route-section.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { RequestHead } from '../http/exchange.ts'
@@ -91,6 +91,43 @@ export function selectListener(listeners: readonly Listener[], host: string): Li
     if (r > rank) {
       best = listener
       rank = r
+    }
+  }
+  return best
+}
+
+/** The listener that ends or passes on TLS for a server name; a client that names none gets the one for every host. */
+export function selectByServerName(
+  listeners: readonly Listener[],
+  serverName: string | undefined,
+): Listener | undefined {
+  if (serverName !== undefined) return selectListener(listeners, serverName)
+  return listeners.find(listener => listener.hostname === '')
+}
+
+/** Whether a listener serves a host, or another one serves it better: then the request came the wrong way. */
+export function coverage(
+  listeners: readonly Listener[],
+  own: Listener,
+  host: string,
+): 'own' | 'misdirected' | 'uncovered' {
+  const best = selectListener(listeners, host)
+  if (best !== undefined && hostRank(best.hostname, host) > hostRank(own.hostname, host)) return 'misdirected'
+  return hostRank(own.hostname, host) < 0 ? 'uncovered' : 'own'
+}
+
+/** The route of a connection: exact server name before wildcard before none; the first of several alike. */
+export function selectTcpRoute(routes: readonly TcpRoute[], serverName: string | undefined): TcpRoute | undefined {
+  let best: TcpRoute | undefined
+  let rank = -1
+  for (const route of routes) {
+    const names = serverName === undefined || route.hostnames.length === 0 ? [''] : route.hostnames
+    for (const name of names) {
+      const r = hostRank(name, serverName ?? '')
+      if (r > rank) {
+        best = route
+        rank = r
+      }
     }
   }
   return best

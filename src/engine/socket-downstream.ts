@@ -4,18 +4,24 @@ import type { Exchange } from '../http/exchange.ts'
 import type { ChunkSink } from '../http/transport.ts'
 import type { Downstream } from './downstream.ts'
 
+export interface SocketOptions {
+  /** Asked when a head is sent: the client is told not to use the connection again. */
+  closes(): boolean
+}
+
 /** The client's end on a `node:http` response. */
 export class SocketDownstream implements Downstream, ChunkSink {
   state: Downstream['state'] = 'waiting'
+  /** The socket belongs to a switched protocol now. */
+  joined = false
   readonly #res: ServerResponse
   readonly #x: Exchange
-  /** The server is stopping: the client is told not to reuse the connection. */
-  readonly #closing: () => boolean
+  readonly #options: SocketOptions
 
-  constructor(res: ServerResponse, x: Exchange, closing: () => boolean) {
+  constructor(res: ServerResponse, x: Exchange, options: SocketOptions) {
     this.#res = res
     this.#x = x
-    this.#closing = closing
+    this.#options = options
   }
 
   reply(status: number, headers: readonly string[], body: Buffer | string | undefined): void {
@@ -64,6 +70,7 @@ export class SocketDownstream implements Downstream, ChunkSink {
 
   upgrade(status: number, headers: readonly string[], upstream: Duplex): void {
     this.state = 'ended'
+    this.joined = true
     const socket = this.#res.socket
     if (!socket) {
       upstream.destroy()
@@ -89,7 +96,7 @@ export class SocketDownstream implements Downstream, ChunkSink {
   #head(status: number, headers: readonly string[]): void {
     const res = this.#res
     if (hasField(headers, 'date')) res.sendDate = false
-    if (this.#closing()) res.shouldKeepAlive = false
+    if (this.#options.closes()) res.shouldKeepAlive = false
     res.writeHead(status, headers as string[])
   }
 }

@@ -49,6 +49,7 @@ export const ERRORS = {
   bodyUnreadable: entry(503, 'Internal', 'parsing body'),
   bodyTooLarge: entry(413, 'InvalidRequest', 'request body too large'),
   responseTooLarge: entry(502, 'UpstreamFailure', 'response body too large'),
+  headersTooLarge: entry(431, 'InvalidRequest', 'request header fields too large'),
   invalidRequest: entry(400, 'InvalidRequest', 'invalid request'),
   methodNotAllowed: entry(405, 'Internal', 'method not allowed'),
   upgradeFailed: entry(502, 'Internal', 'request upgrade failed'),

@@ -36,10 +36,14 @@ export interface Reply {
 /** What came in before any byte of HTTP. */
 export interface ConnectionFacts {
   readonly id: number
-  /** Changed by the PROXY protocol only. */
+  /** The client's, from a PROXY header where there was one. */
   address: string
   port: number
+  /** The address and port that the client connected to. */
   readonly localPort: number
+  readonly localAddress?: string
+  /** The TCP peer, where a PROXY header gave other addresses. */
+  readonly peer?: { readonly address: string; readonly port: number }
   readonly tls?: { readonly sni: string | undefined; readonly protocol: string; readonly certificate?: Buffer }
 }
 

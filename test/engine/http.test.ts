@@ -100,7 +100,9 @@ routes:
 describe('what reaches the backend', () => {
   test('hop-by-hop fields stay behind, all others pass in order with their spelling', async () => {
     await using upstream = await startUpstream(echo)
-    await using gateway = await startGateway(one(upstream.host))
+    await using gateway = await startGateway(
+      `frontendPolicies: {http: {http1HeaderCase: preserve}}\n${one(upstream.host)}`,
+    )
     const answer = await rawRequest(
       gateway.url(8080),
       'GET /p?q=%20a HTTP/1.1\r\nHost: h.test\r\nX-Dup: 1\r\nConnection: close, X-Mine\r\nX-Mine: gone\r\nKeep-Alive: 5\r\nTE: gzip\r\nProxy-Connection: x\r\nX-Dup: 2\r\nx-CASE: Kept\r\n\r\n',
@@ -115,6 +117,16 @@ describe('what reaches the backend', () => {
         .filter((h: string) => ['keep-alive', 'te', 'proxy-connection'].includes(h)),
     ).toEqual([])
     expect(seen.headers[seen.headers.findIndex((h: string) => h.toLowerCase() === 'host') + 1]).toBe('h.test')
+  })
+
+  test('names go on in lower case unless the file says otherwise', async () => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(one(upstream.host))
+    const answer = await rawRequest(
+      gateway.url(8080),
+      'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Mixed: A\r\n\r\n',
+    )
+    expect(JSON.parse(answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1)).headers).toContain('x-mixed')
   })
 
   test('connections to a backend are kept and used again', async () => {

@@ -12,10 +12,15 @@ export class Dialer {
   /** Lets the next handshake be a short one. */
   #session: Buffer | undefined
 
-  /** Throws when the certificates or the key cannot be read. */
-  constructor(target: Target, alpn: readonly string[]) {
+  /** `halfOpen`: the sockets stay open when the server ends its side. Throws when certificates or key cannot be read. */
+  constructor(target: Target, alpn: readonly string[], halfOpen = false) {
     const { keepAlive = KEEP_ALIVE } = target
-    const common = { noDelay: true, keepAlive: keepAlive !== false, keepAliveInitialDelay: keepAlive || 0 }
+    const common = {
+      noDelay: true,
+      allowHalfOpen: halfOpen,
+      keepAlive: keepAlive !== false,
+      keepAliveInitialDelay: keepAlive || 0,
+    }
     this.#address =
       target.unixPath === undefined
         ? { host: target.host, port: target.port, ...common }

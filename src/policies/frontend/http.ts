@@ -21,7 +21,6 @@ export const frontendHttp = definePolicy({
   name: 'http',
   doc: 'Limits of client connections that speak HTTP.',
   attach: ['frontend'],
-  unserved: 'These limits are not applied yet: the defaults of the server hold, and bodies are buffered up to 2Mi.',
   schema: object('frontend HTTP settings', {
     maxBufferSize: def(
       byteSize,

@@ -1,0 +1,77 @@
+import type { RequestHead } from '../http/exchange.ts'
+import { HeaderList } from '../http/headers.ts'
+
+export interface Http2Head {
+  readonly head: RequestHead
+  /** From `content-length`. */
+  readonly length: number | undefined
+  /** The client waits for a sign before it sends the body. */
+  readonly waits: boolean
+  /** Why the request is malformed. */
+  readonly problem: string | undefined
+}
+
+/**
+ * The head of a request from its fields, pseudo fields included. The platform has checked their form; what it does not
+ * check is whether they agree with one another.
+ */
+export function readHttp2Head(raw: readonly string[], secure: boolean): Http2Head {
+  const fields: string[] = []
+  const head: RequestHead = {
+    method: 'GET',
+    scheme: secure ? 'https' : 'http',
+    authority: '',
+    path: '',
+    headers: new HeaderList(fields, true),
+  }
+  let host: string | undefined
+  let cookieAt = -1
+  let length: number | undefined
+  let waits = false
+  let problem: string | undefined
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!
+    const value = raw[i + 1]!
+    switch (name) {
+      case ':method':
+        head.method = value
+        continue
+      case ':path':
+        head.path = value
+        continue
+      case ':authority':
+        head.authority = value
+        continue
+      case ':scheme':
+        continue
+      case 'host':
+        if (host !== undefined) problem = 'two hosts'
+        host = value
+        continue
+      case 'cookie':
+        // Clients may split it for compression; HTTP/1 knows it as one field (RFC 9113 section 8.2.3).
+        if (cookieAt >= 0) {
+          fields[cookieAt] = `${fields[cookieAt]}; ${value}`
+          continue
+        }
+        cookieAt = fields.length + 1
+        break
+      case 'content-length':
+        length = Number(value)
+        break
+      case 'expect':
+        waits = value.toLowerCase() === '100-continue'
+        break
+    }
+    fields.push(name, value)
+  }
+  if (host !== undefined && head.authority === '') head.authority = host
+  else if (host !== undefined && host.toLowerCase() !== head.authority.toLowerCase()) problem = 'two hosts'
+  if (head.method === 'CONNECT') head.path = head.authority
+  else if (!head.path.startsWith('/') && !(head.path === '*' && head.method === 'OPTIONS')) problem = 'path'
+  if (UNSAFE_HOST.test(head.authority)) problem = 'host'
+  return { head, length, waits, problem }
+}
+
+/** Characters that no authority has, and by which it could be read as a path or with a user name. */
+const UNSAFE_HOST = /[\s/@?#\\]/

@@ -1,0 +1,119 @@
+import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import { GatewayError } from '../http/errors.ts'
+import type { Timer } from '../http/runtime.ts'
+import type { FrontendSettings } from '../policies/policy.ts'
+import type { Connection } from './connection.ts'
+import { readHttp2Head } from './http2-head.ts'
+import type { Look } from './prelude.ts'
+import { SocketBody } from './request-body.ts'
+import { exchangeFor, type ListenerHost, serveExchange } from './serve-exchange.ts'
+import { StreamDownstream } from './stream-downstream.ts'
+
+/** Streams that one client may have open at a time. */
+const MAX_STREAMS = 200
+/** Fields of a request head; their bytes are limited by `maxHeaderSize`. */
+const MAX_FIELDS = 1000
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
+
+/** Whether a plaintext connection starts with HTTP/2 (prior knowledge, RFC 9113 section 3.3). */
+export function readPreface(bytes: Buffer): Look<'1' | '2'> {
+  const length = Math.min(bytes.length, PREFACE.length)
+  if (bytes.compare(PREFACE, 0, length, 0, length) !== 0) return HTTP_1
+  return length === PREFACE.length ? HTTP_2 : 'more'
+}
+const HTTP_1 = { value: '1', consumed: 0 } as const
+const HTTP_2 = { value: '2', consumed: 0 } as const
+
+/** HTTP/2 on sockets that somebody else has accepted, in plaintext or with TLS ended. */
+export class Http2Server {
+  readonly #host: ListenerHost
+  readonly #sessions = new Set<ServerHttp2Session>()
+
+  constructor(host: ListenerHost) {
+    this.#host = host
+  }
+
+  accept(socket: Socket, connection: Connection): void {
+    const { http1, http2 } = this.#host.bind().frontend
+    // HTTP/2 ends a connection as a whole; without this the half that is open would stay for ever.
+    socket.allowHalfOpen = false
+    const session = performServerHandshake(socket, sessionOptions(http2))
+    this.#sessions.add(session)
+    session.on('error', () => {})
+    session.setLocalWindowSize(Math.max(http2.connectionWindowSize, 65_535))
+    // A connection on which nothing happens is closed as one of HTTP/1 is; streams that are open go on.
+    session.setTimeout(http1.idleTimeout, () => session.close())
+    session.on('stream', (stream, _headers, flags, raw) => {
+      this.#serve(stream, raw, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0, connection)
+    })
+    const pings = http2.keepaliveInterval > 0 ? this.#keepAlive(session, http2) : undefined
+    session.once('close', () => {
+      pings?.cancel()
+      this.#sessions.delete(session)
+    })
+    connection.retire = () => session.close()
+  }
+
+  /** Tells the clients to open no more streams; connections end with their last one. */
+  stop(): void {
+    for (const session of this.#sessions) session.close()
+  }
+
+  destroy(): void {
+    for (const session of this.#sessions) session.destroy()
+  }
+
+  #keepAlive(session: ServerHttp2Session, { keepaliveInterval, keepaliveTimeout }: FrontendSettings['http2']): Timer {
+    const { clock } = this.#host.runtime
+    let timer: Timer
+    const ping = (): void => {
+      if (session.closed || session.destroyed) return
+      const deadline = clock.after(keepaliveTimeout, () => session.destroy())
+      const sent = session.ping(error => {
+        deadline.cancel()
+        if (!error) timer = clock.after(keepaliveInterval, ping)
+      })
+      if (!sent) deadline.cancel()
+      else timer = deadline
+    }
+    timer = clock.after(keepaliveInterval, ping)
+    return { cancel: () => timer.cancel() }
+  }
+
+  #serve(stream: ServerHttp2Stream, raw: readonly string[], ended: boolean, connection: Connection): void {
+    const host = this.#host
+    const { head, length, waits, problem } = readHttp2Head(raw, connection.facts.tls !== undefined)
+    const body = new SocketBody(
+      stream,
+      ended ? 0 : length,
+      waits
+        ? () => {
+            if (!stream.headersSent && !stream.closed) stream.additionalHeaders({ ':status': 100 })
+          }
+        : undefined,
+    )
+    const x = exchangeFor({ connection, httpVersion: '2.0', head, body }, host)
+    const out = new StreamDownstream(stream, x)
+    // The reason is in `close`; without a listener an error would end the process.
+    stream.on('error', () => {})
+    stream.once('close', () => serving.finish())
+    const serving = serveExchange(x, out, host, problem === undefined ? undefined : new GatewayError('invalidRequest'))
+  }
+}
+
+function sessionOptions({ windowSize, frameSize, maxHeaderSize }: FrontendSettings['http2']) {
+  return {
+    settings: {
+      initialWindowSize: windowSize,
+      maxFrameSize: frameSize,
+      maxHeaderListSize: maxHeaderSize,
+      maxConcurrentStreams: MAX_STREAMS,
+    },
+    maxHeaderListPairs: MAX_FIELDS,
+    // MB: what the windows and the buffers of all streams together may take before new streams are refused.
+    maxSessionMemory: 32,
+    // A backend may send a field twice that the platform thinks must be single; it goes on as it is.
+    strictSingleValueFields: false,
+  }
+}

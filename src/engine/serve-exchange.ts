@@ -1,0 +1,83 @@
+import type { Bind } from '../config/snapshot.ts'
+import type { GatewayError } from '../http/errors.ts'
+import { Exchange, type RequestHead } from '../http/exchange.ts'
+import type { Runtime } from '../http/runtime.ts'
+import type { Connection } from './connection.ts'
+import type { Downstream } from './downstream.ts'
+import { answer, handle } from './handle.ts'
+import { newPassage, type Passage, type Serving } from './passage.ts'
+import { runDone } from './pipeline.ts'
+import type { SocketBody } from './request-body.ts'
+import { replyFor } from './respond.ts'
+
+/** What the connections of one port need of the gateway around them. */
+export interface ListenerHost {
+  readonly runtime: Runtime
+  serving(): Serving
+  bind(): Bind
+  /** True once a graceful stop has begun. */
+  closing(): boolean
+  nextId(): number
+  started(x: Exchange): void
+  finished(x: Exchange): void
+  /** A connection that is passed on as it is counts as one piece of work. */
+  relayStarted(): void
+  relayFinished(record: Readonly<Record<string, string | number>>): void
+}
+
+export interface Incoming {
+  readonly connection: Connection
+  readonly httpVersion: string
+  readonly head: RequestHead
+  readonly body: SocketBody
+  readonly upgrade?: string | undefined
+}
+
+export function exchangeFor({ connection, httpVersion, head, body, upgrade }: Incoming, host: ListenerHost): Exchange {
+  const { clock } = host.runtime
+  const x = new Exchange({
+    id: String(host.nextId()),
+    connection: connection.facts,
+    startedAt: clock.now(),
+    startedMono: clock.mono(),
+    httpVersion,
+    request: head,
+    body,
+  })
+  x.upgrade = upgrade
+  return x
+}
+
+/** The client's end as its own protocol sees it. */
+export interface OpenDownstream extends Downstream {
+  state: Downstream['state']
+}
+
+/** Serves one request, or refuses it at once. The caller tells the end of its transport through what is returned. */
+export function serveExchange(
+  x: Exchange,
+  out: OpenDownstream,
+  host: ListenerHost,
+  refusal?: GatewayError,
+): { finish(): void } {
+  const passage = newPassage()
+  host.started(x)
+  if (refusal) void answer(x, replyFor(refusal), passage, out)
+  else void handle(x, host.bind(), host.serving(), out, passage, host.runtime)
+  return { finish: () => finish(x, passage, out, host) }
+}
+
+/** The last byte has gone, or the client has. */
+function finish(x: Exchange, passage: Passage, out: OpenDownstream, host: ListenerHost): void {
+  if (out.state !== 'ended') {
+    x.error ??= 'the client left'
+    x.abort()
+  }
+  out.state = 'ended'
+  passage.deadline?.cancel()
+  x.endedMono = host.runtime.clock.mono()
+  runDone(passage.backend?.pipeline, x)
+  runDone(passage.route, x)
+  runDone(passage.listener, x)
+  host.finished(x)
+}

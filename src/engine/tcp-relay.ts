@@ -1,0 +1,117 @@
+import type { Socket } from 'node:net'
+import type { Listener, TcpRoute, WeightedBackend } from '../config/snapshot.ts'
+import type { Timer } from '../http/runtime.ts'
+import type { Target } from '../http/transport.ts'
+import { pickBackend } from './call-backend.ts'
+import type { Connection } from './connection.ts'
+import { selectTcpRoute } from './route-table.ts'
+import type { ListenerHost } from './serve-exchange.ts'
+import { Dialer } from './upstream/dial.ts'
+import { connectFailure } from './upstream/failure.ts'
+
+/** Passes connections on as they are, to a backend that the listener's TCP routes choose. */
+export class TcpRelay {
+  readonly #host: ListenerHost
+  readonly #dialers = new WeakMap<Target, Dialer>()
+
+  constructor(host: ListenerHost) {
+    this.#host = host
+  }
+
+  /** `socket` may be paused; nothing of it has been read. */
+  accept(socket: Socket, connection: Connection, listener: Listener, serverName: string | undefined): void {
+    const { runtime } = this.#host
+    const route = selectTcpRoute(listener.tcpRoutes, serverName)
+    const chosen = route && pickBackend(route, runtime)
+    const started = runtime.clock.mono()
+    const relay: Relay = { received: 0, sent: 0, error: undefined }
+    this.#host.relayStarted()
+    socket.once('close', () => {
+      const duration = runtime.clock.mono() - started
+      this.#host.relayFinished(recordOf(relay, duration, connection, listener, route, chosen, serverName))
+    })
+    if (!chosen?.backend.target) {
+      relay.error = route ? 'no valid backends' : 'route not found'
+      socket.destroy()
+      return
+    }
+    connection.retire = () => socket.destroy()
+    this.#join(socket, chosen.backend.target, relay)
+  }
+
+  #join(socket: Socket, target: Target, relay: Relay): void {
+    let upstream: Socket
+    let dialer: Dialer
+    try {
+      dialer = this.#dialers.get(target) ?? new Dialer(target, target.tls?.alpn ?? [], true)
+      this.#dialers.set(target, dialer)
+      upstream = dialer.open()
+    } catch (error) {
+      relay.error = connectFailure(error).message
+      socket.destroy()
+      return
+    }
+    const limit: Timer = this.#host.runtime.clock.after(target.connectTimeout, () => {
+      relay.error = 'upstream connect timed out'
+      upstream.destroy()
+    })
+    let connected = false
+    upstream.once(dialer.secure ? 'secureConnect' : 'connect', () => {
+      connected = true
+      limit.cancel()
+      socket.on('data', (chunk: Buffer) => {
+        relay.received += chunk.length
+      })
+      upstream.on('data', (chunk: Buffer) => {
+        relay.sent += chunk.length
+      })
+      // Each direction ends by itself: the other one goes on until its own end.
+      socket.pipe(upstream)
+      upstream.pipe(socket)
+      socket.resume()
+    })
+    upstream.on('error', error => {
+      relay.error ??= connected ? error.message : connectFailure(error).message
+    })
+    upstream.once('close', () => {
+      limit.cancel()
+      // Whatever came last is still on its way to the client.
+      if (connected && !relay.error) socket.destroySoon()
+      else socket.destroy()
+    })
+    socket.once('close', () => upstream.destroy())
+  }
+}
+
+interface Relay {
+  /** bytes from the client. */
+  received: number
+  /** bytes to the client. */
+  sent: number
+  error: string | undefined
+}
+
+function recordOf(
+  relay: Relay,
+  duration: number,
+  connection: Connection,
+  listener: Listener,
+  route: TcpRoute | undefined,
+  chosen: WeightedBackend | undefined,
+  serverName: string | undefined,
+): Record<string, string | number> {
+  const target = chosen?.backend.target
+  return {
+    gateway: `${listener.namespace}/default`,
+    listener: listener.name,
+    ...(route ? { route: `${route.namespace}/${route.name}` } : {}),
+    ...(target ? { endpoint: target.unixPath ?? `${target.host}:${target.port}` } : {}),
+    'src.addr': `${connection.facts.address}:${connection.facts.port}`,
+    ...(serverName === undefined ? {} : { 'tls.sni': serverName }),
+    protocol: 'tcp',
+    'tcp.bytes.received': relay.received,
+    'tcp.bytes.sent': relay.sent,
+    ...(relay.error === undefined ? {} : { error: relay.error }),
+    duration: `${Math.round(duration)}ms`,
+  }
+}
