@@ -39,6 +39,7 @@ export function contextFor(c: Compilation, path: Path, identity: string): Compil
     originOf: inner => c.document.origin([...path, ...inner]),
     readFile: (file, at) => readReferenced(c, file, [...path, ...at]),
     state: (name, make) => c.runtime.state.get(`${identity}#${name}#${fingerprint()}`, make),
+    memory: (name, bytes) => c.runtime.state.memory(`${identity}#${name}#${fingerprint()}`, bytes),
   }
 }
 

@@ -17,8 +17,10 @@ export function offlineRuntime(): Runtime {
         held.set(key, known)
         return known as T
       },
+      memory: (_key, bytes) => new ArrayBuffer(bytes),
     },
     log,
+    worker: { index: 0, count: 1 },
     call: refuse,
   }
 }

@@ -5,9 +5,19 @@ import type { StateStore } from '../http/runtime.ts'
  * ask for, `abandon` whatever only the refused one had made.
  */
 export class ReloadableState implements StateStore {
+  readonly #allocate: (key: string, bytes: number) => ArrayBufferLike
   readonly #held = new Map<string, object>()
   #asked = new Set<string>()
   #made = new Set<string>()
+
+  /** `allocate`: where memory comes from that other workers see too. */
+  constructor(allocate: (key: string, bytes: number) => ArrayBufferLike = (_key, bytes) => new ArrayBuffer(bytes)) {
+    this.#allocate = allocate
+  }
+
+  memory(key: string, bytes: number): ArrayBufferLike {
+    return this.get(key, () => this.#allocate(key, bytes))
+  }
 
   get<T extends object>(key: string, make: () => T): T {
     this.#asked.add(key)

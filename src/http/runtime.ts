@@ -24,6 +24,18 @@ export interface Logger {
 export interface StateStore {
   /** `make` runs once per key. A value with a `close` method is closed when no loaded object asks for it any more. */
   get<T extends object>(key: string, make: () => T): T
+  /**
+   * So many bytes that every worker of this replica shares, zeros at first. Only while a configuration is compiled:
+   * all workers compile the same one, so they all ask for the same keys.
+   */
+  memory(key: string, bytes: number): ArrayBufferLike
+}
+
+/** Which of the workers that share the ports of this replica this one is. */
+export interface WorkerPlace {
+  /** From 0. */
+  readonly index: number
+  readonly count: number
 }
 
 /** Everything a compiled object may touch outside of its exchange. Tests and dry runs pass their own. */
@@ -34,6 +46,7 @@ export interface Runtime {
   readonly transport: Transport
   readonly state: StateStore
   readonly log: Logger
+  readonly worker: WorkerPlace
   /** Whole-response form of `transport.dispatch`; throws GatewayError, also past `limit` bytes. */
   call(target: Target, request: UpstreamRequest, limit: number): Promise<WholeResponse>
 }

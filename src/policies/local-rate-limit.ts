@@ -97,9 +97,9 @@ interface Rate {
   readonly interval: number
 }
 
-function openLimit(spec: Limit, index: number, { state, runtime }: CompileContext): OpenLimit {
+function openLimit(spec: Limit, index: number, { memory, runtime }: CompileContext): OpenLimit {
   const rate = rateOf(spec)
-  const bucket = state(`bucket ${index}`, () => new Bucket(rate, runtime.clock.mono()))
+  const bucket = new Bucket(rate, memory(`bucket ${index}`, BUCKET_BYTES), runtime.clock.mono())
   return { rate, bucket, countsTokens: spec.tokens !== undefined || spec.type === 'tokens' }
 }
 
@@ -152,50 +152,82 @@ function tokensOf({ inputTokens, outputTokens, totalTokens }: LlmFacts): number 
 }
 
 /**
- * Starts full and fills at whole intervals. Debits may take it below zero: that debt refuses requests until the next
- * fill, which forgets it (specification, States and transitions: the overshoot is kept, the window restores the budget).
+ * Starts full and fills at whole intervals, counted from its beginning. Debits may take it below zero: that debt
+ * refuses requests until the next fill, which forgets it (specification, States and transitions: the overshoot is kept,
+ * the window restores the budget).
+ *
+ * All workers of the replica count in the same memory, without a lock that one that is ended could leave locked: what
+ * is used (40 bits) and the number of the last fill (24 bits) change together, or not at all.
  */
 class Bucket {
   readonly rate: Rate
-  #level: number
-  #filledAt: number
+  readonly #cells: BigInt64Array
+  /** ms of the monotonic clock. */
+  readonly #beginning: number
+  /** What was used when this worker looked last. */
+  #used = 0
 
-  constructor(rate: Rate, now: number) {
+  constructor(rate: Rate, memory: ArrayBufferLike, now: number) {
     this.rate = rate
-    this.#level = rate.capacity
-    this.#filledAt = now
+    this.#cells = new BigInt64Array(memory)
+    // Whoever comes first says when it began; in µs, and never 0, which stands for nobody.
+    const own = BigInt(Math.round(now * 1000) + 1)
+    const first = Atomics.compareExchange(this.#cells, BEGINNING, 0n, own)
+    this.#beginning = Number((first === 0n ? own : first) - 1n) / 1000
   }
 
   get remaining(): number {
-    return Math.max(0, this.#level)
+    return Math.max(0, this.rate.capacity - this.#used)
   }
 
   has(amount: number, now: number): boolean {
-    this.#fill(now)
-    return this.#level >= amount
+    return this.#spend(0, amount, now)
   }
 
   take(amount: number, now: number): boolean {
-    if (!this.has(amount, now)) return false
-    this.#level -= amount
-    return true
+    return this.#spend(amount, amount, now)
   }
 
   debit(amount: number, now: number): void {
-    this.#fill(now)
-    this.#level -= amount
+    this.#spend(amount, Number.NEGATIVE_INFINITY, now)
   }
 
-  /** Rounded down, as of the last `has` or `take`. */
+  /** Rounded down. */
   secondsToFill(now: number): number {
-    return Math.max(0, Math.floor((this.#filledAt + this.rate.interval - now) / 1000))
+    const { interval } = this.rate
+    return Math.max(0, Math.floor(((this.#fills(now) + 1) * interval - (now - this.#beginning)) / 1000))
   }
 
-  #fill(now: number): void {
-    const { interval, perFill, capacity } = this.rate
-    const fills = Math.floor((now - this.#filledAt) / interval)
-    if (fills <= 0) return
-    this.#filledAt += fills * interval
-    this.#level = Math.min(capacity, Math.max(0, this.#level) + fills * perFill)
+  /** False, and nothing spent, when less than `needed` is left. */
+  #spend(amount: number, needed: number, now: number): boolean {
+    const { capacity, perFill } = this.rate
+    for (;;) {
+      const state = Atomics.load(this.#cells, STATE)
+      let used = Number(BigInt.asUintN(USED_BITS, state))
+      let filled = Number(state >> BigInt(USED_BITS))
+      const due = (this.#fills(now) - filled) & FILLS_MASK
+      // In the upper half another worker is a little ahead of us.
+      if (due > 0 && due <= FILLS_MASK >> 1) {
+        used = Math.max(0, Math.min(used, capacity) - due * perFill)
+        filled = (filled + due) & FILLS_MASK
+      }
+      const enough = capacity - used >= needed
+      if (enough) used = Math.min(used + amount, MAX_USED)
+      const next = BigInt.asIntN(64, (BigInt(filled) << BigInt(USED_BITS)) | BigInt(used))
+      if (next !== state && Atomics.compareExchange(this.#cells, STATE, state, next) !== state) continue
+      this.#used = used
+      return enough
+    }
+  }
+
+  #fills(now: number): number {
+    return Math.max(0, Math.floor((now - this.#beginning) / this.rate.interval))
   }
 }
+
+const BUCKET_BYTES = 16
+const STATE = 0
+const BEGINNING = 1
+const USED_BITS = 40
+const MAX_USED = 2 ** USED_BITS - 1
+const FILLS_MASK = 2 ** 24 - 1

@@ -41,6 +41,8 @@ export interface CompileContext {
   readFile(file: string, at: Path): Buffer | undefined
   /** State of this object under a name of its own; a changed spec gets fresh state. */
   state<T extends object>(name: string, make: () => T): T
+  /** The same for numbers that hold for the whole replica, whichever of its workers counts: zeros at first. */
+  memory(name: string, bytes: number): ArrayBufferLike
 }
 
 export type Verdict = Reply | undefined

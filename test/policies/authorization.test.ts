@@ -69,6 +69,7 @@ test('a narrow level never lifts a wide deny', async () => {
     originOf: () => origin,
     readFile: () => undefined,
     state: (name, make) => runtime.state.get(name, make),
+    memory: (name, bytes) => runtime.state.memory(name, bytes),
   })
   expect(await run(hooks, exchange())).toBe(DENIED)
 })

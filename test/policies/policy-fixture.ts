@@ -76,11 +76,16 @@ export function createWorld(): World {
           if (!held.has(key)) held.set(key, make())
           return held.get(key) as T
         },
+        memory(key, bytes) {
+          if (!held.has(key)) held.set(key, new ArrayBuffer(bytes))
+          return held.get(key) as ArrayBuffer
+        },
       } as Runtime['state'],
       log: {
         log: (level, message, fields) => void world.logged.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`),
         child: () => world.runtime.log,
       },
+      worker: { index: 0, count: 1 },
       async call(target, request) {
         world.calls.push(
           `${request.method} ${target.tls ? 'https' : 'http'}://${target.host}:${target.port}${request.path}`,
@@ -119,6 +124,7 @@ export function compile<S>(
     originOf: () => origin,
     readFile: file => (files[file] === undefined ? undefined : Buffer.from(files[file])),
     state: (name, make) => world.runtime.state.get(`test#${name}`, make),
+    memory: (name, bytes) => world.runtime.state.memory(`test#${name}`, bytes),
   }
   return { hooks: policy.compile(spec, ctx), findings }
 }

@@ -62,7 +62,9 @@ export function testRuntime(): Runtime {
         states.set(key, held)
         return held
       },
+      memory: (_key, bytes) => new ArrayBuffer(bytes),
     },
+    worker: { index: 0, count: 1 },
     call: () => Promise.reject(new Error('not part of this test')),
   }
 }
@@ -81,6 +83,7 @@ export function testContext(runtime: Runtime, findings: Finding[] = []): Backend
     originOf: () => origin,
     readFile: () => undefined,
     state: (name, make) => runtime.state.get(name, make),
+    memory: (name, bytes) => runtime.state.memory(name, bytes),
   }
 }
 

@@ -56,6 +56,7 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
     originOf: () => ({ file: 'test.yaml', line: 1, col: 1 }),
     readFile: () => undefined,
     state: (name, make) => runtime.state.get(name, make),
+    memory: (name, bytes) => runtime.state.memory(name, bytes),
   }
   const backend = mcpBackend.compile(decoded, ctx)
   const server = createServer((req, res) => {
@@ -144,7 +145,9 @@ function testRuntime(clock: Clock, state: Map<string, object>, logs: string[]): 
         if (!state.has(key)) state.set(key, make())
         return state.get(key) as T
       },
+      memory: (_key, bytes) => new ArrayBuffer(bytes),
     },
+    worker: { index: 0, count: 1 },
     log,
     call: () => Promise.reject(new Error('unused')),
   }
