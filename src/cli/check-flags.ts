@@ -108,10 +108,8 @@ function targets({ output = [], json, hook }: CheckFlags): ReportTarget[] {
   const asked: ReportTarget[] = json ? [{ format: 'json' }] : output
   const toStdout = asked.filter(({ path }) => path === undefined)
   if (toStdout.length > 1) {
-    const formats = toStdout.map(({ format }) => format).join(' and ')
-    throw new Failure('usage', `${formats} cannot both go to stdout.`, {
-      help: `Give all but one a file: -o ${toStdout[1]!.format}=PATH.`,
-    })
+    const [first, second] = toStdout.map(({ format }) => format)
+    throw new Failure('usage', `${first} and ${second} cannot both go to stdout: give one a file, -o ${second}=PATH.`)
   }
   if (toStdout.length > 0) return asked
   return [...asked, { format: hook ? 'concise' : 'text' }]

@@ -182,6 +182,7 @@ function decodeMap(node: Extract<Node, { kind: 'map' }>, value: unknown, path: P
     const problem = node.keys?.(key)
     if (problem) {
       ctx.report({ code: 'GW106', path: at, at: 'key', ...problem })
+      if (node.isolate) continue
       sound = false
     }
     const item = decodeNode(node.value.node, value[key], at, ctx)

@@ -23,6 +23,8 @@ export interface DocumentOptions {
 export interface Text extends InputText {
   /** What is not ours in it is skipped: nobody said that it is. */
   readonly lenient: boolean
+  /** Skipped too when it cannot be parsed. */
+  readonly foreignWhenBroken?: boolean
 }
 
 export interface CheckedTexts {
@@ -72,6 +74,16 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
   }
 }
 
+/** Whether a text that cannot be parsed was meant for the gateway. */
+export function looksLikeOurs(text: string): boolean {
+  return (
+    /^(?:binds|llm|mcp|gateways|routes|tcpRoutes|routeGroups|frontendPolicies)\s*:/m.test(text) ||
+    /^\s*kind\s*:\s*["']?(?:Gateway|GatewayClass|ListenerSet|\w+Route|ReferenceGrant|BackendTLSPolicy|Proxy\w+|Agentgateway\w+)\b/m.test(
+      text,
+    )
+  )
+}
+
 interface Sorted {
   readonly standalone: readonly SourceDocument[]
   readonly resources: readonly SourceDocument[]
@@ -81,7 +93,7 @@ interface Sorted {
 function sort(source: Source, text: Text, { mode = 'auto' }: DocumentOptions): Sorted {
   const classes = new Map(source.documents.map(document => [document, classify(document)]))
   const of = (wanted: DocumentClass) => source.documents.filter(document => classes.get(document) === wanted)
-  const broken = source.documents.filter(document => document.broken)
+  const broken = text.foreignWhenBroken ? [] : source.documents.filter(document => document.broken)
   if (mode === 'standalone') return { standalone: source.documents, resources: [], left: [] }
   if (mode === 'cluster') {
     return { standalone: broken, resources: source.documents.filter(each => !each.broken && !each.empty), left: [] }
@@ -94,6 +106,8 @@ function sort(source: Source, text: Text, { mode = 'auto' }: DocumentOptions): S
     })
     const empty = source.documents.every(document => document.empty)
     if (empty) left.push({ file: text.file, reason: 'empty' })
+    const unparsed = text.foreignWhenBroken && source.documents.some(document => document.broken)
+    if (unparsed) left.push({ file: text.file, reason: 'not YAML, and nothing in it looks like ours' })
     return { standalone: [...of('standalone'), ...broken], resources, left }
   }
   if (resources.length > 0) {

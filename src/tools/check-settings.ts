@@ -82,6 +82,11 @@ export class SettingsFinder {
     return this.#texts.get(file)
   }
 
+  /** Reads the settings of a file, so that their mistakes are known even when nothing else asks. */
+  prepare(path: string): void {
+    this.#for(dirname(path))
+  }
+
   /** `path` is absolute. */
   ignores(path: string): boolean {
     const { layers } = this.#for(dirname(path)) ?? { layers: [] }

@@ -5,7 +5,7 @@ import type { Diagnostic } from '../diagnostics/diagnostic.ts'
 import { Failure } from '../diagnostics/failure.ts'
 import type { CheckReport, Fixed, Skipped, Suppressed } from '../diagnostics/render/report.ts'
 import { createLines } from '../diagnostics/source-text.ts'
-import { checkTexts, type DocumentOptions, type Text } from './check-documents.ts'
+import { checkTexts, type DocumentOptions, looksLikeOurs, type Text } from './check-documents.ts'
 import type { FixLevel } from './check-fix.ts'
 import { SettingsFinder } from './check-settings.ts'
 import { applySuppressions } from './check-suppressions.ts'
@@ -59,15 +59,22 @@ export async function check(paths: readonly string[], options: CheckOptions): Pr
   const unread: Diagnostic[] = []
   const texts: ReadText[] = []
   for (const input of inputs.files) {
+    if (options.settings) settings.prepare(resolve(options.cwd, input.file))
     if (isIgnored(input, options, settings)) {
       skipped.push({ file: input.file, reason: 'ignored by the settings' })
       continue
     }
     try {
       const { bytes, text } = await readInputFile(input, options)
-      texts.push({ file: input.file, text, lenient: !input.named || options.hook === true, input, bytes })
+      const hooked = options.hook === true
+      const foreignWhenBroken = hooked && !looksLikeOurs(text)
+      texts.push({ file: input.file, text, lenient: !input.named || hooked, foreignWhenBroken, input, bytes })
     } catch (error) {
       if (!(error instanceof Failure)) throw error
+      if (options.hook) {
+        skipped.push({ file: input.file, reason: error.message })
+        continue
+      }
       unread.push(unreadable(input.file, error))
       if (input.named) failures.push(error)
     }

@@ -1,0 +1,46 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { main } from '../../src/cli/main.ts'
+import { Failure } from '../../src/diagnostics/failure.ts'
+import { memoryIo } from '../cli/memory-io.ts'
+import { BAD, GOOD, Place } from './validate-place.ts'
+
+let place: Place
+beforeEach(() => {
+  place = new Place()
+})
+afterEach(() => place.remove())
+
+test.each([
+  ['a file', ['a.yaml']],
+  ['a directory', ['.']],
+  ['a glob', ['*.yaml']],
+])('--watch checks %s again on every change and ends with the signal', async (_what, paths) => {
+  place.write({ 'a.yaml': BAD })
+  const io = memoryIo({ cwd: place.folder, terminal: true, env: { NO_COLOR: '1' } })
+  const ended = main(['validate', '--watch', ...paths], io, new URL('../../', import.meta.url))
+  await until(() => io.stderr.text.includes('Waiting for changes'))
+  expect(io.stdout.text).toMatch(`\u001B[2J\u001B[3J\u001B[Herror[GW102]`)
+  writeFileSync(join(place.folder, 'a.yaml'), GOOD)
+  await until(() => io.stdout.text.includes('no problems'))
+  io.stop.abort(new Failure('interrupted', 'stopped by SIGINT'))
+  expect(await ended).toBe(130)
+})
+
+test('--watch waits for a file that is gone for a while', async () => {
+  place.write({ 'k/a.yaml': '' })
+  const io = memoryIo({ cwd: place.folder })
+  const ended = main(['validate', '--watch', 'k/b.yaml'], io, new URL('../../', import.meta.url))
+  await until(() => io.stderr.text.includes('k/b.yaml does not exist'))
+  place.write({ 'k/b.yaml': GOOD })
+  await until(() => io.stdout.text.includes('no problems'))
+  expect(io.stdout.text).not.toContain('\u001B')
+  io.stop.abort(new Failure('terminated', 'stopped by SIGTERM'))
+  expect(await ended).toBe(143)
+})
+
+/** Polls: what the file system tells, it tells when it likes. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise(resolve => setImmediate(resolve))
+}
