@@ -27,6 +27,9 @@ export function decodeObject(
     } else if (!present.has(field)) present.set(field, key)
     else sound = conflict([present.get(field)!, key], 'they are two spellings of one field', path, ctx)
   }
+  const conflicts = conflictsIn(node, present)
+  for (const { keys, why } of conflicts) sound = conflict(keys, why, path, ctx)
+  const disputed = new Set(conflicts.flatMap(each => each.keys))
   const excuse = node.open ? new Excuses() : reportUnknown(node, unknown, present, path, ctx)
   if (unknown.length > 0 && !node.open && !node.isolate) sound = false
   for (const key of empty) sound = reportEmpty(node, key, path, excuse, ctx)
@@ -42,7 +45,7 @@ export function decodeObject(
       else if (field.mode === 'default') out[name] = decodeNode(field.schema.node, field.default, [...path, name], ctx)
       continue
     }
-    if (field.unserved !== undefined) reportUnserved(name, field.unserved, [...path, key], ctx)
+    if (field.unserved !== undefined && !disputed.has(key)) reportUnserved(name, field.unserved, [...path, key], ctx)
     const decoded = decodeNode(field.schema.node, value[key], [...path, key], ctx)
     if (decoded !== INVALID) out[name] = decoded
     else if (!node.isolate || field.mode === 'required') sound = false
@@ -183,6 +186,26 @@ function reportUnserved(name: string, why: string, path: Path, ctx: DecodeContex
   })
 }
 
+/** Keys that exclude one another, in the order they are written; each key counts in one conflict at most. */
+function conflictsIn(
+  node: ObjectNode,
+  present: ReadonlyMap<string, string>,
+): { readonly keys: readonly string[]; readonly why: string }[] {
+  const groups = [
+    ...node.exactlyOneOf.map(group => ({ group, count: 'exactly one' })),
+    ...node.atMostOneOf.map(group => ({ group, count: 'at most one' })),
+  ]
+  const out: { keys: string[]; why: string }[] = []
+  const disputed = new Set<string>()
+  for (const { group, count } of groups) {
+    const keys = [...present].filter(([name]) => group.includes(name)).map(([, key]) => key)
+    if (keys.length < 2 || keys.some(key => disputed.has(key))) continue
+    for (const key of keys) disputed.add(key)
+    out.push({ keys, why: `${node.name} takes ${count} of ${names(group)}` })
+  }
+  return out
+}
+
 function groupsHold(
   node: ObjectNode,
   present: ReadonlyMap<string, string>,
@@ -191,35 +214,14 @@ function groupsHold(
   ctx: DecodeContext,
 ): boolean {
   let hold = true
-  for (const group of node.exactlyOneOf) {
-    const found = group.filter(name => present.has(name))
-    if (found.length === 0) {
-      hold = false
-      if (!group.some(name => excuse.take(name))) reportNone(node, group, path, ctx, 'exactly')
-    } else if (found.length > 1) {
-      hold = conflict(
-        found.map(f => present.get(f)!),
-        `${node.name} takes exactly one of ${names(group)}`,
-        path,
-        ctx,
-      )
-    }
+  const lacking = (group: readonly string[]) => !group.some(name => present.has(name))
+  for (const group of node.exactlyOneOf.filter(lacking)) {
+    hold = false
+    if (!group.some(name => excuse.take(name))) reportNone(node, group, path, ctx, 'exactly')
   }
-  for (const group of node.atLeastOneOf) {
-    if (group.some(name => present.has(name))) continue
+  for (const group of node.atLeastOneOf.filter(lacking)) {
     hold = false
     if (!group.some(name => excuse.take(name))) reportNone(node, group, path, ctx, 'at least')
-  }
-  for (const group of node.atMostOneOf) {
-    const found = group.filter(name => present.has(name))
-    if (found.length > 1) {
-      hold = conflict(
-        found.map(f => present.get(f)!),
-        `${node.name} takes at most one of ${names(group)}`,
-        path,
-        ctx,
-      )
-    }
   }
   return hold
 }

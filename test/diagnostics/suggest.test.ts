@@ -27,6 +27,13 @@ describe('suggestions', () => {
     expect(didYouMean('backends', ['cors', 'jwtAuth'])).toBeUndefined()
   })
 
+  it('allows one edit in a word of three letters or fewer', () => {
+    expect(closest('abc', ['axy', 'abcde', 'a'])).toEqual([])
+    expect(closest('rol', ['role', 'rule'])).toEqual(['role'])
+    expect(closest('tsl', ['tls', 'tcp'])).toEqual(['tls'])
+    expect(closest('nam', ['name'])).toEqual(['name'])
+  })
+
   it('counts a swap of neighbours as one edit', () => {
     expect(editDistance('hsot', 'host')).toBe(1)
     expect(editDistance('kitten', 'sitting')).toBe(3)

@@ -122,7 +122,7 @@ const MISTAKES: readonly [change: (document: unknown) => unknown, finding: strin
   [drop(`${MCP}.targets.0.stdio`), `GW107 ${MCP}.targets.0.mcp`],
   [drop(`${BACKEND}.policies.backendAuth.key`), `GW107 ${BACKEND}.policies.backendAuth.key`],
   [set(`${BACKEND}.backend`, '/named'), `GW108 ${BACKEND}.backend`],
-  [set(`${ROUTE}.matches.0.path.exact`, '/api'), `GW108 ${ROUTE}.matches.0.path.pathPrefix`],
+  [set(`${ROUTE}.matches.0.path.exact`, '/api'), `GW108 ${ROUTE}.matches.0.path.exact`],
   [set(`${BACKEND}.policies.backendAuth.passthrough`, {}), `GW108 ${BACKEND}.policies.backendAuth.passthrough`],
   [set(`${LISTENER}.tcpRoutes`, []), `GW108 ${LISTENER}.tcpRoutes`],
   // too few, too many, too short
