@@ -10,6 +10,7 @@ import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
 import { RouteCompiler, type RouteParent } from './compile-routes.ts'
 import { TcpRouteCompiler } from './compile-tcp-routes.ts'
 import { compileTls } from './compile-tls.ts'
+import { compileTelemetry } from './compile-telemetry.ts'
 import { frontendSettings } from './frontend-settings.ts'
 import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
@@ -68,7 +69,8 @@ export function compile(config: Standalone, file: string, settings: Settings, c:
     connection: steps.filter(step => step.hooks.connection),
   }
   const binds = planListeners(config, c).map(plan => compileBind(plan, frontend, all))
-  return { file, settings, binds, backends: backends.compileNamed(), redacted: c.redacted }
+  const telemetry = compileTelemetry(config, steps, c)
+  return { file, settings, binds, telemetry, backends: backends.compileNamed(), redacted: c.redacted }
 }
 
 /** Policies over connections are written once for all ports. */

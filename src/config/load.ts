@@ -7,7 +7,7 @@ import { HTTP_DEFAULTS } from '../policies/frontend/http.ts'
 import { decode, INVALID } from '../schema/decode.ts'
 import { redact } from '../schema/redact.ts'
 import { compile } from './compile.ts'
-import type { Compilation, ReadReferenced, Tier } from './compile-context.ts'
+import { type Compilation, type ReadReferenced, type Tier, valueAt } from './compile-context.ts'
 import { resolveSettings } from './settings.ts'
 import type { Snapshot } from './snapshot.ts'
 import { type Standalone, standalone } from './standalone/standalone.ts'
@@ -121,7 +121,9 @@ async function decodeDocument(
       for (const finding of findings) report(finding)
       return decoded === INVALID ? undefined : decoded
     }
-    if (missing.has('cel')) cel = (await import('../cel/compiler.ts')).createCelCompiler()
+    if (missing.has('cel')) {
+      cel = (await import('../cel/compiler.ts')).createCelCompiler({ sensitiveHeaders: sensitiveHeadersIn(value) })
+    }
     if (missing.has('patterns')) patterns = (await import('../cel/pattern.ts')).createPatternCompiler()
   }
 }
@@ -129,3 +131,9 @@ async function decodeDocument(
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some(d => severityOf(d.code) === 'error')
 }
+/** The compiler of expressions has to know them before the section that holds them is decoded. */
+function sensitiveHeadersIn(value: unknown): string[] {
+  const written = valueAt(value, ['config', 'sensitiveHeaders'])
+  return Array.isArray(written) ? written.filter(name => typeof name === 'string') : []
+}
+

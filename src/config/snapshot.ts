@@ -2,6 +2,7 @@ import type { Backend } from '../backends/backend.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { ObjectFacts, RouteFacts } from '../http/exchange.ts'
 import type { FrontendSettings, Hooks, TlsParameters, UpstreamSettings } from '../policies/policy.ts'
+import type { Telemetry } from './compile-telemetry.ts'
 import type { Settings } from './settings.ts'
 import type { RouteMatch } from './standalone/route-section.ts'
 
@@ -103,6 +104,7 @@ export interface Snapshot {
   readonly file: string
   readonly settings: Settings
   readonly binds: readonly Bind[]
+  readonly telemetry: Telemetry
   /** Named backends, by reference (`/name`). */
   readonly backends: ReadonlyMap<string, WeightedBackend>
   /** The file's content as it was read, redacted by declaration. */

@@ -3,9 +3,11 @@ import { GatewayError } from '../http/errors.ts'
 import type { Attempt, Exchange, Reply } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { Runtime } from '../http/runtime.ts'
+import type { CallSpan, RequestSpan } from '../http/span.ts'
 import { discard } from '../http/transport.ts'
 import { type Call, commitResponse } from './commit-response.ts'
 import { forwardedHeaders } from './forwarded-head.ts'
+import { subtypeOf } from './observe/metrics.ts'
 import type { Passage } from './passage.ts'
 import { requestBodyHooks, runAttempt } from './pipeline.ts'
 import { wrapRequestBody } from './transform-request.ts'
@@ -44,7 +46,6 @@ export async function callBackend(call: Call, runtime: Runtime): Promise<Reply |
     const reply = await runAttempt(chosen.pipeline.attempt, x, attempt)
     if (reply || x.aborted) return reply
     const outcome = await send(call, attempt, last)
-    attempt.duration = runtime.clock.mono() - attempt.startedAt
     if (outcome === 'answered') return undefined
     if (outcome !== 'again' && (last || !isRetryable(outcome))) throw outcome
     if (x.aborted) return undefined
@@ -69,12 +70,13 @@ type Outcome = 'answered' | 'again' | Error
 
 /** One attempt: settled when its response is on its way, or when it will have none. */
 function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
-  const { x, chosen, passage, out } = call
+  const { x, chosen, passage, out, clock } = call
   const started = x.trace?.now()
   if (x.trace) {
     x.trace.emit({ type: 'snapshot', stage: 'final request', state: call.heads.request(x.request) })
     x.trace.emit({ type: 'callStart', target: attempt.target, purpose: 'backend' }, { origins: [chosen.origin] })
   }
+  const span = x.span && startSpan(x, x.span, chosen)
   return new Promise(resolve => {
     const settle = (outcome: Outcome): void => {
       traceCall(x, attempt, chosen, started)
@@ -83,6 +85,8 @@ function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
     chosen.backend.send(x, attempt, {
       head(status, headers) {
         attempt.status = status
+        attempt.duration = clock.mono() - attempt.startedAt
+        span?.end(attempt)
         if (!last && wantsRetry(x, passage, status, headers)) {
           settle('again')
           return discard
@@ -91,16 +95,28 @@ function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
       },
       fail(error) {
         attempt.error = error.message
+        attempt.duration = clock.mono() - attempt.startedAt
+        span?.end(attempt)
         settle(error)
       },
       upgrade(status, headers, socket) {
         attempt.status = status
+        attempt.duration = clock.mono() - attempt.startedAt
+        span?.end(attempt)
         x.response = { status, headers }
         settle('answered')
         out.upgrade(status, headers.raw, socket)
       },
     })
   })
+}
+
+/** The call goes out as part of the trace, in place of what the client sent. */
+function startSpan(x: Exchange, parent: RequestSpan, chosen: WeightedBackend): CallSpan {
+  const { method, path } = x.request
+  const span = parent.call({ kind: 'Primary', subtype: subtypeOf(chosen.backend), method, path })
+  x.request.headers.set('traceparent', span.traceparent)
+  return span
 }
 
 function traceCall(x: Exchange, attempt: Attempt, chosen: WeightedBackend, started: number | undefined): void {

@@ -2,6 +2,7 @@ import type { WeightedBackend } from '../config/snapshot.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
+import type { Clock } from '../http/runtime.ts'
 import { type ChunkSink, discard } from '../http/transport.ts'
 import type { Downstream } from './downstream.ts'
 import type { HeadSnapshots } from './head-snapshot.ts'
@@ -17,6 +18,7 @@ export interface Call {
   readonly passage: Passage
   readonly out: Downstream
   readonly heads: HeadSnapshots
+  readonly clock: Clock
 }
 
 /** From here on the response of this attempt is the answer: response policies, then the head, then the body. */
@@ -81,8 +83,9 @@ function releaseAfter(
     })
 }
 
-function open({ x, chosen, passage, out, heads }: Call): ChunkSink {
+function open({ x, chosen, passage, out, heads, clock }: Call): ChunkSink {
   const response = x.response!
+  x.answeredMono = clock.mono()
   mergeQueued(response.headers, x.queuedHeaders)
   const steps =
     passage.listener && passage.listener.responseBody.length > 0

@@ -2,6 +2,7 @@ import type { Bind, Snapshot } from '../config/snapshot.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { Clock, Runtime, Timer } from '../http/runtime.ts'
 import { HeadSnapshots } from './head-snapshot.ts'
+import type { Downstream } from './downstream.ts'
 import { PortListener } from './listener.ts'
 import type { ProcessLog } from './logging.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
@@ -18,6 +19,8 @@ export interface GatewayInit {
   readonly random: () => number
   readonly log: ProcessLog
   readonly trace: TraceHub
+  /** As metrics and telemetry show it. */
+  readonly version?: string
   /** Chooses the port for a configured one: tests pass `() => 0`. */
   readonly portFor?: (port: number) => number
   /** Address to listen on; every address when unset. */
@@ -36,6 +39,8 @@ export interface StopLimits {
   /** ms after which requests in flight are cut. */
   readonly max: number
 }
+
+const UNKNOWN_VERSION = '0'
 
 /**
  * Serves the current snapshot. A reload swaps it between two requests: open ports, connections and the state of
@@ -65,7 +70,14 @@ export class Gateway {
       log: init.log.logger('gateway'),
       call: (target, request, limit) => callWhole(transport, init.clock, target, request, limit),
     }
-    this.#observer = new Observer(init.log.logger('request'), this.metrics)
+    this.#observer = new Observer({
+      records: init.log.recorder('request'),
+      log: init.log.logger('telemetry'),
+      metrics: this.metrics,
+      clock: init.clock,
+      random: init.random,
+      version: init.version ?? UNKNOWN_VERSION,
+    })
     this.metrics.observed('agentgateway_requests_in_flight', 'Requests being served.', () => this.#inFlight)
   }
 
@@ -90,6 +102,7 @@ export class Gateway {
       heads: new HeadSnapshots(snapshot.settings.sensitiveHeaders),
       tables: new Map(snapshot.binds.flatMap(bind => bind.listeners.map(l => [l, new RouteTable(l.routes)]))),
     }
+    this.#observer.apply(snapshot)
     const wanted = new Map(snapshot.binds.map(bind => [bind.key, bind]))
     for (const [key, open] of this.#ports) {
       const bind = wanted.get(key)
@@ -133,6 +146,7 @@ export class Gateway {
       this.runtime.log.log('warn', 'requests were cut at the end of the grace period', { requests: this.#inFlight })
     for (const { listener } of this.#ports.values()) listener.destroy()
     this.#init.trace.close()
+    await this.#observer.close()
     this.state.close()
     await this.runtime.transport.close()
   }
@@ -144,13 +158,13 @@ export class Gateway {
       bind: () => this.#ports.get(key)?.bind ?? bind,
       closing: () => this.#closing,
       nextId: () => ++this.#lastId,
-      started: x => this.#started(x),
+      started: (x, out) => this.#started(x, out),
       finished: x => this.#finished(x),
       relayStarted: () => {
         this.#inFlight++
       },
       relayFinished: record => {
-        this.#init.log.logger('request').log('info', '', record)
+        this.#observer.tcpFinished(record)
         this.#settled()
       },
     })
@@ -166,9 +180,10 @@ export class Gateway {
     this.#init.clock.after(limit, () => open.listener.destroy())
   }
 
-  #started(x: Exchange): void {
+  #started(x: Exchange, out: Downstream): void {
     this.#inFlight++
     x.trace = this.#init.trace.start(x)
+    this.#observer.started(x, out)
   }
 
   #finished(x: Exchange): void {

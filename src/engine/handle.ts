@@ -58,7 +58,7 @@ async function serve(
 
   if (!chosen) throw new GatewayError('noBackend')
   passage.backend = chosen
-  return callBackend({ x, chosen, passage, out, heads: serving.heads }, runtime)
+  return callBackend({ x, chosen, passage, out, heads: serving.heads, clock: runtime.clock }, runtime)
 }
 
 function findListener(x: Exchange, bind: Bind): Listener {
@@ -94,6 +94,7 @@ function findRoute(x: Exchange, listener: Listener, serving: Serving, runtime: R
   const { route, match } = matched
   x.route = route
   x.matchedPrefix = match.path.pathPrefix
+  x.matchedPath = match.path
   const chosen = pickBackend(route, runtime)
   if (chosen) x.backend = chosen.backend
   x.trace?.emit(

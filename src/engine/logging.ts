@@ -30,6 +30,15 @@ export interface LogOptions {
   readonly sink: LogSink
 }
 
+/** The log for a module that writes its records' fields by itself, in the log's form. */
+export interface RecordLog {
+  readonly format: 'text' | 'json'
+  /** Whether a record of this level would be written: there is no need to build one otherwise. */
+  enabled(level: LogLevel): boolean
+  /** `fields`: `k=v k=v` (values by `quoted`), or the members of a JSON object without its braces. */
+  write(level: LogLevel, fields: string): void
+}
+
 type Fields = Readonly<Record<string, string | number | boolean>>
 
 /** Above this many bytes that the reader of the log has not taken, lines are counted instead of kept. */
@@ -42,6 +51,7 @@ const BACKLOG_LIMIT = 8 * 1024 * 1024
 export class ProcessLog implements LogControl {
   readonly #sink: LogSink
   readonly #clock: Pick<Clock, 'now'>
+  readonly format: 'text' | 'json'
   readonly #line: (time: string, level: LogLevel, module: string, message: string, fields: Fields | undefined) => string
   readonly #initial: LogFilter
   #filter: LogFilter
@@ -54,12 +64,18 @@ export class ProcessLog implements LogControl {
   constructor(options: LogOptions) {
     this.#sink = options.sink
     this.#clock = options.clock
+    this.format = options.format
     this.#line = options.format === 'json' ? jsonLine : textLine
     this.#initial = LogFilter.parse('info').with(options.filter ?? '')
     this.#filter = this.#initial
   }
 
   logger(module: string): Logger {
+    return new ModuleLogger(this, module)
+  }
+
+  /** The log of one module's finished records. */
+  recorder(module: string): RecordLog {
     return new ModuleLogger(this, module)
   }
 
@@ -89,9 +105,24 @@ export class ProcessLog implements LogControl {
   }
 
   append(level: LogLevel, module: string, message: string, fields: Fields | undefined): void {
+    const time = this.#admit()
+    if (time !== undefined) this.#pending += this.#line(time, level, module, message, fields)
+  }
+
+  appendRecord(level: LogLevel, module: string, fields: string): void {
+    const time = this.#admit()
+    if (time === undefined) return
+    this.#pending +=
+      this.format === 'json'
+        ? `{"level":"${level}","time":"${time}","scope":${JSON.stringify(module)},${fields}}\n`
+        : `${time}\t${level}\t${module}\t${fields}\n`
+  }
+
+  /** The time for one more line; undefined when there is no room for it. */
+  #admit(): string | undefined {
     if (this.#pending.length + (this.#sink.writableLength ?? 0) > BACKLOG_LIMIT) {
       this.#lost++
-      return
+      return undefined
     }
     if (this.#pending === '') setImmediate(() => this.flush())
     const time = this.#timestamp()
@@ -99,7 +130,7 @@ export class ProcessLog implements LogControl {
       this.#pending += this.#line(time, 'warn', 'log', 'lines lost because nobody reads the log', { lines: this.#lost })
       this.#lost = 0
     }
-    this.#pending += this.#line(time, level, module, message, fields)
+    return time
   }
 
   /** Formatting a date costs more than the rest of a line, so the part that rarely changes is kept. */
@@ -114,7 +145,7 @@ export class ProcessLog implements LogControl {
   }
 }
 
-class ModuleLogger implements Logger {
+class ModuleLogger implements Logger, RecordLog {
   readonly #log: ProcessLog
   readonly #module: string
   #generation = -1
@@ -125,12 +156,24 @@ class ModuleLogger implements Logger {
     this.#module = module
   }
 
-  log(level: LogLevel, message: string, fields?: Fields): void {
+  get format(): 'text' | 'json' {
+    return this.#log.format
+  }
+
+  enabled(level: LogLevel): boolean {
     if (this.#generation !== this.#log.generation) {
       this.#generation = this.#log.generation
       this.#threshold = this.#log.thresholdOf(this.#module)
     }
-    if (RANK[level] <= this.#threshold) this.#log.append(level, this.#module, message, fields)
+    return RANK[level] <= this.#threshold
+  }
+
+  log(level: LogLevel, message: string, fields?: Fields): void {
+    if (this.enabled(level)) this.#log.append(level, this.#module, message, fields)
+  }
+
+  write(level: LogLevel, fields: string): void {
+    if (this.enabled(level)) this.#log.appendRecord(level, this.#module, fields)
   }
 
   child(module: string): Logger {
@@ -156,7 +199,7 @@ function jsonLine(time: string, level: LogLevel, module: string, message: string
 }
 
 /** Quoted where a reader could not tell where the value ends, and where a client's bytes could forge a line. */
-function quoted(value: string): string {
+export function quoted(value: string): string {
   return /^[\x21\x23-\x5b\x5d-\x7e\xa1-\u1fff]+$/.test(value) ? value : escaped(JSON.stringify(value))
 }
 

@@ -1,121 +1,192 @@
-import type { Exchange } from '../http/exchange.ts'
-import type { Logger } from '../http/runtime.ts'
-import type { MetricsRegistry } from './metrics-registry.ts'
+import type { Telemetry } from '../config/compile-telemetry.ts'
+import type { Snapshot } from '../config/snapshot.ts'
+import { bodyOf, Exchange, emptyHead } from '../http/exchange.ts'
+import type { Clock, Logger } from '../http/runtime.ts'
+import type { ComputedField } from '../policies/telemetry.ts'
+import type { Downstream } from './downstream.ts'
+import type { RecordLog } from './logging.ts'
+import type { Counter, Family, MetricsRegistry } from './metrics-registry.ts'
+import { AccessLog } from './observe/access-log.ts'
+import { ExportedLog } from './observe/exported-log.ts'
+import { Exporter } from './observe/exporter.ts'
+import { ConnectionMetrics, RequestMetrics } from './observe/metrics.ts'
+import type { Signal } from './observe/otlp-call.ts'
+import type { ExportSource } from './observe/otlp-encoding.ts'
+import { computedValues } from './observe/record-fields.ts'
+import { RecordedBodies, type WantedBodies, wantedBodies } from './observe/recorded-bodies.ts'
+import { Tracing } from './observe/spans.ts'
 
-const DURATIONS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
-const TOKENS = Array.from({ length: 14 }, (_, i) => 4 ** i)
+export interface ObserverInit {
+  /** Where the access log goes. */
+  readonly records: RecordLog
+  readonly log: Logger
+  readonly metrics: MetricsRegistry
+  readonly clock: Clock
+  readonly random: () => number
+  readonly version: string
+}
 
-/** What is left behind by each exchange once it is over: one log record, and the metrics. */
+/** What one configuration wants of its exchanges; they keep it to their end. */
+class Observation {
+  readonly accessLog: AccessLog
+  readonly sentLog: ExportedLog | undefined
+  readonly tracing: Tracing | undefined
+  readonly bodies: (WantedBodies & { readonly limit: number }) | undefined
+
+  constructor(snapshot: Snapshot, init: ObserverInit, exporters: Exporters) {
+    const { telemetry } = snapshot
+    const { log, sentLog, spans } = telemetry
+    this.accessLog = new AccessLog(log, init.records)
+    const logs = exporters.logs
+    this.sentLog = sentLog && logs ? new ExportedLog(sentLog, logs) : undefined
+    const sink = exporters.traces
+    this.tracing = spans && sink ? new Tracing(spans, { clock: init.clock, random: init.random, sink }) : undefined
+    const wanted = wantedBodies(expressionsOf(telemetry))
+    const limit = snapshot.binds[0]?.frontend.maxBuffer ?? 0
+    this.bodies = wanted.request || wanted.response ? { ...wanted, limit } : undefined
+  }
+}
+
+/** An exchange whose bodies are recorded. */
+class RecordedObservation {
+  readonly observation: Observation
+  readonly bodies: RecordedBodies
+
+  constructor(observation: Observation, bodies: RecordedBodies) {
+    this.observation = observation
+    this.bodies = bodies
+  }
+}
+
+interface Exporters {
+  traces: Exporter | undefined
+  logs: Exporter | undefined
+}
+
+/**
+ * What is left behind by each exchange once it is over: metrics, a log record, spans. All of it runs after the last
+ * byte, and none of it waits for anybody.
+ */
 export class Observer {
-  readonly #log: Logger
-  readonly #requests
-  readonly #bytes
-  readonly #duration
-  readonly #tokens
+  readonly connections: ConnectionMetrics
+  readonly #init: ObserverInit
+  readonly #lost: Family<Counter>
+  readonly #exporters: Exporters = { traces: undefined, logs: undefined }
+  readonly #retired = new Set<Promise<void>>()
+  #metrics: RequestMetrics | undefined
+  #current: Observation | undefined
 
-  constructor(log: Logger, metrics: MetricsRegistry) {
-    this.#log = log
-    const labels = [
-      'backend',
-      'protocol',
-      'method',
-      'status',
-      'reason',
-      'bind',
-      'gateway',
-      'listener',
-      'route',
-      'route_rule',
-    ]
-    this.#requests = metrics.counter('agentgateway_requests_total', 'Requests answered.', labels)
-    this.#bytes = metrics.counter('agentgateway_response_bytes_total', 'Bytes of response bodies sent.', labels)
-    this.#duration = metrics.histogram(
-      'agentgateway_request_duration_seconds',
-      'Time from the request head to the last byte of the response.',
-      DURATIONS,
-      labels,
-    )
-    this.#tokens = metrics.histogram('agentgateway_gen_ai_client_token_usage', 'Tokens used by LLM calls.', TOKENS, [
-      'gen_ai_token_type',
-      'gen_ai_system',
-      'gen_ai_request_model',
-      'gen_ai_response_model',
-      'route',
-    ])
+  constructor(init: ObserverInit) {
+    this.#init = init
+    const { metrics } = init
+    metrics.info('agentgateway_build_info', 'The version that runs.', { tag: init.version })
+    this.connections = new ConnectionMetrics(metrics)
+    this.#lost = metrics.counter('agentgateway_telemetry_lost_total', 'Records that no collector has got.', ['signal'])
+  }
+
+  /** The names of labels are those of the first configuration: `config` is read at start only. */
+  apply(snapshot: Snapshot): void {
+    const { telemetry } = snapshot
+    if (this.#metrics === undefined) {
+      this.#init.metrics.exclude(telemetry.withoutMetrics)
+      this.#metrics = new RequestMetrics(this.#init.metrics, telemetry.labels)
+    }
+    this.#point('traces', telemetry.spans, telemetry.spans?.resources ?? [])
+    this.#point('logs', telemetry.sentLog, telemetry.spans?.resources ?? [])
+    this.#current = new Observation(snapshot, this.#init, this.#exporters)
+  }
+
+  /** Before anything else sees the exchange. `out`: the client's end. */
+  started(x: Exchange, out: Downstream): void {
+    const observation = this.#current
+    if (observation === undefined) return
+    observation.tracing?.started(x)
+    const wanted = observation.bodies
+    x.observed =
+      wanted === undefined
+        ? observation
+        : new RecordedObservation(observation, new RecordedBodies(x, out, wanted, wanted.limit))
   }
 
   finished(x: Exchange): void {
     const duration = (x.endedMono ?? x.startedMono) - x.startedMono
-    const status = x.response?.status ?? 0
-    const labels = [
-      x.backend?.name ?? 'unknown',
-      x.backend?.protocol ?? 'http',
-      x.received.method,
-      String(status),
-      x.reason,
-      x.bind?.key ?? 'unknown',
-      x.listener ? `${x.listener.namespace}/default` : 'unknown',
-      x.listener?.name ?? 'unknown',
-      x.route ? `${x.route.namespace}/${x.route.name}` : 'unknown',
-      x.route?.ruleName ?? 'unknown',
-    ]
-    this.#requests.with(...labels).add(1)
-    this.#bytes.with(...labels).add(x.responseBytes)
-    this.#duration.with(...labels).observe(duration / 1000)
-    if (x.llm) this.#llm(x)
-    this.#log.log('info', '', fieldsOf(x, status, duration))
+    let observation = x.observed
+    if (observation instanceof RecordedObservation) {
+      observation.bodies.reveal()
+      observation = observation.observation
+    }
+    this.#metrics?.finished(x, duration)
+    if (!(observation instanceof Observation)) return
+    observation.accessLog.write(x, duration)
+    observation.sentLog?.write(x, duration)
+    observation.tracing?.finished(x, duration)
   }
 
-  #llm(x: Exchange): void {
-    const llm = x.llm!
-    const rest = [
-      llm.provider,
-      llm.requestModel,
-      llm.responseModel ?? 'unknown',
-      x.route ? `${x.route.namespace}/${x.route.name}` : 'unknown',
-    ]
-    if (llm.inputTokens !== undefined) this.#tokens.with('input', ...rest).observe(llm.inputTokens)
-    if (llm.outputTokens !== undefined) this.#tokens.with('output', ...rest).observe(llm.outputTokens)
+  /** A connection that carried no HTTP is over. */
+  tcpFinished(record: Readonly<Record<string, string | number>>): void {
+    this.#current?.accessLog.writeFields(Object.entries(record))
+  }
+
+  /** Sends what waits to be sent. */
+  async close(): Promise<void> {
+    const { traces, logs } = this.#exporters
+    await Promise.all([traces?.close(), logs?.close(), ...this.#retired])
+  }
+
+  #point(
+    signal: Signal,
+    collector: Telemetry['sentLog'] | Telemetry['spans'],
+    resources: readonly ComputedField[],
+  ): void {
+    const known = this.#exporters[signal]
+    if (collector === undefined) {
+      this.#exporters[signal] = undefined
+      if (known) this.#retire(known)
+      return
+    }
+    const source = this.#sourceOf(signal, resources)
+    if (known) known.retarget(collector, source)
+    else {
+      const { clock, random, log } = this.#init
+      const lost = this.#lost.with(signal)
+      this.#exporters[signal] = new Exporter({ signal, collector, source, clock, random, log, lost })
+    }
+  }
+
+  #retire(exporter: Exporter): void {
+    const closing = exporter.close().finally(() => this.#retired.delete(closing))
+    this.#retired.add(closing)
+  }
+
+  /** Attributes of the process cannot depend on a request, so they are computed without one. */
+  #sourceOf(signal: Signal, resources: readonly ComputedField[]): ExportSource {
+    const { version, clock } = this.#init
+    const nobody = new Exchange({
+      id: '',
+      connection: { id: 0, address: '', port: 0, localPort: 0 },
+      startedAt: clock.now(),
+      startedMono: clock.mono(),
+      httpVersion: '1.1',
+      request: emptyHead(),
+      body: bodyOf(undefined),
+    })
+    const own = computedValues(resources, nobody)
+    const named = new Set(own.map(attribute => attribute.name))
+    const defaults = [
+      ['service.name', 'agentgateway'],
+      ['service.version', version],
+    ] as const
+    return {
+      resource: [
+        ...defaults.filter(([name]) => !named.has(name)),
+        ...own.map(({ name, value }) => [name, value] as const),
+      ],
+      scope: { name: signal === 'logs' ? 'request' : 'agentgateway', version },
+    }
   }
 }
 
-/** The fields of an access log record in their order; absent ones are left out. */
-function fieldsOf(x: Exchange, status: number, duration: number): Record<string, string | number | boolean> {
-  const f: Record<string, string | number | boolean> = {}
-  if (x.listener) {
-    f['gateway'] = `${x.listener.namespace}/default`
-    f['listener'] = x.listener.name
-  }
-  if (x.route) f['route'] = `${x.route.namespace}/${x.route.name}`
-  const last = x.attempts.at(-1)
-  if (last) f['endpoint'] = last.target
-  f['src.addr'] = `${x.connection.address}:${x.connection.port}`
-  f['http.method'] = x.received.method
-  f['http.host'] = x.received.authority
-  f['http.path'] = x.received.path
-  f['http.version'] = `HTTP/${x.httpVersion}`
-  f['http.status'] = status
-  const sub = x.auth.jwt?.['sub']
-  if (typeof sub === 'string') f['jwt.sub'] = sub
-  if (x.backend) f['protocol'] = x.backend.protocol
-  if (x.mcp?.method !== undefined) f['mcp.method.name'] = x.mcp.method
-  if (x.mcp?.tool) {
-    f['mcp.target'] = x.mcp.tool.target
-    f['gen_ai.tool.name'] = x.mcp.tool.name
-  }
-  if (x.mcp?.sessionId !== undefined) f['mcp.session.id'] = x.mcp.sessionId
-  if (x.llm) llmFields(x.llm, f)
-  if (last && last.index > 0) f['retry.attempt'] = last.index
-  if (x.error !== undefined) f['error'] = x.error
-  if (x.reason !== 'Upstream') f['reason'] = x.reason
-  f['duration'] = `${Math.round(duration)}ms`
-  return f
-}
-
-function llmFields(llm: NonNullable<Exchange['llm']>, f: Record<string, string | number | boolean>): void {
-  f['gen_ai.provider.name'] = llm.provider
-  f['gen_ai.request.model'] = llm.requestModel
-  if (llm.responseModel !== undefined) f['gen_ai.response.model'] = llm.responseModel
-  if (llm.inputTokens !== undefined) f['gen_ai.usage.input_tokens'] = llm.inputTokens
-  if (llm.outputTokens !== undefined) f['gen_ai.usage.output_tokens'] = llm.outputTokens
+function expressionsOf({ log, sentLog, spans, labels }: Telemetry) {
+  const added = [log, sentLog, spans].flatMap(rules => [rules?.filter, ...(rules?.add.map(field => field.value) ?? [])])
+  return [...added, spans?.spanName, ...labels.map(label => label.value)]
 }

@@ -18,7 +18,7 @@ export interface ListenerHost {
   /** True once a graceful stop has begun. */
   closing(): boolean
   nextId(): number
-  started(x: Exchange): void
+  started(x: Exchange, out: Downstream): void
   finished(x: Exchange): void
   /** A connection that is passed on as it is counts as one piece of work. */
   relayStarted(): void
@@ -61,7 +61,7 @@ export function serveExchange(
   refusal?: GatewayError,
 ): { finish(): void } {
   const passage = newPassage()
-  host.started(x)
+  host.started(x, out)
   if (refusal) void answer(x, replyFor(refusal), passage, out)
   else void handle(x, host.bind(), host.serving(), out, passage, host.runtime)
   return { finish: () => finish(x, passage, out, host) }

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { Reason } from './errors.ts'
 import { HeaderList } from './headers.ts'
+import type { RequestSpan } from './span.ts'
 import type { TraceScope } from './trace-event.ts'
 
 /** The request line and header fields; policies write to it, and the upstream sees what is left. */
@@ -18,8 +19,10 @@ export interface RequestHead {
 export interface ResponseHead {
   status: number
   headers: HeaderList
-  /** Set when a policy asked for the whole body (`Hooks.buffersResponse`). */
+  /** Set when a policy asked for the whole body (`Hooks.buffersResponse`), or once a log has recorded it. */
   body?: Buffer
+  /** Name, value, name, value; after the last byte. */
+  trailers?: readonly string[]
 }
 
 /** A reply that the gateway makes by itself. */
@@ -90,6 +93,10 @@ export interface LlmFacts {
   cachedInputTokens?: number
   cacheCreationInputTokens?: number
   reasoningTokens?: number
+  /** `chat` when unset. */
+  operation?: 'chat' | 'embeddings'
+  /** Parameters that the request set, by their names on the wire. */
+  params?: Readonly<Record<string, string | number>>
   /** Milliseconds from the start of the upstream call to its first content byte. */
   timeToFirstToken?: number
   /** The parsed request body, while LLM policies run. */
@@ -116,6 +123,11 @@ export interface McpRules {
   allows(x: Exchange, item: McpItem): boolean
 }
 
+export interface GuardCheck {
+  readonly phase: 'Request' | 'Response'
+  readonly action: 'Allow' | 'Mask' | 'Reject' | 'FailOpen'
+}
+
 export interface Attempt {
   readonly index: number
   /** Where the call goes: the backend's name until the backend has chosen an address. */
@@ -123,6 +135,8 @@ export interface Attempt {
   readonly startedAt: number
   /** ms that the call may take until its response head; 0 or unset: no limit of its own. */
   readonly timeout?: number
+  /** ms until another attempt follows a failed one, where a policy says so. */
+  readonly backoff?: number
   status?: number
   error?: string
   /** Milliseconds. */
@@ -153,8 +167,18 @@ export class Exchange {
   route: RouteFacts | undefined
   /** The path prefix that the matched rule ended on, for prefix rewrites; undefined when it matched otherwise. */
   matchedPrefix: string | undefined
+  /** What the matched rule wants of the path, for the names of spans. */
+  matchedPath:
+    | { readonly exact?: string; readonly pathPrefix?: string; readonly regex?: { readonly source: string } }
+    | undefined
   backend:
-    | { readonly name: string; readonly kind: string; readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm' }
+    | {
+        /** Unset where nothing but a name is known. */
+        readonly key?: string
+        readonly name: string
+        readonly kind: string
+        readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
+      }
     | undefined
   /** The protocol that the client asks to switch to (`websocket`); undefined for an ordinary request. */
   upgrade: string | undefined
@@ -187,7 +211,15 @@ export class Exchange {
   error: string | undefined
   responseBytes = 0
   endedMono: number | undefined
+  /** When the response head was given to the client's end, monotonic. */
+  answeredMono: number | undefined
   trace: TraceScope | undefined
+  /** Set when the exchange is part of a trace that is exported. */
+  span: RequestSpan | undefined
+  /** How the observer follows this exchange; it alone knows the form. */
+  observed: object | undefined
+  /** What guards have decided, for the metrics. */
+  guardChecks: GuardCheck[] | undefined
   #aborted = false
   #onAbort: (() => void)[] | undefined
 

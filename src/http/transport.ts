@@ -53,8 +53,21 @@ export interface Target {
   readonly version?: '1.1' | '2'
   /** Idle ms before TCP keepalive probes; false: none. */
   readonly keepAlive?: number | false
+  /** The HTTP CONNECT proxy that connections go through. */
+  readonly tunnel?: Tunnel
+  /** Asked for each address that `host` stands for, at every connection; false refuses it. */
+  readonly permits?: (address: string) => boolean
   /** True when `host` is a DNS name, which then becomes the request's authority unless a policy fixed that. */
   readonly named: boolean
+}
+
+/** An HTTP CONNECT proxy. Equal `key`s are the same proxy, asked in the same way. */
+export interface Tunnel {
+  readonly key: string
+  /** Where the next connection to it goes. Throws GatewayError when it has no address at the moment. */
+  proxy(): Target
+  /** Fields of the CONNECT request: name, value, name, value. */
+  fields(): readonly string[]
 }
 
 export interface UpstreamRequest {

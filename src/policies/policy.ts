@@ -3,8 +3,10 @@ import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, ConnectionFacts, Exchange, McpRules, Reply } from '../http/exchange.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { TlsVersion } from '../http/tls-parameters.ts'
-import type { TlsOptions } from '../http/transport.ts'
+import type { ResponseHandler, Target, TlsOptions, Tunnel } from '../http/transport.ts'
 import type { Schema } from '../schema/builder.ts'
+import type { HttpAddress } from '../schema/scalars.ts'
+import type { LogRules, SpanRules } from './telemetry.ts'
 
 /** Where a policy may stand in the file. */
 export type Attachment =
@@ -39,10 +41,21 @@ export interface CompileContext {
    * has been reported then (a warning in tier `offline`, an error in tier `env` and for `run`).
    */
   readFile(file: string, at: Path): Buffer | undefined
+  /**
+   * The service that the policy calls; undefined after a finding. `at`: where it is written, relative to the spec.
+   * `policies`: what stands on it.
+   */
+  callee?(spec: CalleeSpec, at: Path, policies?: CalleePolicies): Callee | undefined
   /** State of this object under a name of its own; a changed spec gets fresh state. */
   state<T extends object>(name: string, make: () => T): T
   /** The same for numbers that hold for the whole replica, whichever of its workers counts: zeros at first. */
   memory(name: string, bytes: number): ArrayBufferLike
+}
+
+export interface CalleePolicies {
+  readonly specs: Readonly<Record<string, unknown>>
+  /** Relative to the spec. */
+  readonly at: Path
 }
 
 export type Verdict = Reply | undefined
@@ -63,6 +76,46 @@ export interface UpstreamSettings {
   readonly version?: '1.1' | '2'
   /** Idle ms before TCP keepalive probes; false: none. */
   readonly keepAlive?: number | false
+  readonly tunnel?: Tunnel
+  readonly health?: HealthRules
+  /** Requests for which it gives equal texts go to the same endpoint. */
+  readonly affinity?: Expression
+}
+
+/** When an endpoint counts as unhealthy, and what follows. */
+export interface HealthRules {
+  /** On a response; unset: 5xx and failed gRPC calls. A call without a response is always unhealthy. */
+  readonly unhealthy?: Expression
+  /** Unset: left out only for a time that the response or the retry policy gives. */
+  readonly eviction?: {
+    /** ms. */
+    readonly duration?: number
+    /** 0 to 1, as are thresholds. */
+    readonly restoreHealth?: number
+    readonly consecutiveFailures?: number
+    readonly healthThreshold?: number
+  }
+}
+
+/** Another service that a policy calls, as it is written there: one of the three. */
+export interface CalleeSpec {
+  readonly host?: HttpAddress
+  readonly service?: { readonly name: string; readonly port: number }
+  readonly backend?: string
+}
+
+/** Another service that a policy calls. */
+export interface Callee {
+  /** As it was written: for logs and traces. */
+  readonly name: string
+  /** Equal keys: the same service, called in the same way. */
+  readonly key: string
+  /** What the policies on it do to a call: `attempt`, or `request`, runs for each one. */
+  readonly hooks: readonly Hooks[]
+  /** Where the next call goes. Throws GatewayError when the service has no endpoint at the moment. */
+  target(): Target
+  /** One call with the request that `x` holds, changed by those policies. Throws what they throw. */
+  send(x: Exchange, attempt: Attempt, on: ResponseHandler): Promise<void>
 }
 
 /** How the connections of clients are served; each frontend policy contributes its part, defaults fill the rest. */
@@ -115,6 +168,14 @@ export interface ProxyProtocolSettings {
   readonly optional: boolean
 }
 
+/** A collector that takes OTLP. */
+export interface Collector {
+  readonly to: Callee
+  readonly protocol: 'grpc' | 'http'
+  /** Over HTTP. */
+  readonly path: string
+}
+
 /** ms; unset: none. */
 export interface Timeouts {
   /** From the start of the request to the response head, with delays, retries and their pauses. */
@@ -159,6 +220,10 @@ export interface Hooks {
   done?(x: Exchange): void
   /** How the backend that this policy stands on is reached. */
   readonly upstream?: UpstreamSettings
+  /** What each request leaves in the log (`log`), and what of it is sent to a collector. */
+  readonly accessLog?: { readonly log: LogRules; readonly sent?: LogRules & Collector }
+  /** Which requests leave spans at a collector. */
+  readonly tracing?: SpanRules & Collector
   /** How clients are served, from a frontend policy. */
   readonly frontend?: Partial<FrontendSettings>
   /** Put on the exchange before the backend is asked. */

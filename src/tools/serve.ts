@@ -52,13 +52,14 @@ export async function serve(options: ServeOptions): Promise<Serving | undefined>
   }
   const { settings } = probe.snapshot
   const log = createLog(settings, options)
-  const hub = new TraceHub({ clock: systemClock, cel: createCelCompiler(), worker: 0 })
+  const hub = new TraceHub({ clock: systemClock, cel: createCelCompiler(settings), worker: 0 })
   const gateway = new Gateway({
     clock: systemClock,
     random: Math.random,
     log,
     trace: hub,
     ...(options.portFor ? { portFor: options.portFor } : {}),
+    version: options.version,
   })
   const synchronized = gateway.metrics.gauge(
     'agentgateway_config_synchronized',

@@ -21,7 +21,7 @@ config_synchronized 1
 # HELP seconds How long.
 # TYPE seconds histogram
 seconds_bucket{route="a",le="0.1"} 2
-seconds_bucket{route="a",le="1"} 3
+seconds_bucket{route="a",le="1.0"} 3
 seconds_bucket{route="a",le="+Inf"} 4
 seconds_sum{route="a"} 7.65
 seconds_count{route="a"} 4

@@ -1,3 +1,4 @@
+import { changeFields } from '../../policies/telemetry.ts'
 import {
   boolean,
   cel,
@@ -11,6 +12,7 @@ import {
   object,
   oneOf,
   opt,
+  type Problem,
   parsed,
   req,
   type Schema,
@@ -47,10 +49,19 @@ export const listenAddress: Schema<ListenAddress> = parsed<string, ListenAddress
 )
 
 const logLevel = shapes({ string: string({ min: 1 }), list: list(string({ min: 1 })) })
-const fieldChanges = object('log fields', {
-  add: opt(map(cel('log', 'any')), 'Field name to expression.'),
-  remove: opt(list(string({ min: 1 })), 'Names of default fields to leave out.'),
-})
+
+/** Labels that the metrics of requests have anyway, and the one that Prometheus gives to buckets. */
+const OWN_LABELS: ReadonlySet<string> = new Set(
+  'backend protocol method status reason bind gateway listener route route_rule le'.split(' '),
+)
+
+function labelProblem(name: string): Problem | undefined {
+  if (!/^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/.test(name)) {
+    return { message: `\`${name}\` is no label name: letters, digits and \`_\`, and no digit first` }
+  }
+  return OWN_LABELS.has(name) ? { message: `the metrics of requests have a label \`${name}\` already` } : undefined
+}
+
 const WITH_REPLICAS = {
   unserved: 'This setting belongs to the cluster mode of the public system and has no effect here yet.',
 }
@@ -71,30 +82,41 @@ export const configSection = object('config', {
       filter: opt(cel('log', 'bool'), 'Which requests the access log records.', {
         deprecated: 'Use frontendPolicies.accessLog.filter.',
       }),
-      fields: opt(fieldChanges, 'Changes to the fields of the access log.', {
+      fields: opt(object('log fields', changeFields), 'Changes to the fields of the access log.', {
         deprecated: 'Use frontendPolicies.accessLog.',
       }),
       database: opt(json, 'Request log database.', { unserved: 'The request log database is not served.' }),
     }),
     'Process logs.',
   ),
-  tracing: opt(json, 'Deprecated form of frontendPolicies.tracing.', { unserved: 'Trace export is not served yet.' }),
+  tracing: opt(json, 'Deprecated form of frontendPolicies.tracing.', {
+    deprecated: 'Use frontendPolicies.tracing.',
+    unserved: 'The deprecated form is not served. Use frontendPolicies.tracing.',
+  }),
   metrics: opt(
     object('metrics', {
-      remove: opt(list(string({ min: 1 })), 'Metrics to leave out.'),
+      remove: opt(
+        list(string({ min: 1 })),
+        'Metrics to leave out, with or without `agentgateway_`, unit and `_total`: `response_bytes`.',
+      ),
       fields: opt(
-        object('metric labels', { add: opt(map(cel('log', 'any')), 'Label name to expression.') }),
-        'Extra labels.',
+        object('metric labels', {
+          add: opt(
+            map(cel('log', 'any'), { max: 16, keys: labelProblem }),
+            'Label name to expression; a failing one gives `unknown`.',
+          ),
+        }),
+        'Extra labels of the metrics of requests.',
+        { spec: 'Metric labels' },
       ),
     }),
     'Prometheus metrics.',
-    { unserved: 'Changes to the metrics are not served yet.' },
   ),
   histograms: opt(oneOf(['classic', 'native', 'both']), 'Kind of histogram in `/metrics`.'),
   dns: opt(
     object('DNS settings', {
       lookupFamily: opt(oneOf(['All', 'Auto', 'V4Preferred', 'V4Only', 'V6Only']), 'Address families to look up.'),
-      edns0: opt(boolean, 'Use EDNS0.'),
+      edns0: opt(boolean, 'Use EDNS0.', { unserved: 'The resolver of the system decides about that.' }),
     }),
     'Name resolution.',
   ),

@@ -1,18 +1,16 @@
-import { cel, def, list, map, object, oneOf, opt, string } from '../../schema/builder.ts'
+// Which requests are logged, where to and with which fields (specification, AccessLog).
+import { cel, def, object, oneOf, opt, string } from '../../schema/builder.ts'
 import { definePolicy } from '../policy.ts'
+import { changeFields, collectorOf, fieldChanges } from '../telemetry.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 
-const changes = {
-  add: opt(map(cel('log', 'any')), 'Field name to expression.'),
-  remove: opt(list(string({ min: 1 }), { max: 32 }), 'Names of default fields to leave out.'),
-}
 const otlp = object(
   'OTLP access log',
   {
     ...targetFields,
     policies: targetPoliciesField,
-    filter: opt(cel('log', 'bool'), 'Which requests are sent.'),
-    fields: opt(object('log fields', changes), 'Changes to the fields that are sent.'),
+    filter: opt(cel('log', 'bool'), 'Which requests are sent; as for the log itself when unset.'),
+    fields: opt(object('log fields', changeFields), 'Changes to the fields that are sent; as for the log when unset.'),
     protocol: def(oneOf(['grpc', 'http']), 'grpc', 'Protocol.'),
     path: def(string({ min: 1, pattern: /^\//, form: 'a path that starts with `/`' }), '/v1/logs', 'Path, over HTTP.'),
   },
@@ -22,19 +20,28 @@ const otlp = object(
 export const accessLog = definePolicy({
   name: 'accessLog',
   doc: 'Which requests are logged, and with which fields.',
+  spec: 'AccessLog',
   attach: ['frontend'],
-  unserved: 'Every request is logged to standard output with the default fields.',
   schema: object('access log', {
     filter: opt(cel('log', 'bool'), 'Which requests are logged; all when unset.'),
-    ...changes,
+    ...changeFields,
     otlp: opt(otlp, 'Sends the log to a collector.'),
     database: opt(
       object('access log database', {
         llm: opt(oneOf(['metadata', 'full']), 'How much of LLM requests is kept.'),
-        add: changes.add,
+        add: changeFields.add,
       }),
       'Keeps the log in the request database.',
+      { unserved: 'The request log database is not served.' },
     ),
   }),
-  compile: () => ({}),
+  compile(spec, ctx) {
+    const log = { ...fieldChanges(spec), filter: spec.filter }
+    if (spec.otlp === undefined) return { accessLog: { log } }
+    const { filter, fields } = spec.otlp
+    const collector = collectorOf(spec.otlp, ['otlp'], ctx)
+    if (collector === undefined) return { accessLog: { log } }
+    const rules = { ...(fields ? fieldChanges(fields) : log), filter: filter ?? log.filter }
+    return { accessLog: { log, sent: { ...rules, ...collector } } }
+  },
 })

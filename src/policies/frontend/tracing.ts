@@ -1,21 +1,27 @@
+// Which requests leave spans, and with which attributes (specification, Tracing).
+import type { Expression } from '../../cel/expression.ts'
 import { boolean, cel, def, list, map, number, object, oneOf, opt, shapes, string } from '../../schema/builder.ts'
 import { definePolicy } from '../policy.ts'
+import { collectorOf, computedFields, fieldChanges, type Sampling } from '../telemetry.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 
 /** A share, all or nothing, or an expression that gives one of them. */
 const sampling = shapes({ string: cel('request', 'sampling'), number: number(0, 1), boolean })
 
+/** Not an attribute: the name of the root span. */
+const SPAN_NAME = 'span.name'
+
 export const tracing = definePolicy({
   name: 'tracing',
   doc: 'Sends spans of requests to a collector.',
+  spec: 'Tracing',
   attach: ['frontend'],
-  unserved: 'Spans are not exported yet. `gwctl trace` follows requests live.',
   schema: object(
     'tracing',
     {
       ...targetFields,
       policies: targetPoliciesField,
-      attributes: opt(map(cel('log', 'any')), 'Attributes of a span: name to expression.'),
+      attributes: opt(map(cel('log', 'any')), 'Attributes of a span: name to expression. `span.name` names the span.'),
       resources: opt(map(cel('log', 'any')), 'Attributes of the process: name to expression.'),
       remove: opt(list(string({ min: 1 })), 'Names of default attributes to leave out.'),
       randomSampling: opt(sampling, 'Share of the requests without a trace that start one; none when unset.'),
@@ -30,5 +36,25 @@ export const tracing = definePolicy({
     },
     { exactlyOneOf: [TARGET_KINDS] },
   ),
-  compile: () => ({}),
+  compile(spec, ctx) {
+    const collector = collectorOf(spec, [], ctx)
+    if (collector === undefined) return {}
+    const { [SPAN_NAME]: spanName, ...add } = spec.attributes ?? {}
+    return {
+      tracing: {
+        ...fieldChanges({ add, remove: spec.remove }),
+        spanName,
+        resources: computedFields(spec.resources),
+        random: share(spec.randomSampling, 0),
+        client: share(spec.clientSampling, 1),
+        filter: spec.filter,
+        ...collector,
+      },
+    }
+  },
 })
+
+function share(written: Expression | number | boolean | undefined, unset: number): Sampling {
+  if (typeof written === 'boolean') return written ? 1 : 0
+  return written ?? unset
+}

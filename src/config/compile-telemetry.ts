@@ -1,0 +1,62 @@
+import type { Hooks } from '../policies/policy.ts'
+import { type ComputedField, computedFields, fieldChanges, type LogRules } from '../policies/telemetry.ts'
+import type { Compilation } from './compile-context.ts'
+import type { Step } from './snapshot.ts'
+import type { ConfigSection } from './standalone/config-section.ts'
+import type { Standalone } from './standalone/standalone.ts'
+
+/** What requests leave behind. */
+export interface Telemetry {
+  readonly log: LogRules
+  /** Log records for a collector. */
+  readonly sentLog: NonNullable<Hooks['accessLog']>['sent']
+  readonly spans: Hooks['tracing']
+  /** Further labels of the metrics of requests. */
+  readonly labels: readonly ComputedField[]
+  /** Metrics that are not kept: names with or without prefix, unit and `_total`. */
+  readonly withoutMetrics: readonly string[]
+}
+
+export function compileTelemetry(config: Standalone, frontend: readonly Step[], c: Compilation): Telemetry {
+  const access = frontend.find(step => step.hooks.accessLog)?.hooks.accessLog
+  refuseBothForms(config, c)
+  checkHistograms(config.config, c)
+  return {
+    log: access?.log ?? deprecatedRules(config.config),
+    sentLog: access?.sent,
+    spans: frontend.find(step => step.hooks.tracing)?.hooks.tracing,
+    labels: computedFields(config.config?.metrics?.fields?.add),
+    withoutMetrics: config.config?.metrics?.remove ?? [],
+  }
+}
+
+/** `config.logging` held the rules of the access log before `frontendPolicies.accessLog` did. */
+function deprecatedRules(section: ConfigSection | undefined): LogRules {
+  const logging = section?.logging
+  return { ...fieldChanges(logging?.fields ?? {}), filter: logging?.filter }
+}
+
+function refuseBothForms({ config, frontendPolicies }: Standalone, c: Compilation): void {
+  const both = (old: readonly string[], present: boolean, now: 'accessLog' | 'tracing'): void => {
+    if (!present || frontendPolicies?.[now] === undefined) return
+    c.report({
+      code: 'GW111',
+      message: `\`${old.join('.')}\` is the deprecated form of \`frontendPolicies.${now}\`, and both are set`,
+      path: old,
+      at: 'key',
+      label: 'set here',
+      help: `move it to \`frontendPolicies.${now}\``,
+      related: [{ path: ['frontendPolicies', now], at: 'key', message: 'and here' }],
+    })
+  }
+  both(['config', 'logging', 'filter'], config?.logging?.filter !== undefined, 'accessLog')
+  both(['config', 'logging', 'fields'], config?.logging?.fields !== undefined, 'accessLog')
+  both(['config', 'tracing'], config?.tracing !== undefined, 'tracing')
+}
+
+function checkHistograms(section: ConfigSection | undefined, c: Compilation): void {
+  const kind = section?.histograms
+  if (kind === undefined || kind === 'classic') return
+  const message = `histograms of kind \`${kind}\` are not served yet; \`/metrics\` shows classic ones`
+  c.report({ code: 'GW601', message, path: ['config', 'histograms'], at: 'value' })
+}

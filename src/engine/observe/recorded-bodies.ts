@@ -1,0 +1,136 @@
+import { type Readable, Transform } from 'node:stream'
+import type { Expression } from '../../cel/expression.ts'
+import { type BodySource, bodyOf, type Exchange } from '../../http/exchange.ts'
+import type { ChunkSink } from '../../http/transport.ts'
+import type { Downstream } from '../downstream.ts'
+
+/** Which bodies the expressions of logs, spans and labels read. */
+export interface WantedBodies {
+  readonly request: boolean
+  readonly response: boolean
+}
+
+export function wantedBodies(expressions: readonly (Expression | undefined)[]): WantedBodies {
+  return {
+    request: expressions.some(each => each?.readsRequestBody),
+    response: expressions.some(each => each?.readsResponseBody),
+  }
+}
+
+/** Keeps what passes, up to `limit` bytes; a longer body is not kept at all. */
+class Recording {
+  #chunks: Buffer[] = []
+  #size = 0
+  #complete = false
+  readonly #limit: number
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  add(chunk: Buffer): void {
+    this.#size += chunk.length
+    // A copy: the sender may use the chunk's memory again.
+    if (this.#size <= this.#limit) this.#chunks.push(Buffer.from(chunk))
+    else this.#chunks = []
+  }
+
+  end(): void {
+    this.#complete = true
+  }
+
+  get body(): Buffer | undefined {
+    return this.#complete && this.#size <= this.#limit ? Buffer.concat(this.#chunks) : undefined
+  }
+}
+
+/**
+ * Records the bodies of one exchange as they stream by, for the expressions that run after its end: nothing is held
+ * back for them.
+ */
+export class RecordedBodies {
+  readonly #x: Exchange
+  readonly #limit: number
+  readonly #original: BodySource
+  #request: Recording | undefined
+  #response: Recording | undefined
+
+  /** `out`: the client's end, which stays the same object to whoever else knows it. */
+  constructor(x: Exchange, out: Downstream, wanted: WantedBodies, limit: number) {
+    this.#x = x
+    this.#limit = limit
+    this.#original = x.body
+    if (wanted.request) x.body = this.#recordedSource(x.body)
+    if (wanted.response) this.#recordReplies(out)
+  }
+
+  /** Shows what was recorded to the expressions. */
+  reveal(): void {
+    const request = this.#original.bytes ?? this.#request?.body
+    if (request) this.#x.body = bodyOf(request)
+    const response = this.#response?.body
+    if (response && this.#x.response) this.#x.response.body = response
+  }
+
+  #recordReplies(out: Downstream): void {
+    const recording = new Recording(this.#limit)
+    this.#response = recording
+    const { reply, start } = out
+    out.reply = (status, headers, body) => {
+      if (body !== undefined) recording.add(Buffer.from(body))
+      recording.end()
+      reply.call(out, status, headers, body)
+    }
+    out.start = (status, headers) => recordedSink(start.call(out, status, headers), recording)
+  }
+
+  #recordedSource(inner: BodySource): BodySource {
+    return {
+      get length() {
+        return inner.length
+      },
+      get bytes() {
+        return inner.bytes
+      },
+      buffer: limit => inner.buffer(limit),
+      replace: bytes => inner.replace(bytes),
+      take: () => {
+        const body = inner.take()
+        if (body === undefined || Buffer.isBuffer(body)) return body
+        const recording = new Recording(this.#limit)
+        this.#request = recording
+        return recordedStream(body, recording)
+      },
+    }
+  }
+}
+
+function recordedStream(body: Readable, recording: Recording): Readable {
+  const passing = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      recording.add(chunk)
+      done(null, chunk)
+    },
+    flush(done) {
+      recording.end()
+      done()
+    },
+  })
+  body.on('error', error => passing.destroy(error))
+  return body.pipe(passing)
+}
+
+function recordedSink(sink: ChunkSink, recording: Recording): ChunkSink {
+  return {
+    write(chunk, release) {
+      recording.add(chunk)
+      return sink.write(chunk, release)
+    },
+    end(trailers) {
+      recording.end()
+      sink.end(trailers)
+    },
+    fail: error => sink.fail(error),
+    onDrain: then => sink.onDrain(then),
+  }
+}

@@ -1,0 +1,67 @@
+import type { Expression } from '../cel/expression.ts'
+import type { Path } from '../diagnostics/diagnostic.ts'
+import { cel, list, map, opt, string } from '../schema/builder.ts'
+import type { CalleePolicies, CalleeSpec, Collector, CompileContext } from './policy.ts'
+
+/** A field that is computed for each record, label or span. */
+export interface ComputedField {
+  readonly name: string
+  readonly value: Expression
+}
+
+/** How the default fields of a record are changed. */
+export interface FieldChanges {
+  readonly add: readonly ComputedField[]
+  /** Default fields that are left out: removed, or replaced by an added one. Undefined: none. */
+  readonly without: ReadonlySet<string> | undefined
+}
+
+export interface LogRules extends FieldChanges {
+  /** Anything but true: no record. Unset: every request. */
+  readonly filter: Expression | undefined
+}
+
+/** A share from 0 to 1, or an expression that gives one, or a boolean. */
+export type Sampling = number | Expression
+
+export interface SpanRules extends FieldChanges {
+  /** Gives the name of the root span. */
+  readonly spanName: Expression | undefined
+  readonly resources: readonly ComputedField[]
+  /** For requests that come without a trace. */
+  readonly random: Sampling
+  /** For requests that are part of one. */
+  readonly client: Sampling
+  readonly filter: Expression | undefined
+}
+
+/** The changes as the file writes them. */
+export const changeFields = {
+  add: opt(map(cel('log', 'any')), 'Field name to expression.'),
+  remove: opt(list(string({ min: 1 }), { max: 32 }), 'Names of default fields to leave out.'),
+}
+
+export function fieldChanges(spec: {
+  readonly add?: Readonly<Record<string, Expression>> | undefined
+  readonly remove?: readonly string[] | undefined
+}): FieldChanges {
+  const add = computedFields(spec.add)
+  const without = new Set([...(spec.remove ?? []), ...add.map(field => field.name)])
+  return { add, without: without.size > 0 ? without : undefined }
+}
+
+/** `at`: where the collector is written, relative to the policy. Undefined after a finding. */
+export function collectorOf(spec: CollectorSpec, at: Path, ctx: CompileContext): Collector | undefined {
+  const { host, service, backend, policies, protocol, path } = spec
+  const address = { ...(host ? { host } : {}), ...(service ? { service } : {}), ...(backend ? { backend } : {}) }
+  const to = ctx.callee?.(address, at, policies && { specs: policies, at: [...at, 'policies'] })
+  return to && { to, protocol, path }
+}
+
+interface CollectorSpec extends CalleeSpec, Pick<Collector, 'protocol' | 'path'> {
+  readonly policies?: CalleePolicies['specs']
+}
+
+export function computedFields(spec: Readonly<Record<string, Expression>> | undefined): ComputedField[] {
+  return Object.entries(spec ?? {}).map(([name, value]) => ({ name, value }))
+}
