@@ -11,10 +11,15 @@ export interface Backend {
   readonly kind: string
   readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
   readonly origin: Origin
-  /** The one address behind it, for connections that are passed on as they are; unset where each request chooses. */
-  readonly target?: Target
+  /**
+   * Where the next connection goes that is passed on as it is; undefined while no endpoint is there, absent where each
+   * request chooses. Ask anew for each connection.
+   */
+  readonly target?: Target | undefined
   /** Exactly one of `on.head` and `on.fail` follows, at once or later. The attempt ends early through `x.onAbort`. */
   send(x: Exchange, attempt: Attempt, on: ResponseHandler): void
+  /** How its endpoints do, for dumps: plain data. */
+  health?(): unknown
   /** The attempts may be repeated on failure: the request body is still there. */
   readonly replayable: boolean
 }
@@ -44,6 +49,31 @@ export interface SessionSettings {
   readonly key?: Buffer
   /** ms without a request until a session ends. */
   readonly ttl?: number
+}
+
+export interface ServiceReference {
+  /** `namespace/hostname`. */
+  readonly name: string
+  readonly port: number
+}
+
+/** One port of a service of the file. */
+export interface Service {
+  readonly hostname: string
+  readonly protocol: 'Http11' | 'Http2' | 'Grpc' | 'Tls' | 'Tcp' | undefined
+  /** Names that the certificates of its endpoints carry. */
+  readonly subjectAltNames: readonly string[]
+  /** Its healthy workloads. */
+  readonly endpoints: readonly ServiceEndpoint[]
+}
+
+export interface ServiceEndpoint {
+  /** `ip:port`. */
+  readonly name: string
+  readonly host: string
+  readonly port: number
+  /** Its share of the calls. */
+  readonly capacity: number
 }
 
 /** Policies of an MCP target. */

@@ -1,13 +1,99 @@
-import { cel, object, opt } from '../schema/builder.ts'
-import { defineBackend } from './backend.ts'
-import { refusing } from './refusing.ts'
+// A forward proxy: each request names its own destination.
+import { isIP } from 'node:net'
+import { Cidr } from '../cel/ip-address.ts'
+import { defaultPort, parseAuthority } from '../http/authority.ts'
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange } from '../http/exchange.ts'
+import { cel, list, object, opt, parsed, string } from '../schema/builder.ts'
+import { parseHostPort } from '../schema/scalars.ts'
+import { addressGuard } from './address-guard.ts'
+import { type BackendContext, defineBackend } from './backend.ts'
+import { HttpTarget } from './http-target.ts'
+
+/** Destinations whose settings are kept worked out: clients may name any number of them. */
+const MAX_KNOWN = 256
+
+const range = parsed(
+  string({ min: 1, max: 64 }),
+  'an address range such as `10.0.0.0/8`',
+  text => {
+    const cidr = Cidr.parse(text)
+    if (cidr) return { value: cidr }
+    return {
+      problem: {
+        message: `\`${text}\` is not an address range`,
+        ...(isIP(text) === 0 ? {} : { suggestion: `${text}/${isIP(text) === 4 ? 32 : 128}` }),
+      },
+    }
+  },
+  Cidr.parse('10.0.0.0/8') as Cidr,
+)
 
 export const dynamicBackend = defineBackend({
   kind: 'dynamic',
-  doc: 'A forward proxy: the destination comes from the request.',
-  unserved: 'The forward proxy is not served yet. Use `host` for each destination.',
+  doc: 'A forward proxy: the destination comes from the request. Limit who may use it.',
+  spec: 'ProxyBackend',
   schema: object('dynamic backend', {
     target: opt(cel('request', 'string'), 'Gives `host:port`; the authority of the request when unset.'),
+    allow: opt(
+      list(range, { max: 64 }),
+      'Address ranges that may be called although they are guarded: the loopback, link-local and metadata addresses.',
+    ),
   }),
-  compile: (_spec, ctx) => refusing('dynamic', ctx),
+  compile({ target, allow = [] }, ctx) {
+    const destinations = new Destinations(ctx, addressGuard(allow), allow.join())
+    const secure = ctx.settings.tls !== undefined
+    return {
+      key: ctx.key,
+      name: ctx.name,
+      kind: 'dynamic',
+      protocol: 'http',
+      origin: ctx.origin,
+      replayable: true,
+      send(x, attempt, on) {
+        let text = x.request.authority
+        if (target !== undefined) {
+          const outcome = target.evaluate(x)
+          text = outcome.ok && typeof outcome.value === 'string' ? outcome.value : ''
+        }
+        const at = destinations.at(text, secure || x.request.scheme === 'https' ? 'https' : 'http')
+        if (at === undefined) on.fail(badDestination(x, target !== undefined))
+        else at.send(ctx.runtime.transport, x, attempt, on)
+      },
+    }
+  },
 })
+
+class Destinations {
+  readonly #ctx: BackendContext
+  readonly #permits: (address: string) => boolean
+  readonly #guard: string
+  readonly #known = new Map<string, HttpTarget>()
+
+  constructor(ctx: BackendContext, permits: (address: string) => boolean, guard: string) {
+    this.#guard = guard
+    this.#ctx = ctx
+    this.#permits = permits
+  }
+
+  /** Undefined for text that is no `host` or `host:port`. */
+  at(text: string, scheme: 'http' | 'https'): HttpTarget | undefined {
+    const authority = parseAuthority(text)
+    if (authority === undefined) return undefined
+    const address = `${authority.host.toLowerCase()}:${authority.port ?? defaultPort(scheme)}`
+    const known = this.#known.get(address)
+    if (known) return known
+    const parsed = parseHostPort(address)
+    if (typeof parsed === 'string') return undefined
+    const at = new HttpTarget(parsed, this.#ctx.settings, { permits: this.#permits, guard: this.#guard })
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
+    this.#known.set(address, at)
+    return at
+  }
+}
+
+function badDestination(x: Exchange, computed: boolean): GatewayError {
+  if (computed) return new GatewayError('processingFailed', { detail: 'the target expression gives no host:port' })
+  if (x.request.authority === '') return new GatewayError('processingFailed', { detail: 'no authority or host' })
+  return new GatewayError('invalidRequest')
+}

@@ -1,11 +1,82 @@
+// The workloads behind a service of the file.
+
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { UpstreamSettings } from '../policies/policy.ts'
 import { serviceReference } from '../policies/upstream/policy-target.ts'
-import { defineBackend } from './backend.ts'
+import { type Backend, type BackendContext, defineBackend, type Service } from './backend.ts'
+import { HealthTable, watchHealth } from './endpoint-health.ts'
+import { EndpointSet } from './endpoints.ts'
+import { HttpTarget } from './http-target.ts'
 import { refusing } from './refusing.ts'
 
 export const serviceBackend = defineBackend({
   kind: 'service',
   doc: 'A service of this file, `namespace/hostname`, and its port.',
-  unserved: 'Services are not resolved yet. Use `host` with the address of the service.',
   schema: serviceReference,
-  compile: (_spec, ctx) => refusing('service', ctx),
+  compile(spec, ctx) {
+    const service = ctx.service?.(spec, [])
+    return service ? served(service, ctx) : refusing('service', ctx)
+  },
 })
+
+function served(service: Service, ctx: BackendContext): Backend {
+  const { clock, transport, random } = ctx.runtime
+  const settings = settingsFor(service, ctx.settings)
+  const endpoints = new EndpointSet(
+    service.endpoints.map(({ name, host, port, capacity }) => ({
+      name,
+      capacity,
+      at: new HttpTarget({ host, port }, settings),
+    })),
+    ctx.state('health', () => new HealthTable()),
+  )
+  const pick = (x: Exchange | undefined) => endpoints.pick(random, clock.mono(), x && affinityOf(settings, x))
+  return {
+    key: ctx.key,
+    name: ctx.name,
+    kind: 'service',
+    protocol: 'http',
+    origin: ctx.origin,
+    get target() {
+      return pick(undefined)?.endpoint.at.target
+    },
+    replayable: true,
+    health: () => endpoints.facts(clock),
+    send(x, attempt, on) {
+      const picked = pick(x)
+      if (picked === undefined) {
+        on.fail(new GatewayError('noHealthyBackend'))
+        return
+      }
+      const { endpoint, health } = picked
+      const watched = { endpoint: endpoint.name, health, rules: settings.health, clock }
+      endpoint.at.send(transport, x, attempt, watchHealth(watched, x, attempt, on))
+    },
+  }
+}
+
+/** What the service says of itself holds where no policy says otherwise. */
+function settingsFor({ protocol, hostname, subjectAltNames }: Service, settings: UpstreamSettings): UpstreamSettings {
+  const { tls } = settings
+  const version = protocol === 'Http2' || protocol === 'Grpc' ? '2' : protocol === 'Http11' ? '1.1' : undefined
+  return {
+    ...(version === undefined ? {} : { version }),
+    ...settings,
+    ...(tls === undefined
+      ? {}
+      : {
+          tls: {
+            // Its endpoints are addresses, which have no name that a certificate could carry.
+            servername: hostname,
+            ...(subjectAltNames.length > 0 && tls.servername === undefined ? { subjectAltNames } : {}),
+            ...tls,
+          },
+        }),
+  }
+}
+
+function affinityOf({ affinity }: UpstreamSettings, x: Exchange): string | undefined {
+  const outcome = affinity?.evaluate(x)
+  return outcome?.ok && typeof outcome.value === 'string' ? outcome.value : undefined
+}

@@ -105,6 +105,7 @@ function dumpBackends(snapshot: Snapshot, listeners: readonly Listener[]) {
         kind: backend.kind,
         protocol: backend.protocol,
         spec,
+        ...(backend.health === undefined ? {} : { health: backend.health() }),
         origin: place(origin),
       })
   }

@@ -14,6 +14,7 @@ export interface Settings {
   readonly connectTimeout: number
   readonly poolIdleTimeout: number
   readonly poolMaxSize: number | undefined
+  readonly lookupFamily: 'All' | 'Auto' | 'V4Preferred' | 'V4Only' | 'V6Only'
   /** ms. */
   readonly mcpSessionTtl: number
   readonly sessionKey: string | undefined
@@ -52,6 +53,7 @@ export function resolveSettings(
     connectTimeout: section?.backend?.connectTimeout ?? 10_000,
     poolIdleTimeout: section?.backend?.poolIdleTimeout ?? 90_000,
     poolMaxSize: section?.backend?.poolMaxSize,
+    lookupFamily: section?.dns?.lookupFamily ?? 'Auto',
     mcpSessionTtl: section?.mcp?.sessionTtl ?? 1_800_000,
     sessionKey: hexKey(env, 'SESSION_KEY', problem) ?? section?.session?.key,
     sensitiveHeaders: section?.sensitiveHeaders?.map(h => h.toLowerCase()) ?? [],

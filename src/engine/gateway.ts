@@ -1,3 +1,4 @@
+import type { Settings } from '../config/settings.ts'
 import type { Bind, Snapshot } from '../config/snapshot.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { Clock, Runtime, Timer } from '../http/runtime.ts'
@@ -12,7 +13,7 @@ import { RouteTable } from './route-table.ts'
 import { ReloadableState } from './state-store.ts'
 import type { TraceHub } from './trace-hub.ts'
 import { callWhole } from './upstream/call.ts'
-import { createTransport } from './upstream/transport.ts'
+import { type ConfigurableTransport, type ConnectionSettings, createTransport } from './upstream/transport.ts'
 
 export interface GatewayInit {
   readonly clock: Clock
@@ -51,6 +52,7 @@ export class Gateway {
   readonly state = new ReloadableState()
   readonly metrics = new MetricsRegistry()
   readonly #init: GatewayInit
+  readonly #transport: ConfigurableTransport
   readonly #observer: Observer
   readonly #ports = new Map<string, OpenPort>()
   #serving: Serving | undefined
@@ -62,6 +64,7 @@ export class Gateway {
   constructor(init: GatewayInit) {
     this.#init = init
     const transport = createTransport({ clock: init.clock })
+    this.#transport = transport
     this.runtime = {
       clock: init.clock,
       random: init.random,
@@ -97,6 +100,7 @@ export class Gateway {
   /** Throws when a port of the first snapshot cannot be opened; on a reload such a port is logged and the rest applies. */
   async apply(snapshot: Snapshot): Promise<void> {
     const first = this.#serving === undefined
+    if (first) this.#transport.configure(connectionSettings(snapshot.settings))
     this.#serving = {
       snapshot,
       heads: new HeadSnapshots(snapshot.settings.sensitiveHeaders),
@@ -154,6 +158,7 @@ export class Gateway {
   async #open(key: string, bind: Bind): Promise<void> {
     const listener = new PortListener({
       runtime: this.runtime,
+      resolver: this.#transport.resolver,
       serving: () => this.#serving!,
       bind: () => this.#ports.get(key)?.bind ?? bind,
       closing: () => this.#closing,
@@ -208,4 +213,8 @@ export class Gateway {
     this.#inFlight--
     if (this.#inFlight === 0) this.#idle?.()
   }
+}
+
+function connectionSettings({ poolIdleTimeout, poolMaxSize, lookupFamily }: Settings): ConnectionSettings {
+  return { idleTimeout: poolIdleTimeout, ...(poolMaxSize === undefined ? {} : { maxIdle: poolMaxSize }), lookupFamily }
 }

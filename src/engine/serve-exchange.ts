@@ -9,10 +9,12 @@ import { newPassage, type Passage, type Serving } from './passage.ts'
 import { runDone } from './pipeline.ts'
 import type { SocketBody } from './request-body.ts'
 import { replyFor } from './respond.ts'
+import type { Resolver } from './upstream/dns.ts'
 
 /** What the connections of one port need of the gateway around them. */
 export interface ListenerHost {
   readonly runtime: Runtime
+  readonly resolver: Resolver
   serving(): Serving
   bind(): Bind
   /** True once a graceful stop has begun. */

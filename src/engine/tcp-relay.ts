@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Listener, TcpRoute, WeightedBackend } from '../config/snapshot.ts'
+import type { Listener, TcpRoute } from '../config/snapshot.ts'
 import type { Timer } from '../http/runtime.ts'
 import type { Target } from '../http/transport.ts'
 import { pickBackend } from './call-backend.ts'
@@ -23,27 +23,29 @@ export class TcpRelay {
     const { runtime } = this.#host
     const route = selectTcpRoute(listener.tcpRoutes, serverName)
     const chosen = route && pickBackend(route, runtime)
+    // Asked once: it may be another endpoint the next time.
+    const target = chosen?.backend.target
     const started = runtime.clock.mono()
     const relay: Relay = { received: 0, sent: 0, error: undefined }
     this.#host.relayStarted()
     socket.once('close', () => {
       const duration = runtime.clock.mono() - started
-      this.#host.relayFinished(recordOf(relay, duration, connection, listener, route, chosen, serverName))
+      this.#host.relayFinished(recordOf(relay, duration, connection, listener, route, target, serverName))
     })
-    if (!chosen?.backend.target) {
+    if (!target) {
       relay.error = route ? 'no valid backends' : 'route not found'
       socket.destroy()
       return
     }
     connection.retire = () => socket.destroy()
-    this.#join(socket, chosen.backend.target, relay)
+    this.#join(socket, target, relay)
   }
 
   #join(socket: Socket, target: Target, relay: Relay): void {
     let upstream: Socket
     let dialer: Dialer
     try {
-      dialer = this.#dialers.get(target) ?? new Dialer(target, target.tls?.alpn ?? [], true)
+      dialer = this.#dialers.get(target) ?? new Dialer(target, target.tls?.alpn ?? [], this.#host.resolver, true)
       this.#dialers.set(target, dialer)
       upstream = dialer.open()
     } catch (error) {
@@ -97,10 +99,9 @@ function recordOf(
   connection: Connection,
   listener: Listener,
   route: TcpRoute | undefined,
-  chosen: WeightedBackend | undefined,
+  target: Target | undefined,
   serverName: string | undefined,
 ): Record<string, string | number> {
-  const target = chosen?.backend.target
   return {
     gateway: `${listener.namespace}/default`,
     listener: listener.name,

@@ -39,6 +39,7 @@ export const ERRORS = {
   serviceNotFound: entry(500, 'NotFound', 'service not found'),
   noHealthyBackend: entry(503, 'NoHealthyBackend', 'no healthy backends'),
   dnsFailed: entry(503, 'NoHealthyBackend', 'backends required DNS resolution which failed'),
+  destinationRefused: entry(403, 'Authorization', 'destination not allowed'),
   upstreamFailed: entry(503, 'UpstreamFailure', 'upstream call failed'),
   upstreamTimeout: entry(504, 'Timeout', 'upstream call timeout'),
   requestTimeout: entry(504, 'Timeout', 'request timeout'),

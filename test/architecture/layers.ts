@@ -26,6 +26,10 @@ const MEETING_POINTS = [
   'src/backends/backend.ts',
   'src/backends/index.ts',
   'src/backends/refusing.ts',
+  'src/backends/endpoint-health.ts',
+  'src/backends/endpoints.ts',
+  'src/backends/http-target.ts',
+  'src/backends/address-guard.ts',
 ]
 
 /** Imports that go up, and policies or backends that know one another. Type-only imports count. */

@@ -98,7 +98,7 @@ export const targetedPolicy = object('policy', {
 })
 export type TargetedPolicy = Infer<typeof targetedPolicy>
 
-const IN_MESH = { unserved: 'Services with workloads are not served yet.' }
+const NO_MESH = { unserved: 'Endpoints are called directly, all of them alike.' }
 const serviceSection = object('service', {
   name: req(string({ min: 1 }), 'Name.'),
   namespace: req(string({ min: 1 }), 'Namespace.'),
@@ -107,8 +107,8 @@ const serviceSection = object('service', {
   ports: req(map(integer(1, 65535)), 'Service port to target port.'),
   appProtocols: opt(map(oneOf(['Http11', 'Http2', 'Grpc', 'Tls', 'Tcp'])), 'Service port to protocol.'),
   subjectAltNames: opt(list(string({ min: 1 })), 'Names that its certificates carry.'),
-  waypoint: opt(json, 'Waypoint.'),
-  loadBalancer: opt(json, 'Load balancing.'),
+  waypoint: opt(json, 'Waypoint.', NO_MESH),
+  loadBalancer: opt(json, 'Load balancing.', NO_MESH),
   ipFamilies: opt(json, 'Address families.'),
 })
 const workloadSection = object('workload', {
@@ -132,8 +132,8 @@ const workloadSection = object('workload', {
   locality: opt(json, 'Locality.'),
   clusterId: opt(string(), 'Cluster.'),
   networkMode: opt(string(), 'Network mode.'),
-  waypoint: opt(json, 'Waypoint.'),
-  networkGateway: opt(json, 'Network gateway.'),
+  waypoint: opt(json, 'Waypoint.', NO_MESH),
+  networkGateway: opt(json, 'Network gateway.', NO_MESH),
   authorizationPolicies: opt(list(string()), 'Authorization policies.'),
 })
 const uiSection = object('ui', {
@@ -154,8 +154,8 @@ export const standalone = object(
       'How connections and requests are taken in, logged and traced.',
     ),
     policies: def(list(targetedPolicy, { isolate: true }), [], 'Policies attached by reference.'),
-    services: def(list(serviceSection, { isolate: true }), [], 'Services of the mesh.', IN_MESH),
-    workloads: def(list(workloadSection, { isolate: true }), [], 'Endpoints of the services.', IN_MESH),
+    services: def(list(serviceSection, { isolate: true }), [], 'Services of the mesh.'),
+    workloads: def(list(workloadSection, { isolate: true }), [], 'Endpoints of the services.'),
     backends: def(list(namedBackend, { isolate: true }), [], 'Backends that routes refer to by name.'),
     routeGroups: def(list(routeGroup, { isolate: true }), [], 'Routes that other routes delegate to.'),
     gateways: def(gatewaysSection, {}, 'Ports by name; `routes`, `tcpRoutes`, `llm` and `mcp` attach to them.'),

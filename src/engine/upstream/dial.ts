@@ -1,6 +1,8 @@
 import net from 'node:net'
 import tls from 'node:tls'
 import type { Target } from '../../http/transport.ts'
+import { checkLiteral, type Resolver } from './dns.ts'
+import { TunnelSocket } from './tunnel-socket.ts'
 
 /** Idle ms before probes. */
 const KEEP_ALIVE = 60_000
@@ -9,12 +11,18 @@ const KEEP_ALIVE = 60_000
 export class Dialer {
   readonly #address: net.NetConnectOpts
   readonly #secure: tls.ConnectionOptions | undefined
+  readonly #target: Target
+  readonly #resolver: Resolver
+  /** Of the proxy that connections go through. */
+  #proxy: { readonly target: Target; readonly dialer: Dialer } | undefined
   /** Lets the next handshake be a short one. */
   #session: Buffer | undefined
 
   /** `halfOpen`: the sockets stay open when the server ends its side. Throws when certificates or key cannot be read. */
-  constructor(target: Target, alpn: readonly string[], halfOpen = false) {
+  constructor(target: Target, alpn: readonly string[], resolver: Resolver, halfOpen = false) {
     const { keepAlive = KEEP_ALIVE } = target
+    this.#target = target
+    this.#resolver = resolver
     const common = {
       noDelay: true,
       allowHalfOpen: halfOpen,
@@ -23,7 +31,7 @@ export class Dialer {
     }
     this.#address =
       target.unixPath === undefined
-        ? { host: target.host, port: target.port, ...common }
+        ? { host: target.host, port: target.port, lookup: resolver.lookupFor(target), ...common }
         : { path: target.unixPath, ...common }
     this.#secure = target.tls === undefined ? undefined : tlsOptions(target, alpn)
   }
@@ -32,13 +40,24 @@ export class Dialer {
     return this.#secure !== undefined
   }
 
-  /** The event after which the socket can be used is `secureConnect` or `connect`. */
+  /** Its sockets cannot read into memory of the caller: they are common streams. */
+  get streams(): boolean {
+    return this.#target.tunnel !== undefined
+  }
+
+  /**
+   * The event after which the socket can be used is `secureConnect` or `connect`. Through a tunnel it is a stream with
+   * the socket's events. Throws GatewayError for a destination that is not permitted.
+   */
   open(onread?: net.OnReadOpts): net.Socket {
+    checkLiteral(this.#target)
+    const tunnel = this.#tunnel()
     if (this.#secure === undefined) {
+      if (tunnel) return tunnel as unknown as net.Socket
       return net.connect(onread === undefined ? this.#address : { ...this.#address, onread })
     }
     const socket = tls.connect({
-      ...this.#address,
+      ...(tunnel ? { socket: tunnel } : this.#address),
       ...this.#secure,
       ...(this.#session === undefined ? {} : { session: this.#session }),
       ...(onread === undefined ? {} : { onread }),
@@ -46,7 +65,20 @@ export class Dialer {
     socket.on('session', session => {
       this.#session = session
     })
+    tunnel?.on('error', error => socket.destroy(error))
     return socket
+  }
+
+  #tunnel(): TunnelSocket | undefined {
+    const { tunnel } = this.#target
+    if (tunnel === undefined) return undefined
+    const target = tunnel.proxy()
+    if (this.#proxy?.target !== target) {
+      this.#proxy = { target, dialer: new Dialer(target, ['http/1.1'], this.#resolver) }
+    }
+    const { dialer } = this.#proxy
+    const ready = dialer.secure ? 'secureConnect' : 'connect'
+    return new TunnelSocket(dialer.open(), ready, this.#target, tunnel.fields())
   }
 }
 

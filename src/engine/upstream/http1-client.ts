@@ -1,3 +1,4 @@
+import type { OnReadOpts } from 'node:net'
 import { type Duplex, Readable } from 'node:stream'
 import { GatewayError } from '../../http/errors.ts'
 import type { HeaderList } from '../../http/headers.ts'
@@ -6,6 +7,7 @@ import type { ChunkSink, ResponseHandler, Target, Transport, UpstreamRequest } f
 import { BodySender } from './body-sender.ts'
 import { Deadlines, Timed } from './deadlines.ts'
 import { Dialer } from './dial.ts'
+import type { Resolver } from './dns.ts'
 import { connectFailure, isIdempotent } from './failure.ts'
 import { type CallOnWire, type ConnectionOwner, Http1Connection } from './http1-connection.ts'
 import { wireHead } from './http1-request.ts'
@@ -17,6 +19,7 @@ export interface Http1Options {
   readonly idleTimeout: number
   /** Unused connections kept per target. */
   readonly maxIdle: number
+  readonly resolver: Resolver
 }
 
 /**
@@ -142,10 +145,11 @@ class Pool implements ConnectionOwner {
 
   dial(call: Call): void {
     try {
-      this.#dialer ??= new Dialer(this.target, ['http/1.1'])
+      this.#dialer ??= new Dialer(this.target, ['http/1.1'], this.transport.options.resolver)
       const dialer = this.#dialer
       const ready = dialer.secure ? 'secureConnect' : 'connect'
-      const connection = new Http1Connection(this, this.transport.buffers, call, ready, onread => dialer.open(onread))
+      const open = (onread: OnReadOpts | undefined) => dialer.open(onread)
+      const connection = new Http1Connection(this, this.transport.buffers, call, ready, open, dialer.streams)
       this.#all.add(connection)
       this.transport.remember(this)
       call.connection = connection

@@ -59,19 +59,20 @@ export class Http1Connection extends Timed implements ResponseReceiver {
   #used = false
   closed = false
 
-  /** Dials for `call`. Throws what `open` throws. */
+  /** Dials for `call`; `streams`: what `open` gives is a common stream. Throws what `open` throws. */
   constructor(
     owner: ConnectionOwner,
     buffers: ReadBuffers,
     call: CallOnWire,
     ready: 'connect' | 'secureConnect',
     open: (onread: OnReadOpts | undefined) => Socket,
+    streams = false,
   ) {
     super()
     this.#owner = owner
     this.#buffers = buffers
     this.#call = call
-    this.#streaming = call.upgrade || call.method === 'CONNECT'
+    this.#streaming = streams || call.upgrade || call.method === 'CONNECT'
     const socket = open(
       this.#streaming
         ? undefined

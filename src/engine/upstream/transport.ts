@@ -1,5 +1,6 @@
 import type { Clock } from '../../http/runtime.ts'
 import type { Target, Transport } from '../../http/transport.ts'
+import { type Lookup, type LookupFamily, Resolver } from './dns.ts'
 import { createHttp1Transport } from './http1-client.ts'
 import { createUndiciTransport } from './undici-client.ts'
 
@@ -11,15 +12,35 @@ export interface TransportOptions {
   readonly maxIdle?: number
   /** Who speaks HTTP/1.1: when unset the own client, which takes a third less time (bench/README.md). HTTP/2: undici. */
   readonly http1?: 'own' | 'undici'
+  readonly lookup?: Lookup
+}
+
+/** What the file says of all connections; unset: as before. */
+export interface ConnectionSettings {
+  /** ms. */
+  readonly idleTimeout?: number
+  readonly maxIdle?: number
+  readonly lookupFamily?: LookupFamily
+}
+
+export interface ConfigurableTransport extends Transport {
+  readonly resolver: Resolver
+  /** For connections that are opened or fall idle from now on. */
+  configure(settings: ConnectionSettings): void
 }
 
 /** The one way out of the gateway: pooled connections, back-pressure both ways, every failure a GatewayError. */
-export function createTransport(options: TransportOptions): Transport {
-  const settings = { idleTimeout: 90_000, maxIdle: 512, ...options }
+export function createTransport(options: TransportOptions): ConfigurableTransport {
+  const resolver = new Resolver(options)
+  const settings = { idleTimeout: 90_000, maxIdle: 512, ...options, resolver }
   const undici = createUndiciTransport(settings)
-  if (options.http1 === 'undici') return undici
-  const http1 = createHttp1Transport(settings)
+  const http1 = options.http1 === 'undici' ? undici : createHttp1Transport(settings)
   return {
+    resolver,
+    configure({ lookupFamily, ...limits }) {
+      Object.assign(settings, limits)
+      if (lookupFamily !== undefined) resolver.family = lookupFamily
+    },
     dispatch: (target, request, on) => (mayBeHttp2(target) ? undici : http1).dispatch(target, request, on),
     async close() {
       await Promise.all([undici.close(), http1.close()])

@@ -6,8 +6,10 @@ import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Clock } from '../../http/runtime.ts'
 import type { ChunkSink, ResponseHandler, Target, Transport, UpstreamRequest } from '../../http/transport.ts'
+import { BodyView } from './body-view.ts'
 import { Deadlines, Timed } from './deadlines.ts'
 import { Dialer } from './dial.ts'
+import type { Resolver } from './dns.ts'
 import { callFailure, connectFailure, connectTimedOut, isDisconnect, isIdempotent } from './failure.ts'
 import { dropListed, fieldKind } from './hop-by-hop.ts'
 
@@ -17,6 +19,7 @@ export interface UndiciOptions {
   readonly idleTimeout: number
   /** Unused connections kept per target. */
   readonly maxIdle: number
+  readonly resolver: Resolver
 }
 
 /** Streams on one HTTP/2 connection before another one is opened. */
@@ -122,7 +125,7 @@ class Pool {
     const deadlines = this.#deadlines
     let socket: ReturnType<Dialer['open']>
     try {
-      this.#dialer ??= new Dialer(this.#target, protocols(this.#target))
+      this.#dialer ??= new Dialer(this.#target, protocols(this.#target), this.#options.resolver)
       socket = this.#dialer.open()
     } catch (error) {
       callback(connectFailure(error), null)
@@ -213,7 +216,7 @@ class Call extends Timed implements Dispatcher.DispatchHandler {
         method,
         path,
         headers: wireHeaders(this.#request),
-        body: body ?? null,
+        body: body instanceof Readable ? new BodyView(body) : (body ?? null),
         ...(upgrade === undefined ? {} : { upgrade }),
         // undici would tear the connection down whenever the request's host differs from the one before.
         ...SERVER_NAME,

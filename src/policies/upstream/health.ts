@@ -8,7 +8,6 @@ export const health = definePolicy({
   spec: 'Backend health (from the health policy)',
   attach: ['backend'],
   perBackend: true,
-  unserved: 'Unhealthy backends are not left out yet: every call is made.',
   schema: object('health', {
     unhealthyExpression: opt(
       cel('response', 'bool'),
@@ -24,5 +23,12 @@ export const health = definePolicy({
       'When and how long an unhealthy backend is left out.',
     ),
   }),
-  compile: () => ({}),
+  compile: ({ unhealthyExpression, eviction }) => ({
+    upstream: {
+      health: {
+        ...(unhealthyExpression === undefined ? {} : { unhealthy: unhealthyExpression }),
+        ...(eviction === undefined ? {} : { eviction }),
+      },
+    },
+  }),
 })

@@ -49,8 +49,6 @@ export const backendAuthDeclaration = {
 export const backendTunnelDeclaration = {
   name: 'backendTunnel',
   doc: 'Reaches the backend through an HTTP CONNECT proxy.',
-  unserved:
-    'Calls through a CONNECT proxy are not made yet: the backend would be called directly. Remove the field where direct calls are possible.',
   schema: object('backend tunnel', {
     proxy: req(object('proxy', targetFields, { exactlyOneOf: [TARGET_KINDS] }), 'The proxy.'),
     policies: targetPoliciesField,
@@ -65,8 +63,6 @@ export const targetPolicyFields = {
   backendAuth: opt(backendAuthDeclaration.schema, backendAuthDeclaration.doc),
   http: opt(http.schema, http.doc),
   tcp: opt(tcp.schema, tcp.doc),
-  backendTunnel: opt(backendTunnelDeclaration.schema, backendTunnelDeclaration.doc, {
-    unserved: backendTunnelDeclaration.unserved,
-  }),
+  backendTunnel: opt(backendTunnelDeclaration.schema, backendTunnelDeclaration.doc),
 }
 const targetPoliciesSchema = object('target policies', targetPolicyFields)

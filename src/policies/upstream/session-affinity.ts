@@ -1,12 +1,12 @@
 import { cel, object, req } from '../../schema/builder.ts'
 import { definePolicy } from '../policy.ts'
+import { bodiesFor } from '../request-body.ts'
 
 export const sessionAffinity = definePolicy({
   name: 'sessionAffinity',
   doc: 'Requests with the same value go to the same endpoint.',
   attach: ['backend'],
   perBackend: true,
-  unserved: 'Requests are not pinned to endpoints yet.',
   schema: object('session affinity', { source: req(cel('request', 'string'), 'Gives the value.') }),
-  compile: () => ({}),
+  compile: ({ source }) => ({ upstream: { affinity: source }, ...bodiesFor([source]) }),
 })

@@ -4,6 +4,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
+import { Resolver } from '../../../src/engine/upstream/dns.ts'
 import { createHttp1Transport } from '../../../src/engine/upstream/http1-client.ts'
 import type { Transport } from '../../../src/http/transport.ts'
 import { exchange, type Outcome, recorder, requestOf, StoppedClock, startPeer, targetOf } from './peers.ts'
@@ -11,7 +12,7 @@ import { exchange, type Outcome, recorder, requestOf, StoppedClock, startPeer, t
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
 function open(clock = new StoppedClock(), maxIdle = 10): Transport {
-  const transport = createHttp1Transport({ clock, idleTimeout: 90_000, maxIdle })
+  const transport = createHttp1Transport({ clock, idleTimeout: 90_000, maxIdle, resolver: new Resolver({ clock }) })
   onTestFinished(() => transport.close())
   return transport
 }

@@ -1,0 +1,248 @@
+// How the endpoints of a backend do, and which of them are left out for a while (specification, "Backend health").
+import { GatewayError } from '../http/errors.ts'
+import type { Attempt, Exchange } from '../http/exchange.ts'
+import type { HeaderList } from '../http/headers.ts'
+import type { Clock } from '../http/runtime.ts'
+import type { ChunkSink, ResponseHandler } from '../http/transport.ts'
+import type { HealthRules } from '../policies/policy.ts'
+
+/** Weight of the newest sample in a moving average. */
+const ALPHA = 0.3
+/** ms that an endpoint is left out when nothing else tells. */
+const DEFAULT_EVICTION = 3000
+/** Where the multiplication of evictions stops: an endpoint that keeps failing is still asked now and then. */
+const MAX_MULTIPLIER = 20
+
+/** For dumps. */
+export interface HealthFacts {
+  readonly endpoint: string
+  readonly state: 'healthy' | 'evicted'
+  /** 0 to 1. */
+  readonly health: number
+  /** ms, moving average. */
+  readonly latency: number
+  readonly pending: number
+  readonly consecutiveFailures: number
+  readonly timesEvicted: number
+  /** ms since the epoch. */
+  readonly evictedUntil?: number
+}
+
+/** Moving averages of one endpoint, and its eviction. Times are those of the monotonic clock. */
+export class EndpointHealth {
+  #health = 1
+  /** Seconds. */
+  #latency = 0
+  #pending = 0
+  #failures = 0
+  #evictions = 0
+  #evictedUntil: number | undefined
+  #restoreHealth: number | undefined
+
+  /** Larger is better. */
+  get score(): number {
+    return this.#health / (1 + this.#latency * (1 + 0.1 * this.#pending))
+  }
+
+  /** An eviction that is over ends here: nothing has to run in between. */
+  evicted(now: number): boolean {
+    if (this.#evictedUntil === undefined) return false
+    if (now < this.#evictedUntil) return true
+    this.#evictedUntil = undefined
+    this.#failures = 0
+    if (this.#restoreHealth !== undefined) this.#health = this.#restoreHealth
+    return false
+  }
+
+  begin(): void {
+    this.#pending++
+  }
+
+  /** The call ended without telling anything: the client left. */
+  forget(): void {
+    this.#pending--
+  }
+
+  /** `seconds` until the response head. */
+  succeed(seconds: number): void {
+    this.#pending--
+    this.#health += ALPHA * (1 - this.#health)
+    this.#latency += ALPHA * (seconds - this.#latency)
+    this.#failures = 0
+    if (this.#evictedUntil === undefined) this.#evictions = 0
+  }
+
+  /** `base`: ms of a first eviction; undefined where nothing says how long. True: it is left out from now on. */
+  fail(now: number, rules: HealthRules | undefined, base: number | undefined): boolean {
+    this.#pending--
+    this.#health -= ALPHA * this.#health
+    this.#failures++
+    if (rules === undefined || base === undefined || this.evicted(now)) return false
+    const { consecutiveFailures, healthThreshold, restoreHealth } = rules.eviction ?? {}
+    const due =
+      (consecutiveFailures === undefined && healthThreshold === undefined) ||
+      (consecutiveFailures !== undefined && this.#failures >= consecutiveFailures) ||
+      (healthThreshold !== undefined && this.#health < healthThreshold)
+    if (!due) return false
+    this.#evictions++
+    this.#evictedUntil = now + base * Math.min(this.#evictions, MAX_MULTIPLIER)
+    this.#restoreHealth = restoreHealth
+    return true
+  }
+
+  facts(endpoint: string, clock: Clock): HealthFacts {
+    const now = clock.mono()
+    const evicted = this.evicted(now)
+    return {
+      endpoint,
+      state: evicted ? 'evicted' : 'healthy',
+      health: this.#health,
+      latency: this.#latency * 1000,
+      pending: this.#pending,
+      consecutiveFailures: this.#failures,
+      timesEvicted: this.#evictions,
+      ...(evicted ? { evictedUntil: clock.now() + (this.#evictedUntil as number) - now } : {}),
+    }
+  }
+}
+
+/** Health by the name of an endpoint: what outlives a reload. */
+export class HealthTable {
+  readonly #all = new Map<string, EndpointHealth>()
+
+  of(endpoint: string): EndpointHealth {
+    let health = this.#all.get(endpoint)
+    if (health === undefined) {
+      health = new EndpointHealth()
+      this.#all.set(endpoint, health)
+    }
+    return health
+  }
+
+  /** Forgets all others. */
+  keep(endpoints: ReadonlySet<string>): void {
+    for (const name of this.#all.keys()) if (!endpoints.has(name)) this.#all.delete(name)
+  }
+}
+
+export interface Watched {
+  readonly endpoint: string
+  readonly health: EndpointHealth
+  readonly rules: HealthRules | undefined
+  readonly clock: Clock
+}
+
+/** Notes how a call to an endpoint goes, between its handler and the transport. */
+export function watchHealth(watched: Watched, x: Exchange, attempt: Attempt, on: ResponseHandler): ResponseHandler {
+  const { health, clock } = watched
+  const started = clock.mono()
+  let settled = false
+  health.begin()
+  const settle = (failed: boolean | undefined, hint?: number): void => {
+    if (settled) return
+    settled = true
+    if (failed === undefined) health.forget()
+    else if (!failed) health.succeed((clock.mono() - started) / 1000)
+    else failOf(watched, x, attempt, hint)
+  }
+  x.onAbort(() => settle(undefined))
+  return {
+    head(status, headers) {
+      const failed = isUnhealthy(watched.rules, x, status, headers)
+      if (failed || watched.rules?.unhealthy || !isGrpc(headers)) {
+        settle(failed, status === 429 ? retryHint(headers, clock.now()) : undefined)
+        return on.head(status, headers)
+      }
+      return watchTrailers(on.head(status, headers), settle)
+    },
+    fail(error) {
+      settle(isEndpointsFault(error) ? true : undefined)
+      on.fail(error)
+    },
+    upgrade(status, headers, socket) {
+      settle(false)
+      if (on.upgrade) on.upgrade(status, headers, socket)
+      else socket.destroy()
+    },
+  }
+}
+
+/** `hint`: ms that the response asks to wait. */
+function failOf({ endpoint, health, rules, clock }: Watched, x: Exchange, attempt: Attempt, hint?: number): void {
+  const backoff = attempt.backoff === 0 ? undefined : attempt.backoff
+  const told = rules?.eviction?.duration ?? hint ?? backoff
+  const base = told ?? (rules?.eviction === undefined ? undefined : DEFAULT_EVICTION)
+  if (health.fail(clock.mono(), rules, base) && x.trace) {
+    x.trace.emit(
+      { type: 'backend', backend: endpoint, kind: 'endpoint', reason: 'unhealthy: left out for a while' },
+      { severity: 'warn' },
+    )
+  }
+}
+
+/** What a server says about when to come back, in ms. `now`: ms since the epoch. */
+export function retryHint(headers: HeaderList, now: number): number | undefined {
+  const ms = Number(headers.get('retry-after-ms') ?? Number.NaN)
+  if (ms > 0) return ms
+  const after = headers.get('retry-after')?.trim()
+  if (after !== undefined) {
+    const time = /^\d{1,9}$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now
+    if (time > 0) return time
+  }
+  for (const name of ['x-ratelimit-reset', 'x-ratelimit-reset-requests', 'x-ratelimit-reset-tokens']) {
+    const time = resetTime(headers.get(name)?.trim(), now)
+    if (time !== undefined && time > 0) return time
+  }
+  return undefined
+}
+
+/** Seconds, seconds since the epoch, or `1m2.5s`. */
+function resetTime(text: string | undefined, now: number): number | undefined {
+  if (text === undefined || text === '') return undefined
+  if (/^\d{1,13}(\.\d+)?$/.test(text)) {
+    const seconds = Number(text)
+    return seconds > 1e9 ? seconds * 1000 - now : seconds * 1000
+  }
+  const parts = /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6}(?:\.\d+)?)s)?(?:(\d{1,9})ms)?$/.exec(text)
+  if (!parts) return undefined
+  const [hours, minutes, seconds, rest] = parts.slice(1).map(part => Number(part ?? 0))
+  return hours! * 3_600_000 + minutes! * 60_000 + seconds! * 1000 + rest!
+}
+
+function isUnhealthy(rules: HealthRules | undefined, x: Exchange, status: number, headers: HeaderList): boolean {
+  if (rules?.unhealthy) {
+    const outcome = rules.unhealthy.evaluate(x, { response: { status, headers } })
+    return outcome.ok && outcome.value === true
+  }
+  if (status >= 500) return true
+  const grpc = headers.get('grpc-status')
+  return grpc !== undefined && grpc !== '0'
+}
+
+function isGrpc(headers: HeaderList): boolean {
+  return !headers.has('grpc-status') && headers.get('content-type')?.startsWith('application/grpc') === true
+}
+
+function watchTrailers(client: ChunkSink, settle: (failed: boolean) => void): ChunkSink {
+  return {
+    write: (chunk, release) => client.write(chunk, release),
+    end(trailers) {
+      const at = trailers?.findIndex((field, i) => i % 2 === 0 && field.toLowerCase() === 'grpc-status') ?? -1
+      settle(at >= 0 && trailers?.[at + 1] !== '0')
+      client.end(trailers)
+    },
+    fail(error) {
+      settle(true)
+      client.fail(error)
+    },
+    onDrain: then => client.onDrain(then),
+  }
+}
+
+/** A request that could not be put on the wire, or a destination that is not allowed, says nothing about the endpoint. */
+function isEndpointsFault(error: Error): boolean {
+  if (!(error instanceof GatewayError)) return true
+  const { code, details } = error
+  if (code === 'upstreamFailed') return details.retryable !== false
+  return code === 'upstreamTimeout' || code === 'dnsFailed'
+}

@@ -1,0 +1,91 @@
+// Which endpoint of a service gets the next call.
+import type { Clock } from '../http/runtime.ts'
+import { type EndpointHealth, type HealthFacts, HealthTable } from './endpoint-health.ts'
+
+export interface Endpoint {
+  /** `ip:port`. */
+  readonly name: string
+  /** Its share of the calls, above 0. */
+  readonly capacity: number
+}
+
+interface Member<E> {
+  readonly endpoint: E
+  readonly health: EndpointHealth
+}
+
+/** The endpoints of one backend. `table` outlives a reload. */
+export class EndpointSet<E extends Endpoint> {
+  readonly #members: readonly Member<E>[]
+  readonly #table: HealthTable
+  #inForce = false
+
+  constructor(endpoints: readonly E[], table: HealthTable = new HealthTable()) {
+    this.#table = table
+    this.#members = endpoints.map(endpoint => ({ endpoint, health: table.of(endpoint.name) }))
+  }
+
+  /**
+   * The better of two drawn by capacity; those left out only when nobody else is there. `affinity`: equal texts get the
+   * same endpoint as long as it is in. Undefined when there are no endpoints.
+   */
+  pick(random: () => number, now: number, affinity?: string): Member<E> | undefined {
+    if (!this.#inForce) {
+      this.#inForce = true
+      this.#table.keep(new Set(this.#members.map(m => m.endpoint.name)))
+    }
+    const healthy = this.#members.some(m => m.health.evicted(now))
+      ? this.#members.filter(m => !m.health.evicted(now))
+      : this.#members
+    const open = healthy.length > 0 ? healthy : this.#members
+    if (open.length < 2) return open[0]
+    if (affinity !== undefined) return closest(open, affinity)
+    const first = draw(open, random, -1)
+    const second = draw(open, random, first)
+    const [one, other] = [open[first] as Member<E>, open[second] as Member<E>]
+    return other.health.score > one.health.score ? other : one
+  }
+
+  facts(clock: Clock): HealthFacts[] {
+    return this.#members.map(({ endpoint, health }) => health.facts(endpoint.name, clock))
+  }
+}
+
+/** The place of one, by capacity; never `except`. */
+function draw<E extends Endpoint>(members: readonly Member<E>[], random: () => number, except: number): number {
+  let total = 0
+  for (let i = 0; i < members.length; i++) if (i !== except) total += (members[i] as Member<E>).endpoint.capacity
+  let at = random() * total
+  let last = 0
+  for (let i = 0; i < members.length; i++) {
+    if (i === except) continue
+    last = i
+    at -= (members[i] as Member<E>).endpoint.capacity
+    if (at < 0) return i
+  }
+  return last
+}
+
+/** Rendezvous hashing: when an endpoint goes, only its own texts move. */
+function closest<E extends Endpoint>(members: readonly Member<E>[], text: string): Member<E> {
+  let best = members[0] as Member<E>
+  let bestScore = -1
+  for (const member of members) {
+    // Weighted: -capacity / ln(u) keeps the shares.
+    const score = -member.endpoint.capacity / Math.log(fraction(`${member.endpoint.name}\0${text}`))
+    if (score > bestScore) {
+      bestScore = score
+      best = member
+    }
+  }
+  return best
+}
+
+/** A text as a number in (0, 1), evenly spread: FNV-1a with the finish of MurmurHash3. */
+function fraction(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (((hash ^ (hash >>> 16)) >>> 0) + 0.5) / 0x1_0000_0000
+}

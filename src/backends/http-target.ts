@@ -1,0 +1,115 @@
+// An address that speaks HTTP, and calls to it as the exchange stands.
+import { hash } from 'node:crypto'
+import { isIP } from 'node:net'
+import { defaultPort } from '../http/authority.ts'
+import type { Attempt, Exchange } from '../http/exchange.ts'
+import type { ResponseHandler, Target, Transport, UpstreamRequest } from '../http/transport.ts'
+import type { UpstreamSettings } from '../policies/policy.ts'
+import type { HostPort } from '../schema/scalars.ts'
+
+/** ms. */
+const CONNECT_TIMEOUT = 10_000
+
+export interface HttpTargetOptions {
+  /** Decides about each address that the host's name stands for. */
+  readonly permits?: Target['permits']
+  /** Names `permits`: connections are shared only with those that are guarded alike. */
+  readonly guard?: string
+}
+
+/** What a call to one address needs, worked out once. */
+export class HttpTarget {
+  /** `host:port`, or the path of a socket. */
+  readonly address: string
+  readonly target: Target
+  readonly #http2: Http2Targets | undefined
+  readonly #authority: string | undefined
+  readonly #timeout: number | undefined
+
+  constructor(to: HostPort, settings: UpstreamSettings, options: HttpTargetOptions = {}) {
+    this.address = to.unixPath ?? `${to.host}:${to.port}`
+    this.target = targetOf(to, settings, options)
+    this.#http2 = http2Targets(to, settings, options)
+    this.#authority = authorityOf(to, this.target)
+    this.#timeout = settings.requestTimeout
+  }
+
+  /** One call with what is left of the client's request; it ends when the client leaves. */
+  send(transport: Transport, x: Exchange, attempt: Attempt, on: ResponseHandler): void {
+    attempt.target = this.address
+    const call = transport.dispatch(
+      versioned(x, this.target, this.#http2),
+      requestOf(x, this.#authority, this.#timeout ?? attempt.timeout ?? 0),
+      on,
+    )
+    x.onAbort(() => call.cancel())
+  }
+}
+
+function targetOf(to: HostPort, settings: UpstreamSettings, { permits, guard }: HttpTargetOptions): Target {
+  const { tls, version, keepAlive, tunnel } = settings
+  const connectTimeout = settings.connectTimeout ?? CONNECT_TIMEOUT
+  // Hashed: settings hold private keys, and keys of targets are shown.
+  const rest = hash(
+    'sha256',
+    JSON.stringify([tls, version, keepAlive, connectTimeout, tunnel?.key, guard]),
+    'base64url',
+  )
+  return {
+    key: `${to.unixPath ?? to.host}:${to.port}#${rest}`,
+    host: to.host,
+    port: to.port,
+    ...(to.unixPath === undefined ? {} : { unixPath: to.unixPath }),
+    ...(tls === undefined ? {} : { tls }),
+    connectTimeout,
+    ...(version === undefined ? {} : { version }),
+    ...(keepAlive === undefined ? {} : { keepAlive }),
+    ...(tunnel === undefined ? {} : { tunnel }),
+    ...(permits === undefined ? {} : { permits }),
+    named: to.unixPath === undefined && isIP(to.host) === 0,
+  }
+}
+
+interface Http2Targets {
+  /** Speaks HTTP/2, whatever TLS agrees on. */
+  readonly fixed: Target
+  /** Speaks HTTP/2 in plaintext; over TLS the backend chooses. */
+  readonly offered: Target
+}
+
+/** Undefined where the version is settled by the file. */
+function http2Targets(to: HostPort, settings: UpstreamSettings, options: HttpTargetOptions): Http2Targets | undefined {
+  if (settings.version !== undefined) return undefined
+  const fixed = targetOf(to, { ...settings, version: '2' }, options)
+  const { tls } = settings
+  if (tls === undefined) return { fixed, offered: fixed }
+  return {
+    fixed,
+    offered: targetOf(to, { ...settings, tls: { ...tls, alpn: tls.alpn ?? ['h2', 'http/1.1'] } }, options),
+  }
+}
+/** The client's own version in plaintext; behind TLS HTTP/1.1, but HTTP/2 for gRPC, which knows nothing else. */
+function versioned(x: Exchange, target: Target, http2: Http2Targets | undefined): Target {
+  if (http2 === undefined || x.httpVersion !== '2.0') return target
+  if (x.request.headers.get('content-type')?.startsWith('application/grpc')) return http2.fixed
+  return x.connection.tls === undefined ? http2.offered : target
+}
+
+/** What the backend is called by, without the port that its scheme implies; undefined: by the client's own word. */
+function authorityOf(to: HostPort, target: Target): string | undefined {
+  if (!target.named) return undefined
+  return to.port === defaultPort(target.tls === undefined ? 'http' : 'https') ? to.host : `${to.host}:${to.port}`
+}
+
+function requestOf(x: Exchange, authority: string | undefined, timeout: number): UpstreamRequest {
+  const { method, path, headers } = x.request
+  return {
+    method,
+    path,
+    authority: authority === undefined || x.authorityFixed ? x.request.authority : authority,
+    headers,
+    body: x.body.take(),
+    timeout,
+    ...(x.upgrade === undefined ? {} : { upgrade: x.upgrade }),
+  }
+}

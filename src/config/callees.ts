@@ -1,0 +1,93 @@
+// The services that policies call: each is compiled as a backend is, so addresses, TLS and credentials mean the same.
+import type { Path } from '../diagnostics/diagnostic.ts'
+import { GatewayError } from '../http/errors.ts'
+import type { Callee, CalleeSpec } from '../policies/policy.ts'
+import type { BackendCompiler } from './compile-backends.ts'
+import type { Compilation } from './compile-context.ts'
+import type { PolicyLevel } from './compile-policies.ts'
+import type { WeightedBackend } from './snapshot.ts'
+
+/** Kinds of backend that are one HTTP service. */
+const CALLABLE: readonly string[] = ['host', 'service']
+
+export class Callees {
+  readonly #c: Compilation
+  readonly #backends: BackendCompiler
+  /** Named backends whose policies are being compiled on behalf of a callee. */
+  readonly #open = new Set<string>()
+
+  constructor(c: Compilation, backends: BackendCompiler) {
+    this.#c = c
+    this.#backends = backends
+  }
+
+  /** `path`: where `spec` is written. Undefined after a finding. */
+  resolve(
+    spec: CalleeSpec,
+    path: Path,
+    identity: string,
+    policies: { readonly specs: Readonly<Record<string, unknown>>; readonly path: Path } | undefined,
+  ): Callee | undefined {
+    const { backend, host } = spec
+    if (backend !== undefined && this.#open.has(backend)) {
+      this.#reportCycle(backend, path)
+      return undefined
+    }
+    const key = `${identity}->${path.join('.')}`
+    const levels: PolicyLevel[] = []
+    if (host?.scheme === 'https') {
+      const specs = { backendTLS: { insecure: false, insecureHost: false } }
+      levels.push({ specs, path: [...path, 'host'], identity: `backend:${key}`, fieldOf: () => 'host' })
+    }
+    if (policies) levels.push({ ...policies, identity: `backend:${key}` })
+    if (backend !== undefined) this.#open.add(backend)
+    const compiled = this.#backends.compile({ weight: 1, ...spec }, path, key, levels)
+    if (backend !== undefined) this.#open.delete(backend)
+    if (compiled && !CALLABLE.includes(compiled.backend.kind)) {
+      this.#reportKind(compiled, path)
+      return undefined
+    }
+    return compiled && calleeOf(compiled, key)
+  }
+
+  #reportCycle(backend: string, path: Path): void {
+    this.#c.report({
+      code: 'GW210',
+      message: `calls to \`${backend}\` need \`${backend}\` itself`,
+      path: [...path, 'backend'],
+      at: 'value',
+      label: 'leads back to where it started',
+    })
+  }
+
+  #reportKind({ backend }: WeightedBackend, path: Path): void {
+    this.#c.report({
+      code: 'GW211',
+      message: `\`${backend.name}\` is a backend of kind \`${backend.kind}\`, which a policy cannot call`,
+      path: [...path, 'backend'],
+      at: 'value',
+      label: 'not one HTTP service',
+      help: 'use a backend of kind `host`, or a service',
+    })
+  }
+}
+
+function calleeOf({ backend, pipeline }: WeightedBackend, key: string): Callee {
+  return {
+    name: backend.name,
+    key,
+    hooks: pipeline.attempt.map(step => step.hooks),
+    target() {
+      const target = backend.target
+      if (target === undefined) throw new GatewayError('noHealthyBackend')
+      return target
+    },
+    async send(x, attempt, on) {
+      for (const { hooks } of pipeline.attempt) {
+        const reply = await (hooks.attempt ? hooks.attempt(x, attempt) : hooks.request?.(x))
+        if (reply) throw new GatewayError('upstreamFailed', { detail: `a policy answered ${reply.status}` })
+      }
+      backend.send(x, attempt, on)
+    },
+  }
+}

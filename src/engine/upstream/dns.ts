@@ -1,0 +1,140 @@
+import { ADDRCONFIG, type LookupAddress, lookup as systemLookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { GatewayError } from '../../http/errors.ts'
+import type { Clock } from '../../http/runtime.ts'
+import type { Target } from '../../http/transport.ts'
+
+export type LookupFamily = 'All' | 'Auto' | 'V4Preferred' | 'V4Only' | 'V6Only'
+/** All addresses of a name, in the order in which they should be tried. Rejects with what the system says. */
+export type Lookup = (name: string) => Promise<readonly LookupAddress[]>
+
+export interface ResolverOptions {
+  readonly clock: Clock
+  readonly lookup?: Lookup
+}
+
+/** ms that an answer is used without asking again. The system's resolver tells no time to live. */
+const FRESH = 10_000
+/** ms that an answer is used while a newer one is asked for, or cannot be had. */
+const USABLE = 60_000
+/** Names may come from clients: no more than these are remembered. */
+const MAX_NAMES = 1024
+
+interface Answer {
+  readonly addresses: readonly LookupAddress[]
+  readonly at: number
+  /** Counts connections: each one starts at another address. */
+  used: number
+}
+
+/** Addresses of names: asked of the system, kept for a while, spread over connections. */
+export class Resolver {
+  readonly #clock: Clock
+  readonly #lookup: Lookup
+  readonly #answers = new Map<string, Answer>()
+  readonly #asking = new Map<string, Promise<Answer>>()
+  #family: LookupFamily = 'Auto'
+
+  constructor({ clock, lookup = askSystem }: ResolverOptions) {
+    this.#clock = clock
+    this.#lookup = lookup
+  }
+
+  set family(family: LookupFamily) {
+    this.#family = family
+    this.#answers.clear()
+  }
+
+  /** What a connection to `target` resolves its host with; refuses addresses that the target does not permit. */
+  lookupFor({ permits }: Target): LookupFunction {
+    return (name, options, done) => {
+      this.addresses(name, permits).then(
+        found => {
+          if (options.all) done(null, [...found])
+          else done(null, found[0]!.address, found[0]!.family)
+        },
+        // A connection to nowhere: the error becomes the socket's.
+        (error: NodeJS.ErrnoException) => done(error, options.all ? [] : '', 0),
+      )
+    }
+  }
+
+  /** At least one, in the order in which they should be tried; throws GatewayError or what the system says. */
+  async addresses(name: string, permits?: (address: string) => boolean): Promise<readonly LookupAddress[]> {
+    const answer = this.#known(name) ?? (await this.#ask(name))
+    const allowed = permits ? answer.addresses.filter(({ address }) => permits(address)) : answer.addresses
+    if (allowed.length === 0) throw new GatewayError('destinationRefused')
+    return rotated(allowed, answer.used++)
+  }
+
+  #known(name: string): Answer | undefined {
+    const answer = this.#answers.get(name)
+    if (answer === undefined) return undefined
+    const age = this.#clock.mono() - answer.at
+    if (age >= USABLE) return undefined
+    // Nobody waits for the newer answer; without one the old one stays until its time is over.
+    if (age >= FRESH) this.#ask(name).catch(() => {})
+    return answer
+  }
+
+  #ask(name: string): Promise<Answer> {
+    const under = this.#asking.get(name)
+    if (under) return under
+    const asked = this.#lookup(name)
+      .then(found => {
+        const addresses = ofFamily(found, this.#family)
+        if (addresses.length === 0) throw Object.assign(new Error('no usable address'), { code: 'ENOTFOUND' })
+        const answer = { addresses, at: this.#clock.mono(), used: this.#answers.get(name)?.used ?? 0 }
+        this.#remember(name, answer)
+        return answer
+      })
+      .finally(() => this.#asking.delete(name))
+    this.#asking.set(name, asked)
+    return asked
+  }
+
+  #remember(name: string, answer: Answer): void {
+    this.#answers.delete(name)
+    this.#answers.set(name, answer)
+    if (this.#answers.size <= MAX_NAMES) return
+    const [oldest] = this.#answers.keys()
+    this.#answers.delete(oldest as string)
+  }
+}
+
+/** Throws GatewayError for a literal address that the target does not permit: nothing is resolved for those. */
+export function checkLiteral({ host, permits, unixPath }: Target): void {
+  if (permits && unixPath === undefined && isIP(host) !== 0 && !permits(host)) {
+    throw new GatewayError('destinationRefused')
+  }
+}
+
+function askSystem(name: string): Promise<readonly LookupAddress[]> {
+  return new Promise((resolve, reject) => {
+    systemLookup(name, { all: true, order: 'verbatim', hints: ADDRCONFIG }, (error, addresses) => {
+      if (error) reject(error)
+      else resolve(addresses)
+    })
+  })
+}
+
+function ofFamily(found: readonly LookupAddress[], family: LookupFamily): readonly LookupAddress[] {
+  const of = (wanted: 4 | 6): LookupAddress[] => found.filter(address => address.family === wanted)
+  if (family === 'V4Only') return of(4)
+  if (family === 'V6Only') return of(6)
+  return family === 'V4Preferred' ? [...of(4), ...of(6)] : found
+}
+
+/** Starts each family at its next address; the families stay in their order. */
+function rotated(addresses: readonly LookupAddress[], by: number): readonly LookupAddress[] {
+  if (addresses.length === 1) return addresses
+  const first = addresses[0]!.family
+  const same = addresses.filter(({ family }) => family === first)
+  const other = addresses.filter(({ family }) => family !== first)
+  return [...turned(same, by), ...turned(other, by)]
+}
+
+function turned<T>(list: readonly T[], by: number): readonly T[] {
+  const at = list.length === 0 ? 0 : by % list.length
+  return at === 0 ? list : [...list.slice(at), ...list.slice(0, at)]
+}

@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { describe, expect, test } from 'vitest'
+import { startGateway } from '../helpers/gateway.ts'
+import { echo, startUpstream, type Upstream } from '../helpers/upstream.ts'
+
+interface Copy {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+/** A server that keeps what it gets and, unless it is to answer, never says a word. */
+async function recorder(answers = true): Promise<Upstream & { copies: Copy[]; next(): Promise<Copy> }> {
+  const copies: Copy[] = []
+  const upstream = await startUpstream((req, res) => {
+    const chunks: Buffer[] = []
+    req.on('data', (chunk: Buffer) => chunks.push(chunk))
+    req.on('end', () => {
+      copies.push({ method: req.method!, url: req.url!, headers: req.headers, body: Buffer.concat(chunks).toString() })
+      upstream.server.emit('copied')
+      if (answers) res.writeHead(500).end('mirror')
+    })
+  })
+  return Object.assign(upstream, {
+    copies,
+    next: async () => {
+      if (copies.length === 0) await once(upstream.server, 'copied')
+      return copies.shift()!
+    },
+  })
+}
+
+const file = (backend: string, mirror: string, percentage = '1', more = '') => `
+binds: [{port: 8080, listeners: [{routes: [{
+  backends: [{host: '${backend}'}],
+  policies: {requestMirror: {backend: ${mirror}, percentage: ${percentage}}, requestHeaderModifier: {add: {x-route: '1'}}}}]}]}]
+${more}`
+
+describe('the copy of a request', () => {
+  test('has the head that the backend gets, and no body', async () => {
+    await using upstream = await startUpstream(echo)
+    await using mirror = await recorder()
+    await using gateway = await startGateway(file(upstream.host, `{host: '${mirror.host}'}`))
+    const response = await fetch(`${gateway.url(8080)}/a?q=1`, {
+      method: 'POST',
+      body: 'hello',
+      headers: { 'x-own': '2' },
+    })
+    expect(((await response.json()) as { body: string }).body).toBe('hello')
+    const copy = await mirror.next()
+    expect([copy.method, copy.url, copy.body]).toEqual(['POST', '/a?q=1', ''])
+    expect(copy.headers).toMatchObject({ 'x-own': '2', 'x-route': '1', 'content-length': '0' })
+  })
+
+  test('goes to a named backend under the policies of that backend', async () => {
+    await using upstream = await startUpstream(echo)
+    await using mirror = await recorder()
+    const backends = `backends: [{name: m, host: '${mirror.host}', policies: {requestHeaderModifier: {set: {x-mirrored: 'yes'}}}}]`
+    await using gateway = await startGateway(file(upstream.host, '{backend: /m}', '1', backends))
+    const seen = (await (await fetch(gateway.url(8080))).json()) as { headers: string[] }
+    expect(seen.headers).not.toContain('x-mirrored')
+    expect((await mirror.next()).headers['x-mirrored']).toBe('yes')
+  })
+
+  test('goes to a service', async () => {
+    await using upstream = await startUpstream(echo)
+    await using mirror = await recorder()
+    const mesh = `
+services: [{name: m, namespace: default, hostname: m.test, vips: [], ports: {"80": ${mirror.port}}}]
+workloads: [{workloadIps: [127.0.0.1], namespace: default, services: {default/m.test: {}}}]`
+    const target = '{service: {name: default/m.test, port: 80}}'
+    await using gateway = await startGateway(file(upstream.host, target, '1', mesh))
+    await fetch(gateway.url(8080))
+    expect((await mirror.next()).method).toBe('GET')
+  })
+
+  test('is made for the share of requests that was asked for', async () => {
+    await using upstream = await startUpstream(echo)
+    await using mirror = await recorder()
+    const draws = [0.1, 0.9, 0.29, 0.3]
+    const random = () => draws.shift() ?? 0
+    const config = file(upstream.host, `{host: '${mirror.host}'}`, '0.3')
+    await using gateway = await startGateway(config, { random })
+    for (const path of ['a', 'b', 'c', 'd']) await fetch(`${gateway.url(8080)}/${path}`)
+    const urls = [(await mirror.next()).url, (await mirror.next()).url]
+    expect(urls.sort()).toEqual(['/a', '/c'])
+    expect(mirror.copies).toEqual([])
+  })
+})
+
+describe('the request itself', () => {
+  test('waits for no answer of the mirror', async () => {
+    await using upstream = await startUpstream(echo)
+    await using mirror = await recorder(false)
+    await using gateway = await startGateway(file(upstream.host, `{host: '${mirror.host}'}`))
+    expect((await fetch(gateway.url(8080))).status).toBe(200)
+    await mirror.next()
+  })
+
+  test('does not care for a mirror that is not there', async () => {
+    await using upstream = await startUpstream(echo)
+    await using mirror = await recorder()
+    await mirror[Symbol.asyncDispose]()
+    await using gateway = await startGateway(file(upstream.host, `{host: '${mirror.host}'}`))
+    expect((await fetch(gateway.url(8080))).status).toBe(200)
+  })
+})
+
+test.each([
+  ['{backend: /nope}', '', /GW201 no backend is named/],
+  [
+    '{backend: /m}',
+    'backends: [{name: m, mcp: {targets: [{name: t, mcp: {host: "http://127.0.0.1:1/mcp"}}]}}]',
+    /GW211 .* kind `mcp`/,
+  ],
+])('a mirror to %s is a finding', async (target, more, finding) => {
+  await expect(startGateway(file('127.0.0.1:1', target, '1', more))).rejects.toThrow(finding)
+})
