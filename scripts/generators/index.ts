@@ -1,9 +1,10 @@
 import { checkSchemas } from './check-schemas.ts'
 import type { Generator } from './generator.ts'
 import { manifest } from './manifest.ts'
+import { reference } from './reference.ts'
 import { schemas } from './schemas.ts'
 import { traceEvent } from './trace-event.ts'
 import { validators } from './validators.ts'
 
 /** In this order, since a later one may import what an earlier one has written. */
-export const GENERATORS: readonly Generator[] = [manifest, schemas, traceEvent, checkSchemas, validators]
+export const GENERATORS: readonly Generator[] = [manifest, schemas, traceEvent, checkSchemas, reference, validators]

@@ -14,6 +14,8 @@ export type CommandTable = Readonly<Record<string, () => Promise<{ readonly defa
  * line without a file.
  */
 export const COMMANDS: CommandTable = {
+  explain: () => import('../../commands/explain.ts'),
+  schema: () => import('../../commands/schema.ts'),
   dump: () => import('../../commands/dump.ts'),
   trace: () => import('../../commands/trace.ts'),
   run: () => import('../../commands/run.ts'),

@@ -1,0 +1,200 @@
+import type { Field, FieldMode, Node, ObjectNode, Schema } from '../schema/builder.ts'
+import { typeNames } from '../schema/describe.ts'
+
+type AnyField = Field<unknown, FieldMode>
+
+/** A field as people read about it. */
+export interface FieldFacts {
+  /** `binds[].listeners[].name`. */
+  readonly path: string
+  readonly name: string
+  readonly type: string
+  readonly doc: string
+  readonly required: boolean
+  readonly default?: unknown
+  readonly limits: readonly string[]
+  readonly values?: readonly string[]
+  readonly aliases: readonly string[]
+  readonly spec?: string
+  readonly unserved?: string
+  readonly deprecated?: string
+  readonly rules: readonly string[]
+  readonly fields: readonly FieldSummary[]
+}
+
+export interface FieldSummary {
+  readonly name: string
+  readonly path: string
+  readonly type: string
+  readonly doc: string
+  readonly required: boolean
+}
+
+export interface Missing {
+  /** The part of the path that there is no field for, and what there is instead. */
+  readonly unknown: string
+  readonly at: string
+  readonly known: readonly string[]
+}
+
+/** Follows `binds.listeners[0].name` (indices may be left out) through a declaration. */
+export function findField(root: string, schema: Schema<unknown>, steps: readonly string[]): FieldFacts | Missing {
+  let path = root
+  let node = schema.node
+  let field: AnyField | undefined
+  for (const step of steps) {
+    const object = objectOf(node)
+    const name = object && fieldName(object, step)
+    if (object !== undefined && name !== undefined) {
+      field = object.fields[name]!
+      path = join(`${path}${listDepth(node)}`, name)
+      node = field.schema.node
+    } else {
+      const values = mapOf(node)
+      if (values === undefined) return { unknown: step, at: path, known: object ? Object.keys(object.fields) : [] }
+      field = undefined
+      path = `${path}${listDepth(node)}.<name>`
+      node = values
+    }
+  }
+  return factsOf(path, steps.at(-1) ?? root, node, field)
+}
+
+/** What the field holds; its own fields come with their first lines. */
+export function factsOf(path: string, name: string, node: Node, field: AnyField | undefined): FieldFacts {
+  const object = objectOf(node)
+  const suffix = listDepth(node)
+  return {
+    path: `${path}${suffix}`,
+    name,
+    type: typeNames(resolve(node)),
+    doc: field?.doc ?? '',
+    required: field?.mode === 'required',
+    ...(field?.default !== undefined && { default: field.default }),
+    limits: limitsOf(resolve(node)),
+    ...(valuesOf(node) && { values: valuesOf(node)! }),
+    aliases: field?.aliases ?? [],
+    ...(field?.spec !== undefined && { spec: field.spec }),
+    ...(field?.unserved !== undefined && { unserved: field.unserved }),
+    ...(field?.deprecated !== undefined && { deprecated: field.deprecated }),
+    rules: object ? rulesOf(object) : [],
+    fields: object ? summaries(object, `${path}${suffix}`) : [],
+  }
+}
+
+function summaries(object: ObjectNode, path: string): FieldSummary[] {
+  return Object.entries(object.fields).map(([name, { schema, doc, mode }]) => ({
+    name,
+    path: join(path, name),
+    type: typeNames(resolve(schema.node)),
+    doc,
+    required: mode === 'required',
+  }))
+}
+
+export function join(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`
+}
+
+function fieldName(object: ObjectNode, step: string): string | undefined {
+  if (Object.hasOwn(object.fields, step)) return step
+  return Object.keys(object.fields).find(name => object.fields[name]!.aliases?.includes(step))
+}
+
+/** The object that a value is or holds: through lists, short forms and recursion. */
+export function objectOf(node: Node): ObjectNode | undefined {
+  switch (node.kind) {
+    case 'object':
+      return node
+    case 'lazy':
+      return objectOf(node.get().node)
+    case 'list':
+      return objectOf(node.item.node)
+    case 'parsed':
+      return objectOf(node.base.node)
+    case 'shapes':
+      return firstObject([node.object, node.list])
+    default:
+      return undefined
+  }
+}
+
+function firstObject(schemas: readonly (Schema<unknown> | undefined)[]): ObjectNode | undefined {
+  for (const schema of schemas) {
+    const found = schema && objectOf(schema.node)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** What stands under any name. */
+export function mapOf(node: Node): Node | undefined {
+  switch (node.kind) {
+    case 'map':
+      return node.value.node
+    case 'lazy':
+      return mapOf(node.get().node)
+    case 'list':
+      return mapOf(node.item.node)
+    case 'shapes':
+      return node.object && mapOf(node.object.node)
+    default:
+      return undefined
+  }
+}
+
+function resolve(node: Node): Node {
+  return node.kind === 'lazy' ? resolve(node.get().node) : node
+}
+
+function listDepth(node: Node): string {
+  if (node.kind === 'lazy') return listDepth(node.get().node)
+  return node.kind === 'list' ? `[]${listDepth(node.item.node)}` : ''
+}
+
+function limitsOf(node: Node): string[] {
+  switch (node.kind) {
+    case 'integer':
+    case 'number':
+      return range('', node.min, node.max)
+    case 'string':
+      return [...range('characters: ', node.min, node.max), ...(node.form === undefined ? [] : [node.form])]
+    case 'list':
+      return [
+        ...range('items: ', node.min, node.max),
+        ...(node.unique ? ['no two alike'] : []),
+        ...limitsOf(resolve(node.item.node)).map(limit => `each item: ${limit}`),
+      ]
+    case 'map':
+      return range('entries: ', node.min, node.max)
+    case 'cel':
+      return [`may name the variables of ${node.scope}`, `gives ${node.result}`]
+    default:
+      return []
+  }
+}
+
+function range(what: string, min: number, max: number): string[] {
+  const low = Number.isFinite(min) && min !== Number.MIN_SAFE_INTEGER && (what === '' || min > 0)
+  const high = Number.isFinite(max) && max !== Number.MAX_SAFE_INTEGER
+  if (low && high) return [`${what}${min} to ${max}`]
+  if (low) return [`${what}at least ${min}`]
+  return high ? [`${what}at most ${max}`] : []
+}
+
+function valuesOf(node: Node): readonly string[] | undefined {
+  const plain = resolve(node)
+  if (plain.kind === 'enum') return plain.values
+  if (plain.kind === 'list') return valuesOf(plain.item.node)
+  return plain.kind === 'shapes' && plain.string ? valuesOf(plain.string.node) : undefined
+}
+
+function rulesOf(object: ObjectNode): string[] {
+  const words = (groups: readonly (readonly string[])[], how: string): string[] =>
+    groups.map(names => `${how} of ${names.map(name => `\`${name}\``).join(', ')}`)
+  return [
+    ...words(object.exactlyOneOf, 'exactly one'),
+    ...words(object.atMostOneOf, 'at most one'),
+    ...words(object.atLeastOneOf, 'at least one'),
+  ]
+}

@@ -1,0 +1,97 @@
+import {
+  describeScopes,
+  fieldNames,
+  VARIABLES,
+  type VariableField,
+  variableAt,
+  variableNamed,
+} from '../cel/variables.ts'
+import { KINDS } from '../config/kinds/index.ts'
+import { standalone } from '../config/standalone/standalone.ts'
+import { CODES, type Code } from '../diagnostics/codes.ts'
+import { Failure } from '../diagnostics/failure.ts'
+import { didYouMean } from '../diagnostics/suggest.ts'
+import { type FieldFacts, findField } from './explain-fields.ts'
+
+export interface CodeFacts {
+  readonly code: Code
+  readonly severity: string
+  readonly title: string
+  readonly text: string
+}
+
+export interface VariableFacts {
+  readonly name: string
+  readonly type: string
+  readonly doc: string
+  readonly scopes: string
+  readonly fields: readonly { readonly name: string; readonly type: string; readonly doc: string }[]
+}
+
+export type Explained =
+  | { readonly about: 'code'; readonly facts: CodeFacts }
+  | { readonly about: 'field'; readonly facts: FieldFacts }
+  | { readonly about: 'variable'; readonly facts: VariableFacts }
+
+/** What gwctl knows about a code, a field or a variable. Throws a usage Failure that names the nearest topic. */
+export function explain(topic: string): Explained {
+  const code = topic.toUpperCase()
+  if (/^GW\d+$/.test(code)) return { about: 'code', facts: codeFacts(code) }
+  if (topic.startsWith('cel:')) return { about: 'variable', facts: variableFacts(topic.slice('cel:'.length)) }
+  return { about: 'field', facts: fieldFacts(topic) }
+}
+
+function codeFacts(code: string): CodeFacts {
+  if (!Object.hasOwn(CODES, code)) throw unknown(`there is no code ${code}`, code, Object.keys(CODES))
+  const { severity, title, text } = CODES[code as Code]
+  return { code: code as Code, severity, title, text }
+}
+
+function variableFacts(path: string): VariableFacts {
+  const [root = ''] = path.split('.')
+  const found = variableAt(path)
+  const variable = variableNamed(root)
+  if (found === undefined || variable === undefined) {
+    const parent = path.slice(0, path.lastIndexOf('.'))
+    const inside = variable && path.includes('.') ? fieldNames(parent) : []
+    const known = variable ? inside.map(name => `cel:${parent}.${name}`) : VARIABLES.map(({ name }) => `cel:${name}`)
+    throw unknown(`there is no variable ${path}`, `cel:${path}`, known)
+  }
+  return {
+    name: path,
+    type: typeName(found),
+    doc: found.doc,
+    scopes: describeScopes(found.scopes ?? variable.scopes),
+    fields: fieldNames(path).map(name => {
+      const field = variableAt(`${path}.${name}`)!
+      return { name, type: typeName(field), doc: field.doc }
+    }),
+  }
+}
+
+function typeName({ type }: VariableField): string {
+  if (type === 'dyn') return 'any'
+  if (type === 'strings') return 'list of strings'
+  return typeof type === 'string' ? type : 'map'
+}
+
+function fieldFacts(topic: string): FieldFacts {
+  const steps = topic
+    .replace(/\[[^\]]*\]/g, '')
+    .split('.')
+    .filter(step => step !== '')
+  const kind = KINDS.find(each =>
+    [each.kind, each.own?.alias].some(name => name?.toLowerCase() === steps[0]?.toLowerCase()),
+  )
+  const found = kind ? findField(kind.kind, kind.schema, steps.slice(1)) : findField('', standalone, steps)
+  if (!('unknown' in found)) return found
+  const at = found.at === '' ? 'the standalone configuration' : found.at
+  const known = steps.length === 1 && !kind ? [...found.known, ...KINDS.map(each => each.kind)] : found.known
+  throw unknown(`there is no field ${found.unknown} in ${at}`, found.unknown, known)
+}
+
+function unknown(message: string, word: string, known: readonly string[]): Failure {
+  const guess = didYouMean(word, known)
+  const list = known.length === 0 ? '' : ` There is: ${known.join(', ')}.`
+  return new Failure('usage', `${message}${guess === undefined ? `.${list}` : `: ${guess}`}`)
+}

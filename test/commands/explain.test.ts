@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest'
+import { VARIABLES } from '../../src/cel/variables.ts'
+import { main } from '../../src/cli/main.ts'
+import { KINDS } from '../../src/config/kinds/index.ts'
+import { standalone } from '../../src/config/standalone/standalone.ts'
+import { CODES } from '../../src/diagnostics/codes.ts'
+import { memoryIo } from '../cli/memory-io.ts'
+
+async function explain(...argv: string[]) {
+  const io = memoryIo()
+  const code = await main(['explain', ...argv], io, new URL('../../', import.meta.url))
+  return { code, out: io.stdout.text, err: io.stderr.text }
+}
+
+describe('explain', () => {
+  test('every code, every section and kind, every variable has something to say', async () => {
+    const sections = Object.keys((standalone.node as { fields: object }).fields)
+    const topics = [
+      ...Object.keys(CODES),
+      ...sections,
+      ...KINDS.map(({ kind }) => kind),
+      ...VARIABLES.map(({ name }) => `cel:${name}`),
+    ]
+    for (const topic of topics) {
+      const { code, out } = await explain(topic)
+      expect(code, topic).toBe(0)
+      expect(out.length, topic).toBeGreaterThan(30)
+    }
+  })
+
+  test('a code, in any case', async () => {
+    expect((await explain('gw204')).out).toMatch(/^GW204: unknown reference \(error\)\n\n/)
+  })
+
+  test('a field, through lists, maps and short forms', async () => {
+    const { out } = await explain('binds[0].listeners.routes[2].policies.jwtAuth.mode')
+    expect(out).toMatch(/^binds\[\]\.listeners\[\]\.routes\[\]\.policies\.jwtAuth\.mode\n/)
+    expect(out).toContain('strict')
+    expect((await explain('ProxyPolicy.spec.traffic', '-o', 'json')).out).toContain(
+      '"path": "ProxyPolicy.spec.traffic"',
+    )
+    expect((await explain('proxypolicy.spec')).out).toMatch(/^ProxyPolicy\.spec\n/)
+    expect((await explain('AgentgatewayPolicy.spec')).code).toBe(0)
+  })
+
+  test('a field of a variable', async () => {
+    expect((await explain('cel:request.method')).out).toMatch(/^request\.method \(string\)\n/)
+  })
+
+  test.each([
+    ['GW999', 'there is no code GW999'],
+    ['bnids', 'there is no field bnids in the standalone configuration: did you mean `binds`?'],
+    ['binds.prot', 'there is no field prot in binds: did you mean `port`?'],
+    ['binds.port.x', 'there is no field x in binds[].port.'],
+    ['ProxyPolcy', 'did you mean `ProxyPolicy`?'],
+    ['cel:reqest', 'there is no variable reqest: did you mean `cel:request`?'],
+    ['cel:request.methd', 'did you mean `cel:request.method`?'],
+    ['constructor', 'there is no field constructor'],
+    ['cel:request.constructor', 'there is no variable request.constructor'],
+  ])('%s is wrong usage and gets the nearest name', async (topic, message) => {
+    const { code, out, err } = await explain(topic)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(message)
+  })
+})
+
+describe('schema', () => {
+  async function schema(...argv: string[]) {
+    const io = memoryIo()
+    const code = await main(['schema', ...argv], io, new URL('../../', import.meta.url))
+    return { code, out: io.stdout.text, err: io.stderr.text }
+  }
+
+  test('lists, and prints what is committed', async () => {
+    const { out } = await schema()
+    expect(out).toMatch(/^standalone +gwctl configuration$/m)
+    expect(out).toMatch(/^proxy-policy +ProxyPolicy$/m)
+    for (const name of ['standalone', 'ProxyPolicy', 'proxy-policy', 'httproute', 'diagnostics-report']) {
+      expect(JSON.parse((await schema(name)).out).$schema).toContain('json-schema.org')
+    }
+  })
+
+  test('prints the line for editors', async () => {
+    expect((await schema('standalone', '--modeline')).out).toMatch(
+      /^# yaml-language-server: \$schema=file:\/\/\/.*standalone\.schema\.json\n$/,
+    )
+  })
+
+  test.each(['standalon', '../package', 'ProxyPolcy'])('%s does not exist', async name => {
+    const { code, err } = await schema(name)
+    expect(code).toBe(2)
+    expect(err).toContain(`there is no schema ${name}`)
+  })
+})
