@@ -17,6 +17,10 @@ export default class Run extends GatewayCommand {
       allowNo: true,
       summary: 'Reload when the file changes; a bad change keeps the old configuration.',
     }),
+    workers: Flags.string({
+      helpValue: 'N',
+      summary: 'Workers that share the ports: a number, or a share of the processors such as 50%.',
+    }),
   }
 
   async run(): Promise<Outcome> {
@@ -36,11 +40,12 @@ export default class Run extends GatewayCommand {
       log: this.io.stderr,
       version,
       watch: flags.watch,
+      ...(flags.workers === undefined ? {} : { workers: flags.workers }),
       refused: report => this.io.stderr.write(renderText(report, { paint })),
     })
     if (!serving) return 'findings'
     this.note(
-      `Serving ${flags.file} on ${serving.ports.map(port => `port ${port}`).join(', ') || 'no port'}; admin server on ${serving.admin}.`,
+      `Serving ${flags.file} on ${[...serving.ports.values()].map(port => `port ${port}`).join(', ') || 'no port'}; admin server on ${serving.admin}.`,
     )
     const stopped = new Promise<Failure | undefined>(resolve => {
       interrupted.addEventListener('abort', () => resolve(interrupted.reason as Failure), { once: true })

@@ -14,6 +14,8 @@ export function buildOptions() {
     absWorkingDir: root,
     entryPoints: {
       cli: 'src/cli/main.ts',
+      // The module of a worker thread: it is named at run time, from the chunk that starts it.
+      'serve-worker': 'src/tools/serve-worker.ts',
       ...(existsSync(`${root}src/index.ts`) ? { index: 'src/index.ts' } : {}),
       ...Object.fromEntries(commands.map(id => [`commands/${id}`, `commands/${id}.ts`])),
     },

@@ -2,18 +2,20 @@ import type { Settings } from '../config/settings.ts'
 import type { Bind, Snapshot } from '../config/snapshot.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { Clock, Runtime, Timer } from '../http/runtime.ts'
-import { HeadSnapshots } from './head-snapshot.ts'
 import type { Downstream } from './downstream.ts'
+import { HeadSnapshots } from './head-snapshot.ts'
 import { PortListener } from './listener.ts'
 import type { ProcessLog } from './logging.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
 import { Observer } from './observe.ts'
 import type { Serving } from './passage.ts'
 import { RouteTable } from './route-table.ts'
+import type { ListenerHost } from './serve-exchange.ts'
 import { ReloadableState } from './state-store.ts'
 import type { TraceHub } from './trace-hub.ts'
 import { callWhole } from './upstream/call.ts'
 import { type ConfigurableTransport, type ConnectionSettings, createTransport } from './upstream/transport.ts'
+import type { Share } from './workers/share.ts'
 
 export interface GatewayInit {
   readonly clock: Clock
@@ -22,14 +24,17 @@ export interface GatewayInit {
   readonly trace: TraceHub
   /** As metrics and telemetry show it. */
   readonly version?: string
-  /** Chooses the port for a configured one: tests pass `() => 0`. */
-  readonly portFor?: (port: number) => number
+  /** Chooses the port for a configured one, undefined for none: tests pass `() => 0`. */
+  readonly portFor?: (port: number) => number | undefined
   /** Address to listen on; every address when unset. */
   readonly host?: string
+  /** Set for one of several workers on the same ports. */
+  readonly share?: Share
 }
 
 interface OpenPort {
   readonly listener: PortListener
+  readonly host: ListenerHost
   bind: Bind
   readonly port: number
 }
@@ -49,7 +54,7 @@ const UNKNOWN_VERSION = '0'
  */
 export class Gateway {
   readonly runtime: Runtime
-  readonly state = new ReloadableState()
+  readonly state: ReloadableState
   readonly metrics = new MetricsRegistry()
   readonly #init: GatewayInit
   readonly #transport: ConfigurableTransport
@@ -63,6 +68,7 @@ export class Gateway {
 
   constructor(init: GatewayInit) {
     this.#init = init
+    this.state = new ReloadableState(init.share?.allocate)
     const transport = createTransport({ clock: init.clock })
     this.#transport = transport
     this.runtime = {
@@ -71,6 +77,7 @@ export class Gateway {
       transport,
       state: this.state,
       log: init.log.logger('gateway'),
+      worker: init.share?.place ?? { index: 0, count: 1 },
       call: (target, request, limit) => callWhole(transport, init.clock, target, request, limit),
     }
     this.#observer = new Observer({
@@ -93,8 +100,9 @@ export class Gateway {
     return this.#ports.get(`bind/${configured}`)?.port
   }
 
-  get ports(): readonly number[] {
-    return [...this.#ports.values()].map(p => p.port)
+  /** Open ports, by the configured one. */
+  get ports(): ReadonlyMap<number, number> {
+    return new Map([...this.#ports.values()].map(({ bind, port }) => [bind.port, port]))
   }
 
   /** Throws when a port of the first snapshot cannot be opened; on a reload such a port is logged and the rest applies. */
@@ -156,13 +164,16 @@ export class Gateway {
   }
 
   async #open(key: string, bind: Bind): Promise<void> {
-    const listener = new PortListener({
+    const port = this.#init.portFor ? this.#init.portFor(bind.port) : bind.port
+    if (port === undefined) return
+    const { share } = this.#init
+    const host: ListenerHost = {
       runtime: this.runtime,
       resolver: this.#transport.resolver,
       serving: () => this.#serving!,
       bind: () => this.#ports.get(key)?.bind ?? bind,
       closing: () => this.#closing,
-      nextId: () => ++this.#lastId,
+      nextId: share?.nextId ?? (() => ++this.#lastId),
       started: (x, out) => this.#started(x, out),
       finished: x => this.#finished(x),
       relayStarted: () => {
@@ -172,10 +183,23 @@ export class Gateway {
         this.#observer.tcpFinished(record)
         this.#settled()
       },
-    })
-    const port = this.#init.portFor ? this.#init.portFor(bind.port) : bind.port
-    const address = await listener.listen(port, this.#init.host)
-    this.#ports.set(key, { listener, bind, port: address.port })
+      ...(share ? { handOver: (x: Exchange, out: Downstream) => this.#handOver(x, out, key, share) } : {}),
+    }
+    const listener = new PortListener(host)
+    const address = await listener.listen({ port, host: this.#init.host, reusePort: share !== undefined })
+    this.#ports.set(key, { listener, host, bind, port: address.port })
+  }
+
+  /** For requests that another worker has taken: the way in that this one has for the port of that bind. */
+  hostOf(bind: string): ListenerHost | undefined {
+    const { handOver: _, ...host } = this.#ports.get(bind)?.host ?? {}
+    return 'runtime' in host ? (host as ListenerHost) : undefined
+  }
+
+  #handOver(x: Exchange, out: Downstream, bind: string, { relay }: Share): { finish(): void } | undefined {
+    const handed = relay.handOver(x, out, bind, this.runtime, () => this.#settled())
+    if (handed) this.#inFlight++
+    return handed
   }
 
   #closePort(key: string, open: OpenPort): void {

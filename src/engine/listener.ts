@@ -14,6 +14,14 @@ import { TlsServers } from './tls-servers.ts'
 /** ms for a PROXY header: balancers send it at once. */
 const PROXY_TIMEOUT = 5000
 
+export interface ListenPlace {
+  readonly port: number
+  /** Every address when unset. */
+  readonly host: string | undefined
+  /** Other workers listen there too, and the kernel spreads the connections. */
+  readonly reusePort: boolean
+}
+
 /** One open port. Connections outlive a reload; each request sees the configuration that was current when it came. */
 export class PortListener {
   readonly #server: Server
@@ -38,10 +46,10 @@ export class PortListener {
   }
 
   /** Rejects when the port cannot be opened. */
-  listen(port: number, host: string | undefined): Promise<AddressInfo> {
+  listen({ port, host, reusePort }: ListenPlace): Promise<AddressInfo> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)
-      this.#server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
+      this.#server.listen({ port, reusePort, ...(host === undefined ? {} : { host }) }, () => {
         this.#server.off('error', reject)
         this.#server.on('error', error =>
           this.#host.runtime.log.log('error', 'listener failed', { error: error.message }),

@@ -8,7 +8,7 @@ export interface LogControl {
    * Adds directives to the filter, at once and for every logger; with `reset`, to the filter that the process started
    * with. Throws LogFilterError and changes nothing when `directives` cannot be read.
    */
-  change(directives: string, options?: { readonly reset?: boolean }): void
+  change(directives: string, options?: { readonly reset?: boolean }): void | Promise<void>
 }
 
 /** What a log needs of a stream; process.stderr is one. */

@@ -25,6 +25,8 @@ export interface ListenerHost {
   /** A connection that is passed on as it is counts as one piece of work. */
   relayStarted(): void
   relayFinished(record: Readonly<Record<string, string | number>>): void
+  /** Gives the request to the worker that keeps its session; undefined when it is served here. */
+  handOver?(x: Exchange, out: Downstream): { finish(): void } | undefined
 }
 
 export interface Incoming {
@@ -62,6 +64,8 @@ export function serveExchange(
   host: ListenerHost,
   refusal?: GatewayError,
 ): { finish(): void } {
+  const handed = refusal === undefined ? host.handOver?.(x, out) : undefined
+  if (handed) return handed
   const passage = newPassage()
   host.started(x, out)
   if (refusal) void answer(x, replyFor(refusal), passage, out)

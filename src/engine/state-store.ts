@@ -29,6 +29,13 @@ export class ReloadableState implements StateStore {
     return made
   }
 
+  /** The memory that others can be given, by key. */
+  shared(): ReadonlyMap<string, SharedArrayBuffer> {
+    const out = new Map<string, SharedArrayBuffer>()
+    for (const [key, value] of this.#held) if (value instanceof SharedArrayBuffer) out.set(key, value)
+    return out
+  }
+
   begin(): void {
     this.#asked = new Set()
     this.#made = new Set()

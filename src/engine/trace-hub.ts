@@ -10,6 +10,17 @@ export interface WatchOptions {
   readonly expression?: string
   /** How many requests to watch; each to its end. */
   readonly requests: number
+  /** How many of them are still to be taken, where several workers take them. */
+  readonly claims?: Int32Array
+}
+
+/** A problem when the expression is wrong; undefined when there are too many watchers already. */
+export type Watched = TraceWatch | { readonly problem: Problem } | undefined
+
+/** Where requests can be watched: one process, or all workers of a replica as one. */
+export interface TraceSource {
+  readonly clock: Clock
+  watch(options: WatchOptions): Watched | Promise<Watched>
 }
 
 /** Each watcher makes each request dearer, so there are few. */
@@ -20,7 +31,7 @@ export const MAX_WATCHERS = 16
  * events cost to build, and never waits for a reader: events that find no room are counted in a `dropped` event.
  * Every watcher whose filter matches sees a request, whoever else watches it.
  */
-export class TraceHub {
+export class TraceHub implements TraceSource {
   readonly clock: Clock
   readonly #cel: CelCompiler
   readonly #worker: number
@@ -38,8 +49,7 @@ export class TraceHub {
     return this.#watching ? this.#record(x) : undefined
   }
 
-  /** A problem when the expression is wrong; undefined when there are too many watchers already. */
-  watch(options: WatchOptions): TraceWatch | { readonly problem: Problem } | undefined {
+  watch(options: WatchOptions): Watched {
     let filter: Expression | undefined
     if (options.expression !== undefined) {
       const compiled = this.#cel.compile(options.expression, 'request', 'bool')
@@ -49,7 +59,7 @@ export class TraceHub {
       filter = compiled
     }
     if (this.#watches.size >= MAX_WATCHERS) return undefined
-    const watch = new TraceWatch(options.requests, filter, () => this.#changed())
+    const watch = new TraceWatch(options.requests, filter, () => this.#changed(), options.claims)
     this.#watches.add(watch)
     this.#changed()
     return watch
@@ -68,8 +78,9 @@ export class TraceHub {
         else matching = [watch]
       }
     }
-    if (matching === undefined) return undefined
+    // Other workers may have taken what this one was waiting for.
     this.#changed()
+    if (matching === undefined) return undefined
     const scope = new Recorder({ watches: matching, exchange: x, clock: this.clock, worker: this.#worker }, [])
     scope.emit({
       type: 'requestStarted',

@@ -15,8 +15,10 @@ export class TraceWatch {
   onEvent: () => void = () => {}
   readonly #filter: Expression | undefined
   readonly #changed: () => void
-  #wanted: number
-  #running = 0
+  /** Requests that may still be taken; the workers of a replica take from the same number. */
+  readonly #claims: Int32Array
+  /** Requests that have not ended yet, taken or not. */
+  #open: number
   #closed = false
   #queue: UnnumberedEvent[] = []
   #head = 0
@@ -26,15 +28,21 @@ export class TraceWatch {
   #gap: { type: 'dropped'; count: number } | undefined
 
   /** `changed` is told when the watch is closed. */
-  constructor(requests: number, filter: Expression | undefined, changed: () => void) {
-    this.#wanted = requests
+  constructor(
+    requests: number,
+    filter: Expression | undefined,
+    changed: () => void,
+    claims: Int32Array = new Int32Array([requests]),
+  ) {
+    this.#claims = claims
+    this.#open = requests
     this.#filter = filter
     this.#changed = changed
   }
 
   /** Requests that it still waits for. */
   get wanted(): number {
-    return this.#closed ? 0 : this.#wanted
+    return this.#closed ? 0 : Math.max(0, Atomics.load(this.#claims, 0))
   }
 
   get closed(): boolean {
@@ -43,7 +51,7 @@ export class TraceWatch {
 
   /** Every wanted request has ended and every event has been read. */
   get finished(): boolean {
-    return this.#wanted === 0 && this.#running === 0 && this.#head === this.#queue.length
+    return this.#open === 0 && this.#head === this.#queue.length
   }
 
   /** Takes the request if it is one of those wanted. */
@@ -53,15 +61,13 @@ export class TraceWatch {
       const outcome = this.#filter.evaluate(x)
       if (!outcome.ok || outcome.value !== true) return false
     }
-    this.#wanted--
-    this.#running++
-    return true
+    return Atomics.sub(this.#claims, 0, 1) > 0
   }
 
   push(event: UnnumberedEvent): void {
     if (this.#closed) return
     const { type } = event.message
-    if (type === 'requestFinished') this.#running--
+    if (type === 'requestFinished') this.#open--
     if (type === 'requestStarted' || type === 'requestFinished' || this.#hasRoom(event.message)) {
       this.#gap = undefined
       this.#append(event)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { Tier } from '../config/compile-context.ts'
+import type { ReadReferenced, Tier } from '../config/compile-context.ts'
 import { type Loaded, load, loadSource, readStandalone } from '../config/load.ts'
 import { offlineRuntime } from '../config/offline-runtime.ts'
 import { classify, type DocumentClass, keysOf } from '../config/resources/classify.ts'
@@ -130,20 +130,27 @@ function asNote(d: Diagnostic): Diagnostic {
 /** One standalone file as `run` loads it. */
 export function loadInput(
   input: InputText,
-  options: Pick<DocumentOptions, 'cwd' | 'env' | 'tier'>,
+  options: Pick<DocumentOptions, 'cwd' | 'env' | 'tier'> & { readonly readReferenced?: ReadReferenced },
   runtime: Runtime,
 ): Promise<Loaded> {
-  return load(input.file, input.text, loadOptions(input.file, options, runtime))
+  const { readReferenced } = options
+  const all = loadOptions(input.file, options, runtime)
+  return load(input.file, input.text, readReferenced ? { ...all, readReferenced } : all)
+}
+
+/** Reads the files that a configuration names. */
+export function referencedBy(file: string, cwd: string): ReadReferenced {
+  const folder = file.startsWith('<') ? cwd : dirname(resolve(cwd, file))
+  return path => readOrUndefined(resolve(folder, path))
 }
 
 /** Files that the configuration names are looked up beside it. */
 function loadOptions(file: string, options: Pick<DocumentOptions, 'cwd' | 'env' | 'tier'>, runtime: Runtime) {
-  const folder = file.startsWith('<') ? options.cwd : dirname(resolve(options.cwd, file))
   return {
     env: options.env,
     tier: options.tier,
     runtime,
-    readReferenced: (path: string) => readOrUndefined(resolve(folder, path)),
+    readReferenced: referencedBy(file, options.cwd),
   }
 }
 

@@ -11,7 +11,7 @@ import { SettingsFinder } from './check-settings.ts'
 import { applySuppressions } from './check-suppressions.ts'
 import { findInputs, type InputFile, type InputPlace, type InputText, readInputFile } from './input-files.ts'
 
-export { loadInput } from './check-documents.ts'
+export { loadInput, referencedBy } from './check-documents.ts'
 
 export interface CheckOptions extends DocumentOptions, InputPlace {
   readonly stdinName?: string

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { AuthFacts, Exchange } from '../../http/exchange.ts'
+import { ownId } from '../../http/session-owner.ts'
 import type { ResponseHandler } from '../../http/transport.ts'
 import { HEADER_MISMATCH, INVALID_REQUEST, UNSUPPORTED_VERSION } from '../../mcp/errors.ts'
 import type { JsonOutline } from '../../mcp/json-outline.ts'
@@ -278,15 +279,12 @@ export class McpEndpoint {
   }
 
   #nameOf(session: Session): string {
-    if (!this.#setup.resumable) return unguessable()
-    return encodeSessionId(
-      {
-        targets: session.links.map(link => ({ name: link.name, session: link.connection?.session })),
-        nonce: unguessable(),
-        backend: this.#setup.backend,
-        principal: session.principal,
-      },
-      this.#setup.sessionKey,
+    const { resumable, backend, sessionKey, runtime } = this.#setup
+    if (!resumable) return ownId(runtime.worker, unguessable)
+    const targets = session.links.map(link => ({ name: link.name, session: link.connection?.session }))
+    const { principal } = session
+    return ownId(runtime.worker, () =>
+      encodeSessionId({ targets, nonce: unguessable(), backend, principal }, sessionKey),
     )
   }
 

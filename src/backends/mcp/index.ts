@@ -43,8 +43,9 @@ export const mcpBackend = defineBackend({
 })
 
 /** Clients must not fill the memory with sessions, nor the machine with processes. */
-function maxSessions({ targets }: McpSetup): number {
-  return targets.some(target => target.kind === 'stdio') ? 1000 : 10_000
+function maxSessions({ targets, runtime }: McpSetup): number {
+  const all = targets.some(target => target.kind === 'stdio') ? 1000 : 10_000
+  return Math.ceil(all / runtime.worker.count)
 }
 
 function setupOf(spec: McpBackendSpec, ctx: BackendContext): McpSetup {

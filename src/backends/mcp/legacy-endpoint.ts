@@ -1,5 +1,6 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
+import { ownId } from '../../http/session-owner.ts'
 import { encodeSse } from '../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import { errorReply, INTERNAL_ERROR } from '../../mcp/errors.ts'
@@ -54,7 +55,7 @@ export class LegacyEndpoint {
       return
     }
     const session = this.#begin(x)
-    session.id = unguessable()
+    session.id = ownId(this.#setup.runtime.worker, unguessable)
     session.outlet = answer
     session.active++
     this.#store.add(session)

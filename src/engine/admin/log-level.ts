@@ -4,14 +4,14 @@ import { methodNotAllowed } from './listen.ts'
 import { type AdminReply, type AdminRequest, text } from './table.ts'
 
 /** `/logging`: without a query it reads; `level` adds directives, `reset` goes back to the filter of the start first. */
-export function logLevel(log: LogControl, { method, query }: AdminRequest): AdminReply {
+export async function logLevel(log: LogControl, { method, query }: AdminRequest): Promise<AdminReply> {
   const level = query.get('level') ?? ''
   const reset = query.has('reset')
   if (level !== '' || reset) {
     // A link or an image must not be able to change anything.
     if (method === 'GET') return methodNotAllowed('/logging with a query', ['POST'])
     try {
-      log.change(level, { reset })
+      await log.change(level, { reset })
     } catch (error) {
       if (!(error instanceof LogFilterError)) throw error
       return text(`Invalid level provided: ${level}\n${error.message}\n\n${USAGE}`, 400)

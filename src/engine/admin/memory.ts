@@ -2,16 +2,47 @@ import { readFileSync } from 'node:fs'
 import { constrainedMemory, memoryUsage, resourceUsage } from 'node:process'
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 
-/** `/memory`: bytes, as the process, V8's allocator and the control group count them. */
-export function memoryReport(): unknown {
-  const { rss, heapTotal, heapUsed, external, arrayBuffers } = memoryUsage()
+type Numbers = Readonly<Record<string, number>>
+
+/** What one thread of the process holds, in bytes. */
+export interface ThreadMemory {
+  /** `main`, `worker 0` … */
+  readonly thread: string
+  readonly process: Numbers
+  readonly allocator: Numbers
+  readonly spaces: readonly { readonly space_name: string }[]
+}
+
+export function threadMemory(thread: string): ThreadMemory {
+  const { heapTotal, heapUsed, external, arrayBuffers } = memoryUsage()
+  return {
+    thread,
+    process: { heapTotal, heapUsed, external, arrayBuffers },
+    allocator: { ...getHeapStatistics() },
+    spaces: getHeapSpaceStatistics().filter(space => space.space_size > 0),
+  }
+}
+
+/** `/memory`: bytes, as the process, V8's allocator and the control group count them, over all threads. */
+export function memoryReport(threads: readonly ThreadMemory[]): unknown {
+  const [only] = threads
   return {
     captured_at_unix_ms: Date.now(),
-    process: { rss, max_rss: resourceUsage().maxRSS * 1024, heapTotal, heapUsed, external, arrayBuffers },
-    allocator: { kind: 'v8', ...getHeapStatistics() },
-    spaces: getHeapSpaceStatistics().filter(space => space.space_size > 0),
+    process: {
+      rss: memoryUsage.rss(),
+      max_rss: resourceUsage().maxRSS * 1024,
+      ...sumOf(threads.map(each => each.process)),
+    },
+    allocator: { kind: 'v8', ...sumOf(threads.map(each => each.allocator)) },
+    ...(threads.length === 1 ? { spaces: only?.spaces } : { threads }),
     cgroup: controlGroup(),
   }
+}
+
+function sumOf(all: readonly Numbers[]): Numbers {
+  const sum: Record<string, number> = {}
+  for (const numbers of all) for (const [name, value] of Object.entries(numbers)) sum[name] = (sum[name] ?? 0) + value
+  return sum
 }
 
 /** Null outside of a control group. */

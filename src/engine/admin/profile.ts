@@ -1,6 +1,6 @@
 import type { Session } from 'node:inspector/promises'
 import type { Clock } from '../../http/runtime.ts'
-import { encodePprof, type Frame, type StackSample } from './pprof.ts'
+import { encodePprof, type Frame, type StackProfile, type StackSample } from './pprof.ts'
 import { type AdminReply, type AdminRequest, text } from './table.ts'
 
 const DEFAULT_SECONDS = 10
@@ -9,6 +9,8 @@ const MAX_SECONDS = 300
 const CPU_INTERVAL_US = 10_000
 /** Between two samples of the allocator, in bytes. */
 const HEAP_INTERVAL_BYTES = 64 * 1024
+
+export type ProfileKind = 'cpu' | 'heap'
 
 /** One profile at a time: the runtime has one profiler, and two readers would spoil one another's numbers. */
 export class Profiler {
@@ -19,74 +21,74 @@ export class Profiler {
     this.#clock = clock
   }
 
-  /** `/debug/pprof/profile`: where processor time went during `seconds` (1 to 300, default 10). */
-  cpu(request: AdminRequest): Promise<AdminReply> {
-    return this.#run(request, 'cpu', async (session, wait) => {
-      await session.post('Profiler.enable')
-      await session.post('Profiler.setSamplingInterval', { interval: CPU_INTERVAL_US })
-      await session.post('Profiler.start')
-      await wait()
-      const { profile } = await session.post('Profiler.stop')
-      const period = CPU_INTERVAL_US * 1000
-      return {
-        types: [
-          { type: 'samples', unit: 'count' },
-          { type: 'cpu', unit: 'nanoseconds' },
-        ],
-        samples: cpuSamples(profile.nodes, period),
-        period,
-      }
-    })
-  }
-
-  /** `/debug/pprof/heap`: what was allocated during `seconds` and is still in use; the runtime keeps no older record. */
-  heap(request: AdminRequest): Promise<AdminReply> {
-    return this.#run(request, 'heap', async (session, wait) => {
-      await session.post('HeapProfiler.startSampling', { samplingInterval: HEAP_INTERVAL_BYTES })
-      await wait()
-      const { profile } = await session.post('HeapProfiler.stopSampling')
-      return {
-        types: [
-          { type: 'inuse_objects', unit: 'count' },
-          { type: 'inuse_space', unit: 'bytes' },
-        ],
-        samples: heapSamples(profile.head),
-        period: HEAP_INTERVAL_BYTES,
-      }
-    })
-  }
-
-  async #run(
-    { query }: AdminRequest,
-    name: string,
-    record: (
-      session: Session,
-      wait: () => Promise<void>,
-    ) => Promise<Omit<Parameters<typeof encodePprof>[0], 'startedAt' | 'duration'>>,
-  ): Promise<AdminReply> {
-    if (this.#busy) return text('a profile is being taken already; try again when it is done\n', 429)
+  /**
+   * `cpu`: where processor time went during so many seconds. `heap`: what was allocated meanwhile and is still in use;
+   * the runtime keeps no older record. Undefined while another profile is being taken.
+   */
+  async take(kind: ProfileKind, seconds: number): Promise<StackProfile | undefined> {
+    if (this.#busy) return undefined
     this.#busy = true
     const inspector = await import('node:inspector/promises')
     const session = new inspector.Session()
     const startedAt = this.#clock.now()
-    const seconds = secondsOf(query.get('seconds'))
+    const wait = () => new Promise<void>(resolve => this.#clock.after(seconds * 1000, resolve))
     try {
       session.connect()
-      const profile = await record(session, () => this.#sleep(seconds * 1000))
-      return {
-        status: 200,
-        type: 'application/octet-stream',
-        body: encodePprof({ ...profile, startedAt, duration: this.#clock.now() - startedAt }),
-        headers: { 'content-disposition': `attachment; filename="${name}.pb.gz"` },
-      }
+      const profile = await (kind === 'cpu' ? recordCpu(session, wait) : recordHeap(session, wait))
+      return { ...profile, startedAt, duration: this.#clock.now() - startedAt }
     } finally {
       session.disconnect()
       this.#busy = false
     }
   }
+}
 
-  #sleep(ms: number): Promise<void> {
-    return new Promise(resolve => this.#clock.after(ms, resolve))
+/** `/debug/pprof/*`: `seconds` is 1 to 300, default 10. */
+export async function profileReply(
+  kind: ProfileKind,
+  { query }: AdminRequest,
+  take: Profiler['take'],
+): Promise<AdminReply> {
+  const profile = await take(kind, secondsOf(query.get('seconds')))
+  if (profile === undefined) return text('a profile is being taken already; try again when it is done\n', 429)
+  return {
+    status: 200,
+    type: 'application/octet-stream',
+    body: encodePprof(profile),
+    headers: { 'content-disposition': `attachment; filename="${kind}.pb.gz"` },
+  }
+}
+
+type Recorded = Omit<StackProfile, 'startedAt' | 'duration'>
+
+async function recordCpu(session: Session, wait: () => Promise<void>): Promise<Recorded> {
+  await session.post('Profiler.enable')
+  await session.post('Profiler.setSamplingInterval', { interval: CPU_INTERVAL_US })
+  await session.post('Profiler.start')
+  await wait()
+  const { profile } = await session.post('Profiler.stop')
+  const period = CPU_INTERVAL_US * 1000
+  return {
+    types: [
+      { type: 'samples', unit: 'count' },
+      { type: 'cpu', unit: 'nanoseconds' },
+    ],
+    samples: cpuSamples(profile.nodes, period),
+    period,
+  }
+}
+
+async function recordHeap(session: Session, wait: () => Promise<void>): Promise<Recorded> {
+  await session.post('HeapProfiler.startSampling', { samplingInterval: HEAP_INTERVAL_BYTES })
+  await wait()
+  const { profile } = await session.post('HeapProfiler.stopSampling')
+  return {
+    types: [
+      { type: 'inuse_objects', unit: 'count' },
+      { type: 'inuse_space', unit: 'bytes' },
+    ],
+    samples: heapSamples(profile.head),
+    period: HEAP_INTERVAL_BYTES,
   }
 }
 

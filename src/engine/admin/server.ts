@@ -3,7 +3,7 @@ import { parseListenAddress } from './address.ts'
 import { type Listening, listen } from './listen.ts'
 import { logLevel } from './log-level.ts'
 import { memoryReport } from './memory.ts'
-import { Profiler } from './profile.ts'
+import { profileReply } from './profile.ts'
 import type { AdminSource } from './source.ts'
 import { type AdminPath, json, text } from './table.ts'
 import { tasksReport } from './tasks.ts'
@@ -24,7 +24,7 @@ export function startReadiness(address: string, source: Pick<AdminSource, 'ready
 
 /** `/metrics` for a scraper. */
 export function startStats(address: string, source: Pick<AdminSource, 'metrics'>): Promise<Listening> {
-  const handler = () => ({ ...text(source.metrics()), headers: { 'content-type': PROMETHEUS_TEXT } })
+  const handler = async () => ({ ...text(await source.metrics()), headers: { 'content-type': PROMETHEUS_TEXT } })
   const summary = 'Metrics in the Prometheus text format.'
   return startEndpoint(
     address,
@@ -47,13 +47,13 @@ async function startEndpoint(address: string, paths: readonly AdminPath[], guard
 }
 
 function adminPaths(source: AdminSource): readonly AdminPath[] {
-  const profiler = new Profiler(source.trace.clock)
+  const { threads } = source
   const paths: AdminPath[] = [
     {
       path: '/config_dump',
       methods: ['GET'],
       summary: 'The loaded runtime configuration as JSON.',
-      handler: () => json(source.dump()),
+      handler: async () => json(await source.dump()),
     },
     {
       path: '/debug/trace',
@@ -67,24 +67,29 @@ function adminPaths(source: AdminSource): readonly AdminPath[] {
       summary: 'The log level; POST ?level=LEVEL or ?level=MODULE=LEVEL changes it, ?reset restores it.',
       handler: request => logLevel(source.log, request),
     },
-    { path: '/memory', methods: ['GET'], summary: 'Memory statistics as JSON.', handler: () => json(memoryReport()) },
+    {
+      path: '/memory',
+      methods: ['GET'],
+      summary: 'Memory statistics as JSON.',
+      handler: async () => json(memoryReport(await threads.memory())),
+    },
     {
       path: '/debug/pprof/profile',
       methods: ['GET'],
       summary: 'Processor profile for pprof: ?seconds=N, 1 to 300.',
-      handler: request => profiler.cpu(request),
+      handler: request => profileReply('cpu', request, threads.profile),
     },
     {
       path: '/debug/pprof/heap',
       methods: ['GET'],
       summary: 'Heap profile for pprof: ?seconds=N, 1 to 300.',
-      handler: request => profiler.heap(request),
+      handler: request => profileReply('heap', request, threads.profile),
     },
     {
       path: '/debug/tasks',
       methods: ['GET'],
       summary: 'What the process waits for.',
-      handler: () => json(tasksReport()),
+      handler: async () => json(tasksReport(await threads.tasks())),
     },
     {
       path: '/quitquitquit',

@@ -1,5 +1,6 @@
 import type { LogControl } from '../logging.ts'
-import type { TraceHub } from '../trace-hub.ts'
+import type { TraceSource } from '../trace-hub.ts'
+import type { Threads } from './threads.ts'
 
 /** What the admin, readiness and stats servers show of a running gateway and what they may do to it. */
 export interface AdminSource {
@@ -7,10 +8,11 @@ export interface AdminSource {
   dump(): unknown
   /** Begins the graceful shutdown; returns at once. */
   quit(): void
-  readonly trace: TraceHub
+  readonly trace: TraceSource
   readonly log: LogControl
   /** `pending` names what is not ready yet. */
   ready(): { readonly ok: boolean; readonly pending: readonly string[] }
   /** Prometheus text. */
-  metrics(): string
+  metrics(): string | Promise<string>
+  readonly threads: Threads
 }

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import type { Timer } from '../../http/runtime.ts'
-import { MAX_WATCHERS, type TraceHub } from '../trace-hub.ts'
+import { MAX_WATCHERS, type TraceSource } from '../trace-hub.ts'
 import type { TraceWatch } from '../trace-watch.ts'
 import { type AdminReply, type AdminRequest, text } from './table.ts'
 
@@ -14,13 +14,13 @@ const BATCH = 64
  * `/debug/trace`: Server-Sent Events, one TraceEvent each, of the next request that matches `expression` (CEL), then
  * the end. `follow=N` watches N requests for at most `seconds`; then the last event is named `end` and says why.
  */
-export function traceStream(hub: TraceHub, { query }: AdminRequest): AdminReply {
+export async function traceStream(hub: TraceSource, { query }: AdminRequest): Promise<AdminReply> {
   const follow = count(query.get('follow'), LIMITS.requests)
   if (follow === 'wrong') return text(`follow takes a number from 1 to ${LIMITS.requests}\n`, 400)
   const seconds = count(query.get('seconds'), LIMITS.seconds)
   if (seconds === 'wrong') return text(`seconds takes a number from 1 to ${LIMITS.seconds}\n`, 400)
   const expression = query.get('expression')
-  const watch = hub.watch({ requests: follow ?? 1, ...(expression ? { expression } : {}) })
+  const watch = await hub.watch({ requests: follow ?? 1, ...(expression ? { expression } : {}) })
   if (watch === undefined) return text(`${MAX_WATCHERS} traces are running already; end one of them first\n`, 429)
   if ('problem' in watch) return text(invalidExpression(watch.problem), 400)
   const limit = seconds ?? (follow === undefined ? undefined : LIMITS.defaultSeconds)
@@ -34,7 +34,7 @@ export function traceStream(hub: TraceHub, { query }: AdminRequest): AdminReply 
 
 /** Moves events from a watch to a client, as fast as the client reads and no faster. */
 class TraceWriter {
-  readonly #hub: TraceHub
+  readonly #hub: TraceSource
   readonly #watch: TraceWatch
   readonly #out: Writable
   readonly #says: boolean
@@ -47,7 +47,7 @@ class TraceWriter {
   #deadline: Timer | undefined
 
   /** `says`: the last event tells why the stream ends. Clients of the public system know no such event. */
-  constructor(hub: TraceHub, watch: TraceWatch, out: Writable, end: { says: boolean; seconds: number | undefined }) {
+  constructor(hub: TraceSource, watch: TraceWatch, out: Writable, end: { says: boolean; seconds: number | undefined }) {
     this.#hub = hub
     this.#watch = watch
     this.#out = out

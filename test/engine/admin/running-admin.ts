@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { createCelCompiler } from '../../../src/cel/compiler.ts'
 import type { AdminSource } from '../../../src/engine/admin/source.ts'
+import { thisThread } from '../../../src/engine/admin/threads.ts'
 import { ProcessLog } from '../../../src/engine/logging.ts'
 import { TraceHub } from '../../../src/engine/trace-hub.ts'
 import { bodyOf, Exchange } from '../../../src/http/exchange.ts'
@@ -10,6 +11,7 @@ import { ManualClock } from '../manual-clock.ts'
 /** What the servers show, with everything real but the gateway itself. */
 export class FakeGateway implements AdminSource {
   readonly clock = new ManualClock()
+  readonly threads = thisThread('main', this.clock)
   readonly trace = new TraceHub({ clock: this.clock, cel: createCelCompiler(), worker: 0 })
   readonly logged: string[] = []
   readonly log = new ProcessLog({

@@ -1,0 +1,34 @@
+import type { Clock } from '../../http/runtime.ts'
+import { type ThreadMemory, threadMemory } from './memory.ts'
+import type { StackProfile } from './pprof.ts'
+import { type ProfileKind, Profiler } from './profile.ts'
+import { type ThreadTasks, threadTasks } from './tasks.ts'
+
+/** A look inside the threads of the process: one, or all workers and the one that leads them. */
+export interface Threads {
+  memory(): Promise<readonly ThreadMemory[]>
+  tasks(): Promise<readonly ThreadTasks[]>
+  /** Undefined while another profile is being taken. */
+  profile(kind: ProfileKind, seconds: number): Promise<StackProfile | undefined>
+}
+
+export function thisThread(name: string, clock: Clock): Threads {
+  const profiler = new Profiler(clock)
+  return {
+    memory: async () => [threadMemory(name)],
+    tasks: async () => [threadTasks(name)],
+    profile: (kind, seconds) => profiler.take(kind, seconds),
+  }
+}
+
+/** Each sample tells at its outer end which thread it was taken in. */
+export function mergeProfiles(
+  profiles: readonly { readonly thread: string; readonly profile: StackProfile }[],
+): StackProfile | undefined {
+  const [first] = profiles
+  if (first === undefined) return undefined
+  const samples = profiles.flatMap(({ thread, profile }) =>
+    profile.samples.map(({ stack, values }) => ({ stack: [...stack, { name: thread, file: '', line: 0 }], values })),
+  )
+  return { ...first.profile, samples, duration: Math.max(...profiles.map(({ profile }) => profile.duration)) }
+}

@@ -1,0 +1,37 @@
+import { type AddressInfo, createServer } from 'node:net'
+import type { ReservedPorts } from './protocol.ts'
+
+/**
+ * Which port the workers open for each configured one. Each is opened for a moment by the leader alone: workers that
+ * share a port could not tell that another process has it. `known` ports are theirs already.
+ */
+export async function reservePorts(
+  configured: readonly number[],
+  known: ReservedPorts,
+  portFor: (configured: number) => number,
+  host: string | undefined,
+  failed: (configured: number, error: Error) => void,
+): Promise<ReservedPorts> {
+  const out = new Map<number, number | undefined>()
+  for (const port of configured) {
+    const held = known.get(port)
+    try {
+      out.set(port, held ?? (await probe(portFor(port), host)))
+    } catch (error) {
+      out.set(port, undefined)
+      failed(port, error as Error)
+    }
+  }
+  return out
+}
+
+function probe(port: number, host: string | undefined): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
+      const { port: opened } = server.address() as AddressInfo
+      server.close(() => resolve(opened))
+    })
+  })
+}

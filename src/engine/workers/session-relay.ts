@@ -1,0 +1,164 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import type { ConnectionFacts, Exchange } from '../../http/exchange.ts'
+import { HeaderList } from '../../http/headers.ts'
+import type { Runtime, WorkerPlace } from '../../http/runtime.ts'
+import { ownerOf } from '../../http/session-owner.ts'
+import type { Target } from '../../http/transport.ts'
+import type { Downstream } from '../downstream.ts'
+import { forwardedHeaders } from '../forwarded-head.ts'
+import { SocketBody } from '../request-body.ts'
+import { replyFor } from '../respond.ts'
+import { exchangeFor, type ListenerHost, serveExchange } from '../serve-exchange.ts'
+import { SocketDownstream } from '../socket-downstream.ts'
+
+/** Carries what the head of a request does not say: only workers of the same process can open the sockets. */
+const FACTS = 'gwctl-relayed'
+const FIELD = 'mcp-session-id'
+
+interface Facts {
+  readonly bind: string
+  readonly scheme: Exchange['request']['scheme']
+  readonly httpVersion: string
+  readonly connection: Omit<ConnectionFacts, 'tls'>
+  readonly tls?: { readonly sni?: string; readonly protocol: string; readonly certificate?: string }
+}
+
+/**
+ * Brings requests of an MCP session to the worker that keeps it, before any policy runs: there a request is served as if
+ * it had come there at once, so that limits, logs, metrics and traces know it once.
+ */
+export class SessionRelay {
+  readonly #place: WorkerPlace
+  readonly #folder: string
+  #server: Server | undefined
+
+  /** `folder`: only this user may enter it. */
+  constructor(place: WorkerPlace, folder: string) {
+    this.#place = place
+    this.#folder = folder
+  }
+
+  /** Takes requests from other workers. `hostOf`: the port that a request came in at, by the key of its bind. */
+  async open(hostOf: (bind: string) => ListenerHost | undefined): Promise<void> {
+    const server = createServer(
+      { maxHeaderSize: 256 * 1024, requestTimeout: 0, keepAliveTimeout: 600_000, requireHostHeader: false },
+      (req, res) => receive(req, res, hostOf),
+    )
+    server.maxHeadersCount = 0
+    this.#server = server
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(this.#pathOf(this.#place.index), resolve)
+    })
+  }
+
+  close(): void {
+    this.#server?.close()
+    this.#server?.closeAllConnections()
+  }
+
+  /** Undefined when the request is this worker's own. `done` is called once, when all is over. */
+  handOver(
+    x: Exchange,
+    out: Downstream,
+    bind: string,
+    runtime: Runtime,
+    done: () => void,
+  ): { finish(): void } | undefined {
+    const session = x.upgrade === undefined ? sessionOf(x) : undefined
+    if (session === undefined) return undefined
+    const owner = ownerOf(session, this.#place.count)
+    if (owner === this.#place.index) return undefined
+    const call = runtime.transport.dispatch(this.#target(owner), requestOf(x, bind), {
+      head: (status, headers) => out.start(status, headers.raw),
+      fail(error) {
+        runtime.log.log('warn', 'the worker of a session does not answer', { worker: owner, error: error.message })
+        const reply = replyFor(error)
+        if (out.state === 'waiting') out.reply(reply.status, reply.headers, reply.body)
+      },
+    })
+    return {
+      finish() {
+        if (out.state !== 'ended') call.cancel()
+        x.abort()
+        done()
+      },
+    }
+  }
+
+  #target(worker: number): Target {
+    const unixPath = this.#pathOf(worker)
+    return { key: unixPath, host: 'localhost', port: 0, unixPath, connectTimeout: 5000, named: false, version: '1.1' }
+  }
+
+  #pathOf(worker: number): string {
+    return join(this.#folder, `worker-${worker}.sock`)
+  }
+}
+
+/** By the header of Streamable HTTP, or the parameter of HTTP+SSE. */
+function sessionOf({ request }: Exchange): string | undefined {
+  const { headers, method, path } = request
+  const id = headers.get(FIELD)
+  if (id !== undefined || method !== 'POST') return id
+  return /[?&]sessionId=([^&]+)/.exec(path)?.[1]
+}
+
+function requestOf(x: Exchange, bind: string) {
+  const { method, path, authority, scheme } = x.request
+  const { tls, ...connection } = x.connection
+  const facts: Facts = {
+    bind,
+    scheme,
+    httpVersion: x.httpVersion,
+    connection,
+    ...(tls === undefined
+      ? {}
+      : {
+          tls: {
+            ...(tls.sni === undefined ? {} : { sni: tls.sni }),
+            protocol: tls.protocol,
+            ...(tls.certificate ? { certificate: tls.certificate.toString('base64') } : {}),
+          },
+        }),
+  }
+  const headers = forwardedHeaders(x.request.headers)
+  headers.delete(FACTS)
+  headers.append(FACTS, Buffer.from(JSON.stringify(facts)).toString('base64'))
+  return { method, path, authority, headers, body: x.body.take() }
+}
+
+function receive(req: IncomingMessage, res: ServerResponse, hostOf: (bind: string) => ListenerHost | undefined): void {
+  const headers = new HeaderList(req.rawHeaders)
+  const facts = JSON.parse(Buffer.from(headers.get(FACTS) ?? '', 'base64').toString()) as Facts
+  const host = hostOf(facts.bind)
+  if (host === undefined) {
+    // The port was closed by a reload while the request was on its way.
+    res.writeHead(503).end()
+    return
+  }
+  const authority = headers.get('host') ?? ''
+  const length = headers.get('content-length')
+  const chunked = headers.has('transfer-encoding')
+  for (const name of [FACTS, 'connection', 'transfer-encoding', 'keep-alive']) headers.delete(name)
+  const { sni, protocol, certificate } = facts.tls ?? { protocol: '' }
+  const connection: ConnectionFacts = {
+    ...facts.connection,
+    ...(facts.tls === undefined
+      ? {}
+      : { tls: { sni, protocol, ...(certificate ? { certificate: Buffer.from(certificate, 'base64') } : {}) } }),
+  }
+  const x = exchangeFor(
+    {
+      connection: { facts: connection, retired: false, retire: undefined },
+      httpVersion: facts.httpVersion,
+      head: { method: req.method ?? 'GET', scheme: facts.scheme, authority, path: req.url ?? '/', headers },
+      body: new SocketBody(req, chunked ? undefined : Number(length ?? 0)),
+    },
+    host,
+  )
+  const out = new SocketDownstream(res, x, { closes: () => false })
+  const serving = serveExchange(x, out, host)
+  res.once('close', () => serving.finish())
+}

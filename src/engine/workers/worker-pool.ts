@@ -1,0 +1,176 @@
+import { Worker } from 'node:worker_threads'
+import type { Clock, Timer } from '../../http/runtime.ts'
+import type { OrderMessage, OrderName, Orders, Report, WorkerFailure, WorkerStart } from './protocol.ts'
+
+export interface PoolInit {
+  readonly clock: Clock
+  readonly count: number
+  /** The module that a worker runs. */
+  readonly entry: URL
+  start(index: number): WorkerStart
+  /** Brings a new worker to where the others are. It gets the orders for all of them from its beginning. */
+  welcome(worker: PoolWorker): Promise<void>
+  report(worker: PoolWorker, report: Report): void
+  /** A worker has ended that was not told to; another one takes its place. */
+  lost(worker: PoolWorker, reason: string): void
+  /** One that should have taken a place has not come up; it is tried again. */
+  failed(index: number, error: Error): void
+}
+
+/** ms until a lost worker is replaced: the first at once, one that does not live long less and less soon. */
+const PAUSE = { first: 0, second: 250, most: 10_000, settled: 30_000 }
+
+/** Threads that are replaced when they end. */
+export class WorkerPool {
+  readonly #init: PoolInit
+  readonly #workers: (PoolWorker | undefined)[]
+  readonly #pauses: number[]
+  readonly #timers = new Set<Timer>()
+  #closed = false
+
+  constructor(init: PoolInit) {
+    this.#init = init
+    this.#workers = Array.from({ length: init.count })
+    this.#pauses = Array.from({ length: init.count }, () => PAUSE.first)
+  }
+
+  /** Starts all workers; rejects with the first failure and has ended all of them then. */
+  async open(): Promise<void> {
+    const started = await Promise.allSettled(this.#workers.map((_, index) => this.#start(index)))
+    const failed = started.find(result => result.status === 'rejected')
+    if (failed === undefined) return
+    await this.close()
+    throw failed.reason
+  }
+
+  get workers(): readonly PoolWorker[] {
+    return this.#workers.filter(worker => worker !== undefined)
+  }
+
+  /** Ends them at once. */
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const timer of this.#timers) timer.cancel()
+    await Promise.all(this.workers.map(worker => worker.end()))
+  }
+
+  /** From now on nobody is replaced. */
+  retire(): void {
+    this.#closed = true
+  }
+
+  async #start(index: number): Promise<void> {
+    const { clock, entry, start, welcome, report, lost } = this.#init
+    const startedAt = clock.mono()
+    const worker = new PoolWorker(index, new Worker(entry, { workerData: start(index) }), report)
+    this.#workers[index] = worker
+    try {
+      await worker.ready
+      await welcome(worker)
+      if (worker.over) throw new Error('the worker has ended')
+    } catch (error) {
+      this.#workers[index] = undefined
+      await worker.end()
+      throw error
+    }
+    void worker.ended.then(reason => {
+      this.#workers[index] = undefined
+      if (this.#closed) return
+      if (clock.mono() - startedAt > PAUSE.settled) this.#pauses[index] = PAUSE.first
+      lost(worker, reason)
+      this.#replace(index)
+    })
+  }
+
+  #replace(index: number): void {
+    const pause = this.#pauses[index] ?? PAUSE.first
+    this.#pauses[index] = Math.min(PAUSE.most, Math.max(PAUSE.second, pause * 2))
+    const timer = this.#init.clock.after(pause, () => {
+      this.#timers.delete(timer)
+      if (this.#closed) return
+      this.#start(index).catch((error: unknown) => {
+        if (this.#closed) return
+        this.#init.failed(index, error as Error)
+        this.#replace(index)
+      })
+    })
+    this.#timers.add(timer)
+  }
+}
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+/** One worker as its leader sees it. */
+export class PoolWorker {
+  readonly index: number
+  /** It can take orders. */
+  readonly ready: Promise<void>
+  /** Why it has ended. */
+  readonly ended: Promise<string>
+  over = false
+  readonly #worker: Worker
+  readonly #waiting = new Map<number, Waiting>()
+  #lastId = 0
+
+  constructor(index: number, worker: Worker, report: PoolInit['report']) {
+    this.index = index
+    this.#worker = worker
+    let becomeReady: () => void = () => {}
+    let neverReady: (error: Error) => void = () => {}
+    this.ready = new Promise((resolve, reject) => {
+      becomeReady = resolve
+      neverReady = reject
+    })
+    this.ready.catch(() => {})
+    worker.on('message', (message: Report) => {
+      if (message.type === 'ready') becomeReady()
+      else if (message.type === 'answer') this.#settle(message.id)?.resolve(message.value)
+      else if (message.type === 'failure') this.#settle(message.id)?.reject(toError(message.error))
+      else report(this, message)
+    })
+    let reason = ''
+    worker.on('error', (error: unknown) => {
+      reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    })
+    this.ended = new Promise(resolve => {
+      worker.on('exit', code => {
+        this.over = true
+        const why = reason || `exit code ${code}`
+        const error = new Error(`the worker has ended: ${why.split('\n', 1)[0]}`)
+        neverReady(error)
+        for (const waiting of this.#waiting.values()) waiting.reject(error)
+        this.#waiting.clear()
+        resolve(why)
+      })
+    })
+  }
+
+  /** Rejects when the worker ends before it has answered, or answers with a failure. */
+  ask<N extends OrderName>(order: N, argument: Orders[N][0]): Promise<Orders[N][1]> {
+    if (this.over) return Promise.reject(new Error('the worker has ended'))
+    this.#lastId++
+    const id = this.#lastId
+    const message: OrderMessage = { id, order, argument }
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject })
+      this.#worker.postMessage(message)
+    })
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #settle(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    return waiting
+  }
+}
+
+function toError({ message, ...details }: WorkerFailure): Error {
+  return Object.assign(new Error(message), details)
+}

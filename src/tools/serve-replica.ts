@@ -1,0 +1,369 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { dumpOf } from '../config/dump.ts'
+import { offlineRuntime } from '../config/offline-runtime.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Snapshot } from '../config/snapshot.ts'
+import type { AdminSource } from '../engine/admin/source.ts'
+import { mergeProfiles, type Threads, thisThread } from '../engine/admin/threads.ts'
+import { systemClock } from '../engine/clock.ts'
+import type { LogControl, ProcessLog } from '../engine/logging.ts'
+import { MetricsRegistry } from '../engine/metrics-registry.ts'
+import { ReloadableState } from '../engine/state-store.ts'
+import type { OrderName, Orders, Prepared, Report, ReservedPorts, WorkerStart } from '../engine/workers/protocol.ts'
+import { ReplicaTrace } from '../engine/workers/replica-trace.ts'
+import { reservePorts } from '../engine/workers/reserve-ports.ts'
+import { countersOf, sumMetrics } from '../engine/workers/sum-metrics.ts'
+import { type PoolWorker, WorkerPool } from '../engine/workers/worker-pool.ts'
+import type { Timer } from '../http/runtime.ts'
+import { loadInput, referencedBy, reportOf } from './check.ts'
+import { type InputText, readInput } from './input-files.ts'
+import { createLog, portFailure, startEndpoints, watchFile } from './serve-endpoints.ts'
+import type { Probed, ServeOptions, Serving } from './serving.ts'
+
+/** ms that a worker may take to answer a question about itself; one that is stuck must not hide the others. */
+const PATIENCE = 2000
+
+/** Serves with several workers as one replica: to everybody outside it is the same as with one. */
+export async function serveReplica(
+  options: ServeOptions,
+  count: number,
+  probed: Probed,
+  settings: Settings,
+): Promise<Serving | undefined> {
+  const log = createLog(settings, options.log)
+  const replica = new Replica(options, count, settings, log)
+  if (!(await replica.open(probed.input))) return undefined
+  let quit: () => void = () => {}
+  const asked = new Promise<void>(done => {
+    quit = done
+  })
+  let stopping = false
+  const source: AdminSource = {
+    dump: () => dumpOf(replica.snapshot, options.version),
+    quit,
+    trace: replica.trace,
+    log: replica.logControl,
+    ready: () => (stopping ? { ok: false, pending: ['shutting down'] } : { ok: true, pending: [] }),
+    metrics: () => replica.metrics(),
+    threads: replica.threads,
+  }
+  const endpoints = await startEndpoints(settings, source, () => replica.close())
+  const watcher =
+    options.watch && options.file !== '-'
+      ? watchFile(resolve(options.cwd, options.file), () => void replica.reload())
+      : undefined
+  return {
+    admin: endpoints.admin,
+    stats: endpoints.stats,
+    get ports() {
+      return replica.ports
+    },
+    get workers() {
+      return replica.workers
+    },
+    quit: asked,
+    reload: () => replica.reload(),
+    async stop() {
+      stopping = true
+      watcher?.close()
+      await replica.stop(settings.terminationMin, settings.terminationMax)
+      await endpoints.close()
+      log.flush()
+    },
+  }
+}
+
+interface Current {
+  readonly snapshot: Snapshot
+  readonly prepared: Prepared
+  readonly ports: ReservedPorts
+}
+
+/** The leading thread: compiles first, then has all workers do the same, and gathers what they know. */
+class Replica {
+  readonly trace: ReplicaTrace
+  readonly threads: Threads
+  readonly logControl: LogControl
+  readonly #options: ServeOptions
+  readonly #settings: Settings
+  readonly #log: ProcessLog
+  readonly #pool: WorkerPool
+  readonly #folder = mkdtempSync(join(tmpdir(), 'gwctl-'))
+  readonly #ids = new SharedArrayBuffer(4)
+  readonly #backlogs: readonly SharedArrayBuffer[]
+  readonly #state = new ReloadableState((_key, bytes) => new SharedArrayBuffer(bytes))
+  readonly #metrics = new MetricsRegistry()
+  readonly #synchronized
+  /** What each worker exposed last. */
+  readonly #exposed = new Map<number, string>()
+  /** The counts of workers that have ended. */
+  #departed = ''
+  #current: Current | undefined
+  #queue: Promise<unknown> = Promise.resolve()
+
+  constructor(options: ServeOptions, count: number, settings: Settings, log: ProcessLog) {
+    this.#options = options
+    this.#settings = settings
+    this.#log = log
+    this.#backlogs = Array.from({ length: count }, () => new SharedArrayBuffer(4))
+    this.#synchronized = this.#metrics
+      .gauge('agentgateway_config_synchronized', 'Whether the file on disk is what is served.')
+      .with()
+    this.#pool = new WorkerPool({
+      clock: systemClock,
+      count,
+      entry: new URL(import.meta.url.endsWith('.ts') ? './serve-worker.ts' : '../serve-worker.js', import.meta.url),
+      start: index => this.#startOf(index, count),
+      welcome: worker => this.#inTurn(() => this.#welcome(worker)),
+      report: (worker, report) => this.#receive(worker, report),
+      lost: (worker, reason) => this.#lost(worker, reason),
+      failed: (worker, error) =>
+        this.#logger.log('error', 'a worker could not be replaced', { worker, error: error.message }),
+    })
+    this.trace = new ReplicaTrace(systemClock, () => this.#pool.workers)
+    this.threads = this.#allThreads()
+    this.logControl = {
+      filter: () => log.filter(),
+      change: async (directives, how) => {
+        log.change(directives, how)
+        await this.#all('filterLog', log.filter())
+      },
+    }
+  }
+
+  get snapshot(): Snapshot {
+    return this.#current!.snapshot
+  }
+
+  get ports(): ReadonlyMap<number, number> {
+    const all = [...(this.#current?.ports ?? [])]
+    return new Map(all.flatMap(([configured, port]) => (port === undefined ? [] : [[configured, port] as const])))
+  }
+
+  get workers(): readonly PoolWorker[] {
+    return this.#pool.workers
+  }
+
+  /** False: refused, and nothing was started. */
+  async open(input: InputText): Promise<boolean> {
+    try {
+      const compiled = await this.#compile(input)
+      if (compiled === undefined) {
+        await this.close()
+        return false
+      }
+      const ports = await this.#reserve(compiled.snapshot, new Map(), (_port, error) => {
+        throw error
+      })
+      this.#current = { ...compiled, ports }
+      await this.#pool.open()
+    } catch (error) {
+      await this.close()
+      throw portFailure(error)
+    }
+    this.#state.commit()
+    this.#synchronized.set(1)
+    return true
+  }
+
+  reload(): Promise<boolean> {
+    return this.#inTurn(async () => {
+      try {
+        const done = await this.#reload()
+        this.#synchronized.set(done ? 1 : 0)
+        return done
+      } catch (error) {
+        this.#synchronized.set(0)
+        this.#logger.log('error', 'configuration not reloaded, the previous one stays', {
+          error: error instanceof Error ? error.message : String(error),
+        })
+        return false
+      }
+    })
+  }
+
+  /** In-flight requests of all workers are finished first, within the limits. */
+  async stop(min: number, max: number): Promise<void> {
+    this.#pool.retire()
+    const stopped = Promise.allSettled(this.#pool.workers.map(worker => worker.ask('stop', { min, max })))
+    await withPatience(stopped, max + PATIENCE)
+    await this.close()
+  }
+
+  async close(): Promise<void> {
+    this.trace.close()
+    await this.#pool.close()
+    this.#state.close()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  async metrics(): Promise<string> {
+    for (const [{ index }, text] of await this.#all('metrics', undefined)) this.#exposed.set(index, text)
+    return sumMetrics([this.#metrics.render(), ...this.#exposed.values(), this.#departed])
+  }
+
+  get #logger() {
+    return this.#log.logger('gateway')
+  }
+
+  #startOf(index: number, count: number): WorkerStart {
+    const { env, cwd, version } = this.#options
+    const backlog = this.#backlogs[index] as SharedArrayBuffer
+    Atomics.store(new Int32Array(backlog), 0, 0)
+    return {
+      index,
+      count,
+      // The environment of a process is no plain object, which is all that a thread can be given.
+      env: { ...env },
+      cwd,
+      version,
+      settings: this.#settings,
+      ids: this.#ids,
+      backlog,
+      folder: this.#folder,
+      host: undefined,
+    }
+  }
+
+  async #welcome(worker: PoolWorker): Promise<void> {
+    const { prepared, ports } = this.#current!
+    if (!(await worker.ask('prepare', prepared))) throw new Error('a worker refused what the leading thread accepts')
+    await worker.ask('filterLog', this.#log.filter())
+    await this.trace.welcome(worker)
+    await worker.ask('commit', ports)
+  }
+
+  #receive(worker: PoolWorker, report: Report): void {
+    if (report.type === 'trace') this.trace.receive(report.watch, report.events)
+    if (report.type !== 'log') return
+    Atomics.sub(new Int32Array(this.#backlogs[worker.index] as SharedArrayBuffer), 0, report.text.length)
+    this.#options.log.write(report.text)
+  }
+
+  #lost({ index }: PoolWorker, reason: string): void {
+    this.#logger.log('error', 'a worker has ended and is replaced', { worker: index, reason })
+    this.trace.lost(index)
+    this.#departed = sumMetrics([this.#departed, countersOf(this.#exposed.get(index) ?? '')])
+    this.#exposed.delete(index)
+  }
+
+  /** Nothing is half of one configuration and half of another: no worker serves it before all have compiled it. */
+  async #reload(): Promise<boolean> {
+    const input = await readInput(this.#options.file, this.#options)
+    const compiled = await this.#compile(input)
+    if (compiled === undefined) return false
+    const answers = await Promise.allSettled(this.#pool.workers.map(worker => worker.ask('prepare', compiled.prepared)))
+    if (answers.some(answer => answer.status === 'rejected' || !answer.value)) {
+      await this.#all('abandon', undefined)
+      this.#state.abandon()
+      const failure = answers.find(answer => answer.status === 'rejected')
+      throw new Error(`a worker could not compile it: ${failure?.reason ?? 'refused'}`)
+    }
+    const ports = await this.#reserve(compiled.snapshot, this.#current!.ports, (port, error) =>
+      this.#logger.log('error', 'cannot open a port', { port, error: error.message }),
+    )
+    this.#current = { ...compiled, ports }
+    const { workers } = this.#pool
+    const commits = await Promise.allSettled(workers.map(worker => worker.ask('commit', ports)))
+    // One that does not take it over is replaced by one that starts with it.
+    await Promise.all(commits.map((commit, i) => (commit.status === 'rejected' ? workers[i]?.end() : undefined)))
+    this.#state.commit()
+    this.#logger.log('info', 'configuration reloaded', { file: this.#options.file })
+    return true
+  }
+
+  async #compile(input: InputText): Promise<Pick<Current, 'snapshot' | 'prepared'> | undefined> {
+    const { cwd } = this.#options
+    const read = referencedBy(input.file, cwd)
+    const files = new Map<string, Buffer | undefined>()
+    const readReferenced = (path: string) => {
+      if (!files.has(path)) files.set(path, read(path))
+      return files.get(path)
+    }
+    this.#state.begin()
+    const runtime = { ...offlineRuntime(), clock: systemClock, state: this.#state }
+    const loaded = await loadInput(input, { ...this.#options, tier: 'env', readReferenced }, runtime)
+    if (loaded.runnable && loaded.snapshot) {
+      const { file, text } = input
+      return { snapshot: loaded.snapshot, prepared: { file, text, files, memory: this.#state.shared() } }
+    }
+    this.#state.abandon()
+    this.#synchronized.set(0)
+    const findings = loaded.diagnostics.length
+    this.#logger.log('error', 'configuration not reloaded, the previous one stays', { file: input.file, findings })
+    this.#options.refused(reportOf([{ input, loaded }], cwd), true)
+    return undefined
+  }
+
+  #reserve({ binds }: Snapshot, known: ReservedPorts, failed: (port: number, error: Error) => void) {
+    const { portFor = (port: number) => port } = this.#options
+    return reservePorts(
+      binds.map(bind => bind.port),
+      known,
+      portFor,
+      undefined,
+      failed,
+    )
+  }
+
+  #allThreads(): Threads {
+    const own = thisThread('main', systemClock)
+    const named = <T extends object>({ index }: PoolWorker, of: T) => ({ ...of, thread: `worker ${index}` })
+    return {
+      memory: async () => {
+        const workers = await this.#all('memory', undefined)
+        return [...(await own.memory()), ...workers.flatMap(([worker, each]) => each.map(of => named(worker, of)))]
+      },
+      tasks: async () => {
+        const workers = await this.#all('tasks', undefined)
+        return [...(await own.tasks()), ...workers.flatMap(([worker, each]) => each.map(of => named(worker, of)))]
+      },
+      profile: async (kind, seconds) => {
+        const mine = own.profile(kind, seconds)
+        const workers = await this.#all('profile', { kind, seconds }, seconds * 1000 + PATIENCE)
+        const profile = await mine
+        const others = workers.flatMap(([worker, each]) => (each ? [named(worker, { profile: each })] : []))
+        return profile && mergeProfiles([{ thread: 'main', profile }, ...others])
+      },
+    }
+  }
+
+  /** Asks every worker; those that do not answer in time are left out. */
+  async #all<N extends OrderName>(
+    order: N,
+    argument: Orders[N][0],
+    patience = PATIENCE,
+  ): Promise<readonly (readonly [PoolWorker, Orders[N][1]])[]> {
+    const answers = await Promise.all(
+      this.#pool.workers.map(worker =>
+        withPatience(
+          worker.ask(order, argument).then(
+            answer => [worker, answer] as const,
+            () => undefined,
+          ),
+          patience,
+        ),
+      ),
+    )
+    return answers.filter(answer => answer !== undefined)
+  }
+
+  /** One change at a time, in the order they were asked for. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work)
+    this.#queue = done.catch(() => {})
+    return done
+  }
+}
+
+async function withPatience<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: Timer | undefined
+  const up = new Promise<undefined>(resolve => {
+    timer = systemClock.after(ms, () => resolve(undefined))
+  })
+  const first = await Promise.race([work, up])
+  timer?.cancel()
+  return first
+}

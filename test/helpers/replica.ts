@@ -1,0 +1,105 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingHttpHeaders, type RequestOptions } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text as readAll } from 'node:stream/consumers'
+import { serve } from '../../src/tools/serve.ts'
+import type { Serving } from '../../src/tools/serving.ts'
+
+export interface TestReplica extends AsyncDisposable {
+  readonly serving: Serving
+  readonly logged: string[]
+  /** Codes of what was wrong with a configuration that was refused. */
+  readonly refused: string[]
+  write(config: string): void
+  port(configured: number): number
+  admin(path: string, method?: 'GET' | 'POST'): Promise<{ status: number; body: string }>
+  metrics(): Promise<string>
+  /** Resolves when a log line has these words; also one that was written before. */
+  says(words: string): Promise<void>
+}
+
+const SETTINGS = `config: {adminAddr: '127.0.0.1:0', statsAddr: '127.0.0.1:0', readinessAddr: 'off'}\n`
+
+/** `gwctl run` with several workers, in this process; each configured port on a free one. */
+export async function startReplica(
+  config: string,
+  workers: number,
+  options: { readonly portFor?: (port: number) => number } = {},
+): Promise<TestReplica> {
+  const folder = mkdtempSync(join(tmpdir(), 'gwctl-replica-'))
+  const write = (text: string) => writeFileSync(join(folder, 'gateway.yaml'), SETTINGS + text)
+  const logged: string[] = []
+  const refused: string[] = []
+  const listeners = new Set<() => void>()
+  write(config)
+  const serving = await serve({
+    file: 'gateway.yaml',
+    cwd: folder,
+    env: {},
+    stdin: process.stdin,
+    log: {
+      write(text) {
+        logged.push(...text.split('\n').filter(line => line !== ''))
+        for (const listener of listeners) listener()
+      },
+    },
+    version: 'test',
+    watch: false,
+    workers,
+    portFor: options.portFor ?? (() => 0),
+    refused: report => refused.push(...report.diagnostics.map(d => d.code)),
+  })
+  if (serving === undefined) throw new Error(`refused: ${refused.join(', ')}`)
+  return {
+    serving,
+    logged,
+    refused,
+    write,
+    port: configured => serving.ports.get(configured) as number,
+    async admin(path, method = 'GET') {
+      const [host, port] = serving.admin.split(':')
+      const { status, body } = await ask({ host, port, path, method })
+      return { status, body }
+    },
+    async metrics() {
+      const [host, port] = serving.stats.split(':')
+      return (await ask({ host, port, path: '/metrics' })).body
+    },
+    says(words) {
+      return new Promise(resolve => {
+        const look = () => {
+          if (!logged.some(line => line.includes(words))) return
+          listeners.delete(look)
+          resolve()
+        }
+        listeners.add(look)
+        look()
+      })
+    },
+    async [Symbol.asyncDispose]() {
+      await serving.stop()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** Rejects when the connection breaks. */
+export function ask(options: RequestOptions, body?: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest({ host: '127.0.0.1', agent: false, ...options }, response => {
+      readAll(response).then(
+        text => resolve({ status: response.statusCode as number, headers: response.headers, body: text }),
+        reject,
+      )
+    })
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}

@@ -1,0 +1,337 @@
+import { request } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type Answer, ask, startReplica, type TestReplica } from '../helpers/replica.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const WORKERS = 4
+const reply = (body: string, policies = '') =>
+  `binds: [{port: 80, listeners: [{routes: [{policies: {${policies}directResponse: {status: 200, body: ${body}}}}]}]}]\n`
+
+/** Each on a connection of its own, so that the kernel chooses a worker for each; `many` at a time. */
+async function flood(port: number, total: number, many = 32): Promise<Map<number | string, number>> {
+  const seen = new Map<number | string, number>()
+  let left = total
+  const one = async (): Promise<void> => {
+    while (left > 0) {
+      left--
+      const outcome = await ask({ port, path: '/' }).then(
+        answer => answer.status,
+        (error: NodeJS.ErrnoException) => error.code ?? 'error',
+      )
+      seen.set(outcome, (seen.get(outcome) ?? 0) + 1)
+    }
+  }
+  await Promise.all(Array.from({ length: many }, one))
+  return seen
+}
+
+/** The value of the only sample whose name and labels have these parts. */
+function sample(metrics: string, name: string, ...labels: readonly string[]): number {
+  const found = metrics.split('\n').filter(line => line.startsWith(name) && labels.every(label => line.includes(label)))
+  expect(found).toHaveLength(1)
+  return Number(found[0]?.slice(found[0].lastIndexOf(' ') + 1))
+}
+
+describe('limits', () => {
+  test('requests that pass are as many as the budget, over all workers', async () => {
+    await using replica = await startReplica(
+      reply('ok', 'localRateLimit: [{maxTokens: 50, tokensPerFill: 1, fillInterval: 1h}], '),
+      WORKERS,
+    )
+    const seen = await flood(replica.port(80), 400)
+    expect(Object.fromEntries(seen)).toEqual({ 200: 50, 429: 350 })
+  })
+
+  test('what is left counts down through all workers', async () => {
+    await using replica = await startReplica(
+      reply('ok', 'localRateLimit: [{maxTokens: 9, tokensPerFill: 1, fillInterval: 1h}], '),
+      WORKERS,
+    )
+    const left: string[] = []
+    for (let i = 0; i < 10; i++) {
+      const { headers } = await ask({ port: replica.port(80) })
+      left.push(headers['x-ratelimit-remaining'] as string)
+    }
+    expect(left).toEqual(['8', '7', '6', '5', '4', '3', '2', '1', '0', '0'])
+  })
+
+  test('a reload and the end of a worker leave the budget as it is; another budget is a new one', async () => {
+    const limit = (tokens: number) =>
+      reply('ok', `localRateLimit: [{maxTokens: ${tokens}, tokensPerFill: 1, fillInterval: 1h}], `)
+    await using replica = await startReplica(limit(10), WORKERS)
+    expect((await flood(replica.port(80), 10)).get(200)).toBe(10)
+    replica.write(`${limit(10)}frontendPolicies: {http: {http1MaxHeaders: 50}}\n`)
+    expect(await replica.serving.reload()).toBe(true)
+    await replica.serving.workers[1]?.end()
+    expect((await flood(replica.port(80), 10, 1)).get(200)).toBe(undefined)
+    replica.write(limit(11))
+    expect(await replica.serving.reload()).toBe(true)
+    expect((await flood(replica.port(80), 20)).get(200)).toBe(11)
+  })
+})
+
+describe('a worker that ends', () => {
+  test('is replaced, and the port answers all the time', async () => {
+    await using replica = await startReplica(reply('ok'), WORKERS)
+    const port = replica.port(80)
+    const load = flood(port, 1500, 16)
+    await replica.serving.workers[2]?.end()
+    await replica.says('a worker has ended and is replaced')
+    const seen = await load
+    // Whatever it was serving at that moment is cut; nobody is turned away.
+    expect(seen.get('ECONNREFUSED')).toBe(undefined)
+    expect(seen.get(200)).toBeGreaterThan(1400)
+    await expect.poll(() => replica.serving.workers.map(worker => worker.index)).toEqual([0, 1, 2, 3])
+    expect((await flood(port, 100)).get(200)).toBe(100)
+  })
+
+  test('gives an end to the traces of what it was serving', async () => {
+    let reached: () => void = () => {}
+    const arrived = new Promise<void>(resolve => {
+      reached = resolve
+    })
+    await using upstream = await startUpstream(() => reached())
+    await using replica = await startReplica(
+      `binds: [{port: 80, listeners: [{routes: [{backends: [{host: '${upstream.host}'}]}]}]}]\n`,
+      2,
+    )
+    const trace = await openTrace(replica, '')
+    ask({ port: replica.port(80) }).catch(() => {})
+    await arrived
+    const { worker } = JSON.parse(trace.events[0] as string) as { worker: number }
+    await replica.serving.workers.find(({ index }) => index === worker)?.end()
+    await trace.ended
+    expect(trace.events.at(-1)).toContain('the worker that served it has ended')
+  })
+})
+
+interface OpenTrace {
+  readonly events: string[]
+  readonly ended: Promise<void>
+}
+
+/** Resolves when the server is watching. */
+function openTrace(replica: TestReplica, query: string): Promise<OpenTrace> {
+  const [host, port] = replica.serving.admin.split(':')
+  return new Promise((resolve, reject) => {
+    const sent = request({ host, port, path: `/debug/trace${query}`, method: 'POST', agent: false }, response => {
+      const events: string[] = []
+      let rest = ''
+      const ended = new Promise<void>(done => response.on('close', done))
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        const lines = (rest + chunk).split('\n')
+        rest = lines.pop() as string
+        for (const line of lines) {
+          if (line === ': ready') resolve({ events, ended })
+          if (line.startsWith('data: ')) events.push(line.slice('data: '.length))
+        }
+      })
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+}
+
+describe('one replica to those who look at it', () => {
+  test('a trace takes exactly as many requests as were asked for, of all workers, numbered in one row', async () => {
+    await using replica = await startReplica(reply('ok'), WORKERS)
+    const trace = await openTrace(replica, '?follow=20&seconds=60')
+    await flood(replica.port(80), 60)
+    await trace.ended
+    const events = trace.events
+      .map(text => JSON.parse(text) as { seq?: number; worker: number; request: string; message: { type: string } })
+      .filter(event => event.seq !== undefined)
+    expect(events.map(event => event.seq)).toEqual(events.map((_, i) => i + 1))
+    expect(events.filter(event => event.message.type === 'requestStarted')).toHaveLength(20)
+    expect(new Set(events.map(event => event.request)).size).toBe(20)
+    expect(new Set(events.map(event => event.worker)).size).toBeGreaterThan(1)
+  })
+
+  test('metrics are the sums, and those of a worker that has ended stay in them', async () => {
+    await using replica = await startReplica(reply('ok'), WORKERS)
+    await flood(replica.port(80), 80)
+    const before = await replica.metrics()
+    expect(sample(before, 'agentgateway_requests_total')).toBe(80)
+    expect(sample(before, 'agentgateway_request_duration_seconds_count')).toBe(80)
+    expect(sample(before, 'agentgateway_request_duration_seconds_bucket', 'le="+Inf"')).toBe(80)
+    expect(sample(before, 'agentgateway_build_info')).toBe(1)
+    expect(sample(before, 'agentgateway_config_synchronized')).toBe(1)
+    await replica.serving.workers[3]?.end()
+    await replica.says('is replaced')
+    await flood(replica.port(80), 20)
+    expect(sample(await replica.metrics(), 'agentgateway_requests_total')).toBe(100)
+  })
+
+  test('a wrong expression is refused with its reason', async () => {
+    await using replica = await startReplica(reply('ok'), 2)
+    const refused = await replica.admin('/debug/trace?expression=request.%3D', 'POST')
+    expect(refused.status).toBe(400)
+    expect(refused.body).toContain('invalid expression')
+  })
+
+  test('a log level reaches all workers, also those that come later', async () => {
+    await using replica = await startReplica(reply('ok'), WORKERS)
+    expect((await replica.admin('/logging?level=request=off', 'POST')).body).toContain('request=off')
+    await flood(replica.port(80), 40)
+    await replica.serving.workers[0]?.end()
+    await replica.says('is replaced')
+    await expect.poll(() => replica.serving.workers.length).toBe(WORKERS)
+    await flood(replica.port(80), 40)
+    expect(replica.logged.filter(line => line.includes('\trequest\t'))).toEqual([])
+    await replica.admin('/logging?reset', 'POST')
+    await flood(replica.port(80), 40)
+    await expect.poll(() => replica.logged.filter(line => line.includes('\trequest\t')).length).toBe(40)
+  })
+
+  test('memory and tasks name every thread, and a profile is of all of them', async () => {
+    await using replica = await startReplica(reply('ok'), 2)
+    const names = async (path: string) =>
+      (JSON.parse((await replica.admin(path)).body) as { threads: { thread: string }[] }).threads.map(t => t.thread)
+    expect(await names('/memory')).toEqual(['main', 'worker 0', 'worker 1'])
+    expect(await names('/debug/tasks')).toEqual(['main', 'worker 0', 'worker 1'])
+    const [profile] = await Promise.all([replica.admin('/debug/pprof/heap?seconds=1'), flood(replica.port(80), 200)])
+    expect(profile.status).toBe(200)
+  })
+})
+
+interface McpClient {
+  readonly session: string
+  call(method: string, params?: object): Promise<Answer>
+}
+
+/** A client that opens a connection for each message, and so meets any worker. */
+async function connectMcp(port: number, path = '/mcp'): Promise<McpClient> {
+  let id = 0
+  const post = (headers: Record<string, string>, message: object) =>
+    ask(
+      {
+        port,
+        path,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      },
+      JSON.stringify({ jsonrpc: '2.0', ...message }),
+    )
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const begun = await post({}, { id: 0, method: 'initialize', params })
+  expect(begun.status).toBe(200)
+  const session = begun.headers['mcp-session-id'] as string
+  await post({ 'mcp-session-id': session }, { method: 'notifications/initialized' })
+  return {
+    session,
+    call(method, given = {}) {
+      id++
+      return post({ 'mcp-session-id': session }, { id, method, params: given })
+    },
+  }
+}
+
+describe('MCP sessions', () => {
+  const server = join(import.meta.dirname, '../backends/mcp/stdio-server.ts')
+  const config = `binds:
+- port: 80
+  listeners:
+  - routes:
+    - backends: [{mcp: {targets: [{name: up, stdio: {cmd: '${process.execPath}', args: ['${server}', up]}}]}}]
+`
+
+  test('every message finds the worker whose child process the session has', async () => {
+    await using replica = await startReplica(config, WORKERS)
+    const clients = await Promise.all(Array.from({ length: 3 }, () => connectMcp(replica.port(80))))
+    for (const client of clients) {
+      const answers = await Promise.all(Array.from({ length: 12 }, () => client.call('tools/list')))
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+      expect(answers[0]?.body).toContain('"tools"')
+    }
+    // Each request is served, and counted, by one worker only.
+    expect(sample(await replica.metrics(), 'agentgateway_requests_total', 'status="200"')).toBe(3 + 36)
+  })
+
+  test('a session that has been ended is gone for all', async () => {
+    await using replica = await startReplica(config, WORKERS)
+    const client = await connectMcp(replica.port(80))
+    const headers = { 'mcp-session-id': client.session }
+    expect((await ask({ port: replica.port(80), path: '/mcp', method: 'DELETE', headers })).status).toBe(202)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => client.call('tools/list')))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]))
+  })
+
+  test('a limit counts a message once, wherever it came in and wherever it is served', async () => {
+    const limited = config.replace(
+      '    - backends',
+      '    - policies: {localRateLimit: [{maxTokens: 12, tokensPerFill: 1, fillInterval: 1h}]}\n      backends',
+    )
+    await using replica = await startReplica(limited, WORKERS)
+    const client = await connectMcp(replica.port(80))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => client.call('tools/list')))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
+  })
+})
+
+describe('one configuration', () => {
+  test('all workers change over together', async () => {
+    await using replica = await startReplica(reply('old'), WORKERS)
+    replica.write(reply('new'))
+    expect(await replica.serving.reload()).toBe(true)
+    const bodies = await Promise.all(Array.from({ length: 60 }, () => ask({ port: replica.port(80) })))
+    expect(new Set(bodies.map(({ body }) => body))).toEqual(new Set(['new']))
+  })
+
+  test('a bad one is served by none', async () => {
+    await using replica = await startReplica(reply('old'), WORKERS)
+    replica.write(`${reply('new')}bogus: 1\n`)
+    expect(await replica.serving.reload()).toBe(false)
+    expect(replica.refused).toEqual(['GW102'])
+    const bodies = await Promise.all(Array.from({ length: 60 }, () => ask({ port: replica.port(80) })))
+    expect(new Set(bodies.map(({ body }) => body))).toEqual(new Set(['old']))
+  })
+
+  test('ports come and go', async () => {
+    await using replica = await startReplica(reply('one'), 2)
+    const first = replica.port(80)
+    replica.write(reply('two').replace('port: 80', 'port: 81'))
+    expect(await replica.serving.reload()).toBe(true)
+    expect((await ask({ port: replica.port(81) })).body).toBe('two')
+    await expect(ask({ port: first })).rejects.toThrow('ECONNREFUSED')
+  })
+
+  test('a port that somebody else has is opened by no worker, even if it could be shared', async () => {
+    const shared = createServer()
+    await new Promise<void>(resolve => shared.listen({ port: 0, reusePort: true }, resolve))
+    const { port } = shared.address() as AddressInfo
+    const portFor = (configured: number) => (configured === port ? port : 0)
+    const taken = reply('two').replace('port: 80', `port: ${port}`)
+    await expect(startReplica(taken, 2, { portFor })).rejects.toThrow(`${port} is in use`)
+    await using replica = await startReplica(reply('one'), 2, { portFor })
+    replica.write(taken)
+    expect(await replica.serving.reload()).toBe(true)
+    expect(replica.port(port)).toBe(undefined)
+    expect(replica.logged.filter(line => line.includes('cannot open a port'))).toHaveLength(1)
+    shared.close()
+  })
+})
+
+test('a graceful stop finishes what every worker is serving', async () => {
+  const waiting: (() => void)[] = []
+  let all: () => void = () => {}
+  const everybody = new Promise<void>(resolve => {
+    all = resolve
+  })
+  await using upstream = await startUpstream((_req, res) => {
+    res.write('first ')
+    waiting.push(() => res.end('last'))
+    if (waiting.length === 12) all()
+  })
+  const replica = await startReplica(
+    `binds: [{port: 80, listeners: [{routes: [{backends: [{host: '${upstream.host}'}]}]}]}]\n`,
+    WORKERS,
+  )
+  const answers = Array.from({ length: 12 }, () => ask({ port: replica.port(80) }))
+  await everybody
+  const stopped = replica[Symbol.asyncDispose]()
+  for (const finish of waiting) finish()
+  expect((await Promise.all(answers)).map(({ body }) => body)).toEqual(answers.map(() => 'first last'))
+  await stopped
+})
