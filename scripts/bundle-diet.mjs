@@ -12,6 +12,7 @@ const LEFT_OUT = {
   'lib/logger.js': ['debug'],
   'lib/parser/index.js': ['./help'],
   'lib/parser/parse.js': ['node:readline'],
+  'lib/util/fs.js': ['node:fs/promises'],
 }
 
 /** esbuild plugin: a left out module is an object that throws when something is asked of it. */

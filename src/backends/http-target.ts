@@ -49,14 +49,11 @@ export class HttpTarget {
 function targetOf(to: HostPort, settings: UpstreamSettings, { permits, guard }: HttpTargetOptions): Target {
   const { tls, version, keepAlive, tunnel } = settings
   const connectTimeout = settings.connectTimeout ?? CONNECT_TIMEOUT
-  // Hashed: settings hold private keys, and keys of targets are shown.
-  const rest = hash(
-    'sha256',
-    JSON.stringify([tls, version, keepAlive, connectTimeout, tunnel?.key, guard]),
-    'base64url',
-  )
+  const rest = JSON.stringify([tls, version, keepAlive, connectTimeout, tunnel?.key, guard])
+  // Settings of TLS hold private keys, and keys of targets are shown; the others need no hash, which is slow to load.
+  const settled = tls === undefined ? rest : hash('sha256', rest, 'base64url')
   return {
-    key: `${to.unixPath ?? to.host}:${to.port}#${rest}`,
+    key: `${to.unixPath ?? to.host}:${to.port}#${settled}`,
     host: to.host,
     port: to.port,
     ...(to.unixPath === undefined ? {} : { unixPath: to.unixPath }),

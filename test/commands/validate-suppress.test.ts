@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { BAD, GOOD, Place, WARNS } from './validate-place.ts'
 
@@ -75,6 +77,16 @@ describe('a comment `gwctl-ignore`', () => {
     expect(await place.findings(['a.yaml'])).toEqual(['a.yaml:1 GW001', 'a.yaml:1 GW011'])
     expect(await place.findings(['b.yaml'])).toEqual(['b.yaml:2 GW001'])
   })
+})
+
+const fixtures = fileURLToPath(new URL('../../fixtures/cli/', import.meta.url))
+
+test.each(readdirSync(`${fixtures}err`))('fixtures/cli/err/%s has its finding', async name => {
+  expect(await place.findings([`${fixtures}err/${name}`])).toContainEqual(expect.stringContaining(name.split('.')[0]!))
+})
+
+test.each(readdirSync(`${fixtures}ok`))('fixtures/cli/ok/%s has none', async name => {
+  expect(await place.findings([`${fixtures}ok/${name}`])).toEqual([])
 })
 
 describe('--baseline', () => {
