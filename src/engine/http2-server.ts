@@ -94,7 +94,7 @@ export class Http2Server {
         : undefined,
     )
     const x = exchangeFor({ connection, httpVersion: '2.0', head, body }, host)
-    const out = new StreamDownstream(stream, x)
+    const out = new StreamDownstream(stream, x, ended)
     // The reason is in `close`; without a listener an error would end the process.
     stream.on('error', () => {})
     stream.once('close', () => serving.finish())

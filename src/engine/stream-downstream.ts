@@ -1,6 +1,7 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { Exchange } from '../http/exchange.ts'
+import { addHttp2Fields, type Http2Fields } from '../http/http2-fields.ts'
 import type { ChunkSink } from '../http/transport.ts'
 import type { OpenDownstream } from './serve-exchange.ts'
 
@@ -10,21 +11,27 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
   readonly #stream: ServerHttp2Stream
   readonly #x: Exchange
   /** A head that waits for its first byte or its end: which of them comes decides how it is sent. */
-  #held: string[] | undefined
+  #held: Http2Fields | undefined
   /** No body may follow the head. */
   #bodiless = false
   #trailers: readonly string[] = []
+  /** Trailers are asked for once the body has gone. */
+  #mayTrail = false
+  #sent = false
+  #whenSent: (() => void) | undefined
+  /** The client has sent all of its request with the head. */
+  readonly #requestEnded: boolean
 
-  constructor(stream: ServerHttp2Stream, x: Exchange) {
+  constructor(stream: ServerHttp2Stream, x: Exchange, requestEnded: boolean) {
     this.#stream = stream
     this.#x = x
+    this.#requestEnded = requestEnded
   }
 
   reply(status: number, headers: readonly string[], body: Buffer | string | undefined): void {
     const length = body === undefined ? 0 : Buffer.byteLength(body)
-    const fields = wireFields(status, headers)
-    if (status !== 204 && status !== 304 && !fields.includes('content-length'))
-      fields.push('content-length', String(length))
+    const fields = addHttp2Fields({ ':status': String(status) }, headers)
+    if (status !== 204 && status !== 304) fields['content-length'] ??= String(length)
     const bare = length === 0 || this.#x.received.method === 'HEAD'
     this.#respond(fields, { endStream: bare })
     this.#x.responseBytes += length
@@ -34,12 +41,12 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
   }
 
   start(status: number, headers: readonly string[]): ChunkSink {
-    const fields = wireFields(status, headers)
-    const length = fieldOf(fields, 'content-length')
+    const fields = addHttp2Fields({ ':status': String(status) }, headers)
+    const length = fields['content-length']
     this.#bodiless = this.#x.received.method === 'HEAD' || status === 204 || status === 304 || length === '0'
     if (this.#bodiless) this.#respond(fields, { endStream: true })
     // gRPC clients take a status in the head for final only when nothing follows it.
-    else if (fieldOf(fields, 'grpc-status') !== undefined) this.#held = fields
+    else if (fields['grpc-status'] !== undefined) this.#held = fields
     else this.#open(fields, length === undefined)
     this.state = 'streaming'
     return this
@@ -99,60 +106,32 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
   }
 
   /** Without a length there may be trailers, which are asked for at the end. */
-  #open(fields: string[], waitForTrailers: boolean): void {
-    if (waitForTrailers) this.#stream.once('wantTrailers', () => this.#stream.sendTrailers(asObject(this.#trailers)))
-    this.#respond(fields, { waitForTrailers })
+  #open(fields: Http2Fields, mayTrail: boolean): void {
+    this.#mayTrail = mayTrail
+    if (mayTrail) this.#stream.once('wantTrailers', () => this.#sendTrailers())
+    this.#respond(fields, { waitForTrailers: mayTrail })
   }
 
-  #respond(fields: string[], options: { endStream?: boolean; waitForTrailers?: boolean }): void {
-    if (!this.#gone) this.#stream.respond(fields as unknown as Parameters<ServerHttp2Stream['respond']>[0], options)
+  #sendTrailers(): void {
+    this.#stream.sendTrailers(addHttp2Fields({}, this.#trailers))
+    this.#sent = true
+    this.#whenSent?.()
+  }
+
+  #respond(fields: Http2Fields, options: { endStream?: boolean; waitForTrailers?: boolean }): void {
+    if (!this.#gone) this.#stream.respond(fields, options)
   }
 
   /** A client that is still sending its request when it has the whole reply is told to stop, not that it failed. */
   #stopRequest(): void {
     const stream = this.#stream
-    if (stream.readableEnded || this.#gone) return
+    if (this.#requestEnded || stream.readableEnded || this.#gone) return
+    // The end of the reply goes out first; without trailers it does with the last of its bytes.
     const stop = (): void => {
-      if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
+      if (!this.#gone && stream.state.remoteClose !== 1) stream.close(constants.NGHTTP2_NO_ERROR)
     }
-    if (stream.writableFinished) setImmediate(stop)
+    if (this.#sent || (stream.writableFinished && !this.#mayTrail)) setImmediate(stop)
+    else if (this.#mayTrail) this.#whenSent = () => setImmediate(stop)
     else stream.once('finish', () => setImmediate(stop))
   }
-}
-
-/** Fields that mean something to one connection only; HTTP/2 forbids them (RFC 9113 section 8.2.2). */
-const CONNECTION_FIELDS = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-  'te',
-])
-
-function wireFields(status: number, headers: readonly string[]): string[] {
-  const fields: string[] = [':status', String(status)]
-  for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!.toLowerCase()
-    if (!CONNECTION_FIELDS.has(name) && !name.startsWith(':')) fields.push(name, headers[i + 1]!)
-  }
-  return fields
-}
-
-function fieldOf(fields: readonly string[], name: string): string | undefined {
-  for (let i = 0; i < fields.length; i += 2) if (fields[i] === name) return fields[i + 1]
-  return undefined
-}
-
-function asObject(trailers: readonly string[]): Record<string, string | string[]> {
-  const out: Record<string, string | string[]> = {}
-  for (let i = 0; i < trailers.length; i += 2) {
-    const name = trailers[i]!.toLowerCase()
-    if (CONNECTION_FIELDS.has(name) || name.startsWith(':')) continue
-    const before = out[name]
-    const value = trailers[i + 1]!
-    out[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value]
-  }
-  return out
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../http/runtime.ts'
 import type { Target, Transport } from '../../http/transport.ts'
 import { type Lookup, type LookupFamily, Resolver } from './dns.ts'
 import { createHttp1Transport } from './http1-client.ts'
+import { createHttp2Transport } from './http2-client.ts'
 import { createUndiciTransport } from './undici-client.ts'
 
 export interface TransportOptions {
@@ -10,7 +11,7 @@ export interface TransportOptions {
   readonly idleTimeout?: number
   /** Unused connections kept per target; 512 when unset. */
   readonly maxIdle?: number
-  /** Who speaks HTTP/1.1: when unset the own client, which takes a third less time (bench/README.md). HTTP/2: undici. */
+  /** Who speaks HTTP/1.1: when unset the own client, which takes a third less time (bench/README.md). */
   readonly http1?: 'own' | 'undici'
   readonly lookup?: Lookup
 }
@@ -33,17 +34,17 @@ export interface ConfigurableTransport extends Transport {
 export function createTransport(options: TransportOptions): ConfigurableTransport {
   const resolver = new Resolver(options)
   const settings = { idleTimeout: 90_000, maxIdle: 512, ...options, resolver }
-  const undici = createUndiciTransport(settings)
-  const http1 = options.http1 === 'undici' ? undici : createHttp1Transport(settings)
+  const http1 = options.http1 === 'undici' ? createUndiciTransport(settings) : createHttp1Transport(settings)
+  const http2 = createHttp2Transport(settings, http1)
   return {
     resolver,
     configure({ lookupFamily, ...limits }) {
       Object.assign(settings, limits)
       if (lookupFamily !== undefined) resolver.family = lookupFamily
     },
-    dispatch: (target, request, on) => (mayBeHttp2(target) ? undici : http1).dispatch(target, request, on),
+    dispatch: (target, request, on) => (mayBeHttp2(target) ? http2 : http1).dispatch(target, request, on),
     async close() {
-      await Promise.all([undici.close(), http1.close()])
+      await Promise.all([http2.close(), http1.close()])
     },
   }
 }

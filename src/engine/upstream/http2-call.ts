@@ -1,0 +1,183 @@
+import { type ClientHttp2Stream, constants } from 'node:http2'
+import { Readable } from 'node:stream'
+import { GatewayError } from '../../http/errors.ts'
+import { HeaderList } from '../../http/headers.ts'
+import { addHttp2Fields, type Http2Fields } from '../../http/http2-fields.ts'
+import type { ChunkSink, UpstreamRequest } from '../../http/transport.ts'
+import { callFailure, protocolFailure, requestFailure } from './failure.ts'
+import { fieldKind } from './hop-by-hop.ts'
+import type { Http2Connection } from './http2-connection.ts'
+
+/** Who hears what becomes of a call: `head` once at most, then exactly one of the others. */
+export interface Http2Caller {
+  head(status: number, headers: HeaderList): ChunkSink
+  ended(): void
+  /** No head has come. `unprocessed`: the server has not looked at the request, so it can be sent again. */
+  failed(error: Error, unprocessed: boolean): void
+}
+
+/** One request and its response on a stream of HTTP/2. */
+export class Http2Call {
+  readonly #caller: Http2Caller
+  readonly #stream: ClientHttp2Stream | undefined
+  readonly #body: Readable | undefined
+  #sink: ChunkSink | undefined
+  #trailers: readonly string[] | undefined
+  #sent = false
+  #complete = false
+  #over = false
+  #error: Error | undefined
+
+  constructor(connection: Http2Connection, request: UpstreamRequest, caller: Http2Caller) {
+    this.#caller = caller
+    const { body } = request
+    const streamed = body instanceof Readable
+    this.#body = streamed ? body : undefined
+    try {
+      this.#stream = connection.request(requestFields(request, connection.scheme), body === undefined)
+    } catch (error) {
+      const failure = requestFailure(error instanceof Error && 'code' in error ? String(error.code) : 'invalid request')
+      process.nextTick(() => this.#fail(failure))
+      return
+    }
+    this.#listen(this.#stream)
+    if (streamed) this.#pump(this.#stream, body)
+    else {
+      this.#sent = true
+      if (body !== undefined) this.#stream.end(body)
+    }
+  }
+
+  cancel(): void {
+    if (this.#over) return
+    this.#stop()
+    this.#stream?.close(constants.NGHTTP2_CANCEL)
+  }
+
+  #listen(stream: ClientHttp2Stream): void {
+    stream.on('response', (_fields, _flags, ...rest: unknown[]) => this.#onHead(stream, rest[0] as string[]))
+    stream.on('trailers', (_fields, _flags, ...rest: unknown[]) => {
+      this.#trailers = rest[0] as string[]
+    })
+    stream.on('error', error => {
+      this.#error = error
+    })
+    // Trailers are reported apart from the end of the body, by some systems after it.
+    stream.on('end', () => {
+      this.#complete = true
+      if (this.#trailers) this.#finish()
+      else setImmediate(() => this.#finish())
+    })
+    stream.on('close', () => {
+      if (this.#complete && stream.rstCode === constants.NGHTTP2_NO_ERROR) this.#finish()
+      else this.#onBroken(stream)
+    })
+  }
+
+  #onHead(stream: ClientHttp2Stream, raw: readonly string[]): void {
+    if (this.#over) return
+    const { status, fields } = responseFields(raw)
+    const sink = this.#caller.head(status, new HeaderList(fields, true))
+    this.#sink = sink
+    stream.on('data', (chunk: Buffer) => {
+      if (this.#over || sink.write(chunk)) return
+      stream.pause()
+      sink.onDrain(() => stream.resume())
+    })
+  }
+
+  #onBroken(stream: ClientHttp2Stream): void {
+    const code = stream.rstCode
+    const refused = code === constants.NGHTTP2_REFUSED_STREAM
+    const failure =
+      code === constants.NGHTTP2_PROTOCOL_ERROR
+        ? protocolFailure('HTTP/2')
+        : callFailure(this.#error !== undefined && !isReset(this.#error) ? this.#error : reset(code))
+    this.#fail(failure, refused)
+  }
+
+  #finish(): void {
+    if (this.#over) return
+    this.#stop()
+    // A server that has answered in full needs the rest of the request no more.
+    if (!this.#sent) this.#stream?.close(constants.NGHTTP2_CANCEL)
+    this.#caller.ended()
+    this.#sink?.end(this.#trailers)
+  }
+
+  #fail(error: Error, unprocessed = false): void {
+    if (this.#over) return
+    this.#stop()
+    if (this.#stream && !this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL)
+    if (this.#sink) {
+      this.#caller.ended()
+      this.#sink.fail(error)
+    } else this.#caller.failed(error, unprocessed)
+  }
+
+  #stop(): void {
+    this.#over = true
+    const body = this.#body
+    if (!body || this.#sent) return
+    body.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onBodyGone)
+    // Its owner decides about the rest; a late error is nobody's, and must not end the process.
+    body.pause()
+  }
+
+  #pump(stream: ClientHttp2Stream, body: Readable): void {
+    body.on('error', this.#onBodyGone)
+    if (body.readableEnded) this.#onEnd()
+    else if (body.destroyed) process.nextTick(this.#onBodyGone)
+    else {
+      stream.on('drain', () => {
+        if (!this.#over) body.resume()
+      })
+      body.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onBodyGone)
+    }
+  }
+
+  #onData = (chunk: Buffer): void => {
+    if (!this.#stream?.write(chunk)) this.#body?.pause()
+  }
+  #onEnd = (): void => {
+    this.#sent = true
+    this.#stream?.end()
+  }
+  #onBodyGone = (): void => {
+    if (!this.#sent) this.#fail(requestFailure('request body ended early'))
+  }
+}
+
+function requestFields(request: UpstreamRequest, scheme: 'http' | 'https'): Http2Fields {
+  const { method, path, authority, headers, body } = request
+  const kept: string[] = []
+  const { raw } = headers
+  for (let i = 0; i < raw.length; i += 2) {
+    const kind = fieldKind(raw[i]!)
+    if (kind === 'keep' || (kind === 'content-length' && body instanceof Readable)) kept.push(raw[i]!, raw[i + 1]!)
+  }
+  const fields: Http2Fields = { ':method': method, ':scheme': scheme, ':authority': authority, ':path': path }
+  addHttp2Fields(fields, kept)
+  if (Buffer.isBuffer(body)) fields['content-length'] = String(body.length)
+  return fields
+}
+
+function responseFields(raw: readonly string[]): { status: number; fields: string[] } {
+  const fields: string[] = []
+  let status = 0
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!
+    if (name === ':status') status = Number(raw[i + 1])
+    else if (!name.startsWith(':')) fields.push(name, raw[i + 1]!)
+  }
+  return { status, fields }
+}
+
+function isReset(error: Error): boolean {
+  return 'code' in error && error.code === 'ERR_HTTP2_STREAM_ERROR'
+}
+
+function reset(code: number | undefined): GatewayError {
+  const detail = code === constants.NGHTTP2_NO_ERROR ? 'connection closed' : 'stream reset'
+  return new GatewayError('upstreamFailed', { detail, retryable: true })
+}

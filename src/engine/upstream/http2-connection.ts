@@ -1,0 +1,74 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Http2Fields } from '../../http/http2-fields.ts'
+
+/** Streams on one connection before another one is opened, whatever more the server allows. */
+const MAX_STREAMS = 100
+/** bytes that a server may send on one stream, and on all of them, before somebody has taken them. */
+const STREAM_WINDOW = 256 * 1024
+const CONNECTION_WINDOW = 4 * 1024 * 1024
+/** bytes of a response head. */
+const HEAD_LIMIT = 64 * 1024
+
+/** One connection and the calls on it. */
+export class Http2Connection {
+  readonly #session: ClientHttp2Session
+  readonly scheme: 'http' | 'https'
+  calls = 0
+  /** Runs when a call has come or gone, and when the connection has ended. */
+  onChange: () => void = () => {}
+  #retired = false
+
+  constructor(socket: Socket, secure: boolean) {
+    this.scheme = secure ? 'https' : 'http'
+    this.#session = connect(`${this.scheme}://upstream.invalid`, {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW, maxHeaderListSize: HEAD_LIMIT },
+      maxSessionMemory: 64,
+      strictSingleValueFields: false,
+    } as Parameters<typeof connect>[1])
+    this.#session.once('connect', () => this.#session.setLocalWindowSize(CONNECTION_WINDOW))
+    // Each call hears of it by itself.
+    this.#session.on('error', () => {})
+    this.#session.once('goaway', () => {
+      this.#retired = true
+    })
+    this.#session.once('close', () => {
+      this.#retired = true
+      this.onChange()
+    })
+  }
+
+  get closed(): boolean {
+    return this.#session.destroyed
+  }
+
+  /** Another call can be put on it. */
+  get takes(): boolean {
+    if (this.#retired || this.#session.closed || this.#session.destroyed) return false
+    return this.calls < Math.min(MAX_STREAMS, this.#session.remoteSettings?.maxConcurrentStreams ?? MAX_STREAMS)
+  }
+
+  /** Throws when a field cannot be sent. */
+  request(fields: Http2Fields, endStream: boolean): ClientHttp2Stream {
+    const stream = this.#session.request(fields, { endStream })
+    this.calls++
+    this.onChange()
+    stream.once('close', () => {
+      this.calls--
+      this.onChange()
+    })
+    return stream
+  }
+
+  /** Ends with its last call. */
+  retire(): void {
+    this.#retired = true
+    this.#session.close()
+  }
+
+  destroy(error: Error): void {
+    this.#retired = true
+    this.#session.destroy(error)
+  }
+}

@@ -1,0 +1,25 @@
+/** Fields that mean something to one connection only; HTTP/2 forbids them (RFC 9113 section 8.2.2). */
+const CONNECTION_FIELDS = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+])
+
+export type Http2Fields = Record<string, string | string[]>
+
+/** Adds name, value, name, value to `fields` in the form that the platform takes; `te` may only say `trailers`. */
+export function addHttp2Fields(fields: Http2Fields, headers: readonly string[]): Http2Fields {
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!.toLowerCase()
+    const value = headers[i + 1]!
+    if (CONNECTION_FIELDS.has(name) || name.startsWith(':') || (name === 'te' && value !== 'trailers')) continue
+    const before = fields[name]
+    if (before === undefined) fields[name] = value
+    else if (Array.isArray(before)) before.push(value)
+    else fields[name] = [before, value]
+  }
+  return fields
+}
