@@ -4,7 +4,7 @@ import type { Attempt, Exchange } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { Clock } from '../http/runtime.ts'
 import type { ChunkSink, ResponseHandler } from '../http/transport.ts'
-import type { HealthRules } from '../policies/policy.ts'
+import type { CompileContext, HealthRules } from '../policies/policy.ts'
 
 /** Weight of the newest sample in a moving average. */
 const ALPHA = 0.3
@@ -28,29 +28,44 @@ export interface HealthFacts {
   readonly evictedUntil?: number
 }
 
-/** Moving averages of one endpoint, and its eviction. Times are those of the monotonic clock. */
+/** Where each number is, as a distance from that of an endpoint of which nothing is known: fresh memory is all zeros. */
+const ILLNESS = 0
+/** Seconds. */
+const LATENCY = 1
+const FAILURES = 2
+const EVICTIONS = 3
+const EVICTED_UNTIL = 4
+/** The illness after the eviction, where `RESTORES` is 1. */
+const RESTORED_ILLNESS = 5
+const RESTORES = 6
+const HEALTH_BYTES = 7 * 8
+
+/**
+ * Moving averages of one endpoint, and its eviction, for all workers of the replica: one evicts for all. Two that write
+ * at the same moment may lose one of two samples. Times are those of the monotonic clock.
+ */
 export class EndpointHealth {
-  #health = 1
-  /** Seconds. */
-  #latency = 0
+  readonly #cells: Float64Array
+  /** Calls of this worker. */
   #pending = 0
-  #failures = 0
-  #evictions = 0
-  #evictedUntil: number | undefined
-  #restoreHealth: number | undefined
+
+  constructor(memory: ArrayBufferLike = new ArrayBuffer(HEALTH_BYTES)) {
+    this.#cells = new Float64Array(memory)
+  }
 
   /** Larger is better. */
   get score(): number {
-    return this.#health / (1 + this.#latency * (1 + 0.1 * this.#pending))
+    return this.#health / (1 + this.#get(LATENCY) * (1 + 0.1 * this.#pending))
   }
 
   /** An eviction that is over ends here: nothing has to run in between. */
   evicted(now: number): boolean {
-    if (this.#evictedUntil === undefined) return false
-    if (now < this.#evictedUntil) return true
-    this.#evictedUntil = undefined
-    this.#failures = 0
-    if (this.#restoreHealth !== undefined) this.#health = this.#restoreHealth
+    const until = this.#get(EVICTED_UNTIL)
+    if (until === 0) return false
+    if (now < until) return true
+    this.#set(EVICTED_UNTIL, 0)
+    this.#set(FAILURES, 0)
+    if (this.#get(RESTORES) === 1) this.#set(ILLNESS, this.#get(RESTORED_ILLNESS))
     return false
   }
 
@@ -66,27 +81,29 @@ export class EndpointHealth {
   /** `seconds` until the response head. */
   succeed(seconds: number): void {
     this.#pending--
-    this.#health += ALPHA * (1 - this.#health)
-    this.#latency += ALPHA * (seconds - this.#latency)
-    this.#failures = 0
-    if (this.#evictedUntil === undefined) this.#evictions = 0
+    this.#set(ILLNESS, this.#get(ILLNESS) * (1 - ALPHA))
+    this.#set(LATENCY, this.#get(LATENCY) + ALPHA * (seconds - this.#get(LATENCY)))
+    this.#set(FAILURES, 0)
+    if (this.#get(EVICTED_UNTIL) === 0) this.#set(EVICTIONS, 0)
   }
 
   /** `base`: ms of a first eviction; undefined where nothing says how long. True: it is left out from now on. */
   fail(now: number, rules: HealthRules | undefined, base: number | undefined): boolean {
     this.#pending--
-    this.#health -= ALPHA * this.#health
-    this.#failures++
+    this.#set(ILLNESS, this.#get(ILLNESS) + ALPHA * this.#health)
+    this.#set(FAILURES, this.#get(FAILURES) + 1)
     if (rules === undefined || base === undefined || this.evicted(now)) return false
     const { consecutiveFailures, healthThreshold, restoreHealth } = rules.eviction ?? {}
     const due =
       (consecutiveFailures === undefined && healthThreshold === undefined) ||
-      (consecutiveFailures !== undefined && this.#failures >= consecutiveFailures) ||
+      (consecutiveFailures !== undefined && this.#get(FAILURES) >= consecutiveFailures) ||
       (healthThreshold !== undefined && this.#health < healthThreshold)
     if (!due) return false
-    this.#evictions++
-    this.#evictedUntil = now + base * Math.min(this.#evictions, MAX_MULTIPLIER)
-    this.#restoreHealth = restoreHealth
+    const evictions = this.#get(EVICTIONS) + 1
+    this.#set(EVICTIONS, evictions)
+    this.#set(RESTORES, restoreHealth === undefined ? 0 : 1)
+    this.#set(RESTORED_ILLNESS, 1 - (restoreHealth ?? 1))
+    this.#set(EVICTED_UNTIL, now + base * Math.min(evictions, MAX_MULTIPLIER))
     return true
   }
 
@@ -97,32 +114,32 @@ export class EndpointHealth {
       endpoint,
       state: evicted ? 'evicted' : 'healthy',
       health: this.#health,
-      latency: this.#latency * 1000,
+      latency: this.#get(LATENCY) * 1000,
       pending: this.#pending,
-      consecutiveFailures: this.#failures,
-      timesEvicted: this.#evictions,
-      ...(evicted ? { evictedUntil: clock.now() + (this.#evictedUntil as number) - now } : {}),
+      consecutiveFailures: this.#get(FAILURES),
+      timesEvicted: this.#get(EVICTIONS),
+      ...(evicted ? { evictedUntil: clock.now() + this.#get(EVICTED_UNTIL) - now } : {}),
     }
+  }
+
+  get #health(): number {
+    return 1 - this.#get(ILLNESS)
+  }
+
+  #get(cell: number): number {
+    return this.#cells[cell] as number
+  }
+
+  #set(cell: number, value: number): void {
+    this.#cells[cell] = value
   }
 }
 
-/** Health by the name of an endpoint: what outlives a reload. */
-export class HealthTable {
-  readonly #all = new Map<string, EndpointHealth>()
-
-  of(endpoint: string): EndpointHealth {
-    let health = this.#all.get(endpoint)
-    if (health === undefined) {
-      health = new EndpointHealth()
-      this.#all.set(endpoint, health)
-    }
-    return health
-  }
-
-  /** Forgets all others. */
-  keep(endpoints: ReadonlySet<string>): void {
-    for (const name of this.#all.keys()) if (!endpoints.has(name)) this.#all.delete(name)
-  }
+/** The health of an endpoint of this backend: it outlives a reload, and all workers of the replica see the same. */
+export function endpointHealth(ctx: Pick<CompileContext, 'state' | 'memory'>, endpoint: string): EndpointHealth {
+  // Each compilation asks for the memory, or it would be given up.
+  const memory = ctx.memory(`health ${endpoint}`, HEALTH_BYTES)
+  return ctx.state(`endpoint ${endpoint}`, () => new EndpointHealth(memory))
 }
 
 export interface Watched {

@@ -1,6 +1,6 @@
 // Which endpoint of a service gets the next call.
 import type { Clock } from '../http/runtime.ts'
-import { type EndpointHealth, type HealthFacts, HealthTable } from './endpoint-health.ts'
+import { EndpointHealth, type HealthFacts } from './endpoint-health.ts'
 
 export interface Endpoint {
   /** `ip:port`. */
@@ -14,15 +14,12 @@ interface Member<E> {
   readonly health: EndpointHealth
 }
 
-/** The endpoints of one backend. `table` outlives a reload. */
+/** The endpoints of one backend. `healthOf` gives each one what is known of it already. */
 export class EndpointSet<E extends Endpoint> {
   readonly #members: readonly Member<E>[]
-  readonly #table: HealthTable
-  #inForce = false
 
-  constructor(endpoints: readonly E[], table: HealthTable = new HealthTable()) {
-    this.#table = table
-    this.#members = endpoints.map(endpoint => ({ endpoint, health: table.of(endpoint.name) }))
+  constructor(endpoints: readonly E[], healthOf: (endpoint: string) => EndpointHealth = () => new EndpointHealth()) {
+    this.#members = endpoints.map(endpoint => ({ endpoint, health: healthOf(endpoint.name) }))
   }
 
   /**
@@ -30,10 +27,6 @@ export class EndpointSet<E extends Endpoint> {
    * same endpoint as long as it is in. Undefined when there are no endpoints.
    */
   pick(random: () => number, now: number, affinity?: string): Member<E> | undefined {
-    if (!this.#inForce) {
-      this.#inForce = true
-      this.#table.keep(new Set(this.#members.map(m => m.endpoint.name)))
-    }
     const healthy = this.#members.some(m => m.health.evicted(now))
       ? this.#members.filter(m => !m.health.evicted(now))
       : this.#members

@@ -5,7 +5,7 @@ import type { Exchange } from '../http/exchange.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
 import { serviceReference } from '../policies/upstream/policy-target.ts'
 import { type Backend, type BackendContext, defineBackend, type Service } from './backend.ts'
-import { HealthTable, watchHealth } from './endpoint-health.ts'
+import { endpointHealth, watchHealth } from './endpoint-health.ts'
 import { EndpointSet } from './endpoints.ts'
 import { HttpTarget } from './http-target.ts'
 import { refusing } from './refusing.ts'
@@ -29,7 +29,7 @@ function served(service: Service, ctx: BackendContext): Backend {
       capacity,
       at: new HttpTarget({ host, port }, settings),
     })),
-    ctx.state('health', () => new HealthTable()),
+    endpoint => endpointHealth(ctx, endpoint),
   )
   const pick = (x: Exchange | undefined) => endpoints.pick(random, clock.mono(), x && affinityOf(settings, x))
   return {

@@ -1,7 +1,7 @@
 // One address that is called as it is: the `host` of a route.
 import { hostPort } from '../schema/scalars.ts'
 import { defineBackend } from './backend.ts'
-import { HealthTable, watchHealth } from './endpoint-health.ts'
+import { endpointHealth, watchHealth } from './endpoint-health.ts'
 import { HttpTarget } from './http-target.ts'
 
 export const staticBackend = defineBackend({
@@ -25,7 +25,7 @@ export const staticBackend = defineBackend({
     const rules = settings.health
     if (rules === undefined) return { ...base, send: (x, attempt, on) => at.send(transport, x, attempt, on) }
     // There is no other endpoint to go to: its health is only there to be seen.
-    const health = ctx.state('health', () => new HealthTable()).of(at.address)
+    const health = endpointHealth(ctx, at.address)
     const watched = { endpoint: at.address, health, rules, clock }
     return {
       ...base,

@@ -72,6 +72,28 @@ describe('limits', () => {
   })
 })
 
+test('an endpoint that one worker has left out is left out by all', async () => {
+  await using bad = await startUpstream((_req, res) => res.writeHead(500).end())
+  await using replica = await startReplica(
+    `services: [{name: app, namespace: default, hostname: app.test, vips: [], ports: {'80': 8080}}]
+workloads: [{workloadIps: [127.0.0.1], namespace: default, services: {default/app.test: {'80': ${bad.port}}}}]
+binds:
+- port: 80
+  listeners:
+  - routes:
+    - backends:
+      - service: {name: default/app.test, port: 80}
+        policies: {health: {eviction: {consecutiveFailures: 5, duration: 1h}}}
+`,
+    WORKERS,
+  )
+  await flood(replica.port(80), 12, 1)
+  const { backends } = JSON.parse((await replica.admin('/config_dump')).body) as {
+    backends: { health: { state: string; timesEvicted: number }[] }[]
+  }
+  expect(backends[0]?.health[0]).toMatchObject({ state: 'evicted', timesEvicted: 1 })
+})
+
 describe('a worker that ends', () => {
   test('is replaced, and the port answers all the time', async () => {
     await using replica = await startReplica(reply('ok'), WORKERS)

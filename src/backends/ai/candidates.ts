@@ -2,19 +2,32 @@ import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Clock } from '../../http/runtime.ts'
 import { discard, type ResponseHandler } from '../../http/transport.ts'
+import type { CompileContext } from '../../policies/policy.ts'
 
 /** Weight of the newest sample in a moving average. */
 const ALPHA = 0.3
 
-/** How a provider has done lately: moving averages of success and of the seconds until its replies began. */
+const FAILURE = 0
+const LATENCY = 1
+const HEALTH_BYTES = 2 * 8
+
+/**
+ * How a provider has done lately: moving averages of failure and of the seconds until its replies began, of all workers
+ * of the replica. Two that write at the same moment may lose one of two samples.
+ */
 export class ProviderHealth {
-  #success = 1
-  #latency = 0
+  readonly #cells: Float64Array
+  /** Calls of this worker. */
   #pending = 0
+
+  constructor(memory: ArrayBufferLike = new ArrayBuffer(HEALTH_BYTES)) {
+    this.#cells = new Float64Array(memory)
+  }
 
   /** Larger is better. */
   get score(): number {
-    return this.#success / (1 + this.#latency * (1 + 0.1 * this.#pending))
+    const [failure = 0, latency = 0] = this.#cells
+    return (1 - failure) / (1 + latency * (1 + 0.1 * this.#pending))
   }
 
   begin(): void {
@@ -24,9 +37,20 @@ export class ProviderHealth {
   /** `seconds`: undefined after a failure. */
   end(seconds: number | undefined): void {
     this.#pending--
-    this.#success += ALPHA * ((seconds === undefined ? 0 : 1) - this.#success)
-    if (seconds !== undefined) this.#latency += ALPHA * (seconds - this.#latency)
+    this.#move(FAILURE, seconds === undefined ? 1 : 0)
+    if (seconds !== undefined) this.#move(LATENCY, seconds)
   }
+
+  #move(cell: number, sample: number): void {
+    const average = this.#cells[cell] as number
+    this.#cells[cell] = average + ALPHA * (sample - average)
+  }
+}
+
+export function providerHealth(ctx: Pick<CompileContext, 'state' | 'memory'>, name: string): ProviderHealth {
+  // Each compilation asks for the memory, or it would be given up.
+  const memory = ctx.memory(`health ${name}`, HEALTH_BYTES)
+  return ctx.state(name, () => new ProviderHealth(memory))
 }
 
 export interface Candidate {

@@ -4,7 +4,7 @@ import { compileBodyEdit } from '../../llm/body-edit.ts'
 import { compileRoutes, DEFAULT_ROUTES, type RouteSelector } from '../../llm/route-type.ts'
 import type { Hooks } from '../../policies/policy.ts'
 import type { BackendContext } from '../backend.ts'
-import { ProviderHealth } from './candidates.ts'
+import { type ProviderHealth, providerHealth } from './candidates.ts'
 import { type LlmSpec, MODEL_POLICIES, type ModelParams, type ModelSpec, type ProviderEntrySpec } from './llm-schema.ts'
 import { type ProviderAddress, type ProviderTarget, providerTarget } from './provider-target.ts'
 import { PROVIDERS } from './providers/index.ts'
@@ -89,7 +89,7 @@ function compileModel(
     id: spec.id,
     visible: spec.visibility === 'public',
     to,
-    health: ctx.state(`model:${spec.id ?? spec.name}:${index}`, () => new ProviderHealth()),
+    health: providerHealth(ctx, `model:${spec.id ?? spec.name}:${index}`),
     routeOf: compileRoutes(spec.passthrough === 'detect' ? { ...DEFAULT_ROUTES, '*': 'detect' } : DEFAULT_ROUTES),
     fits: compileMatches(spec.matches),
     authorization: ctx.policiesAt?.([...path, 'authorization'])?.hooks ?? [],

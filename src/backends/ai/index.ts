@@ -9,7 +9,7 @@ import { compileRoutes, type RouteType } from '../../llm/route-type.ts'
 import type { Hooks } from '../../policies/policy.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
 import { BODY_LIMIT, callProvider, readJson } from './call.ts'
-import { type Candidate, callInTurn, ProviderHealth, rank } from './candidates.ts'
+import { type Candidate, callInTurn, providerHealth, rank } from './candidates.ts'
 import { callAround } from './part-policies.ts'
 import { type ProviderTarget, providerTarget } from './provider-target.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
@@ -119,7 +119,7 @@ function compileMember(name: string, spec: ProviderEntry, path: Path, ctx: Backe
     })
     return undefined
   }
-  const health = ctx.state(`provider:${name}`, () => new ProviderHealth())
+  const health = providerHealth(ctx, `provider:${name}`)
   return { name, to, health, policies: policies?.hooks ?? [] }
 }
 
