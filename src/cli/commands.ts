@@ -18,6 +18,7 @@ export const COMMANDS: CommandTable = {
   schema: () => import('../../commands/schema.ts'),
   dump: () => import('../../commands/dump.ts'),
   trace: () => import('../../commands/trace.ts'),
+  translate: () => import('../../commands/translate.ts'),
   run: () => import('../../commands/run.ts'),
   validate: () => import('../../commands/validate.ts'),
   version: () => import('../../commands/version.ts'),

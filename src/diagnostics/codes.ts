@@ -161,10 +161,210 @@ export const CODES = {
     'route attaches to nothing',
     'The parent does not take the route, model or ListenerSet: its host names, kind or namespace do not fit.',
   ),
+  GW501: entry(
+    'warning',
+    'route never reached',
+    'Another route is tried first and takes every request that this match fits. Longer paths and patterns are tried before shorter ones.',
+  ),
+  GW502: entry(
+    'warning',
+    'same match twice',
+    'Two matches of one host are equal, so only the first one is ever chosen. Make them differ, or remove one.',
+  ),
+  GW503: entry(
+    'warning',
+    'entry never reached',
+    'An earlier entry of `conditional` applies whenever this one would, or its own condition is never true. Move the narrower condition up.',
+  ),
+  GW504: entry(
+    'warning',
+    'target never reached',
+    'The virtual model never chooses this target: an earlier one holds whenever it would, or the same model has failed already.',
+  ),
+  GW505: entry(
+    'warning',
+    'no backend takes requests',
+    'All backends of the route have weight 0. Give one of them a weight of 1 or more.',
+  ),
+  GW506: entry(
+    'warning',
+    'override without effect',
+    'A field of the request is set by `overrides` and computed too. The computed value wins; remove one of them.',
+  ),
+  GW507: entry(
+    'warning',
+    'reply cannot be refused here',
+    'A regex guard masks what it finds in replies, whatever its action. Write `mask`, or refuse with another kind of guard.',
+  ),
+  GW508: entry(
+    'warning',
+    'check fails open',
+    'When the service behind the check cannot be asked, everything passes. Let it fail closed unless availability matters more.',
+  ),
+  GW509: entry(
+    'warning',
+    'TLS not verified',
+    'The other side need not prove who it is. Name its issuer with `root`, or its name with `hostname`.',
+  ),
+  GW510: entry(
+    'warning',
+    'secret in the file',
+    'A credential stands in the file as it is. Take it from the environment (`$NAME`) or from a file, or store its hash.',
+  ),
+  GW511: entry(
+    'warning',
+    'open proxy',
+    'Clients choose where requests go and no authorization limits them. Add `authorization`.',
+  ),
+  GW512: entry(
+    'warning',
+    'decisions kept without the credential',
+    'The key of the cache leaves out a credential that the service decides on, so one client gets the decision made for another.',
+  ),
+  GW513: entry(
+    'warning',
+    'session id not exposed',
+    'MCP clients in browsers must be able to read `mcp-session-id`. Add it to `exposeHeaders`.',
+  ),
+  GW514: entry(
+    'warning',
+    'any origin with credentials',
+    'Pages of any origin may send requests with the cookies of their visitors. Name the origins.',
+  ),
+  GW515: entry(
+    'warning',
+    'names may collide',
+    'Several MCP targets share one set of names. A name that two of them use reaches neither.',
+  ),
+  GW516: entry(
+    'warning',
+    'rule needs an optional credential',
+    'Requests pass authentication without a credential, and a rule reads it: a `deny` rule that fails does not deny. Use `mode: strict`.',
+  ),
+  GW517: entry(
+    'info',
+    'default differs from agentgateway',
+    'Authentication without `mode` is strict here, as the specification says, and optional in agentgateway. Write the mode.',
+  ),
+  GW518: entry(
+    'warning',
+    'no time for a retry',
+    'A single call may take as long as the whole request, so a call that times out cannot be repeated. Shorten `backendRequestTimeout`.',
+  ),
+  GW519: entry(
+    'warning',
+    'limit lets nothing pass',
+    'The bucket has size 0 or is never filled again. `maxTokens` and `tokensPerFill` count as 0 when they are not set.',
+  ),
+  GW520: entry(
+    'warning',
+    'token limit without an LLM',
+    'The limit counts tokens of LLMs on a route that leads to none. Count requests instead.',
+  ),
+  GW521: entry('info', 'unused backend', 'Nothing refers to the backend. Refer to it, or remove it.'),
+  GW522: entry(
+    'info',
+    'listener without routes',
+    'The port is opened, and every request gets 404. Attach a route, or remove it.',
+  ),
+  GW523: entry(
+    'warning',
+    'policy without effect',
+    'Wherever the policy would apply, a narrower policy of the same kind replaces it. Policies of one kind are not merged.',
+  ),
+  GW524: entry(
+    'warning',
+    'unknown MCP name',
+    'The rule compares with a target that does not exist, or with a name that carries the prefix which rules do not see.',
+  ),
+  GW525: entry(
+    'warning',
+    'connection header',
+    'The header field describes a single connection. The gateway writes it itself; remove it.',
+  ),
+  GW526: entry(
+    'warning',
+    'pattern never matches',
+    'A path starts with `/` and a pattern must match all of it, so a pattern that starts with another character never does.',
+  ),
+  GW527: entry(
+    'warning',
+    'host never arrives',
+    'The listener serves other hosts than the route names. Correct one of them.',
+  ),
+  GW528: entry(
+    'warning',
+    'admin server reachable',
+    'The admin server asks for no credentials and listens on an address that other machines reach. Use a loopback address.',
+  ),
+  GW529: entry('warning', 'deprecated field', 'The field has a successor. Use that: older forms may go away.'),
+  GW530: entry(
+    'warning',
+    'program not found',
+    'The program of a stdio target is not on this machine. Looked for in tier `env` only.',
+  ),
+  GW531: entry('info', 'no time limit', 'A time limit of 0 is none. Remove it, or write a limit.'),
+  GW532: entry('info', 'privileged port', 'Ports below 1024 need a privilege on many systems.'),
+  GW533: entry(
+    'warning',
+    'constant condition',
+    'The condition does not depend on the request. Remove it, or correct it.',
+  ),
+  GW535: entry(
+    'info',
+    'nothing is mirrored',
+    'The share of requests that are copied is 0. It is a fraction: 0.1 for 10 %.',
+  ),
+  GW537: entry(
+    'warning',
+    'backends never asked',
+    'A policy of the route answers every request itself. Remove the backends, or the policy.',
+  ),
+  GW538: entry(
+    'warning',
+    'route without answer',
+    'The route has neither backends nor a policy that answers: every request gets 500.',
+  ),
+  GW540: entry(
+    'warning',
+    'one credential for two policies',
+    'Two policies need the same header, and the first one removes it: no request passes. Give one of them a location of its own.',
+  ),
+  GW542: entry(
+    'warning',
+    'body never sent',
+    'The limit of the body is 0 bytes, so that requests with a body are refused. Set `maxRequestBytes`.',
+  ),
+  GW543: entry(
+    'warning',
+    'streams not guarded',
+    'Guards on replies do not see streamed ones unless `streaming: Enabled` is set.',
+  ),
+  GW544: entry(
+    'warning',
+    'listener of another protocol',
+    'A route for HTTP is attached to a gateway for TCP, or the other way round: it is never used there.',
+  ),
+  GW545: entry('warning', 'plain HTTP to port 443', 'TLS is not on for a backend at port 443. Add `backendTLS`.'),
+  GW549: entry(
+    'info',
+    'threshold too low',
+    'The provider caches prompts from 1024 tokens on: marks on shorter ones have no effect.',
+  ),
+  GW550: entry(
+    'warning',
+    'keys without TLS',
+    'The keys that tokens are verified with are fetched in plain text. Use `https://`.',
+  ),
   GW601: entry(
     'warning',
     'not served yet',
     'The section or field is valid, but the engine of this version does not serve it yet. `gwctl validate` accepts it and `gwctl run` refuses to start with it.',
+  ),
+  GW602: entry(
+    'warning',
+    'lost in translation',
+    'The resource says something that the standalone file made of it does not: it has no place for it, or the resource cannot take effect. `gwctl translate --strict` makes this an error.',
   ),
 } as const satisfies Record<string, CodeEntry>
 

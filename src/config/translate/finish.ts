@@ -1,0 +1,59 @@
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
+import type { Runtime } from '../../http/runtime.ts'
+import type { ReadReferenced } from '../compile-context.ts'
+import { type Loaded, loadSource } from '../load.ts'
+import { isFatal, prune } from './prune.ts'
+import type { Translated } from './translate.ts'
+import { locate, sourceOf, TranslatedDocument } from './translated-document.ts'
+import type { Loss } from './work.ts'
+
+export interface Finished extends Translated {
+  readonly document: TranslatedDocument
+  /** The file as `run` would load it. */
+  readonly loaded: Loaded
+  /** What the resources say and the file does not, each once. */
+  readonly losses: readonly Diagnostic[]
+}
+
+export interface FinishOptions {
+  readonly runtime: Runtime
+  readonly readReferenced: ReadReferenced
+  /** How findings name the file when no resource made a part. */
+  readonly file: string
+}
+
+/** Each round takes out at least one part. */
+const ROUNDS = 24
+
+/** Takes out of a translation what is wrong or not served, until the rest loads. */
+export async function finish(translated: Translated, options: FinishOptions): Promise<Finished> {
+  const { work, value } = translated
+  for (let round = 0; ; round++) {
+    const document = new TranslatedDocument(value, work.origins, options.file)
+    const loaded = await loadSource(sourceOf(document, options.file), {
+      env: {},
+      tier: 'env',
+      runtime: options.runtime,
+      readReferenced: options.readReferenced,
+    })
+    const more = document.findings.some(isFatal) && round < ROUNDS && prune(value, document.findings, work)
+    if (!more) return { ...translated, document, loaded, losses: lossesOf(work.losses) }
+  }
+}
+
+function lossesOf(losses: readonly Loss[]): Diagnostic[] {
+  const seen = new Map<string, Diagnostic>()
+  for (const { from, message, note, unserved } of losses) {
+    const diagnostic = locate(from, {
+      code: unserved ? 'GW601' : 'GW602',
+      message,
+      ...(note === undefined ? {} : { note }),
+    })
+    const key = `${diagnostic.resource}\0${diagnostic.path}\0${message}`
+    if (!seen.has(key)) seen.set(key, diagnostic)
+  }
+  return [...seen.values()].sort((a, b) => {
+    const [x, y] = [`${a.resource}\0${a.path}\0${a.message}`, `${b.resource}\0${b.path}\0${b.message}`]
+    return x < y ? -1 : x > y ? 1 : 0
+  })
+}

@@ -1,0 +1,44 @@
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
+import type { Source } from '../../diagnostics/source.ts'
+import { checkReferences } from '../resources/check-references.ts'
+import { decodeResources, type Engines } from '../resources/decode-resources.ts'
+import type { Resource } from '../resources/resource.ts'
+import { type Skipped, type Unrolled, unroll } from '../resources/unroll.ts'
+import type { Faults } from './translate.ts'
+
+export interface Gathered {
+  /** Those that an API server would take. */
+  readonly resources: readonly Resource[]
+  readonly faults: Faults
+  readonly diagnostics: readonly Diagnostic[]
+  readonly skipped: readonly Skipped[]
+  readonly documents: number
+}
+
+/** Reads resources and leaves out what an API server would refuse; wrong expressions are refused by nobody but us. */
+export async function gather(
+  inputs: readonly { readonly file: string; readonly source: Source }[],
+  options: Engines & { readonly partial: boolean },
+): Promise<Gathered> {
+  const found: Unrolled = { resources: [], diagnostics: [], skipped: [], documents: 0 }
+  for (const { file, source } of inputs) unroll(file, source, found)
+  const diagnostics = [...found.diagnostics]
+  const faults = new Map<Resource, string[]>()
+  const resources: Resource[] = []
+  const engines: Engines = { cel: options.cel, patterns: options.patterns }
+  for (const written of found.resources) {
+    const own: Diagnostic[] = []
+    const [resource] = await decodeResources([written], engines, own)
+    diagnostics.push(...own)
+    const errors = own.filter(({ severity }) => severity === 'error')
+    if (!resource || errors.some(({ code }) => !code.startsWith('GW3'))) continue
+    if (errors.length > 0)
+      faults.set(
+        resource,
+        errors.map(({ path, message }) => `${path.replace(/^spec\./, '')}: ${message}`),
+      )
+    resources.push(resource)
+  }
+  diagnostics.push(...checkReferences(resources, options.partial))
+  return { resources, faults, diagnostics, skipped: found.skipped, documents: found.documents }
+}

@@ -1,0 +1,96 @@
+import type { Resource } from '../resources/resource.ts'
+import { attachRoutes } from './attachment.ts'
+import { BackendWriter } from './backends.ts'
+import type { Status } from './conditions.ts'
+import { childParents, Delegation } from './delegation.ts'
+import { gatewayStatuses } from './gateway-status.ts'
+import { writeGateways } from './gateways.ts'
+import { findGateways } from './listeners.ts'
+import { writeModels } from './models.ts'
+import { poolStatuses, tlsPolicyStatuses } from './other-status.ts'
+import { createOutput, type EmittedRoute, finished } from './output.ts'
+import { placePolicies } from './policies.ts'
+import { findTargets, type PolicyState } from './policy-targets.ts'
+import { findReach } from './reach.ts'
+import { writeRoutes } from './routes.ts'
+import { type Decision, settle } from './settle.ts'
+import { backendStatus, policyStatus, routeStatus } from './status.ts'
+import { at, type TranslateOptions, Work } from './work.ts'
+import { compare, idOf, specOf, World } from './world.ts'
+
+export interface Translated {
+  readonly work: Work
+  /** The standalone file as plain data. */
+  readonly value: Record<string, unknown>
+  readonly statuses: readonly Status[]
+  readonly decisions: readonly Decision[]
+  readonly emitted: readonly EmittedRoute[]
+}
+
+/** Expressions that are wrong, by the policy or backend that holds them: its status tells of them. */
+export type Faults = ReadonlyMap<Resource, readonly string[]>
+
+/**
+ * Makes one standalone file of resources, and the statuses that a controller would write about them. `resources`:
+ * those that an API server would take. The result depends on what they say, not on their order or files.
+ */
+export function translate(resources: readonly Resource[], faults: Faults, options: TranslateOptions): Translated {
+  const work = new Work(new World(resources), options)
+  const output = createOutput()
+  const gateways = findGateways(work)
+  const routes = attachRoutes(gateways, work)
+  const served = writeGateways(gateways, output, work)
+  const policies = work.world.list('ProxyPolicy').map(policy => withFaults(findTargets(policy, work), faults))
+  const delegation = new Delegation(routes, work)
+  const backends = new BackendWriter(policies, work)
+  backends.write(output)
+  for (const [backend, errors] of backends.errors) errors.push(...(faults.get(backend) ?? []))
+  const emitted: EmittedRoute[] = []
+  writeRoutes(routes, { work, output, backends, served, delegation, emitted })
+  writeModels(routes, served, output, work)
+  const placed = placePolicies(policies, { work, served, emitted, gateways: gateways.length }, output)
+  const decisions = settle(placed, emitted, output, work)
+  const reach = findReach({ gateways, routes, policies, delegation }, work)
+  loseUnread(work)
+  loseUntargeted(policies, work)
+  const statuses = [
+    ...gateways.flatMap(gatewayStatuses),
+    ...routes.map(state => routeStatus(state, [...state.parents, ...childParents(state, delegation, work)])),
+    ...policies.map(state => policyStatus(state, reach)),
+    ...[...backends.errors].map(([backend, errors]) => backendStatus(backend, errors)),
+    ...tlsPolicyStatuses(gateways, reach, work),
+    ...poolStatuses(reach, gateways, work),
+  ]
+  statuses.sort((a, b) => compare(idOf(a.resource), idOf(b.resource)))
+  return { work, value: finished(output), statuses, decisions, emitted }
+}
+
+function withFaults(state: PolicyState, faults: Faults): PolicyState {
+  state.errors.push(...(faults.get(state.policy) ?? []))
+  return state
+}
+
+/** The fields of our own kinds that nothing has looked at. */
+function loseUnread(work: Work): void {
+  for (const kind of ['ProxyPolicy', 'ProxyBackend', 'ProxyModel']) {
+    for (const resource of work.world.list(kind)) {
+      for (const path of work.tracker.unread(resource)) {
+        if (['parentRefs', 'targetRefs', 'targetSelectors'].includes(String(path[1]))) continue
+        work.lose({ resource, path }, `\`${path.slice(1).join('.')}\` is not carried over`)
+      }
+    }
+  }
+  for (const resource of work.world.list('ProxyParameters')) {
+    for (const field of Object.keys(specOf(resource))) {
+      work.lose(at(resource, 'spec', field), `\`${field}\` says how a proxy is provisioned: it has no place in a file`)
+    }
+  }
+}
+
+function loseUntargeted(policies: readonly PolicyState[], work: Work): void {
+  for (const { policy, targets } of policies) {
+    for (const { ref, problem } of targets) {
+      if (problem !== undefined) work.lose(work.from(ref, policy), `the policy does not apply: ${problem}`)
+    }
+  }
+}

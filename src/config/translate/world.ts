@@ -1,0 +1,101 @@
+import type { LabelSelector } from '../kinds/resource.ts'
+import { canonical, labelsOf, ResourceGraph, selects } from '../resources/graph.ts'
+import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
+
+export const CONTROLLER = 'agentgateway.dev/agentgateway'
+export const OWN_GROUP = 'agentgateway.dev'
+export { GATEWAY_GROUP, INFERENCE_GROUP } from '../kinds/parts/object-references.ts'
+
+/** The resources that a controller would see, in one order whatever the order of the input. */
+export class World {
+  readonly #byKind: ReadonlyMap<string, readonly Resource[]>
+  readonly #byId = new Map<string, Resource>()
+  readonly #graph: ResourceGraph
+  readonly all: readonly Resource[]
+  #slices: ReadonlyMap<string, readonly Resource[]> | undefined
+
+  constructor(resources: readonly Resource[]) {
+    const kept: Resource[] = []
+    for (const each of resources.toSorted(byAge)) {
+      if (each.name === undefined || this.#byId.has(idOf(each))) continue
+      this.#byId.set(idOf(each), each)
+      kept.push(each)
+    }
+    this.all = kept
+    this.#byKind = Map.groupBy(kept, each => each.kind.kind)
+    this.#graph = new ResourceGraph(kept, () => {})
+  }
+
+  /** Oldest first. */
+  list(kind: string): readonly Resource[] {
+    return this.#byKind.get(kind) ?? []
+  }
+
+  find(kind: string, namespace: string | undefined, name: string): Resource | undefined {
+    return this.#byId.get(`${canonical(kind)}/${namespace ?? ''}/${name}`)
+  }
+
+  /** The slices that hold the endpoints of a Service. */
+  endpointSlices(namespace: string, service: string): readonly Resource[] {
+    this.#slices ??= Map.groupBy(this.list('EndpointSlice'), slice => {
+      const labels = labelsOf(slice)
+      return `${slice.namespace}/${String(labels['kubernetes.io/service-name'])}`
+    })
+    return this.#slices.get(`${namespace}/${service}`) ?? []
+  }
+
+  permits(from: Resource, to: { group: string; kind: string; namespace: string; name: string }): boolean {
+    return this.#graph.permits(from, to)
+  }
+
+  /** Whether a `from` of `namespaces` (Same, All, Selector, None) admits a namespace. */
+  admits(namespaces: Fields, fallback: string, own: string | undefined, other: string | undefined): boolean {
+    const from = asText(namespaces.from) ?? fallback
+    if (from === 'All') return true
+    if (from === 'Same') return own === other
+    if (from !== 'Selector') return false
+    const namespace = this.find('Namespace', undefined, other ?? '')
+    const labels = { ...(namespace ? labelsOf(namespace) : {}), 'kubernetes.io/metadata.name': other }
+    return selects((asFields(namespaces.selector) ?? {}) as LabelSelector, labels)
+  }
+}
+
+export function idOf(resource: Resource): string {
+  return `${resource.kind.kind}/${resource.namespace ?? ''}/${resource.name}`
+}
+
+/** `namespace/name`. */
+export function nameOf(resource: Resource): string {
+  return `${resource.namespace}/${resource.name}`
+}
+
+export function specOf(resource: Resource): Fields {
+  return asFields(resource.raw.spec) ?? {}
+}
+
+export function itemsOf(value: unknown): readonly Fields[] {
+  return asItems(value)
+}
+
+export function createdOf(resource: Resource): string | undefined {
+  return asText(asFields(resource.raw.metadata)?.creationTimestamp)
+}
+
+export function annotationsOf(resource: Resource): Fields {
+  return asFields(asFields(resource.raw.metadata)?.annotations) ?? {}
+}
+
+/** Creation time, then namespace and name; of twins the content decides, so that the order of the input does not. */
+function byAge(a: Resource, b: Resource): number {
+  return (
+    compare(createdOf(a) ?? '~', createdOf(b) ?? '~') ||
+    compare(a.namespace ?? '', b.namespace ?? '') ||
+    compare(a.name ?? '', b.name ?? '') ||
+    compare(a.kind.kind, b.kind.kind) ||
+    compare(JSON.stringify(a.raw), JSON.stringify(b.raw))
+  )
+}
+
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
