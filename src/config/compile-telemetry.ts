@@ -1,5 +1,5 @@
+import { type ComputedField, computedFields, fieldChanges, type LogRules } from '../policies/frontend/telemetry.ts'
 import type { Hooks } from '../policies/policy.ts'
-import { type ComputedField, computedFields, fieldChanges, type LogRules } from '../policies/telemetry.ts'
 import type { Compilation } from './compile-context.ts'
 import type { Step } from './snapshot.ts'
 import type { ConfigSection } from './standalone/config-section.ts'

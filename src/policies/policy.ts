@@ -6,7 +6,7 @@ import type { TlsVersion } from '../http/tls-parameters.ts'
 import type { ResponseHandler, Target, TlsOptions, Tunnel } from '../http/transport.ts'
 import type { Schema } from '../schema/builder.ts'
 import type { HttpAddress } from '../schema/scalars.ts'
-import type { LogRules, SpanRules } from './telemetry.ts'
+import type { LogRules, SpanRules } from './frontend/telemetry.ts'
 
 /** Where a policy may stand in the file. */
 export type Attachment =

@@ -16,11 +16,13 @@ export const LAYERS: readonly (readonly string[])[] = [
 const MEETING_POINTS = [
   'src/policies/policy.ts',
   'src/policies/index.ts',
+  'src/policies/access-rules.ts',
   'src/policies/conditional.ts',
   'src/policies/header-changes.ts',
   'src/policies/request-body.ts',
   'src/policies/url-parts.ts',
   'src/policies/credential-location.ts',
+  'src/policies/frontend/telemetry.ts',
   'src/policies/upstream/policy-target.ts',
   'src/policies/external/prompt-guard.ts',
   'src/backends/backend.ts',

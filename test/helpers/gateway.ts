@@ -22,15 +22,30 @@ export interface TestGatewayOptions {
   readonly random?: () => number
   readonly files?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
+  readonly logFormat?: 'text' | 'json'
+  /** RUST_LOG syntax. */
+  readonly logFilter?: string
 }
 
 /** Starts the engine from configuration text, each configured port on a free one. Fails on any finding. */
 export async function startGateway(text: string, options: TestGatewayOptions = {}): Promise<TestGateway> {
   const clock = options.clock ?? systemClock
   const logged: string[] = []
-  const log = new ProcessLog({ clock, format: 'text', sink: { write: line => logged.push(String(line)) } })
+  const log = new ProcessLog({
+    clock,
+    format: options.logFormat ?? 'text',
+    ...(options.logFilter === undefined ? {} : { filter: options.logFilter }),
+    sink: { write: line => logged.push(String(line)) },
+  })
   const trace = new TraceHub({ clock, cel: createCelCompiler(), worker: 0 })
-  const gateway = new Gateway({ clock, random: options.random ?? Math.random, log, trace, portFor: () => 0, host: '127.0.0.1' })
+  const gateway = new Gateway({
+    clock,
+    random: options.random ?? Math.random,
+    log,
+    trace,
+    portFor: () => 0,
+    host: '127.0.0.1',
+  })
   const apply = async (config: string): Promise<readonly string[]> => {
     gateway.state.begin()
     const loaded = await load('test.yaml', config, {

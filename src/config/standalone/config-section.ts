@@ -1,4 +1,4 @@
-import { changeFields } from '../../policies/telemetry.ts'
+import { changeFields } from '../../policies/frontend/telemetry.ts'
 import {
   boolean,
   cel,

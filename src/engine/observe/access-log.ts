@@ -1,5 +1,5 @@
 import type { Exchange } from '../../http/exchange.ts'
-import type { LogRules } from '../../policies/telemetry.ts'
+import type { LogRules } from '../../policies/frontend/telemetry.ts'
 import { quoted, type RecordLog } from '../logging.ts'
 import { type ComputedValue, computedValues, type FieldSink, placeFields, requestFields } from './record-fields.ts'
 

@@ -1,5 +1,5 @@
 import type { Exchange } from '../../http/exchange.ts'
-import type { LogRules } from '../../policies/telemetry.ts'
+import type { LogRules } from '../../policies/frontend/telemetry.ts'
 import { hidden, passes } from './access-log.ts'
 import { encodeLog } from './otlp-encoding.ts'
 import { computedValues, placeFields, requestFields } from './record-fields.ts'

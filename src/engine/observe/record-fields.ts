@@ -1,5 +1,5 @@
 import type { Exchange, LlmFacts, McpFacts } from '../../http/exchange.ts'
-import type { ComputedField } from '../../policies/telemetry.ts'
+import type { ComputedField } from '../../policies/frontend/telemetry.ts'
 
 /** Takes the fields of a record in their order. */
 export interface FieldSink {

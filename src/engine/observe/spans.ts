@@ -1,7 +1,7 @@
 import type { Exchange } from '../../http/exchange.ts'
 import type { Clock } from '../../http/runtime.ts'
 import type { CallFacts, CallPurpose, CallSpan, RequestSpan } from '../../http/span.ts'
-import type { Sampling, SpanRules } from '../../policies/telemetry.ts'
+import type { Sampling, SpanRules } from '../../policies/frontend/telemetry.ts'
 import { hidden, passes } from './access-log.ts'
 import { encodeSpan, type SpanRecord } from './otlp-encoding.ts'
 import { computedValues, placeFields, requestFields } from './record-fields.ts'

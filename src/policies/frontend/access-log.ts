@@ -1,8 +1,8 @@
 // Which requests are logged, where to and with which fields (specification, AccessLog).
 import { cel, def, object, oneOf, opt, string } from '../../schema/builder.ts'
 import { definePolicy } from '../policy.ts'
-import { changeFields, collectorOf, fieldChanges } from '../telemetry.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
+import { changeFields, collectorOf, fieldChanges } from './telemetry.ts'
 
 const otlp = object(
   'OTLP access log',

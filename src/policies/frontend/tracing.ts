@@ -2,8 +2,8 @@
 import type { Expression } from '../../cel/expression.ts'
 import { boolean, cel, def, list, map, number, object, oneOf, opt, shapes, string } from '../../schema/builder.ts'
 import { definePolicy } from '../policy.ts'
-import { collectorOf, computedFields, fieldChanges, type Sampling } from '../telemetry.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
+import { collectorOf, computedFields, fieldChanges, type Sampling } from './telemetry.ts'
 
 /** A share, all or nothing, or an expression that gives one of them. */
 const sampling = shapes({ string: cel('request', 'sampling'), number: number(0, 1), boolean })

@@ -1,7 +1,7 @@
-import type { Expression } from '../cel/expression.ts'
-import type { Path } from '../diagnostics/diagnostic.ts'
-import { cel, list, map, opt, string } from '../schema/builder.ts'
-import type { CalleePolicies, CalleeSpec, Collector, CompileContext } from './policy.ts'
+import type { Expression } from '../../cel/expression.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import { cel, list, map, opt, string } from '../../schema/builder.ts'
+import type { CalleePolicies, CalleeSpec, Collector, CompileContext } from '../policy.ts'
 
 /** A field that is computed for each record, label or span. */
 export interface ComputedField {

@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { ManualClock } from '../manual-clock.ts'
+import { type OtlpReceiver, startReceiver } from './otlp-receiver.ts'
+import { timeUntil, until } from './until.ts'
+
+const config = (host: string, protocol: 'grpc' | 'http', more = '') => `
+frontendPolicies:
+  accessLog:
+    add: {from: '"log"'}
+    otlp: {host: "${host}", protocol: ${protocol}${more}}
+binds: [{port: 3000, listeners: [{routes: [{policies: {directResponse: {status: 200, body: ok}}}]}]}]`
+
+async function send(gateway: TestGateway, count: number, path = '/'): Promise<void> {
+  const logged = () => (gateway.logged.join('').match(/\trequest\t/g) ?? []).length
+  const wanted = logged() + count
+  for (let sent = 0; sent < count; sent += 50) {
+    const some = Array.from({ length: Math.min(50, count - sent) })
+    await Promise.all(some.map(() => fetch(gateway.url(3000) + path).then(r => r.arrayBuffer())))
+  }
+  await until(() => logged() === wanted)
+}
+
+const lost = (gateway: TestGateway) =>
+  Number(/telemetry_lost_total\{signal="logs"\} (\d+)/.exec(gateway.gateway.metrics.render())?.[1])
+
+const paths = ({ logs }: OtlpReceiver) => logs.map(log => log.attributes['http.path'])
+
+describe.each(['http', 'grpc'] as const)('access logs over OTLP, %s', protocol => {
+  test('gathered for a second, with the fields of the log', async () => {
+    const clock = new ManualClock()
+    await using receiver = await startReceiver(protocol)
+    await using gateway = await startGateway(config(receiver.host, protocol), { clock })
+    await send(gateway, 2, '/a')
+    clock.advance(999)
+    expect(receiver.calls).toEqual([])
+    clock.advance(1)
+    await until(() => receiver.logs.length === 2)
+    expect(receiver.calls).toHaveLength(1)
+    expect(receiver.logs[0]).toMatchObject({
+      severity: '9 INFO',
+      time: BigInt(Date.UTC(2026, 0, 15, 12, 30, 45, 250)) * 1_000_000n,
+      traceId: '',
+      attributes: {
+        gateway: 'default/default',
+        'http.path': '/a',
+        'http.status': 'int:200',
+        from: 'log',
+        duration: '0ms',
+      },
+    })
+    expect(receiver.resources).toEqual([{ 'service.name': 'agentgateway', 'service.version': '0' }])
+  })
+
+  test('a full batch goes at once, and nothing is sent twice', async () => {
+    const clock = new ManualClock()
+    await using receiver = await startReceiver(protocol)
+    await using gateway = await startGateway(config(receiver.host, protocol), { clock })
+    await send(gateway, 600)
+    await until(() => receiver.logs.length >= 512)
+    await timeUntil(clock, () => receiver.logs.length === 600)
+    expect(lost(gateway)).toBe(0)
+  })
+
+  test('what waits is sent when the gateway stops', async () => {
+    await using receiver = await startReceiver(protocol)
+    {
+      await using gateway = await startGateway(config(receiver.host, protocol))
+      await send(gateway, 3)
+      expect(receiver.logs).toEqual([])
+    }
+    expect(receiver.logs).toHaveLength(3)
+  })
+
+  test('an export that fails for now is made again, later each time', async () => {
+    const clock = new ManualClock()
+    await using receiver = await startReceiver(protocol)
+    await using gateway = await startGateway(config(receiver.host, protocol), { clock, random: () => 0.5 })
+    receiver.answers.push({ status: 503 }, protocol === 'grpc' ? { grpcStatus: 14 } : { status: 429, retryAfter: '7' })
+    await send(gateway, 1)
+    await timeUntil(clock, () => receiver.calls.length === 1)
+    const first = await timeUntil(clock, () => receiver.calls.length === 2)
+    const second = await timeUntil(clock, () => receiver.calls.length === 3)
+    expect(Math.round(first / 500)).toBe(2)
+    expect(Math.round(second / 500)).toBe(protocol === 'grpc' ? 4 : 14)
+    expect(receiver.logs).toHaveLength(1)
+    await until(() => gateway.logged.join('').includes('telemetry is exported again'))
+    expect(gateway.logged.join('').match(/cannot be exported/g)).toHaveLength(1)
+    expect(lost(gateway)).toBe(0)
+  })
+
+  test('an export that is refused is not repeated', async () => {
+    const clock = new ManualClock()
+    await using receiver = await startReceiver(protocol)
+    await using gateway = await startGateway(config(receiver.host, protocol), { clock })
+    receiver.answers.push(protocol === 'grpc' ? { grpcStatus: 3 } : { status: 400 })
+    await send(gateway, 2, '/refused')
+    clock.advance(1000)
+    await until(() => lost(gateway) === 2)
+    await send(gateway, 1, '/next')
+    clock.advance(1000)
+    await until(() => receiver.logs.length === 1)
+    expect(paths(receiver)).toEqual(['/next'])
+  })
+})
+
+describe('rules of its own', () => {
+  test('filter and fields', async () => {
+    const clock = new ManualClock()
+    await using receiver = await startReceiver('http')
+    const more = `, filter: 'request.path == "/b"', fields: {add: {q: '1'}, remove: [duration, http.path]}, path: /custom/logs`
+    await using gateway = await startGateway(config(receiver.host, 'http', more), { clock })
+    await send(gateway, 1, '/a')
+    await send(gateway, 1, '/b')
+    clock.advance(1000)
+    await until(() => receiver.calls.length === 1)
+    expect(receiver.calls[0]?.path).toBe('/custom/logs')
+    expect(receiver.logs.map(log => log.attributes)).toEqual([
+      {
+        gateway: 'default/default',
+        listener: 'listener0',
+        route: 'default/route0',
+        'src.addr': expect.any(String),
+        'http.method': 'GET',
+        'http.host': '127.0.0.1',
+        'http.version': 'HTTP/1.1',
+        'http.status': 'int:200',
+        protocol: 'http',
+        reason: 'DirectResponse',
+        q: 'int:1',
+      },
+    ])
+    expect(gateway.logged.join('')).toContain('http.path=/a')
+  })
+
+  test('policies on the collector: its header fields', async () => {
+    const clock = new ManualClock()
+    await using receiver = await startReceiver('http')
+    const more = ', policies: {requestHeaderModifier: {set: {x-tenant: "7"}}}'
+    await using gateway = await startGateway(config(receiver.host, 'http', more), { clock })
+    await send(gateway, 1)
+    clock.advance(1000)
+    await until(() => receiver.calls.length === 1)
+    expect(receiver.calls[0]?.headers).toMatchObject({ 'x-tenant': '7', host: receiver.host })
+    expect(receiver.logs).toHaveLength(1)
+  })
+
+  test('a named backend', async () => {
+    const clock = new ManualClock()
+    await using receiver = await startReceiver('grpc')
+    const text = config('x:1', 'grpc').replace('host: "x:1"', 'backend: /collector')
+    const named = `${text}\nbackends: [{name: collector, host: "${receiver.host}"}]`
+    await using gateway = await startGateway(named, { clock })
+    await send(gateway, 1)
+    clock.advance(1000)
+    await until(() => receiver.logs.length === 1)
+  })
+})
+
+describe('a collector that is not there', () => {
+  const dead = config('127.0.0.1:1', 'http')
+
+  test('changes no request; its records are counted, the oldest first', async () => {
+    const clock = new ManualClock()
+    await using gateway = await startGateway(dead, { clock })
+    await send(gateway, 4096 + 512)
+    await send(gateway, 100)
+    await until(() => lost(gateway) >= 100)
+    const reply = await fetch(`${gateway.url(3000)}/`)
+    expect(await reply.text()).toBe('ok')
+    expect(gateway.logged.join('').match(/cannot be exported/g)).toHaveLength(1)
+  }, 30_000)
+
+  test('does not keep the gateway from stopping', async () => {
+    const gateway = await startGateway(dead)
+    await send(gateway, 3)
+    await gateway[Symbol.asyncDispose]()
+    expect(lost(gateway)).toBe(3)
+  })
+
+  test('a reload sends what waits to where it says', async () => {
+    const clock = new ManualClock()
+    await using receiver = await startReceiver('grpc')
+    await using gateway = await startGateway(dead, { clock })
+    await send(gateway, 2, '/before')
+    expect(await gateway.reload(config(receiver.host, 'grpc'))).toEqual([])
+    await send(gateway, 1, '/after')
+    clock.advance(1000)
+    await until(() => receiver.logs.length === 3)
+    expect(paths(receiver)).toEqual(['/before', '/before', '/after'])
+  })
+})

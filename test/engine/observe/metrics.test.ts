@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { echo, startUpstream } from '../../helpers/upstream.ts'
+import { ManualClock } from '../manual-clock.ts'
+import { parseExposition, type Sample } from './exposition.ts'
+import { until } from './until.ts'
+
+const LABELS = {
+  bind: 'bind/3000',
+  gateway: 'default/default',
+  listener: 'listener0',
+  route: 'default/api',
+  route_rule: 'unknown',
+}
+const API = { ...LABELS, backend: '/default/default/bind/3000/listener0/default/api/backend0' }
+const ANSWERED = { ...API, protocol: 'http', method: 'GET', status: '200', reason: 'Upstream' }
+
+function samples(gateway: TestGateway, name: string): Sample[] {
+  return read(gateway).filter(sample => sample.name === `agentgateway_${name}`)
+}
+
+function read(gateway: TestGateway): readonly Sample[] {
+  const { metrics } = gateway.gateway
+  const open = parseExposition(metrics.render('openmetrics'), 'openmetrics').samples
+  expect(parseExposition(metrics.render('prometheus'), 'prometheus').samples).toEqual(open)
+  return open
+}
+
+/** Sends GETs one after another and waits until all of them have been counted. */
+async function get(gateway: TestGateway, ...paths: string[]): Promise<void> {
+  const count = () => samples(gateway, 'requests_total').reduce((sum, each) => sum + each.value, 0)
+  const wanted = count() + paths.length
+  for (const path of paths) await fetch(gateway.url(3000) + path).then(r => r.arrayBuffer())
+  await until(() => count() === wanted, 20_000)
+}
+
+const config = (host: string, more = '') => `${more}
+backends: [{name: shared, host: "${host}"}]
+binds:
+- port: 3000
+  listeners:
+  - routes:
+    - name: api
+      matches: [{path: {pathPrefix: /api}}]
+      backends: [{host: "${host}"}]
+    - name: shared
+      ruleName: only
+      matches: [{path: {pathPrefix: /shared}}]
+      policies: {localRateLimit: [{maxTokens: 1, tokensPerFill: 1, fillInterval: 1h}]}
+      backends: [{backend: /shared}]
+    - matches: [{path: {exact: /direct}}]
+      policies: {directResponse: {status: 418, body: tea}}
+`
+
+describe('metrics of requests', () => {
+  test('one series per outcome, by the names that the public system gives to routes and backends', async () => {
+    await using upstream = await startUpstream((_req, res) => res.end('12345'))
+    await using gateway = await startGateway(config(upstream.host), { clock: new ManualClock() })
+    await get(gateway, '/api/1', '/api/2?x', '/shared', '/shared', '/direct', '/none')
+    const shared = { ...LABELS, route: 'default/shared', route_rule: 'only' }
+    const own = { protocol: 'http', method: 'GET', backend: 'unknown' }
+    expect(samples(gateway, 'requests_total')).toEqual(
+      [
+        { labels: ANSWERED, value: 2 },
+        { labels: { ...ANSWERED, ...shared, backend: '/shared' }, value: 1 },
+        { labels: { ...own, ...shared, status: '429', reason: 'RateLimit' }, value: 1 },
+        { labels: { ...own, ...LABELS, route: 'default/route2', status: '418', reason: 'DirectResponse' }, value: 1 },
+        { labels: { ...own, ...LABELS, route: 'unknown', status: '404', reason: 'NotFound' }, value: 1 },
+      ].map(sample => ({ name: 'agentgateway_requests_total', ...sample })),
+    )
+    expect(samples(gateway, 'response_bytes_total')[0]).toMatchObject({ labels: ANSWERED, value: 10 })
+    expect(samples(gateway, 'upstream_call_duration_seconds_count')).toMatchObject([
+      { labels: { kind: 'Primary', subtype: 'Http' }, value: 3 },
+    ])
+  })
+
+  test('how long requests took, and what of it was spent here', async () => {
+    const clock = new ManualClock()
+    await using upstream = await startUpstream((_req, res) => {
+      clock.advance(30)
+      res.end('x')
+    })
+    await using gateway = await startGateway(config(upstream.host), { clock })
+    await get(gateway, '/api')
+    expect(samples(gateway, 'request_duration_seconds_sum')).toMatchObject([{ labels: ANSWERED, value: 0.03 }])
+    const bucket = (le: string) =>
+      samples(gateway, 'request_duration_seconds_bucket').find(sample => sample.labels.le === le)?.value
+    expect([bucket('0.025'), bucket('0.05'), bucket('1.0'), bucket('+Inf')]).toEqual([0, 1, 1, 1])
+    expect(samples(gateway, 'request_processing_seconds_sum')).toMatchObject([{ labels: API, value: 0 }])
+    expect(samples(gateway, 'response_processing_seconds_count')).toMatchObject([{ labels: API, value: 1 }])
+    expect(samples(gateway, 'upstream_call_duration_seconds_sum')[0]?.value).toBeCloseTo(0.03)
+  })
+
+  test('calls made again', async () => {
+    let calls = 0
+    await using upstream = await startUpstream((_req, res) => {
+      res.writeHead(++calls < 3 ? 503 : 200).end()
+    })
+    const retrying = config(upstream.host).replace(
+      'matches: [{path: {pathPrefix: /api}}]',
+      'matches: [{path: {pathPrefix: /api}}]\n      policies: {retry: {attempts: 5, codes: [503]}}',
+    )
+    await using gateway = await startGateway(retrying)
+    await get(gateway, '/api')
+    expect(samples(gateway, 'retries_total')).toMatchObject([{ labels: ANSWERED, value: 2 }])
+    expect(samples(gateway, 'upstream_call_duration_seconds_count')[0]?.value).toBe(3)
+  })
+
+  test('a reload goes on with the same series', async () => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(config(upstream.host))
+    await get(gateway, '/api')
+    expect(await gateway.reload(config(upstream.host))).toEqual([])
+    await get(gateway, '/api')
+    expect(samples(gateway, 'requests_total')).toMatchObject([{ labels: ANSWERED, value: 2 }])
+  })
+
+  test('methods that clients invent share one series', async () => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(config(upstream.host))
+    for (const method of ['PROPFIND', 'SEARCH', 'QUERY']) {
+      await fetch(`${gateway.url(3000)}/direct`, { method }).then(r => r.text())
+    }
+    await until(() => samples(gateway, 'requests_total')[0]?.value === 3)
+    expect(samples(gateway, 'requests_total').map(sample => sample.labels.method)).toEqual(['_OTHER'])
+  })
+})
+
+describe('config.metrics', () => {
+  test('further labels; one that fails gives unknown', async () => {
+    const fields =
+      'config: {metrics: {fields: {add: {path: request.path, who: jwt.sub, odd: \'"a\\"\\\\\\n"\', map: \'{"a": 1}\'}}}}'
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(config(upstream.host, fields))
+    await get(gateway, '/api/a', '/api/b', '/api/a')
+    const own = { who: 'unknown', odd: 'a"\\\n', map: '{"a":1}' }
+    expect(samples(gateway, 'requests_total')).toMatchObject([
+      { labels: { ...ANSWERED, ...own, path: '/api/a' }, value: 2 },
+      { labels: { ...ANSWERED, ...own, path: '/api/b' }, value: 1 },
+    ])
+    expect(samples(gateway, 'request_processing_seconds_count')[0]?.labels).toEqual({ ...API, ...own, path: '/api/a' })
+  })
+
+  test.each(['agentgateway_requests_total', 'requests_total', 'requests'])('%s can be left out', async name => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(config(upstream.host, `config: {metrics: {remove: [${name}, build]}}`))
+    await fetch(`${gateway.url(3000)}/api`).then(r => r.text())
+    await until(() => samples(gateway, 'request_duration_seconds_count').length === 1)
+    const { types } = parseExposition(gateway.gateway.metrics.render(), 'prometheus')
+    expect(types.has('agentgateway_requests_total')).toBe(false)
+    expect(types.has('agentgateway_build_info')).toBe(false)
+    expect(types.has('agentgateway_response_bytes_total')).toBe(true)
+  })
+
+  test.each([
+    ['a-b', 'is no label name'],
+    ['__name__', 'is no label name'],
+    ['route', 'have a label `route` already'],
+    ['le', 'have a label `le` already'],
+  ])('the label %s is refused', async (name, why) => {
+    await expect(startGateway(`config: {metrics: {fields: {add: {${name}: '1'}}}}`)).rejects.toThrow(why)
+  })
+
+  test('histograms other than classic ones are not promised', async () => {
+    await expect(startGateway('config: {histograms: native}')).rejects.toThrow('GW601')
+  })
+})

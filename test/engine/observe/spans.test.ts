@@ -1,0 +1,292 @@
+import { describe, expect, test } from 'vitest'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { echo, startUpstream } from '../../helpers/upstream.ts'
+import { ManualClock } from '../manual-clock.ts'
+import { type OtlpReceiver, type ReceivedSpan, startReceiver } from './otlp-receiver.ts'
+import { timeUntil, until } from './until.ts'
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const PARENT = 'b7ad6b7169203331'
+
+interface Place {
+  readonly gateway: TestGateway
+  readonly receiver: OtlpReceiver
+  readonly clock: ManualClock
+  get(
+    path: string,
+    headers?: Record<string, string>,
+  ): Promise<{ traceparent: string | undefined; tracestate: string | undefined }>
+  /** What the collector has, once `count` requests are over and the exporter has had its time. */
+  spans(requests: number): Promise<ReceivedSpan[]>
+}
+
+async function withTracing(tracing: string, run: (place: Place) => Promise<void>, protocol: 'grpc' | 'http' = 'http') {
+  const clock = new ManualClock()
+  await using receiver = await startReceiver(protocol)
+  await using upstream = await startUpstream((req, res) => {
+    clock.advance(20)
+    if (req.url?.includes('fail')) res.writeHead(500).end()
+    else echo(req, res)
+  })
+  const text = `
+frontendPolicies:
+  tracing:
+    host: "${receiver.host}"
+    protocol: ${protocol}
+${tracing}
+binds:
+- port: 3000
+  listeners:
+  - routes:
+    - name: api
+      matches: [{path: {pathPrefix: /api}}]
+      policies: {retry: {attempts: 1, codes: [500]}}
+      backends: [{host: "${upstream.host}"}]
+    - matches: [{path: {exact: /direct}}]
+      policies: {directResponse: {status: 200, body: tea}}
+    - matches: [{path: {regex: '/r.*'}}]
+      policies: {directResponse: {status: 200, body: tea}}
+`
+  await using gateway = await startGateway(text, { clock })
+  await run({
+    gateway,
+    receiver,
+    clock,
+    async get(path, headers = {}) {
+      const reply = await fetch(gateway.url(3000) + path, { headers })
+      const sent = /^\{/.exec(await reply.clone().text()) ? ((await reply.json()) as { headers: string[] }).headers : []
+      const field = (name: string) => {
+        const at = sent.indexOf(name)
+        return at < 0 ? undefined : sent[at + 1]
+      }
+      return { traceparent: field('traceparent'), tracestate: field('tracestate') }
+    },
+    async spans(requests) {
+      await until(() => (gateway.logged.join('').match(/\trequest\t/g) ?? []).length === requests)
+      // What is not sent within two seconds is not sent at all.
+      const deadline = clock.now() + 2000
+      await timeUntil(clock, () => receiver.spans.length > 0 || clock.now() >= deadline)
+      return receiver.spans
+    },
+  })
+}
+
+const by = (spans: readonly ReceivedSpan[], name: string) => spans.find(span => span.name.startsWith(name))!
+
+describe.each(['http', 'grpc'] as const)('over %s', protocol => {
+  test('a root span with the fields of the log, and one for each upstream call', async () => {
+    const rules = `
+    randomSampling: true
+    attributes: {custom: request.path, http.host: '"elsewhere"', gone: jwt.sub, list: '[1, "a"]', map: '{"n": 2.5}'}
+    resources: {deployment.environment: '"test"', gone: request.headers.x}
+    remove: [src.addr]`
+    await withTracing(
+      rules,
+      async ({ get, spans, receiver }) => {
+        const sent = await get('/api/x?q=1')
+        const all = await spans(1)
+        expect(all.map(span => span.name)).toEqual([`GET ${all[0]?.attributes.endpoint as string}`, 'GET /api/*'])
+        const [call, root] = all as [ReceivedSpan, ReceivedSpan]
+        expect(root).toMatchObject({ kind: 2, parentSpanId: '', flags: 0x101, status: { code: 0 } })
+        expect(root.end - root.start).toBe(20_000_000n)
+        expect(root.attributes).toEqual({
+          gateway: 'default/default',
+          listener: 'listener0',
+          route: 'default/api',
+          endpoint: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+          'http.method': 'GET',
+          'http.path': '/api/x?q=1',
+          'http.version': 'HTTP/1.1',
+          'http.status': 'int:200',
+          'trace.id': root.traceId,
+          'span.id': root.spanId,
+          protocol: 'http',
+          duration: '20ms',
+          'url.scheme': 'http',
+          'network.protocol.version': '1.1',
+          custom: '/api/x',
+          'http.host': 'elsewhere',
+          list: ['int:1', 'a'],
+          map: { n: 2.5 },
+        })
+        expect(call).toMatchObject({ kind: 3, traceId: root.traceId, parentSpanId: root.spanId })
+        expect(call.attributes).toMatchObject({
+          'agentgateway.outbound.kind': 'Primary',
+          'agentgateway.outbound.subtype': 'Http',
+          'http.path': '/api/x',
+          'http.status': 'int:200',
+        })
+        expect(sent.traceparent).toBe(`00-${root.traceId}-${call.spanId}-01`)
+        expect(receiver.resources).toEqual([
+          { 'service.name': 'agentgateway', 'service.version': '0', 'deployment.environment': 'test' },
+        ])
+        expect(receiver.calls[0]?.path).toBe(
+          protocol === 'http' ? '/v1/traces' : '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
+        )
+      },
+      protocol,
+    )
+  })
+})
+
+describe('the trace that a request belongs to', () => {
+  test('goes on, whatever its flag, and reaches the log', async () => {
+    await withTracing('', async ({ get, spans, gateway }) => {
+      const sent = await get('/api', { traceparent: `00-${TRACE}-${PARENT}-00`, tracestate: 'vendor=1' })
+      const [call, root] = (await spans(1)) as [ReceivedSpan, ReceivedSpan]
+      expect(root).toMatchObject({ traceId: TRACE, parentSpanId: PARENT, flags: 0x301, traceState: 'vendor=1' })
+      expect(call).toMatchObject({ traceId: TRACE, parentSpanId: root.spanId, flags: 0x101 })
+      expect(sent).toEqual({ traceparent: `00-${TRACE}-${call.spanId}-01`, tracestate: 'vendor=1' })
+      expect(gateway.logged.join('')).toContain(` trace.id=${TRACE} span.id=${root.spanId} `)
+    })
+  })
+
+  test('none is begun where nothing says so', async () => {
+    await withTracing('', async ({ get, spans, gateway }) => {
+      expect((await get('/api')).traceparent).toBeUndefined()
+      expect(await spans(1)).toEqual([])
+      expect(gateway.logged.join('')).not.toContain('trace.id')
+    })
+  })
+
+  test('stays as it is when it is not sampled here', async () => {
+    const traceparent = `00-${TRACE}-${PARENT}-01`
+    await withTracing('    clientSampling: false', async ({ get, spans }) => {
+      expect((await get('/api', { traceparent })).traceparent).toBe(traceparent)
+      expect(await spans(1)).toEqual([])
+    })
+  })
+
+  test.each([
+    'zz',
+    `00-${TRACE}-${PARENT}`,
+    `00-${TRACE.toUpperCase()}-${PARENT}-01`,
+    `00-${'0'.repeat(32)}-${PARENT}-01`,
+    `00-${TRACE}-${'0'.repeat(16)}-01`,
+    `ff-${TRACE}-${PARENT}-01`,
+    `00-${TRACE}-${PARENT}-01-more`,
+    `00-${TRACE}-${PARENT}-01, 00-${TRACE}-${PARENT}-01`,
+  ])('%s is none', async traceparent => {
+    await withTracing('    randomSampling: true', async ({ get, spans }) => {
+      const sent = await get('/api', { traceparent })
+      const [, root] = (await spans(1)) as [ReceivedSpan, ReceivedSpan]
+      expect(root.traceId).not.toBe(TRACE)
+      expect(sent.traceparent).toContain(root.traceId)
+    })
+  })
+
+  test('a version to come is understood as far as it is known', async () => {
+    await withTracing('', async ({ get, spans }) => {
+      await get('/api', { traceparent: `cc-${TRACE}-${PARENT}-01-what` })
+      expect((await spans(1))[1]).toMatchObject({ traceId: TRACE, parentSpanId: PARENT })
+    })
+  })
+})
+
+describe('sampling', () => {
+  const sampled = async (rules: string, random: number, headers: Record<string, string> = {}) => {
+    await using receiver = await startReceiver('http')
+    const text = `
+frontendPolicies: {tracing: {host: "${receiver.host}", protocol: http, ${rules}}}
+binds: [{port: 3000, listeners: [{routes: [{policies: {directResponse: {status: 200}}}]}]}]`
+    await using gateway = await startGateway(text, { random: () => random })
+    await fetch(`${gateway.url(3000)}/`, { headers })
+    await until(() => gateway.logged.join('').includes('duration='))
+    return gateway.logged.join('').includes('trace.id=')
+  }
+
+  test.each([
+    ['randomSampling: true', 0.99, true],
+    ['randomSampling: false', 0, false],
+    ['randomSampling: 0.5', 0.49, true],
+    ['randomSampling: 0.5', 0.5, false],
+    ['randomSampling: 0', 0, false],
+    ['randomSampling: "0.25"', 0.2, true],
+    ['randomSampling: "0.25"', 0.3, false],
+    ['randomSampling: "1"', 0.99, true],
+    [`randomSampling: 'request.path == "/"'`, 0.99, true],
+    [`randomSampling: 'request.headers["x-sample"] == "yes"'`, 0, false],
+  ])('%s at %d: %s', async (rules, random, expected) => {
+    expect(await sampled(rules, random)).toBe(expected)
+  })
+
+  test.each([
+    ['randomSampling: true, clientSampling: 0.5', 0.5, false],
+    ['clientSampling: 0.5', 0.4, true],
+    [`clientSampling: 'request.headers["x-sample"] == "yes"'`, 0, false],
+  ])('%s, of requests with a trace', async (rules, random, expected) => {
+    expect(await sampled(rules, random, { traceparent: `00-${TRACE}-${PARENT}-01` })).toBe(expected)
+  })
+})
+
+describe('spans', () => {
+  test('each attempt is a call of its own, and a failure is one', async () => {
+    await withTracing('    randomSampling: true', async ({ get, spans }) => {
+      await get('/api/fail')
+      const all = await spans(1)
+      const calls = all.filter(span => span.kind === 3)
+      expect(calls.map(span => span.status.code)).toEqual([2, 2])
+      expect(new Set(all.map(span => span.spanId)).size).toBe(3)
+      const root = by(all, 'GET /api')
+      expect(root.status.code).toBe(2)
+      expect(root.attributes).toMatchObject({ 'retry.attempt': 'int:1', 'http.status': 'int:500' })
+      expect(root.attributes).not.toHaveProperty('error')
+    })
+  })
+
+  test('names: what matched, the method alone, or an expression', async () => {
+    await withTracing('    randomSampling: true', async ({ get, spans }) => {
+      for (const path of ['/direct', '/r/17', '/none']) await get(path)
+      expect((await spans(3)).map(span => span.name)).toEqual(['GET /direct', 'GET /r.*', 'GET'])
+    })
+    await withTracing(
+      `    randomSampling: true\n    attributes: {span.name: '"to " + request.headers["x-name"]'}`,
+      async ({ get, spans }) => {
+        await get('/direct', { 'x-name': 'me' })
+        await get('/direct')
+        const all = await spans(2)
+        expect(all.map(span => span.name)).toEqual(['to me', 'GET /direct'])
+        expect(all[0]?.attributes).not.toHaveProperty('span.name')
+      },
+    )
+  })
+
+  test('only those that the filter lets through', async () => {
+    await withTracing('    randomSampling: true\n    filter: response.code >= 400', async ({ get, spans }) => {
+      for (const path of ['/direct', '/none', '/api']) await get(path)
+      expect((await spans(3)).map(span => span.name)).toEqual(['GET'])
+    })
+  })
+
+  test('queries of upstream calls stay out: providers take keys there', async () => {
+    await withTracing('    randomSampling: true', async ({ get, spans }) => {
+      await get('/api?key=secret')
+      expect(by(await spans(1), 'GET 127').attributes['http.path']).toBe('/api')
+    })
+  })
+})
+
+test('sensitive headers stay redacted where an expression asks for that', async () => {
+  await using receiver = await startReceiver('http')
+  const clock = new ManualClock()
+  const text = `
+config: {sensitiveHeaders: [X-Session-Token]}
+frontendPolicies:
+  tracing:
+    host: "${receiver.host}"
+    protocol: http
+    randomSampling: true
+    attributes:
+      token: request.headers.redacted()["x-session-token"]
+      plain: request.headers.redacted()["x-other"]
+      auth: request.headers.redacted().authorization
+binds: [{port: 3000, listeners: [{routes: [{policies: {directResponse: {status: 200}}}]}]}]`
+  await using gateway = await startGateway(text, { clock })
+  await fetch(`${gateway.url(3000)}/`, {
+    headers: { 'x-session-token': 'secret', 'x-other': 'shown', authorization: 'Bearer secret' },
+  })
+  await until(() => gateway.logged.join('').includes('duration='))
+  clock.advance(1000)
+  await until(() => receiver.spans.length === 1)
+  expect(receiver.spans[0]?.attributes).toMatchObject({ token: '<redacted>', plain: 'shown', auth: '<redacted>' })
+})
