@@ -5,7 +5,7 @@ import { refusing } from './refusing.ts'
 export const routeGroupBackend = defineBackend({
   kind: 'routeGroup',
   doc: 'The name of a route group, whose routes are matched next.',
-  unserved: 'Delegation to route groups is not served yet. Write the routes of the group into the listener.',
   schema: string({ min: 1 }),
+  // Never called: a request goes on to a route of the group.
   compile: (_spec, ctx) => refusing('routeGroup', ctx),
 })

@@ -7,6 +7,7 @@ import { type Compilation, contextFor, valueAt } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
+import type { Services } from './services.ts'
 import type { Settings } from './settings.ts'
 import type { Pipeline, WeightedBackend } from './snapshot.ts'
 import type { NamedBackend } from './standalone/standalone.ts'
@@ -27,6 +28,9 @@ export class BackendCompiler {
   readonly #policies: PolicyCompiler
   readonly #sessions: SessionSettings
   readonly #named = new Map<string, Named>()
+  readonly #services: Services
+  /** ms, where no policy says otherwise. */
+  readonly #connectTimeout: number
   /** Levels of policies that target a backend, by reference. */
   readonly #targeted: (reference: string) => readonly PolicyLevel[]
 
@@ -35,8 +39,11 @@ export class BackendCompiler {
     policies: PolicyCompiler,
     named: readonly NamedBackend[],
     targeted: (reference: string) => readonly PolicyLevel[],
-    { sessionKey, mcpSessionTtl }: Settings,
+    services: Services,
+    { sessionKey, mcpSessionTtl, connectTimeout }: Settings,
   ) {
+    this.#services = services
+    this.#connectTimeout = connectTimeout
     this.#sessions = {
       ttl: mcpSessionTtl,
       ...(sessionKey === undefined ? {} : { key: Buffer.from(sessionKey, 'hex') }),
@@ -89,7 +96,8 @@ export class BackendCompiler {
       ...contextFor(this.#c, path, `backend:${key}`),
       key,
       name,
-      settings,
+      settings: { connectTimeout: this.#connectTimeout, ...settings },
+      service: (reference, at) => this.#services.resolve(reference.name, reference.port, [...path, ...at]),
       sessions: this.#sessions,
       policiesAt: partPolicies(this.#policies, path, key, part => valueAt(spec, part) as BackendSpec | undefined),
     }

@@ -1,7 +1,9 @@
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../diagnostics/source.ts'
+import { closest } from '../diagnostics/suggest.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { CompileContext, Limits } from '../policies/policy.ts'
+import type { Callees } from './callees.ts'
 
 export type Tier = 'offline' | 'env'
 /** Reads a file that the configuration names; `undefined` when it does not exist or cannot be read. */
@@ -19,6 +21,8 @@ export interface Compilation {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly limits: Limits
   report(finding: Finding): void
+  /** The service that a policy calls; unset while there are no backends to refer to. */
+  readonly callees?: () => Callees
 }
 
 /** The context of one policy or backend: `spec` says where it was written, `identity` who holds it. */
@@ -38,9 +42,19 @@ export function contextFor(c: Compilation, path: Path, identity: string): Compil
       }),
     originOf: inner => c.document.origin([...path, ...inner]),
     readFile: (file, at) => readReferenced(c, file, [...path, ...at]),
+    ...(c.callees === undefined ? {} : { callee: calleesOf(c.callees, identity, inner => [...path, ...inner]) }),
     state: (name, make) => c.runtime.state.get(`${identity}#${name}#${fingerprint()}`, make),
     memory: (name, bytes) => c.runtime.state.memory(`${identity}#${name}#${fingerprint()}`, bytes),
   }
+}
+
+function calleesOf(
+  callees: () => Callees,
+  identity: string,
+  written: (inner: Path) => Path,
+): NonNullable<CompileContext['callee']> {
+  return (spec, at, policies) =>
+    callees().resolve(spec, written(at), identity, policies && { specs: policies.specs, path: written(policies.at) })
 }
 
 export function readReferenced(c: Compilation, file: string, path: Path): Buffer | undefined {
@@ -59,6 +73,28 @@ export function readReferenced(c: Compilation, file: string, path: Path): Buffer
     })
   }
   return bytes
+}
+
+/**
+ * The names of the items of a list that were left out for findings of their own, undefined for one whose name cannot be
+ * read: a reference to such an item is not another mistake.
+ */
+export function leftOut(c: Compilation, list: Path, kept: readonly unknown[]): (string | undefined)[] {
+  const written = valueAt(c.document.value, list)
+  if (!Array.isArray(written) || written.length === kept.length) return []
+  const sound = new Set(kept.map(item => c.paths.get(item as object)?.at(-1)))
+  return written.flatMap((item: unknown, i) => {
+    if (sound.has(i)) return []
+    const name = valueAt(item, ['name'])
+    return [typeof name === 'string' ? name : undefined]
+  })
+}
+
+/** A section that seems to be there under a misspelt name: what refers into it is not another mistake. */
+export function sectionMisspelt(c: Compilation, section: string): boolean {
+  const written = c.document.value
+  if (typeof written !== 'object' || written === null || Object.hasOwn(written, section)) return false
+  return Object.keys(written).some(key => closest(key, [section]).length > 0)
 }
 
 export function valueAt(root: unknown, path: Path): unknown {

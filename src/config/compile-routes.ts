@@ -3,8 +3,10 @@ import type { BackendCompiler } from './compile-backends.ts'
 import type { Compilation } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
+import { RouteGroups } from './route-groups.ts'
 import type { Route, WeightedBackend } from './snapshot.ts'
 import type { RouteSection } from './standalone/route-section.ts'
+import type { Standalone } from './standalone/standalone.ts'
 import type { TargetedLevels } from './targeted-policies.ts'
 
 /** What a route is mounted under. */
@@ -20,23 +22,39 @@ export class RouteCompiler {
   readonly #policies: PolicyCompiler
   readonly #backends: BackendCompiler
   readonly #targeted: TargetedLevels
+  readonly #groups: RouteGroups
 
-  constructor(c: Compilation, policies: PolicyCompiler, backends: BackendCompiler, targeted: TargetedLevels) {
+  constructor(
+    c: Compilation,
+    policies: PolicyCompiler,
+    backends: BackendCompiler,
+    targeted: TargetedLevels,
+    groups: Standalone['routeGroups'],
+  ) {
+    this.#groups = new RouteGroups(c, groups, (spec, i, parent, inherited) => this.compile(spec, i, parent, inherited))
     this.#c = c
     this.#policies = policies
     this.#backends = backends
     this.#targeted = targeted
   }
 
-  /** `position` names an unnamed route: its place among its siblings. */
-  compile(spec: RouteSection, position: number, parent: RouteParent): Route {
+  /** Findings of what no listener leads to. */
+  checkUnused(): void {
+    this.#groups.checkUnused()
+  }
+
+  /**
+   * `position` names an unnamed route: its place among its siblings. `inherited`: the policies of the route that
+   * delegates to this one, widest first.
+   */
+  compile(spec: RouteSection, position: number, parent: RouteParent, inherited: readonly PolicyLevel[] = []): Route {
     const path = this.#c.paths.get(spec) ?? []
     const name = spec.name ?? `route${position}`
     const namespace = spec.namespace ?? 'default'
     const key = `${parent.listenerKey}/${namespace}/${name}`
-    const levels = this.levels(parent, { name, namespace, ruleName: spec.ruleName }, spec.policies, path)
+    const levels = this.levels(parent, { name, namespace, ruleName: spec.ruleName }, spec.policies, path, inherited)
     const pipeline = assemble(this.#policies.steps(levels, 'request'))
-    const backends = this.#compileBackends(spec, path, key, levels).map(b => ({
+    const backends = this.#compileBackends(spec, path, key, levels, parent).map(b => ({
       ...b,
       ...responseSteps(pipeline, b.pipeline),
     }))
@@ -54,14 +72,16 @@ export class RouteCompiler {
     }
   }
 
-  /** Widest first: gateway, listener, route, rule, then what the route itself holds. */
+  /** Widest first: gateway, listener, delegating route, route, rule, then what the route itself holds. */
   levels(
     parent: RouteParent,
     route: { name: string; namespace: string; ruleName: string | undefined },
     specs: object | undefined,
     path: Path,
+    inherited: readonly PolicyLevel[] = [],
   ): PolicyLevel[] {
-    const levels = [...this.#targeted.forRoute(parent, route)]
+    const targeted = this.#targeted.forRoute(parent, route)
+    const levels = [...inherited, ...targeted.filter(level => !inherited.includes(level))]
     if (specs)
       levels.push({
         specs: specs as Readonly<Record<string, unknown>>,
@@ -71,13 +91,25 @@ export class RouteCompiler {
     return levels
   }
 
-  #compileBackends(spec: RouteSection, path: Path, key: string, levels: readonly PolicyLevel[]): WeightedBackend[] {
+  #compileBackends(
+    spec: RouteSection,
+    path: Path,
+    key: string,
+    levels: readonly PolicyLevel[],
+    parent: RouteParent,
+  ): WeightedBackend[] {
     const out: WeightedBackend[] = []
     for (let i = 0; i < spec.backends.length; i++) {
       const inner = spec.backends[i] as unknown as Readonly<Record<string, unknown>>
       const at = this.#c.paths.get(inner) ?? [...path, 'backends', i]
       const compiled = this.#backends.compile(inner, at, `/${key}/backend${i}`, levels)
-      if (compiled) out.push(compiled)
+      if (!compiled) continue
+      if (typeof inner.routeGroup !== 'string') {
+        out.push(compiled)
+        continue
+      }
+      const delegates = this.#groups.resolve(inner.routeGroup, [...at, 'routeGroup'], parent, levels)
+      if (delegates) out.push({ ...compiled, delegates })
     }
     return out
   }

@@ -4,6 +4,7 @@ import { mcpBackend } from '../backends/mcp/index.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { frontendPolicies } from '../policies/index.ts'
 import type { FrontendSettings, ProxyProtocolSettings } from '../policies/policy.ts'
+import { Callees } from './callees.ts'
 import { BackendCompiler } from './compile-backends.ts'
 import { type Compilation, valueAt } from './compile-context.ts'
 import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
@@ -15,6 +16,7 @@ import { frontendSettings } from './frontend-settings.ts'
 import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
 import { type BindPlan, type ListenerPlan, planListeners, type RoutePlan } from './plan-listeners.ts'
+import { Services } from './services.ts'
 import type { Settings } from './settings.ts'
 import type { Bind, Listener, Pipeline, Route, Snapshot, Step } from './snapshot.ts'
 import { llmPolicyField, llmPolicySpecs } from './standalone/llm-section.ts'
@@ -43,7 +45,8 @@ const BOTH_VERSIONS: ProxyProtocolSettings = { v1: true, v2: true, optional: fal
  * Turns a decoded configuration into what the engine runs. Every command that needs more than the schema goes through
  * here. What is wrong becomes findings, and the object concerned is left out: refusing to start is the caller's choice.
  */
-export function compile(config: Standalone, file: string, settings: Settings, c: Compilation): Snapshot {
+export function compile(config: Standalone, file: string, settings: Settings, shared: Compilation): Snapshot {
+  const c: Compilation = { ...shared, callees: () => callees }
   const targeted = new TargetedLevels(c, config.policies)
   const policies = new PolicyCompiler(c)
   const backends = new BackendCompiler(
@@ -51,9 +54,11 @@ export function compile(config: Standalone, file: string, settings: Settings, c:
     policies,
     config.backends,
     reference => targeted.forBackend(reference),
+    new Services(c, config),
     settings,
   )
-  const routes = new RouteCompiler(c, policies, backends, targeted)
+  const callees = new Callees(c, backends)
+  const routes = new RouteCompiler(c, policies, backends, targeted, config.routeGroups)
   const all: Compilers = {
     c,
     config,
@@ -69,6 +74,7 @@ export function compile(config: Standalone, file: string, settings: Settings, c:
     connection: steps.filter(step => step.hooks.connection),
   }
   const binds = planListeners(config, c).map(plan => compileBind(plan, frontend, all))
+  routes.checkUnused()
   const telemetry = compileTelemetry(config, steps, c)
   return { file, settings, binds, telemetry, backends: backends.compileNamed(), redacted: c.redacted }
 }

@@ -26,7 +26,7 @@ export function dumpOf(snapshot: Snapshot, version: string): Dump {
       origin: place(bind.origin),
     })),
     listeners: listeners.map(({ bind, listener }) => dumpListener(bind, listener)),
-    routes: listeners.flatMap(({ listener }) => listener.routes.map(route => dumpRoute(listener, route))),
+    routes: listeners.flatMap(({ listener }) => routesBehind(listener).map(route => dumpRoute(listener, route))),
     backends: dumpBackends(
       snapshot,
       listeners.map(l => l.listener),
@@ -53,6 +53,15 @@ function dumpListener(bind: string, listener: Listener) {
   }
 }
 
+/** The routes of a listener and of the groups that they lead to, each once: many ways may lead to one group. */
+function routesBehind(listener: Listener): readonly Route[] {
+  const out = new Set(listener.routes)
+  for (const { backends } of out) {
+    for (const { delegates } of backends) for (const route of delegates?.routes ?? []) out.add(route)
+  }
+  return [...out]
+}
+
 function dumpRoute(listener: Listener, route: Route) {
   return {
     key: route.key,
@@ -65,6 +74,7 @@ function dumpRoute(listener: Listener, route: Route) {
     policies: dumpPolicies(route.pipeline),
     backends: route.backends.map(b => ({
       backend: b.backend.key,
+      ...(b.delegates ? { routes: b.delegates.routes.map(member => member.key) } : {}),
       weight: b.weight,
       policies: dumpPolicies(b.pipeline),
       origin: place(b.origin),
@@ -110,8 +120,10 @@ function dumpBackends(snapshot: Snapshot, listeners: readonly Listener[]) {
       })
   }
   for (const named of snapshot.backends.values()) add(named)
-  for (const listener of listeners)
-    for (const route of listener.routes) for (const backend of route.backends) add(backend)
+  for (const listener of listeners) {
+    for (const { backends } of routesBehind(listener))
+      for (const backend of backends) if (!backend.delegates) add(backend)
+  }
   return [...seen.values()]
 }
 

@@ -42,6 +42,8 @@ export interface WeightedBackend {
   /** The route's and the backend's response policies, in the order they run. */
   readonly response: readonly Step[]
   readonly responseBody: readonly Step[]
+  /** Set: the route is chosen among these, and the rest of this object says nothing. */
+  readonly delegates?: RouteGroup
   /** Set: the response is read whole before its policies run. */
   readonly buffersResponse: Hooks['buffersResponse']
   /** As written, redacted. */
@@ -55,6 +57,12 @@ export interface Route extends RouteFacts {
   readonly pipeline: Pipeline
   readonly backends: readonly WeightedBackend[]
   readonly totalWeight: number
+}
+
+/** Routes that another route delegates to, with the policies of that one. */
+export interface RouteGroup {
+  readonly name: string
+  readonly routes: readonly Route[]
 }
 
 /** Which connections go where. */

@@ -9,7 +9,7 @@ import type { ProcessLog } from './logging.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
 import { Observer } from './observe.ts'
 import type { Serving } from './passage.ts'
-import { RouteTable } from './route-table.ts'
+import { routeTables } from './route-table.ts'
 import type { ListenerHost } from './serve-exchange.ts'
 import { ReloadableState } from './state-store.ts'
 import type { TraceHub } from './trace-hub.ts'
@@ -112,7 +112,7 @@ export class Gateway {
     this.#serving = {
       snapshot,
       heads: new HeadSnapshots(snapshot.settings.sensitiveHeaders),
-      tables: new Map(snapshot.binds.flatMap(bind => bind.listeners.map(l => [l, new RouteTable(l.routes)]))),
+      tables: routeTables(snapshot),
     }
     this.#observer.apply(snapshot)
     const wanted = new Map(snapshot.binds.map(bind => [bind.key, bind]))

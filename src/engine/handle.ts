@@ -1,4 +1,5 @@
-import type { Bind, Listener, Pipeline, Step } from '../config/snapshot.ts'
+import type { Bind, Listener, Pipeline, RouteGroup, Step } from '../config/snapshot.ts'
+import type { Origin } from '../diagnostics/diagnostic.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 import type { Runtime } from '../http/runtime.ts'
@@ -7,7 +8,7 @@ import type { Downstream } from './downstream.ts'
 import type { Passage, Serving } from './passage.ts'
 import { flushChunks, passChunk, responseBodyHooks, runRequest, runResponse } from './pipeline.ts'
 import { headOf, inDialect, mergeQueued, replyFor } from './respond.ts'
-import { coverage, hostOf, selectByServerName, selectListener } from './route-table.ts'
+import { coverage, hostOf, type Matched, selectByServerName, selectListener } from './route-table.ts'
 
 /**
  * The way of a request, top to bottom: listener and its policies, route and its policies, backend, answer. Never
@@ -82,26 +83,36 @@ function checkCoverage(x: Exchange, bind: Bind, listener: Listener): void {
   if (covered === 'uncovered') throw new GatewayError('routeNotFound')
 }
 
+/** The route of the listener, or the one that a route group leads to in the end. */
 function findRoute(x: Exchange, listener: Listener, serving: Serving, runtime: Runtime) {
-  const table = serving.tables.get(listener)!
-  const host = hostOf(x.request.authority)
-  const matched = table.find(x.request, host)
-  x.trace?.emit(
-    { type: 'route', selected: matched?.route.key ?? null, tried: table.tried(x.request, host, matched?.route) },
-    { severity: matched ? 'success' : 'error', origins: matched ? [matched.route.origin] : [listener.origin] },
-  )
-  if (!matched) throw new GatewayError('routeNotFound')
-  const { route, match } = matched
+  let found = matchRoute(x, listener, listener.origin, serving)
+  let chosen = pickBackend(found.route, runtime)
+  while (chosen?.delegates) {
+    found = matchRoute(x, chosen.delegates, found.route.origin, serving)
+    chosen = pickBackend(found.route, runtime)
+  }
+  const { route, match } = found
   x.route = route
   x.matchedPrefix = match.path.pathPrefix
   x.matchedPath = match.path
-  const chosen = pickBackend(route, runtime)
   if (chosen) x.backend = chosen.backend
   x.trace?.emit(
     { type: 'policySelection', phase: 'route', policies: route.pipeline.steps.map(s => s.policy) },
     { origins: route.pipeline.steps.flatMap(s => s.origins) },
   )
   return { pipeline: route.pipeline, chosen }
+}
+
+function matchRoute(x: Exchange, holder: Listener | RouteGroup, origin: Origin, serving: Serving): Matched {
+  const table = serving.tables.get(holder)!
+  const host = hostOf(x.request.authority)
+  const matched = table.find(x.request, host)
+  x.trace?.emit(
+    { type: 'route', selected: matched?.route.key ?? null, tried: table.tried(x.request, host, matched?.route) },
+    { severity: matched ? 'success' : 'error', origins: [matched?.route.origin ?? origin] },
+  )
+  if (!matched) throw new GatewayError('routeNotFound')
+  return matched
 }
 
 async function runPhase(pipeline: Pipeline, phase: string, x: Exchange): Promise<Reply | undefined> {

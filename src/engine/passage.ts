@@ -1,4 +1,4 @@
-import type { Listener, Pipeline, Snapshot, WeightedBackend } from '../config/snapshot.ts'
+import type { Listener, Pipeline, RouteGroup, Snapshot, WeightedBackend } from '../config/snapshot.ts'
 import type { Timer } from '../http/runtime.ts'
 import type { HeadSnapshots } from './head-snapshot.ts'
 import type { RouteTable } from './route-table.ts'
@@ -6,7 +6,7 @@ import type { RouteTable } from './route-table.ts'
 /** A compiled configuration with the indexes that serving needs. */
 export interface Serving {
   readonly snapshot: Snapshot
-  readonly tables: ReadonlyMap<Listener, RouteTable>
+  readonly tables: ReadonlyMap<Listener | RouteGroup, RouteTable>
   readonly heads: HeadSnapshots
 }
 

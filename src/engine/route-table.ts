@@ -1,4 +1,4 @@
-import type { Listener, Route, TcpRoute } from '../config/snapshot.ts'
+import type { Listener, Route, RouteGroup, Snapshot, TcpRoute } from '../config/snapshot.ts'
 import type { RouteMatch } from '../config/standalone/route-section.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { RequestHead } from '../http/exchange.ts'
@@ -80,6 +80,18 @@ export class RouteTable {
     }
     return out
   }
+}
+
+/** The tables of all listeners, and of the route groups that their routes lead to. */
+export function routeTables({ binds }: Snapshot): Map<Listener | RouteGroup, RouteTable> {
+  const tables = new Map<Listener | RouteGroup, RouteTable>()
+  const add = (holder: Listener | RouteGroup): void => {
+    if (tables.has(holder)) return
+    tables.set(holder, new RouteTable(holder.routes))
+    for (const { backends } of holder.routes) for (const { delegates } of backends) if (delegates) add(delegates)
+  }
+  for (const { listeners } of binds) for (const listener of listeners) add(listener)
+  return tables
 }
 
 /** The listener of a bind that serves a host: exact name, then the longest wildcard, then the one for every host. */
