@@ -28,7 +28,7 @@ export default class Dump extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { flags } = await this.parse(Dump)
     this.obey(flags)
-    const { fetchDump, readDump, renderDump } = await import('../src/tools/dump.ts')
+    const { fetchDump, readDump, renderDump } = await import('../src/tools/dump/read.ts')
     const dump =
       flags.file === undefined ? await fetchDump(adminUrl(flags, this.io.env)) : await readDump(flags.file, this.io)
     await this.deliver(renderDump(dump, flags.output.format), flags.output)

@@ -27,7 +27,7 @@ export default class Run extends GatewayCommand {
     const { flags } = await this.parse(Run)
     this.obey(flags)
     const interrupted = this.io.interruption()
-    const { serve } = await import('../src/tools/serve.ts')
+    const { serve } = await import('../src/tools/serve/serve.ts')
     const { renderText } = await import('../src/diagnostics/render/text.ts')
     const { buildInfo } = await import('../src/cli/build-info.ts')
     const { version } = buildInfo()

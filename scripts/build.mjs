@@ -15,7 +15,7 @@ export function buildOptions() {
     entryPoints: {
       cli: 'src/cli/main.ts',
       // The module of a worker thread: it is named at run time, from the chunk that starts it.
-      'serve-worker': 'src/tools/serve-worker.ts',
+      'serve-worker': 'src/tools/serve/worker.ts',
       ...(existsSync(`${root}src/index.ts`) ? { index: 'src/index.ts' } : {}),
       ...Object.fromEntries(commands.map(id => [`commands/${id}`, `commands/${id}.ts`])),
     },

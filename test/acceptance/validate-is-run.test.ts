@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { check } from '../../src/tools/check.ts'
-import { serve } from '../../src/tools/serve.ts'
+import { serve } from '../../src/tools/serve/serve.ts'
 
 const root = join(import.meta.dirname, '../../fixtures')
 const files = ['ok', 'err'].flatMap(folder =>

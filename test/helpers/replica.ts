@@ -3,8 +3,8 @@ import { request as httpRequest, type IncomingHttpHeaders, type RequestOptions }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
-import { serve } from '../../src/tools/serve.ts'
-import type { Serving } from '../../src/tools/serving.ts'
+import { serve } from '../../src/tools/serve/serve.ts'
+import type { Serving } from '../../src/tools/serve/serving.ts'
 
 export interface TestReplica extends AsyncDisposable {
   readonly serving: Serving

@@ -1,13 +1,13 @@
 // What a worker of `gwctl run --workers` runs: one gateway that obeys the leading thread.
 import { parentPort, workerData } from 'node:worker_threads'
-import { createCelCompiler } from '../cel/compiler.ts'
-import type { Snapshot } from '../config/snapshot.ts'
-import { thisThread } from '../engine/admin/threads.ts'
-import { systemClock } from '../engine/clock.ts'
-import { Gateway } from '../engine/gateway.ts'
-import { ProcessLog } from '../engine/logging.ts'
-import { TraceHub } from '../engine/trace-hub.ts'
-import type { TraceWatch } from '../engine/trace-watch.ts'
+import { createCelCompiler } from '../../cel/compiler.ts'
+import type { Snapshot } from '../../config/snapshot.ts'
+import { thisThread } from '../../engine/admin/threads.ts'
+import { systemClock } from '../../engine/clock.ts'
+import { Gateway } from '../../engine/gateway.ts'
+import { ProcessLog } from '../../engine/logging.ts'
+import { TraceHub } from '../../engine/trace-hub.ts'
+import type { TraceWatch } from '../../engine/trace-watch.ts'
 import type {
   OrderMessage,
   OrderName,
@@ -19,10 +19,10 @@ import type {
   WatchOrder,
   WorkerFailure,
   WorkerStart,
-} from '../engine/workers/protocol.ts'
-import { SessionRelay } from '../engine/workers/session-relay.ts'
-import { blockwiseIds } from '../engine/workers/share.ts'
-import { loadInput } from './check.ts'
+} from '../../engine/workers/protocol.ts'
+import { SessionRelay } from '../../engine/workers/session-relay.ts'
+import { blockwiseIds } from '../../engine/workers/share.ts'
+import { loadInput } from '../check.ts'
 
 type Handlers = { readonly [N in OrderName]: (argument: Orders[N][0]) => Orders[N][1] | Promise<Orders[N][1]> }
 

@@ -1,7 +1,7 @@
-import { Failure } from '../diagnostics/failure.ts'
-import { printYaml } from '../diagnostics/print-yaml.ts'
-import { getJson } from './admin-client.ts'
-import { type InputPlace, nameOf, readInput } from './input-text.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import { printYaml } from '../../diagnostics/print-yaml.ts'
+import { getJson } from '../admin-client.ts'
+import { type InputPlace, nameOf, readInput } from '../input-text.ts'
 
 /** A configuration dump: what a gateway has loaded. Secrets were redacted by the gateway that made it. */
 export type Dump = Readonly<Record<string, unknown>>
@@ -41,7 +41,7 @@ function parseJson(text: string, name: string): unknown {
 
 /** `gwctl dump` writes YAML too, so it reads it. */
 async function parseYaml(text: string, name: string): Promise<unknown> {
-  const { parseSource } = await import('../diagnostics/source.ts')
+  const { parseSource } = await import('../../diagnostics/source.ts')
   const source = parseSource(name, text)
   const first = source.diagnostics.find(({ severity }) => severity === 'error')
   if (first !== undefined) {

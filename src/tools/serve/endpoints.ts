@@ -1,11 +1,11 @@
 import { watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import type { Settings } from '../config/settings.ts'
-import { Failure } from '../diagnostics/failure.ts'
-import { startAdmin, startReadiness, startStats } from '../engine/admin/server.ts'
-import type { AdminSource } from '../engine/admin/source.ts'
-import { systemClock } from '../engine/clock.ts'
-import { type LogSink, ProcessLog } from '../engine/logging.ts'
+import type { Settings } from '../../config/settings.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import { startAdmin, startReadiness, startStats } from '../../engine/admin/server.ts'
+import type { AdminSource } from '../../engine/admin/source.ts'
+import { systemClock } from '../../engine/clock.ts'
+import { type LogSink, ProcessLog } from '../../engine/logging.ts'
 
 type Endpoint = Awaited<ReturnType<typeof startAdmin>>
 

@@ -1,17 +1,17 @@
 import { resolve } from 'node:path'
-import { createCelCompiler } from '../cel/compiler.ts'
-import { dumpOf } from '../config/dump.ts'
-import type { Loaded } from '../config/load.ts'
-import { offlineRuntime } from '../config/offline-runtime.ts'
-import type { Settings } from '../config/settings.ts'
-import type { Snapshot } from '../config/snapshot.ts'
-import { thisThread } from '../engine/admin/threads.ts'
-import { systemClock } from '../engine/clock.ts'
-import { Gateway } from '../engine/gateway.ts'
-import { TraceHub } from '../engine/trace-hub.ts'
-import { loadInput, reportOf } from './check.ts'
-import { type InputText, readInput } from './input-files.ts'
-import { createLog, portFailure, startEndpoints, watchFile } from './serve-endpoints.ts'
+import { createCelCompiler } from '../../cel/compiler.ts'
+import { dumpOf } from '../../config/dump.ts'
+import type { Loaded } from '../../config/load.ts'
+import { offlineRuntime } from '../../config/offline-runtime.ts'
+import type { Settings } from '../../config/settings.ts'
+import type { Snapshot } from '../../config/snapshot.ts'
+import { thisThread } from '../../engine/admin/threads.ts'
+import { systemClock } from '../../engine/clock.ts'
+import { Gateway } from '../../engine/gateway.ts'
+import { TraceHub } from '../../engine/trace-hub.ts'
+import { loadInput, reportOf } from '../check.ts'
+import { type InputText, readInput } from '../input-files.ts'
+import { createLog, portFailure, startEndpoints, watchFile } from './endpoints.ts'
 import type { Probed, ServeOptions, Serving } from './serving.ts'
 
 /** Starts what `validate --tier env` accepts; undefined when the configuration was refused: no port was opened then. */
@@ -34,7 +34,7 @@ async function serveTogether(options: ServeOptions, probed: Probed, settings: Se
   const count = workerCount(wanted)
   if (count === 1) return serveAlone(options, probed, settings)
   if (await canSharePorts()) {
-    const { serveReplica } = await import('./serve-replica.ts')
+    const { serveReplica } = await import('./replica.ts')
     return serveReplica(options, count, probed, settings)
   }
   const log = createLog(settings, options.log)

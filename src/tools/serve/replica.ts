@@ -1,25 +1,25 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { dumpOf } from '../config/dump.ts'
-import { offlineRuntime } from '../config/offline-runtime.ts'
-import type { Settings } from '../config/settings.ts'
-import type { Snapshot } from '../config/snapshot.ts'
-import type { AdminSource } from '../engine/admin/source.ts'
-import { mergeProfiles, type Threads, thisThread } from '../engine/admin/threads.ts'
-import { systemClock } from '../engine/clock.ts'
-import type { LogControl, ProcessLog } from '../engine/logging.ts'
-import { MetricsRegistry } from '../engine/metrics-registry.ts'
-import { ReloadableState } from '../engine/state-store.ts'
-import type { OrderName, Orders, Prepared, Report, ReservedPorts, WorkerStart } from '../engine/workers/protocol.ts'
-import { ReplicaTrace } from '../engine/workers/replica-trace.ts'
-import { reservePorts } from '../engine/workers/reserve-ports.ts'
-import { countersOf, sumMetrics } from '../engine/workers/sum-metrics.ts'
-import { type PoolWorker, WorkerPool } from '../engine/workers/worker-pool.ts'
-import type { Timer } from '../http/runtime.ts'
-import { loadInput, referencedBy, reportOf } from './check.ts'
-import { type InputText, readInput } from './input-files.ts'
-import { createLog, portFailure, startEndpoints, watchFile } from './serve-endpoints.ts'
+import { dumpOf } from '../../config/dump.ts'
+import { offlineRuntime } from '../../config/offline-runtime.ts'
+import type { Settings } from '../../config/settings.ts'
+import type { Snapshot } from '../../config/snapshot.ts'
+import type { AdminSource } from '../../engine/admin/source.ts'
+import { mergeProfiles, type Threads, thisThread } from '../../engine/admin/threads.ts'
+import { systemClock } from '../../engine/clock.ts'
+import type { LogControl, ProcessLog } from '../../engine/logging.ts'
+import { MetricsRegistry } from '../../engine/metrics-registry.ts'
+import { ReloadableState } from '../../engine/state-store.ts'
+import type { OrderName, Orders, Prepared, Report, ReservedPorts, WorkerStart } from '../../engine/workers/protocol.ts'
+import { ReplicaTrace } from '../../engine/workers/replica-trace.ts'
+import { reservePorts } from '../../engine/workers/reserve-ports.ts'
+import { countersOf, sumMetrics } from '../../engine/workers/sum-metrics.ts'
+import { type PoolWorker, WorkerPool } from '../../engine/workers/worker-pool.ts'
+import type { Timer } from '../../http/runtime.ts'
+import { loadInput, referencedBy, reportOf } from '../check.ts'
+import { type InputText, readInput } from '../input-files.ts'
+import { createLog, portFailure, startEndpoints, watchFile } from './endpoints.ts'
 import type { Probed, ServeOptions, Serving } from './serving.ts'
 
 /** ms that a worker may take to answer a question about itself; one that is stuck must not hide the others. */
@@ -114,7 +114,7 @@ class Replica {
     this.#pool = new WorkerPool({
       clock: systemClock,
       count,
-      entry: new URL(import.meta.url.endsWith('.ts') ? './serve-worker.ts' : '../serve-worker.js', import.meta.url),
+      entry: new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : '../serve-worker.js', import.meta.url),
       start: index => this.#startOf(index, count),
       welcome: worker => this.#inTurn(() => this.#welcome(worker)),
       report: (worker, report) => this.#receive(worker, report),

@@ -1,7 +1,7 @@
-import type { Loaded } from '../config/load.ts'
-import type { CheckReport } from '../diagnostics/render/report.ts'
-import type { LogSink } from '../engine/logging.ts'
-import type { InputText } from './input-files.ts'
+import type { Loaded } from '../../config/load.ts'
+import type { CheckReport } from '../../diagnostics/render/report.ts'
+import type { LogSink } from '../../engine/logging.ts'
+import type { InputText } from '../input-files.ts'
 
 export interface ServeOptions {
   readonly file: string

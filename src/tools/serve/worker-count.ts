@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { Failure } from '../diagnostics/failure.ts'
+import { Failure } from '../../diagnostics/failure.ts'
 
 const MAX_WORKERS = 1024
 

@@ -2,8 +2,8 @@ import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type Answer, ask, startReplica, type TestReplica } from '../helpers/replica.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { type Answer, ask, startReplica, type TestReplica } from '../../helpers/replica.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 const WORKERS = 4
 const reply = (body: string, policies = '') =>
@@ -251,7 +251,7 @@ async function connectMcp(port: number, path = '/mcp'): Promise<McpClient> {
 }
 
 describe('MCP sessions', () => {
-  const server = join(import.meta.dirname, '../backends/mcp/stdio-server.ts')
+  const server = join(import.meta.dirname, '../../backends/mcp/stdio-server.ts')
   const config = `binds:
 - port: 80
   listeners:
