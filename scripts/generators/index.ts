@@ -1,4 +1,5 @@
 import { checkSchemas } from './check-schemas.ts'
+import { crds } from './crds.ts'
 import type { Generator } from './generator.ts'
 import { manifest } from './manifest.ts'
 import { reference } from './reference.ts'
@@ -7,4 +8,12 @@ import { traceEvent } from './trace-event.ts'
 import { validators } from './validators.ts'
 
 /** In this order, since a later one may import what an earlier one has written. */
-export const GENERATORS: readonly Generator[] = [manifest, schemas, traceEvent, checkSchemas, reference, validators]
+export const GENERATORS: readonly Generator[] = [
+  manifest,
+  schemas,
+  crds,
+  traceEvent,
+  checkSchemas,
+  reference,
+  validators,
+]

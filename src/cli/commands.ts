@@ -16,6 +16,7 @@ export type CommandTable = Readonly<Record<string, () => Promise<{ readonly defa
 export const COMMANDS: CommandTable = {
   explain: () => import('../../commands/explain.ts'),
   schema: () => import('../../commands/schema.ts'),
+  crds: () => import('../../commands/crds.ts'),
   dump: () => import('../../commands/dump.ts'),
   trace: () => import('../../commands/trace.ts'),
   translate: () => import('../../commands/translate.ts'),

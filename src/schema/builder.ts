@@ -49,6 +49,7 @@ export type Node =
       readonly min: number
       readonly max: number
       readonly keys?: (key: string) => Problem | undefined
+      readonly rules?: readonly ServerRule[]
       readonly isolate: boolean
     }
   | ObjectNode
@@ -89,7 +90,16 @@ export interface ObjectNode {
   /** A bad member is reported and left out; its neighbours are still checked and compiled. */
   readonly isolate: boolean
   readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
+  readonly rules?: readonly ServerRule[]
   readonly refers?: Reference
+}
+/**
+ * What a function of the declaration checks, as far as an API server can: an expression over `self` in the CEL of
+ * Kubernetes. It sees defaults filled in, except those of fields that exclude others.
+ */
+export interface ServerRule {
+  readonly rule: string
+  readonly message: string
 }
 /** No two items of a list are equal (`true`) or have the same values in these fields. */
 export type Unique = true | readonly string[]
@@ -128,6 +138,7 @@ export interface ParsedNode {
   readonly placeholder: unknown
   /** As much of `parse` as a JSON Schema can say; that of `base` when unset. */
   readonly published?: Readonly<Record<string, unknown>>
+  readonly rules?: readonly ServerRule[]
 }
 
 export type FieldMode = 'required' | 'optional' | 'default'
@@ -197,7 +208,7 @@ export function list<T>(item: Schema<T>, o: ListOptions = {}): Schema<readonly T
 }
 export function map<T>(
   value: Schema<T>,
-  o: CountOptions & { keys?: (key: string) => Problem | undefined } = {},
+  o: CountOptions & { keys?: (key: string) => Problem | undefined; rules?: readonly ServerRule[] } = {},
 ): Schema<Readonly<Record<string, T>>> {
   return make({ kind: 'map', value, min: 0, max: Number.POSITIVE_INFINITY, isolate: false, ...o })
 }
@@ -227,6 +238,8 @@ export interface ObjectOptions {
   readonly open?: boolean
   readonly isolate?: boolean
   readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
+  /** The form of `check` for API servers. */
+  readonly rules?: readonly ServerRule[]
   readonly refers?: Reference
 }
 /** `name` is the noun used in messages ("unknown field `x` in backend") and the title of its JSON Schema. */
@@ -254,9 +267,14 @@ export function parsed<B, T>(
   parse: (value: B) => { readonly value: T } | { readonly problem: Problem },
   placeholder: T,
   published?: ParsedNode['published'],
+  rules?: readonly ServerRule[],
 ): Schema<T> {
   const node = { kind: 'parsed', base, form, parse: parse as ParsedNode['parse'], placeholder } as const
-  return make(published === undefined ? node : { ...node, published })
+  return make({ ...node, ...(published === undefined ? {} : { published }), ...(rules === undefined ? {} : { rules }) })
+}
+/** `message` says what holds, for people. */
+export function serverRule(rule: string, message: string): ServerRule {
+  return { rule, message }
 }
 /** Recursive schemas only; `name` becomes the definition's name in the JSON Schema. */
 export function lazy<T>(name: string, get: () => Schema<T>): Schema<T> {

@@ -1,4 +1,14 @@
-import { integer, type ListOptions, list, type Problem, parsed, type Schema, shapes, string } from './builder.ts'
+import {
+  integer,
+  type ListOptions,
+  list,
+  type Problem,
+  parsed,
+  type Schema,
+  serverRule,
+  shapes,
+  string,
+} from './builder.ts'
 import { byteSize, parseDuration } from './scalars.ts'
 
 /** The scalar types of declarative resources, as a Kubernetes API server reads them. */
@@ -57,20 +67,24 @@ export const intOrString = shapes({ string: string(), number: integer() })
 
 /** `^([0-9]{1,5}(h|m|s|ms)){1,4}$` → milliseconds, at least `min`. */
 export function resourceDuration(min = 0): Schema<number> {
-  const atLeast = min === 0 ? '' : `, at least ${min % 1000 === 0 ? `${min / 1000}s` : `${min}ms`}`
+  const least = min % 1000 === 0 ? `${min / 1000}s` : `${min}ms`
+  const atLeast = min === 0 ? '' : `, at least ${least}`
   return parsed(
     shapes({ string: string({ max: 32 }), number: anyNumber }),
     `a duration such as \`30s\` or \`5m\`${atLeast}`,
     value => {
-      if (typeof value === 'string' && /^([0-9]{1,5}(h|m|s|ms)){1,4}$/.test(value)) {
+      if (typeof value === 'string' && RESOURCE_DURATION.test(value)) {
         const ms = parseDuration(value) as number
         return ms >= min ? { value: ms } : { problem: { message: `\`${value}\` is too short: ${atLeast.slice(2)}` } }
       }
       return { problem: durationProblem(value) }
     },
     Math.max(min, 60_000),
+    { type: 'string', maxLength: 32, pattern: RESOURCE_DURATION.source },
+    min === 0 ? [] : [serverRule(`duration(self) >= duration('${least}')`, `must be at least ${least}`)],
   )
 }
+const RESOURCE_DURATION = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/
 
 const anyNumber: Schema<number> = {
   node: { kind: 'number', min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY },
@@ -104,7 +118,7 @@ export const quantity: Schema<string | number> = shapes({
     pattern: /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+|n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/,
     form: 'a quantity such as `500m` or `2Gi`',
   }),
-  number: anyNumber,
+  number: integer(),
 })
 
 /** `http(s)://host[:port][/path]`, without user, query or fragment. */

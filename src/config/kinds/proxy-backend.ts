@@ -1,10 +1,10 @@
-import { def, list, type ObjectProblem, object, oneOf, opt, req, string } from '../../schema/builder.ts'
+import { def, list, type ObjectProblem, object, oneOf, opt, req, serverRule, string } from '../../schema/builder.ts'
 import { subdomain } from '../../schema/resource-scalars.ts'
 import { longString, port, shortString } from '../../schema/scalars.ts'
 import { backendFull, backendSimple, backendWithAi } from './parts/backend-policies.ts'
 import { providerFields, providerRules } from './parts/llm-provider.ts'
 import { localServiceRef } from './parts/object-references.ts'
-import { conditions, defineKind, empty, labelSelector, missing, problem } from './resource.ts'
+import { conditionColumn, conditions, defineKind, empty, labelSelector, missing, problem } from './resource.ts'
 
 const address = { host: req(shortString, 'The host name or IP address.'), port: req(port, 'The port.') }
 
@@ -25,7 +25,15 @@ const staticBackend = object(
     port: opt(port, 'The port.'),
     unixPath: opt(string({ min: 1 }), 'The path of a Unix socket, in place of host and port.'),
   },
-  { check: staticAddress },
+  {
+    check: staticAddress,
+    rules: [
+      serverRule(
+        'has(self.unixPath) ? !has(self.host) && !has(self.port) : has(self.host) && has(self.port)',
+        'host and port must be set, or unixPath alone',
+      ),
+    ],
+  },
 )
 
 const selector = object(
@@ -52,6 +60,7 @@ const staticTarget = object(
       value.backendRef && value.policies
         ? [problem(['policies'], '`policies` is only for targets with `host`, not with `backendRef`')]
         : [],
+    rules: [serverRule('!has(self.backendRef) || !has(self.policies)', 'policies is only for targets with host')],
   },
 )
 const mcpTarget = object(
@@ -107,7 +116,16 @@ const ai = object(
     provider: opt(object('LLM provider', providerFields, providerRules), 'One LLM provider.'),
     groups: opt(list(group, { min: 1, max: 8 }), 'Groups of providers, the preferred first.'),
   },
-  { exactlyOneOf: [['provider', 'groups']], check: providerNamesDiffer },
+  {
+    exactlyOneOf: [['provider', 'groups']],
+    check: providerNamesDiffer,
+    rules: [
+      serverRule(
+        '!has(self.groups) || self.groups.all(g, g.providers.all(p, self.groups.map(h, h.providers.filter(q, q.name == p.name).size()).sum() == 1))',
+        'provider names must be unique across all groups',
+      ),
+    ],
+  },
 )
 
 const aws = object(
@@ -144,6 +162,12 @@ const spec = object(
   {
     exactlyOneOf: [['static', 'ai', 'mcp', 'dynamicForwardProxy', 'aws', 'a2a']],
     check: policiesFitBackend,
+    rules: ['ai', 'mcp'].map(name =>
+      serverRule(
+        `!has(self.policies) || !has(self.policies.${name}) || has(self.${name})`,
+        `policies.${name} is only for backends with ${name}`,
+      ),
+    ),
   },
 )
 
@@ -152,7 +176,14 @@ export const proxyBackend = defineKind(
     kind: 'ProxyBackend',
     group: 'agentgateway.dev',
     versions: ['v1alpha1'],
-    own: { alias: 'AgentgatewayBackend', aliasGroup: 'agentgateway.dev' },
+    own: {
+      alias: 'AgentgatewayBackend',
+      aliasGroup: 'agentgateway.dev',
+      short: 'pxbe',
+      aliasShort: 'agbe',
+      columns: [conditionColumn('Accepted', '.status.conditions')],
+      attaches: false,
+    },
     namespaced: true,
   },
   {

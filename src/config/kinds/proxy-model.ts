@@ -1,11 +1,23 @@
-import { cel, def, integer, list, type ObjectProblem, object, oneOf, opt, req, string } from '../../schema/builder.ts'
+import {
+  cel,
+  def,
+  integer,
+  list,
+  type ObjectProblem,
+  object,
+  oneOf,
+  opt,
+  req,
+  serverRule,
+  string,
+} from '../../schema/builder.ts'
 import { refName } from '../../schema/resource-scalars.ts'
 import { longString } from '../../schema/scalars.ts'
 import { transformationsOf } from './parts/ai-sections.ts'
 import { modelBackendAuth } from './parts/backend-auth.ts'
 import { authorization, headerModifiers, health, tls, tunnel } from './parts/backend-sections.ts'
-import { checkBaseUrl } from './parts/base-url.ts'
-import { misplacedFallbacks } from './parts/conditional.ts'
+import { baseUrlRules, checkBaseUrl } from './parts/base-url.ts'
+import { fallbackRule, misplacedFallbacks } from './parts/conditional.ts'
 import { promptGuard } from './parts/guardrails.ts'
 import { modelProviderFields } from './parts/llm-provider.ts'
 import { parentRef } from './parts/object-references.ts'
@@ -104,6 +116,7 @@ const virtualModel = object(
             misplacedFallbacks(value.targets as readonly Record<string, unknown>[], 'when').map(({ index, message }) =>
               problem(['targets', index], message, { at: 'value' }),
             ),
+          rules: [fallbackRule('targets', 'when')],
         },
       ),
       'Chooses by expressions.',
@@ -145,6 +158,25 @@ function providerRules(value: Record<string, unknown>): readonly ObjectProblem[]
   return problems
 }
 
+const PROVIDER_RULES = [
+  ...Object.entries(SETTINGS).map(([field, provider]) =>
+    serverRule(
+      `has(self.${field}) == (has(self.provider) && self.provider == '${provider}')`,
+      `${field} goes with provider ${provider}, and only with it`,
+    ),
+  ),
+  serverRule("!has(self.provider) || self.provider != 'Ollama' || has(self.baseURL)", 'provider Ollama needs baseURL'),
+  serverRule('!has(self.baseURL) || has(self.provider)', 'baseURL goes only with provider'),
+]
+
+const VIRTUAL_RULES = [
+  serverRule('!has(self.virtualModel) || !has(self.policies)', 'a virtual model has no policies'),
+  serverRule("!has(self.virtualModel) || self.visibility != 'Internal'", 'a virtual model cannot be Internal'),
+  serverRule(
+    "!has(self.virtualModel) || !has(self.match) || !has(self.match.model) || !self.match.model.contains('*')",
+    'a virtual model has one exact name',
+  ),
+]
 function virtualRules(value: Record<string, unknown>): readonly ObjectProblem[] {
   if (!value.virtualModel) return []
   const problems: ObjectProblem[] = []
@@ -179,7 +211,11 @@ const spec = object(
     ),
     virtualModel: opt(virtualModel, 'Chooses among other models.'),
   },
-  { exactlyOneOf: [['provider', 'virtualModel']], check: all(providerRules, virtualRules, checkBaseUrl) },
+  {
+    exactlyOneOf: [['provider', 'virtualModel']],
+    check: all(providerRules, virtualRules, checkBaseUrl),
+    rules: [...PROVIDER_RULES, ...VIRTUAL_RULES, ...baseUrlRules],
+  },
 )
 
 const parentStatus = object('model parent status', {
@@ -193,7 +229,14 @@ export const proxyModel = defineKind(
     kind: 'ProxyModel',
     group: 'agentgateway.dev',
     versions: ['v1alpha1'],
-    own: { alias: 'AgentgatewayModel', aliasGroup: 'agentgateway.dev' },
+    own: {
+      alias: 'AgentgatewayModel',
+      aliasGroup: 'agentgateway.dev',
+      short: 'pxmodel',
+      aliasShort: 'agmodel',
+      columns: [{ name: 'Model Match', type: 'string', jsonPath: '.spec.match.model' }],
+      attaches: false,
+    },
     namespaced: true,
   },
   {

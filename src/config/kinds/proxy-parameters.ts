@@ -10,6 +10,7 @@ import {
   oneOf,
   opt,
   req,
+  serverRule,
   string,
 } from '../../schema/builder.ts'
 import { absolutePath, labelKeyProblem, labelValue, quantity } from '../../schema/resource-scalars.ts'
@@ -100,6 +101,7 @@ const shutdown = object(
   {
     check: ({ min, max }) =>
       (min as number) > (max as number) ? [problem(['min'], '`min` is greater than `max`', { at: 'value' })] : [],
+    rules: [serverRule('self.min <= self.max', 'min must not be greater than max')],
   },
 )
 const identitySource = object(
@@ -203,7 +205,19 @@ const spec = object(
     podDisruptionBudget: opt(overlay, 'A PodDisruptionBudget; none when unset.'),
     horizontalPodAutoscaler: opt(overlay, 'A HorizontalPodAutoscaler; none when unset.'),
   },
-  { check: overlaysFitWorkload },
+  {
+    check: overlaysFitWorkload,
+    rules: [
+      serverRule(
+        "!has(self.daemonSet) || (has(self.workload) && self.workload.kind == 'DaemonSet')",
+        'daemonSet needs a workload of kind DaemonSet',
+      ),
+      serverRule(
+        "!has(self.workload) || self.workload.kind != 'DaemonSet' || (!has(self.deployment) && !has(self.horizontalPodAutoscaler))",
+        'deployment and horizontalPodAutoscaler need a workload of kind Deployment',
+      ),
+    ],
+  },
 )
 
 export const proxyParameters = defineKind(
@@ -211,7 +225,14 @@ export const proxyParameters = defineKind(
     kind: 'ProxyParameters',
     group: 'agentgateway.dev',
     versions: ['v1alpha1'],
-    own: { alias: 'AgentgatewayParameters', aliasGroup: 'agentgateway.dev' },
+    own: {
+      alias: 'AgentgatewayParameters',
+      aliasGroup: 'agentgateway.dev',
+      short: 'pxpar',
+      aliasShort: 'agpar',
+      columns: [],
+      attaches: true,
+    },
     namespaced: true,
   },
   {

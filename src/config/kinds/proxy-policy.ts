@@ -1,11 +1,11 @@
-import { list, map, type ObjectProblem, object, oneOf, opt, req, string } from '../../schema/builder.ts'
+import { list, map, type ObjectProblem, object, oneOf, opt, req, serverRule, string } from '../../schema/builder.ts'
 import { groupName, kindName, labelKeyProblem, labelValue, refName, subdomain } from '../../schema/resource-scalars.ts'
 import { port } from '../../schema/scalars.ts'
 import { backendFull } from './parts/backend-policies.ts'
-import { frontend, PER_LISTENER } from './parts/frontend.ts'
+import { FOR_WHOLE_GATEWAY, frontend, PER_LISTENER } from './parts/frontend.ts'
 import { GATEWAY_GROUP, INFERENCE_GROUP } from './parts/object-references.ts'
 import { traffic } from './parts/traffic.ts'
-import { all, conditions, defineKind, missing, problem } from './resource.ts'
+import { all, conditionColumn, conditions, defineKind, missing, problem } from './resource.ts'
 
 const place = {
   sectionName: opt(subdomain, 'One part of the target: a listener, a route rule, a port or a sub-backend.'),
@@ -139,6 +139,65 @@ const TARGET_RULES: readonly TargetRule[] = [
       : undefined,
 ]
 
+/** For each of the lists: all its targets, by the name `t`, fit. */
+const targetsFit = (condition: string) =>
+  ['targetRefs', 'targetSelectors']
+    .map(list => `(!has(self.${list}) || self.${list}.all(t, ${condition}))`)
+    .join(' && ')
+const anyOf = (names: readonly string[]) => `[${names.map(name => `'${name}'`).join(', ')}]`
+const TARGET_KINDS = [
+  ...Object.entries(TARGETS).map(([kind, group]) => `(t.kind == '${kind}' && t.group == '${group}')`),
+  "(t.kind == 'ProxyBackend' && t.group != '')",
+  `(t.kind == 'AgentgatewayBackend' && t.group == '${AGENTGATEWAY}')`,
+].join(' || ')
+const PORT_NUMBER = '^0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$'
+const SPEC_RULES = [
+  serverRule(targetsFit(TARGET_KINDS), `targets are ${Object.keys(TARGETS).join(', ')} and backends`),
+  serverRule(
+    ['targetRefs', 'targetSelectors']
+      .map(list => `(!has(self.${list}) || self.${list}.all(t, t.kind == self.${list}[0].kind))`)
+      .join(' && '),
+    'all targets of a policy must be of one kind',
+  ),
+  serverRule(`!has(self.frontend) || (${targetsFit("t.kind == 'Gateway'")})`, 'frontend can target only a Gateway'),
+  serverRule(
+    `!has(self.frontend) || !(${FOR_WHOLE_GATEWAY.map(name => `has(self.frontend.${name})`).join(' || ')}) || (${targetsFit('!has(t.sectionName)')})`,
+    `only ${PER_LISTENER.join(', ')} of frontend can name a listener`,
+  ),
+  serverRule(
+    targetsFit("!has(t.port) || (t.kind == 'Gateway' && !has(self.traffic) && !has(self.backend))"),
+    'port is only for frontend policies that target a Gateway',
+  ),
+  serverRule(
+    `!has(self.traffic) || (${targetsFit(`t.kind in ${anyOf(TRAFFIC_TARGETS)}`)})`,
+    `traffic can target only ${TRAFFIC_TARGETS.join(', ')}`,
+  ),
+  serverRule(
+    `!has(self.traffic) || self.traffic.phase != 'PreRouting' || (${targetsFit("t.kind in ['Gateway', 'ListenerSet']")})`,
+    'the PreRouting phase needs a Gateway or a ListenerSet',
+  ),
+  serverRule(
+    `!has(self.backend) || (!has(self.backend.mcp) && !has(self.backend.ai)) || (${targetsFit("t.kind != 'Service'")})`,
+    'backend.mcp and backend.ai cannot target a Service',
+  ),
+  serverRule(
+    `!has(self.backend) || !has(self.backend.mcp) || (${targetsFit(`!(t.kind in ${anyOf(BACKEND_KINDS)}) || !has(t.sectionName)`)})`,
+    'backend.mcp cannot target one section of a backend',
+  ),
+  serverRule(
+    targetsFit(`t.kind != 'Service' || !has(t.sectionName) || t.sectionName.matches('${PORT_NUMBER}')`),
+    'the section of a Service is its port number',
+  ),
+  serverRule(
+    '!has(self.traffic) || !has(self.traffic.jwtAuthentication) || !has(self.backend) || !has(self.backend.mcp) || !has(self.backend.mcp.authentication)',
+    'backend.mcp.authentication cannot stand beside traffic.jwtAuthentication',
+  ),
+  serverRule(
+    '!has(self.strategy) || !has(self.strategy.inheritance) || (has(self.traffic) && !has(self.frontend) && !has(self.backend))',
+    'strategy.inheritance is only for policies with traffic alone',
+  ),
+]
+
 function isPort(text: string): boolean {
   return /^[0-9]+$/.test(text) && Number(text) >= 1 && Number(text) <= 65535
 }
@@ -202,6 +261,7 @@ const spec = object(
     exactlyOneOf: [['targetRefs', 'targetSelectors']],
     atLeastOneOf: [['traffic', 'frontend', 'backend']],
     check: all(targetRules, sectionRules),
+    rules: SPEC_RULES,
   },
 )
 
@@ -225,7 +285,17 @@ export const proxyPolicy = defineKind(
     kind: 'ProxyPolicy',
     group: AGENTGATEWAY,
     versions: ['v1alpha1'],
-    own: { alias: 'AgentgatewayPolicy', aliasGroup: AGENTGATEWAY },
+    own: {
+      alias: 'AgentgatewayPolicy',
+      aliasGroup: AGENTGATEWAY,
+      short: 'pxpol',
+      aliasShort: 'agpol',
+      columns: [
+        conditionColumn('Accepted', '.status.ancestors[*].conditions'),
+        conditionColumn('Attached', '.status.ancestors[*].conditions'),
+      ],
+      attaches: true,
+    },
     namespaced: true,
   },
   {

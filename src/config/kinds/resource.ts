@@ -23,9 +23,30 @@ export interface ResourceKind {
   readonly group: string
   readonly versions: readonly string[]
   /** The kinds of this project: accepted in any group under `kind`, and in one public group under the alias. */
-  readonly own?: { readonly alias: string; readonly aliasGroup: string }
+  readonly own?: OwnKind
   readonly namespaced: boolean
   readonly schema: Schema<unknown>
+}
+
+export interface OwnKind {
+  readonly alias: string
+  readonly aliasGroup: string
+  /** What people type for the kind, under each of its names. */
+  readonly short: string
+  readonly aliasShort: string
+  /** Columns of `kubectl get`, before the age. */
+  readonly columns: readonly Column[]
+  /** It changes what other resources do. */
+  readonly attaches: boolean
+}
+interface Column {
+  readonly name: string
+  readonly type: 'string'
+  readonly jsonPath: string
+}
+/** The status of a condition, wherever in the status `conditions` stands. */
+export function conditionColumn(type: string, conditions: string): Column {
+  return { name: type, type: 'string', jsonPath: `${conditions}[?(@.type=="${type}")].status` }
 }
 
 const metadataFields = {

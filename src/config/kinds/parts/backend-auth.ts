@@ -10,6 +10,7 @@ import {
   req,
   type Schema,
   secret,
+  serverRule,
   string,
 } from '../../../schema/builder.ts'
 import { resourceDuration } from '../../../schema/resource-scalars.ts'
@@ -96,6 +97,12 @@ const gcpAuth = object(
       value.audience !== undefined && value.type !== 'IdToken'
         ? [problem(['audience'], '`audience` goes only with `type: IdToken`')]
         : [],
+    rules: [
+      serverRule(
+        "!has(self.audience) || (has(self.type) && self.type == 'IdToken')",
+        'audience goes only with type IdToken',
+      ),
+    ],
   },
 )
 const jwtSign = object('JWT signing', {
@@ -144,12 +151,24 @@ function locationHasCredential(value: Record<string, unknown>): readonly ObjectP
     : []
 }
 
+const LOCATION_RULES = [
+  serverRule(
+    '!has(self.location) || has(self.key) || has(self.secretRef) || has(self.passthrough)',
+    'location goes only with key, secretRef or passthrough',
+  ),
+]
+
 function authOf(extraKinds: Readonly<Record<string, ReturnType<typeof opt>>>): Schema<unknown> {
   const names = [...Object.keys(kinds), ...Object.keys(extraKinds)]
   return object(
     'backend auth',
     { ...kinds, ...extraKinds, ...common },
-    { atMostOneOf: [names], atLeastOneOf: [[...names, 'credentials']], check: locationHasCredential },
+    {
+      atMostOneOf: [names],
+      atLeastOneOf: [[...names, 'credentials']],
+      check: locationHasCredential,
+      rules: LOCATION_RULES,
+    },
   )
 }
 
@@ -178,6 +197,10 @@ export const bedrockGuardrailsAuth = object(
     aws: kinds.aws,
     location: opt(credentialLocation, 'Where `key` or `secretRef` is written.'),
   },
-  { exactlyOneOf: [['key', 'secretRef', 'aws']], check: locationHasCredential },
+  {
+    exactlyOneOf: [['key', 'secretRef', 'aws']],
+    check: locationHasCredential,
+    rules: [serverRule('!has(self.location) || !has(self.aws)', 'location goes only with key or secretRef')],
+  },
 )
 export const gcpOnlyAuth = object('guardrail auth', { gcp: kinds.gcp }, { exactlyOneOf: [['gcp']] })

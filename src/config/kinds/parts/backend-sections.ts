@@ -9,6 +9,7 @@ import {
   oneOf,
   opt,
   req,
+  serverRule,
   string,
 } from '../../../schema/builder.ts'
 import { plainHeaderName, pseudoHeaderName, resourceDuration, set } from '../../../schema/resource-scalars.ts'
@@ -65,7 +66,20 @@ export const tls = object(
     keyExchangeGroups: opt(list(oneOf(KEY_EXCHANGE_GROUPS)), 'Key exchange groups, the preferred first.'),
     certificateSource: def(oneOf(['Inline', 'SPIFFE']), 'Inline', 'Where the certificates come from.'),
   },
-  { atMostOneOf: [['verifySubjectAltNames', 'insecureSkipVerify']], check: tlsRules },
+  {
+    atMostOneOf: [['verifySubjectAltNames', 'insecureSkipVerify']],
+    check: tlsRules,
+    rules: [
+      serverRule(
+        "!has(self.insecureSkipVerify) || self.insecureSkipVerify != 'All' || !has(self.caCertificateRefs)",
+        'caCertificateRefs has no effect beside insecureSkipVerify All',
+      ),
+      serverRule(
+        `self.certificateSource != 'SPIFFE' || !(${INLINE_CERTIFICATES.map(name => `has(self.${name})`).join(' || ')})`,
+        `certificateSource SPIFFE takes no ${INLINE_CERTIFICATES.join(', ')}`,
+      ),
+    ],
+  },
 )
 
 const proxyServer = endpoint({ urlPath: false, what: 'The proxy server' })

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import type { ObjectProblem } from '../../../schema/builder.ts'
+import { type ObjectProblem, serverRule } from '../../../schema/builder.ts'
 import { problem } from '../resource.ts'
 
 /** A model's address: absolute, without user, query and fragment, and never one that means the gateway itself. */
@@ -9,6 +9,31 @@ export function checkBaseUrl(value: Record<string, unknown>): readonly ObjectPro
   const message = urlProblem(text)
   return message === undefined ? [] : [problem(['baseURL'], message, { at: 'value' })]
 }
+
+/** A rule about the host alone: patterns cost an API server less than taking the URL apart. */
+const hostMatches = (pattern: string) => `self.baseURL.matches('(?i)^https?://(${pattern})(:[0-9]*)?(/|$)')`
+const BYTE = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])'
+const OWN_HOSTS = [
+  '([^/]*[.])?localhost[.]?',
+  '(127|169[.]254)[.][^/:]*',
+  '0[.]0[.]0[.]0[.]?',
+  '.(::1?|fe[89ab][^/]*|::ffff:(7f..:|a9fe:|0:|127[.]|169[.]254[.]|0[.]0[.]0[.])[^/]*).',
+].join('|')
+export const baseUrlRules = [
+  serverRule('!has(self.baseURL) || isURL(self.baseURL)', 'baseURL must be a URL'),
+  serverRule(
+    "!has(self.baseURL) || !self.baseURL.matches('[?#]|^https?://[^/]*@')",
+    'baseURL takes no user, query or fragment',
+  ),
+  serverRule(
+    `!has(self.baseURL) || !${hostMatches(OWN_HOSTS)}`,
+    'baseURL must not name the gateway itself or its link',
+  ),
+  serverRule(
+    `!has(self.baseURL) || !${hostMatches('([^/:]*[.])?(0x[0-9a-f]*|[0-9]+)[.]?')} || ${hostMatches(`(${BYTE}[.]){3}${BYTE}`)}`,
+    'baseURL must write an IPv4 address as four decimal numbers',
+  ),
+]
 
 function urlProblem(text: string): string | undefined {
   if (!URL.canParse(text)) return '`baseURL` is not a URL'

@@ -9,6 +9,8 @@ import {
   opt,
   req,
   type Schema,
+  type ServerRule,
+  serverRule,
 } from '../../../schema/builder.ts'
 import { all, problem } from '../resource.ts'
 
@@ -36,6 +38,7 @@ export function conditional(name: string, fields: Fields, options: ObjectOptions
       atLeastOneOf: (options.atLeastOneOf ?? []).map(group => [...group, 'conditional']),
       atMostOneOf: [...(options.atMostOneOf ?? []), ...others.map(key => [key, 'conditional'])],
       check: all(options.check ?? (() => []), fallbackIsLast),
+      rules: [...(options.rules ?? []), fallbackRule('conditional', 'condition')],
     },
   )
 }
@@ -52,6 +55,15 @@ function optional(fields: Fields): Fields {
 function fallbackIsLast(value: Record<string, unknown>): readonly ObjectProblem[] {
   return misplacedFallbacks((value.conditional ?? []) as readonly Record<string, unknown>[], 'condition').map(
     ({ index, message }) => problem(['conditional', index], message, { at: 'value' }),
+  )
+}
+
+/** As `misplacedFallbacks`, for an optional list. */
+export function fallbackRule(list: string, field: string): ServerRule {
+  const entries = `self.${list}`
+  return serverRule(
+    `!has(${entries}) || ${entries}.filter(e, !has(e.${field})).size() <= (has(${entries}[${entries}.size() - 1].${field}) ? 0 : 1)`,
+    `only the last entry of ${list} may go without ${field}`,
   )
 }
 

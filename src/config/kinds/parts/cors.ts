@@ -1,4 +1,4 @@
-import { boolean, def, integer, type ObjectProblem, oneOf, opt, string } from '../../../schema/builder.ts'
+import { boolean, def, integer, type ObjectProblem, oneOf, opt, serverRule, string } from '../../../schema/builder.ts'
 import { set } from '../../../schema/resource-scalars.ts'
 import { problem } from '../resource.ts'
 
@@ -21,8 +21,15 @@ export const corsFields = {
   maxAge: def(integer(1), 5, 'Seconds for which a browser keeps the answer to a preflight.'),
 }
 
+const WILDCARDS = ['allowHeaders', 'allowMethods', 'allowOrigins']
+export const corsServerRules = WILDCARDS.map(name =>
+  serverRule(
+    `!has(self.${name}) || self.${name}.size() == 1 || !('*' in self.${name})`,
+    `${name} takes * only as its only entry`,
+  ),
+)
 export function corsRules(value: Record<string, unknown>): readonly ObjectProblem[] {
-  return ['allowHeaders', 'allowMethods', 'allowOrigins'].flatMap(name => {
+  return WILDCARDS.flatMap(name => {
     const entries = (value[name] ?? []) as readonly string[]
     return entries.includes('*') && entries.length > 1
       ? [problem([name, entries.indexOf('*')], '`*` covers everything: it must be the only entry', { at: 'value' })]

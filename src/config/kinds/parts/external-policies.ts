@@ -12,6 +12,7 @@ import {
   oneOf,
   opt,
   req,
+  serverRule,
   string,
 } from '../../../schema/builder.ts'
 import { byteQuantity } from '../../../schema/resource-scalars.ts'
@@ -78,15 +79,31 @@ function extAuthRules(value: Record<string, unknown>): readonly ObjectProblem[] 
   return problems
 }
 
+const EXT_AUTH_RULES = [
+  serverRule(
+    '!has(self.forwardBody) || !has(self.http) || !has(self.http.body)',
+    'forwardBody and http.body both set the body of the check',
+  ),
+  serverRule(
+    "!has(self.url) || has(self.http) || !self.url.matches('^https?://[^/]+/')",
+    'a url with a path goes only with http',
+  ),
+  serverRule(
+    "!has(self.url) || !has(self.http) || !has(self.http.path) || !self.url.matches('^https?://[^/]+/')",
+    'http.path cannot stand beside a url with a path',
+  ),
+]
 export const extAuth = conditional('external authorization', extAuthFields, {
   exactlyOneOf: [authorizer.group, ['grpc', 'http']],
   check: extAuthRules,
+  rules: EXT_AUTH_RULES,
 })
 /** On a backend the protocol may be left out: gRPC. */
 export const backendExtAuth = object('external authorization', extAuthFields, {
   exactlyOneOf: [authorizer.group],
   atMostOneOf: [['grpc', 'http']],
   check: extAuthRules,
+  rules: EXT_AUTH_RULES,
 })
 
 const send = (what: string) => def(oneOf(['Send', 'Skip']), 'Send', `Whether the ${what} is sent.`)

@@ -10,6 +10,7 @@ import {
   parsed,
   req,
   type Schema,
+  serverRule,
 } from '../../../schema/builder.ts'
 import { absolutePath, byteQuantity, resourceDuration } from '../../../schema/resource-scalars.ts'
 import { shortString, tinyString } from '../../../schema/scalars.ts'
@@ -52,6 +53,12 @@ const tls = object('TLS settings', tlsFields, {
     value.minProtocolVersion === '1.3' && value.maxProtocolVersion === '1.2'
       ? [problem(['minProtocolVersion'], '`minProtocolVersion` is above `maxProtocolVersion`', { at: 'value' })]
       : [],
+  rules: [
+    serverRule(
+      "!has(self.minProtocolVersion) || !has(self.maxProtocolVersion) || self.minProtocolVersion == '1.2' || self.maxProtocolVersion == '1.3'",
+      'minProtocolVersion must not be above maxProtocolVersion',
+    ),
+  ],
 })
 
 const FRAME = { min: 16_384, max: 1_677_215 }
@@ -63,6 +70,13 @@ const frameSize: Schema<number> = parsed(
       ? { value: bytes }
       : { problem: { message: `${bytes} bytes is out of range: must be ${FRAME.min} to ${FRAME.max}` } },
   FRAME.min,
+  undefined,
+  [
+    serverRule(
+      `type(self) == int ? self >= ${FRAME.min} && self <= ${FRAME.max} : quantity(self).compareTo(quantity('${FRAME.min}')) >= 0 && quantity(self).compareTo(quantity('${FRAME.max}')) <= 0`,
+      `must be ${FRAME.min} to ${FRAME.max} bytes`,
+    ),
+  ],
 )
 const httpFields = {
   maxBufferSize: opt(byteQuantity, 'The largest body that is taken in whole.'),
@@ -104,6 +118,13 @@ function exportRules(value: Record<string, unknown>): readonly ObjectProblem[] {
     ? [problem(['url'], 'a URL with a path goes only with `protocol: HTTP`', { at: 'value' })]
     : []
 }
+const EXPORT_RULES = [
+  serverRule("self.protocol == 'HTTP' || !has(self.path)", 'path goes only with protocol HTTP'),
+  serverRule(
+    "self.protocol == 'HTTP' || !has(self.url) || !self.url.matches('^https?://[^/]+/')",
+    'a url with a path goes only with protocol HTTP',
+  ),
+]
 const filter = opt(cel('log', 'bool'), 'Which requests are recorded.')
 const accessLog = object('access log', {
   filter,
@@ -112,7 +133,7 @@ const accessLog = object('access log', {
     object(
       'log export',
       { ...exportFields, filter, attributes: opt(attributes, 'Changes to the fields.') },
-      { exactlyOneOf: [collector.group], check: exportRules },
+      { exactlyOneOf: [collector.group], check: exportRules, rules: EXPORT_RULES },
     ),
     'Sends entries to a collector.',
   ),
@@ -135,7 +156,7 @@ const tracing = object(
     clientSampling: opt(cel('request', 'sampling'), 'Which share of clients’ traces is recorded; all when unset.'),
     filter,
   },
-  { exactlyOneOf: [collector.group], check: exportRules },
+  { exactlyOneOf: [collector.group], check: exportRules, rules: EXPORT_RULES },
 )
 const metrics = object('metrics', {
   attributes: req(
@@ -166,3 +187,4 @@ const fields = {
 export const frontend = object('frontend', fields, { atLeastOneOf: [Object.keys(fields)] })
 /** The members that may be set for one listener of a Gateway. */
 export const PER_LISTENER = ['accessLog', 'tracing', 'metrics']
+export const FOR_WHOLE_GATEWAY = Object.keys(fields).filter(name => !PER_LISTENER.includes(name))

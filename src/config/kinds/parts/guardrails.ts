@@ -9,6 +9,7 @@ import {
   opt,
   req,
   type Schema,
+  serverRule,
   shapes,
   string,
 } from '../../../schema/builder.ts'
@@ -104,6 +105,12 @@ const requestGuard = object(
         ? []
         : [problem(['scope'], 'only `regex` and `bedrockGuardrails` take a scope other than SystemPrompt and Messages')]
     },
+    rules: [
+      serverRule(
+        `!has(self.scope) || ${SCOPED.map(name => `has(self.${name})`).join(' || ')} || (self.scope.size() == 2 && 'SystemPrompt' in self.scope && 'Messages' in self.scope)`,
+        `only ${SCOPED.join(' and ')} take a scope other than SystemPrompt and Messages`,
+      ),
+    ],
   },
 )
 const responseGuard = object(

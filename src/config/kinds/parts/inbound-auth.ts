@@ -9,6 +9,7 @@ import {
   opt,
   req,
   secret,
+  serverRule,
   string,
 } from '../../../schema/builder.ts'
 import { labelKeyProblem, labelValue } from '../../../schema/resource-scalars.ts'
@@ -45,7 +46,15 @@ export const jwtAuthentication = object(
     location: opt(credentialSource, 'Where the token is read; `Authorization: Bearer` when unset.'),
     mcp: opt(mcpMetadata, 'Serves the OAuth metadata that MCP clients ask for.'),
   },
-  { check: mcpNeedsOneIssuer },
+  {
+    check: mcpNeedsOneIssuer,
+    rules: [
+      serverRule(
+        "!has(self.mcp) || (self.providers.size() == 1 && self.mode == 'Strict')",
+        'mcp goes only with exactly one provider and mode Strict',
+      ),
+    ],
+  },
 )
 
 function mcpNeedsOneIssuer(value: Record<string, unknown>): readonly ObjectProblem[] {

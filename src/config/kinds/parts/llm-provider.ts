@@ -1,4 +1,4 @@
-import { def, list, type ObjectProblem, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
+import { def, list, type ObjectProblem, object, oneOf, opt, req, serverRule, string } from '../../../schema/builder.ts'
 import { absolutePath } from '../../../schema/resource-scalars.ts'
 import { longString, port, shortString, tinyString } from '../../../schema/scalars.ts'
 import { all, missing, problem } from '../resource.ts'
@@ -59,6 +59,10 @@ function foundryNeedsProject(value: Record<string, unknown>): readonly ObjectPro
     ? [missing('projectName', '`resourceType: Foundry` needs `projectName`')]
     : []
 }
+const FOUNDRY_RULE = serverRule(
+  "self.resourceType != 'Foundry' || has(self.projectName)",
+  'resourceType Foundry needs projectName',
+)
 function oldApiNeedsDeployment(value: Record<string, unknown>): readonly ObjectProblem[] {
   return value.apiVersion !== 'v1' && value.deploymentName === undefined
     ? [missing('deploymentName', 'an `apiVersion` other than v1 needs `deploymentName`')]
@@ -78,12 +82,20 @@ const variants = {
         deploymentName: opt(shortString, 'The deployment; required unless `apiVersion` is v1.'),
         apiVersion: def(tinyString, 'v1', 'The version of the API.'),
       },
-      { check: oldApiNeedsDeployment },
+      {
+        check: oldApiNeedsDeployment,
+        rules: [
+          serverRule(
+            "self.apiVersion == 'v1' || has(self.deploymentName)",
+            'an apiVersion other than v1 needs deploymentName',
+          ),
+        ],
+      },
     ),
     'A deployment of chat-completions models.',
   ),
   azure: opt(
-    object('Azure provider', { ...azureFields, model }, { check: foundryNeedsProject }),
+    object('Azure provider', { ...azureFields, model }, { check: foundryNeedsProject, rules: [FOUNDRY_RULE] }),
     'A resource that serves models.',
   ),
   anthropic: opt(object('Anthropic provider', { model }), 'A messages-API provider.'),
@@ -132,10 +144,28 @@ export const providerRules = {
   exactlyOneOf: [Object.keys(variants)],
   atMostOneOf: [['path', 'pathPrefix']],
   check: all(addressRules, customRules),
+  rules: [
+    serverRule('has(self.host) == has(self.port)', 'host and port need one another'),
+    serverRule(
+      '!has(self.pathPrefix) || has(self.custom) || ((has(self.openai) || has(self.anthropic)) && has(self.host))',
+      'pathPrefix is only for openai and anthropic with host, and for custom',
+    ),
+    serverRule(
+      '!has(self.custom) || has(self.custom.backendRef) != has(self.host)',
+      'a custom provider needs host and port, or custom.backendRef, and not both',
+    ),
+    serverRule(
+      '!has(self.custom) || !self.custom.formats.exists(f, has(f.path)) || (!has(self.path) && !has(self.pathPrefix))',
+      'path and pathPrefix cannot stand beside a path in custom.formats',
+    ),
+  ],
 }
 /** The settings that a ProxyModel takes beside the name of its provider. */
 export const modelProviderFields = {
-  azure: opt(object('Azure settings', azureFields, { check: foundryNeedsProject }), 'Settings for Azure.'),
+  azure: opt(
+    object('Azure settings', azureFields, { check: foundryNeedsProject, rules: [FOUNDRY_RULE] }),
+    'Settings for Azure.',
+  ),
   vertexai: opt(object('Vertex AI settings', vertexFields), 'Settings for VertexAI.'),
   bedrock: opt(object('Bedrock settings', bedrockFields), 'Settings for Bedrock.'),
   custom: opt(object('custom provider settings', customFields), 'Settings for Custom.'),

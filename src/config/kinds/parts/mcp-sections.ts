@@ -1,4 +1,17 @@
-import { cel, def, json, list, map, object, oneOf, opt, type Problem, req, string } from '../../../schema/builder.ts'
+import {
+  cel,
+  def,
+  json,
+  list,
+  map,
+  object,
+  oneOf,
+  opt,
+  type Problem,
+  req,
+  serverRule,
+  string,
+} from '../../../schema/builder.ts'
 import { pseudoHeaderName, resourceDuration, set } from '../../../schema/resource-scalars.ts'
 import { shortString } from '../../../schema/scalars.ts'
 import { authorization } from './backend-sections.ts'
@@ -34,6 +47,13 @@ function methodPattern(pattern: string): Problem | undefined {
   }
 }
 
+const METHOD_RULES = [
+  serverRule(
+    "self.all(m, m != '' && (!m.contains('*') || (m.indexOf('*') == m.lastIndexOf('*') && (m.startsWith('*') || m.endsWith('*')))))",
+    'a method pattern has one * at most, at its start or end',
+  ),
+]
+
 const server = endpoint({ urlPath: false, what: 'The guardrail service' })
 const headerNames = set(pseudoHeaderName, { max: 64 })
 const processor = object(
@@ -54,7 +74,7 @@ const processor = object(
       'A service that is asked.',
     ),
     methods: req(
-      map(oneOf(['Off', 'Request', 'Response', 'Full']), { min: 1, max: 64, keys: methodPattern }),
+      map(oneOf(['Off', 'Request', 'Response', 'Full']), { min: 1, max: 64, keys: methodPattern, rules: METHOD_RULES }),
       'Method or pattern to the phase in which the service is asked.',
     ),
   },

@@ -8,6 +8,7 @@ import {
   opt,
   req,
   type Schema,
+  serverRule,
   string,
 } from '../../../schema/builder.ts'
 import {
@@ -45,7 +46,16 @@ export const backendRef = object(
     kind: def(kindName, 'Service', 'The kind.'),
     port: opt(port, 'The port; required for a Service.'),
   },
-  { check: servicePort, refers: { to: 'backend', kind: 'Service' } },
+  {
+    check: servicePort,
+    rules: [
+      serverRule(
+        "self.group != '' || self.kind != 'Service' || has(self.port)",
+        'a reference to a Service needs its port',
+      ),
+    ],
+    refers: { to: 'backend', kind: 'Service' },
+  },
 )
 
 /** A Service or InferencePool of the same namespace, for custom LLM providers. */
@@ -67,6 +77,12 @@ export const modelServerRef = object(
       }
       return service && value.port === undefined ? [missing('port', 'a reference to a Service needs its port')] : []
     },
+    rules: [
+      serverRule(
+        `has(self.group) && self.group == '${INFERENCE_GROUP}' ? has(self.kind) && self.kind == 'InferencePool' : (!has(self.group) || self.group == '') && (!has(self.kind) || self.kind in ['', 'Service']) && has(self.port)`,
+        `must be a Service with its port, or an InferencePool of group ${INFERENCE_GROUP}`,
+      ),
+    ],
   },
 )
 
@@ -115,6 +131,13 @@ function credentialKind(value: Record<string, unknown>) {
   return group !== '' && kind === '' ? [missing('kind', '`group` needs a `kind` beside it')] : []
 }
 
+const CREDENTIAL_RULES = [
+  serverRule(
+    "has(self.group) && self.group != '' ? has(self.kind) && self.kind != '' : !has(self.kind) || self.kind in ['', 'Secret']",
+    'a credential is a Secret, or has both group and kind',
+  ),
+]
+
 /** A credential of the same namespace. */
 export function secretRef(o: SecretOptions = {}): Schema<Record<string, unknown>> {
   const refers = {
@@ -123,7 +146,7 @@ export function secretRef(o: SecretOptions = {}): Schema<Record<string, unknown>
     ...(o.key === undefined ? {} : { defaultKey: o.key }),
     ...(o.keys ? { keys: o.keys } : {}),
   }
-  const options = { check: credentialKind, refers }
+  const options = { check: credentialKind, rules: CREDENTIAL_RULES, refers }
   return o.key === undefined
     ? object('Secret reference', credentialFields, options)
     : object(
@@ -198,6 +221,9 @@ export function remoteKeySet(cacheDuration: Field<number, FieldMode>) {
           return [problem(['jwksPath'], '`jwksPath` cannot stand beside `url`: the URL has the path')]
         return []
       },
+      rules: [
+        serverRule('has(self.jwksPath) == has(self.backendRef)', 'jwksPath goes with backendRef, and only with it'),
+      ],
     },
   )
 }

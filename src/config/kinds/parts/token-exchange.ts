@@ -10,6 +10,7 @@ import {
   opt,
   req,
   type Schema,
+  serverRule,
   string,
 } from '../../../schema/builder.ts'
 import { absolutePath, resourceDuration } from '../../../schema/resource-scalars.ts'
@@ -40,6 +41,12 @@ const privateKeyJwt = object(
         ? [missing('certificateRef', '`certificateHeader` needs `certificateRef` beside it')]
         : []
     },
+    rules: [
+      serverRule(
+        'has(self.certificateRef) == has(self.certificateHeader)',
+        'certificateRef and certificateHeader need one another',
+      ),
+    ],
   },
 )
 
@@ -74,6 +81,16 @@ const clientAuth = object(
           ]
         : []
     },
+    rules: [
+      serverRule(
+        "has(self.privateKeyJwt) == (self.method == 'PrivateKeyJwt')",
+        'privateKeyJwt goes with the method PrivateKeyJwt, and only with it',
+      ),
+      serverRule(
+        "has(self.secretRef) ? self.method != 'PrivateKeyJwt' : self.method != 'ClientSecretBasic'",
+        'ClientSecretBasic needs secretRef, and PrivateKeyJwt takes none',
+      ),
+    ],
   },
 )
 
@@ -97,6 +114,12 @@ const actorToken = object(
       value.mayAct && value.tokenType !== 'Jwt'
         ? [problem(['mayAct'], '`mayAct` goes only with `tokenType: Jwt`')]
         : [],
+    rules: [
+      serverRule(
+        "!has(self.mayAct) || (has(self.tokenType) && self.tokenType == 'Jwt')",
+        'mayAct goes only with tokenType Jwt',
+      ),
+    ],
   },
 )
 
@@ -119,6 +142,7 @@ function pathNeedsReference(value: Record<string, unknown>): readonly ObjectProb
     ? [problem(['path'], '`path` cannot stand beside `url`: the URL has the path')]
     : []
 }
+const PATH_RULE = serverRule('!has(self.url) || !has(self.path)', 'path cannot stand beside url')
 const path = opt(absolutePath, 'The path of the token endpoint on `backendRef`; `/` when unset.')
 
 /** RFC 8693 and RFC 7523. */
@@ -139,7 +163,21 @@ export const tokenExchange = object(
     location: opt(credentialLocation, 'Where the new token is written.'),
     cache: opt(cache, 'How long tokens are kept.'),
   },
-  { exactlyOneOf: [server.group], check: all(pathNeedsReference, grantTakes) },
+  {
+    exactlyOneOf: [server.group],
+    check: all(pathNeedsReference, grantTakes),
+    rules: [
+      PATH_RULE,
+      serverRule(
+        "!has(self.requestedTokenType) || self.requestedTokenType != 'IdJag'",
+        'IdJag cannot be asked for here: use crossAppAccess',
+      ),
+      serverRule(
+        "self.grantType != 'JwtBearer' || (!has(self.actorToken) && !has(self.requestedTokenType))",
+        'actorToken and requestedTokenType cannot stand beside grantType JwtBearer',
+      ),
+    ],
+  },
 )
 
 function grantTakes(value: Record<string, unknown>): readonly ObjectProblem[] {
@@ -155,7 +193,7 @@ function grantTakes(value: Record<string, unknown>): readonly ObjectProblem[] {
 const authority = object(
   'authorization server',
   { ...server.fields, path, clientAuth: req(clientAuth, 'How the gateway proves who it is.') },
-  { exactlyOneOf: [server.group], check: pathNeedsReference },
+  { exactlyOneOf: [server.group], check: pathNeedsReference, rules: [PATH_RULE] },
 )
 
 /** An identity assertion is fetched from one server and exchanged at another. */
@@ -182,5 +220,11 @@ export const crossAppAccess: Schema<unknown> = object(
           ]
         : []
     },
+    rules: [
+      serverRule(
+        `!has(self.subjectToken) || !has(self.subjectToken.tokenType) || !(self.subjectToken.tokenType in [${ID_JAG.map(type => `'${type}'`).join(', ')}])`,
+        'an identity assertion cannot be its own subject token',
+      ),
+    ],
   },
 )

@@ -8,6 +8,7 @@ import {
   oneOf,
   opt,
   req,
+  serverRule,
   string,
 } from '../../../schema/builder.ts'
 import { byteQuantity, plainHeaderName, resourceDuration, set } from '../../../schema/resource-scalars.ts'
@@ -15,7 +16,7 @@ import { statusCode } from '../../../schema/scalars.ts'
 import { problem } from '../resource.ts'
 import { authorization, headerModifiers, transformationFields } from './backend-sections.ts'
 import { conditional } from './conditional.ts'
-import { corsFields, corsRules } from './cors.ts'
+import { corsFields, corsRules, corsServerRules } from './cors.ts'
 import { extAuth, extProc, rateLimit } from './external-policies.ts'
 import { apiKeyAuthentication, basicAuthentication, jwtAuthentication } from './inbound-auth.ts'
 
@@ -88,37 +89,48 @@ function phaseRules(value: Record<string, unknown>): readonly ObjectProblem[] {
     .map(name => problem([name], `\`${name}\` cannot stand in the PreRouting phase: no route is chosen yet`))
 }
 
+const fields = {
+  phase: def(oneOf(['PreRouting', 'PostRouting']), 'PostRouting', 'Before or after the route is chosen.'),
+  transformation: opt(
+    conditional('transformation', transformationFields, { atLeastOneOf: [['request', 'response']] }),
+    'Changes to requests and responses.',
+  ),
+  extProc: opt(extProc, 'A service that processes requests and responses.'),
+  extAuth: opt(extAuth, 'A service that decides about each request.'),
+  rateLimit: opt(rateLimit, 'Limits on requests or LLM tokens.'),
+  timeouts: opt(timeouts, 'How long a request may take.'),
+  retry: opt(retry, 'Repeats failed calls.'),
+  cors: opt(
+    object('CORS', corsFields, { check: corsRules, rules: corsServerRules }),
+    'Which origins may read replies.',
+  ),
+  csrf: opt(csrf, 'Refuses requests that other sites caused.'),
+  headerModifiers: opt(headerModifiers, 'Changes to header fields.'),
+  hostRewrite: opt(
+    object('host rewrite', { mode: req(oneOf(['Auto', 'None']), 'Whether the backend’s host name is sent.') }),
+    'Which host name the backend sees.',
+  ),
+  authorization: opt(authorization('request'), 'Decides by expressions who may pass.'),
+  delay: opt(
+    object('delay', { duration: req(cel('request', 'duration'), 'How long the request waits.') }),
+    'Makes requests wait, to test for faults.',
+  ),
+  buffer: opt(buffer, 'Takes in whole bodies.'),
+  directResponse: opt(directResponse, 'Answers without a backend.'),
+  jwtAuthentication: opt(jwtAuthentication, 'Verifies JSON Web Tokens.'),
+  basicAuthentication: opt(basicAuthentication, 'Verifies user names and passwords.'),
+  apiKeyAuthentication: opt(apiKeyAuthentication, 'Verifies API keys.'),
+}
 /** How requests are processed. */
-export const traffic = object(
-  'traffic',
-  {
-    phase: def(oneOf(['PreRouting', 'PostRouting']), 'PostRouting', 'Before or after the route is chosen.'),
-    transformation: opt(
-      conditional('transformation', transformationFields, { atLeastOneOf: [['request', 'response']] }),
-      'Changes to requests and responses.',
+export const traffic = object('traffic', fields, {
+  check: phaseRules,
+  rules: [
+    serverRule(
+      `self.phase != 'PreRouting' || !(${Object.keys(fields)
+        .filter(name => !PRE_ROUTING.includes(name))
+        .map(name => `has(self.${name})`)
+        .join(' || ')})`,
+      `the PreRouting phase takes only ${PRE_ROUTING.slice(1).join(', ')}`,
     ),
-    extProc: opt(extProc, 'A service that processes requests and responses.'),
-    extAuth: opt(extAuth, 'A service that decides about each request.'),
-    rateLimit: opt(rateLimit, 'Limits on requests or LLM tokens.'),
-    timeouts: opt(timeouts, 'How long a request may take.'),
-    retry: opt(retry, 'Repeats failed calls.'),
-    cors: opt(object('CORS', corsFields, { check: corsRules }), 'Which origins may read replies.'),
-    csrf: opt(csrf, 'Refuses requests that other sites caused.'),
-    headerModifiers: opt(headerModifiers, 'Changes to header fields.'),
-    hostRewrite: opt(
-      object('host rewrite', { mode: req(oneOf(['Auto', 'None']), 'Whether the backend’s host name is sent.') }),
-      'Which host name the backend sees.',
-    ),
-    authorization: opt(authorization('request'), 'Decides by expressions who may pass.'),
-    delay: opt(
-      object('delay', { duration: req(cel('request', 'duration'), 'How long the request waits.') }),
-      'Makes requests wait, to test for faults.',
-    ),
-    buffer: opt(buffer, 'Takes in whole bodies.'),
-    directResponse: opt(directResponse, 'Answers without a backend.'),
-    jwtAuthentication: opt(jwtAuthentication, 'Verifies JSON Web Tokens.'),
-    basicAuthentication: opt(basicAuthentication, 'Verifies user names and passwords.'),
-    apiKeyAuthentication: opt(apiKeyAuthentication, 'Verifies API keys.'),
-  },
-  { check: phaseRules },
-)
+  ],
+})

@@ -1,0 +1,138 @@
+// npm run interop: does a real API server accept our CustomResourceDefinitions, and does it judge every resource as
+// `gwctl validate` does? With `-- --record` the counts go into docs/interop.md. Needs Go once, to build the server.
+import { glob, readdir, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseAllDocuments } from 'yaml'
+import { customResourceDefinitions } from '../../src/config/kinds/crd.ts'
+import { printYaml } from '../../src/diagnostics/print-yaml.ts'
+import { moduleDirectory, startApiServer } from './api-server.mjs'
+import { record } from './record.mjs'
+import { createJudge } from './verdict.mjs'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const shared = join(root, '..', 'shared')
+const HARNESS = process.env.KUBE_HARNESS ?? join(shared, 'harness', 'kube')
+const BIN = process.env.KUBE_BIN ?? join(tmpdir(), 'gwctl-kube-bin')
+const CORPUS = process.env.KUBE_CORPUS ?? join(shared, 'corpus', 'cluster')
+const GATEWAY_API = 'v1.7.0'
+
+async function main() {
+  const server = await startApiServer(HARNESS, BIN)
+  try {
+    const definitions = await install(server)
+    const judge = createJudge(server)
+    const sets = []
+    sets.push(await compare('fixtures/k8s', await filesOf(join(root, 'fixtures/k8s')), judge))
+    sets.push(await compare('documentation of the public system', await filesOf(CORPUS), judge))
+    sets.push(await compare('tables of the specification’s rules', await tableCases(), judge))
+    const result = { kubernetes: server.version, gatewayApi: GATEWAY_API, definitions, sets }
+    report(result)
+    if (process.argv.includes('--record')) await record(join(root, 'docs/interop.md'), result)
+    if (definitions.some(({ problem }) => problem) || sets.some(({ differ }) => differ.length > 0)) process.exitCode = 1
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Ours under three sets of names, and the published ones of the Gateway API; resolves when all are established. */
+async function install({ call }) {
+  const own = [{ public: false }, { public: true }, { public: false, group: 'example.com' }]
+  const found = []
+  for (const definition of own.flatMap(options => customResourceDefinitions(options))) {
+    found.push({ name: definition.metadata.name, problem: await create(call, definition) })
+  }
+  const directory = join(await moduleDirectory('sigs.k8s.io/gateway-api', GATEWAY_API), 'config/crd/experimental')
+  for (const file of (await readdir(directory)).filter(name => /^gateway\.networking\.k8s\.io_.*s\.yaml$/.test(name))) {
+    for (const document of parseAllDocuments(await readFile(join(directory, file), 'utf8'))) {
+      if (document.toJS()?.kind !== 'CustomResourceDefinition') continue
+      const problem = await create(call, document.toJS())
+      if (problem) throw new Error(`${file}: ${problem}`)
+    }
+  }
+  return found
+}
+
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+
+async function create(call, definition) {
+  const { status, body } = await call('POST', CRDS, definition)
+  if (status !== 201) return body.message
+  for (const deadline = Date.now() + 30_000; Date.now() < deadline; ) {
+    const { body: now } = await call('GET', `${CRDS}/${definition.metadata.name}`)
+    const conditions = now.status?.conditions ?? []
+    const broken = conditions.find(
+      ({ type, status }) => type === 'NonStructuralSchema' || (type === 'NamesAccepted' && status === 'False'),
+    )
+    if (broken) return `${broken.type}: ${broken.message}`
+    if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) return undefined
+  }
+  return 'not established within 30 s'
+}
+
+async function filesOf(directory) {
+  const files = []
+  for await (const file of glob('**/*.yaml', { cwd: directory })) files.push(file)
+  return Promise.all(
+    files.sort().map(async file => ({ name: file, text: await readFile(join(directory, file), 'utf8') })),
+  )
+}
+
+/** Each value at a limit of the specification, and each just past it, in a small resource. */
+async function tableCases() {
+  const { BASES, withValue } = await import('../../test/config/kinds/bases.ts')
+  const { CHOICES, LIMITS, REQUIRED } = await import('../../test/config/kinds/spec-table.ts')
+  const rows = [
+    ...Object.keys(BASES).map(base => [base, '', undefined, 'as it is']),
+    ...LIMITS.flatMap(([base, path, rule, ok, bad]) => [
+      [base, path, ok, `${rule}, kept`],
+      [base, path, bad, `${rule}, broken`],
+    ]),
+    ...REQUIRED.map(([base, path]) => [base, path, undefined, 'removed']),
+    ...CHOICES.map(([base, path, rule, value]) => [base, path, value, rule]),
+  ]
+  // The server takes a status from its own endpoint only, and drops it here.
+  return rows
+    .filter(([, path]) => !path.startsWith('status'))
+    .map(([base, path, value, what]) => ({
+      name: `${base} ${path}: ${what}`,
+      text: printYaml(path === '' ? BASES[base] : withValue(BASES[base], path, value)),
+    }))
+}
+
+async function compare(name, cases, judge) {
+  const set = { name, files: cases.length, resources: 0, unknown: 0, same: 0, beyond: 0, differ: [] }
+  for (const each of cases) {
+    for (const verdict of await judge(each)) {
+      if (verdict.server === undefined) {
+        set.unknown++
+        continue
+      }
+      set.resources++
+      if (verdict.server.accepted !== verdict.own.accepted) set.differ.push({ ...verdict, name: each.name })
+      else set.same++
+      if (verdict.server.accepted && verdict.own.beyond > 0) set.beyond++
+    }
+  }
+  return set
+}
+
+function report({ kubernetes, gatewayApi, definitions, sets }) {
+  const out = line => process.stdout.write(`${line}\n`)
+  out(`Kubernetes ${kubernetes}, Gateway API ${gatewayApi} (experimental channel)`)
+  for (const { name, problem } of definitions)
+    out(`${problem ? 'REFUSED' : 'established'}  ${name}${problem ? `\n  ${problem}` : ''}`)
+  for (const { name, resources, same, beyond, unknown, differ } of sets) {
+    out(
+      `${name}: ${same} of ${resources} verdicts agree; ${beyond} accepted with findings beyond the server; ${unknown} of kinds that it does not know`,
+    )
+    for (const { name: where, label, server, own } of differ) {
+      out(
+        `  ${where} ${label}\n    server: ${server.accepted ? 'accepted' : server.message}\n    gwctl: ${own.accepted ? 'accepted' : own.messages.join('; ')}`,
+      )
+    }
+  }
+}
+
+await main()
