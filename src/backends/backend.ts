@@ -40,15 +40,15 @@ export interface BackendContext extends CompileContext {
   readonly settings: UpstreamSettings
   /** How MCP sessions are named and when they end; unset: readable ids, 30 minutes. */
   readonly sessions?: SessionSettings
+  /** A service and one of its ports; undefined after a finding. `at` is relative to the spec. */
+  service?(reference: ServiceReference, at: Path): Service | undefined
+  /**
+   * Names of items of the list at `path` of the spec that were left out for findings of their own, undefined for one
+   * whose name cannot be read: a reference to such an item is not another mistake.
+   */
+  leftOut?(path: Path): readonly (string | undefined)[]
   /** The compiled policies that stand at `path` of the spec and concern this part of the backend only. */
   policiesAt?(path: Path): PartPolicies | undefined
-}
-
-export interface SessionSettings {
-  /** 32 bytes: ids are AES-256-GCM. */
-  readonly key?: Buffer
-  /** ms without a request until a session ends. */
-  readonly ttl?: number
 }
 
 export interface ServiceReference {
@@ -74,6 +74,13 @@ export interface ServiceEndpoint {
   readonly port: number
   /** Its share of the calls. */
   readonly capacity: number
+}
+
+export interface SessionSettings {
+  /** 32 bytes: ids are AES-256-GCM. */
+  readonly key?: Buffer
+  /** ms without a request until a session ends. */
+  readonly ttl?: number
 }
 
 /** Policies of an MCP target. */

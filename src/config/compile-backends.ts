@@ -3,7 +3,7 @@ import { backends } from '../backends/index.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
-import { type Compilation, contextFor, valueAt } from './compile-context.ts'
+import { type Compilation, contextFor, leftOut, sectionMisspelt, valueAt, writtenPath } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
@@ -31,6 +31,7 @@ export class BackendCompiler {
   readonly #services: Services
   /** ms, where no policy says otherwise. */
   readonly #connectTimeout: number
+  readonly #all: readonly NamedBackend[]
   /** Levels of policies that target a backend, by reference. */
   readonly #targeted: (reference: string) => readonly PolicyLevel[]
 
@@ -51,6 +52,7 @@ export class BackendCompiler {
     this.#c = c
     this.#policies = policies
     this.#targeted = targeted
+    this.#all = named
     for (const spec of named) this.#add(spec)
   }
 
@@ -93,13 +95,20 @@ export class BackendCompiler {
   /** What the backend at `path` compiles with. */
   contextOf(spec: unknown, path: Path, key: string, name: string, settings: UpstreamSettings): BackendContext {
     return {
-      ...contextFor(this.#c, path, `backend:${key}`),
+      ...contextFor(this.#c, spec, path, `backend:${key}`),
       key,
       name,
       settings: { connectTimeout: this.#connectTimeout, ...settings },
-      service: (reference, at) => this.#services.resolve(reference.name, reference.port, [...path, ...at]),
+      service: (reference, at) =>
+        this.#services.resolve(reference.name, reference.port, writtenPath(this.#c, spec, path, at)),
       sessions: this.#sessions,
-      policiesAt: partPolicies(this.#policies, path, key, part => valueAt(spec, part) as BackendSpec | undefined),
+      leftOut: list => leftOut(this.#c, [...path, ...list], (valueAt(spec, list) ?? []) as readonly unknown[]),
+      policiesAt: partPolicies(
+        this.#policies,
+        part => writtenPath(this.#c, spec, path, part),
+        key,
+        part => valueAt(spec, part) as BackendSpec | undefined,
+      ),
     }
   }
 
@@ -145,16 +154,9 @@ export class BackendCompiler {
 
   /** A backend with findings of its own was left out: its name is not unknown. */
   #droppedName(reference: string): boolean {
-    const all = valueAt(this.#c.document.value, ['backends'])
-    return (
-      Array.isArray(all) &&
-      all.some(
-        b =>
-          b !== null &&
-          typeof b === 'object' &&
-          `${(b as BackendSpec).namespace ?? ''}/${String((b as BackendSpec).name)}` === reference,
-      )
-    )
+    if (sectionMisspelt(this.#c, 'backends')) return true
+    const name = reference.slice(reference.indexOf('/') + 1)
+    return leftOut(this.#c, ['backends'], this.#all).some(dropped => dropped === undefined || dropped === name)
   }
 
   #compileNamed(named: Named, levels: readonly PolicyLevel[], weight: number): WeightedBackend | undefined {

@@ -25,10 +25,11 @@ export interface Compilation {
   readonly callees?: () => Callees
 }
 
-/** The context of one policy or backend: `spec` says where it was written, `identity` who holds it. */
-export function contextFor(c: Compilation, path: Path, identity: string): CompileContext {
+/** The context of one policy or backend: `path` says where its `spec` was written, `identity` who holds it. */
+export function contextFor(c: Compilation, spec: unknown, path: Path, identity: string): CompileContext {
   // Not a hash: loading the platform's cryptography would cost more than the longer key.
   const fingerprint = lazyOnce(() => JSON.stringify(valueAt(c.document.value, path)) ?? '')
+  const written = (inner: Path) => writtenPath(c, spec, path, inner)
   return {
     identity,
     origin: c.document.origin(path),
@@ -37,12 +38,12 @@ export function contextFor(c: Compilation, path: Path, identity: string): Compil
     report: finding =>
       c.report({
         ...finding,
-        path: [...path, ...finding.path],
-        related: finding.related?.map(r => ({ ...r, path: [...path, ...r.path] })) ?? [],
+        path: written(finding.path),
+        related: finding.related?.map(r => ({ ...r, path: written(r.path) })) ?? [],
       }),
-    originOf: inner => c.document.origin([...path, ...inner]),
-    readFile: (file, at) => readReferenced(c, file, [...path, ...at]),
-    ...(c.callees === undefined ? {} : { callee: calleesOf(c.callees, identity, inner => [...path, ...inner]) }),
+    originOf: inner => c.document.origin(written(inner)),
+    readFile: (file, at) => readReferenced(c, file, written(at)),
+    ...(c.callees === undefined ? {} : { callee: calleesOf(c.callees, identity, written) }),
     state: (name, make) => c.runtime.state.get(`${identity}#${name}#${fingerprint()}`, make),
     memory: (name, bytes) => c.runtime.state.memory(`${identity}#${name}#${fingerprint()}`, bytes),
   }
@@ -73,6 +74,17 @@ export function readReferenced(c: Compilation, file: string, path: Path): Buffer
     })
   }
   return bytes
+}
+
+/** Where a part of a decoded value was written: items that were left out of a list have moved those behind them. */
+export function writtenPath(c: Compilation, value: unknown, base: Path, inner: Path): Path {
+  let at = value
+  let path = base
+  for (const step of inner) {
+    at = typeof at === 'object' && at !== null ? (at as Record<string | number, unknown>)[step] : undefined
+    path = (typeof at === 'object' && at !== null && c.paths.get(at)) || [...path, step]
+  }
+  return path
 }
 
 /**

@@ -49,7 +49,7 @@ export class PolicyCompiler {
     const known = this.#compiled.get(spec)
     if (known) return known
     const path = placeOf(policy, level)
-    const hooks = policy.compile(spec, contextFor(this.#c, path, `${level.identity}/${policy.name}`))
+    const hooks = policy.compile(spec, contextFor(this.#c, spec, path, `${level.identity}/${policy.name}`))
     const origins: Origin[] = holders.map(holder => this.#c.document.origin(placeOf(policy, holder)))
     const step: Step = { policy: policy.name, hooks, spec: valueAt(this.#c.redacted, path), origins }
     this.#compiled.set(spec, step)

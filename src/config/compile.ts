@@ -6,12 +6,12 @@ import { frontendPolicies } from '../policies/index.ts'
 import type { FrontendSettings, ProxyProtocolSettings } from '../policies/policy.ts'
 import { Callees } from './callees.ts'
 import { BackendCompiler } from './compile-backends.ts'
-import { type Compilation, valueAt } from './compile-context.ts'
+import { type Compilation, valueAt, writtenPath } from './compile-context.ts'
 import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
 import { RouteCompiler, type RouteParent } from './compile-routes.ts'
 import { TcpRouteCompiler } from './compile-tcp-routes.ts'
-import { compileTls } from './compile-tls.ts'
 import { compileTelemetry } from './compile-telemetry.ts'
+import { compileTls } from './compile-tls.ts'
 import { frontendSettings } from './frontend-settings.ts'
 import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
@@ -20,7 +20,8 @@ import { Services } from './services.ts'
 import type { Settings } from './settings.ts'
 import type { Bind, Listener, Pipeline, Route, Snapshot, Step } from './snapshot.ts'
 import { llmPolicyField, llmPolicySpecs } from './standalone/llm-section.ts'
-import type { Standalone } from './standalone/standalone.ts'
+import { type Standalone, standalone } from './standalone/standalone.ts'
+import { targetReferences } from './target-references.ts'
 import { TargetedLevels } from './targeted-policies.ts'
 
 interface Compilers {
@@ -73,6 +74,7 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
     settings: frontendSettings(steps),
     connection: steps.filter(step => step.hooks.connection),
   }
+  for (const { reference, path } of targetReferences(standalone, c.document.value)) backends.resolve(reference, path)
   const binds = planListeners(config, c).map(plan => compileBind(plan, frontend, all))
   routes.checkUnused()
   const telemetry = compileTelemetry(config, steps, c)
@@ -183,6 +185,12 @@ function compileSection(kind: 'llm' | 'mcp', pipeline: Pipeline, all: Compilers)
   const specsAt = (path: Path) => llmPolicySpecs(section, path)
   return compileLlmSection(section, {
     ...ctx,
-    policiesAt: partPolicies(all.policies, [kind], key, specsAt, llmPolicyField),
+    policiesAt: partPolicies(
+      all.policies,
+      path => writtenPath(all.c, section, [kind], path),
+      key,
+      specsAt,
+      llmPolicyField,
+    ),
   })
 }

@@ -8,6 +8,7 @@ import { decode, INVALID } from '../schema/decode.ts'
 import { redact } from '../schema/redact.ts'
 import { compile } from './compile.ts'
 import { type Compilation, type ReadReferenced, type Tier, valueAt } from './compile-context.ts'
+import { lint } from './lints/index.ts'
 import { resolveSettings } from './settings.ts'
 import type { Snapshot } from './snapshot.ts'
 import { type Standalone, standalone } from './standalone/standalone.ts'
@@ -47,7 +48,6 @@ export async function loadSource(
   options: LoadOptions,
   documents: readonly SourceDocument[] = source.documents,
 ): Promise<Loaded> {
-  const { file } = source
   const diagnostics: Diagnostic[] = []
   const written = documents.filter(document => !document.empty)
   for (const extra of written.slice(1)) {
@@ -63,7 +63,9 @@ export async function loadSource(
   }
   const document = written[0] ?? documents[0]
   const snapshot =
-    document === undefined || document.broken ? undefined : await compileDocument(document, file, options, diagnostics)
+    document === undefined || document.broken
+      ? undefined
+      : await compileDocument(document, source, options, diagnostics)
   const all = [...source.diagnostics, ...diagnostics]
   const runnable = snapshot !== undefined && all.every(d => d.severity !== 'error' && !d.code.startsWith('GW6'))
   return { source, diagnostics, snapshot, runnable }
@@ -71,11 +73,11 @@ export async function loadSource(
 
 async function compileDocument(
   document: SourceDocument,
-  file: string,
+  source: Source,
   options: LoadOptions,
   diagnostics: Diagnostic[],
 ): Promise<Snapshot | undefined> {
-  const report: Compilation['report'] = finding => diagnostics.push(document.resolve(finding))
+  const report = reportOnce(finding => diagnostics.push(document.resolve(finding)))
   const paths = new WeakMap<object, Path>()
   const value = document.empty ? {} : document.value
   const config = await decodeDocument(value, paths, report)
@@ -93,7 +95,28 @@ async function compileDocument(
   const settings = resolveSettings(config?.config, options.env, problem =>
     report({ code: 'GW106', message: problem.message, path: [], at: 'value' }),
   )
-  return config && compile(config, file, settings, c)
+  if (config === undefined) return undefined
+  const snapshot = compile(config, source.file, settings, c)
+  if (diagnostics.every(d => d.severity !== 'error') && source.diagnostics.every(d => d.severity !== 'error')) {
+    const textAt = (path: Path) => {
+      const place = document.resolve({ code: 'GW101', message: '', path, at: 'value' }).range
+      return valueAt(value, path) === undefined ? '' : source.text.slice(place.start.offset, place.end.offset)
+    }
+    const pathOf = (part: object) => paths.get(part) ?? []
+    lint({ config, snapshot, document, tier: options.tier, env: options.env, pathOf, textAt, report })
+  }
+  return snapshot
+}
+
+/** A part that is compiled at several places, as a named backend is, says what is wrong with it once. */
+function reportOnce(report: Compilation['report']): Compilation['report'] {
+  const known = new Set<string>()
+  return finding => {
+    const { code, message, path, at } = finding
+    const key = JSON.stringify([code, message, path, at])
+    if (!known.has(key)) report(finding)
+    known.add(key)
+  }
 }
 
 /**
@@ -128,12 +151,12 @@ async function decodeDocument(
   }
 }
 
-export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
-  return diagnostics.some(d => severityOf(d.code) === 'error')
-}
 /** The compiler of expressions has to know them before the section that holds them is decoded. */
 function sensitiveHeadersIn(value: unknown): string[] {
   const written = valueAt(value, ['config', 'sensitiveHeaders'])
   return Array.isArray(written) ? written.filter(name => typeof name === 'string') : []
 }
 
+export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
+  return diagnostics.some(d => severityOf(d.code) === 'error')
+}

@@ -7,11 +7,11 @@ type Specs = Readonly<Record<string, unknown>>
 
 /**
  * The policies of a part of a backend (an MCP target, an LLM provider or model), for its compiler to ask for by path.
- * `base` is where the backend's spec stands; `fieldOf` gives a policy's field where it is not called like the policy.
+ * `placeOf` says where a part was written; `fieldOf` gives a policy's field where it is not called like the policy.
  */
 export function partPolicies(
   policies: PolicyCompiler,
-  base: Path,
+  placeOf: (path: Path) => Path,
   identity: string,
   specsAt: (path: Path) => Specs | undefined,
   fieldOf?: PolicyLevel['fieldOf'],
@@ -21,7 +21,7 @@ export function partPolicies(
     if (specs === undefined) return undefined
     const level = {
       specs,
-      path: [...base, ...path],
+      path: placeOf(path),
       identity: `backend:${identity}/${path.join('/')}`,
       ...(fieldOf ? { fieldOf } : {}),
     }

@@ -1,6 +1,6 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
-import { type Compilation, valueAt } from './compile-context.ts'
+import { type Compilation, sectionMisspelt, valueAt } from './compile-context.ts'
 import type { BindSection, GatewaySection, ListenerSection, TlsSection } from './standalone/listener-section.ts'
 import type { RouteSection, TcpRouteSection } from './standalone/route-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
@@ -260,7 +260,7 @@ function listenersFor(
     const gateway = gateways.get(slash < 0 ? ref : ref.slice(0, slash))
     const found = slash < 0 ? gateway : gateway?.filter(listener => listener.name === ref.slice(slash + 1))
     if (found && (found.length > 0 || slash < 0)) return found
-    if (droppedGateway(ref, c)) return []
+    if (droppedGateway(ref, gateways, c)) return []
     const known = [...gateways].flatMap(([name, listeners]) => [name, ...listeners.map(l => `${name}/${l.name}`)])
     c.report({
       code: 'GW204',
@@ -279,8 +279,8 @@ function listenersFor(
   })
 }
 
-function reportNoGateway(path: Path, gateways: ReadonlyMap<string, unknown>, c: Compilation): void {
-  if (droppedGateway('default', c)) return
+function reportNoGateway(path: Path, gateways: ReadonlyMap<string, ListenerPlan[]>, c: Compilation): void {
+  if (droppedGateway('default', gateways, c)) return
   c.report({
     code: 'GW204',
     message: 'nothing serves this: it names no gateway and none is called `default`',
@@ -295,10 +295,14 @@ function reportNoGateway(path: Path, gateways: ReadonlyMap<string, unknown>, c: 
   })
 }
 
-/** A gateway with findings of its own was left out: references to it are not wrong. */
-function droppedGateway(ref: string, c: Compilation): boolean {
-  const all = valueAt(c.document.value, ['gateways'])
-  return typeof all === 'object' && all !== null && Object.hasOwn(all, ref.split('/')[0]!)
+/** A gateway or listener with findings of its own was left out: references to it are not wrong. */
+function droppedGateway(ref: string, gateways: ReadonlyMap<string, ListenerPlan[]>, c: Compilation): boolean {
+  if (sectionMisspelt(c, 'gateways')) return true
+  const [name, listener] = ref.split('/') as [string, string?]
+  const planned = gateways.get(name)
+  const written = valueAt(c.document.value, ['gateways', name])
+  if (planned === undefined || planned.length === 0) return written !== undefined
+  return listener !== undefined && ((valueAt(written, ['listeners', 'length']) as number) ?? 0) > planned.length
 }
 
 function helpWith(help: string | undefined): { help?: string } {

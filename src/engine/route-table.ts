@@ -1,12 +1,10 @@
+import { type Matched, moreSpecific } from '../config/match-order.ts'
 import type { Listener, Route, RouteGroup, Snapshot, TcpRoute } from '../config/snapshot.ts'
 import type { RouteMatch } from '../config/standalone/route-section.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { RequestHead } from '../http/exchange.ts'
 
-export interface Matched {
-  readonly route: Route
-  readonly match: RouteMatch
-}
+export type { Matched } from '../config/match-order.ts'
 
 /** The routes of one host name, most specific match first. */
 interface Bucket {
@@ -181,22 +179,6 @@ function push(map: Map<string, Matched[]>, key: string, m: Matched): void {
   const held = map.get(key)
   if (held) held.push(m)
   else map.set(key, [m])
-}
-
-function moreSpecific(a: Matched, b: Matched): number {
-  return (
-    Number(b.match.path.exact !== undefined) - Number(a.match.path.exact !== undefined) ||
-    pathLength(b.match) - pathLength(a.match) ||
-    Number(b.match.method !== undefined) - Number(a.match.method !== undefined) ||
-    b.match.headers.length - a.match.headers.length ||
-    b.match.query.length - a.match.query.length ||
-    (a.route.key < b.route.key ? -1 : Number(a.route.key > b.route.key)) ||
-    a.route.matches.indexOf(a.match) - b.route.matches.indexOf(b.match)
-  )
-}
-
-function pathLength({ path }: RouteMatch): number {
-  return (path.exact ?? path.pathPrefix ?? path.regex!.source).length
 }
 
 function findIn(bucket: Bucket, head: RequestHead, path: string): Matched | undefined {

@@ -132,6 +132,8 @@ function sourceOf(
   }
   const entry = providers.get(provider.reference)
   if (entry === undefined) {
+    const dropped = ctx.leftOut?.(['providers']) ?? []
+    if (dropped.includes(undefined) || dropped.includes(provider.reference)) return undefined
     ctx.report({
       code: 'GW204',
       path: [...path, 'provider', 'reference'],

@@ -23,7 +23,9 @@ export function compileVirtualModels(
   ctx: BackendContext,
 ): Map<string, VirtualModel> {
   const index = indexModels(models.map(model => [model.name, model] as const))
-  const declared = indexModels(spec.models.map(model => [model.name, model.name] as const))
+  // One whose name cannot be read may be any.
+  const dropped = (ctx.leftOut?.(['models']) ?? []).map(name => name ?? '*')
+  const declared = indexModels([...spec.models.map(model => model.name), ...dropped].map(name => [name, name] as const))
   const out = new Map<string, VirtualModel>()
   for (const [i, virtual] of (spec.virtualModels ?? []).entries()) {
     if (out.has(virtual.name)) {

@@ -1,0 +1,20 @@
+import { constantOf } from './constant.ts'
+import type { Lint } from './lint.ts'
+
+/** GW533: a condition that does not depend on the request. */
+export const constantCondition: Lint = file => {
+  file.visit(({ node, value, path }) => {
+    if (node.kind !== 'cel' || node.result !== 'bool' || typeof value !== 'string') return
+    const constant = constantOf(value)
+    // Entries of lists of variants have a lint of their own: the last one may well say `true`.
+    if (constant === undefined || path.at(-1) === 'condition' || path.at(-1) === 'when') return
+    file.report({
+      code: 'GW533',
+      message: `the condition is always ${constant}`,
+      path: [...path],
+      at: 'value',
+      label: `always ${constant}`,
+      help: 'remove it, or let it depend on the request',
+    })
+  })
+}

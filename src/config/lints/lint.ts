@@ -1,0 +1,36 @@
+import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
+import type { SourceDocument } from '../../diagnostics/source.ts'
+import type { Tier } from '../compile-context.ts'
+import type { Snapshot } from '../snapshot.ts'
+import type { Standalone, TargetedPolicy } from '../standalone/standalone.ts'
+import type { WrittenValue } from '../written-values.ts'
+
+/** Policies at one place of the file, by name. */
+export type Policies = TargetedPolicy['policy']
+
+export interface PolicySite {
+  readonly level: 'listener' | 'route' | 'backend' | 'targeted' | 'section'
+  readonly policies: Policies
+  /** Of the object that holds the policies. */
+  readonly path: Path
+}
+
+/** A configuration without errors, as lints see it. */
+export interface LintedFile {
+  readonly config: Standalone
+  readonly snapshot: Snapshot
+  readonly document: SourceDocument
+  readonly tier: Tier
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly sites: readonly PolicySite[]
+  /** Every value of the file with its declaration. */
+  visit(see: (found: WrittenValue) => void): void
+  /** Where a decoded object, list or map was written. */
+  pathOf(part: object): Path
+  /** The text of the value as the file has it, with quotes and variables. */
+  textAt(path: Path): string
+  report(finding: Finding): void
+}
+
+/** Looks for one kind of doubtful configuration: valid, but not what its author can have meant. */
+export type Lint = (file: LintedFile) => void

@@ -1,0 +1,69 @@
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import type { Standalone } from '../standalone/standalone.ts'
+import type { Policies, PolicySite } from './lint.ts'
+
+export type RouteSpec = Standalone['binds'][number]['listeners'][number]['routes'] extends
+  | readonly (infer R)[]
+  | undefined
+  ? R
+  : never
+export type PromptGuard = NonNullable<NonNullable<Policies['ai']>['promptGuard']>
+
+/** Routes of all sections, also those inside route groups. */
+export function routesOf(config: Standalone): RouteSpec[] {
+  return [
+    ...config.binds.flatMap(bind => bind.listeners.flatMap(listener => listener.routes ?? [])),
+    ...config.routes,
+    ...config.routeGroups.flatMap(group => group.routes),
+  ]
+}
+
+/** Every place of the file that holds policies. */
+export function policySites(config: Standalone, pathOf: (part: object) => Path): PolicySite[] {
+  const out: PolicySite[] = []
+  const add = (level: PolicySite['level'], policies: object | undefined) => {
+    if (policies) out.push({ level, policies: policies as Policies, path: pathOf(policies) })
+  }
+  for (const bind of config.binds) for (const listener of bind.listeners) add('listener', listener.policies)
+  for (const gateway of Object.values(config.gateways)) {
+    add('listener', gateway)
+    for (const listener of gateway.listeners ?? []) add('listener', listener)
+  }
+  for (const route of routesOf(config)) {
+    add('route', route.policies)
+    for (const backend of route.backends) add('backend', backend.policies)
+  }
+  for (const backend of config.backends) add('backend', backend.policies)
+  for (const { policy } of config.policies) add('targeted', policy)
+  add('section', config.llm?.policies)
+  add('section', config.mcp?.policies)
+  return out
+}
+
+/** Guards on LLM requests and replies, wherever they stand. */
+export function promptGuards(config: Standalone, sites: readonly PolicySite[]): PromptGuard[] {
+  const llm = config.llm
+  return [
+    ...sites.map(site => site.policies.ai?.promptGuard),
+    llm?.guardrails,
+    llm?.policies?.guardrails,
+    ...(llm?.models ?? []).map(model => model.guardrails),
+  ].filter(guard => guard !== undefined)
+}
+
+/** MCP backends: of routes, named ones, and the `mcp` section. */
+export function mcpBackends(config: Standalone) {
+  return [
+    ...routesOf(config).flatMap(route => route.backends.map(backend => backend.mcp)),
+    ...config.backends.map(backend => backend.mcp),
+    config.mcp,
+  ].filter(backend => backend !== undefined)
+}
+
+/** What a route's backend is: itself, or the named one that it refers to. */
+export function kindsBehind(route: RouteSpec, config: Standalone): ('mcp' | 'ai' | 'other')[] {
+  return route.backends.map(backend => {
+    const named = config.backends.find(each => `${each.namespace ?? ''}/${each.name}` === backend.backend)
+    return (named ?? backend).mcp ? 'mcp' : (named ?? backend).ai ? 'ai' : 'other'
+  })
+}

@@ -1,0 +1,73 @@
+import type { Path } from '../diagnostics/diagnostic.ts'
+import type { Field, FieldMode, Node, Schema } from '../schema/builder.ts'
+
+export interface WrittenValue {
+  /** What the value is read by: shorthand forms are resolved. */
+  readonly node: Node
+  readonly value: unknown
+  /** Of an object, for one of its declared fields. */
+  readonly field: Field<unknown, FieldMode> | undefined
+  /** Valid during the visit only. */
+  readonly path: Path
+}
+
+/** Every value of a document that its declaration knows, outermost first, in the order of the file. */
+export function visitWritten(schema: Schema<unknown>, value: unknown, visit: (found: WrittenValue) => void): void {
+  walk(schema.node, value, undefined, [], visit)
+}
+
+/** `path` is one array that follows the walk: few visits keep it. */
+function walk(
+  declared: Node,
+  value: unknown,
+  field: WrittenValue['field'],
+  path: (string | number)[],
+  visit: (found: WrittenValue) => void,
+): void {
+  const node = formFor(declared, value)
+  if (node === undefined) return
+  visit({ node, value, field, path })
+  if (typeof value !== 'object' || value === null) return
+  const inside = (inner: Node, item: unknown, step: string | number, itsField: WrittenValue['field']) => {
+    path.push(step)
+    walk(inner, item, itsField, path, visit)
+    path.pop()
+  }
+  if (Array.isArray(value)) {
+    if (node.kind === 'list') for (let i = 0; i < value.length; i++) inside(node.item.node, value[i], i, undefined)
+    return
+  }
+  if (node.kind !== 'map' && node.kind !== 'object') return
+  for (const key of Object.keys(value)) {
+    const item = (value as Record<string, unknown>)[key]
+    if (node.kind === 'map') inside(node.value.node, item, key, undefined)
+    else {
+      const known = fieldFor(node.fields, key)
+      if (known) inside(known.schema.node, item, key, known)
+    }
+  }
+}
+
+function fieldFor(fields: Readonly<Record<string, Field<unknown, FieldMode>>>, key: string) {
+  if (Object.hasOwn(fields, key)) return fields[key]
+  for (const name in fields) if (fields[name]!.aliases?.includes(key)) return fields[name]
+  return undefined
+}
+
+function formFor(node: Node, value: unknown): Node | undefined {
+  if (node.kind === 'lazy') return formFor(node.get().node, value)
+  if (node.kind === 'parsed') return formFor(node.base.node, value)
+  if (node.kind !== 'shapes') return node
+  if (Array.isArray(value)) return node.list && formFor(node.list.node, value)
+  const form =
+    typeof value === 'string'
+      ? node.string
+      : typeof value === 'number'
+        ? node.number
+        : typeof value === 'boolean'
+          ? node.boolean
+          : value === null
+            ? node.null
+            : node.object
+  return form && formFor(form.node, value)
+}
