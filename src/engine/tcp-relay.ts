@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import type { Listener, TcpRoute } from '../config/snapshot.ts'
 import type { Timer } from '../http/runtime.ts'
 import type { Target } from '../http/transport.ts'
@@ -78,11 +79,21 @@ export class TcpRelay {
     upstream.once('close', () => {
       limit.cancel()
       // Whatever came last is still on its way to the client.
-      if (connected && !relay.error) socket.destroySoon()
+      if (!relay.error) socket.destroySoon()
+      else if (connected) reset(socket)
       else socket.destroy()
     })
-    socket.once('close', () => upstream.destroy())
+    socket.once('close', broken => {
+      if (broken) reset(upstream)
+      else upstream.destroy()
+    })
   }
+}
+
+/** A connection that broke off must not look to the other side like one that ended. */
+function reset(socket: Socket): void {
+  if (socket instanceof TLSSocket || socket.remotePort === undefined) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 interface Relay {

@@ -1,0 +1,316 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import tls from 'node:tls'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createAuthority, createCertificate } from '../helpers/certificates.ts'
+import { startGateway, type TestGateway } from '../helpers/gateway.ts'
+
+const authority = createAuthority('test authority')
+const server = createCertificate(authority, ['a.test'])
+const files = { 'a.pem': server.cert, 'a.key': server.key, 'ca.pem': authority.cert }
+
+/** A server of plain sockets, half-open as the client asks for. */
+async function listen(
+  serve: (socket: Socket) => void,
+  secured?: tls.TlsOptions,
+): Promise<{ host: string; server: Server }> {
+  const sockets = new Set<Socket>()
+  const accept = (socket: Socket): void => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    serve(socket)
+  }
+  const made = secured ? tls.createServer(secured, accept) : createServer({ allowHalfOpen: true }, accept)
+  if (secured) made.on('tlsClientError', () => {})
+  await new Promise<void>(resolve => made.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    made.close()
+  })
+  return { host: `127.0.0.1:${(made.address() as AddressInfo).port}`, server: made }
+}
+
+const named = (name: string) => listen(socket => socket.end(name))
+
+function dial(gateway: TestGateway, port = 9000): Socket {
+  const socket = connect({ port: gateway.gateway.portOf(port)!, host: '127.0.0.1', allowHalfOpen: true })
+  socket.on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  return socket
+}
+
+async function textOf(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  await Promise.race([once(socket, 'end'), once(socket, 'close')])
+  return Buffer.concat(chunks).toString()
+}
+
+const closeOf = (socket: Socket) => new Promise(resolve => socket.once('close', resolve))
+
+const tcp = (routes: string, frontend = '') =>
+  `${frontend}\nbinds: [{port: 9000, listeners: [{name: raw, protocol: TCP, tcpRoutes: [${routes}]}]}]`
+const to = (host: string, more = '') => `{name: r, backends: [{host: '${host}'${more}}]}`
+
+describe('plain connections', () => {
+  test('bytes pass both ways; each side ends by itself', async () => {
+    const echo = await listen(socket => {
+      let got = ''
+      socket.on('data', chunk => {
+        got += chunk
+      })
+      // Only after the client has ended its side is there an answer: both halves must be kept apart.
+      socket.on('end', () => socket.end(`you said ${got}`))
+    })
+    await using gateway = await startGateway(tcp(to(echo.host)))
+    const socket = dial(gateway)
+    socket.end('hello')
+    expect(await textOf(socket)).toBe('you said hello')
+    socket.destroy()
+    await expect.poll(() => gateway.logged.join('')).toContain('protocol=tcp')
+    expect(gateway.logged.join('')).toMatch(
+      /request\tgateway=default\/default listener=raw route=default\/r endpoint=127\.0\.0\.1:\d+ src\.addr=127\.0\.0\.1:\d+ protocol=tcp .*duration=\d+ms/,
+    )
+  })
+
+  test('a server that speaks first is heard', async () => {
+    const greeter = await listen(socket => socket.write('220 ready\r\n'))
+    await using gateway = await startGateway(tcp(to(greeter.host)))
+    const [greeting] = await once(dial(gateway), 'data')
+    expect(String(greeting)).toBe('220 ready\r\n')
+  })
+
+  test('a reader that stops stops the sender', async () => {
+    let written = 0
+    const source = await listen(socket => {
+      const block = Buffer.alloc(64 * 1024)
+      const fill = (): void => {
+        while (socket.write(block)) written += block.length
+        written += block.length
+      }
+      socket.on('drain', fill)
+      fill()
+    })
+    await using gateway = await startGateway(tcp(to(source.host)))
+    const socket = dial(gateway)
+    await once(socket, 'data')
+    socket.pause()
+    let before = -1
+    while (before !== written) {
+      before = written
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+    // What the kernel holds for three sockets; an unbounded relay would go on for ever.
+    expect(written).toBeLessThan(64 * 1024 * 1024)
+  })
+
+  test('weights share the connections', async () => {
+    const [a, b] = [await named('a'), await named('b')]
+    let turn = 0
+    await using gateway = await startGateway(
+      tcp(`{backends: [{host: '${a.host}', weight: 3}, {host: '${b.host}', weight: 1}]}`),
+      { random: () => (turn++ % 4) / 4 },
+    )
+    const seen: string[] = []
+    for (let i = 0; i < 4; i++) seen.push(await textOf(dial(gateway)))
+    expect(seen.toSorted()).toEqual(['a', 'a', 'a', 'b'])
+  })
+
+  test('no route, no backend and a refused connection close, and say so in the log', async () => {
+    const closed = await named('x')
+    closed.server.close()
+    for (const [routes, error] of [
+      ['', 'route not found'],
+      ['{backends: []}', 'no valid backends'],
+      [to(closed.host), 'connection refused'],
+    ]) {
+      await using gateway = await startGateway(tcp(routes!))
+      expect(await textOf(dial(gateway))).toBe('')
+      await expect.poll(() => gateway.logged.join('')).toContain(error)
+    }
+  })
+
+  test('a client that resets takes the backend’s connection with it, and the other way round', async () => {
+    let seen: Socket | undefined
+    const upstream = await listen(socket => {
+      seen = socket
+      socket.resume().write('x')
+    })
+    await using gateway = await startGateway(tcp(to(upstream.host)))
+    const first = dial(gateway)
+    await once(first, 'data')
+    first.resetAndDestroy()
+    await closeOf(seen!)
+    const second = dial(gateway)
+    await once(second, 'data')
+    seen!.resetAndDestroy()
+    await closeOf(second.resume())
+  })
+
+  test('a graceful stop waits for connections, up to its limit', async () => {
+    const upstream = await listen(socket => {
+      socket.resume().on('end', () => socket.end())
+      socket.write('x')
+    })
+    await using gateway = await startGateway(tcp(to(upstream.host)))
+    const socket = dial(gateway)
+    await once(socket, 'data')
+    let stopped = false
+    const stop = gateway.gateway.stop({ min: 0, max: 10_000 }).then(() => {
+      stopped = true
+    })
+    await new Promise(resolve => setImmediate(resolve))
+    expect(stopped).toBe(false)
+    socket.destroy()
+    await stop
+  })
+
+  test('top-level routes attach to a gateway', async () => {
+    const a = await named('a')
+    await using gateway = await startGateway(
+      `gateways: {raw: {port: 9000, protocol: TCP}}\ntcpRoutes: [{gateways: raw, backends: [{host: '${a.host}'}]}]`,
+    )
+    expect(await textOf(dial(gateway))).toBe('a')
+  })
+
+  test('a reload sends new connections to the new place, those that are open stay', async () => {
+    const a = await listen(socket => socket.on('data', data => socket.write(`a${data}`)))
+    const b = await listen(socket => socket.on('data', data => socket.write(`b${data}`)))
+    await using gateway = await startGateway(tcp(to(a.host)))
+    const ask = async (socket: Socket): Promise<string> => {
+      socket.write('?')
+      return String((await once(socket, 'data'))[0])
+    }
+    const old = dial(gateway)
+    expect(await ask(old)).toBe('a?')
+    await gateway.reload(tcp(to(b.host)))
+    expect(await ask(old)).toBe('a?')
+    expect(await ask(dial(gateway))).toBe('b?')
+  })
+})
+
+describe('TLS', () => {
+  const secure = (gateway: TestGateway, servername?: string) => {
+    const socket = tls.connect({
+      port: gateway.gateway.portOf(9000)!,
+      host: '127.0.0.1',
+      rejectUnauthorized: false,
+      ...(servername === undefined ? {} : { servername }),
+    })
+    socket.on('error', () => {})
+    onTestFinished(() => void socket.destroy())
+    return socket
+  }
+
+  test('passes on by server name without being ended', async () => {
+    const [a, wild, rest] = await Promise.all(
+      ['a', 'wild', 'rest'].map(name => listen(socket => socket.end(name), { cert: server.cert, key: server.key })),
+    )
+    await using gateway = await startGateway(`
+binds:
+- port: 9000
+  listeners:
+  - {name: one, hostname: '*.test', protocol: TLS, tcpRoutes: [
+      {name: wild, hostnames: ['*.b.test'], backends: [{host: '${wild!.host}'}]},
+      {name: a, hostnames: [a.test], backends: [{host: '${a!.host}'}]},
+      {name: rest, backends: [{host: '${rest!.host}'}]}]}
+`)
+    expect(await textOf(secure(gateway, 'a.test'))).toBe('a')
+    expect(await textOf(secure(gateway, 'x.b.test'))).toBe('wild')
+    expect(await textOf(secure(gateway, 'other.test'))).toBe('rest')
+    const refused = secure(gateway, 'other.example')
+    const [error] = await once(refused, 'error')
+    expect(String(error)).toMatch(/unrecognized name/)
+    await expect.poll(() => gateway.logged.join('')).toContain('tls.sni=x.b.test protocol=tcp')
+  })
+
+  test('ends here, and what is inside goes on', async () => {
+    const a = await listen(socket => socket.on('data', data => socket.end(`plain ${data}`)))
+    await using gateway = await startGateway(
+      `binds: [{port: 9000, listeners: [{protocol: TLS, tls: {cert: a.pem, key: a.key}, tcpRoutes: [${to(a.host)}]}]}]`,
+      { files },
+    )
+    const socket = secure(gateway, 'a.test')
+    socket.write('hello')
+    expect(await textOf(socket)).toBe('plain hello')
+  })
+
+  test('begins here, verified', async () => {
+    const a = await listen(socket => socket.on('data', data => socket.end(`secret ${data}`)), {
+      cert: server.cert,
+      key: server.key,
+    })
+    const file = (more: string) => tcp(to(a.host, `, policies: {backendTLS: {root: ca.pem${more}}}`))
+    await using gateway = await startGateway(file(', hostname: a.test'), { files })
+    const socket = dial(gateway)
+    socket.write('hello')
+    expect(await textOf(socket)).toBe('secret hello')
+    await using wrong = await startGateway(file(', hostname: b.test'), { files })
+    expect(await textOf(dial(wrong))).toBe('')
+    await expect.poll(() => wrong.logged.join('')).toContain('certificate does not match')
+  })
+
+  test.each([
+    ['one byte at a time', (bytes: Buffer) => [...bytes].map(byte => Buffer.from([byte]))],
+    ['in records of ten bytes', (bytes: Buffer) => [inRecords(bytes, 10)]],
+  ])('a hello %s is understood', async (_name, cut) => {
+    const a = await listen(socket => socket.on('data', data => socket.end(`got ${data.length}`)))
+    await using gateway = await startGateway(
+      `binds: [{port: 9000, listeners: [{protocol: TLS, hostname: a.test, tcpRoutes: [${to(a.host)}]}]}]`,
+    )
+    const hello = await clientHello('a.test')
+    const socket = dial(gateway)
+    socket.setNoDelay(true)
+    for (const part of cut(hello)) {
+      socket.write(part)
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    expect(await textOf(socket)).toMatch(/^got \d+/)
+  })
+
+  test('what is no hello is cut off', async () => {
+    await using gateway = await startGateway(
+      `frontendPolicies: {tls: {handshakeTimeout: 100ms}}
+binds: [{port: 9000, listeners: [{protocol: TLS, tcpRoutes: [${to('127.0.0.1:1')}]}]}]`,
+    )
+    const hello = await clientHello('a.test')
+    const damaged = Buffer.from(hello)
+    damaged.writeUInt16BE(0xffff, 5 + 4 + 34)
+    for (const bytes of [
+      Buffer.from('GET / HTTP/1.1\r\n\r\n'),
+      Buffer.from([0x16, 3, 1, 0, 0]),
+      Buffer.from([0x16, 3, 1, 0xff, 0xff, 1]),
+      Buffer.from([0x16, 3, 1, 0, 4, 1, 0xff, 0xff, 0xff]),
+      damaged,
+      hello.subarray(0, 40),
+    ]) {
+      const socket = dial(gateway)
+      socket.write(bytes)
+      expect(await textOf(socket)).toBe('')
+    }
+  })
+})
+
+/** What a client sends first. */
+async function clientHello(servername: string): Promise<Buffer> {
+  const catcher = createServer()
+  await new Promise<void>(resolve => catcher.listen(0, '127.0.0.1', resolve))
+  const socket = tls.connect({ port: (catcher.address() as AddressInfo).port, host: '127.0.0.1', servername })
+  socket.on('error', () => {})
+  const [peer] = (await once(catcher, 'connection')) as [Socket]
+  const [bytes] = (await once(peer, 'data')) as [Buffer]
+  peer.destroy()
+  socket.destroy()
+  catcher.close()
+  return bytes
+}
+
+/** The same handshake message, cut into small records. */
+function inRecords(hello: Buffer, size: number): Buffer {
+  const parts: Buffer[] = []
+  for (let at = 5; at < hello.length; at += size) {
+    const part = hello.subarray(at, at + size)
+    parts.push(Buffer.from([0x16, 3, 1, part.length >> 8, part.length & 255]), part)
+  }
+  return Buffer.concat(parts)
+}
