@@ -3,9 +3,17 @@ import type { PolicyLevel } from './compile-policies.ts'
 import type { RouteParent } from './compile-routes.ts'
 import type { TargetedPolicy } from './standalone/standalone.ts'
 
+interface Aimed {
+  readonly spec: TargetedPolicy
+  readonly level: PolicyLevel
+}
+
 /** The top-level `policies`, by what they target, each list from the widest target to the narrowest. */
 export class TargetedLevels {
-  readonly #all: readonly { readonly spec: TargetedPolicy; readonly level: PolicyLevel }[]
+  readonly #all: readonly Aimed[]
+  /** By `namespace/name` of the route; thousands of routes do not each look at thousands of policies. */
+  readonly #byRoute: ReadonlyMap<string, readonly Aimed[]>
+  readonly #atGateways: readonly Aimed[]
 
   constructor(c: Compilation, policies: readonly TargetedPolicy[]) {
     this.#all = policies.map(spec => ({
@@ -16,6 +24,11 @@ export class TargetedLevels {
         identity: `policy:${spec.name.namespace}/${spec.name.name}`,
       },
     }))
+    this.#byRoute = Map.groupBy(
+      this.#all.filter(({ spec }) => spec.target.route !== undefined),
+      ({ spec }) => `${spec.target.route?.namespace}/${spec.target.route?.name}`,
+    )
+    this.#atGateways = this.#all.filter(({ spec }) => spec.target.gateway !== undefined)
   }
 
   forListener(parent: RouteParent): PolicyLevel[] {
@@ -26,14 +39,9 @@ export class TargetedLevels {
     parent: RouteParent,
     route: { readonly name: string; readonly namespace: string; readonly ruleName: string | undefined },
   ): PolicyLevel[] {
-    const aimed = this.#all.filter(({ spec: { target } }) => {
-      const t = target.route
-      return (
-        t !== undefined &&
-        t.name === route.name &&
-        t.namespace === route.namespace &&
-        (t.ruleName === undefined || t.ruleName === route.ruleName)
-      )
+    const aimed = (this.#byRoute.get(`${route.namespace}/${route.name}`) ?? []).filter(({ spec }) => {
+      const rule = spec.target.route?.ruleName
+      return rule === undefined || rule === route.ruleName
     })
     const wide = aimed.filter(p => p.spec.target.route?.ruleName === undefined)
     const narrow = aimed.filter(p => p.spec.target.route?.ruleName !== undefined)
@@ -50,7 +58,7 @@ export class TargetedLevels {
   }
 
   #gateway(parent: RouteParent, phase: 'gateway' | 'route'): PolicyLevel[] {
-    const aimed = this.#all.filter(({ spec }) => {
+    const aimed = this.#atGateways.filter(({ spec }) => {
       const t = spec.target.gateway
       return (
         t !== undefined &&

@@ -51,8 +51,8 @@ export function translate(resources: readonly Resource[], faults: Faults, option
   const placed = placePolicies(policies, { work, served, emitted, gateways: gateways.length }, output)
   const decisions = settle(placed, emitted, output, work)
   const reach = findReach({ gateways, routes, policies, delegation }, work)
-  loseUnread(work)
   loseUntargeted(policies, work)
+  loseUnread(new Set(policies.filter(({ produced }) => !produced).map(({ policy }) => policy)), work)
   const statuses = [
     ...gateways.flatMap(gatewayStatuses),
     ...routes.map(state => routeStatus(state, [...state.parents, ...childParents(state, delegation, work)])),
@@ -71,9 +71,11 @@ function withFaults(state: PolicyState, faults: Faults): PolicyState {
 }
 
 /** The fields of our own kinds that nothing has looked at. */
-function loseUnread(work: Work): void {
+function loseUnread(idle: ReadonlySet<Resource>, work: Work): void {
   for (const kind of ['ProxyPolicy', 'ProxyBackend', 'ProxyModel']) {
     for (const resource of work.world.list(kind)) {
+      // A policy without target is lost as a whole, which has been told.
+      if (idle.has(resource)) continue
       for (const path of work.tracker.unread(resource)) {
         if (['parentRefs', 'targetRefs', 'targetSelectors'].includes(String(path[1]))) continue
         work.lose({ resource, path }, `\`${path.slice(1).join('.')}\` is not carried over`)
