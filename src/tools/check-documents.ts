@@ -59,6 +59,12 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
     const { checkResources } = await import('../config/resources/check.ts')
     const found = await checkResources(clusters, { partial: options.partial ?? false })
     diagnostics.push(...found.diagnostics)
+    // What the gateway does not serve shows only once the resources are put together.
+    const whole = found.resources.some(({ kind }) => kind.kind === 'Gateway')
+    if (whole && !found.diagnostics.some(({ severity }) => severity === 'error')) {
+      const { unservedOf } = await import('./translate.ts')
+      diagnostics.push(...(await unservedOf(clusters, options.cwd, options.partial ?? false)))
+    }
     for (const { file, index, kind, reason } of found.skipped) {
       skipped.push({ file, document: index, reason: `${kind}: ${reason}` })
       const entry = checked.find(each => each.file === file)
@@ -127,15 +133,22 @@ function asNote(d: Diagnostic): Diagnostic {
   return d.code === 'GW201' || d.code === 'GW204' ? { ...d, severity: 'info' } : d
 }
 
-/** One standalone file as `run` loads it. */
-export function loadInput(
+/** One standalone file, or the resources of one, as `run` loads it. */
+export async function loadInput(
   input: InputText,
   options: Pick<DocumentOptions, 'cwd' | 'env' | 'tier'> & { readonly readReferenced?: ReadReferenced },
   runtime: Runtime,
 ): Promise<Loaded> {
   const { readReferenced } = options
+  if (holdsResources(input)) return (await import('./translate.ts')).loadResources(input, options.cwd, runtime)
   const all = loadOptions(input.file, options, runtime)
   return load(input.file, input.text, readReferenced ? { ...all, readReferenced } : all)
+}
+
+function holdsResources({ file, text }: InputText): boolean {
+  if (!/^\s*"?(?:kind|apiVersion)"?\s*:/m.test(text)) return false
+  const classes = parseSource(file, text).documents.map(classify)
+  return classes.includes('resource') && !classes.includes('standalone')
 }
 
 /** Reads the files that a configuration names. */

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import type { Loaded } from '../config/load.ts'
 import { offlineRuntime } from '../config/offline-runtime.ts'
 import { classify } from '../config/resources/classify.ts'
 import { explain, resourcesNamed } from '../config/translate/explain.ts'
@@ -13,7 +14,7 @@ import { writeFile } from '../config/translate/write.ts'
 import type { Diagnostic } from '../diagnostics/diagnostic.ts'
 import { Failure } from '../diagnostics/failure.ts'
 import type { CheckReport, Skipped } from '../diagnostics/render/report.ts'
-import { parseSource } from '../diagnostics/source.ts'
+import { parseSource, type Source } from '../diagnostics/source.ts'
 import type { Runtime } from '../http/runtime.ts'
 import { findInputs, type InputPlace, type InputText, readInputFile } from './input-files.ts'
 
@@ -43,24 +44,29 @@ export async function readTexts(paths: readonly string[], place: InputPlace): Pr
   return texts
 }
 
+export interface SourceInput {
+  readonly file: string
+  readonly source: Source
+}
+
 /** Translates texts of resources; what else they hold is left out and told. */
-export async function translateTexts(
+export function translateTexts(
   texts: readonly InputText[],
   cwd: string,
   options: TranslationOptions,
   runtime: Runtime = offlineRuntime(),
 ): Promise<Translation> {
-  const sources = texts.map(({ file, text }) => ({ file, source: parseSource(file, text) }))
-  const skipped: Skipped[] = []
-  const inputs = sources.map(({ file, source }) => {
-    const documents = source.documents.filter(document => ['resource', 'foreign'].includes(classify(document)))
-    for (const document of source.documents) {
-      if (classify(document) === 'standalone') {
-        skipped.push({ file, document: document.index, reason: 'a standalone configuration is no resource' })
-      }
-    }
-    return { file, source: { ...source, documents } }
-  })
+  const inputs = texts.map(({ file, text }) => ({ file, source: parseSource(file, text) }))
+  return translateSources(inputs, cwd, options, runtime)
+}
+
+async function translateSources(
+  sources: readonly SourceInput[],
+  cwd: string,
+  options: TranslationOptions,
+  runtime: Runtime,
+): Promise<Translation> {
+  const { inputs, skipped } = resourcesIn(sources)
   const gathered = await gather(inputs, { partial: options.partial })
   if (gathered.documents === 0) {
     throw new Failure('input', 'there is no resource to translate.', {
@@ -68,16 +74,15 @@ export async function translateTexts(
     })
   }
   const files = new Map<string, Buffer>()
+  const { filesDir, gateway, ...rest } = options
   const translated = translate(gathered.resources, gathered.faults, {
-    partial: options.partial,
-    withSecrets: options.withSecrets,
-    allowUnguarded: options.allowUnguarded,
-    filePath: options.filesDir === undefined ? undefined : entry => fileFor(entry, options.filesDir!, files),
-    ...(options.gateway === undefined ? {} : { gateway: options.gateway }),
+    ...rest,
+    filePath: filesDir === undefined ? undefined : entry => fileFor(entry, filesDir, files),
+    ...(gateway === undefined ? {} : { gateway }),
   })
   const finished = await finish(translated, {
     runtime,
-    file: texts[0]?.file ?? '<stdin>',
+    file: sources[0]?.file ?? '<stdin>',
     readReferenced: path => (path === '/dev/null' ? Buffer.alloc(0) : files.get(path)),
   })
   const diagnostics = [
@@ -85,10 +90,10 @@ export async function translateTexts(
     ...gathered.diagnostics,
     ...finished.loaded.diagnostics,
   ]
-  const byFile = new Map(texts.map(({ file, text }) => [file, text]))
+  const texts = new Map(sources.map(({ file, source }) => [file, source.text]))
   const report: CheckReport = {
     diagnostics: [...diagnostics, ...finished.losses],
-    files: texts.length,
+    files: sources.length,
     documents: gathered.documents,
     skipped: [
       ...skipped,
@@ -98,16 +103,56 @@ export async function translateTexts(
         reason: `${kind}: ${reason}`,
       })),
     ],
-    textOf: file => byFile.get(file),
+    textOf: file => texts.get(file),
     cwd,
   }
   return { finished, diagnostics, losses: finished.losses, report }
+}
+
+function resourcesIn(sources: readonly SourceInput[]) {
+  const skipped: Skipped[] = []
+  const inputs = sources.map(({ file, source }) => {
+    const classes = source.documents.map(document => ({ document, found: classify(document) }))
+    for (const { document, found } of classes) {
+      if (found !== 'standalone') continue
+      skipped.push({ file, document: document.index, reason: 'a standalone configuration is no resource' })
+    }
+    const documents = classes.flatMap(({ document, found }) =>
+      found === 'resource' || found === 'foreign' ? document : [],
+    )
+    return { file, source: { ...source, documents } }
+  })
+  return { inputs, skipped }
 }
 
 function fileFor(entry: DataEntry, folder: string, files: Map<string, Buffer>): string {
   const path = join(folder, entry.kind.toLowerCase(), entry.namespace, entry.name, entry.key)
   files.set(path, entry.bytes)
   return path
+}
+
+/**
+ * Resources as `run` loads them: through the same translation, with the data of Secrets in memory only. It starts what
+ * `validate` finds nothing about; `translate | run` serves what is left of the rest.
+ */
+export async function loadResources(input: InputText, cwd: string, runtime: Runtime): Promise<Loaded> {
+  const options = { partial: false, withSecrets: true, allowUnguarded: false, filesDir: '<memory>' }
+  const { finished, report } = await translateTexts([input], cwd, options, runtime)
+  const { diagnostics } = report
+  const runnable =
+    finished.loaded.runnable &&
+    !diagnostics.some(({ severity, code }) => severity === 'error' || code.startsWith('GW6'))
+  return { ...finished.loaded, diagnostics, runnable }
+}
+
+/** What `run` would refuse of resources that are right by themselves. */
+export async function unservedOf(inputs: readonly SourceInput[], cwd: string, partial: boolean): Promise<Diagnostic[]> {
+  const options = { partial, withSecrets: true, allowUnguarded: false, filesDir: '<memory>' }
+  const { losses, finished } = await translateSources(inputs, cwd, options, offlineRuntime())
+  return [
+    ...losses.filter(({ code }) => code === 'GW601'),
+    ...finished.loaded.diagnostics.filter(({ severity }) => severity === 'error'),
+  ]
 }
 
 export type TranslationFormat = 'yaml' | 'json' | 'status' | 'status-table' | 'report'
