@@ -196,16 +196,18 @@ function reachedSteps(x: Exchange, passage: Passage): { response: Step[]; body: 
   const body = backend ? backend.responseBody : (route?.responseBody ?? [])
   const listenerSteps = listener?.response ?? []
   return {
-    response: [...response, ...listenerSteps].filter(step => wasReached(x, step, listener, route)),
-    body: [...body, ...(listener?.responseBody ?? [])].filter(step => wasReached(x, step, listener, route)),
+    response: [...response, ...listenerSteps].filter(step => wasReached(x, step, listener, route, backend?.pipeline)),
+    body: [...body, ...(listener?.responseBody ?? [])].filter(step =>
+      wasReached(x, step, listener, route, backend?.pipeline),
+    ),
   }
 }
 
 function wasReached(x: Exchange, step: Step, ...pipelines: (Pipeline | undefined)[]): boolean {
-  if (x.stoppedAt === undefined || !step.hooks.request) return true
+  if (x.stoppedAt === undefined) return true
   for (const pipeline of pipelines) {
-    const stop = pipeline?.request.indexOf(x.stoppedAt as Step) ?? -1
-    const at = pipeline?.request.indexOf(step) ?? -1
+    const stop = pipeline?.steps.indexOf(x.stoppedAt as Step) ?? -1
+    const at = pipeline?.steps.indexOf(step) ?? -1
     if (stop >= 0 && at > stop) return false
   }
   return true
