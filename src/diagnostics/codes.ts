@@ -264,7 +264,7 @@ export const CODES = {
   GW521: entry('info', 'unused backend', 'Nothing refers to the backend. Refer to it, or remove it.'),
   GW522: entry(
     'info',
-    'listener without routes',
+    'gateway without routes',
     'The port is opened, and every request gets 404. Attach a route, or remove it.',
   ),
   GW523: entry(

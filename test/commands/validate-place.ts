@@ -18,7 +18,7 @@ export const BAD = GOOD.replace('- host:', '- hsot:')
 /** One warning: the file that it names is not there. */
 export const WARNS = `${GOOD}      policies:
         basicAuth:
-          realm: x
+          mode: strict
           htpasswd:
             file: no-such-file
 `

@@ -1,0 +1,35 @@
+import { didYouMean } from '../../../diagnostics/suggest.ts'
+import type { Lint } from '../lint.ts'
+import { mcpBackends } from '../sites.ts'
+
+const LITERAL = /\bmcp\.(tool|prompt|resource)\.(target|name)\s*==\s*(["'])([^"'\\]*)\3/g
+
+/** GW524: a rule about a target that is not there, or about a name as clients see it instead of as the target does. */
+export const mcpNames: Lint = file => {
+  const targets = mcpBackends(file.config).flatMap(backend => backend.targets.map(target => target.name))
+  if (targets.length === 0) return
+  file.visit(({ node, value, path }) => {
+    if (node.kind !== 'cel' || node.scope !== 'mcp' || typeof value !== 'string') return
+    for (const found of value.matchAll(LITERAL)) {
+      const [, , field, , name] = found as unknown as readonly [string, string, string, string, string]
+      const prefix = field === 'name' ? targets.find(target => name.startsWith(`${target}_`)) : undefined
+      if (prefix === undefined && (field === 'name' || targets.includes(name))) continue
+      const start = found.index + found[0].length - name.length - 1
+      file.report({
+        code: 'GW524',
+        message:
+          prefix === undefined
+            ? `no MCP target is named \`${name}\``
+            : `rules see names without the prefix \`${prefix}_\``,
+        path: [...path],
+        at: 'value',
+        span: [start, start + name.length],
+        label: 'never equal',
+        help:
+          prefix === undefined
+            ? (didYouMean(name, targets) ?? `targets: ${targets.map(each => `\`${each}\``).join(', ')}`)
+            : `write \`"${name.slice(prefix.length + 1)}"\`, and \`mcp.tool.target == "${prefix}"\` for that target only`,
+      })
+    }
+  })
+}

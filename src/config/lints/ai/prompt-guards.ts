@@ -1,0 +1,34 @@
+import type { Lint } from '../lint.ts'
+import { promptGuards } from '../sites.ts'
+
+/** GW507: a guard on replies that asks for a refusal, which it never makes. */
+export const rejectOnReply: Lint = file => {
+  for (const guard of promptGuards(file.config, file.sites)) {
+    for (const { regex } of guard.response ?? []) {
+      if (regex?.action !== 'reject') continue
+      file.report({
+        code: 'GW507',
+        message: 'matches in replies are always masked: `action: reject` has no effect here',
+        path: [...file.pathOf(regex), 'action'],
+        at: 'value',
+        label: 'masks all the same',
+        help: 'write `mask`, or refuse with another kind of guard (`webhook`)',
+      })
+    }
+  }
+}
+
+/** GW543: guards on replies that clients can go around by asking for a stream. */
+export const unguardedStreams: Lint = file => {
+  for (const guard of promptGuards(file.config, file.sites)) {
+    if (guard.streaming === 'Enabled' || !guard.response || guard.response.length === 0) continue
+    file.report({
+      code: 'GW543',
+      message: 'streamed replies pass these guards unchecked',
+      path: [...file.pathOf(guard), 'response'],
+      at: 'key',
+      label: 'for whole replies only',
+      help: 'add `streaming: Enabled` beside it',
+    })
+  }
+}

@@ -1,0 +1,54 @@
+import type { Lint, Policies } from '../lint.ts'
+import { kindsBehind, routesOf } from '../sites.ts'
+
+interface Limit {
+  readonly maxTokens?: number
+  readonly tokensPerFill?: number
+  readonly fillInterval?: number
+  readonly type?: 'requests' | 'tokens'
+  readonly tokens?: number
+}
+
+/** GW519: a limit that lets nothing pass, or nothing more once it is used up. */
+export const emptyBucket: Lint = file => {
+  for (const { policies } of file.sites) {
+    for (const limit of limitsOf(policies.localRateLimit)) {
+      if (limit.fillInterval === undefined) continue
+      const never = !limit.maxTokens
+      if (!never && limit.tokensPerFill) continue
+      const field = never ? 'maxTokens' : 'tokensPerFill'
+      const written = limit[field] !== undefined
+      file.report({
+        code: 'GW519',
+        message: never ? 'a bucket of size 0 lets no request pass' : 'the bucket is never filled again',
+        path: written ? [...file.pathOf(limit), field] : file.pathOf(limit),
+        at: 'value',
+        label: written ? 'must be 1 or more' : `\`${field}\` is not set, which means 0`,
+        help: `set \`${field}\` to 1 or more`,
+      })
+    }
+  }
+}
+
+/** GW520: tokens of a model where no model is asked. */
+export const tokensWithoutModel: Lint = file => {
+  const routes = routesOf(file.config).filter(route => !kindsBehind(route, file.config).includes('ai'))
+  for (const policies of [...routes.map(route => route.policies), file.config.mcp?.policies]) {
+    for (const limit of limitsOf(policies?.localRateLimit)) {
+      if (limit.type !== 'tokens' && limit.tokens === undefined) continue
+      file.report({
+        code: 'GW520',
+        message: 'the limit counts tokens of LLMs, and no LLM is behind this route: it never takes effect',
+        path: [...file.pathOf(limit), limit.type === undefined ? 'tokens' : 'type'],
+        at: 'key',
+        label: 'nothing is counted',
+        help: 'count requests, or move the limit to the route of the LLM',
+      })
+    }
+  }
+}
+
+function limitsOf(spec: Policies['localRateLimit']): readonly Limit[] {
+  if (spec === undefined) return []
+  return 'conditional' in spec ? (spec.conditional ?? []) : (spec as readonly Limit[])
+}

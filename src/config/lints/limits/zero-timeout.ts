@@ -1,0 +1,18 @@
+import { parseDuration } from '../../../schema/scalars.ts'
+import type { Lint } from '../lint.ts'
+
+/** GW531: a time limit of 0, which is none. */
+export const zeroTimeout: Lint = file => {
+  file.visit(({ field, value, path }) => {
+    if (field === undefined || typeof value !== 'string' || !/Timeout$/.test(String(path.at(-1)))) return
+    if (parseDuration(value) !== 0) return
+    file.report({
+      code: 'GW531',
+      message: `\`${path.at(-1)}: ${value}\` means no limit, not at once`,
+      path: [...path],
+      at: 'value',
+      label: 'no limit',
+      help: 'remove it, or write the longest time that is acceptable',
+    })
+  })
+}

@@ -1,0 +1,90 @@
+import { trafficPolicies } from '../../../policies/index.ts'
+import type { Snapshot } from '../../snapshot.ts'
+import type { TargetedPolicy } from '../../standalone/standalone.ts'
+import type { Lint, LintedFile } from '../lint.ts'
+
+/** GW401: a policy whose target does not exist. GW523: one that a narrower policy replaces wherever it would apply. */
+export const policyTargets: Lint = file => {
+  if (file.config.policies.length === 0) return
+  const effective = originsOf(file.snapshot)
+  for (const policy of file.config.policies) {
+    const kind = Object.keys(policy.target)[0]!
+    if (!selects(policy, file)) {
+      file.report({
+        code: 'GW401',
+        message: `the policy \`${policy.name.name}\` selects nothing`,
+        path: [...file.pathOf(policy.target), kind],
+        at: 'key',
+        label: 'no such object',
+        help: helpFor(policy, file.snapshot),
+      })
+      continue
+    }
+    const name = Object.keys(policy.policy)[0]!
+    const served = trafficPolicies.some(each => each.name === name && !('unserved' in each))
+    const path = [...file.pathOf(policy.policy), name]
+    const { line, col } = file.document.origin(path)
+    if (!served || effective.size === 0 || effective.has(`${line}:${col}`)) continue
+    file.report({
+      code: 'GW523',
+      message: `the policy \`${policy.name.name}\` has no effect: a narrower \`${name}\` replaces it everywhere`,
+      path,
+      at: 'key',
+      label: 'never applies',
+      help: 'policies of one kind are not merged: the one closest to the request wins',
+    })
+  }
+}
+
+function originsOf(snapshot: Snapshot): Set<string> {
+  const out = new Set<string>()
+  const add = (steps: Snapshot['binds'][number]['listeners'][number]['pipeline']['steps']) => {
+    for (const step of steps) for (const { line, col } of step.origins) out.add(`${line}:${col}`)
+  }
+  for (const { listeners } of snapshot.binds) {
+    for (const listener of listeners) {
+      add(listener.pipeline.steps)
+      for (const route of listener.routes) {
+        add(route.pipeline.steps)
+        for (const backend of route.backends) add(backend.pipeline.steps)
+      }
+    }
+  }
+  for (const backend of snapshot.backends.values()) add(backend.pipeline.steps)
+  return out
+}
+
+function selects({ target }: TargetedPolicy, { snapshot, config }: LintedFile): boolean {
+  const { gateway, route, backend } = target
+  const listeners = snapshot.binds.flatMap(bind => bind.listeners.map(listener => ({ listener, port: bind.port })))
+  if (gateway)
+    return listeners.some(
+      ({ listener, port }) =>
+        listener.gateway === gateway.gatewayName &&
+        (gateway.listenerName === undefined || gateway.listenerName === listener.name) &&
+        (gateway.port === undefined || gateway.port === port),
+    )
+  if (route)
+    return listeners
+      .flatMap(({ listener }) => [...listener.routes, ...listener.tcpRoutes])
+      .some(
+        each =>
+          each.name === route.name &&
+          each.namespace === route.namespace &&
+          (route.ruleName === undefined || route.ruleName === each.ruleName),
+      )
+  const named = backend?.backend
+  if (named) return config.backends.some(each => each.name === named.name && (each.namespace ?? '') === named.namespace)
+  return true
+}
+
+function helpFor({ target }: TargetedPolicy, snapshot: Snapshot): string {
+  const listeners = snapshot.binds.flatMap(bind => bind.listeners)
+  const names = target.route
+    ? listeners.flatMap(listener => listener.routes.map(route => route.name))
+    : target.gateway
+      ? listeners.map(listener => listener.gateway)
+      : [...snapshot.backends.keys()].map(key => key.slice(1))
+  const shown = [...new Set(names)].slice(0, 8).map(name => `\`${name}\``)
+  return shown.length === 0 ? 'there is none of this kind' : `there are: ${shown.join(', ')}`
+}

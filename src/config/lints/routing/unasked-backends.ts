@@ -1,0 +1,40 @@
+import type { Lint } from '../lint.ts'
+import { routesOf } from '../sites.ts'
+
+/** GW537: backends behind a policy that answers itself. GW538: nothing that answers. */
+export const unaskedBackends: Lint = file => {
+  const targeted = file.config.policies.some(({ policy }) => policy.directResponse || policy.requestRedirect)
+  for (const { policies, backends, ...route } of routesOf(file.config)) {
+    const direct = policies?.directResponse
+    const answer = policies?.requestRedirect
+      ? 'requestRedirect'
+      : direct && always(direct)
+        ? 'directResponse'
+        : undefined
+    if (answer !== undefined && backends.length > 0) {
+      file.report({
+        code: 'GW537',
+        message: `\`${answer}\` answers every request: these backends are never asked`,
+        path: file.pathOf(backends),
+        at: 'key',
+        label: 'never asked',
+        help: 'remove them, or the policy',
+        related: [{ path: [...file.pathOf(policies!), answer], at: 'key', message: 'answers here' }],
+      })
+    } else if (answer === undefined && backends.length === 0 && !direct && !targeted) {
+      const path = file.pathOf(backends).slice(0, -1)
+      file.report({
+        code: 'GW538',
+        message: `the route${route.name === undefined ? '' : ` \`${route.name}\``} has no backend: every request gets 500`,
+        path,
+        at: 'value',
+        label: 'nothing answers',
+        help: 'add `backends`, or `policies.directResponse` or `requestRedirect`',
+      })
+    }
+  }
+}
+
+function always({ conditional }: { readonly conditional?: readonly { readonly condition?: unknown }[] }): boolean {
+  return conditional === undefined || conditional.some(entry => entry.condition === undefined)
+}

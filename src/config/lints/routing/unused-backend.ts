@@ -1,0 +1,22 @@
+import type { Lint } from '../lint.ts'
+
+/** GW521: a backend that nothing refers to. */
+export const unusedBackend: Lint = file => {
+  if (file.config.backends.length === 0) return
+  const used = new Set<unknown>()
+  file.visit(({ value, path }) => {
+    if (path.at(-1) === 'backend') used.add(value)
+  })
+  for (const backend of file.config.backends) {
+    const reference = `${backend.namespace ?? ''}/${backend.name}`
+    if (used.has(reference)) continue
+    file.report({
+      code: 'GW521',
+      message: `nothing refers to the backend \`${backend.name}\``,
+      path: [...file.pathOf(backend), 'name'],
+      at: 'value',
+      label: 'not used',
+      help: `refer to it with \`backend: ${reference}\`, or remove it`,
+    })
+  }
+}

@@ -1,0 +1,22 @@
+import type { Lint } from '../lint.ts'
+
+/** GW510: a credential that everybody who reads the file knows. */
+export const literalSecret: Lint = file => {
+  file.visit(({ node, value, path }) => {
+    if (node.kind !== 'string' || !node.secret || typeof value !== 'string') return
+    // Most variables of a process are no secrets, and hashes of passwords are made to be stored.
+    if (path.includes('env') || path.includes('htpasswd') || value === '') return
+    if (file.textAt(path).includes('$')) return
+    const inKeyList = path.at(-1) === 'key' && typeof path.at(-2) === 'number'
+    file.report({
+      code: 'GW510',
+      message: 'a secret is written in the file itself',
+      path: [...path],
+      at: 'value',
+      label: 'readable by everybody who can read the file',
+      help: inKeyList
+        ? 'write `keyHash: sha256:…` of it, or take it from the environment: `$NAME`'
+        : 'take it from the environment (`$NAME`) or from a file (`file: path`) where the field allows one',
+    })
+  })
+}

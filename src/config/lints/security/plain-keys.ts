@@ -1,0 +1,18 @@
+import type { Lint } from '../lint.ts'
+
+/** GW550: keys that anybody on the way can exchange for others. */
+export const plainKeys: Lint = file => {
+  file.visit(({ node, value, path }) => {
+    if (node.kind !== 'object' || node.name !== 'key set') return
+    const url = (value as { url?: unknown } | null)?.url
+    if (typeof url !== 'string' || !/^http:\/\/(?!localhost\b|127\.|\[::1\])/i.test(url)) return
+    file.report({
+      code: 'GW550',
+      message: 'the keys that tokens are verified with come without TLS',
+      path: [...path, 'url'],
+      at: 'value',
+      label: 'whoever changes them on the way signs valid tokens',
+      help: 'use `https://`, or a `file`',
+    })
+  })
+}

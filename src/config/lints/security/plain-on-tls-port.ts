@@ -1,0 +1,32 @@
+import type { Lint, LintedFile } from '../lint.ts'
+import { routesOf } from '../sites.ts'
+
+/** GW545: plain HTTP to a port where TLS is spoken. */
+export const plainOnTlsPort: Lint = file => {
+  const tls = tlsOrigins(file)
+  for (const backend of [...routesOf(file.config).flatMap(route => route.backends), ...file.config.backends]) {
+    if (backend.host?.port !== 443) continue
+    const path = [...file.pathOf(backend), 'host']
+    const { line, col } = file.document.origin(path)
+    if (tls.get(`${line}:${col}`) !== false) continue
+    file.report({
+      code: 'GW545',
+      message: 'plain HTTP is spoken to port 443',
+      path,
+      at: 'value',
+      label: 'TLS is not on',
+      help: 'add `policies: {backendTLS: {}}` to the backend',
+    })
+  }
+}
+
+/** Whether TLS is spoken to each address of the file, by where it is written. */
+function tlsOrigins({ snapshot }: LintedFile): Map<string, boolean> {
+  const out = new Map<string, boolean>()
+  const routes = snapshot.binds.flatMap(bind => bind.listeners.flatMap(listener => listener.routes))
+  for (const { backend, origin } of [...routes.flatMap(route => route.backends), ...snapshot.backends.values()]) {
+    const key = `${origin.line}:${origin.col}`
+    if (backend.target) out.set(key, out.get(key) === true || backend.target.tls !== undefined)
+  }
+  return out
+}

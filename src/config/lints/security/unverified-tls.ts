@@ -1,0 +1,24 @@
+import type { Lint } from '../lint.ts'
+
+/** GW509: TLS to somebody who need not prove who it is. */
+export const unverifiedTls: Lint = file => {
+  file.visit(({ node, value, path }) => {
+    if (node.kind !== 'object' || node.name !== 'backend TLS') return
+    const spec = value as { insecure?: unknown; insecureHost?: unknown }
+    for (const field of ['insecure', 'insecureHost'] as const) {
+      if (spec[field] !== true) continue
+      file.report({
+        code: 'GW509',
+        message:
+          field === 'insecure'
+            ? 'the certificate is not verified: anybody on the way can read and change the traffic'
+            : 'the name in the certificate is not verified: any server with a trusted certificate can answer',
+        path: [...path, field],
+        at: 'value',
+        label: 'not verified',
+        help:
+          field === 'insecure' ? 'name the issuer with `root`' : 'name the server with `hostname` or `subjectAltNames`',
+      })
+    }
+  })
+}
