@@ -76,7 +76,8 @@ function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
     x.trace.emit({ type: 'snapshot', stage: 'final request', state: call.heads.request(x.request) })
     x.trace.emit({ type: 'callStart', target: attempt.target, purpose: 'backend' }, { origins: [chosen.origin] })
   }
-  const span = x.span && startSpan(x, x.span, chosen)
+  // An MCP backend calls its targets one by one, each as a span of its own.
+  const span = x.span && chosen.backend.protocol !== 'mcp' ? startSpan(x, x.span, chosen) : undefined
   return new Promise(resolve => {
     const settle = (outcome: Outcome): void => {
       traceCall(x, attempt, chosen, started)

@@ -69,7 +69,10 @@ export class Gateway {
   constructor(init: GatewayInit) {
     this.#init = init
     this.state = new ReloadableState(init.share?.allocate)
-    const transport = createTransport({ clock: init.clock })
+    const transport = createTransport({
+      clock: init.clock,
+      connected: (transport, duration) => this.#observer.connections.connected(transport, duration),
+    })
     this.#transport = transport
     this.runtime = {
       clock: init.clock,
@@ -79,6 +82,7 @@ export class Gateway {
       log: init.log.logger('gateway'),
       worker: init.share?.place ?? { index: 0, count: 1 },
       call: (target, request, limit) => callWhole(transport, init.clock, target, request, limit),
+      called: (purpose, duration) => this.#observer.called(purpose, duration),
     }
     this.#observer = new Observer({
       records: init.log.recorder('request'),
@@ -170,6 +174,7 @@ export class Gateway {
     const host: ListenerHost = {
       runtime: this.runtime,
       resolver: this.#transport.resolver,
+      connections: this.#observer.connections,
       serving: () => this.#serving!,
       bind: () => this.#ports.get(key)?.bind ?? bind,
       closing: () => this.#closing,

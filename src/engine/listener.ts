@@ -85,7 +85,14 @@ export class PortListener {
       this.#early.delete(socket)
     })
     const { clock } = this.#host.runtime
-    const { keepAlive, maxConnectionDuration } = this.#host.bind().frontend
+    const { key, protocol, frontend, listeners } = this.#host.bind()
+    const { keepAlive, maxConnectionDuration } = frontend
+    const secure = listeners.some(listener => listener.protocol === 'HTTPS') ? 'https' : 'tls'
+    const meter = this.#host.connections.opened({ bind: key, protocol: protocol === 'tls' ? secure : protocol })
+    socket.once('close', () => {
+      meter.received.add(socket.bytesRead)
+      meter.sent.add(socket.bytesWritten)
+    })
     if (keepAlive !== false) socket.setKeepAlive(true, keepAlive)
     const connection = openConnection(socket, this.#host.nextId())
     if (maxConnectionDuration > 0) {
@@ -130,7 +137,7 @@ export class PortListener {
   }
 
   async #receiveTls(socket: Socket, connection: Connection, prelude: Prelude): Promise<void> {
-    const { listeners, frontend } = this.#host.bind()
+    const { key, listeners, frontend } = this.#host.bind()
     const limit = frontend.tls.handshakeTimeout
     const hello = await prelude.look(readClientHello, limit)
     if (!hello) return this.#refuse(socket, connection, 'no TLS handshake')
@@ -148,9 +155,13 @@ export class PortListener {
       if (await this.#admitted(socket, connection)) this.#relayTo(socket, connection, listener, serverName)
       return
     }
+    const { clock } = this.#host.runtime
+    const started = clock.mono()
     this.#tls.accept(socket, listener.tls, limit, {
       failed: reason => this.#refuse(socket, connection, `TLS handshake failed: ${reason}`),
       secured: secure => {
+        const kind = listener.protocol === 'HTTPS' ? 'https' : 'tls'
+        this.#host.connections.handshake({ bind: key, protocol: kind, listener }, clock.mono() - started)
         connection.facts = withTls(connection.facts, secure, serverName)
         void this.#admitted(secure, connection).then(admitted => {
           if (!admitted) return

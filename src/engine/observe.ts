@@ -2,6 +2,7 @@ import type { Telemetry } from '../config/compile-telemetry.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import { bodyOf, Exchange, emptyHead } from '../http/exchange.ts'
 import type { Clock, Logger } from '../http/runtime.ts'
+import type { CallPurpose } from '../http/span.ts'
 import type { ComputedField } from '../policies/frontend/telemetry.ts'
 import type { Downstream } from './downstream.ts'
 import type { RecordLog } from './logging.ts'
@@ -120,6 +121,11 @@ export class Observer {
     observation.accessLog.write(x, duration)
     observation.sentLog?.write(x, duration)
     observation.tracing?.finished(x, duration)
+  }
+
+  /** A policy has called another service; ms. */
+  called(purpose: CallPurpose, duration: number): void {
+    this.#metrics?.called(purpose, duration)
   }
 
   /** A connection that carried no HTTP is over. */

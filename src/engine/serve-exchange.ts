@@ -5,6 +5,7 @@ import type { Runtime } from '../http/runtime.ts'
 import type { Connection } from './connection.ts'
 import type { Downstream } from './downstream.ts'
 import { answer, handle } from './handle.ts'
+import type { ConnectionMetrics } from './observe/metrics.ts'
 import { newPassage, type Passage, type Serving } from './passage.ts'
 import { runDone } from './pipeline.ts'
 import type { SocketBody } from './request-body.ts'
@@ -15,6 +16,7 @@ import type { Resolver } from './upstream/dns.ts'
 export interface ListenerHost {
   readonly runtime: Runtime
   readonly resolver: Resolver
+  readonly connections: ConnectionMetrics
   serving(): Serving
   bind(): Bind
   /** True once a graceful stop has begun. */

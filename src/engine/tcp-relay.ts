@@ -7,16 +7,23 @@ import { pickBackend } from './call-backend.ts'
 import type { Connection } from './connection.ts'
 import { selectTcpRoute } from './route-table.ts'
 import type { ListenerHost } from './serve-exchange.ts'
-import { Dialer } from './upstream/dial.ts'
+import { Dialer, type Dialing } from './upstream/dial.ts'
 import { connectFailure } from './upstream/failure.ts'
 
 /** Passes connections on as they are, to a backend that the listener's TCP routes choose. */
 export class TcpRelay {
   readonly #host: ListenerHost
+  readonly #dialing: Dialing
   readonly #dialers = new WeakMap<Target, Dialer>()
 
   constructor(host: ListenerHost) {
     this.#host = host
+    const { resolver, runtime, connections } = host
+    this.#dialing = {
+      resolver,
+      clock: runtime.clock,
+      connected: (transport, duration) => connections.connected(transport, duration),
+    }
   }
 
   /** `socket` may be paused; nothing of it has been read. */
@@ -46,7 +53,7 @@ export class TcpRelay {
     let upstream: Socket
     let dialer: Dialer
     try {
-      dialer = this.#dialers.get(target) ?? new Dialer(target, target.tls?.alpn ?? [], this.#host.resolver, true)
+      dialer = this.#dialers.get(target) ?? new Dialer(target, target.tls?.alpn ?? [], this.#dialing, true)
       this.#dialers.set(target, dialer)
       upstream = dialer.open()
     } catch (error) {

@@ -1,3 +1,4 @@
+import type { CallPurpose } from './span.ts'
 import type { Target, Transport, UpstreamRequest, WholeResponse } from './transport.ts'
 
 export interface Timer {
@@ -49,4 +50,6 @@ export interface Runtime {
   readonly worker: WorkerPlace
   /** Whole-response form of `transport.dispatch`; throws GatewayError, also past `limit` bytes. */
   call(target: Target, request: UpstreamRequest, limit: number): Promise<WholeResponse>
+  /** Counts a call that a policy has made; `duration` in ms, from its start to the response head or the failure. */
+  called?(purpose: CallPurpose, duration: number): void
 }

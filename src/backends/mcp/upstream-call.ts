@@ -1,6 +1,7 @@
 import { bodyOf, Exchange, type Reply } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Runtime } from '../../http/runtime.ts'
+import type { CallSpan } from '../../http/span.ts'
 import type { ResponseHandler, Target } from '../../http/transport.ts'
 import type { Hooks } from '../../policies/policy.ts'
 
@@ -51,6 +52,38 @@ export function callTarget(
   on: ResponseHandler,
 ): () => void {
   const headers = callHeaders(x, call)
+  const span = x.span?.call({ ...PURPOSE, method: call.method, path: call.path ?? target.path })
+  if (span) {
+    headers.set('traceparent', span.traceparent)
+    return callWithPolicies(runtime, target, x, headers, call, spanned(on, span, target))
+  }
+  return callWithPolicies(runtime, target, x, headers, call, on)
+}
+
+const PURPOSE = { kind: 'Primary', subtype: 'Mcp' } as const
+
+/** The same handler, which ends the span too. */
+function spanned(on: ResponseHandler, span: CallSpan, { authority }: HttpTarget): ResponseHandler {
+  return {
+    head(status, headers) {
+      span.end({ target: authority, status })
+      return on.head(status, headers)
+    },
+    fail(error) {
+      span.end({ target: authority, error: error.message })
+      on.fail(error)
+    },
+  }
+}
+
+function callWithPolicies(
+  runtime: Runtime,
+  target: HttpTarget,
+  x: Exchange,
+  headers: HeaderList,
+  call: McpCall,
+  on: ResponseHandler,
+): () => void {
   if (target.hooks.length === 0) return dispatch(runtime, target, x, headers, call, on)
   let canceled = false
   let cancel: (() => void) | undefined

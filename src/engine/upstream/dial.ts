@@ -1,5 +1,6 @@
 import net from 'node:net'
 import tls from 'node:tls'
+import type { Clock } from '../../http/runtime.ts'
 import type { Target } from '../../http/transport.ts'
 import { checkLiteral, type Resolver } from './dns.ts'
 import { TunnelSocket } from './tunnel-socket.ts'
@@ -7,22 +8,30 @@ import { TunnelSocket } from './tunnel-socket.ts'
 /** Idle ms before probes. */
 const KEEP_ALIVE = 60_000
 
+/** What dialing needs besides the target. */
+export interface Dialing {
+  readonly clock: Clock
+  readonly resolver: Resolver
+  /** Told of each connection that has come about, and how many ms that took. */
+  readonly connected?: ((transport: 'plaintext' | 'tls', duration: number) => void) | undefined
+}
+
 /** Opens connections to one target. What its options mean is worked out once. */
 export class Dialer {
   readonly #address: net.NetConnectOpts
   readonly #secure: tls.ConnectionOptions | undefined
   readonly #target: Target
-  readonly #resolver: Resolver
+  readonly #dialing: Dialing
   /** Of the proxy that connections go through. */
   #proxy: { readonly target: Target; readonly dialer: Dialer } | undefined
   /** Lets the next handshake be a short one. */
   #session: Buffer | undefined
 
   /** `halfOpen`: the sockets stay open when the server ends its side. Throws when certificates or key cannot be read. */
-  constructor(target: Target, alpn: readonly string[], resolver: Resolver, halfOpen = false) {
+  constructor(target: Target, alpn: readonly string[], dialing: Dialing, halfOpen = false) {
     const { keepAlive = KEEP_ALIVE } = target
     this.#target = target
-    this.#resolver = resolver
+    this.#dialing = dialing
     const common = {
       noDelay: true,
       allowHalfOpen: halfOpen,
@@ -31,7 +40,7 @@ export class Dialer {
     }
     this.#address =
       target.unixPath === undefined
-        ? { host: target.host, port: target.port, lookup: resolver.lookupFor(target), ...common }
+        ? { host: target.host, port: target.port, lookup: dialing.resolver.lookupFor(target), ...common }
         : { path: target.unixPath, ...common }
     this.#secure = target.tls === undefined ? undefined : tlsOptions(target, alpn)
   }
@@ -50,6 +59,17 @@ export class Dialer {
    * the socket's events. Throws GatewayError for a destination that is not permitted.
    */
   open(onread?: net.OnReadOpts): net.Socket {
+    const { clock, connected } = this.#dialing
+    const socket = this.#open(onread)
+    if (connected !== undefined) {
+      const started = clock.mono()
+      const [ready, transport] = this.secure ? (['secureConnect', 'tls'] as const) : (['connect', 'plaintext'] as const)
+      socket.once(ready, () => connected(transport, clock.mono() - started))
+    }
+    return socket
+  }
+
+  #open(onread: net.OnReadOpts | undefined): net.Socket {
     checkLiteral(this.#target)
     const tunnel = this.#tunnel()
     if (this.#secure === undefined) {
@@ -74,7 +94,7 @@ export class Dialer {
     if (tunnel === undefined) return undefined
     const target = tunnel.proxy()
     if (this.#proxy?.target !== target) {
-      this.#proxy = { target, dialer: new Dialer(target, ['http/1.1'], this.#resolver) }
+      this.#proxy = { target, dialer: new Dialer(target, ['http/1.1'], this.#dialing) }
     }
     const { dialer } = this.#proxy
     const ready = dialer.secure ? 'secureConnect' : 'connect'

@@ -145,7 +145,7 @@ class Pool implements ConnectionOwner {
 
   dial(call: Call): void {
     try {
-      this.#dialer ??= new Dialer(this.target, ['http/1.1'], this.transport.options.resolver)
+      this.#dialer ??= new Dialer(this.target, ['http/1.1'], this.transport.options)
       const dialer = this.#dialer
       const ready = dialer.secure ? 'secureConnect' : 'connect'
       const open = (onread: OnReadOpts | undefined) => dialer.open(onread)

@@ -104,7 +104,7 @@ class Pool {
     this.#dialing = attempt
     try {
       const { target } = this
-      this.#dialer ??= new Dialer(target, protocolsOf(target), this.#options.resolver)
+      this.#dialer ??= new Dialer(target, protocolsOf(target), this.#options)
       const secure = this.#dialer.secure
       const socket = this.#dialer.open()
       attempt.socket = socket

@@ -1,5 +1,6 @@
 import type { Clock } from '../../http/runtime.ts'
 import type { Target, Transport } from '../../http/transport.ts'
+import type { Dialing } from './dial.ts'
 import { type Lookup, type LookupFamily, Resolver } from './dns.ts'
 import { createHttp1Transport } from './http1-client.ts'
 import { createHttp2Transport } from './http2-client.ts'
@@ -14,6 +15,7 @@ export interface TransportOptions {
   /** Who speaks HTTP/1.1: when unset the own client, which takes a third less time (bench/README.md). */
   readonly http1?: 'own' | 'undici'
   readonly lookup?: Lookup
+  readonly connected?: Dialing['connected']
 }
 
 /** What the file says of all connections; unset: as before. */

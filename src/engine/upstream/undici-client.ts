@@ -125,7 +125,7 @@ class Pool {
     const deadlines = this.#deadlines
     let socket: ReturnType<Dialer['open']>
     try {
-      this.#dialer ??= new Dialer(this.#target, protocols(this.#target), this.#options.resolver)
+      this.#dialer ??= new Dialer(this.#target, protocols(this.#target), this.#options)
       socket = this.#dialer.open()
     } catch (error) {
       callback(connectFailure(error), null)

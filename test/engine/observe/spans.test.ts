@@ -290,3 +290,51 @@ binds: [{port: 3000, listeners: [{routes: [{policies: {directResponse: {status: 
   await until(() => receiver.spans.length === 1)
   expect(receiver.spans[0]?.attributes).toMatchObject({ token: '<redacted>', plain: 'shown', auth: '<redacted>' })
 })
+
+test('each MCP target is a call of its own', async () => {
+  const seen: string[] = []
+  const answer = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'x', version: '1' } }
+  const target = () =>
+    startUpstream((req, res) => {
+      seen.push(String(req.headers.traceparent))
+      const chunks: Buffer[] = []
+      req.on('data', (chunk: Buffer) => chunks.push(chunk))
+      req.on('end', () => {
+        const { id } = JSON.parse(Buffer.concat(chunks).toString()) as { id: unknown }
+        res.writeHead(200, { 'content-type': 'application/json' })
+        res.end(JSON.stringify({ jsonrpc: '2.0', id, result: answer }))
+      })
+    })
+  await using one = await target()
+  await using two = await target()
+  await using receiver = await startReceiver('http')
+  const clock = new ManualClock()
+  const text = `
+frontendPolicies: {tracing: {host: "${receiver.host}", protocol: http, randomSampling: true}}
+binds:
+- port: 3000
+  listeners:
+  - routes:
+    - backends:
+      - mcp:
+          targets:
+          - {name: one, mcp: {host: "http://${one.host}/mcp"}}
+          - {name: two, mcp: {host: "http://${two.host}/mcp"}}`
+  await using gateway = await startGateway(text, { clock })
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
+  const reply = await fetch(`${gateway.url(3000)}/mcp`, {
+    method: 'POST',
+    headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+  })
+  expect(reply.status).toBe(200)
+  await reply.text()
+  await until(() => gateway.logged.join('').includes('duration='))
+  await timeUntil(clock, () => receiver.spans.length > 0)
+  const root = by(receiver.spans, 'initialize')
+  const calls = receiver.spans.filter(span => span.kind === 3)
+  expect(calls.map(span => span.name).sort()).toEqual([`POST ${one.host}`, `POST ${two.host}`].sort())
+  expect(calls.map(span => `00-${root.traceId}-${span.spanId}-01`).sort()).toEqual(seen.sort())
+  expect(calls.every(span => span.parentSpanId === root.spanId)).toBe(true)
+  expect(root.attributes).toMatchObject({ protocol: 'mcp', 'mcp.method.name': 'initialize' })
+})
