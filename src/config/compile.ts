@@ -40,7 +40,8 @@ interface Frontend {
   readonly connection: readonly Step[]
 }
 
-const BOTH_VERSIONS: ProxyProtocolSettings = { v1: true, v2: true, optional: false }
+/** What `tunnelProtocol: proxy` asks for when `frontendPolicies` says nothing. */
+const PROXIED: ProxyProtocolSettings = { v1: false, v2: true, optional: false }
 
 /**
  * Turns a decoded configuration into what the engine runs. Every command that needs more than the schema goes through
@@ -99,7 +100,7 @@ function compileBind(plan: BindPlan, { settings, connection }: Frontend, all: Co
     port: plan.port,
     protocol: protocols.some(p => p === 'HTTPS' || p === 'TLS') ? 'tls' : protocols.includes('TCP') ? 'tcp' : 'http',
     // The PROXY protocol may be asked for at one port, or for all of them.
-    frontend: plan.proxied ? { ...settings, proxyProtocol: settings.proxyProtocol ?? BOTH_VERSIONS } : settings,
+    frontend: plan.proxied ? { ...settings, proxyProtocol: settings.proxyProtocol ?? PROXIED } : settings,
     connection,
     origin: all.c.document.origin(plan.path),
     listeners: plan.listeners.map(listener => compileListener(listener, plan.port, settings, all)),

@@ -84,7 +84,8 @@ export class SocketBody implements BodySource {
         onGone()
         return
       }
-      from.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
+      // A stream that was read before in vain stands still.
+      from.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone).resume()
     })
   }
 }

@@ -64,7 +64,7 @@ export const apiKey = definePolicy({
       x.auth.apiKey = { ...metadata, key: sent }
       credential.strip(x)
     }
-    return { request: authenticate, ...bodiesFor([spec.location?.expression]) }
+    return { request: authenticate, ...bodiesFor([spec.location?.expression], ctx.limits) }
   },
 })
 

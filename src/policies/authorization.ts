@@ -19,11 +19,17 @@ export const authorization = definePolicy({
   attach: ['listener', 'route', 'backend'],
   schema,
   merge: (wide, narrow) => ({ rules: [...wide.rules, ...narrow.rules] }),
-  compile({ rules }) {
+  compile({ rules }, { limits }) {
     const passes = accessDecision(rules)
     function authorize(x: Exchange): undefined {
       if (!passes(x)) throw new GatewayError('authorization')
     }
-    return { request: authorize, ...bodiesFor(rules.map(each => each.when)) }
+    return {
+      request: authorize,
+      ...bodiesFor(
+        rules.map(each => each.when),
+        limits,
+      ),
+    }
   },
 })

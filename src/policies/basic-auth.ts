@@ -56,7 +56,7 @@ export const basicAuth = definePolicy({
       x.auth.basic = { username }
       credential.strip(x)
     }
-    return { request: authenticate, ...bodiesFor([location.expression]) }
+    return { request: authenticate, ...bodiesFor([location.expression], ctx.limits) }
   },
 })
 

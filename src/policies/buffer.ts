@@ -4,7 +4,6 @@ import type { Exchange } from '../http/exchange.ts'
 import { def, object, oneOf, opt } from '../schema/builder.ts'
 import { byteSize } from '../schema/scalars.ts'
 import { definePolicy, type Hooks } from './policy.ts'
-import { DEFAULT_BUFFER } from './request-body.ts'
 
 const side = object('buffer side', {
   maxBytes: opt(byteSize, 'The longest body that is buffered; unset: 2Mi.'),
@@ -26,8 +25,8 @@ export const buffer = definePolicy({
   spec: 'Traffic policy building blocks',
   attach: ['route'],
   schema,
-  compile({ request, response }) {
-    const limit = request?.maxBytes ?? DEFAULT_BUFFER
+  compile({ request, response }, { limits }) {
+    const limit = request?.maxBytes ?? limits.maxBuffer
     function bufferRequest(x: Exchange): undefined | Promise<undefined> {
       const { bytes, length } = x.body
       if (bytes !== undefined) {
@@ -52,7 +51,7 @@ export const buffer = definePolicy({
     return {
       ...hooks,
       buffersResponse: {
-        limit: response.maxBytes ?? DEFAULT_BUFFER,
+        limit: response.maxBytes ?? limits.maxBuffer,
         failOpen: response.failureMode === 'failOpen',
       },
     }

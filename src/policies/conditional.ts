@@ -11,7 +11,7 @@ import {
   object,
   opt,
 } from '../schema/builder.ts'
-import type { Hooks } from './policy.ts'
+import type { Hooks, Limits } from './policy.ts'
 import { bodiesFor } from './request-body.ts'
 
 /** One entry of `conditional`: the policy's own fields, and when they apply. */
@@ -57,11 +57,15 @@ export function fallbackComesLast(value: Record<string, unknown>): readonly Obje
 /** The hooks of whichever entry applies to a request; its response side follows that choice. */
 export function compileConditional<S>(
   entries: readonly Conditioned<S>[],
+  limits: Limits,
   compile: (entry: S, index: number) => Hooks,
 ): Hooks {
   const variants = entries.map((entry, i) => ({ condition: entry.condition, hooks: compile(entry, i) }))
   const all = variants.map(variant => variant.hooks)
-  const needs = bodiesFor(variants.map(variant => variant.condition))
+  const needs = bodiesFor(
+    variants.map(variant => variant.condition),
+    limits,
+  )
   const chosen = new WeakMap<Exchange, Hooks>()
   const laterMoments = all.some(hooks => hooks.response || hooks.responseBody || hooks.done)
 

@@ -23,13 +23,13 @@ export const delay = definePolicy({
   spec: 'Traffic policy building blocks',
   attach: ['route'],
   schema,
-  compile({ duration }, { runtime: { clock } }) {
+  compile({ duration }, { runtime: { clock }, limits }) {
     function delayRequest(x: Exchange): undefined | Promise<undefined> {
       const outcome = duration.evaluate(x)
       if (!outcome.ok || typeof outcome.value !== 'number' || !(outcome.value > 0)) return undefined
       return pause(Math.min(outcome.value, LONGEST), x, clock)
     }
-    return { request: delayRequest, ...bodiesFor([duration]) }
+    return { request: delayRequest, ...bodiesFor([duration], limits) }
   },
 })
 

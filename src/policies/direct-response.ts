@@ -5,7 +5,7 @@ import type { Exchange, Reply } from '../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../http/field-value.ts'
 import { cel, integer, map, type ObjectOf, object, opt, req, string } from '../schema/builder.ts'
 import { compileConditional, conditional, fallbackComesLast } from './conditional.ts'
-import { definePolicy, type Hooks } from './policy.ts'
+import { definePolicy, type Hooks, type Limits } from './policy.ts'
 import { bodiesFor, toBody } from './request-body.ts'
 
 const status = integer(200, 599)
@@ -46,16 +46,17 @@ export const directResponse = definePolicy({
   spec: 'Traffic policy building blocks',
   attach: ['route'],
   schema,
-  compile(spec) {
-    if (spec.conditional) return compileConditional(spec.conditional, compileResponse)
-    return compileResponse({ ...spec, status: spec.status as number })
+  compile(spec, { limits }) {
+    const { conditional: entries } = spec
+    if (entries) return compileConditional(entries, limits, entry => compileResponse(entry, limits))
+    return compileResponse({ ...spec, status: spec.status as number }, limits)
   },
 })
 
-function compileResponse(spec: ObjectOf<typeof fields>): Hooks {
+function compileResponse(spec: ObjectOf<typeof fields>, limits: Limits): Hooks {
   const headers = Object.entries(spec.headers ?? {})
   const { status, bodyExpression } = spec
-  const needs = bodiesFor([bodyExpression, ...headers.map(([, value]) => value)])
+  const needs = bodiesFor([bodyExpression, ...headers.map(([, value]) => value)], limits)
   if (headers.length === 0 && bodyExpression === undefined) {
     const reply: Reply = { status, headers: [], body: spec.body, reason: 'DirectResponse' }
     function fixedResponse(): Reply {

@@ -95,7 +95,7 @@ export const jwtAuth = definePolicy({
       x.auth.rawToken = token
       credential.strip(x)
     }
-    return { request: authenticate, ...bodiesFor([spec.location?.expression]) }
+    return { request: authenticate, ...bodiesFor([spec.location?.expression], ctx.limits) }
   },
 })
 

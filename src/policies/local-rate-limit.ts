@@ -51,7 +51,9 @@ export const localRateLimit = definePolicy({
   schema,
   compile(spec, ctx) {
     if ('conditional' in spec) {
-      return compileConditional(spec.conditional ?? [], (entry, i) => limitBy([openLimit(entry, i, ctx)], ctx))
+      return compileConditional(spec.conditional ?? [], ctx.limits, (entry, i) =>
+        limitBy([openLimit(entry, i, ctx)], ctx),
+      )
     }
     return limitBy(
       (spec as readonly Limit[]).map((entry, i) => openLimit(entry, i, ctx)),

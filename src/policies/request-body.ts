@@ -1,10 +1,11 @@
 import type { Expression } from '../cel/expression.ts'
-
-/** bytes: what is buffered for a policy that sets no limit of its own (specification, Limits: 2Mi). */
-export const DEFAULT_BUFFER = 2 * 1024 * 1024
+import type { Limits } from './policy.ts'
 
 /** The hooks that expressions need because they name a body. */
-export function bodiesFor(expressions: Iterable<Expression | undefined>): {
+export function bodiesFor(
+  expressions: Iterable<Expression | undefined>,
+  { maxBuffer }: Limits,
+): {
   readonly buffersRequest?: number
   readonly buffersResponse?: { readonly limit: number; readonly failOpen: true }
 } {
@@ -15,8 +16,8 @@ export function bodiesFor(expressions: Iterable<Expression | undefined>): {
     response ||= expression?.readsResponseBody === true
   }
   return {
-    ...(request ? { buffersRequest: DEFAULT_BUFFER } : {}),
-    ...(response ? { buffersResponse: { limit: DEFAULT_BUFFER, failOpen: true } } : {}),
+    ...(request ? { buffersRequest: maxBuffer } : {}),
+    ...(response ? { buffersResponse: { limit: maxBuffer, failOpen: true } } : {}),
   }
 }
 

@@ -17,7 +17,7 @@ export const retry = definePolicy({
   doc: 'Calls the backend again when a call fails.',
   attach: ['route'],
   schema,
-  compile({ attempts, backoff = 0, codes, precondition, condition }) {
+  compile({ attempts, backoff = 0, codes, precondition, condition }, { limits }) {
     return {
       retry: {
         attempts,
@@ -26,7 +26,7 @@ export const retry = definePolicy({
         ...(precondition ? { precondition } : {}),
         ...(condition ? { condition } : {}),
       },
-      ...bodiesFor([precondition, condition]),
+      ...bodiesFor([precondition, condition], limits),
     }
   },
 })

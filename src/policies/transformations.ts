@@ -17,8 +17,8 @@ import {
   string,
 } from '../schema/builder.ts'
 import { compileConditional, conditional, fallbackComesLast } from './conditional.ts'
-import { type BodyHook, definePolicy, type Hooks } from './policy.ts'
-import { bodiesFor, DEFAULT_BUFFER, toBody } from './request-body.ts'
+import { type BodyHook, definePolicy, type Hooks, type Limits } from './policy.ts'
+import { bodiesFor, toBody } from './request-body.ts'
 
 const REQUEST_PSEUDO = [':method', ':path', ':scheme', ':authority']
 const RESPONSE_PSEUDO = [':status']
@@ -67,14 +67,18 @@ export const transformations = definePolicy({
   doc: 'Rewrites headers and bodies by expressions.',
   attach: ['listener', 'route', 'backend', 'target'],
   schema,
-  compile(spec) {
-    return spec.conditional ? compileConditional(spec.conditional, compileSides) : compileSides(spec)
+  compile(spec, { limits }) {
+    const { conditional: entries } = spec
+    return entries
+      ? compileConditional(entries, limits, entry => compileSides(entry, limits))
+      : compileSides(spec, limits)
   },
 })
 
-function compileSides({ request, response }: ObjectOf<typeof fields>): Hooks {
-  const needs = bodiesFor([...expressionsOf(request), ...headExpressionsOf(response)])
-  return { ...(request ? compileRequest(request) : {}), ...(response ? compileResponse(response) : {}), ...needs }
+function compileSides({ request, response }: ObjectOf<typeof fields>, limits: Limits): Hooks {
+  const needs = bodiesFor([...expressionsOf(request), ...headExpressionsOf(response)], limits)
+  const answering = response ? compileResponse(response, limits) : {}
+  return { ...(request ? compileRequest(request) : {}), ...answering, ...needs }
 }
 
 function headExpressionsOf(spec: Side | undefined): (Expression | undefined)[] {
@@ -99,7 +103,7 @@ function compileRequest(spec: Side): Hooks {
   return { request: transformRequest }
 }
 
-function compileResponse(spec: Side): Hooks {
+function compileResponse(spec: Side, limits: Limits): Hooks {
   const { body } = spec
   const changeHead = compileHead(spec, setResponsePseudo)
   function transformResponse(x: Exchange): void {
@@ -108,7 +112,7 @@ function compileResponse(spec: Side): Hooks {
     if (body !== undefined) dropBodyHeaders(x.response.headers)
   }
   if (body === undefined) return { response: transformResponse }
-  return { response: transformResponse, responseBody: x => replaceBody(x, body) }
+  return { response: transformResponse, responseBody: x => replaceBody(x, body, limits) }
 }
 
 /** They describe the body that is gone. */
@@ -118,19 +122,19 @@ function dropBodyHeaders(headers: HeaderList): void {
 }
 
 /** Swallows the body, and keeps it only for an expression that reads it. */
-function replaceBody(x: Exchange, body: Expression): BodyHook {
+function replaceBody(x: Exchange, body: Expression, { maxBuffer }: Limits): BodyHook {
   const chunks: Buffer[] = []
   let size = 0
   return {
     chunk(data) {
       size += data.length
       if (!body.readsResponseBody) return undefined
-      if (size <= DEFAULT_BUFFER) chunks.push(data)
+      if (size <= maxBuffer) chunks.push(data)
       else chunks.length = 0
       return undefined
     },
     end() {
-      if (x.response && body.readsResponseBody && size <= DEFAULT_BUFFER) x.response.body = Buffer.concat(chunks)
+      if (x.response && body.readsResponseBody && size <= maxBuffer) x.response.body = Buffer.concat(chunks)
       const outcome = body.evaluate(x)
       return outcome.ok ? toBody(outcome.value) : Buffer.alloc(0)
     },

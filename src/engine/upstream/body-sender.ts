@@ -40,7 +40,7 @@ export class BodySender {
       return
     }
     socket.on('drain', this.#onDrain)
-    this.#body.on('data', this.#onData).on('end', this.#onEnd)
+    this.#body.on('data', this.#onData).on('end', this.#onEnd).resume()
   }
 
   /** Leaves the body where it is; its owner decides about the rest. */

@@ -132,7 +132,7 @@ export class Http2Call {
       stream.on('drain', () => {
         if (!this.#over) body.resume()
       })
-      body.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onBodyGone)
+      body.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onBodyGone).resume()
     }
   }
 

@@ -8,5 +8,5 @@ export const sessionAffinity = definePolicy({
   attach: ['backend'],
   perBackend: true,
   schema: object('session affinity', { source: req(cel('request', 'string'), 'Gives the value.') }),
-  compile: ({ source }) => ({ upstream: { affinity: source }, ...bodiesFor([source]) }),
+  compile: ({ source }, { limits }) => ({ upstream: { affinity: source }, ...bodiesFor([source], limits) }),
 })

@@ -1,0 +1,265 @@
+import { once } from 'node:events'
+import { request as httpRequest } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { startGateway, type TestGateway } from '../helpers/gateway.ts'
+import { echo, rawRequest, startUpstream } from '../helpers/upstream.ts'
+
+const direct = (frontend = '') =>
+  `${frontend === '' ? '' : `frontendPolicies: {http: {${frontend}}}`}
+binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 403, body: no}}}]}]}]`
+const proxy = (host: string, policies = '', frontend = '') =>
+  `${frontend === '' ? '' : `frontendPolicies: {http: {${frontend}}}`}
+binds: [{port: 8080, listeners: [{routes: [{${policies === '' ? '' : `policies: {${policies}}, `}backends: [{host: '${host}'}]}]}]}]`
+
+function dial(gateway: TestGateway): Socket {
+  const socket = connect(gateway.gateway.portOf(8080)!, '127.0.0.1')
+  socket.on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  return socket
+}
+
+/** Everything until the connection ends. */
+function untilClosed(socket: Socket): Promise<string> {
+  let text = ''
+  socket.on('data', chunk => {
+    text += chunk.toString('latin1')
+  })
+  return new Promise(resolve => socket.once('close', () => resolve(text)))
+}
+
+/** Everything until `mark` has come so many times. */
+function until(socket: Socket, mark: string, times = 1): Promise<string> {
+  let text = ''
+  return new Promise(resolve => {
+    const take = (chunk: Buffer): void => {
+      text += chunk.toString('latin1')
+      if (text.split(mark).length <= times) return
+      socket.off('data', take)
+      resolve(text)
+    }
+    socket.on('data', take)
+  })
+}
+
+describe('a reply before the end of the request', () => {
+  test('of a small body leaves the connection to the next request', async () => {
+    await using gateway = await startGateway(direct())
+    const socket = dial(gateway)
+    const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n`
+    socket.write(post)
+    expect(await until(socket, 'no')).toMatch(/^HTTP\/1\.1 403 (?![\s\S]*connection: close)/i)
+    socket.write('x'.repeat(1000))
+    socket.write('GET /second HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect(await until(socket, 'no')).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  test('of a large body closes, but not before the client can have read the reply', async () => {
+    await using gateway = await startGateway(direct())
+    for (let round = 0; round < 5; round++) {
+      const socket = dial(gateway)
+      socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50000000\r\n\r\n')
+      // The client keeps writing what it has begun, and reads only then.
+      socket.pause()
+      for (let i = 0; i < 8; i++) socket.write(Buffer.alloc(16 * 1024))
+      await new Promise(resolve => setTimeout(resolve, 20))
+      socket.resume()
+      expect(await untilClosed(socket)).toMatch(/^HTTP\/1\.1 403 [\s\S]*connection: close[\s\S]*no$/i)
+    }
+  })
+
+  test('to an endless body ends the connection', async () => {
+    await using gateway = await startGateway(direct())
+    const socket = dial(gateway)
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
+    const block = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+    const flood = setInterval(() => socket.write(block), 1)
+    onTestFinished(() => clearInterval(flood))
+    expect(await untilClosed(socket)).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  test('by the backend passes while the client still sends', async () => {
+    await using upstream = await startUpstream((_req, res) => {
+      res.writeHead(413, { connection: 'close' })
+      res.end('enough')
+    })
+    await using gateway = await startGateway(proxy(upstream.host))
+    const socket = dial(gateway)
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nfirst')
+    expect(await until(socket, 'enough')).toMatch(/^HTTP\/1\.1 413 /)
+  })
+
+  test('by a backend that cannot be reached leaves the connection usable', async () => {
+    const closed = await startUpstream(echo)
+    await closed[Symbol.asyncDispose]()
+    await using gateway = await startGateway(proxy(closed.host))
+    const socket = dial(gateway)
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n`)
+    await until(socket, 'connection refused')
+    socket.write('helloGET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect(await until(socket, 'connection refused')).toMatch(/^HTTP\/1\.1 503 /)
+  })
+
+  test('that refuses a body as too large does not stall the connection', async () => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(proxy(upstream.host, 'buffer: {request: {maxBytes: 1000}}'))
+    const socket = dial(gateway)
+    const body = 'x'.repeat(50_000)
+    for (let i = 0; i < 3; i++) {
+      socket.write(`POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nc350\r\n${body}\r\n0\r\n\r\n`)
+      expect(await until(socket, 'too large')).toMatch(/^HTTP\/1\.1 413 /)
+    }
+  })
+})
+
+describe('expect: 100-continue', () => {
+  const head = 'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n'
+  test('is answered when the body is wanted', async () => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(proxy(upstream.host))
+    const socket = dial(gateway)
+    socket.write(head)
+    expect(await until(socket, '\r\n\r\n')).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+    socket.write('hello')
+    expect(await until(socket, '"body":"hello"')).toMatch(/^HTTP\/1\.1 200 /)
+  })
+  test('is not when nobody wants it, and nothing can follow', async () => {
+    await using gateway = await startGateway(direct())
+    const socket = dial(gateway)
+    socket.write(head)
+    const text = await until(socket, 'no')
+    expect(text).toMatch(/^HTTP\/1\.1 403 [\s\S]*connection: close/i)
+    socket.end()
+    await once(socket, 'close')
+  })
+})
+
+describe('limits of a head', () => {
+  const fields = (count: number) => Array.from({ length: count }, (_, i) => `x-${i}: 1\r\n`).join('')
+  const get = (count: number) => `GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${fields(count - 2)}\r\n`
+  test('a hundred fields pass, unless the file says otherwise', async () => {
+    await using gateway = await startGateway(direct())
+    expect(await rawRequest(gateway.url(8080), get(100))).toMatch(/^HTTP\/1\.1 403 /)
+    expect(await rawRequest(gateway.url(8080), get(101))).toMatch(/^HTTP\/1\.1 431 [\s\S]*connection: close/i)
+    await using other = await startGateway(direct('http1MaxHeaders: 10'))
+    expect(await rawRequest(other.url(8080), get(10))).toMatch(/^HTTP\/1\.1 403 /)
+    expect(await rawRequest(other.url(8080), get(11))).toMatch(/^HTTP\/1\.1 431 /)
+  })
+  test('64 KB are too many', async () => {
+    await using gateway = await startGateway(direct())
+    const large = (size: number) => `GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: ${'a'.repeat(size)}\r\n\r\n`
+    expect(await rawRequest(gateway.url(8080), large(60_000))).toMatch(/^HTTP\/1\.1 403 /)
+    expect(await rawRequest(gateway.url(8080), large(70_000))).toMatch(/^HTTP\/1\.1 431 /)
+  })
+})
+
+describe('the life of a connection', () => {
+  test('an idle one is closed after the time the file gives it', async () => {
+    await using gateway = await startGateway(direct('http1IdleTimeout: 20ms'))
+    const silent = dial(gateway)
+    await once(silent.resume(), 'close')
+    const used = dial(gateway)
+    used.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect(await untilClosed(used)).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  test('none lives longer than the file allows; a request in progress is finished', async () => {
+    let answer: () => void = () => {}
+    await using upstream = await startUpstream((_req, res) => {
+      answer = () => res.end('late')
+    })
+    await using gateway = await startGateway(proxy(upstream.host, '', 'maxConnectionDuration: 50ms'))
+    const idle = dial(gateway)
+    await once(idle.resume(), 'close')
+    const busy = dial(gateway)
+    busy.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    await new Promise(resolve => setTimeout(resolve, 120))
+    answer()
+    expect(await untilClosed(busy)).toMatch(/^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*late/i)
+  })
+
+  test('a stop closes idle connections and finishes the others', async () => {
+    let answer: () => void = () => {}
+    await using upstream = await startUpstream((_req, res) => {
+      answer = () => res.end('late')
+    })
+    await using gateway = await startGateway(proxy(upstream.host))
+    const [silent, idle, busy] = [dial(gateway), dial(gateway), dial(gateway)]
+    const closed = Promise.all([once(silent.resume(), 'close'), once(idle, 'close')])
+    idle.write('GET /x HTTP/1.1\r\nHost: a\r\n\r\n')
+    await expect.poll(() => upstream.connections).toBe(1)
+    answer()
+    await until(idle, 'late')
+    busy.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    const before = answer
+    await expect.poll(() => answer !== before).toBe(true)
+    const stopped = gateway.gateway.stop({ min: 0, max: 5000 })
+    await closed
+    answer()
+    expect(await untilClosed(busy)).toContain('late')
+    await stopped
+  })
+
+  test('many idle connections cost little', async () => {
+    await using gateway = await startGateway(direct())
+    const count = 1000
+    const sockets = Array.from({ length: count }, () => dial(gateway))
+    await Promise.all(
+      sockets.map(socket => {
+        socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+        return until(socket, 'no')
+      }),
+    )
+    const after = process.memoryUsage().heapUsed
+    for (const socket of sockets) socket.destroy()
+    // Both ends are in this process.
+    expect(after / count).toBeLessThan(200 * 1024)
+  })
+})
+
+test('what is buffered where a policy sets no limit is limited by the file', async () => {
+  await using upstream = await startUpstream(echo)
+  const seen = async (frontend: string) => {
+    await using gateway = await startGateway(
+      proxy(upstream.host, `transformations: {request: {set: {x-size: 'string(size(request.body))'}}}`, frontend),
+    )
+    const response = await fetch(gateway.url(8080), { method: 'POST', body: 'x'.repeat(2000) })
+    const { headers, body } = (await response.json()) as { headers: string[]; body: string }
+    return [headers[headers.indexOf('x-size') + 1], body.length]
+  }
+  expect(await seen('maxBufferSize: 2000')).toEqual(['2000', 2000])
+  const [size, length] = await seen('maxBufferSize: 1999')
+  expect(size).not.toBe('2000')
+  expect(length).toBe(2000)
+})
+
+test('requests on one connection are answered in their order', async () => {
+  await using upstream = await startUpstream((req, res) => {
+    setTimeout(() => res.end(`<${req.url}>`), req.url === '/1' ? 30 : 0)
+  })
+  await using gateway = await startGateway(proxy(upstream.host))
+  const socket = dial(gateway)
+  socket.write([1, 2, 3].map(i => `GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''))
+  const text = await until(socket, '>', 3)
+  expect(text.match(/<[^>]*>/g)).toEqual(['</1>', '</2>', '</3>'])
+})
+
+test('an upgrade to HTTP/2 is not taken up: the request stays as it is', async () => {
+  await using upstream = await startUpstream(echo)
+  await using gateway = await startGateway(proxy(upstream.host))
+  const answer = await rawRequest(
+    gateway.url(8080),
+    'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n',
+  )
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  expect(answer.slice(answer.indexOf('{')).toLowerCase()).not.toMatch(/upgrade|http2-settings/)
+})
+
+test('a client that asks for its connection to be closed after a reply gets that', async () => {
+  await using gateway = await startGateway(direct())
+  const req = httpRequest(gateway.url(8080), { headers: { connection: 'close' } })
+  req.end()
+  const [res] = await once(req, 'response')
+  expect(res.headers.connection).toBe('close')
+  res.resume()
+})

@@ -1,0 +1,117 @@
+import { Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { SocketBody } from '../../src/engine/request-body.ts'
+
+function source(chunks: readonly string[]): Readable {
+  let at = 0
+  return new Readable({
+    read() {
+      this.push(at < chunks.length ? Buffer.from(chunks[at++]!) : null)
+    },
+  })
+}
+
+async function textOf(body: Buffer | Readable | undefined): Promise<string> {
+  if (body === undefined || Buffer.isBuffer(body)) return String(body)
+  let text = ''
+  for await (const chunk of body) text += chunk
+  return text
+}
+
+describe('a body that is read whole', () => {
+  test('is there for everybody afterwards', async () => {
+    const body = new SocketBody(source(['ab', 'cd']), undefined)
+    expect(String(await body.buffer(4))).toBe('abcd')
+    expect(String(body.bytes)).toBe('abcd')
+    expect(String(await body.buffer(4))).toBe('abcd')
+    await expect(body.buffer(3)).rejects.toMatchObject({ code: 'bodyTooLarge' })
+    expect(await textOf(body.take())).toBe('abcd')
+  })
+
+  test('once for all who ask at the same time, each with a limit of its own', async () => {
+    const body = new SocketBody(source(['ab', 'cd']), undefined)
+    const [small, large] = await Promise.allSettled([body.buffer(3), body.buffer(4)])
+    expect([small.status, large.status]).toEqual(['rejected', 'fulfilled'])
+    expect(String(body.bytes)).toBe('abcd')
+  })
+
+  test.each([
+    [3, 'rejected'],
+    [5, 'rejected'],
+    [6, 'fulfilled'],
+  ])('read again with a limit of %d after it was too long for 3: %s', async (limit, outcome) => {
+    const body = new SocketBody(source(['ab', 'cd', 'ef']), undefined)
+    await expect(body.buffer(3)).rejects.toMatchObject({ code: 'bodyTooLarge' })
+    const [again] = await Promise.allSettled([body.buffer(limit)])
+    expect(again.status).toBe(outcome)
+    expect(await textOf(body.take())).toBe('abcdef')
+  })
+
+  test('of a length that is announced as too large is not read at all', async () => {
+    let reads = 0
+    const from = new Readable({
+      read() {
+        reads++
+        this.push(null)
+      },
+    })
+    await expect(new SocketBody(from, 10).buffer(9)).rejects.toMatchObject({ code: 'bodyTooLarge' })
+    expect(reads).toBe(0)
+  })
+
+  test('of a client that has left, before or meanwhile, is unreadable', async () => {
+    const gone = source(['ab'])
+    gone.destroy()
+    await expect(new SocketBody(gone, undefined).buffer(9)).rejects.toMatchObject({ code: 'bodyUnreadable' })
+    const leaving = new Readable({ read() {} })
+    leaving.push('ab')
+    const reading = new SocketBody(leaving, undefined).buffer(9)
+    setImmediate(() => leaving.destroy())
+    await expect(reading).rejects.toMatchObject({ code: 'bodyUnreadable' })
+  })
+})
+
+describe('a body that is sent on after a part of it was read', () => {
+  test('comes whole, in order, and no faster than it is taken', async () => {
+    let made = 0
+    const from = new Readable({
+      highWaterMark: 1024,
+      read() {
+        made++
+        this.push(made <= 1000 ? Buffer.alloc(1024, made % 256) : null)
+      },
+    })
+    const body = new SocketBody(from, undefined)
+    await expect(body.buffer(10 * 1024)).rejects.toMatchObject({ code: 'bodyTooLarge' })
+    const rest = body.take() as Readable
+    await new Promise(resolve => setImmediate(resolve))
+    expect(made).toBeLessThan(20)
+    const seen: Buffer[] = []
+    for await (const chunk of rest) seen.push(chunk)
+    const all = Buffer.concat(seen)
+    expect(all.length).toBe(1000 * 1024)
+    expect(all.every((byte, i) => byte === (Math.floor(i / 1024) + 1) % 256)).toBe(true)
+  })
+
+  test('fails as its source does', async () => {
+    const from = new Readable({ read() {} })
+    from.push('abcdef')
+    const body = new SocketBody(from, undefined)
+    await expect(body.buffer(3)).rejects.toMatchObject({ code: 'bodyTooLarge' })
+    const rest = textOf(body.take())
+    from.destroy(new Error('the client left'))
+    await expect(rest).rejects.toThrow('the client left')
+  })
+})
+
+test('the client is asked for its body when somebody wants it, and once', async () => {
+  let asked = 0
+  const body = new SocketBody(source(['ab']), 2, () => asked++)
+  expect(asked).toBe(0)
+  await body.buffer(2)
+  body.take()
+  expect(asked).toBe(1)
+  const taken = new SocketBody(source(['ab']), 2, () => asked++)
+  taken.take()
+  expect(asked).toBe(2)
+})
