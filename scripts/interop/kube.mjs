@@ -27,6 +27,7 @@ async function main() {
     sets.push(await compare('fixtures/k8s', await filesOf(join(root, 'fixtures/k8s')), judge))
     sets.push(await compare('documentation of the public system', await filesOf(CORPUS), judge))
     sets.push(await compare('tables of the specification’s rules', await tableCases(), judge))
+    sets.push(await compare('single mistakes in fixtures/k8s', await mistakes(), judge))
     const result = { kubernetes: server.version, gatewayApi: GATEWAY_API, definitions, sets }
     report(result)
     if (process.argv.includes('--record')) await record(join(root, 'docs/interop.md'), result)
@@ -99,6 +100,17 @@ async function tableCases() {
       name: `${base} ${path}: ${what}`,
       text: printYaml(path === '' ? BASES[base] : withValue(BASES[base], path, value)),
     }))
+}
+
+/** One document each: of a file with a mistake, the one that it is in. */
+async function mistakes() {
+  const { mistakesInResources } = await import('../../test/config/kinds/resource-mistakes.ts')
+  return mistakesInResources(20_260_821).map(({ what, text, lines }) => {
+    const before = text.split('\n').slice(0, lines[1])
+    const start = before.lastIndexOf('---') + 1
+    const [document] = text.split('\n').slice(start).join('\n').split(/^---$/m)
+    return { name: what, text: document }
+  })
 }
 
 async function compare(name, cases, judge) {

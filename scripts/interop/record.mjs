@@ -28,11 +28,11 @@ kube-apiserver ${kubernetes} with the Gateway API ${gatewayApi} (experimental ch
 - ${accepted} of ${definitions.length} CustomResourceDefinitions of \`gwctl crds\` are accepted and established: under their own names, under a group of one's own (\`--group\`) and under the public names (\`--public\`).
 - Each resource is created in a strict dry run (\`?dryRun=All&fieldValidation=Strict\`), and its verdict is compared with that of the checks behind \`gwctl validate --partial\`.
 
-| Resources of | compared | same verdict | accepted by the server, with findings that it cannot make | kinds unknown to the server |
+| Resources of | compared | same verdict | accepted by the server, with findings that it cannot make | of kinds that the server does not know |
 |---|---|---|---|---|
 ${rows.join('\n')}
 
-Findings that an API server cannot make are those about references, attachment, patterns and the types of expressions.
+Kinds that the server does not know are misspelt ones, and InferencePool. Findings that an API server cannot make are those about references, attachment, patterns and the types of expressions.
 ${differences(sets)}`
 }
 

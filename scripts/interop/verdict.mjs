@@ -28,7 +28,7 @@ export function createJudge({ call }) {
 }
 
 async function ownVerdicts(file, text) {
-  const found = { resources: [], diagnostics: [], skipped: [], documents: 0 }
+  const found = { resources: [], diagnostics: [], skipped: [], refused: [], documents: 0 }
   const source = parseSource(file, text)
   unroll(file, source, found)
   const alone = [...source.diagnostics, ...found.diagnostics]
@@ -66,7 +66,8 @@ async function serverVerdict(document, { call, types, namespaces }) {
   const items = Array.isArray(value?.items) && String(value.kind).endsWith('List') ? value.items : undefined
   let verdict
   for (const item of items ?? [value]) {
-    const whole = items ? { apiVersion: value.apiVersion, kind: value.kind.slice(0, -'List'.length), ...item } : item
+    const typed = items && value.kind !== 'List'
+    const whole = typed ? { apiVersion: value.apiVersion, kind: value.kind.slice(0, -'List'.length), ...item } : item
     const type = await types(whole)
     if (type === undefined) return undefined
     const namespace = type.namespaced ? (whole.metadata?.namespace ?? 'default') : undefined

@@ -1,4 +1,4 @@
-import { isMap, isScalar, isSeq, type Node, type Pair, parseDocument, type YAMLMap } from 'yaml'
+import { type Document, isMap, isScalar, isSeq, type Node, type Pair, parseDocument, type YAMLMap } from 'yaml'
 import { standalone } from '../../src/config/standalone/standalone.ts'
 import type { Node as Declared, ObjectNode } from '../../src/schema/builder.ts'
 
@@ -47,11 +47,32 @@ export function randomFrom(seed: number): Random {
 
 const pick = <T>(items: readonly T[], random: Random): T => items[Math.floor(random() * items.length)]!
 
+/** A value of a text and what it is declared as. */
+export interface Root {
+  readonly declared: Declared
+  readonly node: Node
+  readonly document: Document
+  readonly name: string
+}
+/** The one value of a standalone configuration. */
+function standaloneRoots(text: string): readonly Root[] {
+  const document = parseDocument(text, { merge: true })
+  const { contents: node } = document
+  return node ? [{ declared: standalone.node, node: node as Node, document, name: 'configuration' }] : []
+}
+
 /** Every single mistake that this module knows how to make in `text`, one variant of each. */
-export function mistakesIn(file: string, text: string, samples: Samples, random: Random): Mistake[] {
+export function mistakesIn(
+  file: string,
+  text: string,
+  samples: Samples,
+  random: Random,
+  roots: (text: string) => readonly Root[] = standaloneRoots,
+): Mistake[] {
   const edits: Edit[] = []
-  const root = parseDocument(text, { merge: true }).contents
-  if (root) walk(standalone.node, root as Node, { text, edits, samples, random }, undefined, 'configuration')
+  for (const { declared, node, name } of roots(text)) {
+    walk(declared, node, { text, edits, samples, random }, undefined, name)
+  }
   return edits.map(edit => {
     const mutated = text.slice(0, edit.start) + edit.by + text.slice(edit.end)
     const [start, end] = edit.parent ? [edit.parent.start, edit.parent.end] : [edit.start, edit.start + edit.by.length]
@@ -68,16 +89,17 @@ const lineOf = (text: string, offset: number) => text.slice(0, offset).split('\n
 
 /** Valid values of fields, from all files: `backend.host` → `127.0.0.1:80`. */
 export type Samples = Map<string, unknown>
-export function sampleValues(texts: readonly string[]): Samples {
+export function sampleValues(
+  texts: readonly string[],
+  roots: (text: string) => readonly Root[] = standaloneRoots,
+): Samples {
   const samples: Samples = new Map()
-  for (const text of texts) {
-    const document = parseDocument(text, { merge: true })
-    if (document.contents)
-      visit(standalone.node, document.contents as Node, (object, pair) => {
-        const value = (pair.value as Node | null)?.toJS(document)
-        const key = `${object.name}.${keyOf(pair)}`
-        if (value !== null && value !== undefined && !samples.has(key)) samples.set(key, value)
-      })
+  for (const { declared, node, document } of texts.flatMap(text => roots(text))) {
+    visit(declared, node, (object, pair) => {
+      const value = (pair.value as Node | null)?.toJS(document)
+      const key = `${object.name}.${keyOf(pair)}`
+      if (value !== null && value !== undefined && !samples.has(key)) samples.set(key, value)
+    })
   }
   return samples
 }
@@ -113,6 +135,11 @@ function walkObject(shape: ObjectNode, node: YAMLMap, w: Walk, name: string): vo
     if (!shape.open && !Object.hasOwn(shape.fields, wrong))
       w.edits.push({ kind: 'misspelt key', what: `${at} → ${wrong}`, start, end, by: wrong })
     if (removable(shape, node, key, field.mode)) removal(node, pair, w, at)
+    if (shape.refers && key === 'name' && isScalar(pair.value)) {
+      const [from, to] = pair.value.range!
+      const by = misspell(String(pair.value.value), w.random)
+      w.edits.push({ kind: 'misspelt reference', what: `${at} → ${by}`, start: from, end: to, by })
+    }
     if (pair.value) walk(field.schema.node, pair.value as Node, w, pair, at)
   }
   for (const group of shape.exactlyOneOf) secondVariant(shape, node, group, w, name)

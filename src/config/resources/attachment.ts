@@ -1,7 +1,7 @@
 import { GATEWAY_GROUP } from '../kinds/parts/object-references.ts'
 import type { LabelSelector } from '../kinds/resource.ts'
 import { canonical, labelsOf, type ResourceGraph, selects } from './graph.ts'
-import { asFields, asItems, asList, asText, type Fields, type Resource } from './resource.ts'
+import { asFields, asItems, asList, asText, type Fields, type Resource, textOf } from './resource.ts'
 
 const KINDS_BY_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   HTTP: ['HTTPRoute', 'GRPCRoute'],
@@ -21,7 +21,7 @@ export function listenersRefusal(set: Resource, gateway: Resource, graph: Resour
 
 /** Why a listener does not take a route; undefined when it does. Parts that are not in the input are given the benefit. */
 export function refusal(route: Resource, parent: Resource, listener: Fields, graph: ResourceGraph): string | undefined {
-  const name = `listener \`${String(listener.name)}\``
+  const name = `listener \`${textOf(listener.name)}\``
   const hosts = asList(asFields(route.raw.spec)?.hostnames).filter(host => typeof host === 'string')
   const own = asText(listener.hostname)
   if (own !== undefined && hosts.length > 0 && !hosts.some(host => intersects(host, own))) {
@@ -31,7 +31,7 @@ export function refusal(route: Resource, parent: Resource, listener: Fields, gra
   if (!allowsNamespace(asFields(allowed.namespaces) ?? {}, route, parent, graph)) {
     return `${name} takes no routes from namespace \`${route.namespace}\``
   }
-  const kinds = allowedKinds(allowed, String(listener.protocol))
+  const kinds = allowedKinds(allowed, textOf(listener.protocol))
   return kinds.includes(route.kind.kind)
     ? undefined
     : `${name} takes ${kinds.join(', ') || 'no routes'}, not ${route.kindName}`
@@ -44,7 +44,7 @@ function allowedKinds(allowed: Fields, protocol: string): readonly string[] {
   if (!supported) return ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute', 'ProxyModel']
   if (listed.length === 0) return supported
   return listed.flatMap(({ group = GATEWAY_GROUP, kind }) => {
-    const named = canonical(String(kind))
+    const named = canonical(textOf(kind))
     return (group === GATEWAY_GROUP && supported.includes(named)) || named === 'ProxyModel' ? [named] : []
   })
 }
@@ -54,7 +54,7 @@ function allowsNamespace(namespaces: Fields, route: Resource, parent: Resource, 
   if (from === 'All') return true
   if (from !== 'Selector') return route.namespace === parent.namespace
   const namespace = graph.find('Namespace', undefined, route.namespace ?? '')
-  if (!namespace) return true
+  if (!namespace || namespace.mistakes.length > 0) return true
   const labels = { ...labelsOf(namespace), 'kubernetes.io/metadata.name': route.namespace }
   return selects((asFields(namespaces.selector) ?? {}) as LabelSelector, labels)
 }

@@ -2,6 +2,7 @@ import type { Diagnostic, RelatedPlace } from '../../diagnostics/diagnostic.ts'
 import { checkApiKeys } from './api-keys.ts'
 import { collectReferences, type FoundReference } from './collect-references.ts'
 import { reportCycles } from './cycles.ts'
+import { isBlurred, isExplained, type Lost, unsure } from './explained.ts'
 import { type ReportResource, type ResourceFinding, ResourceGraph } from './graph.ts'
 import { resolveBackend } from './resolve-backend.ts'
 import { resolveData } from './resolve-data.ts'
@@ -22,14 +23,27 @@ const RESOLVERS: Readonly<Record<FoundReference['refers']['to'], Resolve>> = {
   parameters: resolveParameters,
 }
 
-/** Checks the resources against one another. With `partial`, what is not in the input is only noted. */
-export function checkReferences(resources: readonly Resource[], partial: boolean): Diagnostic[] {
+/**
+ * Checks the resources against one another. With `partial`, what is not in the input is only noted. What follows from
+ * a mistake that has been reported, in a resource or one that was `refused`, is not reported once more.
+ */
+export function checkReferences(
+  resources: readonly Resource[],
+  partial: boolean,
+  refused: readonly Lost[] = [],
+): Diagnostic[] {
   const diagnostics: Diagnostic[] = []
   const report: ReportResource = finding => diagnostics.push(toDiagnostic(finding, partial))
   const graph = new ResourceGraph(resources, report)
+  const lost = [...refused, ...unsure(resources)]
   const references = new Map(resources.map(resource => [resource, collectReferences(resource)]))
   for (const [from, found] of references) {
-    for (const ref of found) RESOLVERS[ref.refers.to](ref, from, graph, report)
+    for (const ref of found) {
+      if (isBlurred(ref, from)) continue
+      RESOLVERS[ref.refers.to](ref, from, graph, finding => {
+        if (!isExplained(finding, ref, lost)) report(finding)
+      })
+    }
   }
   reportCycles(references, graph, report)
   checkApiKeys(graph, report)

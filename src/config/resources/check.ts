@@ -31,10 +31,10 @@ export async function checkResources(
     import('./decode-resources.ts'),
     import('./check-references.ts'),
   ])
-  const found: Unrolled = { resources: [], diagnostics: [], skipped: [], documents: 0 }
+  const found: Unrolled = { resources: [], diagnostics: [], skipped: [], refused: [], documents: 0 }
   for (const { file, source } of inputs) unroll(file, source, found)
   const diagnostics = [...found.diagnostics]
   const resources = await decodeResources(found.resources, { ...options }, diagnostics)
-  diagnostics.push(...checkReferences(resources, options.partial))
+  diagnostics.push(...checkReferences(resources, options.partial, found.refused))
   return { diagnostics, documents: found.documents, skipped: found.skipped, resources }
 }

@@ -1,6 +1,6 @@
 import type { FoundReference } from './collect-references.ts'
 import { canonical, type ReportResource, type ResourceGraph } from './graph.ts'
-import { asText, labelOf, type Resource } from './resource.ts'
+import { asText, labelOf, type Resource, textOf } from './resource.ts'
 
 interface Edge {
   readonly ref: FoundReference
@@ -32,7 +32,7 @@ function edgesOf(from: Resource, references: readonly FoundReference[], graph: R
   if (from.kind.kind !== 'HTTPRoute' && from.kind.kind !== 'ProxyBackend') return []
   return references.flatMap(ref => {
     const name = asText(ref.value.name)
-    if (ref.refers.to !== 'backend' || name === undefined || canonical(String(ref.value.kind)) !== from.kind.kind)
+    if (ref.refers.to !== 'backend' || name === undefined || canonical(textOf(ref.value.kind)) !== from.kind.kind)
       return []
     const to = graph.find(from.kind.kind, asText(ref.value.namespace) ?? from.namespace, name)
     return to ? [{ ref, to }] : []

@@ -1,4 +1,5 @@
 import type { CelCompiler, PatternCompiler } from '../../cel/expression.ts'
+import { CODES } from '../../diagnostics/codes.ts'
 import type { Diagnostic, Finding, Path } from '../../diagnostics/diagnostic.ts'
 import { decode, INVALID } from '../../schema/decode.ts'
 import { type Fields, place, type Resource, type Written } from './resource.ts'
@@ -41,7 +42,9 @@ async function decodeOne(written: Written, engines: Engines): Promise<Decoded> {
       missing,
     })
     if (missing.size === 0) {
-      return { resource: { ...written, paths, value: value === INVALID ? undefined : (value as Fields) }, findings }
+      const decoded = value === INVALID ? undefined : (value as Fields)
+      const mistakes = findings.filter(({ code }) => CODES[code].severity === 'error').map(({ path }) => path)
+      return { resource: { ...written, paths, value: decoded, mistakes }, findings }
     }
     if (missing.has('cel')) engines.cel ??= (await import('../../cel/compiler.ts')).createCelCompiler()
     if (missing.has('patterns')) engines.patterns ??= (await import('../../cel/pattern.ts')).createPatternCompiler()

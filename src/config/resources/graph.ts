@@ -1,6 +1,6 @@
 import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
 import type { LabelSelector } from '../kinds/resource.ts'
-import { asFields, asList, asText, type Fields, type Resource } from './resource.ts'
+import { asFields, asList, asText, type Fields, type Resource, textOf } from './resource.ts'
 
 /** A finding about one resource that may point into others. */
 export interface ResourceFinding extends Finding {
@@ -86,8 +86,8 @@ function grantsOf(resource: Resource): Grant[] {
   )
   return pairs.map(([from, to]) => ({
     namespace: resource.namespace ?? '',
-    from: { group: String(from.group ?? ''), kind: canonical(String(from.kind)), namespace: String(from.namespace) },
-    to: { group: String(to.group ?? ''), kind: canonical(String(to.kind)), name: asText(to.name) },
+    from: { group: textOf(from.group ?? ''), kind: canonical(textOf(from.kind)), namespace: textOf(from.namespace) },
+    to: { group: textOf(to.group ?? ''), kind: canonical(textOf(to.kind)), name: asText(to.name) },
   }))
 }
 
@@ -108,7 +108,7 @@ export function selects(selector: LabelSelector, labels: Fields): boolean {
       const value = labels[key]
       if (operator === 'Exists') return value !== undefined
       if (operator === 'DoesNotExist') return value === undefined
-      const listed = value !== undefined && values.includes(String(value))
+      const listed = value !== undefined && values.includes(textOf(value))
       return operator === 'In' ? listed : !listed
     })
   )

@@ -1,6 +1,6 @@
 import type { FoundReference } from './collect-references.ts'
 import { canonical, labelsOf, type ReportResource, type ResourceGraph, selects } from './graph.ts'
-import { asFields, asList, asText, type Resource } from './resource.ts'
+import { asFields, asList, asText, type Resource, textOf } from './resource.ts'
 import { type Named, noPart, notFound } from './unresolved.ts'
 
 /** What a policy names: the object, and the section or port of it. */
@@ -47,7 +47,7 @@ function sectionsOf({ kind, raw }: Resource): { readonly what: string; readonly 
       const ports = asList(spec.ports).map(each => asFields(each) ?? {})
       return {
         what: 'port',
-        names: ports.flatMap(({ port, name }) => [String(port), ...(typeof name === 'string' ? [name] : [])]),
+        names: ports.flatMap(({ port, name }) => [textOf(port), ...(typeof name === 'string' ? [name] : [])]),
       }
     }
     case 'ProxyBackend': {

@@ -27,6 +27,8 @@ export interface Resource extends Written {
   readonly value: Fields | undefined
   /** Where each decoded object and list was written, from the document's root. */
   readonly paths: WeakMap<object, Path>
+  /** Where it has mistakes, from the document's root. */
+  readonly mistakes: readonly Path[]
 }
 
 /** `HTTPRoute default/chat`. */
@@ -54,6 +56,11 @@ export function asItems(value: unknown): readonly Fields[] {
     const fields = asFields(each)
     return fields ? [fields] : []
   })
+}
+
+/** A scalar as text; nothing for what has another form, which is reported elsewhere. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? `${value}` : ''
 }
 
 export function asText(value: unknown): string | undefined {

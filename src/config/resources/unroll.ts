@@ -4,6 +4,7 @@ import { closest, didYouMean } from '../../diagnostics/suggest.ts'
 import { kindFor, kindNamesOf } from '../kinds/index.ts'
 import type { ResourceKind } from '../kinds/resource.ts'
 import { classify, keysOf } from './classify.ts'
+import type { Lost } from './explained.ts'
 import { asFields, asText, type Fields, type Written } from './resource.ts'
 
 export interface Skipped {
@@ -19,11 +20,14 @@ export interface Unrolled {
   readonly resources: Written[]
   readonly diagnostics: Diagnostic[]
   readonly skipped: Skipped[]
+  /** Meant to be resources of kinds that are checked, and reported. */
+  readonly refused: Lost[]
   documents: number
 }
 
 /** Finds the resources in the documents of a file; lists are opened, kinds that are not checked are counted. */
 export function unroll(file: string, source: Source, into: Unrolled): void {
+  if (source.diagnostics.some(({ severity }) => severity === 'error')) into.refused.push({})
   for (const document of source.documents) {
     const found = classify(document)
     if (found === 'nothing') continue
@@ -54,15 +58,19 @@ interface Place {
 
 function unrollValue(raw: Fields, path: Path, at: Place): void {
   const report = (finding: Finding): unknown => at.into.diagnostics.push(at.document.resolve(finding))
+  const namespace = asText(asFields(raw.metadata)?.namespace)
+  const name = asText(asFields(raw.metadata)?.name)
+  const refuse = (finding: Finding): void => {
+    report(finding)
+    at.into.refused.push({ name })
+  }
   for (const field of ['apiVersion', 'kind']) {
     if (asText(raw[field]) !== undefined) continue
-    const message = raw[field] === undefined ? `the resource lacks \`${field}\`` : `\`${field}\` must be text`
-    report({
-      code: raw[field] === undefined ? 'GW103' : 'GW101',
-      message,
-      path: [...path, field],
-      at: raw[field] === undefined ? 'parent' : 'value',
-    })
+    refuse(
+      raw[field] === undefined
+        ? lacking(field, raw, path)
+        : { code: 'GW101', message: `\`${field}\` must be text`, path: [...path, field], at: 'value' },
+    )
     return
   }
   const apiVersion = raw.apiVersion as string
@@ -75,11 +83,9 @@ function unrollValue(raw: Fields, path: Path, at: Place): void {
   }
 
   const kind = kindFor(group, kindName)
-  const namespace = asText(asFields(raw.metadata)?.namespace)
-  const name = asText(asFields(raw.metadata)?.name)
   if (!kind) {
-    const unknown = unknownKind(group, kindName, path)
-    if (unknown) report(unknown)
+    const unknown = unknownKind(group, kindName, path) ?? unknownGroup(group, version, kindName, path)
+    if (unknown) refuse(unknown)
     else {
       const label = `${kindName} ${namespace === undefined ? '' : `${namespace}/`}${name ?? '(no name)'}`
       at.into.skipped.push({ file: at.file, index: at.document.index, kind: label, reason: 'kind is not checked' })
@@ -87,7 +93,7 @@ function unrollValue(raw: Fields, path: Path, at: Place): void {
     return
   }
   if (!kind.versions.includes(version)) {
-    report(wrongVersion(kind, kindName, group, version, [...path, 'apiVersion']))
+    refuse(wrongVersion(kind, kindName, group, version, [...path, 'apiVersion']))
     return
   }
   at.into.resources.push({
@@ -136,29 +142,63 @@ function unrollList(raw: Fields, item: string, path: Path, at: Place): void {
   }
 }
 
+/** `kind` or `apiVersion` is not there; a key that looks like it is taken for a misspelt one. */
+function lacking(field: string, raw: Fields, path: Path): Finding {
+  const misspelt = Object.keys(raw).find(key => closest(key, [field]).length > 0)
+  if (misspelt === undefined) {
+    return { code: 'GW103', message: `the resource lacks \`${field}\``, path: [...path, field], at: 'parent' }
+  }
+  return {
+    code: 'GW102',
+    message: `unknown field \`${misspelt}\` in a resource`,
+    path: [...path, misspelt],
+    at: 'key',
+    help: `did you mean \`${field}\`?`,
+    fix: { title: `rename to \`${field}\``, safe: true, replace: 'key', with: field },
+  }
+}
+
+const OWN_KIND = /^(Proxy|Agentgateway)(Backend|Model|Policy|Parameters)$/
+/** Groups of which every kind that matters here is known. */
+const KNOWN_GROUPS = ['gateway.networking.k8s.io', 'inference.networking.k8s.io', 'discovery.k8s.io', '']
+
 /** A kind that looks like a misspelt one of a group whose kinds are checked. */
 function unknownKind(group: string, kindName: string, path: Path): Finding | undefined {
-  const names = kindNamesOf(group).filter(name => group !== '' || /^(Proxy|Agentgateway)/.test(name))
-  const checked =
-    group === 'agentgateway.dev' || /^(Proxy|Agentgateway)(Backend|Model|Policy|Parameters)$/.test(kindName)
+  const names = kindNamesOf(group)
   const near = closest(kindName, names)
-  if (
-    !checked &&
-    (near.length === 0 || !['gateway.networking.k8s.io', 'inference.networking.k8s.io'].includes(group))
-  ) {
-    return undefined
-  }
+  const checked = group === 'agentgateway.dev' || OWN_KIND.test(kindName)
+  const resembles = near.length > 0 && (KNOWN_GROUPS.includes(group) || near.every(name => OWN_KIND.test(name)))
+  if (!checked && !resembles) return undefined
   const best = near.length === 1 ? near[0] : undefined
   const help = didYouMean(kindName, names) ?? `kinds of this group: ${names.join(', ')}`
   return {
     code: 'GW104',
-    message: `the group \`${group}\` has no kind \`${kindName}\``,
+    message:
+      group === ''
+        ? `there is no kind \`${kindName}\` in the core group`
+        : `the group \`${group}\` has no kind \`${kindName}\``,
     path: [...path, 'kind'],
     at: 'value',
     help,
     ...(best === undefined
       ? {}
       : { fix: { title: `change to \`${best}\``, safe: false, replace: 'value', with: best } }),
+  }
+}
+
+/** A kind that is checked, in a group that looks like a misspelt one of its own. */
+function unknownGroup(group: string, version: string, kindName: string, path: Path): Finding | undefined {
+  const near = closest(group, KNOWN_GROUPS).filter(known => kindFor(known, kindName) !== undefined)
+  const [known] = near
+  if (group === '' || known === undefined || known === '' || near.length > 1) return undefined
+  const best = `${known}/${version}`
+  return {
+    code: 'GW104',
+    message: `there is no group \`${group}\` with a kind \`${kindName}\``,
+    path: [...path, 'apiVersion'],
+    at: 'value',
+    help: `did you mean \`${best}\`?`,
+    fix: { title: `change to \`${best}\``, safe: false, replace: 'value', with: best },
   }
 }
 

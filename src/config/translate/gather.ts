@@ -20,7 +20,7 @@ export async function gather(
   inputs: readonly { readonly file: string; readonly source: Source }[],
   options: Engines & { readonly partial: boolean },
 ): Promise<Gathered> {
-  const found: Unrolled = { resources: [], diagnostics: [], skipped: [], documents: 0 }
+  const found: Unrolled = { resources: [], diagnostics: [], skipped: [], refused: [], documents: 0 }
   for (const { file, source } of inputs) unroll(file, source, found)
   const diagnostics = [...found.diagnostics]
   const faults = new Map<Resource, string[]>()
@@ -31,7 +31,10 @@ export async function gather(
     const [resource] = await decodeResources([written], engines, own)
     diagnostics.push(...own)
     const errors = own.filter(({ severity }) => severity === 'error')
-    if (!resource || errors.some(({ code }) => !code.startsWith('GW3'))) continue
+    if (!resource || errors.some(({ code }) => !code.startsWith('GW3'))) {
+      found.refused.push({ kind: written.kind.kind, name: written.name })
+      continue
+    }
     if (errors.length > 0)
       faults.set(
         resource,
@@ -39,6 +42,6 @@ export async function gather(
       )
     resources.push(resource)
   }
-  diagnostics.push(...checkReferences(resources, options.partial))
+  diagnostics.push(...checkReferences(resources, options.partial, found.refused))
   return { resources, faults, diagnostics, skipped: found.skipped, documents: found.documents }
 }
