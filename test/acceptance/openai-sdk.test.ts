@@ -50,10 +50,10 @@ describe('the OpenAI SDK pointed at the gateway', () => {
       text += chunk.choices[0]?.delta.content ?? ''
     expect(text).toBe(ANSWER.join(''))
     expect(JSON.parse(at.upstream.seen[0]!.body).model).toBe('gpt-4o-mini')
-    const log = await eventually(() =>
-      at.gateway.logged.join('').match(/gen_ai\.usage\.input_tokens=(\d+) gen_ai\.usage\.output_tokens=(\d+)/),
+    const log = await eventually(() => at.gateway.logged.join('').match(/gen_ai\.usage\.input_tokens=.*/))
+    expect(log[0]).toMatch(
+      new RegExp(`input_tokens=${USAGE.prompt_tokens} .*output_tokens=${USAGE.completion_tokens} `),
     )
-    expect(log.slice(1).map(Number)).toEqual([USAGE.prompt_tokens, USAGE.completion_tokens])
     expect(at.gateway.gateway.metrics.render()).toContain('gen_ai_token_type="input"')
     expect(at.gateway.logged.join('')).not.toContain('sk-real')
   })
