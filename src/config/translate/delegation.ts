@@ -143,7 +143,10 @@ class Expansion {
       if (chain.some(step => step.route === child)) {
         const names = [...chain.map(step => nameOf(step.route)), nameOf(child)].join(' → ')
         this.#work.lose(from, `the routes delegate in a circle: ${names}`)
-        state.resolved = isFalse('ResolvedRefs', 'RefNotPermitted', `delegation cycle: ${names}`)
+        for (const step of chain) {
+          const known = this.#delegation.state(step.route)
+          if (known) known.resolved = isFalse('ResolvedRefs', 'RefNotPermitted', `delegation cycle: ${names}`)
+        }
         return []
       }
       const inner = this.#delegation.state(child)

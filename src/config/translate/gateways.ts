@@ -14,8 +14,9 @@ export function writeGateways(states: readonly GatewayState[], output: Output, w
       work.lose(at(state.gateway), `Gateway ${nameOf(state.gateway)} is not accepted: ${state.problems[0]!.message}`)
       continue
     }
+    for (const { set, refused } of state.sets) if (refused !== undefined) work.lose(at(set), refused)
     for (const listener of allListeners(state)) {
-      if (refused(listener, state, taken, work)) continue
+      if (isRefused(listener, state, taken, work)) continue
       const tls = tlsOf(listener, work)
       if (tls === null) continue
       taken.set(listener.port, state)
@@ -26,7 +27,7 @@ export function writeGateways(states: readonly GatewayState[], output: Output, w
   return served
 }
 
-function refused(
+function isRefused(
   listener: GatewayListener,
   state: GatewayState,
   taken: Map<number, GatewayState>,

@@ -43,9 +43,5 @@ export function credentialLocation(part: unknown): Policies | undefined {
 }
 
 export function keepalives(part: Fields): Policies {
-  return defined({
-    time: part.time ?? '180s',
-    interval: part.interval ?? '180s',
-    retries: part.retries ?? 9,
-  })
+  return defined({ time: part.time ?? '180s', interval: part.interval, retries: part.retries })
 }

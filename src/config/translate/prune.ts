@@ -18,7 +18,7 @@ export function isFatal({ code }: Finding): boolean {
 export function prune(file: File, findings: readonly Finding[], work: Work): boolean {
   const removals: Removal[] = []
   for (const finding of findings.filter(isFatal)) {
-    const part = removable(file, finding.path)
+    const part = smallest(removable(file, finding.path), finding)
     const from = work.origins.at(file, part) ?? work.origins.at(file, finding.path)
     if (from) {
       const unserved = finding.code.startsWith('GW6')
@@ -48,6 +48,19 @@ function formatOf(part: Path): string {
 
 function guardName(part: Path): string | number | undefined {
   return part[0] === 'policies' ? part[2] : part.at(-1)
+}
+
+/**
+ * A setting that is not served goes alone, unless it belongs to a guard: without it the guard would let more pass. Where
+ * the rest cannot do without it, the next round takes more.
+ */
+function smallest(part: Path, { code, path }: Finding): Path {
+  const policies = path.lastIndexOf('policies')
+  const settings = policies >= 0 || path[0] === 'frontendPolicies' || path[0] === 'config'
+  if (!code.startsWith('GW6') || !settings || path.slice(policies + 1, -1).some(step => GUARDS.has(String(step))))
+    return part
+  const whole = path[0] === 'policies' ? 4 : part.length
+  return path.length > whole ? path : part
 }
 
 /** The smallest part around `path` that a file can do without. */
