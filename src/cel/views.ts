@@ -28,6 +28,12 @@ export interface ResponseFacts {
   readonly body?: Buffer
   readonly bodyPrefix?: Buffer
   readonly grpcStatus?: number
+  readonly trailers?: readonly string[]
+}
+
+function trailerIn(flat: readonly string[] | undefined, name: string): string | undefined {
+  const at = flat?.findIndex((field, i) => i % 2 === 0 && field.toLowerCase() === name) ?? -1
+  return at < 0 ? undefined : flat?.[at + 1]
 }
 
 const NAMES = Object.fromEntries(
@@ -110,7 +116,8 @@ export class ResponseView extends View {
     return BigInt(this.#facts.status)
   }
   get grpcStatus(): bigint | undefined {
-    const status = this.#facts.grpcStatus ?? this.#facts.headers.get('grpc-status')
+    const { grpcStatus, headers, trailers } = this.#facts
+    const status = grpcStatus ?? headers.get('grpc-status') ?? trailerIn(trailers, 'grpc-status')
     return status === undefined || !/^[0-9]{1,3}$/.test(String(status)) ? undefined : BigInt(status)
   }
   get headers(): HeaderView {
@@ -184,11 +191,11 @@ function oneLine(name: string | undefined): string | undefined {
   return name?.split('\n').reverse().join(',')
 }
 
-/** Classes that the library must know, with the fields that it may read. */
+/** Classes that the library must know, with the fields that it may read, and the variable that they are for. */
 export const VIEW_CLASSES = [
-  { name: 'RequestView', ctor: RequestView, fields: NAMES.request },
-  { name: 'ResponseView', ctor: ResponseView, fields: NAMES.response },
-  { name: 'SourceView', ctor: SourceView, fields: NAMES.source },
+  { variable: 'request', name: 'RequestView', ctor: RequestView, fields: NAMES.request },
+  { variable: 'response', name: 'ResponseView', ctor: ResponseView, fields: NAMES.response },
+  { variable: 'source', name: 'SourceView', ctor: SourceView, fields: NAMES.source },
 ] as const
 
 type Build = (x: Exchange, settings: ViewSettings) => unknown
@@ -245,22 +252,30 @@ function filled(fields: Readonly<Record<string, unknown>>): JsonMap {
 function proxyFacts(x: Exchange): JsonMap {
   const { bind, listener, route, attempts } = x
   const upstream = attempts.reduce((sum, attempt) => sum + (attempt.duration ?? 0), 0)
+  const first = attempts[0]
+  const last = attempts.at(-1)
+  const answered = last?.duration === undefined ? undefined : last.startedAt + last.duration
   return filled({
     bind: bind?.key,
-    gateway: listener && { namespace: listener.namespace },
+    gateway: listener && { namespace: listener.namespace, name: 'default' },
     listener: listener && { name: listener.name },
     route: route && {
       namespace: route.namespace,
       name: route.name,
       ...(route.ruleName === undefined ? {} : { rule: route.ruleName }),
     },
-    upstreamDuration: attempts.length > 0 ? milliseconds(upstream) : undefined,
+    requestProcessingDuration: first && milliseconds(first.startedAt - x.startedMono),
+    upstreamDuration: first && milliseconds(upstream),
+    responseProcessingDuration:
+      answered === undefined || x.answeredMono === undefined
+        ? undefined
+        : milliseconds(Math.max(0, x.answeredMono - answered)),
   })
 }
 
 function llmFacts(x: Exchange): JsonMap | undefined {
   if (!x.llm) return undefined
-  const { request: _, timeToFirstToken, ...facts } = x.llm
+  const { request: _, operation: __, timeToFirstToken, ...facts } = x.llm
   return filled({
     ...facts,
     timeToFirstToken: timeToFirstToken === undefined ? undefined : milliseconds(timeToFirstToken),

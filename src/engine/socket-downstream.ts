@@ -54,7 +54,10 @@ export class SocketDownstream implements Downstream, ChunkSink {
   end(trailers?: readonly string[]): void {
     if (this.state === 'ended') return
     this.state = 'ended'
-    if (trailers && trailers.length > 0) this.#res.addTrailers(pairs(trailers))
+    if (trailers && trailers.length > 0) {
+      if (this.#x.response) this.#x.response.trailers = trailers
+      this.#res.addTrailers(pairs(trailers))
+    }
     this.#res.end()
   }
 

@@ -62,6 +62,7 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
   end(trailers: readonly string[] = []): void {
     if (this.state === 'ended') return
     this.state = 'ended'
+    if (trailers.length > 0 && this.#x.response) this.#x.response.trailers = trailers
     if (this.#gone) return
     if (this.#held && trailers.length === 0) {
       this.#respond(this.#held, { endStream: true })

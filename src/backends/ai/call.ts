@@ -82,6 +82,9 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
     return
   }
   facts.requestModel = model
+  if (format.name === 'embeddings') facts.operation = 'embeddings'
+  const params = parametersIn(body)
+  if (params) facts.params = params
   facts.streaming = body.get('stream') === true
   const usageAsked = shape(body, model, to, format)
   emit(x, facts)
@@ -100,6 +103,30 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
       on,
     ),
   )
+}
+
+const PARAMETERS = [
+  'temperature',
+  'top_p',
+  'frequency_penalty',
+  'presence_penalty',
+  'seed',
+  'max_tokens',
+  'encoding_format',
+  'dimensions',
+] as const
+
+/** What logs and expressions show of the request: numbers and names, nothing of the conversation. */
+function parametersIn(body: JsonBody): Readonly<Record<string, string | number>> | undefined {
+  let found: Record<string, string | number> | undefined
+  for (const name of PARAMETERS) {
+    const value = body.get(name)
+    if (typeof value === 'number' || (typeof value === 'string' && value.length <= 32)) {
+      found ??= {}
+      found[name] = value
+    }
+  }
+  return found
 }
 
 /**

@@ -304,7 +304,7 @@ class LlmMetrics {
       if (tokens !== undefined) this.#tokens.with(type, ...labels).observe(tokens)
     }
     this.#duration.with(...labels).observe(duration / 1000)
-    if (llm.timeToFirstToken === undefined) return
+    if (!llm.streaming || llm.timeToFirstToken === undefined) return
     this.#firstToken.with(...labels).observe(llm.timeToFirstToken / 1000)
     const each = timePerOutputToken(x, llm)
     if (each !== undefined) this.#perToken.with(...labels).observe(each / 1000)

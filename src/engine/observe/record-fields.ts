@@ -131,7 +131,8 @@ function llmFields(x: Exchange, llm: LlmFacts, sink: FieldSink): void {
     const tokens = llm[member]
     if (tokens !== undefined) sink.add(name, tokens)
   }
-  if (llm.timeToFirstToken !== undefined) {
+  // A whole answer comes with its last token.
+  if (llm.streaming && llm.timeToFirstToken !== undefined) {
     sink.add('agw.ai.time_to_first_token', seconds(llm.timeToFirstToken))
     const each = timePerOutputToken(x, llm)
     if (each !== undefined) sink.add('agw.ai.time_per_output_token', seconds(each))
