@@ -42,8 +42,8 @@ export function readHttp1Head(req: IncomingMessage, secure: boolean, preserveCas
       ? 'host'
       : !absolute && !target.startsWith('/') && !asterisk && method !== 'CONNECT'
         ? 'target'
-        : chunked && req.httpVersion === '1.0'
-          ? 'chunks in HTTP/1.0'
+        : req.httpVersion !== '1.1' && (req.httpVersion !== '1.0' || chunked)
+          ? 'version'
           : undefined
   return { head, length: chunked ? undefined : (length ?? 0), problem }
 }

@@ -16,8 +16,10 @@ const HEAD_TIMEOUT = 30_000
 
 interface Http1Connection {
   readonly connection: Connection
-  /** Requests in progress. */
-  active: number
+  /** Replies to come. */
+  readonly replies: Set<ServerResponse>
+  /** The last reply is on its way: what follows on the connection is not looked at any more. */
+  ending: boolean
 }
 
 /** HTTP/1 on sockets that somebody else has accepted, in plaintext or with TLS ended. */
@@ -43,16 +45,16 @@ export class Http1Server {
     this.#server.on('checkContinue', (req, res) => this.#serve(req, res, undefined, true))
     this.#server.on('upgrade', (req, socket, head) => this.#upgrade(req, socket, head))
     this.#server.on('connect', (req, socket) => this.#upgrade(req, socket, EMPTY))
-    this.#server.on('clientError', answerBadRequest)
+    this.#server.on('clientError', (error, socket) => answerBadRequest(error, socket, this.#connections.get(socket)))
     // It never listens itself; this starts the watch over heads that take too long.
     this.#server.emit('listening')
   }
 
   accept(socket: Socket, connection: Connection): void {
-    const held: Http1Connection = { connection, active: 0 }
+    const held: Http1Connection = { connection, replies: new Set(), ending: false }
     this.#connections.set(socket, held)
     connection.retire = () => {
-      if (held.active === 0) socket.destroySoon()
+      if (held.replies.size === 0) socket.destroySoon()
     }
     this.#server.keepAliveTimeout = this.#host.bind().frontend.http1.idleTimeout
     this.#server.emit('connection', socket)
@@ -94,6 +96,7 @@ export class Http1Server {
       res.destroy()
       return
     }
+    if (held.ending) return
     const { connection } = held
     const { maxHeaders, preserveCase } = host.bind().frontend.http1
     const { head, length, problem } = readHttp1Head(req, connection.facts.tls !== undefined, preserveCase)
@@ -111,9 +114,13 @@ export class Http1Server {
     const x = exchangeFor({ connection, httpVersion: req.httpVersion, head, body, upgrade }, host)
     const out = new SocketDownstream(res, x, {
       // A client that was not asked for its body, or has much of it left, may have sent a part: nothing can follow it.
-      closes: () => host.closing() || connection.retired || waiting || (!req.complete && (length ?? 0) > DRAIN_LIMIT),
+      closes: () => {
+        held.ending ||=
+          host.closing() || connection.retired || waiting || (!req.complete && (length ?? 0) > DRAIN_LIMIT)
+        return held.ending
+      },
     })
-    held.active++
+    held.replies.add(res)
     if (!detached) res.prependListener('finish', () => drainRequest(req, res, host.runtime.clock))
     const tooMany = req.rawHeaders.length > 2 * maxHeaders
     const refusal = tooMany
@@ -121,11 +128,12 @@ export class Http1Server {
       : problem === undefined
         ? undefined
         : new GatewayError('invalidRequest')
-    if (refusal) res.shouldKeepAlive = false
+    if (refusal) held.ending = true
     res.once('close', () => {
-      held.active--
+      held.replies.delete(res)
       serving.finish()
-      if (connection.retired && held.active === 0 && !req.socket.destroyed && !out.joined) req.socket.destroySoon()
+      if (connection.retired && held.replies.size === 0 && !req.socket.destroyed && !out.joined)
+        req.socket.destroySoon()
     })
     const serving = serveExchange(x, out, host, refusal)
   }
@@ -133,8 +141,12 @@ export class Http1Server {
 
 const EMPTY = Buffer.alloc(0)
 
-function answerBadRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+function answerBadRequest(error: NodeJS.ErrnoException, socket: Duplex, held: Http1Connection | undefined): void {
+  // More came after the last request: its reply goes out all the same.
+  if (held && held.replies.size > 0 && error.code === 'HPE_CLOSED_CONNECTION') return
+  const replying = held !== undefined && [...held.replies].some(res => res.headersSent)
+  // Into a reply that has begun, another one would be read as a part of it.
+  if (replying || !socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
     return
   }
