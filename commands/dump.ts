@@ -1,3 +1,4 @@
+import { string as stringArg } from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
@@ -7,13 +8,21 @@ export default class Dump extends GatewayCommand {
   static override summary =
     'Print the configuration that a gateway has loaded, from the running process or a saved file.'
   static override description =
-    'Asks the admin server for its configuration dump: binds, listeners, routes, policies and backends as they run. ' +
-    'Secrets are redacted by the gateway. Exits 4 when no gateway answers, 3 when the file is no dump.'
+    'Asks the admin server for its configuration dump: binds, listeners, routes, policies and backends as they run, with ' +
+    'the lines that made them. Secrets are redacted by the gateway. Exits 4 when no gateway answers, 3 when the file is no dump.'
   static override examples = [
     { description: 'The gateway on this machine:', command: 'gwctl dump' },
+    { description: 'Its backends and how they do:', command: 'gwctl dump backends' },
+    { description: 'What holds for one route, and who says so:', command: 'gwctl dump --effective default/chat' },
     { description: 'Another one, as JSON:', command: 'gwctl dump --admin http://10.0.0.7:15000 -o json' },
     { description: 'A dump that somebody saved:', command: 'gwctl dump --file dump.json --output yaml' },
   ]
+  static override args = {
+    view: stringArg({
+      ignoreStdin: true,
+      description: 'One of all, binds, listeners, routes, policies, backends, models, mcp, summary; all when unset.',
+    }),
+  }
   static override flags = {
     file: Flags.string({
       char: 'f',
@@ -21,17 +30,33 @@ export default class Dump extends GatewayCommand {
       summary: 'A saved dump instead of a running gateway; - for stdin.',
       exclusive: ['admin', 'local'],
     }),
-    output: outputFlag(['yaml', 'json'])({ default: { format: 'yaml' } }),
+    output: outputFlag(['yaml', 'json', 'jsonl', 'table', 'wide', 'dot'])(),
+    'show-origin': Flags.boolean({ summary: 'Add the lines of the file that made each object.' }),
+    effective: Flags.string({
+      helpValue: 'ROUTE',
+      summary: 'The policies of one route as they hold, and which of several wins.',
+      exclusive: ['unused'],
+    }),
+    unused: Flags.boolean({ summary: 'What nothing refers to, and policies without effect.' }),
     ...adminFlags,
   }
 
   async run(): Promise<Outcome> {
-    const { flags } = await this.parse(Dump)
+    const { args, flags } = await this.parse(Dump)
     this.obey(flags)
-    const { fetchDump, readDump, renderDump } = await import('../src/tools/dump/read.ts')
-    const dump =
-      flags.file === undefined ? await fetchDump(adminUrl(flags, this.io.env)) : await readDump(flags.file, this.io)
-    await this.deliver(renderDump(dump, flags.output.format), flags.output)
+    const { fetchDump, readDump } = await import('../src/tools/dump/read.ts')
+    const { print } = await import('../src/tools/dump/print.ts')
+    const { file, output, effective, unused } = flags
+    const { width, ...rest } = { width: output?.path === undefined ? this.io.stdout.columns : undefined }
+    const options = {
+      paint: await this.paint(),
+      showOrigin: flags['show-origin'],
+      ...(width ? { width } : {}),
+      ...rest,
+    }
+    const dump = file === undefined ? await fetchDump(adminUrl(flags, this.io.env)) : await readDump(file, this.io)
+    const wanted = { view: args.view, format: output?.format, effective, unused }
+    await this.deliver(print(dump, file ?? 'the answer', wanted, options), output ?? { format: 'yaml' })
     return 'ok'
   }
 }

@@ -1,4 +1,5 @@
 import { checkSchemas } from './check-schemas.ts'
+import { configDumpSchema } from './config-dump.ts'
 import { crds } from './crds.ts'
 import type { Generator } from './generator.ts'
 import { manifest } from './manifest.ts'
@@ -13,6 +14,7 @@ export const GENERATORS: readonly Generator[] = [
   schemas,
   crds,
   traceEvent,
+  configDumpSchema,
   checkSchemas,
   reference,
   validators,

@@ -39,8 +39,11 @@ export class PolicyCompiler {
 
   #step(policy: AnyPolicy, holders: readonly PolicyLevel[]): Step {
     const narrowest = holders.at(-1)!
-    if (holders.length === 1 || !policy.merge)
-      return this.#one(policy, narrowest, narrowest.specs[policy.name], [narrowest])
+    if (holders.length === 1) return this.#one(policy, narrowest, narrowest.specs[policy.name], holders)
+    if (!policy.merge) {
+      const overridden = holders.slice(0, -1).map(holder => this.#c.document.origin(placeOf(policy, holder)))
+      return { ...this.#one(policy, narrowest, narrowest.specs[policy.name], [narrowest]), overridden }
+    }
     const specs = holders.map(level => level.specs[policy.name])
     return this.#one(policy, narrowest, specs.reduce(policy.merge), holders)
   }

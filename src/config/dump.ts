@@ -1,19 +1,13 @@
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import { valueAt } from './compile-context.ts'
-import type { Listener, Pipeline, Route, Snapshot, WeightedBackend } from './snapshot.ts'
+import type { DumpDocument } from './dump-schema.ts'
+import type { Listener, Pipeline, Route, Snapshot, TcpRoute, WeightedBackend } from './snapshot.ts'
 
-/** What `/config_dump` answers: the runtime objects with the lines that made them. Secrets are gone before this point. */
-export interface Dump {
-  readonly binds: readonly unknown[]
-  readonly listeners: readonly unknown[]
-  readonly routes: readonly unknown[]
-  readonly backends: readonly unknown[]
-  readonly policies: readonly unknown[]
-  readonly services: readonly unknown[]
-  readonly workloads: readonly unknown[]
-  readonly version: { readonly version: string }
-  readonly config: unknown
-}
+/**
+ * What `/config_dump` answers: the runtime objects with the lines that made them (src/config/dump-schema.ts). Secrets
+ * are gone before this point.
+ */
+export type Dump = DumpDocument
 
 export function dumpOf(snapshot: Snapshot, version: string): Dump {
   const listeners = snapshot.binds.flatMap(bind => bind.listeners.map(listener => ({ bind: bind.key, listener })))
@@ -26,12 +20,19 @@ export function dumpOf(snapshot: Snapshot, version: string): Dump {
       origin: place(bind.origin),
     })),
     listeners: listeners.map(({ bind, listener }) => dumpListener(bind, listener)),
-    routes: listeners.flatMap(({ listener }) => routesBehind(listener).map(route => dumpRoute(listener, route))),
+    routes: listeners.flatMap(({ listener }) => [
+      ...routesBehind(listener).map(route => dumpRoute(listener, route)),
+      ...listener.tcpRoutes.map(route => dumpTcpRoute(listener, route)),
+    ]),
     backends: dumpBackends(
       snapshot,
       listeners.map(l => l.listener),
     ),
     policies: asList(valueAt(snapshot.redacted, ['policies'])),
+    models: [
+      ...asList(valueAt(snapshot.redacted, ['llm', 'models'])),
+      ...asList(valueAt(snapshot.redacted, ['llm', 'virtualModels'])).map(model => ({ ...model, virtual: true })),
+    ],
     services: asList(valueAt(snapshot.redacted, ['services'])),
     workloads: asList(valueAt(snapshot.redacted, ['workloads'])),
     version: { version },
@@ -68,18 +69,39 @@ function dumpRoute(listener: Listener, route: Route) {
     name: route.name,
     namespace: route.namespace,
     ...(route.ruleName === undefined ? {} : { ruleName: route.ruleName }),
+    kind: 'http' as const,
     listener: listener.key,
     hostnames: route.hostnames,
     matches: route.matches.map(plainMatch),
     policies: dumpPolicies(route.pipeline),
-    backends: route.backends.map(b => ({
-      backend: b.backend.key,
-      ...(b.delegates ? { routes: b.delegates.routes.map(member => member.key) } : {}),
-      weight: b.weight,
-      policies: dumpPolicies(b.pipeline),
-      origin: place(b.origin),
-    })),
+    backends: route.backends.map(dumpUse),
     origin: place(route.origin),
+  }
+}
+
+function dumpTcpRoute(listener: Listener, route: TcpRoute) {
+  return {
+    key: route.key,
+    name: route.name,
+    namespace: route.namespace,
+    ...(route.ruleName === undefined ? {} : { ruleName: route.ruleName }),
+    kind: 'tcp' as const,
+    listener: listener.key,
+    hostnames: route.hostnames,
+    matches: [],
+    policies: {},
+    backends: route.backends.map(dumpUse),
+    origin: place(route.origin),
+  }
+}
+
+function dumpUse({ backend, weight, pipeline, delegates, origin }: WeightedBackend) {
+  return {
+    backend: backend.key,
+    weight,
+    ...(delegates === undefined ? {} : { routeGroup: delegates.name, routes: delegates.routes.map(route => route.key) }),
+    policies: dumpPolicies(pipeline),
+    origin: place(origin),
   }
 }
 
@@ -101,12 +123,15 @@ function plainMatch({ path, method, headers, query }: Route['matches'][number]) 
 
 function dumpPolicies(pipeline: Pipeline) {
   return Object.fromEntries(
-    pipeline.steps.map(step => [step.policy, { spec: step.spec, origins: step.origins.map(place) }]),
+    pipeline.steps.map(({ policy, spec, origins, overridden }) => [
+      policy,
+      { spec, origins: origins.map(place), ...(overridden ? { overridden: overridden.map(place) } : {}) },
+    ]),
   )
 }
 
 function dumpBackends(snapshot: Snapshot, listeners: readonly Listener[]) {
-  const seen = new Map<string, unknown>()
+  const seen = new Map<string, DumpDocument['backends'][number]>()
   const add = ({ backend, spec, origin }: Pick<WeightedBackend, 'backend' | 'spec' | 'origin'>): void => {
     if (!seen.has(backend.key))
       seen.set(backend.key, {
@@ -131,6 +156,7 @@ function place(origin: Origin): string {
   return `${origin.file}:${origin.line}:${origin.col}`
 }
 
-function asList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
+/** The file's own objects; what is none of them was reported when the file was read. */
+function asList(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.filter(item => typeof item === 'object' && item !== null) : []
 }

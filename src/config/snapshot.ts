@@ -13,6 +13,8 @@ export interface Step {
   /** The policy as it was written, redacted: for dumps. */
   readonly spec: unknown
   readonly origins: readonly Origin[]
+  /** Where wider levels have written the same policy, without effect here. */
+  readonly overridden?: readonly Origin[]
 }
 
 /** The policies of one phase by moment, each list in the order it runs. */

@@ -1,5 +1,5 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
-import { text as readAll } from 'node:stream/consumers'
+import { text as readAll, buffer as readBytes } from 'node:stream/consumers'
 import { Failure } from '../diagnostics/failure.ts'
 
 /** A JSON document that an admin server answers with. Throws a Failure `unreachable` with the way out. */
@@ -13,6 +13,23 @@ export async function getJson(admin: URL, path: string): Promise<unknown> {
   } catch {
     throw notAnAdminServer(admin, path, 'answered with something else than JSON')
   }
+}
+
+/** Bytes that an admin server answers with. Throws a Failure: `unreachable`, or `usage` with the server's words. */
+export async function getBytes(admin: URL, path: string, method: 'GET' | 'POST' = 'GET'): Promise<Buffer> {
+  const reply = await send(admin, path, method)
+  return readBytes(reply).catch((error: unknown) => {
+    throw new Failure('unreachable', `the connection to ${shown(admin)} broke: ${messageOf(error)}.`, { cause: error })
+  })
+}
+
+/** Whether the gateway serves its configuration, and in its own words what is missing. */
+export async function getReadiness(admin: URL): Promise<{ readonly ready: boolean; readonly words: string }> {
+  const reply = await call(admin, 'healthz/ready', 'GET')
+  const words = (await readAll(reply).catch(() => '')).trim()
+  if (reply.statusCode === 200) return { ready: true, words }
+  if (reply.statusCode === 500 && words.startsWith('not ready')) return { ready: false, words }
+  throw refused(admin, 'healthz/ready', reply.statusCode ?? 0, words)
 }
 
 /** What a trace stream is asked for; see `gwctl trace`. */
@@ -174,18 +191,23 @@ function endReason(data: string): TraceEnd {
 
 /** Resolves with the head of a 200 answer; every other answer is a Failure with the server's own words. */
 async function send(admin: URL, path: string, method: string, signal?: AbortSignal): Promise<IncomingMessage> {
+  const reply = await call(admin, path, method, signal)
+  if (reply.statusCode === 200) return reply
+  const words = (await readAll(reply).catch(() => '')).trim()
+  throw refused(admin, path, reply.statusCode ?? 0, words)
+}
+
+/** Resolves with the head of any answer. */
+async function call(admin: URL, path: string, method: string, signal?: AbortSignal): Promise<IncomingMessage> {
   const url = target(admin, path)
   const unix = admin.protocol === 'unix:' ? { socketPath: admin.pathname, host: 'localhost' } : {}
   const start = url.protocol === 'https:' ? (await import('node:https')).request : requestHttp
-  const reply = await new Promise<IncomingMessage>((resolve, reject) => {
+  return new Promise<IncomingMessage>((resolve, reject) => {
     // A connection of its own: the process may end as soon as the answer is read.
     const sent = start(url, { method, agent: false, ...unix, ...(signal ? { signal } : {}) }, resolve)
     sent.on('error', error => reject(unreachable(admin, error)))
     sent.end()
   })
-  if (reply.statusCode === 200) return reply
-  const words = (await readAll(reply).catch(() => '')).trim()
-  throw refused(admin, path, reply.statusCode ?? 0, words)
 }
 
 /** `path` below the base, whether or not the base ends with a slash. A Unix socket has no name of its own. */

@@ -1,5 +1,4 @@
 import { Failure } from '../../diagnostics/failure.ts'
-import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { getJson } from '../admin-client.ts'
 import { type InputPlace, nameOf, readInput } from '../input-text.ts'
 
@@ -25,10 +24,6 @@ export async function readDump(path: string, place: InputPlace): Promise<Dump> {
   throw new Failure('input', `${name} ${problem}.`, {
     help: 'Save one with `gwctl dump -o json`, or with curl from /config_dump of the admin server.',
   })
-}
-
-export function renderDump(dump: Dump, format: 'yaml' | 'json'): string {
-  return format === 'json' ? `${JSON.stringify(dump, null, 2)}\n` : printYaml(dump)
 }
 
 function parseJson(text: string, name: string): unknown {

@@ -1,3 +1,4 @@
+import { validate } from '../../generated/validators/trace-event.js'
 import type { TraceEvent, TraceMessage, TraceMessageType } from '../../http/trace-event.ts'
 import { TRACE_EVENT, TRACE_MESSAGES } from '../../http/trace-event-schema.ts'
 import type { Schema } from '../../schema/builder.ts'
@@ -30,7 +31,10 @@ export function createEventReader(): EventReader {
       } catch {
         return undefined
       }
-      const event = checked(TRACE_EVENT, translate(value) ?? value)
+      const translated = translate(value) ?? value
+      if (validate(translated)) return translated as ReadEvent
+      // Of a kind that this version does not know, or none at all.
+      const event = checked(TRACE_EVENT, translated)
       if (event === undefined) return undefined
       const { message } = event
       if (!isRecord(message) || typeof message.type !== 'string') return undefined

@@ -1,0 +1,38 @@
+import * as Flags from '@oclif/core/flags'
+import { GatewayCommand } from '../src/cli/command.ts'
+import type { Outcome } from '../src/cli/exit-codes.ts'
+import { adminFlags, adminUrl } from '../src/cli/flags.ts'
+
+export default class Log extends GatewayCommand {
+  static override summary = 'Show or change what a running gateway logs.'
+  static override description =
+    'Changes hold until the gateway stops, for all of its workers. Exits 2 when a level is none, 4 when no gateway answers.'
+  static override examples = [
+    'gwctl log',
+    { description: 'More of everything:', command: 'gwctl log --level debug' },
+    { description: 'More of one module, less of another:', command: 'gwctl log --set mcp=trace --set request=off' },
+    { description: 'As it was at the start:', command: 'gwctl log --reset' },
+  ]
+  static override flags = {
+    level: Flags.option({ options: ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const })({
+      summary: 'The general level.',
+    }),
+    set: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'MODULE=LEVEL',
+      summary: 'The level of one module. Repeatable.',
+    }),
+    reset: Flags.boolean({ summary: 'Go back to the levels of the start first.' }),
+    ...adminFlags,
+  }
+
+  async run(): Promise<Outcome> {
+    const { flags } = await this.parse(Log)
+    this.obey(flags)
+    const { logLevel } = await import('../src/tools/log-level.ts')
+    const directives = [...(flags.level === undefined ? [] : [flags.level]), ...(flags.set ?? [])]
+    await this.print(`${await logLevel(adminUrl(flags, this.io.env), directives, flags.reset)}\n`)
+    return 'ok'
+  }
+}

@@ -1,0 +1,76 @@
+import { Failure } from '../../diagnostics/failure.ts'
+import type { Paint } from '../../diagnostics/paint.ts'
+import { printYaml } from '../../diagnostics/print-yaml.ts'
+import { didYouMean } from '../../diagnostics/suggest.ts'
+import type { DumpDocument, DumpPolicies, DumpRoute } from './model.ts'
+
+/** The route that is meant by its key, `namespace/name` or name. Throws a Failure when it is none, or several. */
+export function findRoute(dump: DumpDocument, wanted: string): DumpRoute {
+  const names = (route: DumpRoute) => [route.key, `${route.namespace}/${route.name}`, route.name]
+  for (const level of [0, 1, 2]) {
+    const found = dump.routes.filter(route => names(route)[level] === wanted)
+    if (found.length === 1) return found[0] as DumpRoute
+    if (found.length > 1) {
+      throw new Failure('usage', `${wanted} is the name of ${found.length} routes.`, {
+        help: `Write one of their keys: ${found.map(route => route.key).join(', ')}.`,
+      })
+    }
+  }
+  const guess = didYouMean(
+    wanted,
+    dump.routes.map(route => `${route.namespace}/${route.name}`),
+  )
+  throw new Failure('usage', `no route is called ${wanted}${guess === undefined ? '.' : `: ${guess}`}`, {
+    help: '`gwctl dump routes` lists them.',
+  })
+}
+
+export interface EffectivePolicy {
+  readonly policy: string
+  readonly at: string
+  readonly spec: unknown
+  readonly wonBy: readonly string[]
+  readonly overridden: readonly string[]
+}
+
+/** All policies that a request on this route meets, in the order of the places where they run. */
+export function effectivePolicies(dump: DumpDocument, route: DumpRoute): readonly EffectivePolicy[] {
+  const listener = dump.listeners.find(({ key }) => key === route.listener)
+  return [
+    ...(listener ? listed('listener', listener.policies) : []),
+    ...listed('route', route.policies),
+    ...route.backends.flatMap(use => listed(`backend ${use.backend}`, use.policies)),
+  ]
+}
+
+/** Each policy with its fields, who wrote them, and who was overridden. */
+export function effectiveText(dump: DumpDocument, route: DumpRoute, paint: Paint): string {
+  const policies = effectivePolicies(dump, route)
+  const lines = [`${paint.bold(`${route.namespace}/${route.name}`)} ${paint.dim(route.origin)}`]
+  if (policies.length === 0) lines.push('  no policies')
+  for (const { policy, at, spec, wonBy, overridden } of policies) {
+    lines.push(`${paint.bold(policy)} at the ${at}`)
+    const merged = wonBy.length > 1 ? 'rules of all of them' : 'wins'
+    for (const place of wonBy) lines.push(`  ${paint.success('✓')} ${place} ${paint.dim(merged)}`)
+    for (const place of overridden)
+      lines.push(`  ${paint.warning('✗')} ${place} ${paint.dim('overridden, no field of it counts')}`)
+    if (spec !== undefined)
+      lines.push(
+        ...printYaml(spec)
+          .trimEnd()
+          .split('\n')
+          .map(line => `    ${line}`),
+      )
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function listed(at: string, policies: DumpPolicies): EffectivePolicy[] {
+  return Object.entries(policies as Readonly<Record<string, DumpPolicies[string]>>).map(([policy, use]) => ({
+    policy,
+    at,
+    spec: use.spec,
+    wonBy: use.origins,
+    overridden: use.overridden ?? [],
+  }))
+}

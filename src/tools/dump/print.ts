@@ -1,0 +1,69 @@
+import { Failure } from '../../diagnostics/failure.ts'
+import { printYaml } from '../../diagnostics/print-yaml.ts'
+import { didYouMean } from '../../diagnostics/suggest.ts'
+import { dotOf } from './dot.ts'
+import { effectivePolicies, effectiveText, findRoute } from './effective.ts'
+import { modelOf } from './model.ts'
+import type { Dump } from './read.ts'
+import { type DumpFormat, type RenderOptions, renderRows, renderView, renderWhole } from './render.ts'
+import { unusedOf } from './unused.ts'
+import { VIEWS, type View, type ViewName } from './views.ts'
+
+export interface Wanted {
+  readonly view: string | undefined
+  readonly format: DumpFormat | undefined
+  readonly effective: string | undefined
+  readonly unused: boolean
+}
+
+/** What `gwctl dump` prints. `name` is the dump's, for messages. Throws a Failure. */
+export function print(dump: Dump, name: string, wanted: Wanted, options: RenderOptions): string {
+  const { effective, unused, format } = wanted
+  const view = viewName(wanted.view)
+  if (effective !== undefined) return printEffective(dump, name, effective, format ?? 'table', options)
+  if (format === 'dot') return dotOf(modelOf(dump, name))
+  if (unused) return renderRows(unusedView(dump, name), format ?? 'table', options)
+  if (view !== 'all') return renderView(view, modelOf(dump, name), format ?? 'table', options)
+  if (format === 'table' || format === 'wide') return printTables(dump, name, format, options)
+  return renderWhole(dump, format ?? 'yaml')
+}
+
+function viewName(given = 'all'): ViewName | 'all' {
+  if (given === 'all') return given
+  const known = VIEWS.find(view => view === given)
+  if (known !== undefined) return known
+  const guess = didYouMean(given, VIEWS)
+  throw new Failure('usage', `there is no view ${given}${guess === undefined ? '.' : `: ${guess}`}`, {
+    help: `Views: all, ${VIEWS.join(', ')}.`,
+  })
+}
+
+function printEffective(dump: Dump, name: string, wanted: string, format: DumpFormat, options: RenderOptions): string {
+  const model = modelOf(dump, name)
+  const route = findRoute(model, wanted)
+  if (format === 'table' || format === 'wide' || format === 'dot') return effectiveText(model, route, options.paint)
+  const policies = effectivePolicies(model, route)
+  if (format === 'jsonl') return policies.map(policy => `${JSON.stringify(policy)}\n`).join('')
+  const value = { route: route.key, origin: route.origin, policies }
+  return format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : printYaml(value)
+}
+
+function printTables(dump: Dump, name: string, format: 'table' | 'wide', options: RenderOptions): string {
+  const model = modelOf(dump, name)
+  const tables = VIEWS.filter(view => view !== 'summary').map(view => {
+    const text = renderView(view, model, format, options)
+    return text.split('\n').length > 2 ? text : ''
+  })
+  return tables.filter(text => text !== '').join('\n')
+}
+
+function unusedView(dump: Dump, name: string): View {
+  return {
+    columns: ['KIND', 'NAME', 'WHY'].map(title => ({ title, align: 'left' })),
+    rows: unusedOf(modelOf(dump, name)).map(each => ({
+      value: each,
+      cells: [each.kind, each.name, each.why],
+      origins: each.origin === '' ? [] : [each.origin],
+    })),
+  }
+}

@@ -1,0 +1,109 @@
+// The dump of the public system in the form of ours, as far as the views show it.
+import type { Dump } from './read.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Undefined when the dump is none of the public system's. */
+export function publicDump(dump: Dump): Dump | undefined {
+  const binds = listOf(dump.binds)
+  if ('listeners' in dump || !binds.every(bind => isFields(bind.listeners))) return undefined
+  const listeners = binds.flatMap(bind =>
+    Object.entries(bind.listeners as Fields).map(([key, value]) => ({
+      bind: textOf(bind.key),
+      key,
+      of: fieldsOf(value),
+    })),
+  )
+  const routes = listeners.flatMap(listener => [
+    ...Object.entries(fieldsOf(listener.of.routes)).map(entry => routeOf('http', listener.key, entry)),
+    ...Object.entries(fieldsOf(listener.of.tcpRoutes)).map(entry => routeOf('tcp', listener.key, entry)),
+  ])
+  return {
+    binds: binds.map(bind => ({
+      key: textOf(bind.key),
+      port: Number(/:(\d+)$/.exec(textOf(bind.address))?.[1] ?? 0),
+      protocol: ['tls', 'tcp'].includes(textOf(bind.protocol)) ? bind.protocol : 'http',
+      listeners: Object.keys(bind.listeners as Fields),
+      origin: '',
+    })),
+    listeners: listeners.map(({ bind, key, of }) => ({
+      key,
+      name: textOf(of.listenerName ?? of.name),
+      gateway: `${textOf(of.gatewayNamespace)}/${textOf(of.gatewayName)}`,
+      bind,
+      hostname: textOf(of.hostname) === '*' ? '' : textOf(of.hostname),
+      protocol: isFields(of.protocol) ? Object.keys(of.protocol)[0] : textOf(of.protocol) || 'HTTP',
+      policies: {},
+      routes: Object.keys(fieldsOf(of.routes)),
+      origin: '',
+    })),
+    routes,
+    backends: listOf(dump.backends).flatMap(backendOf),
+    policies: listOf(dump.policies),
+    models: listOf(dump.models).map(model => ({ ...fieldsOf(fieldsOf(model.kind).concrete), ...model })),
+    services: listOf(dump.services),
+    workloads: listOf(dump.workloads),
+    version: fieldsOf(dump.version),
+    config: dump.config ?? {},
+  }
+}
+
+function routeOf(kind: 'http' | 'tcp', listener: string, [key, value]: readonly [string, unknown]) {
+  const route = fieldsOf(value)
+  return {
+    key,
+    name: textOf(route.name),
+    namespace: textOf(route.namespace),
+    ...(typeof route.ruleName === 'string' ? { ruleName: route.ruleName } : {}),
+    kind,
+    listener,
+    hostnames: Array.isArray(route.hostnames) ? route.hostnames.map(textOf) : [],
+    matches: listOf(route.matches),
+    policies: policiesOf(route.inlinePolicies),
+    backends: listOf(route.backends).map(use => ({
+      backend: referenceOf(use),
+      weight: typeof use.weight === 'number' ? use.weight : 1,
+      policies: policiesOf(use.inlinePolicies),
+      origin: '',
+    })),
+    origin: '',
+  }
+}
+
+function referenceOf(use: Fields): string {
+  if (typeof use.backend === 'string') return use.backend
+  const service = fieldsOf(use.service)
+  if ('name' in service) return `service ${JSON.stringify(service.name)}:${textOf(service.port)}`
+  const [kind = 'invalid'] = Object.keys(use).filter(name => name !== 'weight' && name !== 'inlinePolicies')
+  return kind
+}
+
+function backendOf(entry: Fields) {
+  return Object.entries(fieldsOf(entry.backend)).map(([kind, value]) => {
+    const { name, namespace, target, ...rest } = fieldsOf(value)
+    const key = `${textOf(namespace)}/${textOf(name)}`
+    return { key, name: textOf(name), kind, protocol: kind, spec: target ?? rest, origin: '' }
+  })
+}
+
+/** `[{cors: {…}}, {timeout: {…}}]` */
+function policiesOf(value: unknown): Fields {
+  const named = listOf(value).flatMap(each => Object.entries(each))
+  return Object.fromEntries(named.map(([name, spec]) => [name, { spec, origins: [] }]))
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {}
+}
+
+function listOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isFields) : []
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}

@@ -1,0 +1,53 @@
+import type { Paint } from '../../diagnostics/paint.ts'
+import { printYaml } from '../../diagnostics/print-yaml.ts'
+import type { DumpDocument } from './model.ts'
+import type { Dump } from './read.ts'
+import { type Column, renderTable } from './table.ts'
+import { type View, type ViewName, viewOf } from './views.ts'
+
+export const FORMATS = ['yaml', 'json', 'jsonl', 'table', 'wide', 'dot'] as const
+export type DumpFormat = (typeof FORMATS)[number]
+
+export interface RenderOptions {
+  readonly paint: Paint
+  /** Columns of the terminal. */
+  readonly width?: number
+  /** A column with the lines that made each object. */
+  readonly showOrigin: boolean
+}
+
+/** The whole dump as it came. */
+export function renderWhole(dump: Dump, format: 'yaml' | 'json' | 'jsonl'): string {
+  if (format === 'json') return `${JSON.stringify(dump, null, 2)}\n`
+  if (format === 'yaml') return printYaml(dump)
+  return Object.entries(dump)
+    .flatMap(([section, value]) => (Array.isArray(value) ? value : [value]).map(object => ({ section, object })))
+    .map(line => `${JSON.stringify(line)}\n`)
+    .join('')
+}
+
+export function renderView(
+  name: ViewName,
+  dump: DumpDocument,
+  format: Exclude<DumpFormat, 'dot'>,
+  options: RenderOptions,
+) {
+  return renderRows(viewOf(name, dump), format, options)
+}
+
+export function renderRows(
+  { columns, rows }: View,
+  format: Exclude<DumpFormat, 'dot'>,
+  options: RenderOptions,
+): string {
+  // An object with several rows, such as a backend with many endpoints, is one object.
+  const values = [...new Set(rows.map(row => row.value))]
+  if (format === 'json') return `${JSON.stringify(values, null, 2)}\n`
+  if (format === 'jsonl') return values.map(value => `${JSON.stringify(value)}\n`).join('')
+  if (format === 'yaml') return printYaml(values)
+  const withOrigin = options.showOrigin || format === 'wide'
+  const all: readonly Column[] = withOrigin ? [...columns, { title: 'ORIGIN', align: 'left' }] : columns
+  const cells = rows.map(row => (withOrigin ? [...row.cells, row.origins.join(' ')] : row.cells))
+  const { paint, width } = options
+  return renderTable(all, cells, { paint, ...(format === 'wide' || width === undefined ? {} : { width }) })
+}

@@ -1,0 +1,66 @@
+import type { Paint } from '../../diagnostics/paint.ts'
+import { charWidth, visible } from '../../diagnostics/visible.ts'
+
+export interface Column {
+  readonly title: string
+  readonly align: 'left' | 'right'
+}
+
+export interface TableOptions {
+  readonly paint: Paint
+  /** Columns of the terminal; unset: as wide as it gets, for pipes. */
+  readonly width?: number
+}
+
+const GAP = '  '
+const MIN_WIDTH = 8
+
+/** A table without lines. Where the terminal is narrow, the widest columns give way. */
+export function renderTable(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  options: TableOptions,
+): string {
+  const shown = rows.map(row => columns.map((_, i) => visible(row[i] ?? '')))
+  const widths = columns.map(({ title }, i) => Math.max(title.length, ...shown.map(row => cellsOf(row[i] as string))))
+  if (options.width !== undefined) narrow(widths, options.width - GAP.length * (columns.length - 1))
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, i) => aligned(cell, widths[i] as number, columns[i]?.align ?? 'left'))
+      .join(GAP)
+      .trimEnd()
+  const head = options.paint.bold(line(columns.map(({ title }) => title)))
+  return [head, ...shown.map(line)].map(text => `${text}\n`).join('')
+}
+
+function narrow(widths: number[], room: number): void {
+  let over = widths.reduce((sum, width) => sum + width, 0) - room
+  while (over > 0) {
+    const widest = widths.indexOf(Math.max(...widths))
+    const width = widths[widest] as number
+    if (width <= MIN_WIDTH) return
+    const second = Math.max(MIN_WIDTH, ...widths.filter((_, i) => i !== widest).filter(other => other < width))
+    const cut = Math.min(over, Math.max(1, width - second))
+    widths[widest] = width - cut
+    over -= cut
+  }
+}
+
+function aligned(text: string, width: number, align: Column['align']): string {
+  const cells = cellsOf(text)
+  if (cells <= width) return align === 'left' ? text + ' '.repeat(width - cells) : ' '.repeat(width - cells) + text
+  let out = ''
+  let used = 1
+  for (const char of text) {
+    used += charWidth(char)
+    if (used > width) break
+    out += char
+  }
+  return `${out}…`
+}
+
+function cellsOf(text: string): number {
+  let cells = 0
+  for (const char of text) cells += charWidth(char)
+  return cells
+}

@@ -1,0 +1,41 @@
+import type { DumpDocument } from './model.ts'
+
+export interface Unused {
+  readonly kind: 'backend' | 'listener' | 'policy'
+  readonly name: string
+  readonly why: string
+  readonly origin: string
+}
+
+/** What nothing leads to, and policies that have no effect anywhere because narrower ones win. */
+export function unusedOf(dump: DumpDocument): readonly Unused[] {
+  const used = new Set(dump.routes.flatMap(route => route.backends.map(use => use.backend)))
+  const listening = new Set(dump.routes.map(route => route.listener))
+  return [
+    ...dump.listeners
+      .filter(({ key }) => !listening.has(key))
+      .map(({ key, origin }) => ({ kind: 'listener' as const, name: key, why: 'it has no routes', origin })),
+    ...dump.backends
+      .filter(({ key }) => !used.has(key))
+      .map(({ key, origin }) => ({ kind: 'backend' as const, name: key, why: 'no route refers to it', origin })),
+    ...overridden(dump),
+  ]
+}
+
+function overridden(dump: DumpDocument): Unused[] {
+  const holders = [
+    ...dump.listeners.map(listener => listener.policies),
+    ...dump.routes.flatMap(route => [route.policies, ...route.backends.map(use => use.policies)]),
+  ]
+  const inForce = new Set<string>()
+  const lost = new Map<string, string>()
+  for (const policies of holders) {
+    for (const [name, use] of Object.entries(policies)) {
+      for (const origin of use.origins) inForce.add(origin)
+      for (const origin of use.overridden ?? []) lost.set(origin, name)
+    }
+  }
+  return [...lost]
+    .filter(([origin]) => !inForce.has(origin))
+    .map(([origin, name]) => ({ kind: 'policy', name, why: 'narrower ones win wherever it applies', origin }))
+}

@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Failure } from '../diagnostics/failure.ts'
+import type { Paint } from '../diagnostics/paint.ts'
+import { getReadiness } from './admin-client.ts'
+import { modelOf } from './dump/model.ts'
+import { fetchDump } from './dump/read.ts'
+
+export interface Health {
+  readonly ready: boolean
+  /** What it waits for, in its own words. */
+  readonly pending?: string
+  readonly backends: readonly BackendHealth[]
+}
+
+export interface BackendHealth {
+  readonly backend: string
+  readonly state: 'healthy' | 'degraded' | 'down'
+  readonly endpoints: number
+  readonly evicted: readonly string[]
+}
+
+/** ms between two questions. */
+const PAUSE = 200
+
+/** `wait`: ms in which the gateway may become ready. Throws a Failure `unreachable`, or `timeout` when it does not. */
+export async function askHealth(admin: URL, wait: number | undefined): Promise<Health> {
+  const deadline = performance.now() + (wait ?? 0)
+  for (;;) {
+    const answer = await getReadiness(admin).catch((error: unknown) => {
+      if (wait === undefined || performance.now() >= deadline) throw error
+      return undefined
+    })
+    if (answer?.ready) return { ready: true, backends: await backendsOf(admin) }
+    if (wait === undefined && answer) return { ready: false, pending: answer.words, backends: [] }
+    if (performance.now() >= deadline) {
+      throw new Failure(
+        'timeout',
+        `the gateway is not ready after ${(wait ?? 0) / 1000}s: ${answer?.words ?? 'no answer'}.`,
+      )
+    }
+    await sleep(PAUSE)
+  }
+}
+
+export function isHealthy({ ready, backends }: Health): boolean {
+  return ready && backends.every(({ state }) => state !== 'down')
+}
+
+export function healthText({ ready, pending, backends }: Health, paint: Paint): string {
+  const lines = [ready ? paint.success('ready') : paint.error(pending ?? 'not ready')]
+  for (const { backend, state, endpoints, evicted } of backends) {
+    const words = `${backend}: ${endpoints - evicted.length} of ${endpoints} endpoints healthy`
+    const left = evicted.length === 0 ? '' : `, left out: ${evicted.join(' ')}`
+    const colour = state === 'healthy' ? paint.success : state === 'degraded' ? paint.warning : paint.error
+    lines.push(`${colour(state)} ${words}${left}`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** Those whose endpoints are watched; of the others nobody knows. */
+async function backendsOf(admin: URL): Promise<readonly BackendHealth[]> {
+  const { backends } = modelOf(await fetchDump(admin), 'the answer')
+  return backends.flatMap(({ key, health }) => {
+    if (!Array.isArray(health) || health.length === 0) return []
+    const facts = health as readonly { readonly endpoint?: unknown; readonly state?: unknown }[]
+    const evicted = facts.filter(({ state }) => state === 'evicted').map(({ endpoint }) => String(endpoint))
+    const state = evicted.length === 0 ? 'healthy' : evicted.length === facts.length ? 'down' : 'degraded'
+    return [{ backend: key, state, endpoints: facts.length, evicted }]
+  })
+}

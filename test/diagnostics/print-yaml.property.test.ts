@@ -1,0 +1,37 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { printYaml } from '../../src/diagnostics/print-yaml.ts'
+
+const HARD = ['yes', '012', 'a\nb', 'a\nb\n', 'a\n\n b', '  lead\nx', '\n', 'x: y', '# c', '- a', '*', '<x>', '1e3', '']
+const words = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom(...HARD, '~', 'a\n\n\n', 'b \nx', '\t'),
+)
+const keys = fc.oneof(fc.constantFrom('a', 'b', '1', 'true', 'y', '- k', 'a b', '*'), fc.string())
+const { value: values } = fc.letrec(tie => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    words,
+    fc.integer(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(keys, tie('value'), { maxKeys: 4 }),
+  ),
+}))
+
+test('reads back as what was printed, and looks as the library prints it', () => {
+  fc.assert(
+    fc.property(values, given => {
+      // Without what JSON does not know, such as a negative zero.
+      const value: unknown = JSON.parse(JSON.stringify({ given }))
+      const text = printYaml(value)
+      expect(parse(text)).toEqual(value)
+      expect(text).toBe(stringify(value, { aliasDuplicateObjects: false, compat: 'yaml-1.1', lineWidth: 0 }))
+    }),
+    { numRuns: 1000, seed: 7 },
+  )
+})
