@@ -5,6 +5,7 @@ import { Agent, request } from 'node:https'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { parse } from 'yaml'
 
@@ -16,7 +17,9 @@ export async function startApiServer(harness, bin) {
   const data = await mkdtemp(join(tmpdir(), 'gwctl-kube-'))
   const [etcd, , api] = await freePorts()
   const stop = async () => {
+    const pids = await Promise.all(['apiserver', 'etcd'].map(name => pidIn(join(data, `${name}.pid`))))
     await script(join(harness, 'stop.sh'), [data], {})
+    await Promise.all(pids.map(ended))
     await rm(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 })
   }
   try {
@@ -71,6 +74,26 @@ function script(file, args, env) {
     child.on('error', fail)
     child.on('close', code => (code === 0 ? done() : fail(new Error(`${file} ended with ${code}`))))
   })
+}
+
+async function pidIn(file) {
+  return Number(await readFile(file, 'utf8').catch(() => 0))
+}
+
+/** A server without its store takes long to end by itself. */
+async function ended(pid) {
+  for (let left = 50; pid > 0 && isAlive(pid); left--) {
+    if (left === 0) process.kill(pid, 'SIGKILL')
+    await sleep(100)
+  }
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
 }
 
 /** Three neighbours that nobody listens on: etcd takes one beside its own. */

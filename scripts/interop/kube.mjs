@@ -28,6 +28,7 @@ async function main() {
     sets.push(await compare('documentation of the public system', await filesOf(CORPUS), judge))
     sets.push(await compare('tables of the specification’s rules', await tableCases(), judge))
     sets.push(await compare('single mistakes in fixtures/k8s', await mistakes(), judge))
+    sets.push(await compare('single changes of small resources', await changes(), judge))
     const result = { kubernetes: server.version, gatewayApi: GATEWAY_API, definitions, sets }
     report(result)
     if (process.argv.includes('--record')) await record(join(root, 'docs/interop.md'), result)
@@ -100,6 +101,18 @@ async function tableCases() {
       name: `${base} ${path}: ${what}`,
       text: printYaml(path === '' ? BASES[base] : withValue(BASES[base], path, value)),
     }))
+}
+
+/** Every value of small resources in turn replaced by values of every type, removed, renamed. */
+async function changes() {
+  const { BASES } = await import('../../test/config/kinds/bases.ts')
+  const { mutations } = await import('../../test/schema/mutations.ts')
+  return Object.entries(BASES).flatMap(([base, { spec, ...rest }]) =>
+    [...mutations(spec)].map(({ what, document }) => ({
+      name: `${base} ${what}`,
+      text: printYaml({ ...rest, spec: document }),
+    })),
+  )
 }
 
 /** One document each: of a file with a mistake, the one that it is in. */

@@ -6,10 +6,11 @@ import { checkReferences } from '../../src/config/resources/check-references.ts'
 import { decodeResources } from '../../src/config/resources/decode-resources.ts'
 import { unroll } from '../../src/config/resources/unroll.ts'
 import { parseSource } from '../../src/diagnostics/source.ts'
+import { checkTexts } from '../../src/tools/check-documents.ts'
 
 const engines = { cel: createCelCompiler(), patterns: createPatternCompiler() }
 /** What is in expressions and patterns is only text to an API server. */
-const BEYOND = /^GW(3\d\d|112)$/
+const BEYOND = /^GW(3\d\d|112|601)$/
 
 /** Judges the documents of a text; `server` is undefined where the server does not know a kind. */
 export function createJudge({ call }) {
@@ -28,25 +29,27 @@ export function createJudge({ call }) {
 }
 
 async function ownVerdicts(file, text) {
+  const options = { cwd: '/', env: {}, tier: 'offline', partial: true, mode: 'cluster' }
+  const { diagnostics } = await checkTexts([{ file, text, lenient: false }], options)
   const found = { resources: [], diagnostics: [], skipped: [], refused: [], documents: 0 }
   const source = parseSource(file, text)
   unroll(file, source, found)
-  const alone = [...source.diagnostics, ...found.diagnostics]
-  const resources = await decodeResources(found.resources, { ...engines }, alone)
-  const references = checkReferences(resources, true)
+  const resources = await decodeResources(found.resources, { ...engines }, [])
+  const idOf = ({ code, message, range }) => `${code} ${range.start.offset} ${message}`
+  const references = new Set(checkReferences(resources, true, found.refused).map(idOf))
   const skipped = new Set(found.skipped.map(({ index }) => index))
   return source.documents
     .filter(({ empty }) => !empty)
     .map(({ index }) => {
-      const here = list =>
-        list.filter(({ severity, document }) => severity === 'error' && (document?.index ?? 1) === index)
-      const errors = here(alone)
-      const schema = errors.filter(({ code }) => !BEYOND.test(code))
+      const errors = diagnostics.filter(
+        ({ severity, document }) => severity === 'error' && (document?.index ?? 1) === index,
+      )
+      const schema = errors.filter(each => !BEYOND.test(each.code) && !references.has(idOf(each)))
       return {
         resource: !skipped.has(index),
         accepted: schema.length === 0,
         messages: schema.map(({ code, message }) => `${code} ${message}`),
-        beyond: errors.length - schema.length + here(references).length,
+        beyond: errors.length - schema.length,
       }
     })
 }

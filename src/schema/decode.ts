@@ -185,6 +185,7 @@ function decodeMap(node: Extract<Node, { kind: 'map' }>, value: unknown, path: P
       if (node.isolate) continue
       sound = false
     }
+    if (value[key] === null && ctx.dropsNulls && node.value.node.kind !== 'json') continue
     const item = decodeNode(node.value.node, value[key], at, ctx)
     if (item !== INVALID) out[key] = item
     else if (!node.isolate) sound = false

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { ReadReferenced, Tier } from '../config/compile-context.ts'
+import { Engines } from '../config/engines.ts'
 import { type Loaded, load, loadSource, readStandalone } from '../config/load.ts'
 import { offlineRuntime } from '../config/offline-runtime.ts'
 import { classify, type DocumentClass, keysOf } from '../config/resources/classify.ts'
 import type { Diagnostic } from '../diagnostics/diagnostic.ts'
 import type { Skipped } from '../diagnostics/render/report.ts'
 import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
+import { readingUnderYaml11 } from '../diagnostics/source-scalars.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { InputText } from './input-files.ts'
 
@@ -40,6 +42,7 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
   const checked: { file: string; documents: number }[] = []
   const skipped: Skipped[] = []
   const clusters: { readonly file: string; readonly source: Source }[] = []
+  const engines = new Engines()
   for (const text of texts) {
     const source = readStandalone(text.file, text.text, options)
     const { standalone, resources, left } = sort(source, text, options)
@@ -47,7 +50,8 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
     if (resources.length === 0 && standalone.length === 0) continue
     if (resources.length > 0) clusters.push({ file: text.file, source: withoutVariables(source, resources) })
     if (standalone.length > 0) {
-      const loaded = await loadSource(source, loadOptions(text.file, options, offlineRuntime()), standalone)
+      const all = { ...loadOptions(text.file, options, offlineRuntime()), engines }
+      const loaded = await loadSource(source, all, standalone)
       diagnostics.push(...loaded.diagnostics.map(d => (options.partial ? asNote(d) : d)))
     }
     // Unset variables mean nothing in resources.
@@ -58,6 +62,7 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
   if (clusters.length > 0) {
     const { checkResources } = await import('../config/resources/check.ts')
     const found = await checkResources(clusters, { partial: options.partial ?? false })
+    misreadByServers(diagnostics, clusters, found.resources)
     diagnostics.push(...found.diagnostics)
     // What the gateway does not serve shows only once the resources are put together.
     const whole = found.resources.some(({ kind }) => kind.kind === 'Gateway')
@@ -77,6 +82,24 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
   /** All of its documents were skipped, and nothing was wrong with its text. */
   function isForeign(file: string): boolean {
     return skipped.some(each => each.file === file) && !diagnostics.some(d => d.file === file)
+  }
+}
+
+/** API servers read YAML 1.1: what it takes for a boolean is no text to them, and they refuse it. */
+function misreadByServers(
+  diagnostics: Diagnostic[],
+  clusters: readonly { readonly file: string; readonly source: Source }[],
+  resources: readonly { readonly file: string; readonly document: SourceDocument }[],
+): void {
+  for (const [at, d] of diagnostics.entries()) {
+    if (d.code !== 'GW005') continue
+    const text = clusters.find(({ file }) => file === d.file)?.source.text
+    const written = text?.slice(d.range.start.offset, d.range.end.offset) ?? ''
+    const isResource = resources.some(
+      ({ file, document }) => file === d.file && document.index === (d.document?.index ?? 1),
+    )
+    if (!isResource || !/^(true|false)$/.test(readingUnderYaml11(written) ?? '')) continue
+    diagnostics[at] = { ...d, severity: 'error', note: 'API servers read YAML 1.1' }
   }
 }
 

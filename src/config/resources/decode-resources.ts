@@ -40,6 +40,7 @@ async function decodeOne(written: Written, engines: Engines): Promise<Decoded> {
       cel: engines.cel,
       patterns: engines.patterns,
       missing,
+      dropsNulls: true,
     })
     if (missing.size === 0) {
       const decoded = value === INVALID ? undefined : (value as Fields)

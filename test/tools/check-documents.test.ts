@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { checkTexts } from '../../src/tools/check-documents.ts'
+
+const options = { cwd: '/', env: {}, tier: 'offline', partial: true } as const
+
+async function errors(text: string) {
+  const { diagnostics } = await checkTexts([{ file: 'x.yaml', text, lenient: false }], options)
+  return diagnostics.filter(({ severity }) => severity === 'error').map(({ code, path }) => `${code} ${path}`)
+}
+
+const policy = (more: string) => `apiVersion: agentgateway.dev/v1alpha1
+kind: ProxyPolicy
+metadata:
+  name: guarded
+spec:
+  targetRefs:
+  - group: gateway.networking.k8s.io
+    kind: HTTPRoute
+    name: tools
+${more}`
+const guard = (phase: string) => `  backend:
+    mcp:
+      guardrails:
+        processors:
+        - remote: {url: 'http://guard.test'}
+          methods:
+            tools/call: ${phase}
+`
+
+test('text that an API server reads as a boolean is refused as the server refuses it', async () => {
+  expect(await errors(policy(guard('Off')))).toEqual([
+    'GW005 spec.backend.mcp.guardrails.processors[0].methods["tools/call"]',
+  ])
+  expect(await errors(policy(guard("'Off'")))).toEqual([])
+})
+
+test('of kinds that are not checked it stays a warning: their field may take a boolean', async () => {
+  const pod = 'apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {hostNetwork: yes}\n'
+  expect(await errors(`${policy('  traffic: {}\n')}---\n${pod}`)).toEqual([])
+})
+
+test('a field without a value is one that is not set, as for an API server', async () => {
+  expect(await errors(policy('  traffic: {phase: null}\n  backend: null\n'))).toEqual([])
+  expect(await errors(policy('  traffic: null\n'))).toEqual(['GW107 spec.traffic'])
+})
