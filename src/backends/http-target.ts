@@ -46,25 +46,37 @@ export class HttpTarget {
   }
 }
 
-function targetOf(to: HostPort, settings: UpstreamSettings, { permits, guard }: HttpTargetOptions): Target {
-  const { tls, version, keepAlive, tunnel } = settings
-  const connectTimeout = settings.connectTimeout ?? CONNECT_TIMEOUT
-  const rest = JSON.stringify([tls, version, keepAlive, connectTimeout, tunnel?.key, guard])
-  // Settings of TLS hold private keys, and keys of targets are shown; the others need no hash, which is slow to load.
-  const settled = tls === undefined ? rest : hash('sha256', rest, 'base64url')
+function targetOf(to: HostPort, settings: UpstreamSettings, { permits, guard = '' }: HttpTargetOptions): Target {
   return {
-    key: `${to.unixPath ?? to.host}:${to.port}#${settled}`,
+    key: `${to.unixPath ?? to.host}:${to.port}#${connectionKey(settings, guard)}`,
     host: to.host,
     port: to.port,
     ...(to.unixPath === undefined ? {} : { unixPath: to.unixPath }),
-    ...(tls === undefined ? {} : { tls }),
-    connectTimeout,
-    ...(version === undefined ? {} : { version }),
-    ...(keepAlive === undefined ? {} : { keepAlive }),
-    ...(tunnel === undefined ? {} : { tunnel }),
+    ...connectionOf(settings),
     ...(permits === undefined ? {} : { permits }),
     named: to.unixPath === undefined && isIP(to.host) === 0,
   }
+}
+
+/** What settings say about connections and what goes over them. */
+export function connectionOf(settings: UpstreamSettings): Omit<Target, 'key' | 'host' | 'port' | 'named'> {
+  const { tls, version, keepAlive, tunnel, sign } = settings
+  return {
+    ...(tls === undefined ? {} : { tls }),
+    connectTimeout: settings.connectTimeout ?? CONNECT_TIMEOUT,
+    ...(version === undefined ? {} : { version }),
+    ...(keepAlive === undefined ? {} : { keepAlive }),
+    ...(tunnel === undefined ? {} : { tunnel }),
+    ...(sign === undefined ? {} : { sign }),
+  }
+}
+
+/** Equal for settings with which connections can be shared. Hashed: they hold private keys, and keys are shown. */
+export function connectionKey(
+  { tls, version, keepAlive, connectTimeout, tunnel }: UpstreamSettings,
+  more = '',
+): string {
+  return hash('sha256', JSON.stringify([tls, version, keepAlive, connectTimeout, tunnel?.key, more]), 'base64url')
 }
 
 interface Http2Targets {

@@ -35,6 +35,7 @@ export function contextFor(c: Compilation, spec: unknown, path: Path, identity: 
     origin: c.document.origin(path),
     runtime: c.runtime,
     limits: c.limits,
+    env: c.env,
     report: finding =>
       c.report({
         ...finding,

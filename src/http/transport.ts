@@ -55,6 +55,8 @@ export interface Target {
   readonly keepAlive?: number | false
   /** The HTTP CONNECT proxy that connections go through. */
   readonly tunnel?: Tunnel
+  /** The last word on each request, its authority and credential; may reject with a GatewayError. */
+  readonly sign?: (request: UpstreamRequest) => Promise<UpstreamRequest>
   /** Asked for each address that `host` stands for, at every connection; false refuses it. */
   readonly permits?: (address: string) => boolean
   /** True when `host` is a DNS name, which then becomes the request's authority unless a policy fixed that. */

@@ -27,6 +27,8 @@ export interface Limits {
 
 /** What a policy's or backend's `compile` gets besides its spec. */
 export interface CompileContext {
+  /** Of the process. */
+  readonly env: Readonly<Record<string, string | undefined>>
   /** Names the object that holds this spec, the same after a reload: the key of its state. */
   readonly identity: string
   readonly origin: Origin
@@ -77,6 +79,7 @@ export interface UpstreamSettings {
   /** Idle ms before TCP keepalive probes; false: none. */
   readonly keepAlive?: number | false
   readonly tunnel?: Tunnel
+  readonly sign?: Target['sign']
   readonly health?: HealthRules
   /** Requests for which it gives equal texts go to the same endpoint. */
   readonly affinity?: Expression

@@ -88,7 +88,7 @@ describe('a call is made again', () => {
   })
 
   test('when the connection breaks before an answer', async () => {
-    await using upstream = await flaky(1, req => req.socket.destroy())
+    await using upstream = await flaky(1, req => void req.socket.destroy())
     await using gateway = await startGateway(file(upstream.host, '{attempts: 1}'))
     expect(await ask(gateway.url(8080), { method: 'POST', body: 'x' })).toBe('200 done')
   })

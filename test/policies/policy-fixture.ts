@@ -120,6 +120,7 @@ export function compile<S>(
     origin,
     runtime: world.runtime,
     limits: { maxBuffer: 2_097_152 },
+    env: {},
     report,
     originOf: () => origin,
     readFile: file => (files[file] === undefined ? undefined : Buffer.from(files[file])),

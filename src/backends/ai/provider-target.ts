@@ -4,9 +4,8 @@ import type { BodyEdit } from '../../llm/body-edit.ts'
 import { FORMAT_PATHS, type FormatName } from '../../llm/formats/format.ts'
 import type { UpstreamSettings } from '../../policies/policy.ts'
 import type { HostPort } from '../../schema/scalars.ts'
+import { connectionKey, connectionOf } from '../http-target.ts'
 import type { Wire } from './providers/provider.ts'
-
-const CONNECT_TIMEOUT = 10_000
 
 /** A provider at an address: all that a call needs, decided when the configuration is loaded. */
 export interface ProviderTarget {
@@ -48,19 +47,16 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
   const at: HostPort | undefined = address.hostOverride ?? own
   if (at === undefined) return undefined
   const tls = settings.tls ?? (address.hostOverride === undefined || init.secure ? {} : undefined)
-  const { version, keepAlive } = settings
+  const connection: UpstreamSettings = tls ? { ...settings, tls } : settings
   return {
     provider: init.provider,
     wire,
     target: {
-      key: JSON.stringify(['ai', at.unixPath ?? at.host, at.port, { ...settings, tls }]),
+      key: JSON.stringify(['ai', at.unixPath ?? at.host, at.port, connectionKey(connection)]),
       host: at.host,
       port: at.port,
       ...(at.unixPath === undefined ? {} : { unixPath: at.unixPath }),
-      ...(tls ? { tls } : {}),
-      connectTimeout: settings.connectTimeout ?? CONNECT_TIMEOUT,
-      ...(version ? { version } : {}),
-      ...(keepAlive === undefined ? {} : { keepAlive }),
+      ...connectionOf(connection),
       named: isIP(at.host) === 0 && at.unixPath === undefined,
     },
     timeout: settings.requestTimeout,

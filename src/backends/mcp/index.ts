@@ -1,6 +1,7 @@
 import type { Target } from '../../http/transport.ts'
 import type { PartPolicies } from '../backend.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
+import { connectionKey, connectionOf } from '../http-target.ts'
 import { McpEndpoint } from './endpoint.ts'
 import { HttpConnection } from './http-connection.ts'
 import { endpointUrl, type McpBackendSpec, type McpTargetSpec, mcpBackendSchema } from './schema.ts'
@@ -14,8 +15,6 @@ import type { HttpTarget } from './upstream-call.ts'
 export { mcpBackendSchema, mcpTargetSchema } from './schema.ts'
 
 const DEFAULT_TTL = 30 * 60_000
-const DEFAULT_CONNECT_TIMEOUT = 10_000
-
 /** MCP servers behind one endpoint (spec "MCP backend"). */
 export const mcpBackend = defineBackend({
   kind: 'mcp',
@@ -104,14 +103,13 @@ function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: Ba
   const tls = settings.tls ?? (url.protocol === 'https:' ? {} : undefined)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const port = endpoint.port ?? (Number(url.port) || (tls ? 443 : 80))
+  const connection = tls === undefined ? settings : { ...settings, tls }
   const place: Target = {
-    key: `${ctx.key}/${spec.name}`,
+    key: `${ctx.key}/${spec.name}#${connectionKey(connection)}`,
     host,
     port,
-    connectTimeout: settings.connectTimeout ?? DEFAULT_CONNECT_TIMEOUT,
     named: !/^[\d.]+$|:/.test(host),
-    ...(tls === undefined ? {} : { tls }),
-    ...(settings.version === undefined ? {} : { version: settings.version }),
+    ...connectionOf(connection),
   }
   const given = `${url.pathname === '/' ? '' : url.pathname}${url.search}`
   return {

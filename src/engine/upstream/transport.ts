@@ -1,5 +1,6 @@
+import { GatewayError } from '../../http/errors.ts'
 import type { Clock } from '../../http/runtime.ts'
-import type { Target, Transport } from '../../http/transport.ts'
+import type { ResponseHandler, Target, Transport, UpstreamRequest } from '../../http/transport.ts'
 import type { Dialing } from './dial.ts'
 import { type Lookup, type LookupFamily, Resolver } from './dns.ts'
 import { createHttp1Transport } from './http1-client.ts'
@@ -44,9 +45,38 @@ export function createTransport(options: TransportOptions): ConfigurableTranspor
       Object.assign(settings, limits)
       if (lookupFamily !== undefined) resolver.family = lookupFamily
     },
-    dispatch: (target, request, on) => (mayBeHttp2(target) ? http2 : http1).dispatch(target, request, on),
+    dispatch(target, request, on) {
+      const client = mayBeHttp2(target) ? http2 : http1
+      return target.sign === undefined
+        ? client.dispatch(target, request, on)
+        : dispatchSigned(client, target, target.sign(request), on)
+    },
     async close() {
       await Promise.all([http2.close(), http1.close()])
+    },
+  }
+}
+
+function dispatchSigned(
+  client: Transport,
+  target: Target,
+  signing: Promise<UpstreamRequest>,
+  on: ResponseHandler,
+): { cancel(): void } {
+  let over = false
+  let call: { cancel(): void } | undefined
+  signing.then(
+    request => {
+      if (!over) call = client.dispatch(target, request, on)
+    },
+    (error: unknown) => {
+      if (!over) on.fail(error instanceof GatewayError ? error : new GatewayError('backendAuth', { cause: error }))
+    },
+  )
+  return {
+    cancel() {
+      over = true
+      call?.cancel()
     },
   }
 }

@@ -297,7 +297,7 @@ export function backendAuthSchema<T extends Fields & { readonly policies: Field<
           'The token that a policy has validated and taken from the request.',
         ),
         gcp: opt(shapes({ object: gcp, null: nothing }), 'A Google identity.', NOT_SERVED),
-        aws: opt(shapes({ object: aws, null: nothing }), 'AWS Signature Version 4.', NOT_SERVED),
+        aws: opt(shapes({ object: aws, null: nothing }), 'AWS Signature Version 4.'),
         azure: opt(azure, 'An Azure identity.', NOT_SERVED),
         jwtSign: opt(jwtSign, 'A token that the gateway signs itself.', NOT_SERVED),
         oauthTokenExchange: opt(oauthTokenExchange, 'A token that the client’s own is exchanged for.', NOT_SERVED),

@@ -1,4 +1,6 @@
 // Puts the backend's credential on each call (specification, "Outbound (backend) authentication").
+import { awsSignerFor } from '../../auth/cloud/aws-signer.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Infer } from '../../schema/builder.ts'
 import type { FileOrInline } from '../../schema/scalars.ts'
@@ -23,15 +25,56 @@ export const backendAuth = definePolicy({
     for (const [i, { key, location }] of (spec.credentials ?? []).entries()) {
       steps.push(fixed(readText(key, ctx, ['credentials', i, 'key']), location))
     }
-    if (steps.length === 0) return {}
     return {
-      attempt(x) {
-        for (const step of steps) step(x)
-        return undefined
-      },
+      ...(spec.aws === undefined ? {} : { upstream: { sign: signingOf(spec.aws, ctx) } }),
+      ...(steps.length === 0
+        ? {}
+        : {
+            attempt(x) {
+              for (const step of steps) step(x)
+              return undefined
+            },
+          }),
     }
   },
 })
+
+type Aws = NonNullable<Exclude<Infer<typeof backendAuthDeclaration.schema>, string>['aws']>
+
+function signingOf(spec: Aws | null, ctx: CompileContext) {
+  const { accessKeyId, secretAccessKey, sessionToken, region, serviceName, assumeRole } = spec ?? {}
+  const role = assumeRole && roleOf(assumeRole, ctx)
+  return awsSignerFor(
+    {
+      ...(accessKeyId === undefined || secretAccessKey === undefined
+        ? {}
+        : { keys: { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) } }),
+      ...(region === undefined ? {} : { region }),
+      ...(serviceName === undefined ? {} : { service: serviceName }),
+      ...(role === undefined ? {} : { assumeRole: role }),
+    },
+    ctx,
+  )
+}
+
+function roleOf({ roleArn, sessionName, tags = [] }: NonNullable<Aws['assumeRole']>, ctx: CompileContext) {
+  const perRequest = (path: Path): void =>
+    ctx.report({
+      code: 'GW601',
+      message: 'not served yet: session names and tags from expressions. One role session serves all requests',
+      path: ['aws', 'assumeRole', ...path],
+      at: 'value',
+    })
+  if (typeof sessionName === 'object') perRequest(['sessionName'])
+  return {
+    roleArn,
+    ...(typeof sessionName === 'string' ? { sessionName } : {}),
+    tags: tags.flatMap(({ key, value, expression }, i) => {
+      if (expression !== undefined) perRequest(['tags', i, 'expression'])
+      return value === undefined ? [] : [{ key, value }]
+    }),
+  }
+}
 
 type Key = string | { readonly value?: FileOrInline; readonly file?: string; readonly location?: Location }
 

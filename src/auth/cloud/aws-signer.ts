@@ -1,0 +1,121 @@
+import { Readable } from 'node:stream'
+import { GatewayError } from '../../http/errors.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { UpstreamRequest } from '../../http/transport.ts'
+import { assumeRole, discoverAwsKeys, regionOf } from './aws-credentials.ts'
+import { type AwsKeys, authorization, sha256, signingFields } from './aws-sigv4.ts'
+import type { CloudContext } from './cloud-context.ts'
+import { type Dated, Fresh } from './fresh.ts'
+
+export interface AwsSigning {
+  /** Instead of what the environment has. */
+  readonly keys?: AwsKeys
+  readonly region?: string
+  readonly service?: string
+  readonly assumeRole?: {
+    readonly roleArn: string
+    readonly sessionName?: string
+    readonly tags?: readonly { readonly key: string; readonly value: string }[]
+  }
+}
+
+/** What a signer needs of the object that it belongs to. */
+export interface SignerContext extends CloudContext {
+  readonly limits: { readonly maxBuffer: number }
+  state<T extends object>(name: string, make: () => T): T
+}
+
+const ROLE_REGION = 'us-east-1'
+
+/**
+ * Signs requests as they go out. A body is read whole for that, up to `maxBuffer` bytes. Throws GatewayError `backendAuth`
+ * when there are no credentials, or nothing tells region or service.
+ */
+export function awsSignerFor(
+  signing: AwsSigning,
+  cloud: SignerContext,
+): (request: UpstreamRequest) => Promise<UpstreamRequest> {
+  const { clock } = cloud.runtime
+  const found = cloud.state('AWS keys', () => new Fresh<AwsKeys>(clock))
+  const assumed = cloud.state('AWS role', () => new Fresh<AwsKeys>(clock))
+  const limit = cloud.limits.maxBuffer
+  const source = (): Promise<AwsKeys> =>
+    signing.keys ? Promise.resolve(signing.keys) : found.get(() => discoverAwsKeys(cloud))
+  const role = signing.assumeRole
+  const assume = async (region: string): Promise<Dated<AwsKeys>> =>
+    assumeRole(cloud, await source(), { sessionName: 'gwctl', tags: [], ...role, roleArn: role?.roleArn ?? '', region })
+  return async request => {
+    const named = fromHost(request.authority)
+    const region = signing.region ?? named?.region ?? regionOf(cloud)
+    const service = signing.service ?? named?.service
+    if (region === undefined || service === undefined) {
+      const missing = region === undefined ? 'region' : 'service'
+      throw new GatewayError('backendAuth', { detail: `nothing tells the AWS ${missing}` })
+    }
+    const keys = await (role
+      ? assumed.get(() => assume(signing.region ?? regionOf(cloud) ?? ROLE_REGION))
+      : source()
+    ).catch((error: unknown) => {
+      throw new GatewayError('backendAuth', { detail: reasonOf(error), cause: error })
+    })
+    const body = await whole(request.body, limit)
+    const headers = signed(request, body, keys, region, service, clock.now())
+    return { ...request, headers, body: body.length === 0 ? undefined : body }
+  }
+}
+
+/** `bedrock-runtime.us-east-1.amazonaws.com`; the service that signs is not always called like the host. */
+function fromHost(authority: string): { region: string; service: string } | undefined {
+  const match = /^([a-z0-9-]+)\.([a-z]{2}(?:-[a-z]+)+-\d)\.(?:amazonaws\.com|api\.aws)(?:\.cn)?(?::\d+)?$/.exec(
+    authority.toLowerCase(),
+  )
+  if (!match) return undefined
+  const [, host = '', region = ''] = match
+  return { region, service: host.startsWith('bedrock-runtime') ? 'bedrock' : host }
+}
+
+/** What a client or a policy has written of a signature gives way to this one. */
+const REPLACED = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
+
+function signed(
+  request: UpstreamRequest,
+  body: Buffer,
+  keys: AwsKeys,
+  region: string,
+  service: string,
+  now: number,
+): HeaderList {
+  const headers = request.headers.copy()
+  for (const name of REPLACED) headers.delete(name)
+  const own = [...signingFields(keys, now), 'x-amz-content-sha256', sha256(body)]
+  for (let i = 0; i < own.length; i += 2) headers.append(own[i] as string, own[i + 1] as string)
+  const fields = ['host', request.authority]
+  const { raw } = headers
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = (raw[i] as string).toLowerCase()
+    // Nothing else: proxies on the way may change other fields.
+    if (name === 'content-type' || name.startsWith('x-amz')) fields.push(name, raw[i + 1] as string)
+  }
+  const { method, path } = request
+  headers.append('authorization', authorization({ method, path, fields, body }, keys, { region, service, now }))
+  headers.delete('content-length')
+  return headers
+}
+
+async function whole(body: UpstreamRequest['body'], limit: number): Promise<Buffer> {
+  if (body === undefined) return Buffer.alloc(0)
+  if (!(body instanceof Readable)) return body
+  const chunks: Buffer[] = []
+  let size = 0
+  // The stream is the client's: a refusal must still reach it over the same connection.
+  for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+    size += (chunk as Buffer).length
+    if (size > limit) throw new GatewayError('bodyTooLarge', { detail: `a signed body has at most ${limit} bytes` })
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks, size)
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown'
+}
