@@ -96,15 +96,9 @@ type MakeRule = (
 ) => { readonly entry: Entry; readonly policies: Policies; readonly children: readonly Fields[] } | undefined
 
 /** A rule as routes of the file: itself, or what the routes make of it that it delegates to. */
-export function expand(
-  rule: Rule,
-  state: RouteState,
-  delegation: Delegation,
-  work: Work,
-  make: MakeRule,
-): EmittedRoute[] {
+export function expand(rule: Rule, delegation: Delegation, work: Work, make: MakeRule): EmittedRoute[] {
   const walk = new Expansion(delegation, work, make)
-  return walk.rule(rule, state, [])
+  return walk.rule(rule, [])
 }
 
 type Chain = EmittedRoute['chain']
@@ -120,11 +114,11 @@ class Expansion {
     this.#make = make
   }
 
-  rule(rule: Rule, state: RouteState, before: Chain): EmittedRoute[] {
+  rule(rule: Rule, before: Chain): EmittedRoute[] {
     const { entry, policies, children, route, listeners } = rule
     const chain = [...before, { route, rule: asText(rule.rule.name) }]
     if (children.length === 0) return [this.#emit(entry, policies, chain, listeners)]
-    const out = children.flatMap(ref => this.#child(ref, rule, state, chain))
+    const out = children.flatMap(ref => this.#child(ref, rule, chain))
     // What no child takes is not found, instead of falling to another route.
     const rest = this.#work.origins.mark<Entry>({ ...entry }, at(route, 'spec', 'rules', rule.index))
     delete rest.backends
@@ -132,7 +126,7 @@ class Expansion {
     return [...out, this.#emit(rest, answer, chain, listeners)]
   }
 
-  #child(ref: Fields, rule: Rule, state: RouteState, chain: Chain): EmittedRoute[] {
+  #child(ref: Fields, rule: Rule, chain: Chain): EmittedRoute[] {
     const { route, listeners } = rule
     const from = this.#work.from(ref, route)
     const children = this.#delegation.children(route, ref)
@@ -157,7 +151,7 @@ class Expansion {
         const entry = made && this.#joined(rule, made.entry, hosts, index)
         if (!made || !entry) return []
         const policies = { ...rule.policies, ...made.policies }
-        return this.rule({ ...made, entry, policies, route: child, rule: childRule, index, listeners }, inner, chain)
+        return this.rule({ ...made, entry, policies, route: child, rule: childRule, index, listeners }, chain)
       })
     })
   }

@@ -37,8 +37,13 @@ export async function finish(translated: Translated, options: FinishOptions): Pr
       readReferenced: options.readReferenced,
     })
     const more = document.findings.some(isFatal) && round < ROUNDS && prune(value, document.findings, work)
-    if (!more) return { ...translated, document, loaded, losses: lossesOf(work.losses) }
+    if (!more) return { ...translated, document, loaded: withoutAdvice(loaded), losses: lossesOf(work.losses) }
   }
+}
+
+/** How a file could be written better says nothing to those who wrote resources. */
+function withoutAdvice(loaded: Loaded): Loaded {
+  return { ...loaded, diagnostics: loaded.diagnostics.filter(({ code }) => !code.startsWith('GW5')) }
 }
 
 function lossesOf(losses: readonly Loss[]): Diagnostic[] {

@@ -45,7 +45,7 @@ function writeHttp(state: RouteState, listeners: readonly GatewayListener[], w: 
   all.forEach((rule, index) => {
     const made = ruleEntry(state, rule, index, w)
     if (made === undefined) hard = true
-    else entries.push(...expand({ ...made, route, listeners, rule, index }, state, w.delegation, w.work, makeChild(w)))
+    else entries.push(...expand({ ...made, route, listeners, rule, index }, w.delegation, w.work, makeChild(w)))
   })
   if (hard || listeners.length === 0) {
     if (hard)

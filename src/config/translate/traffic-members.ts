@@ -38,7 +38,7 @@ export function trafficMembers(spec: Fields, ctx: MemberContext): Member[] {
   each('timeouts', 'timeout', part => defined({ requestTimeout: part.request }))
   each('retry', 'retry', retryMember)
   each('cors', 'cors', corsMember)
-  each('csrf', 'csrf', part => ({ additionalOrigins: strings(part.additionalOrigins) }))
+  each('csrf', 'csrf', part => defined({ additionalOrigins: strings(part.additionalOrigins) }))
   each('headerModifiers', 'requestHeaderModifier', part => headerChanges(asFields(part.request)) ?? null)
   each('headerModifiers', 'responseHeaderModifier', part => headerChanges(asFields(part.response)) ?? null)
   each('hostRewrite', 'urlRewrite', part => ({ authority: lower(part.mode) }))

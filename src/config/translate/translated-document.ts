@@ -24,7 +24,8 @@ export class TranslatedDocument implements SourceDocument {
   }
 
   resolve = (finding: Finding): Diagnostic => {
-    this.findings.push(finding)
+    // Without words it only asks for a place.
+    if (finding.message !== '') this.findings.push(finding)
     const from = this.#origins.at(this.value, finding.path)
     if (!from) {
       const { range } = createLines('')
