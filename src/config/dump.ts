@@ -99,7 +99,9 @@ function dumpUse({ backend, weight, pipeline, delegates, origin }: WeightedBacke
   return {
     backend: backend.key,
     weight,
-    ...(delegates === undefined ? {} : { routeGroup: delegates.name, routes: delegates.routes.map(route => route.key) }),
+    ...(delegates === undefined
+      ? {}
+      : { routeGroup: delegates.name, routes: delegates.routes.map(route => route.key) }),
     policies: dumpPolicies(pipeline),
     origin: place(origin),
   }

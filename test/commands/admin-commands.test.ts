@@ -1,0 +1,178 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { main } from '../../src/cli/main.ts'
+import type { Listening } from '../../src/engine/admin/listen.ts'
+import { startAdmin } from '../../src/engine/admin/server.ts'
+import { thisThread } from '../../src/engine/admin/threads.ts'
+import { systemClock } from '../../src/engine/clock.ts'
+import { memoryIo } from '../cli/memory-io.ts'
+import { FakeGateway } from '../engine/admin/running-admin.ts'
+
+const root = new URL('../../', import.meta.url)
+let folder: string
+let gateway: FakeGateway
+let admin: Listening
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'gwctl-admin-'))
+  gateway = new FakeGateway()
+  gateway.dumped = dumpWith([])
+  admin = await startAdmin('127.0.0.1:0', Object.assign(gateway, { threads: thisThread('main', systemClock) }))
+})
+
+afterEach(async () => {
+  await admin.close()
+  rmSync(folder, { recursive: true })
+})
+
+async function gwctl(...argv: string[]) {
+  const io = memoryIo({ cwd: folder, env: { GWCTL_ADMIN: admin.address } })
+  const code = await main(argv, io, root)
+  return { code, out: io.stdout.text, err: io.stderr.text }
+}
+
+function dumpWith(health: readonly (readonly { endpoint: string; state: string }[])[]) {
+  const backends = health.map((each, i) => ({
+    key: `/b${i}`,
+    name: `b${i}`,
+    kind: 'service',
+    protocol: 'http',
+    health: each,
+    origin: 'g.yaml:1:1',
+  }))
+  const rest = { binds: [], listeners: [], routes: [], policies: [], services: [], workloads: [] }
+  return { ...rest, backends, version: { version: '1' }, config: {} }
+}
+
+describe('gwctl log', () => {
+  test('shows the filter', async () => {
+    expect(await gwctl('log')).toEqual({ code: 0, out: 'info\n', err: '' })
+  })
+
+  test('changes it, and goes back', async () => {
+    expect((await gwctl('log', '--level', 'warn', '--set', 'mcp=trace', '--set', 'request=off')).out).toBe(
+      'request=off,mcp=trace,warn\n',
+    )
+    expect(gateway.log.filter()).toBe('request=off,mcp=trace,warn')
+    expect((await gwctl('log', '--reset')).out).toBe('info\n')
+  })
+
+  test("a level that is none: exit 2 with the server's words", async () => {
+    const { code, err } = await gwctl('log', '--set', 'mcp=loud')
+    expect(code).toBe(2)
+    expect(err).toContain('loud is no level')
+    expect(gateway.log.filter()).toBe('info')
+  })
+})
+
+describe('gwctl health', () => {
+  const healthy = { endpoint: '10.0.0.1:80', state: 'healthy' }
+  const evicted = { endpoint: '10.0.0.2:80', state: 'evicted' }
+
+  test('ready', async () => {
+    expect(await gwctl('health')).toEqual({ code: 0, out: 'ready\n', err: '' })
+  })
+
+  test('not ready: exit 1 and what is missing', async () => {
+    gateway.pending = ['configuration']
+    expect(await gwctl('health')).toEqual({ code: 1, out: 'not ready, pending: configuration\n', err: '' })
+  })
+
+  test('not ready in time: exit 5', async () => {
+    gateway.pending = ['configuration']
+    const { code, err } = await gwctl('health', '--wait', '300ms')
+    expect(code).toBe(5)
+    expect(err).toContain('not ready after 0.3s: not ready, pending: configuration')
+  })
+
+  test('some endpoints are left out: still 0', async () => {
+    gateway.dumped = dumpWith([[healthy, evicted], [healthy]])
+    expect(await gwctl('health')).toEqual({
+      code: 0,
+      out: 'ready\ndegraded /b0: 1 of 2 endpoints healthy, left out: 10.0.0.2:80\nhealthy /b1: 1 of 1 endpoints healthy\n',
+      err: '',
+    })
+  })
+
+  test('a backend without a healthy endpoint: exit 1', async () => {
+    gateway.dumped = dumpWith([[evicted]])
+    const { code, out } = await gwctl('health', '-o', 'json')
+    expect(code).toBe(1)
+    expect(JSON.parse(out)).toEqual({
+      ready: true,
+      backends: [{ backend: '/b0', state: 'down', endpoints: 1, evicted: ['10.0.0.2:80'] }],
+    })
+  })
+
+  test('nobody there: exit 4', async () => {
+    await admin.close()
+    expect((await gwctl('health')).code).toBe(4)
+  })
+})
+
+describe('gwctl profile', () => {
+  test('writes a file of its own name that pprof reads', async () => {
+    const { code, out } = await gwctl('profile', 'heap', '--seconds', '1', '-q')
+    expect(code).toBe(0)
+    const [file] = readdirSync(folder)
+    expect(out).toBe(`${file}\n`)
+    expect(file).toMatch(/^gwctl-heap-\d{8}T\d{6}\.pb\.gz$/)
+    expect(gunzipSync(readFileSync(join(folder, file as string))).toString('latin1')).toContain('inuse_space')
+  })
+
+  test('into a file of your choice', async () => {
+    expect((await gwctl('profile', 'cpu', '--seconds', '1', '-o', 'pprof=cpu.pb.gz')).out).toBe('cpu.pb.gz\n')
+    expect(readdirSync(folder)).toEqual(['cpu.pb.gz'])
+  })
+
+  test('somebody else answers: exit 4, no file', async () => {
+    const other = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
+    await new Promise(resolve => other.once('listening', resolve))
+    const address = `127.0.0.1:${(other.address() as AddressInfo).port}`
+    expect((await gwctl('profile', 'cpu', '--admin', address)).code).toBe(4)
+    expect(readdirSync(folder)).toEqual([])
+    other.close()
+  })
+
+  test('an unknown kind is wrong usage', async () => {
+    expect((await gwctl('profile', 'disk')).code).toBe(2)
+  })
+})
+
+describe('gwctl completion', () => {
+  /** What bash offers after these words, the last of them half written. */
+  async function offered(...words: string[]): Promise<string[]> {
+    const { out } = await gwctl('completion', 'bash')
+    const list = words.map(word => `'${word}'`).join(' ')
+    const script = `${out}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _gwctl; printf '%s\\n' "\${COMPREPLY[@]}"`
+    return execFileSync('bash', ['-c', script], { encoding: 'utf8', cwd: folder }).trim().split('\n')
+  }
+
+  test('bash: commands, flags, words of flags and arguments', async () => {
+    expect(await offered('gwctl', '')).toEqual(expect.arrayContaining(Object.keys(COMMANDS)))
+    expect(await offered('gwctl', 'hea')).toEqual(['health'])
+    expect(await offered('gwctl', 'run', '--wor')).toEqual(['--workers'])
+    expect(await offered('gwctl', 'run', '--no-w')).toEqual(['--no-watch'])
+    expect(await offered('gwctl', 'validate', '--fail-on', '')).toEqual(['error', 'warning', 'info', 'never'])
+    expect(await offered('gwctl', 'dump', '-o', 'js')).toEqual(['json', 'jsonl'])
+    expect(await offered('gwctl', 'dump', 'ro')).toEqual(['routes'])
+  })
+
+  test.each(['zsh', 'fish'])('%s: every command and flag', async shell => {
+    const { out } = await gwctl('completion', shell)
+    for (const id of Object.keys(COMMANDS)) expect(out).toContain(id)
+    expect(out).toContain('effective')
+    expect(out).toContain('yaml json jsonl table wide dot')
+  })
+
+  test('another shell is wrong usage', async () => {
+    expect((await gwctl('completion', 'tcsh')).code).toBe(2)
+  })
+})
