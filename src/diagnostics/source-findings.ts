@@ -27,6 +27,8 @@ export interface Placing {
   readonly lines: Lines
   readonly index: number
   readonly of: number
+  /** The file that the document was made from, when the text says so. */
+  readonly template?: string | undefined
   readonly root: Node | undefined
   /** Where the document's text begins. */
   readonly start: number
@@ -102,8 +104,12 @@ export function originOf(path: Path, p: Placing): Origin {
   return { file: p.file, line, col }
 }
 
-function documentOf(p: { index: number; of: number }): { document?: { index: number; of: number } } {
-  return p.of > 1 ? { document: { index: p.index, of: p.of } } : {}
+function documentOf({
+  index,
+  of,
+  template,
+}: Pick<Placing, 'index' | 'of' | 'template'>): Pick<Diagnostic, 'document' | 'template'> {
+  return { ...(of > 1 ? { document: { index, of } } : {}), ...(template === undefined ? {} : { template }) }
 }
 
 function words(finding: { label?: string; help?: string; note?: string }): {

@@ -51,7 +51,9 @@ export function parseSource(file: string, text: string, options: SourceOptions =
     const start = part.start
     const end = parts[i + 1]?.start ?? text.length
     const content = readPart(part, yaml, start, end, read)
-    const place = { file, text: yaml, lines, index: i + 1, of: parts.length }
+    const contentAt = contentStart(yaml, start, end)
+    const madeFrom = HELM_SOURCE.exec(yaml.slice(start, contentAt))?.[1]
+    const place = { file, text: yaml, lines, index: i + 1, of: parts.length, template: madeFrom }
     for (const finding of content.findings) {
       if (finding.code === 'GW004' && template) continue
       template ||= finding.code === 'GW004'
@@ -60,7 +62,7 @@ export function parseSource(file: string, text: string, options: SourceOptions =
     return toDocument(content, {
       ...place,
       root: part.root,
-      start: contentStart(yaml, start, end),
+      start: contentAt,
       ...content,
       env: options.env,
     })
@@ -155,6 +157,9 @@ function toDocument(content: Content, placing: Placing): SourceDocument {
     origin: path => originOf(path, placing),
   }
 }
+
+/** What Helm writes above each document that it renders. */
+const HELM_SOURCE = /^# Source: (\S+)\s*$/m
 
 /** Past `---`, directives, comments and blank lines. */
 function contentStart(text: string, start: number, end: number): number {

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { plainPaint } from '../../src/diagnostics/paint.ts'
+import { renderText } from '../../src/diagnostics/render/text.ts'
 import { checkTexts } from '../../src/tools/check-documents.ts'
 
 const options = { cwd: '/', env: {}, tier: 'offline', partial: true } as const
@@ -42,4 +44,16 @@ test('of kinds that are not checked it stays a warning: their field may take a b
 test('a field without a value is one that is not set, as for an API server', async () => {
   expect(await errors(policy('  traffic: {phase: null}\n  backend: null\n'))).toEqual([])
   expect(await errors(policy('  traffic: null\n'))).toEqual(['GW107 spec.traffic'])
+})
+
+test('a finding in what Helm has rendered names the template', async () => {
+  const rendered = (name: string, text: string) => `---\n# Source: edge/templates/${name}.yaml\n${text}`
+  const text = `${rendered('good', policy('  traffic: {}\n'))}${rendered('bad', 'apiVersion: v1\nkind: Secret\nmetadata: {nam: x}\n')}`
+  const { diagnostics } = await checkTexts([{ file: '<stdin>', text, lenient: false }], options)
+  const found = diagnostics.filter(({ severity }) => severity === 'error')
+  expect(found).toMatchObject([{ code: 'GW102', template: 'edge/templates/bad.yaml', document: { index: 2, of: 2 } }])
+  const report = { diagnostics: found, files: 1, documents: 2, skipped: [], textOf: () => text, cwd: '/' }
+  expect(renderText(report, { paint: plainPaint })).toContain(
+    '(document 2 of 2, edge/templates/bad.yaml, Secret default/(no name))',
+  )
 })

@@ -36,6 +36,7 @@ export function diagnosticJson(d: Diagnostic, cwd: string): Record<string, unkno
     range: d.range,
     path: d.path,
     ...(d.document && { document: d.document }),
+    ...(d.template !== undefined && { template: d.template }),
     ...(d.resource !== undefined && { resource: d.resource }),
     ...(d.label !== undefined && { label: d.label }),
     ...(d.help !== undefined && { help: d.help }),

@@ -75,7 +75,11 @@ export function renderDiagnostic(d: Diagnostic, report: Pick<CheckReport, 'textO
 }
 
 function aboutDocument(d: Diagnostic): string {
-  const parts = [d.document && `document ${d.document.index} of ${d.document.of}`, d.resource && visible(d.resource)]
+  const parts = [
+    d.document && `document ${d.document.index} of ${d.document.of}`,
+    d.template && visible(d.template),
+    d.resource && visible(d.resource),
+  ]
   const about = parts.filter(part => part !== undefined).join(', ')
   return about === '' ? '' : ` (${about})`
 }
