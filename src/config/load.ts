@@ -1,4 +1,3 @@
-import type { CelCompiler, PatternCompiler } from '../cel/expression.ts'
 import { severityOf } from '../diagnostics/codes.ts'
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts'
 import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
@@ -8,6 +7,7 @@ import { decode, INVALID } from '../schema/decode.ts'
 import { redact } from '../schema/redact.ts'
 import { compile } from './compile.ts'
 import { type Compilation, type ReadReferenced, type Tier, valueAt } from './compile-context.ts'
+import { Engines } from './engines.ts'
 import { lint } from './lints/index.ts'
 import { resolveSettings } from './settings.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -19,6 +19,8 @@ export interface LoadOptions {
   readonly tier: Tier
   readonly runtime: Runtime
   readonly readReferenced: ReadReferenced
+  /** Shared by files that are checked together; made for this file when unset. */
+  readonly engines?: Engines
 }
 
 export interface Loaded {
@@ -80,7 +82,7 @@ async function compileDocument(
   const report = reportOnce(finding => diagnostics.push(document.resolve(finding)))
   const paths = new WeakMap<object, Path>()
   const value = document.empty ? {} : document.value
-  const config = await decodeDocument(value, paths, report)
+  const config = await decodeDocument(value, paths, report, options.engines ?? new Engines())
   const c: Compilation = {
     document,
     paths,
@@ -127,27 +129,24 @@ async function decodeDocument(
   value: unknown,
   paths: WeakMap<object, Path>,
   report: Compilation['report'],
+  engines: Engines,
 ): Promise<Standalone | undefined> {
-  let cel: CelCompiler | undefined
-  let patterns: PatternCompiler | undefined
+  const hidden = sensitiveHeadersIn(value)
   for (;;) {
     const findings: Parameters<typeof report>[0][] = []
     const missing = new Set<'cel' | 'patterns'>()
     const decoded = decode(standalone, value, [], {
       report: finding => findings.push(finding),
       paths,
-      cel,
-      patterns,
+      cel: engines.cel(hidden),
+      patterns: engines.patterns,
       missing,
     })
     if (missing.size === 0) {
       for (const finding of findings) report(finding)
       return decoded === INVALID ? undefined : decoded
     }
-    if (missing.has('cel')) {
-      cel = (await import('../cel/compiler.ts')).createCelCompiler({ sensitiveHeaders: sensitiveHeadersIn(value) })
-    }
-    if (missing.has('patterns')) patterns = (await import('../cel/pattern.ts')).createPatternCompiler()
+    await engines.make(missing, hidden)
   }
 }
 

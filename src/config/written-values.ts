@@ -25,25 +25,24 @@ function walk(
   visit: (found: WrittenValue) => void,
 ): void {
   const node = formFor(declared, value)
-  if (node === undefined) return
+  // A key without a value counts as absent.
+  if (node === undefined || value === null) return
   visit({ node, value, field, path })
-  if (typeof value !== 'object' || value === null) return
-  const inside = (inner: Node, item: unknown, step: string | number, itsField: WrittenValue['field']) => {
-    path.push(step)
-    walk(inner, item, itsField, path, visit)
-    path.pop()
-  }
-  if (Array.isArray(value)) {
-    if (node.kind === 'list') for (let i = 0; i < value.length; i++) inside(node.item.node, value[i], i, undefined)
-    return
-  }
-  if (node.kind !== 'map' && node.kind !== 'object') return
-  for (const key of Object.keys(value)) {
-    const item = (value as Record<string, unknown>)[key]
-    if (node.kind === 'map') inside(node.value.node, item, key, undefined)
-    else {
-      const known = fieldFor(node.fields, key)
-      if (known) inside(known.schema.node, item, key, known)
+  if (typeof value !== 'object') return
+  if (node.kind === 'list' && Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      path.push(i)
+      walk(node.item.node, value[i], undefined, path, visit)
+      path.pop()
+    }
+  } else if (!Array.isArray(value) && (node.kind === 'map' || node.kind === 'object')) {
+    for (const key in value) {
+      const known = node.kind === 'object' ? fieldFor(node.fields, key) : undefined
+      const inner = node.kind === 'map' ? node.value : known?.schema
+      if (inner === undefined) continue
+      path.push(key)
+      walk(inner.node, (value as Record<string, unknown>)[key], known, path, visit)
+      path.pop()
     }
   }
 }

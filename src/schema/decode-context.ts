@@ -21,6 +21,9 @@ export interface DecodeContext {
   readonly dropsNulls?: boolean
 }
 
+/** One array that follows the walk through a document: most values are right, and nobody asks where they stand. */
+export type LivePath = (string | number)[]
+
 export function wrongType(node: Node, value: unknown, path: Path, ctx: DecodeContext): Invalid {
   const wanted = typeNames(node)
   ctx.report({

@@ -1,16 +1,16 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { closest, didYouMean } from '../diagnostics/suggest.ts'
 import type { Field, FieldMode, Node, ObjectNode } from './builder.ts'
-import { type DecodeContext, INVALID, isRecord, wrongType } from './decode-context.ts'
+import { type DecodeContext, INVALID, isRecord, type LivePath, wrongType } from './decode-context.ts'
 
 type Fields = ObjectNode['fields']
 /** Passed in, because objects hold values of every kind and every kind may hold objects. */
-type Decode = (node: Node, value: unknown, path: Path, ctx: DecodeContext) => unknown
+type Decode = (node: Node, value: unknown, path: LivePath, ctx: DecodeContext) => unknown
 
 export function decodeObject(
   node: ObjectNode,
   value: unknown,
-  path: Path,
+  path: LivePath,
   ctx: DecodeContext,
   decodeNode: Decode,
 ): unknown {
@@ -27,29 +27,38 @@ export function decodeObject(
     } else if (!present.has(field)) present.set(field, key)
     else sound = conflict([present.get(field)!, key], 'they are two spellings of one field', path, ctx)
   }
-  const conflicts = conflictsIn(node, present)
-  for (const { keys, why } of conflicts) sound = conflict(keys, why, path, ctx)
-  const disputed = new Set(conflicts.flatMap(each => each.keys))
-  const excuse = node.open ? new Excuses() : reportUnknown(node, unknown, present, path, ctx)
+  let disputed: Set<string> | undefined
+  for (const { keys, why } of conflictsIn(node, present)) {
+    sound = conflict(keys, why, path, ctx)
+    disputed ??= new Set()
+    for (const key of keys) disputed.add(key)
+  }
+  const excuse = node.open || unknown.length === 0 ? new Excuses() : reportUnknown(node, unknown, present, path, ctx)
   if (unknown.length > 0 && !node.open && !node.isolate) sound = false
   for (const key of empty) sound = reportEmpty(node, key, path, excuse, ctx)
 
+  const inside = (inner: Node, item: unknown, step: string) => {
+    path.push(step)
+    const decoded = decodeNode(inner, item, path, ctx)
+    path.pop()
+    return decoded
+  }
   const out: Record<string, unknown> = {}
-  ctx.paths.set(out, path)
+  ctx.paths.set(out, [...path])
   for (const name in node.fields) {
     const field = node.fields[name]!
     const key = present.get(name)
     if (key === undefined) {
       if (field.mode === 'required' && !excuse.take(name)) sound = reportMissing(node, name, path, ctx)
       else if (field.mode === 'required') sound = false
-      else if (field.mode === 'default') out[name] = decodeNode(field.schema.node, field.default, [...path, name], ctx)
+      else if (field.mode === 'default') out[name] = inside(field.schema.node, field.default, name)
       continue
     }
-    if (field.unserved !== undefined && !disputed.has(key)) reportUnserved(name, field.unserved, [...path, key], ctx)
-    const decoded = decodeNode(field.schema.node, value[key], [...path, key], ctx)
+    if (field.unserved !== undefined && !disputed?.has(key)) reportUnserved(name, field.unserved, [...path, key], ctx)
+    const decoded = inside(field.schema.node, value[key], key)
     if (decoded !== INVALID) out[name] = decoded
     else if (!node.isolate || field.mode === 'required') sound = false
-    else if (field.mode === 'default') out[name] = decodeNode(field.schema.node, field.default, [...path, name], ctx)
+    else if (field.mode === 'default') out[name] = inside(field.schema.node, field.default, name)
   }
   if (node.open) for (const key of unknown) out[key] = value[key]
   if (!groupsHold(node, present, excuse, path, ctx)) sound = false
@@ -59,14 +68,15 @@ export function decodeObject(
 
 /** Missing fields that an unknown key beside them already explains: a misspelt key is one mistake, not two. */
 class Excuses {
-  readonly #names = new Set<string>()
+  #names: Set<string> | undefined
   #free = 0
   name(names: readonly string[]): void {
     if (names.length === 0) this.#free++
+    this.#names ??= new Set()
     for (const name of names) this.#names.add(name)
   }
   take(name: string): boolean {
-    if (this.#names.delete(name)) return true
+    if (this.#names?.delete(name)) return true
     if (this.#free === 0) return false
     this.#free--
     return true
@@ -191,18 +201,18 @@ function conflictsIn(
   node: ObjectNode,
   present: ReadonlyMap<string, string>,
 ): { readonly keys: readonly string[]; readonly why: string }[] {
-  const groups = [
-    ...node.exactlyOneOf.map(group => ({ group, count: 'exactly one' })),
-    ...node.atMostOneOf.map(group => ({ group, count: 'at most one' })),
-  ]
+  if (present.size < 2 || node.exactlyOneOf.length + node.atMostOneOf.length === 0) return []
   const out: { keys: string[]; why: string }[] = []
   const disputed = new Set<string>()
-  for (const { group, count } of groups) {
-    const keys = [...present].filter(([name]) => group.includes(name)).map(([, key]) => key)
-    if (keys.length < 2 || keys.some(key => disputed.has(key))) continue
+  const look = (group: readonly string[], count: string) => {
+    const keys: string[] = []
+    for (const [name, key] of present) if (group.includes(name)) keys.push(key)
+    if (keys.length < 2 || keys.some(key => disputed.has(key))) return
     for (const key of keys) disputed.add(key)
     out.push({ keys, why: `${node.name} takes ${count} of ${names(group)}` })
   }
+  for (const group of node.exactlyOneOf) look(group, 'exactly one')
+  for (const group of node.atMostOneOf) look(group, 'at most one')
   return out
 }
 
@@ -215,11 +225,13 @@ function groupsHold(
 ): boolean {
   let hold = true
   const lacking = (group: readonly string[]) => !group.some(name => present.has(name))
-  for (const group of node.exactlyOneOf.filter(lacking)) {
+  for (const group of node.exactlyOneOf) {
+    if (!lacking(group)) continue
     hold = false
     if (!group.some(name => excuse.take(name))) reportNone(node, group, path, ctx, 'exactly')
   }
-  for (const group of node.atLeastOneOf.filter(lacking)) {
+  for (const group of node.atLeastOneOf) {
+    if (!lacking(group)) continue
     hold = false
     if (!group.some(name => excuse.take(name))) reportNone(node, group, path, ctx, 'at least')
   }

@@ -1,7 +1,7 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { closest, didYouMean } from '../diagnostics/suggest.ts'
 import type { Node, ParsedNode, Schema, ShapesNode, Unique } from './builder.ts'
-import { type DecodeContext, INVALID, type Invalid, isRecord, wrongType } from './decode-context.ts'
+import { type DecodeContext, INVALID, type Invalid, isRecord, type LivePath, wrongType } from './decode-context.ts'
 import { decodeObject } from './decode-object.ts'
 import { Placeholder } from './placeholder.ts'
 
@@ -12,10 +12,11 @@ export { type DecodeContext, INVALID, type Invalid } from './decode-context.ts'
  * one finding, at the innermost place that is wrong.
  */
 export function decode<T>(schema: Schema<T>, value: unknown, path: Path, ctx: DecodeContext): T | Invalid {
-  return decodeNode(schema.node, value, path, ctx) as T | Invalid
+  const report: DecodeContext['report'] = finding => ctx.report({ ...finding, path: [...finding.path] })
+  return decodeNode(schema.node, value, [...path], { ...ctx, report }) as T | Invalid
 }
 
-export function decodeNode(node: Node, value: unknown, path: Path, ctx: DecodeContext): unknown {
+function decodeNode(node: Node, value: unknown, path: LivePath, ctx: DecodeContext): unknown {
   switch (node.kind) {
     case 'json':
       return value instanceof Placeholder ? value.text : value
@@ -129,17 +130,24 @@ function decodeNumber(
   return value
 }
 
-function decodeList(node: Extract<Node, { kind: 'list' }>, value: unknown, path: Path, ctx: DecodeContext): unknown {
+function decodeList(
+  node: Extract<Node, { kind: 'list' }>,
+  value: unknown,
+  path: LivePath,
+  ctx: DecodeContext,
+): unknown {
   if (!Array.isArray(value)) return wrongType(node, value, path, ctx)
   if (!countIsRight(value.length, node, 'items', path, ctx)) return INVALID
   const out: unknown[] = []
   let sound = true
   for (let i = 0; i < value.length; i++) {
-    const item = decodeNode(node.item.node, value[i], [...path, i], ctx)
+    path.push(i)
+    const item = decodeNode(node.item.node, value[i], path, ctx)
+    path.pop()
     if (item !== INVALID) out.push(item)
     else if (!node.isolate) sound = false
   }
-  ctx.paths.set(out, path)
+  ctx.paths.set(out, [...path])
   if (node.unique && repeats(node.unique, value, path, ctx)) return INVALID
   return sound ? out : INVALID
 }
@@ -171,26 +179,27 @@ function repeats(unique: Unique, items: readonly unknown[], path: Path, ctx: Dec
   return found
 }
 
-function decodeMap(node: Extract<Node, { kind: 'map' }>, value: unknown, path: Path, ctx: DecodeContext): unknown {
+function decodeMap(node: Extract<Node, { kind: 'map' }>, value: unknown, path: LivePath, ctx: DecodeContext): unknown {
   if (!isRecord(value)) return wrongType(node, value, path, ctx)
   const keys = Object.keys(value)
   if (!countIsRight(keys.length, node, 'entries', path, ctx)) return INVALID
   const out: Record<string, unknown> = Object.create(null)
   let sound = true
   for (const key of keys) {
-    const at = [...path, key]
     const problem = node.keys?.(key)
     if (problem) {
-      ctx.report({ code: 'GW106', path: at, at: 'key', ...problem })
+      ctx.report({ code: 'GW106', path: [...path, key], at: 'key', ...problem })
       if (node.isolate) continue
       sound = false
     }
     if (value[key] === null && ctx.dropsNulls && node.value.node.kind !== 'json') continue
-    const item = decodeNode(node.value.node, value[key], at, ctx)
+    path.push(key)
+    const item = decodeNode(node.value.node, value[key], path, ctx)
+    path.pop()
     if (item !== INVALID) out[key] = item
     else if (!node.isolate) sound = false
   }
-  ctx.paths.set(out, path)
+  ctx.paths.set(out, [...path])
   return sound ? out : INVALID
 }
 
@@ -213,7 +222,7 @@ function countIsRight(
   return false
 }
 
-function decodeShapes(node: ShapesNode, value: unknown, path: Path, ctx: DecodeContext): unknown {
+function decodeShapes(node: ShapesNode, value: unknown, path: LivePath, ctx: DecodeContext): unknown {
   if (value instanceof Placeholder) {
     const scalar = node.string ?? node.number ?? node.boolean
     return scalar ? decodeNode(scalar.node, value, path, ctx) : wrongType(node, value, path, ctx)
@@ -231,7 +240,7 @@ function shapeFor(node: ShapesNode, value: unknown): Schema<unknown> | undefined
   return node.boolean
 }
 
-function decodeParsed(node: ParsedNode, value: unknown, path: Path, ctx: DecodeContext): unknown {
+function decodeParsed(node: ParsedNode, value: unknown, path: LivePath, ctx: DecodeContext): unknown {
   if (value instanceof Placeholder) return node.placeholder
   const base = decodeNode(node.base.node, value, path, ctx)
   if (base === INVALID) return INVALID

@@ -3,7 +3,7 @@ import type { Lint } from './lint.ts'
 
 /** GW533: a condition that does not depend on the request. */
 export const constantCondition: Lint = file => {
-  file.visit(({ node, value, path }) => {
+  file.visit('cel', ({ node, value, path }) => {
     if (node.kind !== 'cel' || node.result !== 'bool' || typeof value !== 'string') return
     const constant = constantOf(value)
     // Entries of lists of variants have a lint of their own: the last one may well say `true`.

@@ -2,7 +2,7 @@ import type { Lint } from './lint.ts'
 
 /** GW529: a field that has a successor. */
 export const deprecatedField: Lint = file => {
-  file.visit(({ field, path }) => {
+  file.visit('any', ({ field, path }) => {
     if (field?.deprecated === undefined) return
     file.report({
       code: 'GW529',

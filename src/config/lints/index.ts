@@ -1,5 +1,5 @@
 import { standalone } from '../standalone/standalone.ts'
-import { visitWritten } from '../written-values.ts'
+import { visitWritten, type WrittenValue } from '../written-values.ts'
 import { cacheThreshold } from './ai/cache-threshold.ts'
 import { hiddenOverride } from './ai/hidden-override.ts'
 import { mcpNames } from './ai/mcp-names.ts'
@@ -85,10 +85,17 @@ const LINTS: readonly Lint[] = [
 
 /** Doubtful configuration: findings that are warnings or remarks and never keep a file from running. */
 export function lint(file: Omit<LintedFile, 'sites' | 'visit'>): void {
+  const visitors = new Map<string, ((found: WrittenValue) => void)[]>()
   const linted: LintedFile = {
     ...file,
     sites: policySites(file.config, file.pathOf),
-    visit: see => visitWritten(standalone, file.document.value, see),
+    visit: (kind, see) => visitors.set(kind, [...(visitors.get(kind) ?? []), see]),
   }
   for (const check of LINTS) check(linted)
+  // One walk for all of them.
+  const always = visitors.get('any') ?? []
+  visitWritten(standalone, file.document.value, found => {
+    for (const see of always) see(found)
+    for (const see of visitors.get(found.node.kind) ?? []) see(found)
+  })
 }

@@ -23,8 +23,8 @@ export interface LintedFile {
   readonly tier: Tier
   readonly env: Readonly<Record<string, string | undefined>>
   readonly sites: readonly PolicySite[]
-  /** Every value of the file with its declaration. */
-  visit(see: (found: WrittenValue) => void): void
+  /** Asks to see every value that is declared so, once all lints have been called. */
+  visit(kind: WrittenValue['node']['kind'] | 'any', see: (found: WrittenValue) => void): void
   /** Where a decoded object, list or map was written. */
   pathOf(part: object): Path
   /** The text of the value as the file has it, with quotes and variables. */

@@ -2,7 +2,7 @@ import type { Lint } from '../lint.ts'
 
 /** GW549: prompts that are marked for a cache which does not take them. */
 export const cacheThreshold: Lint = file => {
-  file.visit(({ node, value, path }) => {
+  file.visit('object', ({ node, value, path }) => {
     if (node.kind !== 'object' || node.name !== 'prompt caching') return
     const minTokens = (value as { minTokens?: unknown } | null)?.minTokens
     if (typeof minTokens !== 'number' || minTokens >= 1024) return

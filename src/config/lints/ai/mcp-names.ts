@@ -8,7 +8,7 @@ const LITERAL = /\bmcp\.(tool|prompt|resource)\.(target|name)\s*==\s*(["'])([^"'
 export const mcpNames: Lint = file => {
   const targets = mcpBackends(file.config).flatMap(backend => backend.targets.map(target => target.name))
   if (targets.length === 0) return
-  file.visit(({ node, value, path }) => {
+  file.visit('cel', ({ node, value, path }) => {
     if (node.kind !== 'cel' || node.scope !== 'mcp' || typeof value !== 'string') return
     for (const found of value.matchAll(LITERAL)) {
       const [, , field, , name] = found as unknown as readonly [string, string, string, string, string]

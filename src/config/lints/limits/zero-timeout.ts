@@ -3,7 +3,7 @@ import type { Lint } from '../lint.ts'
 
 /** GW531: a time limit of 0, which is none. */
 export const zeroTimeout: Lint = file => {
-  file.visit(({ field, value, path }) => {
+  file.visit('any', ({ field, value, path }) => {
     if (field === undefined || typeof value !== 'string' || !/Timeout$/.test(String(path.at(-1)))) return
     if (parseDuration(value) !== 0) return
     file.report({

@@ -3,10 +3,8 @@ import type { Lint } from '../lint.ts'
 /** GW521: a backend that nothing refers to. */
 export const unusedBackend: Lint = file => {
   if (file.config.backends.length === 0) return
-  const used = new Set<unknown>()
-  file.visit(({ value, path }) => {
-    if (path.at(-1) === 'backend') used.add(value)
-  })
+  const used = new Set<string>()
+  collectReferences(file.document.value, used)
   for (const backend of file.config.backends) {
     const reference = `${backend.namespace ?? ''}/${backend.name}`
     if (used.has(reference)) continue
@@ -18,5 +16,14 @@ export const unusedBackend: Lint = file => {
       label: 'not used',
       help: `refer to it with \`backend: ${reference}\`, or remove it`,
     })
+  }
+}
+
+/** A reference stands under the key `backend` wherever there is one. */
+function collectReferences(value: unknown, used: Set<string>): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, item] of Object.entries(value)) {
+    if (key === 'backend' && typeof item === 'string') used.add(item)
+    else collectReferences(item, used)
   }
 }

@@ -2,7 +2,7 @@ import type { Lint } from '../lint.ts'
 
 /** GW550: keys that anybody on the way can exchange for others. */
 export const plainKeys: Lint = file => {
-  file.visit(({ node, value, path }) => {
+  file.visit('object', ({ node, value, path }) => {
     if (node.kind !== 'object' || node.name !== 'key set') return
     const url = (value as { url?: unknown } | null)?.url
     if (typeof url !== 'string' || !/^http:\/\/(?!localhost\b|127\.|\[::1\])/i.test(url)) return

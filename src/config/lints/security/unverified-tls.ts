@@ -2,7 +2,7 @@ import type { Lint } from '../lint.ts'
 
 /** GW509: TLS to somebody who need not prove who it is. */
 export const unverifiedTls: Lint = file => {
-  file.visit(({ node, value, path }) => {
+  file.visit('object', ({ node, value, path }) => {
     if (node.kind !== 'object' || node.name !== 'backend TLS') return
     const spec = value as { insecure?: unknown; insecureHost?: unknown }
     for (const field of ['insecure', 'insecureHost'] as const) {

@@ -1,0 +1,27 @@
+import type { CelCompiler, PatternCompiler } from '../cel/expression.ts'
+
+/**
+ * The compilers of expressions and patterns. They take as long to load as everything else together, so they are made
+ * when a file first needs them; files that are checked together share them.
+ */
+export class Engines {
+  readonly #cel = new Map<string, CelCompiler>()
+  #patterns: PatternCompiler | undefined
+
+  /** The compiler for files that hide these headers, when it has been made. */
+  cel(sensitiveHeaders: readonly string[]): CelCompiler | undefined {
+    return this.#cel.get(sensitiveHeaders.join())
+  }
+
+  get patterns(): PatternCompiler | undefined {
+    return this.#patterns
+  }
+
+  async make(missing: ReadonlySet<'cel' | 'patterns'>, sensitiveHeaders: readonly string[]): Promise<void> {
+    if (missing.has('cel')) {
+      const { createCelCompiler } = await import('../cel/compiler.ts')
+      this.#cel.set(sensitiveHeaders.join(), createCelCompiler({ sensitiveHeaders }))
+    }
+    if (missing.has('patterns')) this.#patterns = (await import('../cel/pattern.ts')).createPatternCompiler()
+  }
+}
