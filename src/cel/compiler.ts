@@ -1,6 +1,6 @@
 import type { Exchange } from '../http/exchange.ts'
 import type { CelResult, CelScope } from '../schema/builder.ts'
-import { createEnvironments, type Environments } from './environment.ts'
+import { createEnvironments, type Environments, wordsOf } from './environment.ts'
 import type { CelCompiler, Expression, Outcome } from './expression.ts'
 import { describeFailure } from './failure.ts'
 import { CREDENTIAL_HEADERS } from './header-view.ts'
@@ -45,9 +45,10 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
       const source = completeFractions(result === 'duration' ? quoteDuration(text) : text)
       const context: Context = { text, scope, functions: environments.functions, place: source.place }
       try {
-        const refused = check(source.text, context, result, environments, patterns)
+        const words = wordsOf(source.text)
+        const refused = check(source.text, words, context, result, environments, patterns)
         if (refused) return refused
-        const program = parseProgram(environments.run, source.text)
+        const program = parseProgram(environments.run(words), source.text)
         const facts = prepare(program.ast)
         throwIfInvalid(program)
         const locals = harden(program.ast, run)
@@ -77,12 +78,13 @@ function quoteDuration(text: string): string {
 /** Checks against the variables and types of the scope; throws the library's own error for what it finds. */
 function check(
   source: string,
+  words: readonly string[],
   context: Context,
   result: CelResult,
   environments: Environments,
   patterns: ReplacingPatternCompiler,
 ): Rejection | undefined {
-  const environment = environments.check(context.scope)
+  const environment = environments.check(words, context.scope)
   const program = parseProgram(environment, source)
   const facts = prepare(program.ast)
   for (const [name, node] of facts.free) {

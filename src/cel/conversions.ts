@@ -1,4 +1,4 @@
-import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
+import { Duration, evaluate, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
 import type { Toolbox } from './define.ts'
 import { CelFailure } from './failure.ts'
 import { Cidr, IpAddress } from './ip-address.ts'
@@ -14,7 +14,7 @@ const FIRST_INSTANT = -62_135_596_800_000
 const LAST_INSTANT = 253_402_300_799_999
 
 /** `int`, `string`, `timestamp` and their like, with every conversion that CEL names. */
-export function defineConversions({ define, environment }: Toolbox): void {
+export function defineConversions({ define }: Toolbox): void {
   define('string(dyn): string', toText)
   define('int(dyn): int', toInt)
   define('uint(dyn): uint', (value: unknown) => new UnsignedInt(toUint(value)))
@@ -24,13 +24,9 @@ export function defineConversions({ define, environment }: Toolbox): void {
   define('duration(dyn): google.protobuf.Duration', toDuration)
   define('timestamp(dyn): google.protobuf.Timestamp', toTimestamp)
 
-  const types = new Map<string, unknown>()
-  for (const name of ['string', 'bool', 'int', 'uint', 'double', 'bytes', 'list', 'map', 'null_type', 'type']) {
-    types.set(name, environment.evaluate(name))
-  }
-  types.set('timestamp', environment.evaluate('google.protobuf.Timestamp'))
-  types.set('duration', environment.evaluate('google.protobuf.Duration'))
+  let types: ReadonlyMap<string, unknown> | undefined
   define('type(dyn): type', (value: unknown) => {
+    types ??= typeValues()
     const type = types.get(typeNameOf(value))
     if (type === undefined) throw new CelFailure('no_matching_overload')
     return type
@@ -39,6 +35,17 @@ export function defineConversions({ define, environment }: Toolbox): void {
   define('google.protobuf.Duration.getMilliseconds(): int', (value: Duration) => BigInt(Math.trunc(value.nanos / 1e6)))
   define('google.protobuf.Timestamp.getMilliseconds(): int', (value: Date) => BigInt(value.getUTCMilliseconds()))
   define('google.protobuf.Timestamp.getMilliseconds(string): int', (value: Date) => BigInt(value.getUTCMilliseconds()))
+}
+
+/** What `string`, `timestamp` and their like stand for, by the names that typeNameOf gives. */
+function typeValues(): ReadonlyMap<string, unknown> {
+  const types = new Map<string, unknown>()
+  for (const name of ['string', 'bool', 'int', 'uint', 'double', 'bytes', 'list', 'map', 'null_type', 'type']) {
+    types.set(name, evaluate(name))
+  }
+  types.set('timestamp', evaluate('google.protobuf.Timestamp'))
+  types.set('duration', evaluate('google.protobuf.Duration'))
+  return types
 }
 
 function toText(value: unknown): string {

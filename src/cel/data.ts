@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Environment } from '@marcbachmann/cel-js'
 import { decodeUtf8 } from './conversions.ts'
 import type { Toolbox } from './define.ts'
 import { CelFailure } from './failure.ts'
@@ -8,15 +9,19 @@ import type { Run } from './run.ts'
 import { type CelList, type CelMap, contains, isList, isMap, itemsOf, sizeOf, toJsonText } from './values.ts'
 import { View } from './view.ts'
 
-/**
- * The types behind client data, and the functions that read, join and print it.
- * long: one table of definitions.
- */
-export function defineData({ define, environment, run }: Toolbox): void {
+/** The types of client data, which may come from any variable. */
+export function registerData(environment: Environment): void {
   environment.registerType('JsonMap', JsonMap)
   environment.registerType('JsonList', JsonList)
   environment.registerType('Headers', HeaderView)
   environment.registerType('Secret', { ctor: Secret, fields: {} })
+}
+
+/**
+ * The functions that read, join and print client data.
+ * long: one table of definitions.
+ */
+export function defineData({ define, operator, run }: Toolbox): void {
   for (const type of ['JsonMap', 'JsonList', 'Headers']) {
     define(`size(${type}): int`, (value: CelMap) => BigInt(value.size))
     define(`${type}.size(): int`, (value: CelMap) => BigInt(value.size))
@@ -28,24 +33,24 @@ export function defineData({ define, environment, run }: Toolbox): void {
     run.charge((sizeOf(a) + sizeOf(b)) >> 3)
     return [...itemsOf(a), ...itemsOf(b)]
   }
-  environment.registerOperator('JsonList + JsonList: list', concatenate)
-  environment.registerOperator('JsonList + list: list', concatenate)
-  environment.registerOperator('list + JsonList: list', concatenate)
+  operator('JsonList + JsonList: list', concatenate)
+  operator('JsonList + list: list', concatenate)
+  operator('list + JsonList: list', concatenate)
   // Only the checker asks for these: `evaluate` of `==` and `in` is ours. See rewrite.ts.
   const never = (): boolean => false
-  environment.registerOperator('int == double: bool', never)
-  environment.registerOperator('int == uint: bool', never)
-  environment.registerOperator('uint == double: bool', never)
-  environment.registerOperator('optional == optional: bool', never)
+  operator('int == double: bool', never)
+  operator('int == uint: bool', never)
+  operator('uint == double: bool', never)
+  operator('optional == optional: bool', never)
   for (const [item, list] of [
     ['int', 'double'],
     ['double', 'int'],
     ['uint', 'int'],
     ['int', 'uint'],
   ]) {
-    environment.registerOperator(`${item} in list<${list}>: bool`, never)
+    operator(`${item} in list<${list}>: bool`, never)
   }
-  for (const type of ['JsonMap', 'JsonList', 'Headers']) environment.registerOperator(`dyn in ${type}: bool`, never)
+  for (const type of ['JsonMap', 'JsonList', 'Headers']) operator(`dyn in ${type}: bool`, never)
 
   const json = (value: unknown) => readJson(value, run)
   define('json(dyn): dyn', json)

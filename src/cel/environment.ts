@@ -1,8 +1,8 @@
 import { Environment } from '@marcbachmann/cel-js'
 import type { CelScope } from '../schema/builder.ts'
 import { defineConversions } from './conversions.ts'
-import { defineData } from './data.ts'
-import { toolbox, writtenName } from './define.ts'
+import { defineData, registerData } from './data.ts'
+import { Catalogue, type Registration, toolbox, writtenName } from './define.ts'
 import { defineEncoding } from './encoding.ts'
 import { defineMacros } from './macros.ts'
 import { defineMath } from './math.ts'
@@ -10,7 +10,7 @@ import { defineNetwork } from './network.ts'
 import type { ReplacingPatternCompiler } from './pattern.ts'
 import type { Run } from './run.ts'
 import { defineStrings } from './strings.ts'
-import { VARIABLES, type VariableField, type VariableType, visible } from './variables.ts'
+import { VARIABLES, type VariableField, type VariableType, variableNamed, visible } from './variables.ts'
 import { VIEW_CLASSES } from './views.ts'
 
 /** Bounds on the parsed tree; the library recurses, so they also keep it clear of the end of the stack. */
@@ -23,21 +23,54 @@ export interface FunctionForms {
 }
 
 export interface Environments {
-  /** Every variable is dynamic: the one that expressions run in. */
-  readonly run: Environment
-  /** The variables of one scope, with their declared types. */
-  readonly check: (scope: CelScope) => Environment
+  /** Every variable is dynamic: the one that expressions run in. Knows what the words name. */
+  readonly run: (words: readonly string[]) => Environment
+  /** The variables of one scope, with their declared types. Knows what the words name. */
+  readonly check: (words: readonly string[], scope: CelScope) => Environment
   readonly functions: () => ReadonlyMap<string, FunctionForms>
 }
 
+/** Environments that learn functions, operators and variables from the first expression that names them. */
 export function createEnvironments(run: Run, patterns: ReplacingPatternCompiler): Environments {
+  const catalogue = createCatalogue(run, patterns)
   const base = new Environment({
     unlistedVariablesAreDyn: false,
     homogeneousAggregateLiterals: false,
     enableOptionalTypes: true,
     limits: LIMITS,
   })
-  const tools = toolbox(base, run, patterns)
+  registerData(base)
+  const running = new Learner(base.clone(), catalogue, registerDynamic)
+  const checking = new Map<CelScope, Learner>()
+  let functions: ReadonlyMap<string, FunctionForms> | undefined
+  return {
+    run(words) {
+      // `variables()` shows all of them.
+      if (words.includes('variables')) running.learn(VARIABLES.map(each => each.name))
+      return running.learn(words)
+    },
+    check(words, scope) {
+      const known = checking.get(scope)
+      if (known) return known.learn(words)
+      const made = new Learner(base.clone(), catalogue, (environment, word) => registerTyped(environment, word, scope))
+      checking.set(scope, made)
+      return made.learn(words)
+    },
+    functions() {
+      functions ??= formsOf(new Learner(base.clone(), catalogue, () => {}).learn(catalogue.words()))
+      return functions
+    },
+  }
+}
+
+/** Everything in an expression that may name something; words inside strings and comments do no harm. */
+export function wordsOf(text: string): readonly string[] {
+  return text.match(/[A-Za-z_]\w*|[=!]=|\+/g) ?? []
+}
+
+function createCatalogue(run: Run, patterns: ReplacingPatternCompiler): Catalogue {
+  const catalogue = new Catalogue()
+  const tools = toolbox(catalogue, run, patterns)
   defineData(tools)
   defineNetwork(tools)
   defineConversions(tools)
@@ -45,33 +78,60 @@ export function createEnvironments(run: Run, patterns: ReplacingPatternCompiler)
   defineEncoding(tools)
   defineMath(tools)
   defineMacros(tools)
-  for (const { name, ctor, fields } of VIEW_CLASSES) {
-    base.registerType(name, { ctor, fields: Object.fromEntries(fields.map(field => [field, 'dyn'])) })
+  return catalogue
+}
+
+type RegisterVariable = (environment: Environment, word: string) => void
+
+/** An environment that grows. What it knew already keeps its meaning: all overloads of a name come at once. */
+class Learner {
+  readonly #environment: Environment
+  readonly #catalogue: Catalogue
+  readonly #registerVariable: RegisterVariable
+  readonly #words = new Set<string>()
+  readonly #done = new Set<Registration>()
+
+  constructor(environment: Environment, catalogue: Catalogue, registerVariable: RegisterVariable) {
+    this.#environment = environment
+    this.#catalogue = catalogue
+    this.#registerVariable = registerVariable
   }
 
-  const running = base.clone()
-  for (const { name } of VARIABLES) running.registerVariable(name, 'dyn')
-  const checking = new Map<CelScope, Environment>()
-  let functions: ReadonlyMap<string, FunctionForms> | undefined
-  return {
-    run: running,
-    check(scope) {
-      const known = checking.get(scope)
-      if (known) return known
-      const made = base.clone()
-      for (const variable of VARIABLES) {
-        if (visible(variable, scope))
-          made.registerVariable(variable.name, declare(made, variable.name, variable.type, scope))
-      }
-      checking.set(scope, made)
-      return made
-    },
-    functions() {
-      functions ??= formsOf(base)
-      return functions
-    },
+  learn(words: Iterable<string>): Environment {
+    for (const word of words) if (!this.#words.has(word)) this.#learn(word)
+    return this.#environment
+  }
+
+  #learn(word: string): void {
+    const entries = this.#catalogue.under(word)
+    for (const register of entries) {
+      if (this.#done.has(register)) continue
+      this.#done.add(register)
+      register(this.#environment)
+    }
+    const known = variableNamed(word) !== undefined
+    if (known) this.#registerVariable(this.#environment, word)
+    // Arbitrary words would make the set grow without bound.
+    if (known || entries.length > 0) this.#words.add(word)
   }
 }
+
+function registerDynamic(environment: Environment, name: string): void {
+  environment.registerVariable(name, 'dyn')
+  const view = VIEW_CLASSES.find(each => each.variable === name)
+  if (!view) return
+  const { ctor, fields } = view
+  environment.registerType(view.name, { ctor, fields: Object.fromEntries(fields.map(field => [field, 'dyn'])) })
+}
+
+function registerTyped(environment: Environment, name: string, scope: CelScope): void {
+  const variable = variableNamed(name)
+  if (!variable || !visible(variable, scope)) return
+  environment.registerVariable(name, declare(environment, name, variable.type, scope))
+}
+
+/** Stands for the values of declared types: the checker never sees one, and the library would make a class for each. */
+class Declared {}
 
 /** The library's name for a declared type. Object types are registered under the path of the variable. */
 function declare(environment: Environment, path: string, type: VariableType, scope: CelScope): string {
@@ -88,7 +148,7 @@ function declare(environment: Environment, path: string, type: VariableType, sco
   for (const [name, field] of Object.entries<VariableField>(type)) {
     if (visible(field, scope)) fields[name] = declare(environment, `${path}.${name}`, field.type, scope)
   }
-  environment.registerType(path, { fields })
+  environment.registerType(path, { ctor: Declared, fields })
   return path
 }
 

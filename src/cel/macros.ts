@@ -14,9 +14,7 @@ import {
 import { type CelMap, isMap } from './values.ts'
 
 /** Calls whose arguments are evaluated only when needed, or with a variable of their own. */
-export function defineMacros({ environment, run }: Toolbox): void {
-  const macro = (signature: string, expand: (call: MacroCall) => Macro) =>
-    environment.registerFunction(signature, expand, { async: false })
+export function defineMacros({ macro, run }: Toolbox): void {
   macro('default(ast, ast): dyn', ({ args }) => fallback(args[0] as SyntaxNode, args[1] as SyntaxNode))
   for (const parameters of upTo(8, 'ast')) macro(`coalesce(${parameters}): dyn`, ({ args }) => firstValue(args))
   macro('dyn.with(ast, ast): dyn', call => binding(call, run, withValue))

@@ -11,11 +11,13 @@ const RANGES = {
 } as const
 
 /** `ip`, `cidr`, `isIP` and their methods. */
-export function defineNetwork({ define, environment }: Toolbox): void {
-  environment.registerType('ip', { ctor: IpAddress, fields: {} })
-  environment.registerType('cidr', { ctor: Cidr, fields: {} })
+export function defineNetwork({ withTypes }: Toolbox): void {
+  const { define, operator } = withTypes(environment => {
+    environment.registerType('ip', { ctor: IpAddress, fields: {} })
+    environment.registerType('cidr', { ctor: Cidr, fields: {} })
+  })
   // Only the checker asks for these: `evaluate` of `==` is ours. See rewrite.ts.
-  for (const type of ['ip', 'cidr']) environment.registerOperator(`${type} == ${type}: bool`, () => false)
+  for (const type of ['ip', 'cidr']) operator(`${type} == ${type}: bool`, () => false)
   const within = (name: keyof typeof RANGES) => {
     let ranges: readonly Cidr[] | undefined
     return (address: IpAddress) => {
