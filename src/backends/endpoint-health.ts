@@ -184,11 +184,14 @@ export function watchHealth(watched: Watched, x: Exchange, attempt: Attempt, on:
   }
 }
 
-/** `hint`: ms that the response asks to wait. */
+/** ms of a first eviction, undefined where nothing says how long. `hint`: what the response asks to wait. */
+export function evictionTime(rules: HealthRules | undefined, backoff = 0, hint?: number): number | undefined {
+  const told = rules?.eviction?.duration ?? hint ?? (backoff === 0 ? undefined : backoff)
+  return told ?? (rules?.eviction === undefined ? undefined : DEFAULT_EVICTION)
+}
+
 function failOf({ endpoint, health, rules, clock }: Watched, x: Exchange, attempt: Attempt, hint?: number): void {
-  const backoff = attempt.backoff === 0 ? undefined : attempt.backoff
-  const told = rules?.eviction?.duration ?? hint ?? backoff
-  const base = told ?? (rules?.eviction === undefined ? undefined : DEFAULT_EVICTION)
+  const base = evictionTime(rules, attempt.backoff, hint)
   if (health.fail(clock.mono(), rules, base) && x.trace) {
     x.trace.emit(
       { type: 'backend', backend: endpoint, kind: 'endpoint', reason: 'unhealthy: left out for a while' },

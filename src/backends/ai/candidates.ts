@@ -2,71 +2,29 @@ import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Clock } from '../../http/runtime.ts'
 import { discard, type ResponseHandler } from '../../http/transport.ts'
-import type { CompileContext } from '../../policies/policy.ts'
-
-/** Weight of the newest sample in a moving average. */
-const ALPHA = 0.3
-
-const FAILURE = 0
-const LATENCY = 1
-const HEALTH_BYTES = 2 * 8
-
-/**
- * How a provider has done lately: moving averages of failure and of the seconds until its replies began, of all workers
- * of the replica. Two that write at the same moment may lose one of two samples.
- */
-export class ProviderHealth {
-  readonly #cells: Float64Array
-  /** Calls of this worker. */
-  #pending = 0
-
-  constructor(memory: ArrayBufferLike = new ArrayBuffer(HEALTH_BYTES)) {
-    this.#cells = new Float64Array(memory)
-  }
-
-  /** Larger is better. */
-  get score(): number {
-    const [failure = 0, latency = 0] = this.#cells
-    return (1 - failure) / (1 + latency * (1 + 0.1 * this.#pending))
-  }
-
-  begin(): void {
-    this.#pending++
-  }
-
-  /** `seconds`: undefined after a failure. */
-  end(seconds: number | undefined): void {
-    this.#pending--
-    this.#move(FAILURE, seconds === undefined ? 1 : 0)
-    if (seconds !== undefined) this.#move(LATENCY, seconds)
-  }
-
-  #move(cell: number, sample: number): void {
-    const average = this.#cells[cell] as number
-    this.#cells[cell] = average + ALPHA * (sample - average)
-  }
-}
-
-export function providerHealth(ctx: Pick<CompileContext, 'state' | 'memory'>, name: string): ProviderHealth {
-  // Each compilation asks for the memory, or it would be given up.
-  const memory = ctx.memory(`health ${name}`, HEALTH_BYTES)
-  return ctx.state(name, () => new ProviderHealth(memory))
-}
+import type { HealthRules } from '../../policies/policy.ts'
+import { type EndpointHealth, evictionTime, retryHint } from '../endpoint-health.ts'
 
 export interface Candidate {
   readonly name: string
-  readonly health: ProviderHealth
+  readonly health: EndpointHealth
+  readonly rules: HealthRules | undefined
 }
 
-/** Groups in order; in each, the better of two drawn at random comes first, the others by score. */
-export function rank<C extends Candidate>(groups: readonly (readonly C[])[], random: () => number): C[] {
-  return groups.flatMap(group => {
+/**
+ * Groups in order; in each, the better of two drawn at random comes first, the others by score. Those that are left out
+ * come last: they are asked when nobody else is there.
+ */
+export function rank<C extends Candidate>(groups: readonly (readonly C[])[], random: () => number, now: number): C[] {
+  const ranked = groups.flatMap(group => {
     if (group.length < 2) return group
     const draw = (): C => group[Math.floor(random() * group.length)] as C
     const [one, other] = [draw(), draw()]
     const first = other.health.score > one.health.score ? other : one
     return [first, ...group.filter(each => each !== first).sort((a, b) => b.health.score - a.health.score)]
   })
+  const out = ranked.filter(each => each.health.evicted(now))
+  return out.length === 0 ? ranked : [...ranked.filter(each => !out.includes(each)), ...out]
 }
 
 /**
@@ -107,26 +65,33 @@ export function callInTurn<C extends Candidate>(
 
 /** Notes how a call went, and hands a failed one over to `next` before the client has seen anything of it. */
 function watched(
-  { health }: Candidate,
+  { health, rules }: Candidate,
   clock: Clock,
   x: Exchange,
   on: ResponseHandler,
   next: (() => void) | undefined,
 ): ResponseHandler {
   const started = clock.mono()
+  const failed = (hint?: number): void => {
+    health.fail(clock.mono(), rules, evictionTime(rules, x.attempts.at(-1)?.backoff, hint))
+  }
   health.begin()
   return {
     ...on,
     head(status, headers) {
-      const failed = status === 429 || status >= 500
-      health.end(failed ? undefined : (clock.mono() - started) / 1000)
-      if (!failed || !next || x.aborted) return on.head(status, headers)
+      const refused = status === 429 || status >= 500
+      const outcome = rules?.unhealthy?.evaluate(x, { response: { status, headers } })
+      const unhealthy = outcome === undefined ? refused : outcome.ok && outcome.value === true
+      if (unhealthy) failed(status === 429 ? retryHint(headers, clock.now()) : undefined)
+      else health.succeed((clock.mono() - started) / 1000)
+      if (!(refused || unhealthy) || !next || x.aborted) return on.head(status, headers)
       next()
       return discard
     },
     fail(error) {
       const atProvider = !(error instanceof GatewayError) || error.status >= 500
-      health.end(atProvider ? undefined : 0)
+      if (atProvider) failed()
+      else health.forget()
       if (atProvider && next && !x.aborted) next()
       else on.fail(error)
     },

@@ -2,9 +2,9 @@ import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { compileBodyEdit } from '../../llm/body-edit.ts'
 import { compileRoutes, DEFAULT_ROUTES, type RouteSelector } from '../../llm/route-type.ts'
-import type { Hooks } from '../../policies/policy.ts'
+import type { HealthRules, Hooks } from '../../policies/policy.ts'
 import type { BackendContext } from '../backend.ts'
-import { type ProviderHealth, providerHealth } from './candidates.ts'
+import { type EndpointHealth, endpointHealth } from '../endpoint-health.ts'
 import { type LlmSpec, MODEL_POLICIES, type ModelParams, type ModelSpec, type ProviderEntrySpec } from './llm-schema.ts'
 import { type ProviderAddress, type ProviderTarget, providerTarget } from './provider-target.ts'
 import { PROVIDERS } from './providers/index.ts'
@@ -17,7 +17,8 @@ export interface Model {
   readonly id: string | undefined
   readonly visible: boolean
   readonly to: ProviderTarget
-  readonly health: ProviderHealth
+  readonly health: EndpointHealth
+  readonly rules: HealthRules | undefined
   readonly routeOf: RouteSelector
   /** Whether the request's headers are those that the model is for. */
   fits(x: Exchange): boolean
@@ -89,7 +90,8 @@ function compileModel(
     id: spec.id,
     visible: spec.visibility === 'public',
     to,
-    health: providerHealth(ctx, `model:${spec.id ?? spec.name}:${index}`),
+    health: endpointHealth(ctx, `model:${spec.id ?? spec.name}:${index}`),
+    rules: policies?.settings.health,
     routeOf: compileRoutes(spec.passthrough === 'detect' ? { ...DEFAULT_ROUTES, '*': 'detect' } : DEFAULT_ROUTES),
     fits: compileMatches(spec.matches),
     authorization: ctx.policiesAt?.([...path, 'authorization'])?.hooks ?? [],

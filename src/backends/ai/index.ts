@@ -8,8 +8,9 @@ import { LlmPolicy } from '../../llm/llm-policy.ts'
 import { compileRoutes, type RouteType } from '../../llm/route-type.ts'
 import type { Hooks } from '../../policies/policy.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
+import { endpointHealth } from '../endpoint-health.ts'
 import { BODY_LIMIT, callProvider, readJson } from './call.ts'
-import { type Candidate, callInTurn, providerHealth, rank } from './candidates.ts'
+import { type Candidate, callInTurn, rank } from './candidates.ts'
 import { callAround } from './part-policies.ts'
 import { type ProviderTarget, providerTarget } from './provider-target.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
@@ -68,7 +69,7 @@ async function callMembers(
   const body = await readBody(x, format !== undefined).catch(error => {
     throw inDialect(dialect, error)
   })
-  callInTurn(rank(groups, runtime.random), runtime.clock, x, on, (member, handler) =>
+  callInTurn(rank(groups, runtime.random, runtime.clock.mono()), runtime.clock, x, on, (member, handler) =>
     callAround(member.policies, x, attempt, handler, around =>
       callProvider(runtime, member.to, route, x, attempt, around, body?.fork()),
     ),
@@ -119,8 +120,8 @@ function compileMember(name: string, spec: ProviderEntry, path: Path, ctx: Backe
     })
     return undefined
   }
-  const health = providerHealth(ctx, `provider:${name}`)
-  return { name, to, health, policies: policies?.hooks ?? [] }
+  const health = endpointHealth(ctx, `provider:${name}`)
+  return { name, to, health, rules: settings.health, policies: policies?.hooks ?? [] }
 }
 
 /** The chosen provider's name in telemetry, and how it is called. */

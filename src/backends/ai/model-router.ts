@@ -127,7 +127,7 @@ class ModelRouter {
     }
     const model = this.#public.find(name).find(each => each.fits(x))
     if (!model) throw routerError('model_not_found')
-    return [{ model, name, health: model.health }]
+    return [{ model, name, health: model.health, rules: model.rules }]
   }
 
   async #call(

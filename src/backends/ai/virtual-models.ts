@@ -68,7 +68,7 @@ type Choice = VirtualModel['choose']
 function compileChoice(routing: VirtualModelSpec['routing'], index: ModelIndex<Model>, ctx: BackendContext): Choice {
   const at = (name: string): ModelChoice[] => {
     const model = index.find(name)[0]
-    return model ? [{ model, name, health: model.health }] : []
+    return model ? [{ model, name, health: model.health, rules: model.rules }] : []
   }
   if (routing.weighted) {
     const targets = routing.weighted.targets.map(({ model, weight }) => ({ weight, candidates: at(model) }))
@@ -103,5 +103,6 @@ function failover(
   const groups = [...new Set(targets.map(({ priority }) => priority))]
     .sort((a, b) => a - b)
     .map(priority => targets.filter(each => each.priority === priority).flatMap(({ model }) => at(model)))
-  return () => rank(groups, ctx.runtime.random)
+  const { clock, random } = ctx.runtime
+  return () => rank(groups, random, clock.mono())
 }
