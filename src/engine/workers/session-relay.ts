@@ -7,10 +7,10 @@ import { ownerOf } from '../../http/session-owner.ts'
 import type { Target } from '../../http/transport.ts'
 import type { Downstream } from '../downstream.ts'
 import { forwardedHeaders } from '../forwarded-head.ts'
-import { SocketBody } from '../request-body.ts'
+import { SocketBody } from '../inbound/request-body.ts'
+import { exchangeFor, type ListenerHost, serveExchange } from '../inbound/serve-exchange.ts'
+import { SocketDownstream } from '../inbound/socket-downstream.ts'
 import { replyFor } from '../respond.ts'
-import { exchangeFor, type ListenerHost, serveExchange } from '../serve-exchange.ts'
-import { SocketDownstream } from '../socket-downstream.ts'
 
 /** Carries what the head of a request does not say: only workers of the same process can open the sockets. */
 const FACTS = 'gwctl-relayed'

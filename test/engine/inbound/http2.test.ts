@@ -4,9 +4,9 @@ import { type ClientHttp2Session, connect, constants, createServer, type ServerH
 import net from 'node:net'
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createAuthority, createCertificate } from '../helpers/certificates.ts'
-import { startGateway, type TestGateway } from '../helpers/gateway.ts'
-import { echo, rawRequest, startUpstream } from '../helpers/upstream.ts'
+import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
 
 const authority = createAuthority('test authority')
 const server = createCertificate(authority, ['any.test'])

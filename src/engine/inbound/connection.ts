@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import type { ConnectionFacts } from '../http/exchange.ts'
+import type { ConnectionFacts } from '../../http/exchange.ts'
 import type { ProxiedAddresses } from './proxy-protocol.ts'
 
 /** One connection of a client, from accept to close. */

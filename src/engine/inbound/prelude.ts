@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Clock, Timer } from '../http/runtime.ts'
+import type { Clock, Timer } from '../../http/runtime.ts'
 
 /** What a look at the first bytes has shown; `more`: nothing yet. Consumed bytes are gone for whoever looks next. */
 export type Look<T> = 'more' | { readonly value: T; readonly consumed: number }

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import tls from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createAuthority, createCertificate } from '../helpers/certificates.ts'
-import { startGateway, type TestGateway } from '../helpers/gateway.ts'
+import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
 
 const authority = createAuthority('test authority')
 const server = createCertificate(authority, ['a.test'])

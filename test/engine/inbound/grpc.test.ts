@@ -13,8 +13,8 @@ import {
   status,
 } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAuthority, createCertificate } from '../helpers/certificates.ts'
-import { startGateway, type TestGateway } from '../helpers/gateway.ts'
+import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
 
 const bytes = { serialize: (value: Buffer) => value, deserialize: (value: Buffer) => value }
 const method = (path: string, requestStream: boolean, responseStream: boolean) => ({

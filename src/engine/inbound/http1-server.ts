@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { GatewayError } from '../http/errors.ts'
+import { GatewayError } from '../../http/errors.ts'
 import type { Connection } from './connection.ts'
 import { DRAIN_LIMIT, drainRequest } from './drain-request.ts'
 import { readHttp1Head } from './http1-head.ts'

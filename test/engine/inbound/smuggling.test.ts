@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startGateway, type TestGateway } from '../helpers/gateway.ts'
-import { rawRequest, startUpstream, type Upstream } from '../helpers/upstream.ts'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { rawRequest, startUpstream, type Upstream } from '../../helpers/upstream.ts'
 
 /** What must never become a request of its own. */
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'

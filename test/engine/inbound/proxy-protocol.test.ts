@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { proxyHeaderReader } from '../../src/engine/proxy-protocol.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { rawRequest } from '../helpers/upstream.ts'
+import { proxyHeaderReader } from '../../../src/engine/inbound/proxy-protocol.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { rawRequest } from '../../helpers/upstream.ts'
 
 const request = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 const signature = '\r\n\r\n\0\r\nQUIT\n'

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { startGateway, type TestGateway } from '../helpers/gateway.ts'
-import { echo, rawRequest, startUpstream } from '../helpers/upstream.ts'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
 
 const direct = (frontend = '') =>
   `${frontend === '' ? '' : `frontendPolicies: {http: {${frontend}}}`}

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { request as httpsRequest } from 'node:https'
 import tls, { type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Certificate, createAuthority, createCertificate } from '../helpers/certificates.ts'
-import { startGateway, type TestGateway } from '../helpers/gateway.ts'
-import { echo, startUpstream } from '../helpers/upstream.ts'
+import { type Certificate, createAuthority, createCertificate } from '../../helpers/certificates.ts'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { echo, startUpstream } from '../../helpers/upstream.ts'
 
 const authority = createAuthority('test authority')
 const other = createAuthority('another authority')
@@ -209,7 +209,11 @@ describe('configuration', () => {
     }
   }
   test.each([
-    ['a key of another certificate', { ...files, 'any.key': (files as Record<string, string>)['a.key'] }, /GW207.*does not belong/],
+    [
+      'a key of another certificate',
+      { ...files, 'any.key': (files as Record<string, string>)['a.key'] },
+      /GW207.*does not belong/,
+    ],
     ['no certificate in the file', { ...files, 'any.pem': 'nothing' }, /GW207.*no certificate/],
     ['no key in the file', { ...files, 'any.key': 'nothing' }, /GW207.*no private key/],
   ])('%s is found before the port opens', async (_name, given, expected) => {

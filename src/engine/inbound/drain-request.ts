@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../http/runtime.ts'
+import type { Clock } from '../../http/runtime.ts'
 
 /** bytes of a request body that are read after the reply, so that the connection can be used again. */
 export const DRAIN_LIMIT = 256 * 1024

@@ -1,5 +1,5 @@
-import type { RequestHead } from '../http/exchange.ts'
-import { HeaderList } from '../http/headers.ts'
+import type { RequestHead } from '../../http/exchange.ts'
+import { HeaderList } from '../../http/headers.ts'
 
 export interface Http2Head {
   readonly head: RequestHead

@@ -1,8 +1,8 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import type { Exchange } from '../http/exchange.ts'
-import { addHttp2Fields, type Http2Fields } from '../http/http2-fields.ts'
-import type { ChunkSink } from '../http/transport.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import { addHttp2Fields, type Http2Fields } from '../../http/http2-fields.ts'
+import type { ChunkSink } from '../../http/transport.ts'
 import type { OpenDownstream } from './serve-exchange.ts'
 
 /** The client's end on a stream of HTTP/2. */

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
-import { GatewayError } from '../http/errors.ts'
-import type { BodySource } from '../http/exchange.ts'
+import { GatewayError } from '../../http/errors.ts'
+import type { BodySource } from '../../http/exchange.ts'
 
 /**
  * The body of a request that comes from a client. Bytes that were read in vain, because they became too many, go back

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { SocketBody } from '../../src/engine/request-body.ts'
+import { SocketBody } from '../../../src/engine/inbound/request-body.ts'
 
 function source(chunks: readonly string[]): Readable {
   let at = 0

@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import type { Listener, TcpRoute } from '../config/snapshot.ts'
-import type { Timer } from '../http/runtime.ts'
-import type { Target } from '../http/transport.ts'
-import { pickBackend } from './call-backend.ts'
+import type { Listener, TcpRoute } from '../../config/snapshot.ts'
+import type { Timer } from '../../http/runtime.ts'
+import type { Target } from '../../http/transport.ts'
+import { pickBackend } from '../call-backend.ts'
+import { selectTcpRoute } from '../route-table.ts'
+import { Dialer, type Dialing } from '../upstream/dial.ts'
+import { connectFailure } from '../upstream/failure.ts'
 import type { Connection } from './connection.ts'
-import { selectTcpRoute } from './route-table.ts'
 import type { ListenerHost } from './serve-exchange.ts'
-import { Dialer, type Dialing } from './upstream/dial.ts'
-import { connectFailure } from './upstream/failure.ts'
 
 /** Passes connections on as they are, to a backend that the listener's TCP routes choose. */
 export class TcpRelay {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { RequestHead } from '../http/exchange.ts'
-import { HeaderList } from '../http/headers.ts'
+import type { RequestHead } from '../../http/exchange.ts'
+import { HeaderList } from '../../http/headers.ts'
 
 export interface Http1Head {
   readonly head: RequestHead

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
-import type { TlsFiles } from '../config/snapshot.ts'
+import type { TlsFiles } from '../../config/snapshot.ts'
 
 /** Who hears what became of a handshake. */
 export interface Handshake {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { ProxyProtocolSettings } from '../policies/policy.ts'
+import type { ProxyProtocolSettings } from '../../policies/policy.ts'
 import type { Look } from './prelude.ts'
 
 export interface ProxiedAddresses {

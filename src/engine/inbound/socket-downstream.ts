@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Exchange } from '../http/exchange.ts'
-import type { ChunkSink } from '../http/transport.ts'
-import type { Downstream } from './downstream.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import type { ChunkSink } from '../../http/transport.ts'
+import type { Downstream } from '../downstream.ts'
 
 export interface SocketOptions {
   /** Asked when a head is sent: the client is told not to use the connection again. */
