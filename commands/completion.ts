@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
+import { outputFlag } from '../src/cli/flags.ts'
 
 export default class Completion extends GatewayCommand {
   static override summary = 'Print a script that completes commands and flags in your shell.'
@@ -18,11 +19,15 @@ export default class Completion extends GatewayCommand {
     }),
   }
 
+  static override flags = {
+    output: outputFlag(['script'])({ default: { format: 'script' } }),
+  }
+
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Completion)
     this.obey(flags)
     const { completionScript } = await import('../src/cli/completion.ts')
-    await this.print(completionScript(args.shell as 'bash' | 'zsh' | 'fish'))
+    await this.deliver(completionScript(args.shell as 'bash' | 'zsh' | 'fish'), flags.output)
     return 'ok'
   }
 }

@@ -1,4 +1,4 @@
-import { configDump } from '../../src/config/dump-schema.ts'
+import { configDump } from '../../src/config/dump.ts'
 import { emit } from '../../src/schema/emit.ts'
 import type { Generator } from './generator.ts'
 

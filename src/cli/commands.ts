@@ -22,6 +22,7 @@ export const COMMANDS: CommandTable = {
   health: () => import('../../commands/health.ts'),
   log: () => import('../../commands/log.ts'),
   profile: () => import('../../commands/profile.ts'),
+  top: () => import('../../commands/top.ts'),
   trace: () => import('../../commands/trace.ts'),
   translate: () => import('../../commands/translate.ts'),
   run: () => import('../../commands/run.ts'),

@@ -24,16 +24,16 @@ export function startReadiness(address: string, source: Pick<AdminSource, 'ready
 
 /** `/metrics` for a scraper. */
 export function startStats(address: string, source: Pick<AdminSource, 'metrics'>): Promise<Listening> {
+  return startEndpoint(address, metricsPaths(source), false)
+}
+
+function metricsPaths(source: Pick<AdminSource, 'metrics'>): readonly AdminPath[] {
   const handler = async () => ({ ...text(await source.metrics()), headers: { 'content-type': PROMETHEUS_TEXT } })
   const summary = 'Metrics in the Prometheus text format.'
-  return startEndpoint(
-    address,
-    [
-      { path: '/metrics', methods: ['GET'], summary, handler },
-      { path: '/stats/prometheus', methods: ['GET'], summary, handler },
-    ],
-    false,
-  )
+  return [
+    { path: '/metrics', methods: ['GET'], summary, handler },
+    { path: '/stats/prometheus', methods: ['GET'], summary, handler },
+  ]
 }
 
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8'
@@ -47,7 +47,6 @@ async function startEndpoint(address: string, paths: readonly AdminPath[], guard
 }
 
 function adminPaths(source: AdminSource): readonly AdminPath[] {
-  const { threads } = source
   const paths: AdminPath[] = [
     {
       path: '/config_dump',
@@ -67,6 +66,31 @@ function adminPaths(source: AdminSource): readonly AdminPath[] {
       summary: 'The log level; POST ?level=LEVEL or ?level=MODULE=LEVEL changes it, ?reset restores it.',
       handler: request => logLevel(source.log, request),
     },
+    ...insidePaths(source),
+    {
+      path: '/quitquitquit',
+      methods: ['POST'],
+      summary: 'Begins the graceful shutdown.',
+      handler: () => {
+        source.quit()
+        return text('shutdown now\n')
+      },
+    },
+    readiness(source),
+    ...metricsPaths(source).slice(0, 1),
+  ]
+  const index: AdminPath = {
+    path: '/',
+    methods: ['GET'],
+    summary: 'This list.',
+    handler: () => text(indexOf([index, ...paths])),
+  }
+  return [index, ...paths]
+}
+
+/** What the threads of the process do and hold. */
+function insidePaths({ threads }: AdminSource): readonly AdminPath[] {
+  return [
     {
       path: '/memory',
       methods: ['GET'],
@@ -91,24 +115,7 @@ function adminPaths(source: AdminSource): readonly AdminPath[] {
       summary: 'What the process waits for.',
       handler: async () => json(tasksReport(await threads.tasks())),
     },
-    {
-      path: '/quitquitquit',
-      methods: ['POST'],
-      summary: 'Begins the graceful shutdown.',
-      handler: () => {
-        source.quit()
-        return text('shutdown now\n')
-      },
-    },
-    readiness(source),
   ]
-  const index: AdminPath = {
-    path: '/',
-    methods: ['GET'],
-    summary: 'This list.',
-    handler: () => text(indexOf([index, ...paths])),
-  }
-  return [index, ...paths]
 }
 
 function readiness(source: Pick<AdminSource, 'ready'>): AdminPath {

@@ -1,10 +1,10 @@
-import type { DumpDocument } from '../../config/dump-schema.ts'
+import type { DumpDocument } from '../../config/dump.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import { validate } from '../../generated/validators/config-dump.js'
 import { publicDump } from './public-dump.ts'
 import type { Dump } from './read.ts'
 
-export type { DumpDocument } from '../../config/dump-schema.ts'
+export type { DumpDocument } from '../../config/dump.ts'
 export type DumpRoute = DumpDocument['routes'][number]
 export type DumpPolicies = DumpRoute['policies']
 export type DumpBackend = DumpDocument['backends'][number]
