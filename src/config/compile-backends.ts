@@ -7,7 +7,7 @@ import { type Compilation, contextFor, leftOut, sectionMisspelt, valueAt, writte
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
-import type { Services } from './services.ts'
+import type { Services } from './references/services.ts'
 import type { Settings } from './settings.ts'
 import type { Pipeline, WeightedBackend } from './snapshot.ts'
 import type { NamedBackend } from './standalone/standalone.ts'

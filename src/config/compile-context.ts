@@ -3,7 +3,7 @@ import type { SourceDocument } from '../diagnostics/source.ts'
 import { closest } from '../diagnostics/suggest.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { CompileContext, Limits } from '../policies/policy.ts'
-import type { Callees } from './callees.ts'
+import type { Callees } from './references/callees.ts'
 
 export type Tier = 'offline' | 'env'
 /** Reads a file that the configuration names; `undefined` when it does not exist or cannot be read. */

@@ -1,12 +1,12 @@
 // Routes that other routes delegate to, compiled for whoever delegates: they take over the policies of that route.
-import type { Path } from '../diagnostics/diagnostic.ts'
-import { didYouMean } from '../diagnostics/suggest.ts'
-import { type Compilation, leftOut, sectionMisspelt } from './compile-context.ts'
-import type { PolicyLevel } from './compile-policies.ts'
-import type { RouteParent } from './compile-routes.ts'
-import type { Route, RouteGroup } from './snapshot.ts'
-import type { RouteSection } from './standalone/route-section.ts'
-import type { Standalone } from './standalone/standalone.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import { didYouMean } from '../../diagnostics/suggest.ts'
+import { type Compilation, leftOut, sectionMisspelt } from '../compile-context.ts'
+import type { PolicyLevel } from '../compile-policies.ts'
+import type { RouteParent } from '../compile-routes.ts'
+import type { Route, RouteGroup } from '../snapshot.ts'
+import type { RouteSection } from '../standalone/route-section.ts'
+import type { Standalone } from '../standalone/standalone.ts'
 
 type GroupSection = Standalone['routeGroups'][number]
 

@@ -1,11 +1,11 @@
 // The services that policies call: each is compiled as a backend is, so addresses, TLS and credentials mean the same.
-import type { Path } from '../diagnostics/diagnostic.ts'
-import { GatewayError } from '../http/errors.ts'
-import type { Callee, CalleeSpec } from '../policies/policy.ts'
-import type { BackendCompiler } from './compile-backends.ts'
-import type { Compilation } from './compile-context.ts'
-import type { PolicyLevel } from './compile-policies.ts'
-import type { WeightedBackend } from './snapshot.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import { GatewayError } from '../../http/errors.ts'
+import type { Callee, CalleeSpec } from '../../policies/policy.ts'
+import type { BackendCompiler } from '../compile-backends.ts'
+import type { Compilation } from '../compile-context.ts'
+import type { PolicyLevel } from '../compile-policies.ts'
+import type { WeightedBackend } from '../snapshot.ts'
 
 /** Kinds of backend that are one HTTP service. */
 const CALLABLE: readonly string[] = ['host', 'service']

@@ -1,9 +1,9 @@
 // The services of the file and the workloads behind them, by what backends ask for.
-import type { Service, ServiceEndpoint } from '../backends/backend.ts'
-import type { Path } from '../diagnostics/diagnostic.ts'
-import { didYouMean } from '../diagnostics/suggest.ts'
-import { type Compilation, leftOut, sectionMisspelt } from './compile-context.ts'
-import type { Standalone } from './standalone/standalone.ts'
+import type { Service, ServiceEndpoint } from '../../backends/backend.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import { didYouMean } from '../../diagnostics/suggest.ts'
+import { type Compilation, leftOut, sectionMisspelt } from '../compile-context.ts'
+import type { Standalone } from '../standalone/standalone.ts'
 
 type ServiceSection = Standalone['services'][number]
 type WorkloadSection = Standalone['workloads'][number]
