@@ -124,6 +124,9 @@ function decodeNumber(
       path,
       at: 'value',
       label: `must be ${range}`,
+      ...(node.min === 0 && node.max === 1 && value > 1 && value <= 100
+        ? { help: `it is a fraction: \`${value / 100}\` for ${value} %` }
+        : {}),
     })
     return INVALID
   }
@@ -181,7 +184,8 @@ function repeats(unique: Unique, items: readonly unknown[], path: Path, ctx: Dec
 
 function decodeMap(node: Extract<Node, { kind: 'map' }>, value: unknown, path: LivePath, ctx: DecodeContext): unknown {
   if (!isRecord(value)) return wrongType(node, value, path, ctx)
-  const keys = Object.keys(value)
+  const keepsNulls = !ctx.dropsNulls || node.value.node.kind === 'json'
+  const keys = Object.keys(value).filter(key => keepsNulls || value[key] !== null)
   if (!countIsRight(keys.length, node, 'entries', path, ctx)) return INVALID
   const out: Record<string, unknown> = Object.create(null)
   let sound = true
@@ -192,7 +196,6 @@ function decodeMap(node: Extract<Node, { kind: 'map' }>, value: unknown, path: L
       if (node.isolate) continue
       sound = false
     }
-    if (value[key] === null && ctx.dropsNulls && node.value.node.kind !== 'json') continue
     path.push(key)
     const item = decodeNode(node.value.node, value[key], path, ctx)
     path.pop()
@@ -280,7 +283,9 @@ function decodeCel(node: Extract<Node, { kind: 'cel' }>, value: unknown, path: P
   if (!('problem' in compiled)) return compiled
   const { suggestion: _, message, ...problem } = compiled.problem
   const code = compiled.kind === 'type' ? 'GW302' : compiled.kind === 'size' ? 'GW303' : 'GW301'
-  ctx.report({ code, path, at: 'value', message: `CEL: ${message}`, ...problem })
+  // Header values and paths are written as they are in most other places.
+  const literal = /^\/[\w./-]*$/.test(value) ? { help: `text is quoted in an expression too: '"${short(value)}"'` } : {}
+  ctx.report({ code, path, at: 'value', message: `CEL: ${message}`, ...problem, ...literal })
   return INVALID
 }
 

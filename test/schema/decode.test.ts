@@ -165,6 +165,18 @@ describe('files', () => {
   })
 })
 
+describe('help', () => {
+  const helpFor = (path: string, value: unknown) => decodeStandalone(set(path, value)(full)).errors[0]?.help
+  test('a path in an expression lacks its quotes', () => {
+    const at = `${POLICIES}.transformations.response.set.x-route`
+    expect(helpFor(at, '/v1/chat')).toBe(`text is quoted in an expression too: '"/v1/chat"'`)
+  })
+  test('a percentage is a fraction', () => {
+    const mirror = { backend: { host: 'a:80' }, percentage: 50 }
+    expect(helpFor(`${POLICIES}.requestMirror`, mirror)).toBe('it is a fraction: `0.5` for 50 %')
+  })
+})
+
 describe('decoded values', () => {
   const value = <T>(schema: Schema<T>, raw: unknown) => {
     const { value: decoded, errors } = decodeWith(schema, raw)
