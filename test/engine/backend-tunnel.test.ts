@@ -103,6 +103,19 @@ describe('a plain backend behind a proxy', () => {
     expect(seen).not.toContain('secret')
   })
 
+  test('a reload that names another proxy ends the tunnels through the old one', async () => {
+    await using upstream = await startUpstream(echo)
+    await using one = await startProxy()
+    await using two = await startProxy()
+    const through = ({ port }: Proxy) =>
+      file(upstream.host, 'backendTunnel: {proxy: {backend: /p}}', `backends: [{name: p, host: '127.0.0.1:${port}'}]`)
+    await using gateway = await startGateway(through(one))
+    await (await fetch(gateway.url(8080))).text()
+    expect(await gateway.reload(through(two))).toEqual([])
+    await (await fetch(gateway.url(8080))).text()
+    expect([one.asked.length, two.asked.length]).toEqual([1, 1])
+  })
+
   test('an upgrade goes through', async () => {
     await using upstream = await startUpstream(() => {})
     upstream.server.on('upgrade', (_req, socket) => {

@@ -47,7 +47,14 @@ export class Callees {
       this.#reportKind(compiled, path)
       return undefined
     }
-    return compiled && calleeOf(compiled, key)
+    return compiled && calleeOf(compiled, this.#keyOf(compiled))
+  }
+
+  /** Connections that lead through a callee must not outlive what it was: other address, other settings, other key. */
+  #keyOf({ backend }: WeightedBackend): string {
+    if (backend.kind === 'host' && backend.target) return backend.target.key
+    // Its endpoints come with the file: each reading of it is another service.
+    return `${backend.name}@${this.#c.runtime.clock.mono()}`
   }
 
   #reportCycle(backend: string, path: Path): void {
