@@ -33,7 +33,7 @@ export async function startApiServer(harness, bin) {
   }
 }
 
-/** One call; `body` is YAML text, or a value that is sent as JSON. */
+/** One call; `body` is YAML text, or a value that is sent as JSON. PATCH is a server-side apply. */
 function caller(server, token) {
   const agent = new Agent({ keepAlive: true, maxSockets: 4, rejectUnauthorized: false })
   return (method, path, body) =>
@@ -41,7 +41,7 @@ function caller(server, token) {
       const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body)
       const headers = {
         authorization: `Bearer ${token}`,
-        'content-type': typeof body === 'string' ? 'application/yaml' : 'application/json',
+        'content-type': contentType(method, body),
         'content-length': Buffer.byteLength(text),
       }
       const sent = request(new URL(path, server), { method, agent, headers }, response => {
@@ -55,6 +55,11 @@ function caller(server, token) {
       sent.on('error', fail)
       sent.end(text)
     })
+}
+
+function contentType(method, body) {
+  if (method === 'PATCH') return 'application/apply-patch+yaml'
+  return typeof body === 'string' ? 'application/yaml' : 'application/json'
 }
 
 function readBody(text) {

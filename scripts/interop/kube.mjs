@@ -4,9 +4,9 @@ import { glob, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseAllDocuments } from 'yaml'
-import { customResourceDefinitions } from '../../src/config/kinds/crd.ts'
+import { parse, parseAllDocuments } from 'yaml'
 import { printYaml } from '../../src/diagnostics/print-yaml.ts'
+import { renderCrds } from '../../src/tools/crds.ts'
 import { moduleDirectory, startApiServer } from './api-server.mjs'
 import { record } from './record.mjs'
 import { createJudge } from './verdict.mjs'
@@ -42,14 +42,16 @@ async function main() {
 async function install({ call }) {
   const own = [{ public: false }, { public: true }, { public: false, group: 'example.com' }]
   const found = []
-  for (const definition of own.flatMap(options => customResourceDefinitions(options))) {
-    found.push({ name: definition.metadata.name, problem: await create(call, definition) })
+  for (const text of own.flatMap(options => renderCrds(options).split(/^---\n/m))) {
+    const { name } = parse(text).metadata
+    found.push({ name, problem: await apply(call, name, text) })
   }
   const directory = join(await moduleDirectory('sigs.k8s.io/gateway-api', GATEWAY_API), 'config/crd/experimental')
   for (const file of (await readdir(directory)).filter(name => /^gateway\.networking\.k8s\.io_.*s\.yaml$/.test(name))) {
     for (const document of parseAllDocuments(await readFile(join(directory, file), 'utf8'))) {
       if (document.toJS()?.kind !== 'CustomResourceDefinition') continue
-      const problem = await create(call, document.toJS())
+      const definition = document.toJS()
+      const problem = await apply(call, definition.metadata.name, JSON.stringify(definition))
       if (problem) throw new Error(`${file}: ${problem}`)
     }
   }
@@ -58,11 +60,12 @@ async function install({ call }) {
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-async function create(call, definition) {
-  const { status, body } = await call('POST', CRDS, definition)
-  if (status !== 201) return body.message
+/** As `kubectl apply --server-side` does it. */
+async function apply(call, name, text) {
+  const { status, body } = await call('PATCH', `${CRDS}/${name}?fieldManager=interop&force=true`, text)
+  if (status !== 201 && status !== 200) return body.message
   for (const deadline = Date.now() + 30_000; Date.now() < deadline; ) {
-    const { body: now } = await call('GET', `${CRDS}/${definition.metadata.name}`)
+    const { body: now } = await call('GET', `${CRDS}/${name}`)
     const conditions = now.status?.conditions ?? []
     const broken = conditions.find(
       ({ type, status }) => type === 'NonStructuralSchema' || (type === 'NamesAccepted' && status === 'False'),
@@ -127,7 +130,7 @@ async function mistakes() {
 }
 
 async function compare(name, cases, judge) {
-  const set = { name, files: cases.length, resources: 0, unknown: 0, same: 0, beyond: 0, differ: [] }
+  const set = { name, files: cases.length, resources: 0, unknown: 0, same: 0, refused: 0, beyond: 0, differ: [] }
   for (const each of cases) {
     for (const verdict of await judge(each)) {
       if (verdict.server === undefined) {
@@ -137,6 +140,7 @@ async function compare(name, cases, judge) {
       set.resources++
       if (verdict.server.accepted !== verdict.own.accepted) set.differ.push({ ...verdict, name: each.name })
       else set.same++
+      if (!verdict.server.accepted && !verdict.own.accepted) set.refused++
       if (verdict.server.accepted && verdict.own.beyond > 0) set.beyond++
     }
   }
@@ -148,9 +152,9 @@ function report({ kubernetes, gatewayApi, definitions, sets }) {
   out(`Kubernetes ${kubernetes}, Gateway API ${gatewayApi} (experimental channel)`)
   for (const { name, problem } of definitions)
     out(`${problem ? 'REFUSED' : 'established'}  ${name}${problem ? `\n  ${problem}` : ''}`)
-  for (const { name, resources, same, beyond, unknown, differ } of sets) {
+  for (const { name, resources, same, refused, beyond, unknown, differ } of sets) {
     out(
-      `${name}: ${same} of ${resources} verdicts agree; ${beyond} accepted with findings beyond the server; ${unknown} of kinds that it does not know`,
+      `${name}: ${same} of ${resources} verdicts agree, ${refused} on a refusal; ${beyond} accepted with findings beyond the server; ${unknown} of kinds that it does not know`,
     )
     for (const { name: where, label, server, own } of differ) {
       out(

@@ -18,18 +18,19 @@ export async function record(file, result) {
 
 function text({ kubernetes, gatewayApi, definitions, sets }) {
   const rows = sets.map(
-    ({ name, resources, same, beyond, unknown }) => `| ${name} | ${resources} | ${same} | ${beyond} | ${unknown} |`,
+    ({ name, resources, same, refused, beyond, unknown }) =>
+      `| ${name} | ${resources} | ${same} | ${refused} | ${beyond} | ${unknown} |`,
   )
   const accepted = definitions.filter(({ problem }) => !problem).length
   return `## Kubernetes
 
 kube-apiserver ${kubernetes} with the Gateway API ${gatewayApi} (experimental channel), started by \`npm run interop\`:
 
-- ${accepted} of ${definitions.length} CustomResourceDefinitions of \`gwctl crds\` are accepted and established: under their own names, under a group of one's own (\`--group\`) and under the public names (\`--public\`).
+- ${accepted} of ${definitions.length} CustomResourceDefinitions of \`gwctl crds\` are accepted by a server-side apply and established: under their own names, under a group of one's own (\`--group\`) and under the public names (\`--public\`).
 - Each resource is created in a strict dry run (\`?dryRun=All&fieldValidation=Strict\`), and its verdict is compared with that of the checks behind \`gwctl validate --partial\`.
 
-| Resources of | compared | same verdict | accepted by the server, with findings that it cannot make | of kinds that the server does not know |
-|---|---|---|---|---|
+| Resources of | compared | same verdict | refused by both | accepted by the server, with findings that it cannot make | of kinds that the server does not know |
+|---|---|---|---|---|---|
 ${rows.join('\n')}
 
 Kinds that the server does not know are misspelt ones, and InferencePool. Findings that an API server cannot make are those about references, attachment, patterns and the types of expressions.
