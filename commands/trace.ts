@@ -1,3 +1,5 @@
+// long: one command for two sources of a trace and two ways to show it.
+import { string as stringArg } from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { GatewayCommand } from '../src/cli/command.ts'
 import { exitCodeOf, type Outcome } from '../src/cli/exit-codes.ts'
@@ -18,6 +20,10 @@ export default class Trace extends GatewayCommand {
       description: 'Twenty requests of one kind, for at most five minutes:',
       command: `gwctl trace --raw --limit 20 --for 5m --where 'request.path.startsWith("/mcp")'`,
     },
+    {
+      description: 'Send a request and see what happens to it:',
+      command: `gwctl trace -- POST http://localhost:8080/v1 -H 'x-team: a' -d '{}'`,
+    },
     { description: 'What somebody recorded:', command: 'gwctl trace -f trace.jsonl' },
   ]
   static override flags = {
@@ -37,22 +43,40 @@ export default class Trace extends GatewayCommand {
       summary: 'Events that --raw printed instead of a running gateway; - for stdin.',
       exclusive: ['admin', 'local', 'where', 'follow', 'limit', 'for', 'wait'],
     }),
+    record: Flags.string({ helpValue: 'PATH', summary: 'Also write the events to a file, for -f.' }),
     ...adminFlags,
+  }
+  static override args = {
+    request: stringArg({
+      multiple: true,
+      ignoreStdin: true,
+      description:
+        'After --: METHOD URL and options of curl (-H, -d, --json, -u, -k, --connect-to). Sent once it is watched.',
+    }),
   }
 
   async run(): Promise<Outcome> {
-    const { flags } = await this.parse(Trace)
+    const { args, flags } = await this.parse(Trace)
     this.obey(flags)
-    const { liveRecording, savedRecording, traceRequest } = await import('../src/tools/trace/recording.ts')
+    const { kept, liveRecording, savedRecording, traceRequest } = await import('../src/tools/trace/recording.ts')
+    const words = (args.request as unknown as string[] | undefined) ?? []
     const interactive = !flags.raw && flags.file !== '-' && this.#isTerminal()
-    const request = traceRequest(flags, interactive)
+    const injected = words.length === 0 ? undefined : await this.#inject(words)
+    const request = traceRequest(flags, interactive && injected === undefined, injected?.expression)
     const recording =
       flags.file === undefined
         ? await liveRecording(adminUrl(flags, this.io.env), request, flags.wait)
         : savedRecording(flags.file, this.io)
-    if (interactive) await this.#browse(recording)
-    else await this.#write(recording, flags.raw)
+    injected?.send()
+    const shown = flags.record === undefined ? recording : await kept(recording, flags.record, this.io.cwd)
+    if (interactive) await this.#browse(shown)
+    else await this.#write(shown, flags.raw)
     return 'ok'
+  }
+
+  async #inject(words: readonly string[]) {
+    const { prepareRequest } = await import('../src/tools/trace/inject.ts')
+    return prepareRequest(words, this.io.cwd, text => this.note(text))
   }
 
   async #browse(recording: Recording): Promise<void> {
@@ -61,6 +85,7 @@ export default class Trace extends GatewayCommand {
       terminal: { stdin: this.io.stdin, stdout: this.io.stdout, colors: this.colors() > 0 },
       signal: this.io.interruption(),
       codeOf: error => exitCodeOf({ error }),
+      cwd: this.io.cwd,
     })
   }
 

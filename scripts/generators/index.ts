@@ -1,9 +1,10 @@
 import { checkSchemas } from './check-schemas.ts'
-import { configDumpSchema } from './config-dump.ts'
+
 import { crds } from './crds.ts'
 import type { Generator } from './generator.ts'
 import { manifest } from './manifest.ts'
 import { reference } from './reference.ts'
+import { savedFiles } from './saved-files.ts'
 import { schemas } from './schemas.ts'
 import { traceEvent } from './trace-event.ts'
 import { validators } from './validators.ts'
@@ -14,7 +15,7 @@ export const GENERATORS: readonly Generator[] = [
   schemas,
   crds,
   traceEvent,
-  configDumpSchema,
+  savedFiles,
   checkSchemas,
   reference,
   validators,

@@ -11,6 +11,7 @@ import type { Listening } from '../../src/engine/admin/listen.ts'
 import { startAdmin } from '../../src/engine/admin/server.ts'
 import { type MemoryOutput, memoryIo } from '../cli/memory-io.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
+import { startGateway } from '../helpers/gateway.ts'
 import { FakeKeyboard, FakeScreen, isRestored } from '../tools/trace/fake-terminal.ts'
 import { Recorder } from '../tools/trace/recorded-events.ts'
 
@@ -326,5 +327,71 @@ describe('on a terminal', () => {
     await screen.until(shown => shown.includes('the trace is complete') && shown.includes('Detail: authorization'))
     keyboard.write('q')
     expect(await code).toBe(0)
+  })
+})
+
+describe('--record', () => {
+  test('keeps what is shown, to be looked at again', async () => {
+    const live = gwctl(['--record', 'kept.jsonl'])
+    await serve('/kept')
+    expect(await live.code).toBe(0)
+    const again = gwctl(['-f', 'kept.jsonl'])
+    expect(await again.code).toBe(0)
+    expect(again.stdout.text).toBe(live.stdout.text)
+  })
+
+  test('a place that cannot be written: exit 3', async () => {
+    const run = gwctl(['--record', 'no/such/kept.jsonl'])
+    await serve()
+    expect(await run.code).toBe(3)
+    expect(run.stderr.text).toContain('cannot write no/such/kept.jsonl')
+  })
+})
+
+describe('a request of its own', () => {
+  test('is sent once it is watched, and it is the one that is shown', async () => {
+    await using served = await startGateway(
+      `binds: [{port: 80, listeners: [{routes: [{policies: {directResponse: {status: 201, body: hi}}}]}]}]`,
+    )
+    const own = await startAdmin('127.0.0.1:0', Object.assign(new FakeGateway(), { trace: served.trace }))
+    const url = served.url(80)
+    // Others come meanwhile, from other connections.
+    const noise = setInterval(() => void fetch(`${url}/noise`).catch(() => {}), 5)
+    const run = gwctl([
+      '--admin',
+      own.address,
+      '--raw',
+      '--',
+      'POST',
+      `${url}/mine?x=1`,
+      '-H',
+      'x-team: a',
+      '-d',
+      'hello',
+    ])
+    expect(await run.code).toBe(0)
+    clearInterval(noise)
+    await own.close()
+    const events = run.stdout.text
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as { message: { type: string; url?: string; status?: number } })
+    expect(events[0]?.message).toMatchObject({ type: 'requestStarted', url: `${url}/mine?x=1` })
+    expect(events.at(-1)?.message).toMatchObject({ type: 'requestFinished', status: 201 })
+    expect(run.stdout.text).toContain('["x-team","a"]')
+    expect(run.stdout.text).not.toContain('/noise')
+  })
+
+  test.each<[string[], number, string]>([
+    [['GET'], 2, 'a method and a URL'],
+    [['GET', 'ftp://h'], 2, 'no URL of HTTP'],
+    [['GET', 'http://127.0.0.1:1/'], 4, 'cannot be reached'],
+    [['GET', 'http://h', '--compressed'], 2, 'no option that gwctl knows'],
+    [['GET', 'http://h', '-H', 'nonsense'], 2, 'is no header'],
+    [['POST', 'http://h', '-d', '@missing'], 3, 'cannot read missing'],
+  ])('-- %s', async (words, code, message) => {
+    const run = gwctl(['--', ...words])
+    expect(await run.code).toBe(code)
+    expect(run.stderr.text).toContain(message)
   })
 })

@@ -2,6 +2,11 @@ import { decidingStep, type RequestTrace, type Step, type TraceState } from './s
 
 export type Pane = 'requests' | 'pipeline' | 'detail'
 
+/** The least severity of the steps that are shown: all, warnings and errors, errors. */
+export type Severity = 'info' | 'warn' | 'error'
+const SEVERITIES: readonly Severity[] = ['info', 'warn', 'error']
+const RANKS = { info: 0, success: 0, warn: 1, error: 2 } as const
+
 /** What the person at the keyboard looks at. */
 export interface Browse {
   readonly pane: Pane
@@ -15,6 +20,12 @@ export interface Browse {
   /** The filter of which list is being typed. */
   readonly typing: 'requests' | 'pipeline' | undefined
   readonly help: boolean
+  /** Steps below this are left out. */
+  readonly least: Severity
+  /** Long lines of the detail go on in the next line; otherwise they are cut. */
+  readonly wrap: boolean
+  /** What the person wants done with what is shown; whoever does it clears it. */
+  readonly asked: 'copy' | 'save' | undefined
   /** What was known when the picture was stopped. */
   readonly paused: TraceState | undefined
   readonly quit: 'asked' | 'interrupted' | undefined
@@ -28,6 +39,9 @@ export const FRESH: Browse = {
   filters: { requests: '', pipeline: '' },
   typing: undefined,
   help: false,
+  least: 'info',
+  wrap: true,
+  asked: undefined,
   paused: undefined,
   quit: undefined,
 }
@@ -67,7 +81,9 @@ export function shownOf(browse: Browse, live: TraceState): Shown {
   const request = requests.find(({ key }) => key === browse.request) ?? requests.at(-1)
   const wantedStep = browse.filters.pipeline.toLowerCase()
   const steps = (request?.steps ?? []).filter(
-    ({ label, text }) => wantedStep === '' || `${label} ${text}`.toLowerCase().includes(wantedStep),
+    ({ label, text, event }) =>
+      RANKS[event.severity] >= RANKS[browse.least] &&
+      (wantedStep === '' || `${label} ${text}`.toLowerCase().includes(wantedStep)),
   )
   const chosen = browse.step === undefined ? undefined : steps.find(({ event }) => event.seq === browse.step)
   return { requests, request, steps, step: chosen ?? (request && decidingStep(request, steps)) }
@@ -110,6 +126,19 @@ function command(browse: Browse, text: string, live: TraceState): Browse {
       return { ...browse, help: true }
     case '/':
       return { ...browse, typing: browse.pane === 'requests' ? 'requests' : 'pipeline' }
+    case 's':
+      return {
+        ...browse,
+        least: SEVERITIES[(SEVERITIES.indexOf(browse.least) + 1) % 3] as Severity,
+        step: undefined,
+        top: 0,
+      }
+    case 'w':
+      return { ...browse, wrap: !browse.wrap, top: 0 }
+    case 'y':
+      return { ...browse, asked: 'copy' }
+    case 't':
+      return { ...browse, asked: 'save' }
     case 'p':
       return { ...browse, paused: browse.paused === undefined ? live : undefined }
     default:

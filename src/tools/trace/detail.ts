@@ -5,8 +5,15 @@ import type { RequestTrace, Step } from './state.ts'
 import { durationText, MARKS } from './steps.ts'
 
 /** Everything that an event says, as lines of at most `width` cells. */
-export function detailOf(request: RequestTrace | undefined, step: Step | undefined, width: number): Row[] {
+export function detailOf(
+  request: RequestTrace | undefined,
+  step: Step | undefined,
+  width: number,
+  wrapped = true,
+): Row[] {
   if (request === undefined || step === undefined) return []
+  // Wide enough for nothing to be wrapped; whoever draws it cuts it.
+  if (!wrapped) return detailOf(request, step, UNWRAPPED)
   const { event } = step
   const when =
     event.from === undefined
@@ -52,6 +59,8 @@ function payload({ message }: ReadEvent, width: number): Row[] {
     }
   }
 }
+
+const UNWRAPPED = 100_000
 
 /** JSON is set out in lines, other text stands as it is, and bytes are counted. */
 function bodyText(base64: string): string {

@@ -1,7 +1,10 @@
 import { Failure } from '../../diagnostics/failure.ts'
+import { printYaml } from '../../diagnostics/print-yaml.ts'
+import { shownOf } from './browse.ts'
 import { createEventReader } from './events.ts'
 import type { Recording } from './recording.ts'
 import { TraceSession } from './session.ts'
+import { saveTestCase } from './test-case.ts'
 import { showTrace, type Terminal } from './view.tsx'
 
 export interface InteractiveOptions {
@@ -10,6 +13,8 @@ export interface InteractiveOptions {
   readonly signal: AbortSignal
   /** The exit code that a failure leads to. */
   readonly codeOf: (error: unknown) => number
+  /** Where test cases are saved. */
+  readonly cwd: string
 }
 
 /**
@@ -19,6 +24,21 @@ export interface InteractiveOptions {
 export async function browseRecording(recording: Recording, options: InteractiveOptions): Promise<void> {
   const session = new TraceSession({ text: `waiting for a request at ${recording.name}`, code: undefined })
   const view = showTrace(session, options.terminal)
+  session.onAsked = asked => {
+    const { trace, browse } = session.current
+    const { request, step } = shownOf(browse, trace)
+    const say = (text: string) => session.setStatus({ text, code: session.current.status.code })
+    if (asked === 'copy' && step !== undefined) {
+      options.terminal.stdout.write(clipboardSequence(printYaml(step.event)))
+      say(`event ${step.event.seq} copied`)
+    }
+    if (asked === 'save' && request !== undefined) {
+      saveTestCase(request, options.cwd).then(
+        file => say(`saved as ${file}`),
+        (error: unknown) => say(`not saved: ${error instanceof Error ? error.message : String(error)}`),
+      )
+    }
+  }
   let failure: unknown
   const pumped = pump(recording, session).then(
     () => session.setStatus({ text: 'the trace is complete', code: 0 }),
@@ -51,6 +71,11 @@ async function pump(recording: Recording, session: TraceSession): Promise<void> 
     const status = `recording ${recording.name}${lost}`
     if (session.current.status.text !== status) session.setStatus({ text: status, code: undefined })
   }
+}
+
+/** OSC 52, which reaches the clipboard of whoever sits at the terminal, also over SSH and through tmux. */
+function clipboardSequence(text: string): string {
+  return `\u001b]52;c;${Buffer.from(text).toString('base64')}\u0007`
 }
 
 function quit(session: TraceSession): Promise<void> {

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Failure } from '../../diagnostics/failure.ts'
@@ -15,7 +16,7 @@ export interface Recording {
 
 const LIMITS = { requests: 1000, seconds: 3600 }
 
-/** What the flags of `gwctl trace` ask the server for. `always` follows without a flag. Throws a Failure `usage`. */
+/** What the flags of `gwctl trace` ask the server for. `always` follows without a flag. `own`: which request is meant besides. Throws a Failure `usage`. */
 export function traceRequest(
   flags: {
     readonly where?: string | undefined
@@ -24,12 +25,17 @@ export function traceRequest(
     readonly for?: number | undefined
   },
   always: boolean,
+  own?: string,
 ): TraceRequest {
   const seconds = flags.for === undefined ? LIMITS.seconds : Math.max(1, Math.ceil(flags.for / 1000))
   if (seconds > LIMITS.seconds) throw new Failure('usage', 'a trace follows for at most 1h: it makes requests slower.')
   const follow = always || flags.follow || flags.limit !== undefined || flags.for !== undefined
+  const conditions = [
+    ...(flags.where === undefined ? [] : [own === undefined ? flags.where : `(${flags.where})`]),
+    ...(own === undefined ? [] : [own]),
+  ]
   return {
-    ...(flags.where === undefined ? {} : { expression: flags.where }),
+    ...(conditions.length === 0 ? {} : { expression: conditions.join(' && ') }),
     ...(follow ? { follow: { requests: flags.limit ?? LIMITS.requests, seconds } } : {}),
   }
 }
@@ -39,6 +45,28 @@ export async function liveRecording(admin: URL, request: TraceRequest, wait: num
   const connection = await openTrace(admin, request)
   const name = admin.protocol === 'unix:' ? admin.href : admin.host
   return { texts: untilEnd(connection, name, wait), name, close: () => connection.close() }
+}
+
+/** Writes every event of a recording to a file as it passes, one JSON text per line. Throws a Failure `input`. */
+export async function kept(recording: Recording, path: string, cwd: string): Promise<Recording> {
+  try {
+    const file = await open(resolve(cwd, path), 'w')
+    return { ...recording, texts: writtenTo(recording.texts, file) }
+  } catch (error) {
+    recording.close()
+    throw new Failure('input', `cannot write ${path}: ${(error as Error).message}.`, { cause: error })
+  }
+}
+
+async function* writtenTo(texts: AsyncIterable<string>, file: FileHandle): AsyncGenerator<string> {
+  try {
+    for await (const text of texts) {
+      await file.appendFile(`${text}\n`)
+      yield text
+    }
+  } finally {
+    await file.close()
+  }
 }
 
 /** A saved trace: JSON Lines, or a stream as the admin server sends it. `-` is stdin, read as it comes. */

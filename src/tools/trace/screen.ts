@@ -39,7 +39,7 @@ function panes(state: TraceState, browse: Browse, columns: number, height: numbe
   const shown = shownOf(browse, state)
   const small = columns < ROOM.columns || height + 2 < ROOM.rows
   const detailHeight = small ? height : Math.max(5, Math.floor(height * 0.4))
-  const detail = detailOf(shown.request, shown.step, columns - 4)
+  const detail = detailOf(shown.request, shown.step, columns - 4, browse.wrap)
   const lines = detail.length
   const draw: Readonly<Record<Pane, (width: number, rows: number) => Row[]>> = {
     requests: (width, rows) =>
@@ -141,7 +141,8 @@ function pipelineTitle(browse: Browse, request: RequestTrace | undefined): strin
   const { end } = request
   const outcome = end === undefined ? 'running' : `${end.status ?? 'client left'} in ${durationText(end.at)}`
   const lost = request.lost === 0 ? '' : `, ${request.lost} events lost`
-  const filter = browse.filters.pipeline === '' ? '' : ` /${browse.filters.pipeline}`
+  const least = browse.least === 'info' ? '' : browse.least === 'warn' ? ', warnings and errors' : ', errors'
+  const filter = `${least}${browse.filters.pipeline === '' ? '' : ` /${browse.filters.pipeline}`}`
   return `${request.method} ${request.path}: ${outcome}${lost}${filter}`
 }
 
@@ -168,6 +169,10 @@ const HELP: readonly (readonly [keys: string, what: string])[] = [
   ['Tab Enter', 'next pane (Shift-Tab: the one before)'],
   ['/', 'filter the list in front; Enter keeps it, Esc clears it'],
   ['Esc', 'clear the filters and follow the newest request'],
+  ['s', 'show all steps, warnings and errors, errors only'],
+  ['w', 'wrap or cut long lines of the detail'],
+  ['y', 'copy the event as YAML to the clipboard of the terminal'],
+  ['t', 'save the request as a test case beside you'],
   ['p', 'pause and resume the picture; events are still recorded'],
   ['q', 'quit'],
   ['Ctrl-C', 'quit with exit code 130'],

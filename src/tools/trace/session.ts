@@ -24,6 +24,9 @@ export class TraceSession {
     this.#current = { trace: EMPTY, browse: FRESH, status }
   }
 
+  /** What the keyboard asks for that is more than looking. */
+  onAsked: (asked: 'copy' | 'save') => void = () => {}
+
   get current(): SessionState {
     return this.#current
   }
@@ -55,7 +58,9 @@ export class TraceSession {
   press(key: KeyPress, size: Size): void {
     const { trace, browse, status } = this.#current
     const { page, lines } = pictureOf(trace, browse, status, size)
-    this.#replace({ browse: press(browse, key, trace, { page, lines }) })
+    const { asked, ...rest } = press(browse, key, trace, { page, lines })
+    this.#replace({ browse: { ...rest, asked: undefined } })
+    if (asked !== undefined) this.onAsked(asked)
   }
 
   /** Nothing more will be drawn. */

@@ -1,7 +1,14 @@
-import { describe, expect, test, vi } from 'vitest'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { parse } from 'yaml'
+import { createPatternCompiler } from '../../../src/cel/pattern.ts'
 import { Failure } from '../../../src/diagnostics/failure.ts'
+import { decode, INVALID } from '../../../src/schema/decode.ts'
 import { browseRecording } from '../../../src/tools/trace/interactive.ts'
 import type { Recording } from '../../../src/tools/trace/recording.ts'
+import { testFile } from '../../../src/tools/trace/test-case.ts'
 import { ENTER_ALTERNATE, FakeKeyboard, FakeScreen, isRestored } from './fake-terminal.ts'
 import { Recorder } from './recorded-events.ts'
 
@@ -9,6 +16,12 @@ import { Recorder } from './recorded-events.ts'
 vi.hoisted(() => {
   process.env.FORCE_COLOR = '1'
 })
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gwctl-browse-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
 
 /** A recording that a test feeds, and that ends or breaks when it says so. */
 class LiveRecording implements Recording {
@@ -58,6 +71,7 @@ async function open(options: { columns?: number; rows?: number; colors?: boolean
     terminal: { stdin: keyboard, stdout: screen, colors: options.colors ?? false },
     signal: stop.signal,
     codeOf: error => (error instanceof Failure ? 4 : 70),
+    cwd: folder,
   })
   // Whoever awaits it later gets the error; until then it is no unhandled rejection.
   ended.catch(() => {})
@@ -208,4 +222,80 @@ test('a flood of events draws a bounded number of frames', async () => {
   expect(writes).toBeLessThan(frames * 3)
   keyboard.write('q')
   await ended
+})
+
+const CLIPBOARD = '\u001b]52;c;'
+
+describe('what the keys do besides looking', () => {
+  test('s leaves out what is no warning, then what is no error, then shows all again', async () => {
+    const { screen, keyboard, recording, ended } = await open({ columns: 120 })
+    recording.feed(refused())
+    await screen.until(text => text.includes('listener'))
+    keyboard.write('s')
+    await screen.until(() => screen.shown.includes('warnings and errors'))
+    expect(screen.shown).not.toContain('listener')
+    expect(screen.shown).toContain('authorization')
+    keyboard.write('s')
+    await screen.until(() => screen.shown.includes(', errors'))
+    keyboard.write('s')
+    await screen.until(() => screen.shown.includes('listener'))
+    keyboard.write('q')
+    await ended
+  })
+
+  test('w cuts long lines of the detail instead of wrapping them', async () => {
+    const { screen, keyboard, recording, ended } = await open({ columns: 70 })
+    const recorder = new Recorder()
+    recorder.add({
+      type: 'requestStarted',
+      method: 'GET',
+      url: `http://h/${'long/'.repeat(40)}end`,
+      source: 'c',
+      time: '',
+    })
+    recording.feed(recorder.texts)
+    await screen.until(() => screen.shown.includes('long/end'))
+    keyboard.write('w')
+    await screen.until(() => !screen.shown.includes('long/end'))
+    keyboard.write('q')
+    await ended
+  })
+
+  test('y hands the event to the clipboard of the terminal', async () => {
+    const { screen, keyboard, recording, ended } = await open()
+    recording.feed(refused())
+    await screen.until(text => text.includes('authorization'))
+    keyboard.write('y')
+    await screen.until(text => text.includes(CLIPBOARD))
+    const [, after = ''] = screen.text.split(CLIPBOARD)
+    const base64 = after.slice(0, after.indexOf('\u0007'))
+    expect(parse(Buffer.from(base64, 'base64').toString())).toMatchObject({ message: { type: 'authorization' } })
+    keyboard.write('q')
+    await ended
+  })
+
+  test('t saves the request as a test case that its schema takes; never over another file', async () => {
+    const { screen, keyboard, recording, ended } = await open()
+    recording.feed(refused())
+    await screen.until(text => text.includes('authorization'))
+    keyboard.write('tt')
+    await expect.poll(() => readdirSync(folder).length).toBe(2)
+    const texts = readdirSync(folder).map(file => readFileSync(join(folder, file), 'utf8'))
+    expect(readdirSync(folder).every(file => file.endsWith('.gwtest.yaml'))).toBe(true)
+    expect(texts[0]).toBe(texts[1])
+    const problems: unknown[] = []
+    const context = {
+      report: (problem: unknown) => problems.push(problem),
+      paths: new WeakMap(),
+      cel: undefined,
+      patterns: createPatternCompiler(),
+      missing: new Set<never>(),
+    }
+    expect(decode(testFile, parse(texts[0] as string), [], context), JSON.stringify(problems)).not.toBe(INVALID)
+    expect(parse(texts[0] as string)).toMatchObject({
+      cases: [{ request: { method: 'POST' }, expect: { status: 403 } }],
+    })
+    keyboard.write('q')
+    await ended
+  })
 })

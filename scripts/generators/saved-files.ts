@@ -1,0 +1,17 @@
+import { configDump } from '../../src/config/dump.ts'
+import { emit } from '../../src/schema/emit.ts'
+import { testFile } from '../../src/tools/trace/test-case.ts'
+import type { Generator } from './generator.ts'
+
+/** The schemas of what `gwctl dump` prints and `gwctl trace` saves. */
+export const savedFiles: Generator = {
+  name: 'saved files',
+  async outputs() {
+    const dump = emit(configDump, { title: 'gwctl configuration dump', description: '`/config_dump`, `gwctl dump`.' })
+    const cases = emit(testFile, { title: 'gwctl test file', description: '`*.gwtest.yaml`, saved by `gwctl trace`.' })
+    return new Map([
+      ['schemas/config-dump.schema.json', `${JSON.stringify(dump, null, 2)}\n`],
+      ['schemas/gwtest.schema.json', `${JSON.stringify(cases, null, 2)}\n`],
+    ])
+  },
+}

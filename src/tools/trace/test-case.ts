@@ -1,0 +1,85 @@
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { printYaml } from '../../diagnostics/print-yaml.ts'
+import { type Infer, integer, list, map, object, opt, req, string } from '../../schema/builder.ts'
+import type { RequestTrace } from './state.ts'
+
+const request = object('request', {
+  method: req(string({ min: 1 }), 'Method.'),
+  url: req(string({ min: 1 }), 'Absolute URL.'),
+  headers: opt(map(list(string())), 'Header fields by their names in lower case, without credentials.'),
+  body: opt(string(), 'Body, where the trace has one that is text.'),
+})
+
+const expected = object('expectation', {
+  status: opt(integer(100, 999), 'Status of the response.'),
+  route: opt(string(), 'Key of the route.'),
+  backend: opt(string(), 'Name of the backend that is called.'),
+})
+
+const testCase = object('test case', {
+  name: req(string({ min: 1 }), 'What it shows.'),
+  request: req(request, 'What is sent.'),
+  expect: req(expected, 'What has to come of it.'),
+})
+
+/** A file of test cases: `schemas/gwtest.schema.json` is made of it. */
+export const testFile = object('test file', { cases: req(list(testCase, { min: 1 }), 'Test cases.') })
+
+export type TestCase = Infer<typeof testCase>
+
+/** What a request was and what came of it, as the trace tells. */
+export function testCaseOf({ method, url, path, end, steps }: RequestTrace): TestCase {
+  const messages = steps.map(({ event }) => event.message)
+  const first = messages.find(message => message.type === 'snapshot')
+  const body = messages.find(message => message.type === 'body')
+  const route = messages.find(message => message.type === 'route')
+  const backend = messages.find(message => message.type === 'backend')
+  const headers: Record<string, string[]> = {}
+  for (const [name, value] of first?.type === 'snapshot' ? first.state.headers : []) {
+    // What is redacted cannot be sent again; the length follows from the body.
+    if (value === '<redacted>' || /^(content-length|connection|host)$/i.test(name)) continue
+    headers[name.toLowerCase()] = [...(headers[name.toLowerCase()] ?? []), value]
+  }
+  const text = body?.type === 'body' ? textOf(body.base64) : undefined
+  return {
+    name: `${method} ${path} ${end?.status ? `answers ${end.status}` : 'gets no answer'}`,
+    request: {
+      method,
+      url,
+      ...(Object.keys(headers).length === 0 ? {} : { headers }),
+      ...(text === undefined ? {} : { body: text }),
+    },
+    expect: {
+      ...(end?.status ? { status: end.status } : {}),
+      ...(route?.type === 'route' && route.selected !== null ? { route: route.selected } : {}),
+      ...(backend?.type === 'backend' ? { backend: backend.backend } : {}),
+    },
+  }
+}
+
+/** Writes the case into a new file below `cwd`; returns its name. */
+export async function saveTestCase(trace: RequestTrace, cwd: string): Promise<string> {
+  const words = `${trace.method} ${trace.path}`
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+  const text = printYaml({ cases: [testCaseOf(trace)] })
+  for (let number = 1; ; number++) {
+    const file = `${words.slice(0, 60) || 'request'}${number === 1 ? '' : `-${number}`}.gwtest.yaml`
+    try {
+      await writeFile(resolve(cwd, file), text, { flag: 'wx' })
+      return file
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
+}
+
+function textOf(base64: string): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(base64, 'base64'))
+  } catch {
+    return undefined
+  }
+}
