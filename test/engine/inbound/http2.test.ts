@@ -388,6 +388,40 @@ describe('hostile clients', () => {
   })
 })
 
+describe('settings', () => {
+  const direct = (frontend: string) => `frontendPolicies: {http: {${frontend}}}
+binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 200, body: ok}}}]}]}]`
+
+  test('the file’s windows and limits are told to the client', async () => {
+    await using gateway = await startGateway(
+      direct(
+        'http2WindowSize: 70000, http2FrameSize: 20000, http2MaxHeaderSize: 8000, http2ConnectionWindowSize: 90000',
+      ),
+    )
+    const session = open(gateway)
+    const [settings] = await once(session, 'remoteSettings')
+    expect(settings).toMatchObject({ initialWindowSize: 70000, maxFrameSize: 20000, maxHeaderListSize: 8000 })
+    await send(session)
+    expect(session.state.remoteWindowSize).toBe(90000)
+    expect((await send(session, { 'x-large': 'a'.repeat(9000) })).status).not.toBe(200)
+  })
+
+  test('a client that does not answer pings is cut off, one that does stays', async () => {
+    await using gateway = await startGateway(direct('http2KeepaliveInterval: 20ms, http2KeepaliveTimeout: 20ms'))
+    const deaf = net.connect(gateway.gateway.portOf(8080)!, '127.0.0.1')
+    deaf.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+    deaf.write(frame(4, 0, 0, Buffer.alloc(0)))
+    const session = open(gateway)
+    await once(deaf.resume(), 'close')
+    expect((await send(session)).status).toBe(200)
+  })
+
+  test('a connection that has lived its time takes no new streams', async () => {
+    await using gateway = await startGateway(direct('maxConnectionDuration: 30ms'))
+    await once(open(gateway), 'close')
+  })
+})
+
 test('a graceful stop lets streams finish and takes no new ones', async () => {
   let finish: () => void = () => {}
   const upstream = await startH2Upstream(stream => {

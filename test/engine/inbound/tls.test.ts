@@ -125,6 +125,19 @@ binds:
     expect(refused.status).toBe(403)
   })
 
+  test('rules over connections see it too', async () => {
+    const rules = `frontendPolicies: {networkAuthorization: {rules: ['source.subjectAltNames.exists(n, n == "client.test")']}}`
+    await using gateway = await startGateway(
+      `${rules}\nbinds: [{port: 8443, listeners: [${listener('a', 'a.test', ', root: ca.pem')}]}]`,
+      { files },
+    )
+    const port = portOf(gateway)
+    const guest = createCertificate(authority, ['guest.test'])
+    expect(await ask(port, { servername: 'a.test', cert: client.cert, key: client.key })).toMatchObject({ body: 'a' })
+    expect(await ask(port, { servername: 'a.test', cert: guest.cert, key: guest.key })).toMatchObject({ status: 0 })
+    expect(gateway.logged.join('')).toContain('refused by networkAuthorization')
+  })
+
   test('a session of one listener does not open another one that checks clients', async () => {
     await using gateway = await startGateway(file, { files })
     const port = portOf(gateway)
