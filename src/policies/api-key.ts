@@ -4,9 +4,9 @@ import { createCredentialReader } from '../auth/credential.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { AuthFacts, Exchange } from '../http/exchange.ts'
 import { def, type Infer, json, list, object, oneOf, opt, req, secret, string } from '../schema/builder.ts'
-import { readLocation } from './credential-location.ts'
+import { readLocation } from './parts/credential-location.ts'
+import { bodiesFor } from './parts/request-body.ts'
 import { type CompileContext, definePolicy } from './policy.ts'
-import { bodiesFor } from './request-body.ts'
 
 const entry = object(
   'API key',

@@ -2,9 +2,9 @@
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { object, req } from '../schema/builder.ts'
-import { accessDecision, accessRules } from './access-rules.ts'
+import { accessDecision, accessRules } from './parts/access-rules.ts'
+import { bodiesFor } from './parts/request-body.ts'
 import { definePolicy } from './policy.ts'
-import { bodiesFor } from './request-body.ts'
 
 const schema = object('authorization', {
   rules: req(

@@ -5,9 +5,9 @@ import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { def, type Infer, object, oneOf, opt, req, string } from '../schema/builder.ts'
 import { fileOrInline } from '../schema/scalars.ts'
-import { readLocation } from './credential-location.ts'
+import { readLocation } from './parts/credential-location.ts'
+import { bodiesFor } from './parts/request-body.ts'
 import { type CompileContext, definePolicy } from './policy.ts'
-import { bodiesFor } from './request-body.ts'
 
 const schema = object('basicAuth', {
   htpasswd: req(fileOrInline({ secret: true }), 'Lines `user:hash`, or the file that has them.'),

@@ -3,8 +3,8 @@
 import type { Exchange } from '../http/exchange.ts'
 import type { Clock } from '../http/runtime.ts'
 import { cel, object, req } from '../schema/builder.ts'
+import { bodiesFor } from './parts/request-body.ts'
 import { definePolicy } from './policy.ts'
-import { bodiesFor } from './request-body.ts'
 
 /** ms; the longest wait that a timer of Node takes. */
 const LONGEST = 2 ** 31 - 1

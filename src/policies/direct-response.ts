@@ -4,9 +4,9 @@ import { GatewayError } from '../http/errors.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../http/field-value.ts'
 import { cel, integer, map, type ObjectOf, object, opt, req, string } from '../schema/builder.ts'
-import { compileConditional, conditional, fallbackComesLast } from './conditional.ts'
+import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
+import { bodiesFor, toBody } from './parts/request-body.ts'
 import { definePolicy, type Hooks, type Limits } from './policy.ts'
-import { bodiesFor, toBody } from './request-body.ts'
 
 const status = integer(200, 599)
 const content = {

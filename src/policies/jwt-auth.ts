@@ -7,9 +7,9 @@ import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { def, type Infer, list, object, oneOf, opt, req } from '../schema/builder.ts'
 import { longString, shortString } from '../schema/scalars.ts'
-import { readLocation } from './credential-location.ts'
+import { readLocation } from './parts/credential-location.ts'
+import { bodiesFor } from './parts/request-body.ts'
 import { type CompileContext, definePolicy } from './policy.ts'
-import { bodiesFor } from './request-body.ts'
 
 const options = object('jwtValidationOptions', {
   requiredClaims: def(

@@ -4,7 +4,7 @@ import type { Exchange, LlmFacts } from '../http/exchange.ts'
 import type { Clock } from '../http/runtime.ts'
 import { integer, list, type ObjectOf, type ObjectProblem, object, oneOf, opt, shapes } from '../schema/builder.ts'
 import { duration } from '../schema/scalars.ts'
-import { compileConditional, conditional, fallbackComesLast } from './conditional.ts'
+import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
 import { type CompileContext, definePolicy, type Hooks } from './policy.ts'
 
 const UNITS = { seconds: 1000, minutes: 60_000, hours: 3_600_000 } as const

@@ -2,7 +2,7 @@
 import { parseAuthority } from '../http/authority.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { type ObjectProblem, object } from '../schema/builder.ts'
-import { compileHeaderChanges, type HeaderChanges, headerChangeFields, hostChange } from './header-changes.ts'
+import { compileHeaderChanges, type HeaderChanges, headerChangeFields, hostChange } from './parts/header-changes.ts'
 import { definePolicy } from './policy.ts'
 
 const schema = object('header modifier', headerChangeFields, { check: hostIsAuthority })

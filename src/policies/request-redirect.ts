@@ -2,8 +2,8 @@
 import { defaultPort, hostOf, portOf } from '../http/authority.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 import { def, integer, object, oneOf, opt } from '../schema/builder.ts'
+import { type AuthorityPart, authorityPart, compilePath, pathPart } from './parts/url-parts.ts'
 import { definePolicy } from './policy.ts'
-import { type AuthorityPart, authorityPart, compilePath, pathPart } from './url-parts.ts'
 
 const schema = object('requestRedirect', {
   scheme: opt(oneOf(['http', 'https']), 'Scheme of the new address; unset: that of the request.'),

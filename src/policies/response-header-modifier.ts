@@ -1,6 +1,6 @@
 // Adds, sets and removes response headers, also of replies that the gateway makes itself.
 import type { Exchange } from '../http/exchange.ts'
-import { compileHeaderChanges, headerChanges } from './header-changes.ts'
+import { compileHeaderChanges, headerChanges } from './parts/header-changes.ts'
 import { definePolicy } from './policy.ts'
 
 export const responseHeaderModifier = definePolicy({

@@ -1,8 +1,8 @@
 // When an upstream call is made again. Data only: the engine makes the calls.
 import { cel, def, integer, list, object, opt } from '../schema/builder.ts'
 import { duration, statusCode } from '../schema/scalars.ts'
+import { bodiesFor } from './parts/request-body.ts'
 import { definePolicy } from './policy.ts'
-import { bodiesFor } from './request-body.ts'
 
 const schema = object('retry', {
   attempts: def(integer(1, 255), 1, 'How many more calls may follow the first one.'),

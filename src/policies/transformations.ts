@@ -16,9 +16,9 @@ import {
   type Problem,
   string,
 } from '../schema/builder.ts'
-import { compileConditional, conditional, fallbackComesLast } from './conditional.ts'
+import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
+import { bodiesFor, toBody } from './parts/request-body.ts'
 import { type BodyHook, definePolicy, type Hooks, type Limits } from './policy.ts'
-import { bodiesFor, toBody } from './request-body.ts'
 
 const REQUEST_PSEUDO = [':method', ':path', ':scheme', ':authority']
 const RESPONSE_PSEUDO = [':status']

@@ -1,8 +1,8 @@
 // Changes the path and the authority that the upstream sees.
 import type { Exchange } from '../http/exchange.ts'
 import { object, opt } from '../schema/builder.ts'
+import { type AuthorityPart, authorityPart, compilePath, pathPart, withPort } from './parts/url-parts.ts'
 import { definePolicy } from './policy.ts'
-import { type AuthorityPart, authorityPart, compilePath, pathPart, withPort } from './url-parts.ts'
 
 const schema = object('urlRewrite', {
   authority: opt(

@@ -1,4 +1,4 @@
-// One state machine, longer than a file should be: its halves would share every field.
+// long: one state machine; its halves would share every field.
 import { protocolFailure } from './failure.ts'
 import { dropListed, fieldKind } from './hop-by-hop.ts'
 

@@ -1,7 +1,7 @@
 // Asks an authorization service about each request (specification, "Inbound: external authorization").
 import { boolean, cel, def, integer, list, map, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
 import { headerName } from '../../schema/scalars.ts'
-import { conditional, fallbackComesLast } from '../conditional.ts'
+import { conditional, fallbackComesLast } from '../parts/conditional.ts'
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 

@@ -1,6 +1,6 @@
 // Lets another service read and change requests and responses (specification, `extProc`).
 import { boolean, cel, def, map, object, oneOf, opt } from '../../schema/builder.ts'
-import { conditional, fallbackComesLast } from '../conditional.ts'
+import { conditional, fallbackComesLast } from '../parts/conditional.ts'
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 

@@ -3,7 +3,7 @@
 import { jwks } from '../../auth/key-source.ts'
 import { def, json, list, map, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
 import { fileOrInline } from '../../schema/scalars.ts'
-import { readLocation } from '../credential-location.ts'
+import { readLocation } from '../parts/credential-location.ts'
 import { definePolicy } from '../policy.ts'
 
 const empty = (name: string) => opt(object(name, {}), `${name}.`)

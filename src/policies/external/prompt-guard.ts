@@ -1,6 +1,6 @@
 import { boolean, cel, def, integer, list, map, object, oneOf, opt, regex, req, string } from '../../schema/builder.ts'
 import { headerName, statusCode } from '../../schema/scalars.ts'
-import { headerChanges } from '../header-changes.ts'
+import { headerChanges } from '../parts/header-changes.ts'
 import { policyTarget, targetPoliciesField } from '../upstream/policy-target.ts'
 
 const name = string({ min: 1, max: 256 })

@@ -1,6 +1,6 @@
 // Shared budgets in a rate limit service (specification, "Rate limiting": global).
 import { cel, def, list, object, oneOf, opt, req, string } from '../../schema/builder.ts'
-import { conditional, fallbackComesLast } from '../conditional.ts'
+import { conditional, fallbackComesLast } from '../parts/conditional.ts'
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 

@@ -1,6 +1,6 @@
 import { bodyOf, type ConnectionFacts, Exchange, emptyHead } from '../../http/exchange.ts'
 import { object, req } from '../../schema/builder.ts'
-import { accessDecision, accessRules } from '../access-rules.ts'
+import { accessDecision, accessRules } from '../parts/access-rules.ts'
 import { definePolicy } from '../policy.ts'
 
 export const networkAuthorization = definePolicy({

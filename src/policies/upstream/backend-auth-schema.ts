@@ -18,7 +18,7 @@ import {
   string,
 } from '../../schema/builder.ts'
 import { duration, fileOrInline } from '../../schema/scalars.ts'
-import { readLocation, writeLocation } from '../credential-location.ts'
+import { readLocation, writeLocation } from '../parts/credential-location.ts'
 
 const path = string({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
 const name = string({ min: 1 })

@@ -4,7 +4,7 @@ import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Infer } from '../../schema/builder.ts'
 import type { FileOrInline } from '../../schema/scalars.ts'
-import type { writeLocation } from '../credential-location.ts'
+import type { writeLocation } from '../parts/credential-location.ts'
 import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
 import { backendAuthDeclaration } from './policy-target.ts'
 

@@ -1,6 +1,6 @@
 import { cel, object, req } from '../../schema/builder.ts'
+import { bodiesFor } from '../parts/request-body.ts'
 import { definePolicy } from '../policy.ts'
-import { bodiesFor } from '../request-body.ts'
 
 export const sessionAffinity = definePolicy({
   name: 'sessionAffinity',

@@ -1,6 +1,6 @@
-import { isFieldName, toFieldValue } from '../http/field-value.ts'
-import type { HeaderList } from '../http/headers.ts'
-import { type Infer, list, map, object, opt, type Problem, parsed, string } from '../schema/builder.ts'
+import { isFieldName, toFieldValue } from '../../http/field-value.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import { type Infer, list, map, object, opt, type Problem, parsed, string } from '../../schema/builder.ts'
 
 /** A header's value as the file gives it: no control characters. */
 const fieldValue = parsed(

@@ -1,6 +1,6 @@
-import type { Expression } from '../cel/expression.ts'
-import type { Exchange } from '../http/exchange.ts'
-import { type CelScope, cel, list, object, opt, parsed, type Schema, shapes } from '../schema/builder.ts'
+import type { Expression } from '../../cel/expression.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import { type CelScope, cel, list, object, opt, parsed, type Schema, shapes } from '../../schema/builder.ts'
 
 type RuleKind = 'allow' | 'deny' | 'require'
 export interface AccessRule {

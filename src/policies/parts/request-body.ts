@@ -1,5 +1,5 @@
-import type { Expression } from '../cel/expression.ts'
-import type { Limits } from './policy.ts'
+import type { Expression } from '../../cel/expression.ts'
+import type { Limits } from '../policy.ts'
 
 /** The hooks that expressions need because they name a body. */
 export function bodiesFor(

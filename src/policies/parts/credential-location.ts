@@ -1,5 +1,5 @@
-import { cel, object, opt, req, string } from '../schema/builder.ts'
-import { headerName } from '../schema/scalars.ts'
+import { cel, object, opt, req, string } from '../../schema/builder.ts'
+import { headerName } from '../../schema/scalars.ts'
 
 const inHeader = object('header location', {
   name: req(headerName, 'Header name.'),

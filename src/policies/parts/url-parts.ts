@@ -1,8 +1,8 @@
-import { hostOf, parseAuthority } from '../http/authority.ts'
-import { GatewayError } from '../http/errors.ts'
-import type { Exchange } from '../http/exchange.ts'
-import { type Infer, object, oneOf, opt, parsed, shapes, string } from '../schema/builder.ts'
-import { port } from '../schema/scalars.ts'
+import { hostOf, parseAuthority } from '../../http/authority.ts'
+import { GatewayError } from '../../http/errors.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import { type Infer, object, oneOf, opt, parsed, shapes, string } from '../../schema/builder.ts'
+import { port } from '../../schema/scalars.ts'
 
 const host = parsed(
   string({ min: 1, max: 256 }),

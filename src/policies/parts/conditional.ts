@@ -1,5 +1,5 @@
-import type { Expression } from '../cel/expression.ts'
-import type { Exchange } from '../http/exchange.ts'
+import type { Expression } from '../../cel/expression.ts'
+import type { Exchange } from '../../http/exchange.ts'
 import {
   cel,
   type Field,
@@ -10,8 +10,8 @@ import {
   type ObjectProblem,
   object,
   opt,
-} from '../schema/builder.ts'
-import type { Hooks, Limits } from './policy.ts'
+} from '../../schema/builder.ts'
+import type { Hooks, Limits } from '../policy.ts'
 import { bodiesFor } from './request-body.ts'
 
 /** One entry of `conditional`: the policy's own fields, and when they apply. */
