@@ -99,7 +99,8 @@ export class BackendWriter {
       const policies = this.#policiesFor(idOf(backend), undefined, own ? backendMembers(own, ctx) : {})
       const fields = this.#fields(spec, backend, ctx)
       if (spec.a2a) policies.a2a = {}
-      if (errors.length > 0) {
+      // A key set that nobody has fetched yet is fetched when it is needed.
+      if (errors.some(error => !error.startsWith('jwks keyset'))) {
         this.#inline.set(backend, { fields: { invalid: null }, policies: {} })
         this.#work.lose(at(backend, 'spec'), `${backend.kindName} ${nameOf(backend)} is left out: ${errors.join('; ')}`)
         continue

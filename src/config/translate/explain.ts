@@ -23,7 +23,7 @@ export function explain(resource: Resource, finished: Finished): string {
   const sections: (readonly [string, readonly string[]])[] = [
     ['conditions', conditions(resource, finished)],
     ['selects', selects(resource)],
-    ['policies', finished.decisions.filter(each => concerns(each, resource)).map(decision)],
+    ['policies', finished.decisions.filter(each => concerns(each, resource, finished.emitted)).map(decision)],
     ['became', became(resource, finished)],
     [
       'lost',
@@ -70,12 +70,14 @@ function selects(resource: Resource): readonly string[] {
 }
 
 /** The policy itself, or one that applies where the resource is served. */
-function concerns({ policy }: Decision, resource: Resource): boolean {
-  if (policy.state.policy === resource) return true
-  if (policy.listeners.some(({ gateway, owner }) => gateway === resource || owner === resource))
-    return policy.route === undefined
-  if (policy.route) return policy.route.chain.some(step => idOf(step.route) === idOf(resource))
-  return false
+function concerns({ policy }: Decision, resource: Resource, emitted: Finished['emitted']): boolean {
+  const { state, listeners, route } = policy
+  if (state.policy === resource) return true
+  const isPart = (chain: Finished['emitted'][number]['chain']) =>
+    chain.some(step => idOf(step.route) === idOf(resource))
+  if (route) return isPart(route.chain)
+  if (listeners.some(({ gateway, owner }) => gateway === resource || owner === resource)) return true
+  return emitted.some(each => isPart(each.chain) && each.listeners.some(listener => listeners.includes(listener)))
 }
 
 function decision({ policy, kept, why }: Decision): string {

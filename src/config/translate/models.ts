@@ -90,7 +90,7 @@ function modelEntry(spec: Fields, model: Resource, ctx: MemberContext): Entry {
     ctx,
   )
   void asFields(spec.match)?.model
-  return defined({
+  const entry = defined({
     id: nameOf(model),
     name: matchOf(model),
     visibility: spec.visibility === 'Internal' ? 'internal' : undefined,
@@ -107,6 +107,23 @@ function modelEntry(spec: Fields, model: Resource, ctx: MemberContext): Entry {
     authorization: rules ? authorizationMember(rules) : connection.authorization,
     guardrails: guards && promptGuard(guards, ctx),
   })
+  const sources = {
+    transformation: policies.transformations,
+    finalTransformation: policies.finalTransformations,
+    requestHeaders: headers,
+    responseHeaders: headers,
+    tls: policies.tls,
+    auth: policies.auth,
+    health: policies.health,
+    backendTunnel: policies.tunnel,
+    authorization: rules,
+    guardrails: guards,
+  }
+  for (const [name, part] of Object.entries(sources)) {
+    const from = ctx.work.tracker.from(part)
+    if (from) ctx.work.origins.field(entry, name, from)
+  }
+  return entry
 }
 
 function providerName(name: string): string {

@@ -19,7 +19,7 @@ export function prune(file: File, findings: readonly Finding[], work: Work): boo
   const removals: Removal[] = []
   for (const finding of findings.filter(isFatal)) {
     const part = smallest(removable(file, finding.path), finding)
-    const from = work.origins.at(file, part) ?? work.origins.at(file, finding.path)
+    const from = work.origins.at(file, finding.path) ?? work.origins.at(file, part)
     if (from) {
       const unserved = finding.code.startsWith('GW6')
       work.lose(from, `${formatOf(part)} is left out: ${finding.message}`, {

@@ -90,7 +90,9 @@ function loseUnread(idle: ReadonlySet<Resource>, work: Work): void {
 }
 
 function loseUntargeted(policies: readonly PolicyState[], work: Work): void {
-  for (const { policy, targets } of policies) {
+  for (const { policy, targets, errors } of policies) {
+    // A key set that nobody has fetched yet is fetched when it is needed.
+    for (const error of errors) if (!error.startsWith('jwks keyset')) work.lose(at(policy, 'spec'), error)
     for (const { ref, problem } of targets) {
       if (problem !== undefined) work.lose(work.from(ref, policy), `the policy does not apply: ${problem}`)
     }
