@@ -60,7 +60,11 @@ export function filterPolicies(filters: unknown, ctx: MemberContext) {
         else put('requestMirror', filter, mirror(asFields(filter.requestMirror) ?? {}, ctx))
         break
       case 'ExternalAuth':
-        put('extAuthz', filter, externalAuth(asFields(filter.externalAuth) ?? {}, ctx) ?? unasked(filter, ctx))
+        put(
+          'extAuthz',
+          filter,
+          externalAuth(asFields(filter.externalAuth) ?? {}, ctx) ?? unasked(filter, policies, ctx),
+        )
         break
       default:
         refused.push(`unsupported filter type ${String(filter.type)}`)
@@ -70,8 +74,9 @@ export function filterPolicies(filters: unknown, ctx: MemberContext) {
 }
 
 /** The service does not exist: nobody may pass, and the gateway says so. */
-function unasked(filter: Fields, ctx: MemberContext): undefined {
+function unasked(filter: Fields, policies: Policies, ctx: MemberContext): undefined {
   ctx.lose(filter, 'the authorization service cannot be asked')
+  if (!ctx.work.options.allowUnguarded) policies.authorization = { rules: [{ deny: 'true' }] }
   return undefined
 }
 
