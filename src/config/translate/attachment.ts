@@ -1,8 +1,8 @@
 import { canonical } from '../resources/graph.ts'
 import { asFields, asItems, asList, asText, type Fields, type Resource } from '../resources/resource.ts'
-import { type Condition, isFalse, isTrue } from './conditions.ts'
 import { hostsMeet } from './hostnames.ts'
 import { allListeners, type GatewayListener, type GatewayState } from './listeners.ts'
+import { type Condition, isFalse, isTrue } from './status/conditions.ts'
 import type { Work } from './work.ts'
 import { GATEWAY_GROUP, nameOf, specOf } from './world.ts'
 

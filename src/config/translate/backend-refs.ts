@@ -1,6 +1,6 @@
 import { canonical } from '../resources/graph.ts'
 import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
-import { type Condition, isFalse, notAccessible } from './conditions.ts'
+import { type Condition, isFalse, notAccessible } from './status/conditions.ts'
 import type { Work } from './work.ts'
 import { GATEWAY_GROUP, INFERENCE_GROUP, specOf } from './world.ts'
 

@@ -2,9 +2,9 @@ import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import type { Runtime } from '../../http/runtime.ts'
 import type { ReadReferenced } from '../compile-context.ts'
 import { type Loaded, loadSource } from '../load.ts'
+import { locate, sourceOf, TranslatedDocument } from './origin/translated-document.ts'
 import { isFatal, prune } from './prune.ts'
 import type { Translated } from './translate.ts'
-import { locate, sourceOf, TranslatedDocument } from './translated-document.ts'
 import type { Loss } from './work.ts'
 
 export interface Finished extends Translated {

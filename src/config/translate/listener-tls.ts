@@ -1,6 +1,6 @@
 import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
-import { type Condition, isFalse, notAccessible } from './conditions.ts'
 import { dataOf } from './secrets.ts'
+import { type Condition, isFalse, notAccessible } from './status/conditions.ts'
 import type { Work } from './work.ts'
 import { annotationsOf, OWN_GROUP, specOf } from './world.ts'
 

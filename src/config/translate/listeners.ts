@@ -1,7 +1,7 @@
 import { canonical } from '../resources/graph.ts'
 import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
-import { type Condition, isFalse, isTrue } from './conditions.ts'
 import { clientCertificate, internalPorts, type ListenerTls, listenerTls } from './listener-tls.ts'
+import { type Condition, isFalse, isTrue } from './status/conditions.ts'
 import type { Work } from './work.ts'
 import { CONTROLLER, GATEWAY_GROUP, nameOf, specOf } from './world.ts'
 

@@ -1,6 +1,6 @@
 import type { Resource } from '../resources/resource.ts'
 import type { GatewayListener } from './listeners.ts'
-import type { Policies } from './member-context.ts'
+import type { Policies } from './members/member-context.ts'
 
 export type Entry = Record<string, unknown>
 

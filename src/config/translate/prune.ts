@@ -1,7 +1,7 @@
 import { severityOf } from '../../diagnostics/codes.ts'
 import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
 import { valueAt } from '../compile-context.ts'
-import { GUARDS } from './connection-members.ts'
+import { GUARDS } from './members/connection-members.ts'
 import type { Entry } from './output.ts'
 import type { Work } from './work.ts'
 

@@ -1,5 +1,5 @@
 import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
-import { defined, type Policies } from './member-context.ts'
+import { defined, type Policies } from './members/member-context.ts'
 import { dataOf, fileOf } from './secrets.ts'
 import { at, type Work } from './work.ts'
 import { nameOf, specOf } from './world.ts'

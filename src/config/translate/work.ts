@@ -1,7 +1,7 @@
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
-import { type From, Origins } from './origins.ts'
-import { Tracker } from './tracked.ts'
+import { type From, Origins } from './origin/origins.ts'
+import { Tracker } from './origin/tracked.ts'
 import type { World } from './world.ts'
 
 export interface TranslateOptions {

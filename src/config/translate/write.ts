@@ -1,4 +1,4 @@
-import type { From, Origins } from './origins.ts'
+import type { From, Origins } from './origin/origins.ts'
 
 export interface WriteOptions {
   /** The comment that says where a part comes from. */

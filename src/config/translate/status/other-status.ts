@@ -1,11 +1,11 @@
-import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
+import { asFields, asItems, asText, type Fields, type Resource } from '../../resources/resource.ts'
+import type { GatewayState } from '../listeners.ts'
+import type { Reach } from '../reach.ts'
+import { dataOf } from '../secrets.ts'
+import type { Work } from '../work.ts'
+import { CONTROLLER, GATEWAY_GROUP, idOf, nameOf, specOf } from '../world.ts'
 import { type Condition, isFalse, isTrue, type Status } from './conditions.ts'
-import type { GatewayState } from './listeners.ts'
-import type { Reach } from './reach.ts'
-import { dataOf } from './secrets.ts'
 import { gatewayRef } from './status.ts'
-import type { Work } from './work.ts'
-import { CONTROLLER, GATEWAY_GROUP, idOf, nameOf, specOf } from './world.ts'
 
 const VALID = 'Configuration is valid'
 

@@ -1,5 +1,5 @@
-import { printYaml } from '../../diagnostics/print-yaml.ts'
-import { asFields, asItems, type Fields } from '../resources/resource.ts'
+import { printYaml } from '../../../diagnostics/print-yaml.ts'
+import { asFields, asItems, type Fields } from '../../resources/resource.ts'
 import type { Status } from './conditions.ts'
 
 /** A YAML document for each resource: what a controller would write, without the times. */

@@ -1,4 +1,4 @@
-import { asFields, asItems, asText, type Fields } from '../resources/resource.ts'
+import { asFields, asItems, asText, type Fields } from '../../resources/resource.ts'
 import { defined, lower, type MemberContext, type Policies, strings } from './member-context.ts'
 import { credentialLocation } from './member-parts.ts'
 

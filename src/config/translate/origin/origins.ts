@@ -1,6 +1,6 @@
-import type { Path } from '../../diagnostics/diagnostic.ts'
-import { valueAt } from '../compile-context.ts'
-import type { Resource } from '../resources/resource.ts'
+import type { Path } from '../../../diagnostics/diagnostic.ts'
+import { valueAt } from '../../compile-context.ts'
+import type { Resource } from '../../resources/resource.ts'
 
 /** A part of a resource; the path leads from the resource itself. */
 export interface From {

@@ -1,4 +1,4 @@
-import type { Fields, Resource } from '../resources/resource.ts'
+import type { Fields, Resource } from '../../resources/resource.ts'
 
 export interface Condition {
   readonly type: string

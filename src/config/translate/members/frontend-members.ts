@@ -1,4 +1,4 @@
-import { asFields, asItems, type Fields } from '../resources/resource.ts'
+import { asFields, asItems, type Fields } from '../../resources/resource.ts'
 import { bytesOf } from './external-members.ts'
 import { byName, defined, lower, type MemberContext, type Policies, strings } from './member-context.ts'
 import { keepalives } from './member-parts.ts'

@@ -1,5 +1,5 @@
+import type { GatewayListener, GatewayState, ListenerSetState } from '../listeners.ts'
 import { type Condition, isFalse, isTrue, type Status } from './conditions.ts'
-import type { GatewayListener, GatewayState, ListenerSetState } from './listeners.ts'
 
 const FINE = 'No errors found'
 

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
-import { labelsOf, selects } from '../resources/graph.ts'
-import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
+import { labelsOf, selects } from '../../resources/graph.ts'
+import { asFields, asItems, asText, type Fields, type Resource } from '../../resources/resource.ts'
+import { dataKeysOf, dataOf } from '../secrets.ts'
 import { bytesOf, durationOrCel, extAuthMember, extProcMember, rateLimitMembers, variants } from './external-members.ts'
 import { byName, defined, lower, type MemberContext, type Policies, strings } from './member-context.ts'
 import { credentialLocation, headerChanges, transformationMember } from './member-parts.ts'
-import { dataKeysOf, dataOf } from './secrets.ts'
 
 /** One member of a policy in its standalone form: the part of the resource that made it, and its value. */
 export interface Member {

@@ -1,8 +1,8 @@
-import { severityOf } from '../../diagnostics/codes.ts'
-import { type Diagnostic, type Finding, formatPath, type Origin, type Path } from '../../diagnostics/diagnostic.ts'
-import type { Source, SourceDocument } from '../../diagnostics/source.ts'
-import { createLines } from '../../diagnostics/source-text.ts'
-import { place } from '../resources/resource.ts'
+import { severityOf } from '../../../diagnostics/codes.ts'
+import { type Diagnostic, type Finding, formatPath, type Origin, type Path } from '../../../diagnostics/diagnostic.ts'
+import type { Source, SourceDocument } from '../../../diagnostics/source.ts'
+import { createLines } from '../../../diagnostics/source-text.ts'
+import { place } from '../../resources/resource.ts'
 import type { From, Origins } from './origins.ts'
 
 /** The translated file as a document whose parts stand at the lines of the resources that made them. */

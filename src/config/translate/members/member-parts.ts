@@ -1,4 +1,4 @@
-import { asFields, asItems, asText, type Fields } from '../resources/resource.ts'
+import { asFields, asItems, asText, type Fields } from '../../resources/resource.ts'
 import { byName, defined, type Policies, strings } from './member-context.ts'
 
 export function transformationMember(part: Fields): Policies {

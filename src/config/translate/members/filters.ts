@@ -1,4 +1,4 @@
-import { asFields, asItems, asText, type Fields } from '../resources/resource.ts'
+import { asFields, asItems, asText, type Fields } from '../../resources/resource.ts'
 import { defined, type MemberContext, type Policies } from './member-context.ts'
 import { headerChanges } from './member-parts.ts'
 import { corsMember, retryMember } from './traffic-members.ts'

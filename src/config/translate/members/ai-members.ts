@@ -1,4 +1,4 @@
-import { asFields, asItems, type Fields } from '../resources/resource.ts'
+import { asFields, asItems, type Fields } from '../../resources/resource.ts'
 import { connectionMembers } from './connection-members.ts'
 import { byName, defined, lower, type MemberContext, type Policies, strings } from './member-context.ts'
 import { authorizationMember, keySet } from './traffic-members.ts'

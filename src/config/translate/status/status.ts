@@ -1,9 +1,9 @@
-import { asFields, asItems, type Fields, type Resource } from '../resources/resource.ts'
-import type { ParentState, RouteState } from './attachment.ts'
+import { asFields, asItems, type Fields, type Resource } from '../../resources/resource.ts'
+import type { ParentState, RouteState } from '../attachment.ts'
+import type { PolicyState } from '../policy-targets.ts'
+import type { Reach } from '../reach.ts'
+import { CONTROLLER, compare, GATEWAY_GROUP, idOf, OWN_GROUP } from '../world.ts'
 import { type Condition, isFalse, isTrue, type Status } from './conditions.ts'
-import type { PolicyState } from './policy-targets.ts'
-import type { Reach } from './reach.ts'
-import { CONTROLLER, compare, GATEWAY_GROUP, idOf, OWN_GROUP } from './world.ts'
 
 /** Of a route or model: one entry for each parent of ours. */
 export function routeStatus({ route, resolved }: RouteState, parents: readonly ParentState[]): Status {

@@ -1,4 +1,4 @@
-import { asFields, type Fields } from '../resources/resource.ts'
+import { asFields, type Fields } from '../../resources/resource.ts'
 import { aiMember, mcpMembers } from './ai-members.ts'
 import { connectionMembers, putMember } from './connection-members.ts'
 import type { MemberContext, Policies } from './member-context.ts'

@@ -1,4 +1,4 @@
-import { asFields, asItems, type Fields } from '../resources/resource.ts'
+import { asFields, asItems, type Fields } from '../../resources/resource.ts'
 import { authMember } from './auth-members.ts'
 import { extAuthMember } from './external-members.ts'
 import { defined, type MemberContext, type Policies, pick, strings } from './member-context.ts'

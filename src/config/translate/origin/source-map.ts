@@ -1,4 +1,4 @@
-import { formatPath, type Path } from '../../diagnostics/diagnostic.ts'
+import { formatPath, type Path } from '../../../diagnostics/diagnostic.ts'
 import type { From, Origins } from './origins.ts'
 
 export interface MappedPart {

@@ -1,9 +1,9 @@
-import { canonical } from '../resources/graph.ts'
-import { asItems, labelOf, type Resource } from '../resources/resource.ts'
-import type { Finished } from './finish.ts'
-import type { Decision } from './settle.ts'
+import { canonical } from '../../resources/graph.ts'
+import { asItems, labelOf, type Resource } from '../../resources/resource.ts'
+import type { Finished } from '../finish.ts'
+import type { Decision } from '../settle.ts'
+import { idOf, specOf } from '../world.ts'
 import { sourceMap } from './source-map.ts'
-import { idOf, specOf } from './world.ts'
 
 /** The resources that `KIND/NAME` or `KIND/NAMESPACE/NAME` means. */
 export function resourcesNamed(name: string, finished: Finished): readonly Resource[] {

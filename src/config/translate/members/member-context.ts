@@ -1,8 +1,8 @@
-import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
-import { addressesOf, resolveRef } from './backend-refs.ts'
-import { fileOf, SecretReader } from './secrets.ts'
-import type { Work } from './work.ts'
-import { nameOf } from './world.ts'
+import { asFields, asItems, asText, type Fields, type Resource } from '../../resources/resource.ts'
+import { addressesOf, resolveRef } from '../backend-refs.ts'
+import { fileOf, SecretReader } from '../secrets.ts'
+import type { Work } from '../work.ts'
+import { nameOf } from '../world.ts'
 
 /** A standalone policy made of a member; undefined where nothing is left of it. */
 export type Policies = Record<string, unknown>

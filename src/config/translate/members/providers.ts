@@ -1,7 +1,7 @@
-import { asFields, asItems, asText, type Fields } from '../resources/resource.ts'
-import { addressesOf, resolveRef } from './backend-refs.ts'
+import { asFields, asItems, asText, type Fields } from '../../resources/resource.ts'
+import { addressesOf, resolveRef } from '../backend-refs.ts'
+import type { Entry } from '../output.ts'
 import { defined, lower, type MemberContext, type Policies } from './member-context.ts'
-import type { Entry } from './output.ts'
 
 /** An LLM provider of a ProxyBackend: which it is, and where. */
 export function providerEntry(part: Fields, policies: Policies, ctx: MemberContext): Entry {

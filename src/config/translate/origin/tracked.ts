@@ -1,5 +1,5 @@
-import type { Path } from '../../diagnostics/diagnostic.ts'
-import type { Fields, Resource } from '../resources/resource.ts'
+import type { Path } from '../../../diagnostics/diagnostic.ts'
+import type { Fields, Resource } from '../../resources/resource.ts'
 import type { From } from './origins.ts'
 
 /**
