@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { performance } from 'node:perf_hooks'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { dumpOf } from '../../src/config/dump.ts'
