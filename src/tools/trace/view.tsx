@@ -110,6 +110,8 @@ function pressesOf(input: string, key: Key): readonly KeyPress[] {
 
 function pressOf(char: string): readonly KeyPress[] {
   if (char === '\r' || char === '\n') return [{ name: 'enter', text: '' }]
+  // Keys that are typed fast come in one piece.
+  if (char === '\t') return [{ name: 'tab', text: '' }]
   if (char === '\u0003') return [{ name: 'interrupt', text: '' }]
   return char < ' ' ? [] : [{ name: 'text', text: char }]
 }

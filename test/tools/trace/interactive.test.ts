@@ -167,7 +167,8 @@ test('events that cannot be read are counted', async () => {
 test('keys: arrows, Tab, a typed filter, help', async () => {
   const { screen, keyboard, recording, ended } = await open()
   recording.feed(refused())
-  await screen.until(text => text.includes('[Requests 1]'))
+  // The whole of it: the step that is chosen follows the events until somebody moves.
+  await screen.until(text => text.includes('[Requests 1]') && text.includes('Detail: authorization'))
   keyboard.write('\t')
   await screen.until(text => text.includes('[POST /v1/chat'))
   keyboard.write('\u001b[A')
@@ -178,6 +179,16 @@ test('keys: arrows, Tab, a typed filter, help', async () => {
   await screen.until(text => text.includes('Detail: route'))
   keyboard.write('?')
   await screen.until(text => text.includes('Shift-Tab'))
+  keyboard.write('q')
+  await ended
+})
+
+test('keys that are typed fast, and so come in one piece, all count', async () => {
+  const { screen, keyboard, recording, ended } = await open()
+  recording.feed(refused())
+  await screen.until(text => text.includes('Detail: authorization'))
+  keyboard.write('\tkk')
+  await screen.until(text => text.includes('Detail: call'))
   keyboard.write('q')
   await ended
 })
