@@ -29,9 +29,8 @@ export function callProvider(
 ): void {
   const call: Call = { runtime, to, x, timeout: to.timeout ?? attempt.timeout ?? 0 }
   const format = formatOf(route)
-  if (route === 'passthrough' || route === 'detect') forward(call, route, on, body)
+  if (route === 'passthrough' || route === 'detect' || route === 'models') forward(call, route, on, body)
   else if (route === 'realtime' && 'realtime' in to.wire.formats) forward(call, route, on, body)
-  else if (route === 'models') on.fail(modelsNotServed())
   else if (format === undefined || !(format.name in to.wire.formats)) on.fail(unsupported(route, format, to))
   else if (body) callParsed(call, format, on, body)
   else {
@@ -145,7 +144,7 @@ function shape(body: JsonBody, model: string, to: ProviderTarget, format: Format
 /** As it is: only address, path and credential are the provider's. */
 function forward(
   call: Call,
-  route: 'passthrough' | 'detect' | 'realtime',
+  route: 'passthrough' | 'detect' | 'models' | 'realtime',
   on: ResponseHandler,
   body: JsonBody | undefined,
 ): void {
@@ -245,11 +244,6 @@ function dropHeaders(headers: HeaderList, drop: readonly string[]): void {
       headers.delete(name)
     }
   }
-}
-
-function modelsNotServed(): Error {
-  const text = JSON.stringify({ error: "Route 'Models' not implemented" })
-  return new GatewayError('llmRequest', { status: 501, body: { type: 'application/json', text } })
 }
 
 function unsupported(route: RouteType, format: Format | undefined, to: ProviderTarget): Error {
