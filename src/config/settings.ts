@@ -58,7 +58,7 @@ export function resolveSettings(
     sessionKey: hexKey(env, 'SESSION_KEY', problem) ?? section?.session?.key,
     sensitiveHeaders: section?.sensitiveHeaders?.map(h => h.toLowerCase()) ?? [],
     workers: section?.workerThreads ?? section?.numWorkerThreads,
-    ipv6: section?.enableIpv6,
+    ipv6: env.IPV6_ENABLED ? env.IPV6_ENABLED === 'true' : section?.enableIpv6,
   }
 }
 

@@ -191,7 +191,8 @@ export class Gateway {
       ...(share ? { handOver: (x: Exchange, out: Downstream) => this.#handOver(x, out, key, share) } : {}),
     }
     const listener = new PortListener(host)
-    const address = await listener.listen({ port, host: this.#init.host, reusePort: share !== undefined })
+    const everywhere = this.#serving?.snapshot.settings.ipv6 === false ? '0.0.0.0' : undefined
+    const address = await listener.listen({ port, host: this.#init.host ?? everywhere, reusePort: share !== undefined })
     this.#ports.set(key, { listener, host, bind, port: address.port })
   }
 

@@ -150,6 +150,14 @@ describe('a running gateway', () => {
     expect(silent.stderr).not.toContain('"level":"info"')
   })
 
+  test('without IPv6 it listens on IPv4 alone', async () => {
+    const port = await freePort()
+    const gateway = start(reply(port, 'x').replace("statsAddr: 'off'", "statsAddr: 'off', enableIpv6: false"))
+    await gateway.serving
+    expect(await get(port)).toBe('x')
+    await expect(fetch(`http://[::1]:${port}`)).rejects.toThrow()
+  })
+
   test('the admin server stops it', async () => {
     const port = await freePort()
     const gateway = start(reply(port, 'x'))

@@ -151,6 +151,7 @@ export const configSection = object('config', {
           retries: def(integer(1, 64), 9, 'Probes before the connection counts as dead.'),
         }),
         'TCP keepalives.',
+        { unserved: 'There is no default for all backends yet: set `tcp.keepalives` in the policies of a backend.' },
       ),
     }),
     'Defaults for upstream connections.',
