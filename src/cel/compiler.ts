@@ -42,6 +42,7 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
         const message = `the expression is ${text.length} characters long; the limit is ${MAX_EXPRESSION_LENGTH}`
         return { kind: 'size', problem: { message } }
       }
+      if (negatesTooDeeply(text)) return { kind: 'size', problem: { message: 'the expression is nested too deeply' } }
       const source = completeFractions(result === 'duration' ? quoteDuration(text) : text)
       const context: Context = { text, scope, functions: environments.functions, place: source.place }
       try {
@@ -68,6 +69,16 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
       }
     },
   }
+}
+
+/**
+ * Whether more than 64 signs follow one another outside of text and comments. The library bounds all other nesting, but
+ * recurses for each sign, so that the end of the stack, wherever it is today, would decide.
+ */
+function negatesTooDeeply(text: string): boolean {
+  const tokens = /"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\/[^\n]*|(?:[!-]\s*){65}/gs
+  for (const [token] of text.matchAll(tokens)) if (token.startsWith('!') || token.startsWith('-')) return true
+  return false
 }
 
 /** Where a duration is wanted, `2s` may stand without quotes (specification, Delay and extAuth cache). */
