@@ -29,8 +29,8 @@ export class BackendCompiler {
   readonly #sessions: SessionSettings
   readonly #named = new Map<string, Named>()
   readonly #services: Services
-  /** ms, where no policy says otherwise. */
-  readonly #connectTimeout: number
+  /** Where no policy says otherwise. */
+  readonly #defaults: Pick<UpstreamSettings, 'connectTimeout' | 'keepAlive'>
   readonly #all: readonly NamedBackend[]
   /** Levels of policies that target a backend, by reference. */
   readonly #targeted: (reference: string) => readonly PolicyLevel[]
@@ -41,10 +41,10 @@ export class BackendCompiler {
     named: readonly NamedBackend[],
     targeted: (reference: string) => readonly PolicyLevel[],
     services: Services,
-    { sessionKey, mcpSessionTtl, connectTimeout }: Settings,
+    { sessionKey, mcpSessionTtl, connectTimeout, keepAlive }: Settings,
   ) {
     this.#services = services
-    this.#connectTimeout = connectTimeout
+    this.#defaults = { connectTimeout, keepAlive }
     this.#sessions = {
       ttl: mcpSessionTtl,
       ...(sessionKey === undefined ? {} : { key: Buffer.from(sessionKey, 'hex') }),
@@ -98,7 +98,7 @@ export class BackendCompiler {
       ...contextFor(this.#c, spec, path, `backend:${key}`),
       key,
       name,
-      settings: { connectTimeout: this.#connectTimeout, ...settings },
+      settings: { ...this.#defaults, ...settings },
       service: (reference, at) =>
         this.#services.resolve(reference.name, reference.port, writtenPath(this.#c, spec, path, at)),
       sessions: this.#sessions,

@@ -1,3 +1,5 @@
+import { KEEP_ALIVE, type KeepAlive } from '../http/transport.ts'
+import { probesOf } from '../schema/keepalives.ts'
 import { formatDuration, parseDuration } from '../schema/scalars.ts'
 import type { ConfigSection, ListenAddress } from './standalone/config-section.ts'
 
@@ -12,6 +14,7 @@ export interface Settings {
   /** ms that a graceful stop waits for requests in flight, at most. */
   readonly terminationMax: number
   readonly connectTimeout: number
+  readonly keepAlive: KeepAlive | false
   readonly poolIdleTimeout: number
   readonly poolMaxSize: number | undefined
   readonly lookupFamily: 'All' | 'Auto' | 'V4Preferred' | 'V4Only' | 'V6Only'
@@ -51,6 +54,7 @@ export function resolveSettings(
       section?.connectionTerminationDeadline ??
       (grace === undefined ? 5000 : Math.max(0, grace - 5000)),
     connectTimeout: section?.backend?.connectTimeout ?? 10_000,
+    keepAlive: section?.backend ? probesOf(section.backend.keepalives) : KEEP_ALIVE,
     poolIdleTimeout: section?.backend?.poolIdleTimeout ?? 90_000,
     poolMaxSize: section?.backend?.poolMaxSize,
     lookupFamily: section?.dns?.lookupFamily ?? 'Auto',

@@ -25,6 +25,18 @@ export interface ResponseHandler {
   upgrade?(status: number, headers: HeaderList, socket: import('node:stream').Duplex): void
 }
 
+/** When TCP probes whether the other end of an idle connection is still there. */
+export interface KeepAlive {
+  /** ms without traffic before the first probe; at least 1000, as is `interval`. */
+  readonly time: number
+  /** ms between probes. */
+  readonly interval: number
+  /** Probes without an answer after which the connection counts as dead. */
+  readonly retries: number
+}
+/** What `config.backend.keepalives` says by default. */
+export const KEEP_ALIVE: KeepAlive = { time: 180_000, interval: 180_000, retries: 9 }
+
 export interface TlsOptions {
   /** Server name sent and verified; the host when unset. */
   readonly servername?: string
@@ -51,8 +63,8 @@ export interface Target {
   readonly connectTimeout: number
   /** HTTP version to speak; unset: 1.1, or what ALPN agrees on. */
   readonly version?: '1.1' | '2'
-  /** Idle ms before TCP keepalive probes; false: none. */
-  readonly keepAlive?: number | false
+  /** Unset: `KEEP_ALIVE`; false: no probes. */
+  readonly keepAlive?: KeepAlive | false
   /** The HTTP CONNECT proxy that connections go through. */
   readonly tunnel?: Tunnel
   /** The last word on each request, its authority and credential; may reject with a GatewayError. */

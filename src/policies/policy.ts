@@ -3,7 +3,7 @@ import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, ConnectionFacts, Exchange, McpRules, Reply } from '../http/exchange.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { TlsVersion } from '../http/tls-parameters.ts'
-import type { ResponseHandler, Target, TlsOptions, Tunnel } from '../http/transport.ts'
+import type { KeepAlive, ResponseHandler, Target, TlsOptions, Tunnel } from '../http/transport.ts'
 import type { Schema } from '../schema/builder.ts'
 import type { HttpAddress } from '../schema/scalars.ts'
 import type { LogRules, SpanRules } from './frontend/telemetry.ts'
@@ -76,8 +76,8 @@ export interface UpstreamSettings {
   /** ms until the response head, per call. */
   readonly requestTimeout?: number
   readonly version?: '1.1' | '2'
-  /** Idle ms before TCP keepalive probes; false: none. */
-  readonly keepAlive?: number | false
+  /** False: no probes. */
+  readonly keepAlive?: KeepAlive | false
   readonly tunnel?: Tunnel
   readonly sign?: Target['sign']
   readonly health?: HealthRules
@@ -152,8 +152,8 @@ export interface FrontendSettings {
     /** What every listener speaks that says nothing itself. */
     readonly defaults: TlsParameters
   }
-  /** Idle ms before TCP keepalive probes; false: none. */
-  readonly keepAlive: number | false
+  /** False: no probes. */
+  readonly keepAlive: KeepAlive | false
   readonly proxyProtocol: ProxyProtocolSettings | undefined
 }
 /** In OpenSSL's words. */

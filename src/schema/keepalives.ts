@@ -1,11 +1,15 @@
-import { boolean, def, integer, object, opt } from './builder.ts'
+import type { KeepAlive } from '../http/transport.ts'
+import { boolean, def, type Infer, integer, object } from './builder.ts'
 import { duration } from './scalars.ts'
-
-const BY_SYSTEM = { unserved: 'The operating system’s own setting is used.' }
 
 export const keepalives = object('keepalives', {
   enabled: def(boolean, true, 'Send TCP keepalives.'),
   time: def(duration, '3m', 'Idle time before the first probe.'),
-  interval: opt(duration, 'Time between probes.', BY_SYSTEM),
-  retries: opt(integer(1, 64), 'Probes before the connection counts as dead.', BY_SYSTEM),
+  interval: def(duration, '3m', 'Time between probes.'),
+  retries: def(integer(1, 64), 9, 'Probes before the connection counts as dead.'),
 })
+
+/** The operating system counts in seconds and refuses 0. */
+export function probesOf({ enabled, time, interval, retries }: Infer<typeof keepalives>): KeepAlive | false {
+  return enabled && { time: Math.max(1000, time), interval: Math.max(1000, interval), retries }
+}

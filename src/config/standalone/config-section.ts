@@ -20,6 +20,7 @@ import {
   shapes,
   string,
 } from '../../schema/builder.ts'
+import { keepalives } from '../../schema/keepalives.ts'
 import { duration, fileOrInline } from '../../schema/scalars.ts'
 
 export type ListenAddress = { readonly host: string; readonly port: number } | { readonly unixPath: string } | 'off'
@@ -143,16 +144,7 @@ export const configSection = object('config', {
       connectTimeout: def(duration, '10s', 'Time to connect.'),
       poolIdleTimeout: def(duration, '1m30s', 'Idle connections are closed after this.'),
       poolMaxSize: opt(integer(1), 'Connections kept per target.'),
-      keepalives: opt(
-        object('keepalives', {
-          enabled: def(boolean, true, 'Send TCP keepalives.'),
-          time: def(duration, '3m', 'Idle time before the first probe.'),
-          interval: def(duration, '3m', 'Time between probes.'),
-          retries: def(integer(1, 64), 9, 'Probes before the connection counts as dead.'),
-        }),
-        'TCP keepalives.',
-        { unserved: 'There is no default for all backends yet: set `tcp.keepalives` in the policies of a backend.' },
-      ),
+      keepalives: def(keepalives, {}, 'TCP keepalives.'),
     }),
     'Defaults for upstream connections.',
   ),

@@ -93,7 +93,7 @@ export class PortListener {
       meter.received.add(socket.bytesRead)
       meter.sent.add(socket.bytesWritten)
     })
-    if (keepAlive !== false) socket.setKeepAlive(true, keepAlive)
+    if (keepAlive !== false) socket.setKeepAlive(true, keepAlive.time, keepAlive.interval, keepAlive.retries)
     const connection = openConnection(socket, this.#host.nextId())
     if (maxConnectionDuration > 0) {
       const timer = clock.after(maxConnectionDuration, () => {

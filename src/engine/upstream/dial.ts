@@ -1,12 +1,9 @@
 import net from 'node:net'
 import tls from 'node:tls'
 import type { Clock } from '../../http/runtime.ts'
-import type { Target } from '../../http/transport.ts'
+import { KEEP_ALIVE, type Target } from '../../http/transport.ts'
 import { checkLiteral, type Resolver } from './dns.ts'
 import { TunnelSocket } from './tunnel-socket.ts'
-
-/** Idle ms before probes. */
-const KEEP_ALIVE = 60_000
 
 /** What dialing needs besides the target. */
 export interface Dialing {
@@ -29,15 +26,9 @@ export class Dialer {
 
   /** `halfOpen`: the sockets stay open when the server ends its side. Throws when certificates or key cannot be read. */
   constructor(target: Target, alpn: readonly string[], dialing: Dialing, halfOpen = false) {
-    const { keepAlive = KEEP_ALIVE } = target
     this.#target = target
     this.#dialing = dialing
-    const common = {
-      noDelay: true,
-      allowHalfOpen: halfOpen,
-      keepAlive: keepAlive !== false,
-      keepAliveInitialDelay: keepAlive || 0,
-    }
+    const common = { noDelay: true, allowHalfOpen: halfOpen }
     this.#address =
       target.unixPath === undefined
         ? { host: target.host, port: target.port, lookup: dialing.resolver.lookupFor(target), ...common }
@@ -74,7 +65,7 @@ export class Dialer {
     const tunnel = this.#tunnel()
     if (this.#secure === undefined) {
       if (tunnel) return tunnel as unknown as net.Socket
-      return net.connect(onread === undefined ? this.#address : { ...this.#address, onread })
+      return this.#probed(net.connect(onread === undefined ? this.#address : { ...this.#address, onread }))
     }
     const socket = tls.connect({
       ...(tunnel ? { socket: tunnel } : this.#address),
@@ -85,8 +76,17 @@ export class Dialer {
     socket.on('session', session => {
       this.#session = session
     })
-    tunnel?.on('error', error => socket.destroy(error))
+    if (tunnel === undefined) return this.#probed(socket)
+    tunnel.on('error', error => socket.destroy(error))
     return socket
+  }
+
+  /** Before it is connected, a socket takes none of these options. */
+  #probed(socket: net.Socket): net.Socket {
+    const { keepAlive = KEEP_ALIVE } = this.#target
+    if (keepAlive === false) return socket
+    const { time, interval, retries } = keepAlive
+    return socket.once('connect', () => socket.setKeepAlive(true, time, interval, retries))
   }
 
   #tunnel(): TunnelSocket | undefined {

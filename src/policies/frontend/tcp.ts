@@ -1,5 +1,5 @@
 import { object, opt } from '../../schema/builder.ts'
-import { keepalives } from '../../schema/keepalives.ts'
+import { keepalives, probesOf } from '../../schema/keepalives.ts'
 import { definePolicy, type FrontendSettings } from '../policy.ts'
 
 export const TCP_DEFAULTS: Pick<FrontendSettings, 'keepAlive'> = { keepAlive: false }
@@ -9,5 +9,5 @@ export const frontendTcp = definePolicy({
   doc: 'TCP of client connections.',
   attach: ['frontend'],
   schema: object('frontend TCP settings', { keepalives: opt(keepalives, 'TCP keepalives; none when unset.') }),
-  compile: ({ keepalives: set }) => ({ frontend: { keepAlive: set?.enabled ? set.time : false } }),
+  compile: ({ keepalives: set }) => ({ frontend: { keepAlive: set !== undefined && probesOf(set) } }),
 })

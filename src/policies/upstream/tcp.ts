@@ -1,5 +1,5 @@
 import { object, opt } from '../../schema/builder.ts'
-import { keepalives } from '../../schema/keepalives.ts'
+import { keepalives, probesOf } from '../../schema/keepalives.ts'
 import { duration } from '../../schema/scalars.ts'
 import { definePolicy } from '../policy.ts'
 
@@ -10,12 +10,12 @@ export const tcp = definePolicy({
   perBackend: true,
   schema: object('backend TCP settings', {
     connectTimeout: opt(duration, 'Time to connect; `config.backend.connectTimeout` when unset.'),
-    keepalives: opt(keepalives, 'TCP keepalives.'),
+    keepalives: opt(keepalives, 'TCP keepalives; `config.backend.keepalives` when unset.'),
   }),
   compile: spec => ({
     upstream: {
       ...(spec.connectTimeout === undefined ? {} : { connectTimeout: spec.connectTimeout }),
-      ...(spec.keepalives === undefined ? {} : { keepAlive: spec.keepalives.enabled ? spec.keepalives.time : false }),
+      ...(spec.keepalives === undefined ? {} : { keepAlive: probesOf(spec.keepalives) }),
     },
   }),
 })

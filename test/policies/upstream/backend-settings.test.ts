@@ -50,7 +50,11 @@ test('HTTP', () => {
 
 test('TCP', () => {
   expect(hooksOf(tcp, { connectTimeout: '500ms' }).upstream).toEqual({ connectTimeout: 500 })
-  expect(hooksOf(tcp, { keepalives: {} }).upstream).toEqual({ keepAlive: 180_000 })
-  expect(hooksOf(tcp, { keepalives: { time: '30s' } }).upstream).toEqual({ keepAlive: 30_000 })
+  expect(hooksOf(tcp, { keepalives: {} }).upstream).toEqual({
+    keepAlive: { time: 180_000, interval: 180_000, retries: 9 },
+  })
+  expect(hooksOf(tcp, { keepalives: { time: '30s', interval: '5s', retries: 3 } }).upstream).toEqual({
+    keepAlive: { time: 30_000, interval: 5000, retries: 3 },
+  })
   expect(hooksOf(tcp, { keepalives: { enabled: false } }).upstream).toEqual({ keepAlive: false })
 })
