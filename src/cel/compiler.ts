@@ -1,4 +1,5 @@
 import type { Exchange } from '../http/exchange.ts'
+import type { TraceScope } from '../http/trace-event.ts'
 import type { CelResult, CelScope } from '../schema/builder.ts'
 import { createEnvironments, type Environments, wordsOf } from './environment.ts'
 import type { CelCompiler, Expression, Outcome } from './expression.ts'
@@ -162,6 +163,18 @@ class CompiledExpression implements Expression {
   }
 
   evaluate(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome {
+    return x.trace ? this.#traced(x, x.trace, extra) : this.#evaluate(x, extra)
+  }
+
+  #traced(x: Exchange, trace: TraceScope, extra: Readonly<Record<string, unknown>> | undefined): Outcome {
+    const from = trace.now()
+    const outcome = this.#evaluate(x, extra)
+    const told = outcome.ok ? { result: tellable(outcome.value) } : { error: outcome.error }
+    trace.emit({ type: 'cel', expression: this.text, ...told }, { from })
+    return outcome
+  }
+
+  #evaluate(x: Exchange, extra: Readonly<Record<string, unknown>> | undefined): Outcome {
     const { program, locals, run, place, settings, result } = this.#parts
     const { stackTraceLimit } = Error
     // A missing header is an everyday outcome, and collecting its stack costs more than the evaluation.
@@ -188,6 +201,16 @@ class CompiledExpression implements Expression {
       Error.stackTraceLimit = stackTraceLimit
     }
   }
+}
+
+/** A value as a trace may show it: a text, bytes or an object may be or hold a credential. */
+function tellable(value: unknown): unknown {
+  if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value === 'string') return `<text of ${value.length} characters>`
+  if (Buffer.isBuffer(value)) return `<${value.length} bytes>`
+  if (Array.isArray(value)) return `<list of ${value.length}>`
+  return value instanceof Date ? value.toISOString() : `<map of ${Object.keys(Object(value)).length}>`
 }
 
 const BUDGET_SPENT: Outcome = { ok: false, error: 'the expression takes too many steps' }

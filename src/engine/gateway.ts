@@ -11,6 +11,7 @@ import { MetricsRegistry } from './metrics-registry.ts'
 import { Observer } from './observe.ts'
 import type { Serving } from './passage.ts'
 import { routeTables } from './route-table.ts'
+import { RunningRequests } from './running-requests.ts'
 import { ReloadableState } from './state-store.ts'
 import type { TraceHub } from './trace-hub.ts'
 import { callWhole } from './upstream/call.ts'
@@ -56,6 +57,7 @@ export class Gateway {
   readonly runtime: Runtime
   readonly state: ReloadableState
   readonly metrics = new MetricsRegistry()
+  readonly running = new RunningRequests()
   readonly #init: GatewayInit
   readonly #transport: ConfigurableTransport
   readonly #observer: Observer
@@ -217,7 +219,8 @@ export class Gateway {
 
   #started(x: Exchange, out: Downstream): void {
     this.#inFlight++
-    x.trace = this.#init.trace.start(x)
+    this.running.add(x)
+    x.trace = this.#init.trace.start(x, this.#serving!.heads)
     this.#observer.started(x, out)
   }
 
@@ -235,6 +238,9 @@ export class Gateway {
           (x.response?.status ?? 500) >= 500 ? 'error' : (x.response?.status ?? 500) >= 400 ? 'warn' : 'success',
       },
     )
+    // What the log evaluates from here on is no part of the request.
+    x.trace = undefined
+    this.running.delete(x)
     this.#observer.finished(x)
     this.#settled()
   }

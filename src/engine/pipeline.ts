@@ -15,11 +15,13 @@ export function runRequest(
 ): Reply | undefined | Promise<Reply | undefined> {
   for (let i = from; i < to; i++) {
     const step = steps[i]!
-    const started = x.trace?.now()
+    const started = x.trace?.enter(step.origins)
     const verdict = guard(x, step, phase, started, () => step.hooks.request!(x))
     if (verdict instanceof Promise) {
+      x.waitingIn = step
       return verdict.then(
         reply => {
+          x.waitingIn = undefined
           traceVerdict(x, step, phase, reply, started)
           return reply ?? runRequest(steps, phase, x, i + 1, to)
         },
@@ -41,13 +43,15 @@ export function runAttempt(
 ): Reply | undefined | Promise<Reply | undefined> {
   for (let i = from; i < steps.length; i++) {
     const step = steps[i]!
-    const started = x.trace?.now()
+    const started = x.trace?.enter(step.origins)
     const verdict = guard(x, step, 'backend', started, () =>
       step.hooks.attempt ? step.hooks.attempt(x, attempt) : step.hooks.request!(x),
     )
     if (verdict instanceof Promise) {
+      x.waitingIn = step
       return verdict.then(
         reply => {
+          x.waitingIn = undefined
           traceVerdict(x, step, 'backend', reply, started)
           return reply ?? runAttempt(steps, x, attempt, i + 1)
         },
@@ -64,10 +68,12 @@ export function runAttempt(
 export function runResponse(steps: readonly Step[], x: Exchange, from = 0): void | Promise<void> {
   for (let i = from; i < steps.length; i++) {
     const step = steps[i]!
-    const started = x.trace?.now()
+    const started = x.trace?.enter(step.origins)
     const done = step.hooks.response!(x)
     if (done instanceof Promise) {
+      x.waitingIn = step
       return done.then(() => {
+        x.waitingIn = undefined
         traceResponse(x, step, started)
         return runResponse(steps, x, i + 1)
       })
@@ -127,12 +133,14 @@ function guard<T>(x: Exchange, step: Step, phase: string, started: number | unde
 
 function rethrowTraced(x: Exchange, step: Step, phase: string, error: unknown, started: number | undefined): never {
   x.stoppedAt = step
+  x.waitingIn = undefined
   if (x.trace && started !== undefined) {
     const detail = error instanceof Error ? error.message : 'failed'
     x.trace.emit(
       { type: 'policy', policy: step.policy, phase, result: 'failed', detail },
       { severity: 'error', origins: step.origins, from: started },
     )
+    x.trace.leave()
   }
   throw error
 }
@@ -151,6 +159,8 @@ function traceVerdict(
     { type: 'policy', policy: step.policy, phase, result: reply ? 'replied' : 'applied', ...detail },
     { severity: reply && reply.status >= 400 ? 'error' : 'success', origins: step.origins, from: started },
   )
+  x.trace.snapshot(step.policy)
+  x.trace.leave()
 }
 
 function traceResponse(x: Exchange, step: Step, started: number | undefined): void {
@@ -159,4 +169,6 @@ function traceResponse(x: Exchange, step: Step, started: number | undefined): vo
     { type: 'policy', policy: step.policy, phase: 'response', result: 'applied' },
     { severity: 'success', origins: step.origins, from: started },
   )
+  x.trace.snapshot(step.policy)
+  x.trace.leave()
 }

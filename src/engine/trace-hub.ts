@@ -1,8 +1,10 @@
 import type { CelCompiler, Expression } from '../cel/expression.ts'
+import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { Clock } from '../http/runtime.ts'
 import type { TraceEvent, TraceMessage, TraceScope } from '../http/trace-event.ts'
 import type { Problem } from '../schema/builder.ts'
+import type { HeadSnapshots } from './head-snapshot.ts'
 import { TraceWatch, type UnnumberedEvent } from './trace-watch.ts'
 
 export interface WatchOptions {
@@ -45,8 +47,8 @@ export class TraceHub implements TraceSource {
   }
 
   /** For `x.trace`, when the request's head has been read. The hub emits `requestStarted`, the engine all the rest. */
-  start(x: Exchange): TraceScope | undefined {
-    return this.#watching ? this.#record(x) : undefined
+  start(x: Exchange, heads: HeadSnapshots): TraceScope | undefined {
+    return this.#watching ? this.#record(x, heads) : undefined
   }
 
   watch(options: WatchOptions): Watched {
@@ -70,7 +72,7 @@ export class TraceHub implements TraceSource {
     for (const watch of this.#watches) watch.close()
   }
 
-  #record(x: Exchange): TraceScope | undefined {
+  #record(x: Exchange, heads: HeadSnapshots): TraceScope | undefined {
     let matching: TraceWatch[] | undefined
     for (const watch of this.#watches) {
       if (watch.claim(x)) {
@@ -81,7 +83,10 @@ export class TraceHub implements TraceSource {
     // Other workers may have taken what this one was waiting for.
     this.#changed()
     if (matching === undefined) return undefined
-    const scope = new Recorder({ watches: matching, exchange: x, clock: this.clock, worker: this.#worker }, [])
+    const scope = new Recorder(
+      { watches: matching, exchange: x, heads, clock: this.clock, worker: this.#worker, last: '', origins: [] },
+      [],
+    )
     scope.emit({
       type: 'requestStarted',
       method: x.received.method,
@@ -105,8 +110,12 @@ export class TraceHub implements TraceSource {
 interface Recording {
   readonly watches: readonly TraceWatch[]
   readonly exchange: Exchange
+  readonly heads: HeadSnapshots
   readonly clock: Clock
   readonly worker: number
+  /** The last snapshot as JSON. */
+  last: string
+  origins: readonly Origin[]
 }
 
 class Recorder implements TraceScope {
@@ -128,10 +137,26 @@ class Recorder implements TraceScope {
       request: exchange.id,
       worker,
       scope: this.#scope,
-      origins: about.origins ?? [],
+      origins: about.origins ?? this.#recording.origins,
       message,
     }
+    if (message.type === 'snapshot') this.#recording.last = JSON.stringify(message.state)
     for (const watch of watches) watch.push(event)
+  }
+
+  snapshot(stage: string): void {
+    const { exchange, heads, last } = this.#recording
+    const state = exchange.response ? heads.response(exchange.response) : heads.request(exchange.request)
+    if (JSON.stringify(state) !== last) this.emit({ type: 'snapshot', stage, state })
+  }
+
+  enter(origins: readonly Origin[]): number {
+    this.#recording.origins = origins
+    return this.now()
+  }
+
+  leave(): void {
+    this.#recording.origins = []
   }
 
   now(): number {

@@ -204,6 +204,8 @@ export class Exchange {
 
   /** The policy that ended the way by a reply or a failure: those behind it have no part in the response. */
   stoppedAt: unknown
+  /** The policy whose answer it waits for, while it does. */
+  waitingIn: unknown
   response: ResponseHead | undefined
   /** Merged into the response last, replacing fields of the same name: CORS, x-ratelimit-*. */
   readonly queuedHeaders: string[] = []

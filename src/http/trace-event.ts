@@ -104,6 +104,14 @@ export interface TraceScope {
       readonly from?: number
     },
   ): void
+  /**
+   * The request, or once there is one the response, as the named stage has left it; nothing where it is as it was in the
+   * last snapshot.
+   */
+  snapshot(stage: string): void
+  /** From here until `leave`, events that name no part of the configuration are about this one. Returns `now()`. */
+  enter(origins: readonly Origin[]): number
+  leave(): void
   /** Microseconds since the request started, for `from`. */
   now(): number
   child(name: string): TraceScope

@@ -1,4 +1,5 @@
 import type { Clock } from '../../http/runtime.ts'
+import { RunningRequests } from '../running-requests.ts'
 import { type ThreadMemory, threadMemory } from './memory.ts'
 import type { StackProfile } from './pprof.ts'
 import { type ProfileKind, Profiler } from './profile.ts'
@@ -12,11 +13,12 @@ export interface Threads {
   profile(kind: ProfileKind, seconds: number): Promise<StackProfile | undefined>
 }
 
-export function thisThread(name: string, clock: Clock): Threads {
+/** `running`: the requests that this thread serves, where it serves any. */
+export function thisThread(name: string, clock: Clock, running = new RunningRequests()): Threads {
   const profiler = new Profiler(clock)
   return {
     memory: async () => [threadMemory(name)],
-    tasks: async () => [threadTasks(name)],
+    tasks: async () => [threadTasks(name, running.report(clock))],
     profile: (kind, seconds) => profiler.take(kind, seconds),
   }
 }

@@ -1,5 +1,6 @@
 import type { Expression } from '../../cel/expression.ts'
 import type { Exchange } from '../../http/exchange.ts'
+import type { TraceScope } from '../../http/trace-event.ts'
 import { type CelScope, cel, list, object, opt, parsed, type Schema, shapes } from '../../schema/builder.ts'
 
 type RuleKind = 'allow' | 'deny' | 'require'
@@ -52,10 +53,24 @@ export function accessDecision(rules: readonly AccessRule[]): (x: Exchange) => b
   const deny = of('deny')
   const require = of('require')
   const allow = of('allow')
-  return x => {
+  const decide = (x: Exchange) => {
     if (deny.some(when => holds(when, x)) || !require.every(when => holds(when, x))) return false
     return allow.length === 0 || allow.some(when => holds(when, x))
   }
+  return x => (x.trace ? tracedDecision(rules, x, x.trace) : decide(x))
+}
+
+/** The same decision with every rule evaluated, so that a person sees what each of them says. */
+function tracedDecision(rules: readonly AccessRule[], x: Exchange, trace: TraceScope): boolean {
+  const judged = rules.map(({ kind, when }) => ({ rule: when.text, mode: kind, matched: holds(when, x) }))
+  const of = (kind: RuleKind) => judged.filter(({ mode }) => mode === kind)
+  const allow = of('allow')
+  const passes =
+    !of('deny').some(({ matched }) => matched) &&
+    of('require').every(({ matched }) => matched) &&
+    (allow.length === 0 || allow.some(({ matched }) => matched))
+  trace.emit({ type: 'authorization', result: passes ? 'allow' : 'deny', rules: judged })
+  return passes
 }
 
 /** A rule that fails is not true: a failing `deny` does not deny, a failing `require` refuses. */

@@ -75,7 +75,7 @@ async function serveAlone(options: ServeOptions, { input }: Probed, settings: Se
     log,
     ready: () => (stopping ? { ok: false, pending: ['shutting down'] } : { ok: true, pending: [] }),
     metrics: () => gateway.metrics.render(),
-    threads: thisThread('main', systemClock),
+    threads: thisThread('main', systemClock, gateway.running),
   }
   const endpoints = await startEndpoints(settings, source, () => gateway.stop({ min: 0, max: 0 }))
   const watcher =

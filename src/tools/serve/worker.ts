@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createCelCompiler } from '../../cel/compiler.ts'
 import type { Snapshot } from '../../config/snapshot.ts'
-import { thisThread } from '../../engine/admin/threads.ts'
+import { type Threads, thisThread } from '../../engine/admin/threads.ts'
 import { systemClock } from '../../engine/clock.ts'
 import { Gateway } from '../../engine/gateway.ts'
 import { ProcessLog } from '../../engine/logging.ts'
@@ -80,7 +80,7 @@ class ServeWorker {
     }
   }
 
-  readonly #threads = thisThread('worker', systemClock)
+  #ownThreads: Threads | undefined
   readonly #handlers: Handlers = {
     prepare: prepared => this.#prepare(prepared),
     commit: ports => this.#commit(ports),
@@ -94,9 +94,9 @@ class ServeWorker {
       return undefined
     },
     metrics: () => this.#gateway.metrics.render(),
-    memory: () => this.#threads.memory(),
-    tasks: () => this.#threads.tasks(),
-    profile: ({ kind, seconds }) => this.#threads.profile(kind, seconds),
+    memory: () => this.#threads().memory(),
+    tasks: () => this.#threads().tasks(),
+    profile: ({ kind, seconds }) => this.#threads().profile(kind, seconds),
     watch: order => this.#watch(order),
     unwatch: id => {
       this.#watches.get(id)?.close()
@@ -108,6 +108,11 @@ class ServeWorker {
       this.#log.flush()
       return undefined
     },
+  }
+
+  #threads(): Threads {
+    this.#ownThreads ??= thisThread('worker', systemClock, this.#gateway.running)
+    return this.#ownThreads
   }
 
   async #prepare({ file, text, files, memory }: Prepared): Promise<boolean> {

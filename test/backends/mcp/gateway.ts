@@ -157,6 +157,9 @@ function testRuntime(clock: Clock, state: Map<string, object>, logs: string[]): 
 function traceInto(lines: string[], scope: readonly string[]): TraceScope {
   return {
     emit: message => lines.push([...scope, message.type, 'target' in message ? message.target : ''].join(' ').trim()),
+    snapshot: () => {},
+    enter: () => 0,
+    leave: () => {},
     now: () => 0,
     child: name => traceInto(lines, [...scope, name]),
   }

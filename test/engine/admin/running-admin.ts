@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, request } from 'node:http'
 import { createCelCompiler } from '../../../src/cel/compiler.ts'
 import type { AdminSource } from '../../../src/engine/admin/source.ts'
 import { thisThread } from '../../../src/engine/admin/threads.ts'
+import { HeadSnapshots } from '../../../src/engine/head-snapshot.ts'
 import { ProcessLog } from '../../../src/engine/logging.ts'
 import { TraceHub } from '../../../src/engine/trace-hub.ts'
 import { bodyOf, Exchange } from '../../../src/http/exchange.ts'
@@ -53,7 +54,7 @@ export class FakeGateway implements AdminSource {
       request: { method, scheme: 'http', authority: 'api.example.com', path, headers: new HeaderList() },
       body: bodyOf(undefined),
     })
-    x.trace = this.trace.start(x)
+    x.trace = this.trace.start(x, new HeadSnapshots())
     return x
   }
 

@@ -1,0 +1,85 @@
+import type { Route, Step } from '../config/snapshot.ts'
+import type { Origin } from '../diagnostics/diagnostic.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { Clock } from '../http/runtime.ts'
+
+/** Where a request that is being served stands. */
+export interface RunningRequest {
+  readonly request: string
+  readonly method: string
+  /** Without the query, which may carry credentials. */
+  readonly path: string
+  readonly source: string
+  /** ms since its head was read. */
+  readonly age: number
+  readonly step: string
+  /** `FILE:LINE` of what it waits for; absent before a listener was found. */
+  readonly at?: string
+}
+
+/** More than a person reads; the rest is counted. */
+const MOST = 1000
+
+export interface RunningReport {
+  /** The oldest first. */
+  readonly requests: readonly RunningRequest[]
+  readonly total: number
+}
+
+/** The requests that are being served, for `/debug/tasks`. */
+export class RunningRequests {
+  readonly #running = new Set<Exchange>()
+
+  get size(): number {
+    return this.#running.size
+  }
+
+  add(x: Exchange): void {
+    this.#running.add(x)
+  }
+
+  delete(x: Exchange): void {
+    this.#running.delete(x)
+  }
+
+  report(clock: Clock): RunningReport {
+    const now = clock.mono()
+    const requests: RunningRequest[] = []
+    for (const x of this.#running) {
+      if (requests.length === MOST) break
+      const { step, origin } = standing(x)
+      requests.push({
+        request: x.id,
+        method: x.received.method,
+        path: x.received.path.split('?', 1)[0] as string,
+        source: `${x.connection.address}:${x.connection.port}`,
+        age: Math.round(now - x.startedMono),
+        step,
+        ...(origin === undefined ? {} : { at: `${origin.file}:${origin.line}` }),
+      })
+    }
+    return { requests, total: this.#running.size }
+  }
+}
+
+function standing(x: Exchange): { readonly step: string; readonly origin: Origin | undefined } {
+  const attempt = x.attempts.at(-1)
+  if (x.waitingIn !== undefined) {
+    const { policy, origins } = x.waitingIn as Step
+    return { step: `in the policy ${policy}`, origin: origins[0] ?? x.route?.origin }
+  }
+  if (x.response !== undefined && x.answeredMono !== undefined)
+    return { step: `sending the response ${x.response.status}`, origin: x.route?.origin }
+  if (attempt !== undefined && attempt.status === undefined && attempt.error === undefined) {
+    const which = attempt.index === 0 ? '' : ` (attempt ${attempt.index + 1})`
+    return { step: `waiting for ${attempt.target}${which}`, origin: backendOrigin(x) }
+  }
+  if (attempt !== undefined) return { step: 'preparing the response', origin: backendOrigin(x) }
+  if (x.route !== undefined) return { step: 'before the backend', origin: x.route.origin }
+  return { step: 'before the route', origin: x.listener?.origin }
+}
+
+function backendOrigin({ route, backend }: Exchange): Origin | undefined {
+  const { backends = [] } = (route ?? {}) as Partial<Route>
+  return backends.find(use => use.backend === backend)?.origin ?? route?.origin
+}

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import type { TraceEvent } from '../../src/http/trace-event.ts'
+import { startGateway, type TestGateway } from '../helpers/gateway.ts'
+import { echo, startUpstream } from '../helpers/upstream.ts'
+
+async function traced(gateway: TestGateway, path: string, headers: Record<string, string> = {}): Promise<TraceEvent[]> {
+  const watch = gateway.trace.watch({ requests: 1 })
+  if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
+  await (await fetch(`${gateway.url(8080)}${path}`, { headers })).text()
+  const events: TraceEvent[] = []
+  await expect
+    .poll(() => {
+      for (let event = watch.next(); event; event = watch.next()) events.push(event)
+      return watch.finished
+    })
+    .toBe(true)
+  watch.close()
+  return events
+}
+
+test('an authorization tells what each rule said, and where it is written', async () => {
+  await using upstream = await startUpstream(echo)
+  await using gateway = await startGateway(`
+gateways: {default: {port: 8080}}
+routes:
+- policies:
+    authorization:
+      rules:
+      - deny: request.headers["x-role"] == "contractor"
+      - allow: request.method == "GET"
+  backends: [{host: '${upstream.host}'}]
+`)
+  const events = await traced(gateway, '/', { 'x-role': 'contractor' })
+  const decision = events.find(({ message }) => message.type === 'authorization')
+  expect(decision).toMatchObject({
+    severity: 'error',
+    origins: [{ file: 'test.yaml', line: 5 }],
+    message: {
+      result: 'deny',
+      rules: [
+        { rule: 'request.headers["x-role"] == "contractor"', mode: 'deny', matched: true },
+        { rule: 'request.method == "GET"', mode: 'allow', matched: true },
+      ],
+    },
+  })
+  expect(events.map(({ message }) => (message.type === 'cel' ? message.result : undefined))).toContain(true)
+  expect(events.at(-1)?.message).toMatchObject({ type: 'requestFinished', status: 403 })
+})
+
+test('snapshots follow the policies that change something; no text that an expression gives is shown', async () => {
+  await using upstream = await startUpstream(echo)
+  await using gateway = await startGateway(`
+gateways: {default: {port: 8080}}
+routes:
+- policies:
+    localRateLimit: [{maxTokens: 9, tokensPerFill: 9, fillInterval: 1s}]
+    transformations: {request: {set: {x-copy: 'request.headers["x-secret"]'}}}
+  backends: [{host: '${upstream.host}'}]
+`)
+  const events = await traced(gateway, '/', { 'x-secret': 'hunter2', authorization: 'Bearer hunter3' })
+  const stages = events.flatMap(({ message }) => (message.type === 'snapshot' ? [message.stage] : []))
+  expect(stages).toEqual(['initial request', 'transformations', 'final request', 'final response'])
+  const cel = events.filter(({ message }) => message.type === 'cel')
+  expect(cel.map(({ message }) => message)).toMatchObject([{ result: '<text of 7 characters>' }])
+  expect(JSON.stringify(events)).not.toContain('hunter3')
+})
