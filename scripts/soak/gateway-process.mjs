@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+const collector = new URL('./collect-often.mjs', import.meta.url).href
 const bin = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
 const SETTINGS = `config: {adminAddr: '127.0.0.1:0', statsAddr: 'off', readinessAddr: 'off', logging: {level: 'info,request=off'}}\n`
 
@@ -16,7 +17,16 @@ export async function startGatewayProcess(config, { workers = 1, files = {} } = 
   const write = (name, text) => writeFileSync(join(folder, name), name === 'gateway.yaml' ? SETTINGS + text : text)
   for (const [name, text] of Object.entries(files)) write(name, text)
   write('gateway.yaml', config)
-  const args = [bin, 'run', '-f', 'gateway.yaml', ...(workers > 1 ? ['--workers', String(workers)] : [])]
+  const args = [
+    '--expose-gc',
+    '--import',
+    collector,
+    bin,
+    'run',
+    '-f',
+    'gateway.yaml',
+    ...(workers > 1 ? ['--workers', String(workers)] : []),
+  ]
   const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
   const listeners = new Set()

@@ -67,6 +67,7 @@ export class WorkerPool {
     try {
       await worker.ready
       await welcome(worker)
+      worker.welcomed = true
       if (worker.over) throw new Error('the worker has ended')
     } catch (error) {
       this.#workers[index] = undefined
@@ -111,6 +112,8 @@ export class PoolWorker {
   /** Why it has ended. */
   readonly ended: Promise<string>
   over = false
+  /** It serves what the others serve. */
+  welcomed = false
   readonly #worker: Worker
   readonly #waiting = new Map<number, Waiting>()
   #lastId = 0

@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { rmSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { dumpOf } from '../../config/dump.ts'
 import { offlineRuntime } from '../../config/offline-runtime.ts'
 import type { Settings } from '../../config/settings.ts'
@@ -14,6 +13,7 @@ import { ReloadableState } from '../../engine/state-store.ts'
 import type { OrderName, Orders, Prepared, Report, ReservedPorts, WorkerStart } from '../../engine/workers/protocol.ts'
 import { ReplicaTrace } from '../../engine/workers/replica-trace.ts'
 import { reservePorts } from '../../engine/workers/reserve-ports.ts'
+import { createSocketFolder, removeStaleFolders } from '../../engine/workers/socket-folder.ts'
 import { countersOf, sumMetrics } from '../../engine/workers/sum-metrics.ts'
 import { type PoolWorker, WorkerPool } from '../../engine/workers/worker-pool.ts'
 import type { Timer } from '../../http/runtime.ts'
@@ -45,7 +45,10 @@ export async function serveReplica(
     quit,
     trace: replica.trace,
     log: replica.logControl,
-    ready: () => (stopping ? { ok: false, pending: ['shutting down'] } : { ok: true, pending: [] }),
+    ready() {
+      const pending = stopping ? ['shutting down'] : replica.isServing ? [] : ['workers']
+      return { ok: pending.length === 0, pending }
+    },
     metrics: () => replica.metrics(),
     threads: replica.threads,
   }
@@ -90,17 +93,18 @@ class Replica {
   readonly #settings: Settings
   readonly #log: ProcessLog
   readonly #pool: WorkerPool
-  readonly #folder = mkdtempSync(join(tmpdir(), 'gwctl-'))
+  readonly #folder = createSocketFolder()
   readonly #ids = new SharedArrayBuffer(4)
   readonly #backlogs: readonly SharedArrayBuffer[]
   readonly #state = new ReloadableState((_key, bytes) => new SharedArrayBuffer(bytes))
   readonly #metrics = new MetricsRegistry()
   readonly #synchronized
   /** What each worker exposed last. */
-  readonly #exposed = new Map<number, string>()
+  readonly #exposed = new Map<PoolWorker, string>()
   /** The counts of workers that have ended. */
   #departed = ''
   #current: Current | undefined
+  #stopping = false
   #queue: Promise<unknown> = Promise.resolve()
 
   constructor(options: ServeOptions, count: number, settings: Settings, log: ProcessLog) {
@@ -146,6 +150,11 @@ class Replica {
     return this.#pool.workers
   }
 
+  /** Some worker has the ports open. */
+  get isServing(): boolean {
+    return this.#pool.workers.some(worker => worker.welcomed)
+  }
+
   /** False: refused, and nothing was started. */
   async open(input: InputText): Promise<boolean> {
     try {
@@ -165,6 +174,7 @@ class Replica {
     }
     this.#state.commit()
     this.#synchronized.set(1)
+    removeStaleFolders().catch(() => {})
     return true
   }
 
@@ -186,6 +196,7 @@ class Replica {
 
   /** In-flight requests of all workers are finished first, within the limits. */
   async stop(min: number, max: number): Promise<void> {
+    this.#stopping = true
     this.#pool.retire()
     const stopped = Promise.allSettled(this.#pool.workers.map(worker => worker.ask('stop', { min, max })))
     await withPatience(stopped, max + PATIENCE)
@@ -200,7 +211,8 @@ class Replica {
   }
 
   async metrics(): Promise<string> {
-    for (const [{ index }, text] of await this.#all('metrics', undefined)) this.#exposed.set(index, text)
+    // Taken as it comes: a worker that ends before the others have answered is in the sums once, not twice.
+    await this.#all('metrics', undefined, PATIENCE, (worker, text) => this.#exposed.set(worker, text))
     return sumMetrics([this.#metrics.render(), ...this.#exposed.values(), this.#departed])
   }
 
@@ -229,6 +241,7 @@ class Replica {
 
   async #welcome(worker: PoolWorker): Promise<void> {
     const { prepared, ports } = this.#current!
+    if (this.#stopping) throw new Error('the replica is stopping')
     if (!(await worker.ask('prepare', prepared))) throw new Error('a worker refused what the leading thread accepts')
     await worker.ask('filterLog', this.#log.filter())
     await this.trace.welcome(worker)
@@ -242,11 +255,12 @@ class Replica {
     this.#options.log.write(report.text)
   }
 
-  #lost({ index }: PoolWorker, reason: string): void {
+  #lost(worker: PoolWorker, reason: string): void {
+    const { index } = worker
     this.#logger.log('error', 'a worker has ended and is replaced', { worker: index, reason })
     this.trace.lost(index)
-    this.#departed = sumMetrics([this.#departed, countersOf(this.#exposed.get(index) ?? '')])
-    this.#exposed.delete(index)
+    this.#departed = sumMetrics([this.#departed, countersOf(this.#exposed.get(worker) ?? '')])
+    this.#exposed.delete(worker)
   }
 
   /** Nothing is half of one configuration and half of another: no worker serves it before all have compiled it. */
@@ -254,11 +268,14 @@ class Replica {
     const input = await readInput(this.#options.file, this.#options)
     const compiled = await this.#compile(input)
     if (compiled === undefined) return false
-    const answers = await Promise.allSettled(this.#pool.workers.map(worker => worker.ask('prepare', compiled.prepared)))
-    if (answers.some(answer => answer.status === 'rejected' || !answer.value)) {
+    const asked = this.#pool.workers
+    const answers = await Promise.allSettled(asked.map(worker => worker.ask('prepare', compiled.prepared)))
+    // One that has ended meanwhile is replaced by one that starts with what is served then.
+    const refusals = answers.filter((answer, i) => !asked[i]?.over && (answer.status === 'rejected' || !answer.value))
+    if (refusals.length > 0) {
       await this.#all('abandon', undefined)
       this.#state.abandon()
-      const failure = answers.find(answer => answer.status === 'rejected')
+      const failure = refusals.find(answer => answer.status === 'rejected')
       throw new Error(`a worker could not compile it: ${failure?.reason ?? 'refused'}`)
     }
     const ports = await this.#reserve(compiled.snapshot, this.#current!.ports, (port, error) =>
@@ -335,12 +352,16 @@ class Replica {
     order: N,
     argument: Orders[N][0],
     patience = PATIENCE,
+    heard: (worker: PoolWorker, answer: Orders[N][1]) => void = () => {},
   ): Promise<readonly (readonly [PoolWorker, Orders[N][1]])[]> {
     const answers = await Promise.all(
       this.#pool.workers.map(worker =>
         withPatience(
           worker.ask(order, argument).then(
-            answer => [worker, answer] as const,
+            answer => {
+              heard(worker, answer)
+              return [worker, answer] as const
+            },
             () => undefined,
           ),
           patience,

@@ -27,7 +27,7 @@ export interface Serving {
   /** Open ports, by the configured one. */
   readonly ports: ReadonlyMap<number, number>
   /** The threads that share the ports; none when this one serves. Ending one is to the others as if it had crashed. */
-  readonly workers: readonly { readonly index: number; end(): Promise<void> }[]
+  readonly workers: readonly { readonly index: number; readonly welcomed: boolean; end(): Promise<void> }[]
   /** Asked for by `/quitquitquit`. */
   readonly quit: Promise<void>
   stop(): Promise<void>
