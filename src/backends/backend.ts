@@ -47,8 +47,11 @@ export interface BackendContext extends CompileContext {
    * whose name cannot be read: a reference to such an item is not another mistake.
    */
   leftOut?(path: Path): readonly (string | undefined)[]
-  /** The compiled policies that stand at `path` of the spec and concern this part of the backend only. */
-  policiesAt?(path: Path): PartPolicies | undefined
+  /**
+   * The compiled policies that stand at `path` of the spec, or aim at `section`, and concern this part of the backend
+   * only; undefined: there are none.
+   */
+  policiesAt?(path: Path, section?: string): PartPolicies | undefined
 }
 
 export interface ServiceReference {
@@ -83,7 +86,7 @@ export interface SessionSettings {
   readonly ttl?: number
 }
 
-/** Policies of an MCP target. */
+/** Policies of an MCP target, an LLM provider or a model. */
 export interface PartPolicies {
   readonly settings: UpstreamSettings
   readonly hooks: readonly Hooks[]

@@ -1,4 +1,4 @@
-import type { BackendContext, BackendDefinition, SessionSettings } from '../backends/backend.ts'
+import type { BackendContext, BackendDefinition, ServiceReference, SessionSettings } from '../backends/backend.ts'
 import { backends } from '../backends/index.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
@@ -11,6 +11,7 @@ import type { Services } from './references/services.ts'
 import type { Settings } from './settings.ts'
 import type { Pipeline, WeightedBackend } from './snapshot.ts'
 import type { NamedBackend } from './standalone/standalone.ts'
+import type { TargetedLevels } from './targeted-policies.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the list holds definitions of every spec; each is read through its own kind
 type AnyBackend = BackendDefinition<string, any>
@@ -32,14 +33,13 @@ export class BackendCompiler {
   /** Where no policy says otherwise. */
   readonly #defaults: Pick<UpstreamSettings, 'connectTimeout' | 'keepAlive'>
   readonly #all: readonly NamedBackend[]
-  /** Levels of policies that target a backend, by reference. */
-  readonly #targeted: (reference: string) => readonly PolicyLevel[]
+  readonly #targeted: TargetedLevels
 
   constructor(
     c: Compilation,
     policies: PolicyCompiler,
     named: readonly NamedBackend[],
-    targeted: (reference: string) => readonly PolicyLevel[],
+    targeted: TargetedLevels,
     services: Services,
     { sessionKey, mcpSessionTtl, connectTimeout, keepAlive }: Settings,
   ) {
@@ -87,9 +87,13 @@ export class BackendCompiler {
       [...path, definition.kind],
       key,
       key,
-      [...levels, ...own],
+      [...this.#atService(spec.service as ServiceReference | undefined), ...levels, ...own],
       weight,
     )
+  }
+
+  #atService(service: ServiceReference | undefined): readonly PolicyLevel[] {
+    return service === undefined ? [] : this.#targeted.forService(service.name, service.port)
   }
 
   /** What the backend at `path` compiles with. */
@@ -108,6 +112,7 @@ export class BackendCompiler {
         part => writtenPath(this.#c, spec, path, part),
         key,
         part => valueAt(spec, part) as BackendSpec | undefined,
+        section => this.#targeted.forSection(key, section),
       ),
     }
   }
@@ -165,7 +170,7 @@ export class BackendCompiler {
     if (!definition || definition.unserved !== undefined) return undefined
     const own = levelOf(spec, named.path, `backend:${named.reference}`)
     const all = [
-      ...this.#targeted(named.reference),
+      ...this.#targeted.forBackend(named.reference),
       ...levels.filter(l => !l.identity.startsWith('backend:')),
       ...own,
       ...levels.filter(l => l.identity.startsWith('backend:')),

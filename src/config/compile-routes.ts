@@ -7,7 +7,7 @@ import { RouteGroups } from './references/route-groups.ts'
 import type { Route, WeightedBackend } from './snapshot.ts'
 import type { RouteSection } from './standalone/route-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
-import type { TargetedLevels } from './targeted-policies.ts'
+import type { TargetedLevels, TargetedRoute } from './targeted-policies.ts'
 
 /** What a route is mounted under. */
 export interface RouteParent {
@@ -52,7 +52,13 @@ export class RouteCompiler {
     const name = spec.name ?? `route${position}`
     const namespace = spec.namespace ?? 'default'
     const key = `${parent.listenerKey}/${namespace}/${name}`
-    const levels = this.levels(parent, { name, namespace, ruleName: spec.ruleName }, spec.policies, path, inherited)
+    const levels = this.levels(
+      parent,
+      { name, namespace, ruleName: spec.ruleName, kind: 'http' },
+      spec.policies,
+      path,
+      inherited,
+    )
     const pipeline = assemble(this.#policies.steps(levels, 'request'))
     const backends = this.#compileBackends(spec, path, key, levels, parent).map(b => ({
       ...b,
@@ -75,7 +81,7 @@ export class RouteCompiler {
   /** Widest first: gateway, listener, delegating route, route, rule, then what the route itself holds. */
   levels(
     parent: RouteParent,
-    route: { name: string; namespace: string; ruleName: string | undefined },
+    route: TargetedRoute,
     specs: object | undefined,
     path: Path,
     inherited: readonly PolicyLevel[] = [],

@@ -1,17 +1,21 @@
 import type { BackendCompiler } from './compile-backends.ts'
 import type { Compilation } from './compile-context.ts'
+import type { PolicyLevel } from './compile-policies.ts'
 import type { RouteParent } from './compile-routes.ts'
 import type { TcpRoute, WeightedBackend } from './snapshot.ts'
 import type { TcpRouteSection } from './standalone/route-section.ts'
+import type { TargetedLevels } from './targeted-policies.ts'
 
 /** Routes of connections: no policies but those that say how a backend is reached. */
 export class TcpRouteCompiler {
   readonly #c: Compilation
   readonly #backends: BackendCompiler
+  readonly #targeted: TargetedLevels
 
-  constructor(c: Compilation, backends: BackendCompiler) {
+  constructor(c: Compilation, backends: BackendCompiler, targeted: TargetedLevels) {
     this.#c = c
     this.#backends = backends
+    this.#targeted = targeted
   }
 
   /** `position` names an unnamed route: its place among its siblings. */
@@ -20,7 +24,8 @@ export class TcpRouteCompiler {
     const name = spec.name ?? `tcproute${position}`
     const namespace = spec.namespace ?? 'default'
     const key = `${parent.listenerKey}/${namespace}/${name}`
-    const backends = this.#compileBackends(spec, key)
+    const targeted = this.#targeted.forRoute(parent, { name, namespace, ruleName: spec.ruleName, kind: 'tcp' })
+    const backends = this.#compileBackends(spec, key, targeted)
     return {
       key,
       name,
@@ -33,18 +38,13 @@ export class TcpRouteCompiler {
     }
   }
 
-  #compileBackends(spec: TcpRouteSection, key: string): WeightedBackend[] {
+  #compileBackends(spec: TcpRouteSection, key: string, targeted: readonly PolicyLevel[]): WeightedBackend[] {
     const path = this.#c.paths.get(spec) ?? []
-    const levels =
-      spec.policies === undefined
-        ? []
-        : [
-            {
-              specs: spec.policies as Readonly<Record<string, unknown>>,
-              path: [...path, 'policies'],
-              identity: `route:${key}@${path.join('.')}`,
-            },
-          ]
+    const levels = [...targeted]
+    if (spec.policies !== undefined) {
+      const specs = spec.policies as Readonly<Record<string, unknown>>
+      levels.push({ specs, path: [...path, 'policies'], identity: `route:${key}@${path.join('.')}` })
+    }
     return spec.backends.flatMap((written, i) => {
       const inner = written as unknown as Readonly<Record<string, unknown>>
       const at = this.#c.paths.get(inner) ?? [...path, 'backends', i]

@@ -51,14 +51,7 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
   const c: Compilation = { ...shared, callees: () => callees }
   const targeted = new TargetedLevels(c, config.policies)
   const policies = new PolicyCompiler(c)
-  const backends = new BackendCompiler(
-    c,
-    policies,
-    config.backends,
-    reference => targeted.forBackend(reference),
-    new Services(c, config),
-    settings,
-  )
+  const backends = new BackendCompiler(c, policies, config.backends, targeted, new Services(c, config), settings)
   const callees = new Callees(c, backends)
   const routes = new RouteCompiler(c, policies, backends, targeted, config.routeGroups)
   const all: Compilers = {
@@ -68,7 +61,7 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
     backends,
     routes,
     targeted,
-    tcpRoutes: new TcpRouteCompiler(c, backends),
+    tcpRoutes: new TcpRouteCompiler(c, backends, targeted),
   }
   const steps = frontendSteps(all)
   const frontend: Frontend = {
@@ -150,7 +143,12 @@ function compileSectionRoute(
   if (!section) return undefined
   const path: Path = [kind]
   const name = kind === 'mcp' ? 'default' : 'llm:request'
-  const levels = all.routes.levels(parent, { name, namespace: 'internal', ruleName: undefined }, section.policies, path)
+  const levels = all.routes.levels(
+    parent,
+    { name, namespace: 'internal', ruleName: undefined, kind: 'http' as const },
+    section.policies,
+    path,
+  )
   const atBackend: Pipeline = assemble(all.policies.steps(levels, 'backend'), true)
   const backend = compileSection(kind, atBackend, all)
   const pipeline = assemble(all.policies.steps(levels, 'request'))
@@ -191,6 +189,7 @@ function compileSection(kind: 'llm' | 'mcp', pipeline: Pipeline, all: Compilers)
       path => writtenPath(all.c, section, [kind], path),
       key,
       specsAt,
+      () => [],
       llmPolicyField,
     ),
   })

@@ -1,4 +1,4 @@
-import type { PartPolicies } from '../backends/backend.ts'
+import type { BackendContext } from '../backends/backend.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { assemble } from './pipeline.ts'
@@ -7,25 +7,30 @@ type Specs = Readonly<Record<string, unknown>>
 
 /**
  * The policies of a part of a backend (an MCP target, an LLM provider or model), for its compiler to ask for by path.
- * `placeOf` says where a part was written; `fieldOf` gives a policy's field where it is not called like the policy.
+ * `placeOf` says where a part was written, `targetedAt` which policies aim at the part by its name; `fieldOf` gives a
+ * policy's field where it is not called like the policy.
  */
 export function partPolicies(
   policies: PolicyCompiler,
   placeOf: (path: Path) => Path,
   identity: string,
   specsAt: (path: Path) => Specs | undefined,
+  targetedAt: (section: string) => readonly PolicyLevel[],
   fieldOf?: PolicyLevel['fieldOf'],
-): (path: Path) => PartPolicies | undefined {
-  return path => {
+): NonNullable<BackendContext['policiesAt']> {
+  return (path, section) => {
+    const levels = section === undefined ? [] : [...targetedAt(section)]
     const specs = specsAt(path)
-    if (specs === undefined) return undefined
-    const level = {
-      specs,
-      path: placeOf(path),
-      identity: `backend:${identity}/${path.join('/')}`,
-      ...(fieldOf ? { fieldOf } : {}),
+    if (specs !== undefined) {
+      levels.push({
+        specs,
+        path: placeOf(path),
+        identity: `backend:${identity}/${path.join('/')}`,
+        ...(fieldOf ? { fieldOf } : {}),
+      })
     }
-    const steps = policies.steps([level], 'backend')
+    if (levels.length === 0) return undefined
+    const steps = policies.steps(levels, 'backend')
     return { settings: assemble(steps, true).upstream, hooks: steps.map(step => step.hooks) }
   }
 }

@@ -34,6 +34,7 @@ export function assemble(unordered: readonly Step[], atBackend = false): Pipelin
     responseBody: answering.filter(s => s.hooks.responseBody),
     done: steps.filter(s => s.hooks.done),
     buffersRequest,
+    buffersResponse: strictest(steps),
     timeout,
     retry,
     mcpRules: steps.flatMap(s => (s.hooks.mcpAuthorization ? [s.hooks.mcpAuthorization] : [])),
@@ -49,13 +50,17 @@ export function responseSteps(
   return {
     response: sorted([...route.response, ...backend.response], RESPONSE_RANK),
     responseBody: sorted([...route.responseBody, ...backend.responseBody], RESPONSE_RANK),
-    buffersResponse: [...route.steps, ...backend.steps]
-      .flatMap(step => step.hooks.buffersResponse ?? [])
-      .reduce<Hooks['buffersResponse']>(
-        (all, one) => (all ? { limit: Math.min(all.limit, one.limit), failOpen: all.failOpen && one.failOpen } : one),
-        undefined,
-      ),
+    buffersResponse: strictest([...route.steps, ...backend.steps]),
   }
+}
+
+function strictest(steps: readonly Step[]): Hooks['buffersResponse'] {
+  return steps
+    .flatMap(step => step.hooks.buffersResponse ?? [])
+    .reduce<Hooks['buffersResponse']>(
+      (all, one) => (all ? { limit: Math.min(all.limit, one.limit), failOpen: all.failOpen && one.failOpen } : one),
+      undefined,
+    )
 }
 
 function sorted(steps: readonly Step[], rank: ReadonlyMap<string, number>): Step[] {

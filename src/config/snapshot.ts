@@ -30,6 +30,8 @@ export interface Pipeline {
   readonly deadlineFrom: number
   /** Bytes of request body to read before `request` runs; 0: none. */
   readonly buffersRequest: number
+  /** Set: the response is read whole before `response` runs. */
+  readonly buffersResponse: Hooks['buffersResponse']
   readonly timeout: { readonly request?: number; readonly backend?: number }
   readonly retry: NonNullable<Hooks['retry']> | undefined
   readonly mcpRules: readonly NonNullable<Hooks['mcpAuthorization']>[]

@@ -1,3 +1,5 @@
+import type { AnyPolicy } from '../policies/fields.ts'
+import { trafficPolicies } from '../policies/index.ts'
 import type { Compilation } from './compile-context.ts'
 import type { PolicyLevel } from './compile-policies.ts'
 import type { RouteParent } from './compile-routes.ts'
@@ -7,6 +9,25 @@ interface Aimed {
   readonly spec: TargetedPolicy
   readonly level: PolicyLevel
 }
+
+export interface TargetedRoute {
+  readonly name: string
+  readonly namespace: string
+  readonly ruleName: string | undefined
+  readonly kind: 'http' | 'tcp'
+}
+
+/** Standalone routes have no kind: a target's says only which protocol it means. */
+const KINDS: Readonly<Record<TargetedRoute['kind'], readonly string[]>> = {
+  http: ['HTTPRoute', 'GRPCRoute'],
+  tcp: ['TCPRoute', 'TLSRoute'],
+}
+
+/** Allowed on a backend by reference only. */
+const MAY_FOLLOW_A_BACKEND: ReadonlySet<string> = new Set(['requestMirror'])
+
+/** The gateways of a file have no namespace of their own. */
+const GATEWAY_NAMESPACE = 'default'
 
 /** The top-level `policies`, by what they target, each list from the widest target to the narrowest. */
 export class TargetedLevels {
@@ -29,47 +50,104 @@ export class TargetedLevels {
       ({ spec }) => `${spec.target.route?.namespace}/${spec.target.route?.name}`,
     )
     this.#atGateways = this.#all.filter(({ spec }) => spec.target.gateway !== undefined)
+    for (const spec of policies) checkPlace(c, spec)
   }
 
   forListener(parent: RouteParent): PolicyLevel[] {
     return this.#gateway(parent, 'gateway')
   }
 
-  forRoute(
-    parent: RouteParent,
-    route: { readonly name: string; readonly namespace: string; readonly ruleName: string | undefined },
-  ): PolicyLevel[] {
-    const aimed = (this.#byRoute.get(`${route.namespace}/${route.name}`) ?? []).filter(({ spec }) => {
-      const rule = spec.target.route?.ruleName
-      return rule === undefined || rule === route.ruleName
-    })
+  forRoute(parent: RouteParent, route: TargetedRoute): PolicyLevel[] {
+    const key = `${route.namespace}/${route.name}`
+    const aimed = (this.#byRoute.get(key) ?? []).filter(({ spec }) => selectsRoute(spec, route))
     const wide = aimed.filter(p => p.spec.target.route?.ruleName === undefined)
     const narrow = aimed.filter(p => p.spec.target.route?.ruleName !== undefined)
     return [...this.#gateway(parent, 'route'), ...[...wide, ...narrow].map(p => p.level)]
   }
 
   forBackend(reference: string): PolicyLevel[] {
+    return this.#atBackend(
+      ({ backend: b }) => b !== undefined && b.section === undefined && `${b.namespace}/${b.name}` === reference,
+    )
+  }
+
+  /** A provider or an MCP target of a named backend. */
+  forSection(reference: string, section: string): PolicyLevel[] {
+    return this.#atBackend(({ backend: b }) => b?.section === section && `${b.namespace}/${b.name}` === reference)
+  }
+
+  /** `name`: `namespace/hostname`. A target with a port comes after, as the narrower one. */
+  forService(name: string, port: number): PolicyLevel[] {
+    const aimed = (of: number | undefined) =>
+      this.#atBackend(({ service: s }) => s !== undefined && s.port === of && `${s.namespace}/${s.hostname}` === name)
+    return [...aimed(undefined), ...aimed(port)]
+  }
+
+  #atBackend(selects: (target: NonNullable<TargetedPolicy['target']['backend']>) => boolean): PolicyLevel[] {
     return this.#all
-      .filter(({ spec: { target } }) => {
-        const b = target.backend?.backend
-        return b !== undefined && b.section === undefined && `${b.namespace}/${b.name}` === reference
-      })
+      .filter(({ spec: { target } }) => target.backend !== undefined && selects(target.backend))
       .map(p => ({ ...p.level, identity: `backend:${p.level.identity}` }))
   }
 
   #gateway(parent: RouteParent, phase: 'gateway' | 'route'): PolicyLevel[] {
-    const aimed = this.#atGateways.filter(({ spec }) => {
-      const t = spec.target.gateway
-      return (
-        t !== undefined &&
-        spec.phase === phase &&
-        t.gatewayName === parent.gateway &&
-        (t.listenerName === undefined || t.listenerName === parent.listenerName) &&
-        (t.port === undefined || t.port === parent.port)
-      )
-    })
+    const aimed = this.#atGateways.filter(({ spec }) => spec.phase === phase && selectsListener(spec, parent))
     const rank = (p: (typeof aimed)[number]) =>
       p.spec.target.gateway?.listenerName !== undefined ? 2 : p.spec.target.gateway?.port !== undefined ? 1 : 0
     return aimed.toSorted((a, b) => rank(a) - rank(b)).map(p => p.level)
   }
+}
+
+export function selectsListener({ target }: TargetedPolicy, listener: Omit<RouteParent, 'listenerKey'>): boolean {
+  const t = target.gateway
+  return (
+    t?.gatewayName === listener.gateway &&
+    t.gatewayNamespace === GATEWAY_NAMESPACE &&
+    (t.listenerName === undefined || t.listenerName === listener.listenerName) &&
+    (t.port === undefined || t.port === listener.port)
+  )
+}
+
+export function selectsRoute({ target }: TargetedPolicy, route: TargetedRoute): boolean {
+  const t = target.route
+  return (
+    t?.name === route.name &&
+    t.namespace === route.namespace &&
+    (t.ruleName === undefined || t.ruleName === route.ruleName) &&
+    (t.kind === undefined || KINDS[route.kind].includes(t.kind))
+  )
+}
+
+/** Not every policy has something to say at every place that a target can name. */
+function checkPlace(c: Compilation, spec: TargetedPolicy): void {
+  const name = Object.keys(spec.policy)[0]!
+  const policy = (trafficPolicies as readonly AnyPolicy[]).find(each => each.name === name)!
+  if (policy.unserved !== undefined) return
+  const path = c.paths.get(spec) ?? []
+  if (spec.phase === 'gateway' && spec.target.gateway === undefined) {
+    c.report({
+      code: 'GW111',
+      message: '`phase: gateway` comes before any route or backend: the target must be a gateway',
+      path: [...path, 'phase'],
+      at: 'value',
+      label: 'the target is chosen later',
+    })
+    return
+  }
+  const [place, fits] =
+    spec.phase === 'gateway'
+      ? (['before a route is chosen', policy.attach.includes('listener')] as const)
+      : spec.target.backend?.backend?.section !== undefined
+        ? (['on a part of a backend', policy.attach.includes('target')] as const)
+        : spec.target.backend
+          ? (['on a backend', policy.attach.includes('backend') || MAY_FOLLOW_A_BACKEND.has(name)] as const)
+          : (['on routes', policy.attach.includes('route') || policy.perBackend === true] as const)
+  if (fits) return
+  c.report({
+    code: 'GW601',
+    message: `\`${name}\` is not served ${place}`,
+    path: [...path, 'policy', name],
+    at: 'key',
+    label: 'gwctl run refuses to start with this',
+    help: spec.phase === 'gateway' ? 'remove `phase: gateway`' : 'choose a target for which the reference names it',
+  })
 }

@@ -30,7 +30,7 @@ export function commitResponse(
 ): ChunkSink {
   const { x, chosen, passage } = call
   x.response = { status, headers }
-  const whole = chosen.buffersResponse
+  const whole = chosen.buffersResponse ?? passage.listener?.buffersResponse
   if (whole) {
     const collecting: CollectingSink = new CollectingSink(whole.limit, body => {
       if (body === undefined && !whole.failOpen) {

@@ -59,6 +59,8 @@ async function serve(
 
   if (!chosen) throw new GatewayError('noBackend')
   passage.backend = chosen
+  const { buffersRequest } = chosen.pipeline
+  if (buffersRequest > 0) await readBody(x, buffersRequest)
   return callBackend({ x, chosen, passage, out, heads: serving.heads, clock: runtime.clock }, runtime)
 }
 

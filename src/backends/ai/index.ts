@@ -95,16 +95,7 @@ function compileGroups(spec: AiSpec, ctx: BackendContext): Member[][] {
 
 function compileMember(name: string, spec: ProviderEntry, path: Path, ctx: BackendContext): Member | undefined {
   const { provider, wire } = wireOf(spec.provider)
-  const policies = spec.policies === undefined ? undefined : ctx.policiesAt?.([...path, 'policies'])
-  if (spec.policies !== undefined && !ctx.policiesAt) {
-    ctx.report({
-      code: 'GW601',
-      path: [...path, 'policies'],
-      at: 'key',
-      message: '`policies` of a single provider are not served yet',
-      help: 'put them on the backend',
-    })
-  }
+  const policies = ctx.policiesAt?.([...path, 'policies'], name)
   if (spec.tokenize) {
     ctx.report({ code: 'GW601', path: [...path, 'tokenize'], at: 'key', message: '`tokenize` is not served yet' })
   }

@@ -125,10 +125,5 @@ function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: Ba
 const NONE: PartPolicies = { settings: {}, hooks: [] }
 
 function policiesOf(spec: McpTargetSpec, i: number, ctx: BackendContext): PartPolicies {
-  if (spec.policies === undefined) return NONE
-  const path = ['targets', i, 'policies']
-  const policies = ctx.policiesAt?.(path)
-  if (policies) return policies
-  ctx.report({ code: 'GW601', message: 'policies of an MCP target are not served yet', path, at: 'key' })
-  return NONE
+  return ctx.policiesAt?.(['targets', i, 'policies'], spec.name) ?? NONE
 }

@@ -1,6 +1,7 @@
 import { trafficPolicies } from '../../../policies/index.ts'
 import type { Snapshot } from '../../snapshot.ts'
-import type { TargetedPolicy } from '../../standalone/standalone.ts'
+import type { NamedBackend, TargetedPolicy } from '../../standalone/standalone.ts'
+import { selectsListener, selectsRoute } from '../../targeted-policies.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 
 /** GW401: a policy whose target does not exist. GW523: one that a narrower policy replaces wherever it would apply. */
@@ -24,7 +25,8 @@ export const policyTargets: Lint = file => {
     const served = trafficPolicies.some(each => each.name === name && !('unserved' in each))
     const path = [...file.pathOf(policy.policy), name]
     const { line, col } = file.document.origin(path)
-    if (!served || effective.size === 0 || effective.has(`${line}:${col}`)) continue
+    const ofPart = policy.target.backend?.backend?.section !== undefined
+    if (!served || ofPart || effective.size === 0 || effective.has(`${line}:${col}`)) continue
     file.report({
       code: 'GW523',
       message: `the policy \`${policy.name.name}\` has no effect: a narrower \`${name}\` replaces it everywhere`,
@@ -48,40 +50,53 @@ function originsOf(snapshot: Snapshot): Set<string> {
         add(route.pipeline.steps)
         for (const backend of route.backends) add(backend.pipeline.steps)
       }
+      for (const route of listener.tcpRoutes) for (const backend of route.backends) add(backend.pipeline.steps)
     }
   }
   for (const backend of snapshot.backends.values()) add(backend.pipeline.steps)
   return out
 }
 
-function selects({ target }: TargetedPolicy, { snapshot, config }: LintedFile): boolean {
-  const { gateway, route, backend } = target
+function selects(policy: TargetedPolicy, { snapshot, config }: LintedFile): boolean {
+  const { gateway, route, backend } = policy.target
   const listeners = snapshot.binds.flatMap(bind => bind.listeners.map(listener => ({ listener, port: bind.port })))
   if (gateway)
-    return listeners.some(
-      ({ listener, port }) =>
-        listener.gateway === gateway.gatewayName &&
-        (gateway.listenerName === undefined || gateway.listenerName === listener.name) &&
-        (gateway.port === undefined || gateway.port === port),
+    return listeners.some(({ listener: { gateway: name, name: listenerName }, port }) =>
+      selectsListener(policy, { gateway: name, listenerName, port }),
     )
   if (route)
-    return listeners
-      .flatMap(({ listener }) => [...listener.routes, ...listener.tcpRoutes])
-      .some(
-        each =>
-          each.name === route.name &&
-          each.namespace === route.namespace &&
-          (route.ruleName === undefined || route.ruleName === each.ruleName),
-      )
-  const named = backend?.backend
-  if (named) return config.backends.some(each => each.name === named.name && (each.namespace ?? '') === named.namespace)
-  return true
+    return listeners.some(
+      ({ listener: { routes, tcpRoutes } }) =>
+        routes.some(each => selectsRoute(policy, { ...each, kind: 'http' })) ||
+        tcpRoutes.some(each => selectsRoute(policy, { ...each, kind: 'tcp' })),
+    )
+  const { backend: named, service } = backend ?? {}
+  if (service)
+    return config.services.some(
+      each =>
+        each.hostname === service.hostname &&
+        each.namespace === service.namespace &&
+        (service.port === undefined || each.ports[String(service.port)] !== undefined),
+    )
+  return config.backends.some(
+    each =>
+      each.name === named?.name &&
+      (each.namespace ?? '') === named.namespace &&
+      (named.section === undefined || partsOf(each).includes(named.section)),
+  )
+}
+
+/** The parts that policies can aim at: LLM providers, and MCP servers that are called over HTTP. */
+function partsOf({ ai, mcp }: NamedBackend): (string | undefined)[] {
+  const providers = ai?.groups?.flatMap(group => group.providers) ?? []
+  const servers = mcp?.targets.filter(target => target.stdio === undefined) ?? []
+  return [ai?.name, ...[...providers, ...servers].map(({ name }) => name)]
 }
 
 function helpFor({ target }: TargetedPolicy, snapshot: Snapshot): string {
   const listeners = snapshot.binds.flatMap(bind => bind.listeners)
   const names = target.route
-    ? listeners.flatMap(listener => listener.routes.map(route => route.name))
+    ? listeners.flatMap(({ routes, tcpRoutes }) => [...routes, ...tcpRoutes].map(route => route.name))
     : target.gateway
       ? listeners.map(listener => listener.gateway)
       : [...snapshot.backends.keys()].map(key => key.slice(1))
