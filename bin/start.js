@@ -2,14 +2,14 @@
 const { existsSync } = process.getBuiltinModule('node:fs')
 const { enableCompileCache } = process.getBuiltinModule('node:module')
 
-const entry = new URL('../dist/cli.js', import.meta.url)
+const built = new URL('../dist/cli.js', import.meta.url)
 
-if (existsSync(entry)) {
-  // Before the import: only modules that load afterwards are cached.
-  enableCompileCache()
-  const { start } = await import(entry.href)
+// Before the import: only modules that load afterwards are cached.
+enableCompileCache()
+if (existsSync(built)) {
+  const { start } = await import(built.href)
   await start(new URL('../', import.meta.url))
 } else {
-  process.stderr.write('gwctl is not built yet: run `npm run build` in its directory.\n')
-  process.exitCode = 2
+  // npm installs a git repository as it is, without a build.
+  await import('./dev.js')
 }

@@ -70,8 +70,8 @@ async function main() {
     process.stderr.write(
       'gwctl is not built: its build tools are not installed. Run `npm ci` in its directory first.\n',
     )
-    // A failing `prepare` would leave npx with a half-made installation that it never repairs.
-    process.exitCode = process.env.npm_lifecycle_event === 'prepare' ? 0 : 1
+    // A failing installation would leave npx with a half-made one that it never repairs; the sources run as well.
+    process.exitCode = process.env.npm_lifecycle_event === 'postprepare' ? 0 : 1
     return
   }
   const { metafile } = await esbuild.build(buildOptions())
