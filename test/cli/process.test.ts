@@ -1,16 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 
 const bin = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
 
-async function gwctl(args: readonly string[], nodeOptions: readonly string[] = []) {
-  const child = spawn(process.execPath, [...nodeOptions, bin, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+async function gwctl(args: readonly string[], nodeOptions: readonly string[] = [], script = bin) {
+  const child = spawn(process.execPath, [...nodeOptions, script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: code as number, stdout, stderr }
 }
@@ -36,8 +38,21 @@ test('a command runs from the build', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ version: packageJson.version, node: process.version })
 })
 
-test.each(['12.22.12', '20.20.2', '22.18.0'])('Node %s is told what is needed, in one line', async version => {
-  const { code, stdout, stderr } = await gwctl(['version'], pretending(version))
+const OLD = ['12.22.12', '20.20.2', '22.18.0']
+
+test.each(OLD)('Node %s hands over to the Node that was installed with gwctl', async version => {
+  const { code, stdout, stderr } = await gwctl(['version', '-o', 'json'], pretending(version))
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(JSON.parse(stdout).node).not.toBe(`v${version}`)
+  expect((await gwctl(['versoin'], pretending(version))).code).toBe(2)
+})
+
+test.each(OLD)('where there is none, Node %s is told what is needed, in one line', async version => {
+  const place = mkdtempSync(join(tmpdir(), 'gwctl-bin-'))
+  onTestFinished(() => rmSync(place, { recursive: true }))
+  writeFileSync(join(place, 'package.json'), '{"type":"module"}')
+  for (const name of ['run.js', 'own-node.js']) cpSync(join(dirname(bin), name), join(place, 'bin', name))
+  const { code, stdout, stderr } = await gwctl(['version'], pretending(version), join(place, 'bin/run.js'))
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr.trimEnd().split('\n')).toHaveLength(1)
   expect(stderr).toContain(`needs Node.js ${minimum.replace(/\.0$/, '')} or newer and this is v${version}`)
@@ -49,13 +64,15 @@ test('the Node that engines asks for is enough', async () => {
 })
 
 test('an old Node can parse the check: nothing in it has to be lowered', async () => {
-  const source = readFileSync(bin, 'utf8')
-  // Node 12.17 does load modules lazily, whatever esbuild's table says.
-  const supported = { 'dynamic-import': true }
-  const [old, current] = await Promise.all(
-    ['node12.17', 'esnext'].map(target => transform(source, { target, supported })),
-  )
-  expect(old?.code).toBe(current?.code)
+  // Node 12.20 does load modules lazily and know `node:`, whatever esbuild's table says.
+  const supported = { 'dynamic-import': true, 'node-colon-prefix-import': true }
+  for (const name of ['run.js', 'own-node.js']) {
+    const source = readFileSync(join(dirname(bin), name), 'utf8')
+    const [old, current] = await Promise.all(
+      ['node12.20', 'esnext'].map(target => transform(source, { target, supported })),
+    )
+    expect(old?.code).toBe(current?.code)
+  }
 })
 
 test('a reader that closes early is no failure', async () => {
@@ -71,12 +88,20 @@ test('a mistake in usage ends with 2 and leaves stdout empty', async () => {
   expect(stderr).toContain('did you mean `version`?')
 })
 
-test('the sources run without a build', async () => {
-  const dev = fileURLToPath(new URL('../../bin/dev.js', import.meta.url))
-  const child = spawn(process.execPath, [dev, 'version'], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+test('without a build the sources run, below node_modules too, where npm puts a git repository', async () => {
+  const root = fileURLToPath(new URL('../../', import.meta.url))
+  const place = mkdtempSync(join(tmpdir(), 'gwctl-git-'))
+  onTestFinished(() => rmSync(place, { recursive: true }))
+  const installed = join(place, 'node_modules/gwctl')
+  for (const name of ['bin', 'src', 'commands', 'package.json', 'oclif.manifest.json']) {
+    cpSync(join(root, name), join(installed, name), { recursive: true })
+  }
+  symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'))
+  const script = join(installed, 'bin/run.js')
+  const { stdout, stderr } = await gwctl(['version'], [], script)
   expect(stderr).toBe('')
   expect(stdout).toContain('commit  source')
+  expect((await gwctl(['validate', join(root, 'examples/quickstart.yaml')], [], script)).code).toBe(0)
 })
 
 test.each([
