@@ -1,8 +1,9 @@
-import * as Flags from '@oclif/core/flags'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { fileFlag, outputFlag, pathsArg } from '../src/cli/flags.ts'
+import { pathsArg } from '../src/cli/flags.ts'
+import { clusterRequest, type TranslateFlags, translateFlags } from '../src/cli/translate-flags.ts'
 import { Failure } from '../src/diagnostics/failure.ts'
+import type { InputText } from '../src/tools/input-files.ts'
 
 export default class Translate extends GatewayCommand {
   static override summary =
@@ -14,40 +15,19 @@ export default class Translate extends GatewayCommand {
     'gwctl translate -f k8s/',
     { description: 'Serve resources on this machine:', command: 'gwctl translate -f k8s/ | gwctl run -f -' },
     { description: 'What a controller would say:', command: 'gwctl translate -f k8s/ -o status-table' },
+    { description: 'What a cluster runs:', command: 'gwctl translate --from-cluster -A --annotate' },
     { description: 'The way of one resource:', command: 'gwctl translate -f k8s/ --explain HTTPRoute/app' },
   ]
   static override args = { paths: pathsArg }
-  static override flags = {
-    file: fileFlag,
-    output: outputFlag(['yaml', 'json', 'status', 'status-table', 'report'])({ default: { format: 'yaml' } }),
-    annotate: Flags.boolean({ summary: 'Write where each part comes from beside it.' }),
-    'source-map': Flags.string({ helpValue: 'FILE', summary: 'Write the origin of each part as JSON.' }),
-    explain: Flags.string({ helpValue: 'KIND/NAME', summary: 'Show the way of one resource instead of the file.' }),
-    gateway: Flags.string({ helpValue: 'NS/NAME', summary: 'Translate one Gateway only.' }),
-    strict: Flags.boolean({ summary: 'Whatever is lost is an error.' }),
-    partial: Flags.boolean({ summary: 'Names that are not in the input are taken to exist elsewhere.' }),
-    'with-secrets': Flags.boolean({ summary: 'Write the values of Secrets instead of their places.' }),
-    'files-dir': Flags.string({
-      helpValue: 'DIR',
-      summary: 'Write certificates and CA bundles there and refer to them.',
-    }),
-    'allow-unguarded': Flags.boolean({
-      summary: 'Leave guards out that are not served, instead of refusing the requests they would have judged.',
-    }),
-  }
+  static override flags = translateFlags
 
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Translate)
     this.obey(flags)
     const paths = [...((args.paths as unknown as string[] | undefined) ?? []), ...(flags.file ?? [])]
-    if (paths.length === 0) {
-      throw new Failure('usage', 'Nothing to translate.', {
-        help: 'Name files or directories, for example: gwctl translate -f k8s/, or - for stdin.',
-      })
-    }
     const tool = await import('../src/tools/translate.ts')
     const { cwd } = this.io
-    const texts = await tool.readTexts(paths, { cwd, stdin: this.io.stdin })
+    const texts = await this.#texts(flags, paths)
     const made = await tool.translateTexts(texts, cwd, {
       partial: flags.partial,
       withSecrets: flags['with-secrets'],
@@ -68,6 +48,22 @@ export default class Translate extends GatewayCommand {
     if (flags.output.format === 'yaml' || flags.output.format === 'json') await this.#tell(made.report)
     const wrong = made.diagnostics.some(({ severity }) => severity === 'error')
     return wrong || (flags.strict && made.losses.length > 0) ? 'findings' : 'ok'
+  }
+
+  async #texts(flags: TranslateFlags, paths: readonly string[]): Promise<readonly InputText[]> {
+    const cluster = clusterRequest(flags, paths)
+    if (cluster) {
+      const { readCluster } = await import('../src/tools/cluster/read-cluster.ts')
+      const told = { note: (text: string) => this.note(text), progress: (text: string) => this.progress(text) }
+      return readCluster(cluster, this.io, told)
+    }
+    if (paths.length === 0) {
+      throw new Failure('usage', 'Nothing to translate.', {
+        help: 'Name files or directories, for example: gwctl translate -f k8s/, or - for stdin.',
+      })
+    }
+    const { readTexts } = await import('../src/tools/translate.ts')
+    return readTexts(paths, this.io)
   }
 
   async #tell(

@@ -24,9 +24,10 @@ export async function startApiServer(harness, bin) {
   }
   try {
     await script(join(harness, 'start.sh'), [resolve(bin), data], { ETCD_PORT: String(etcd), API_PORT: String(api) })
-    const { clusters, users } = parse(await readFile(join(data, 'kubeconfig'), 'utf8'))
+    const kubeconfig = await readFile(join(data, 'kubeconfig'), 'utf8')
+    const { clusters, users } = parse(kubeconfig)
     const call = caller(new URL(clusters[0].cluster.server), users[0].user.token)
-    return { call, stop, version: (await call('GET', '/version')).body.gitVersion }
+    return { call, stop, kubeconfig, version: (await call('GET', '/version')).body.gitVersion }
   } catch (error) {
     await stop()
     throw error

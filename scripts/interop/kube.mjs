@@ -1,5 +1,5 @@
 // npm run interop: does a real API server accept our CustomResourceDefinitions, and does it judge every resource as
-// `gwctl validate` does? With `-- --record` the counts go into docs/interop.md. Needs Go once, to build the server.
+// `gwctl validate` does? Does `gwctl translate --from-cluster` make the same of what it holds as of the files? With `-- --record` the counts go into docs/interop.md. Needs Go once, to build the server.
 import { glob, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { printYaml } from '../../src/diagnostics/print-yaml.ts'
 import { renderCrds } from '../../src/tools/crds.ts'
 import { moduleDirectory, startApiServer } from './api-server.mjs'
+import { compareTranslations } from './from-cluster.mjs'
 import { record } from './record.mjs'
 import { createJudge } from './verdict.mjs'
 
@@ -22,6 +23,7 @@ async function main() {
   const server = await startApiServer(HARNESS, BIN)
   try {
     const definitions = await install(server)
+    const translations = await compareTranslations(await filesOf(join(root, 'fixtures/translate')), server)
     const judge = createJudge(server)
     const sets = []
     sets.push(await compare('fixtures/k8s', await filesOf(join(root, 'fixtures/k8s')), judge))
@@ -29,10 +31,11 @@ async function main() {
     sets.push(await compare('tables of the specification’s rules', await tableCases(), judge))
     sets.push(await compare('single mistakes in fixtures/k8s', await mistakes(), judge))
     sets.push(await compare('single changes of small resources', await changes(), judge))
-    const result = { kubernetes: server.version, gatewayApi: GATEWAY_API, definitions, sets }
+    const result = { kubernetes: server.version, gatewayApi: GATEWAY_API, definitions, sets, translations }
     report(result)
     if (process.argv.includes('--record')) await record(join(root, 'docs/interop.md'), result)
-    if (definitions.some(({ problem }) => problem) || sets.some(({ differ }) => differ.length > 0)) process.exitCode = 1
+    const all = [...sets, translations]
+    if (definitions.some(({ problem }) => problem) || all.some(({ differ }) => differ.length > 0)) process.exitCode = 1
   } finally {
     await server.stop()
   }
@@ -147,11 +150,14 @@ async function compare(name, cases, judge) {
   return set
 }
 
-function report({ kubernetes, gatewayApi, definitions, sets }) {
+function report({ kubernetes, gatewayApi, definitions, sets, translations }) {
   const out = line => process.stdout.write(`${line}\n`)
   out(`Kubernetes ${kubernetes}, Gateway API ${gatewayApi} (experimental channel)`)
   for (const { name, problem } of definitions)
     out(`${problem ? 'REFUSED' : 'established'}  ${name}${problem ? `\n  ${problem}` : ''}`)
+  const { files, same: alike, differ: others } = translations
+  out(`translate --from-cluster: ${alike} of ${files} cases to the byte as translate -f`)
+  for (const { name } of others) out(`  ${name}`)
   for (const { name, resources, same, refused, beyond, unknown, differ } of sets) {
     out(
       `${name}: ${same} of ${resources} verdicts agree, ${refused} on a refusal; ${beyond} accepted with findings beyond the server; ${unknown} of kinds that it does not know`,

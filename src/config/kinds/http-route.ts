@@ -124,10 +124,12 @@ const externalAuth = object(
   },
   {
     check: value => {
-      const other = value.protocol === 'GRPC' ? 'http' : 'grpc'
-      return value[other] === undefined
-        ? []
-        : [problem([other], `\`${other}\` does not go with \`protocol: ${String(value.protocol)}\``)]
+      const [own, other] = value.protocol === 'GRPC' ? ['grpc', 'http'] : ['http', 'grpc']
+      const protocol = `\`protocol: ${String(value.protocol)}\``
+      return [
+        ...(value[own!] === undefined ? [missing(own!, `${protocol} needs \`${own}\``)] : []),
+        ...(value[other!] === undefined ? [] : [problem([other!], `\`${other}\` does not go with ${protocol}`)]),
+      ]
     },
   },
 )

@@ -158,9 +158,9 @@ export class BackendWriter {
 
   #mcp(spec: Fields, backend: Resource, ctx: MemberContext): Entry {
     const out: Entry = { targets: asItems(spec.targets).flatMap(target => this.#mcpTargets(target, backend, ctx)) }
-    if (spec.sessionRouting !== undefined) out.statefulMode = String(spec.sessionRouting).toLowerCase()
-    if (spec.prefixMode !== undefined) out.prefixMode = String(spec.prefixMode).toLowerCase()
-    if (spec.failureMode !== undefined) out.failureMode = spec.failureMode === 'FailOpen' ? 'failOpen' : 'failClosed'
+    out.statefulMode = String(spec.sessionRouting ?? 'Stateful').toLowerCase()
+    out.prefixMode = String(spec.prefixMode ?? 'Conditional').toLowerCase()
+    out.failureMode = spec.failureMode === 'FailOpen' ? 'failOpen' : 'failClosed'
     return out
   }
 

@@ -127,16 +127,35 @@ export function noRepeats(types: readonly string[], list: string): Rule {
 }
 
 const cookie = object('session cookie', {
-  name: opt(string({ min: 1, max: 128 }), 'Its name.'),
+  name: opt(string({ min: 1, max: 256 }), 'Its name.'),
+  path: def(string({ max: 1024 }), '/', 'The paths that it is sent with.'),
   lifetimeType: def(oneOf(['Permanent', 'Session']), 'Session', 'How long the client keeps it.'),
 })
-export const sessionPersistence = object('session persistence', {
-  type: def(oneOf(['Cookie', 'Header']), 'Cookie', 'What carries the session.'),
-  absoluteTimeout: opt(resourceDuration(), 'When the session ends.'),
-  idleTimeout: opt(resourceDuration(), 'When the session ends without requests.'),
-  cookie: opt(cookie, 'Settings of the cookie.'),
-  header: opt(object('session header', { name: opt(plainHeaderName, 'Its name.') }), 'Settings of the header.'),
-})
+export const sessionPersistence = object(
+  'session persistence',
+  {
+    type: def(oneOf(['Cookie', 'Header']), 'Cookie', 'What carries the session.'),
+    absoluteTimeout: opt(resourceDuration(), 'When the session ends.'),
+    idleTimeout: opt(resourceDuration(), 'When the session ends without requests.'),
+    cookie: opt(cookie, 'Settings of the cookie.'),
+    header: opt(object('session header', { name: req(plainHeaderName, 'Its name.') }), 'Settings of the header.'),
+  },
+  { check: sessionRules },
+)
+
+function sessionRules(value: Record<string, unknown>): ReturnType<Rule> {
+  const [own, other] = value.type === 'Header' ? ['header', 'cookie'] : ['cookie', 'header']
+  const type = `\`type: ${String(value.type)}\``
+  const { lifetimeType } = (value.cookie ?? {}) as { readonly lifetimeType?: string }
+  return [
+    ...(lifetimeType === 'Permanent' && value.absoluteTimeout === undefined
+      ? [missing('absoluteTimeout', 'a permanent cookie needs `absoluteTimeout`')]
+      : []),
+    ...(value[own!] === undefined ? [missing(own!, `${type} needs \`${own}\``)] : []),
+    ...(value[other!] === undefined ? [] : [problem([other!], `\`${other}\` does not go with ${type}`)]),
+  ]
+}
+
 export const ruleName = opt(subdomain, 'The name of the rule; policies may aim at it.')
 
 export const namedValue = (name: string, key: Fields[string]) =>

@@ -98,7 +98,7 @@ function redirect(part: Fields): Policies {
         : port !== undefined
           ? { port }
           : undefined
-  return defined({ scheme: part.scheme, authority, path: path(asFields(part.path)), status: part.statusCode })
+  return defined({ scheme: part.scheme, authority, path: path(asFields(part.path)), status: part.statusCode ?? 302 })
 }
 
 function rewrite(part: Fields): Policies {

@@ -95,7 +95,7 @@ function bufferMember(part: Fields): Policies {
     const max = inner.maxBytes
     return defined({
       maxBytes: max === undefined ? undefined : (bytesOf(max) ?? max),
-      failureMode: lower(inner.failureMode),
+      failureMode: lower(inner.failureMode ?? 'FailClosed'),
     })
   }
   return defined({ request: side(part.request), response: side(part.response) })
@@ -170,7 +170,7 @@ function basicMember(part: Fields, ctx: MemberContext): Policies | undefined {
   if (htpasswd === undefined) return undefined
   return defined({
     htpasswd,
-    realm: part.realm,
+    realm: part.realm ?? 'Restricted',
     mode: mode(part.mode),
     authorizationLocation: credentialLocation(part.location),
   })

@@ -1,0 +1,63 @@
+import * as Flags from '@oclif/core/flags'
+import type { InferredFlags } from '@oclif/core/interfaces'
+import { Failure } from '../diagnostics/failure.ts'
+import type { ClusterRequest } from '../tools/cluster/read-cluster.ts'
+import { fileFlag, outputFlag } from './flags.ts'
+
+/** Everything that `translate` can be told. */
+export const translateFlags = {
+  file: fileFlag,
+  output: outputFlag(['yaml', 'json', 'status', 'status-table', 'report'])({ default: { format: 'yaml' } }),
+  annotate: Flags.boolean({ summary: 'Write where each part comes from beside it.' }),
+  'source-map': Flags.string({ helpValue: 'FILE', summary: 'Write the origin of each part as JSON.' }),
+  explain: Flags.string({ helpValue: 'KIND/NAME', summary: 'Show the way of one resource instead of the file.' }),
+  gateway: Flags.string({ helpValue: 'NS/NAME', summary: 'Translate one Gateway only.' }),
+  strict: Flags.boolean({ summary: 'Whatever is lost is an error.' }),
+  partial: Flags.boolean({ summary: 'Names that are not in the input are taken to exist elsewhere.' }),
+  'with-secrets': Flags.boolean({ summary: 'Write the values of Secrets instead of their places.' }),
+  'files-dir': Flags.string({
+    helpValue: 'DIR',
+    summary: 'Write certificates and CA bundles there and refer to them.',
+  }),
+  'allow-unguarded': Flags.boolean({
+    summary: 'Leave guards out that are not served, instead of refusing the requests they would have judged.',
+  }),
+  'from-cluster': Flags.boolean({ summary: 'Read the resources of a cluster instead of files.', exclusive: ['file'] }),
+  kubeconfig: Flags.string({
+    helpValue: 'FILE',
+    summary: 'How to reach the cluster, - for stdin (default: KUBECONFIG, ~/.kube/config, or the pod’s account).',
+    dependsOn: ['from-cluster'],
+  }),
+  context: Flags.string({
+    helpValue: 'NAME',
+    summary: 'The context of the kubeconfig instead of its current one.',
+    dependsOn: ['from-cluster'],
+  }),
+  namespace: Flags.string({
+    char: 'n',
+    helpValue: 'NAME',
+    summary: 'The namespace to read instead of the one of the context.',
+    dependsOn: ['from-cluster'],
+  }),
+  'all-namespaces': Flags.boolean({
+    char: 'A',
+    summary: 'Read all namespaces.',
+    dependsOn: ['from-cluster'],
+    exclusive: ['namespace'],
+  }),
+}
+
+export type TranslateFlags = InferredFlags<typeof translateFlags>
+
+/** Which part of which cluster the flags ask for; undefined when they name files. */
+export function clusterRequest(flags: TranslateFlags, paths: readonly string[]): ClusterRequest | undefined {
+  if (!flags['from-cluster']) return undefined
+  if (paths.length > 0) throw new Failure('usage', 'Either a cluster or files can be translated, not both.')
+  const { kubeconfig, context, namespace } = flags
+  return {
+    allNamespaces: flags['all-namespaces'],
+    ...(kubeconfig === undefined ? {} : { kubeconfig }),
+    ...(context === undefined ? {} : { context }),
+    ...(namespace === undefined ? {} : { namespace }),
+  }
+}
