@@ -97,9 +97,9 @@ function http2Targets(to: HostPort, settings: UpstreamSettings, options: HttpTar
     offered: targetOf(to, { ...settings, tls: { ...tls, alpn: tls.alpn ?? ['h2', 'http/1.1'] } }, options),
   }
 }
-/** The client's own version in plaintext; behind TLS HTTP/1.1, but HTTP/2 for gRPC, which knows nothing else. */
+/** The client's own version in plaintext; behind TLS and for upgrades HTTP/1.1; HTTP/2 for gRPC, which knows nothing else. */
 function versioned(x: Exchange, target: Target, http2: Http2Targets | undefined): Target {
-  if (http2 === undefined || x.httpVersion !== '2.0') return target
+  if (http2 === undefined || x.httpVersion !== '2.0' || x.upgrade !== undefined) return target
   if (x.request.headers.get('content-type')?.startsWith('application/grpc')) return http2.fixed
   return x.connection.tls === undefined ? http2.offered : target
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 
@@ -7,6 +8,8 @@ export interface Http2Head {
   readonly length: number | undefined
   /** The client waits for a sign before it sends the body. */
   readonly waits: boolean
+  /** What an extended CONNECT asks for (RFC 8441), which then reads as the upgrade of a GET. */
+  readonly upgrade: string | undefined
   /** Why the request is malformed. */
   readonly problem: string | undefined
 }
@@ -25,6 +28,7 @@ export function readHttp2Head(raw: readonly string[], secure: boolean): Http2Hea
     headers: new HeaderList(fields, true),
   }
   let host: string | undefined
+  let upgrade: string | undefined
   let cookieAt = -1
   let length: number | undefined
   let waits = false
@@ -43,6 +47,9 @@ export function readHttp2Head(raw: readonly string[], secure: boolean): Http2Hea
         head.authority = value
         continue
       case ':scheme':
+        continue
+      case ':protocol':
+        upgrade = value.toLowerCase()
         continue
       case 'host':
         if (host !== undefined) problem = 'two hosts'
@@ -67,10 +74,18 @@ export function readHttp2Head(raw: readonly string[], secure: boolean): Http2Hea
   }
   if (host !== undefined && head.authority === '') head.authority = host
   else if (host !== undefined && host.toLowerCase() !== head.authority.toLowerCase()) problem = 'two hosts'
+  if (upgrade !== undefined) becomeUpgrade(head, upgrade)
   if (head.method === 'CONNECT') head.path = head.authority
   else if (!head.path.startsWith('/') && !(head.path === '*' && head.method === 'OPTIONS')) problem = 'path'
   if (UNSAFE_HOST.test(head.authority)) problem = 'host'
-  return { head, length, waits, problem }
+  return { head, length, waits, upgrade, problem }
+}
+
+/** The key is what HTTP/1 has and HTTP/2 does without. */
+function becomeUpgrade(head: RequestHead, protocol: string): void {
+  head.method = 'GET'
+  if (protocol === 'websocket' && !head.headers.has('sec-websocket-key'))
+    head.headers.append('sec-websocket-key', randomBytes(16).toString('base64'))
 }
 
 /** Characters that no authority has, and by which it could be read as a path or with a user name. */

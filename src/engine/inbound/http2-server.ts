@@ -83,17 +83,17 @@ export class Http2Server {
 
   #serve(stream: ServerHttp2Stream, raw: readonly string[], ended: boolean, connection: Connection): void {
     const host = this.#host
-    const { head, length, waits, problem } = readHttp2Head(raw, connection.facts.tls !== undefined)
+    const { head, length, waits, upgrade, problem } = readHttp2Head(raw, connection.facts.tls !== undefined)
     const body = new SocketBody(
       stream,
-      ended ? 0 : length,
+      ended || upgrade !== undefined ? 0 : length,
       waits
         ? () => {
             if (!stream.headersSent && !stream.closed) stream.additionalHeaders({ ':status': 100 })
           }
         : undefined,
     )
-    const x = exchangeFor({ connection, httpVersion: '2.0', head, body }, host)
+    const x = exchangeFor({ connection, httpVersion: '2.0', head, body, upgrade }, host)
     const out = new StreamDownstream(stream, x, ended)
     // The reason is in `close`; without a listener an error would end the process.
     stream.on('error', () => {})
@@ -109,6 +109,7 @@ function sessionOptions({ windowSize, frameSize, maxHeaderSize }: FrontendSettin
       maxFrameSize: frameSize,
       maxHeaderListSize: maxHeaderSize,
       maxConcurrentStreams: MAX_STREAMS,
+      enableConnectProtocol: true,
     },
     maxHeaderListPairs: MAX_FIELDS,
     // MB: what the windows and the buffers of all streams together may take before new streams are refused.

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { Exchange } from '../../http/exchange.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import type { Downstream } from '../downstream.ts'
+import { joinStreams } from './join-streams.ts'
 
 export interface SocketOptions {
   /** Asked when a head is sent: the client is told not to use the connection again. */
@@ -88,7 +89,7 @@ export class SocketDownstream implements Downstream, ChunkSink {
     // A response without its socket never closes, and the exchange ends when the joined sockets do.
     socket.once('close', () => res.emit('close'))
     socket.write(`${head}\r\n`, 'latin1')
-    join(socket, upstream)
+    joinStreams(socket, upstream)
   }
 
   cut(): void {
@@ -102,18 +103,6 @@ export class SocketDownstream implements Downstream, ChunkSink {
     if (this.#options.closes()) res.shouldKeepAlive = false
     res.writeHead(status, headers as string[])
   }
-}
-
-/** Both directions until either side ends; each with the back-pressure of `pipe`. */
-function join(a: Duplex, b: Duplex): void {
-  const close = (): void => {
-    a.destroy()
-    b.destroy()
-  }
-  a.on('error', close).on('close', close)
-  b.on('error', close).on('close', close)
-  a.pipe(b)
-  b.pipe(a)
 }
 
 function hasField(headers: readonly string[], name: string): boolean {

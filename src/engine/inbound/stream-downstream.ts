@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { Exchange } from '../../http/exchange.ts'
 import { addHttp2Fields, type Http2Fields } from '../../http/http2-fields.ts'
 import type { ChunkSink } from '../../http/transport.ts'
+import { joinStreams } from './join-streams.ts'
 import type { OpenDownstream } from './serve-exchange.ts'
 
 /** The client's end on a stream of HTTP/2. */
@@ -85,10 +86,17 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
     this.#stream.on('drain', then)
   }
 
-  /** Upgrades belong to HTTP/1. */
-  upgrade(_status: number, _headers: readonly string[], upstream: Duplex): void {
-    upstream.destroy()
-    this.cut()
+  /** Says yes to an extended CONNECT, in whose terms there is no switch and no key to accept (RFC 8441 section 5). */
+  upgrade(_status: number, headers: readonly string[], upstream: Duplex): void {
+    this.state = 'ended'
+    if (this.#gone) {
+      upstream.destroy()
+      return
+    }
+    const fields = addHttp2Fields({ ':status': '200' }, headers)
+    delete fields['sec-websocket-accept']
+    this.#respond(fields, {})
+    joinStreams(this.#stream, upstream)
   }
 
   cut(): void {

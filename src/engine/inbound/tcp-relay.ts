@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
 import type { Listener, TcpRoute } from '../../config/snapshot.ts'
 import type { Timer } from '../../http/runtime.ts'
 import type { Target } from '../../http/transport.ts'
@@ -8,6 +7,7 @@ import { selectTcpRoute } from '../route-table.ts'
 import { Dialer, type Dialing } from '../upstream/dial.ts'
 import { connectFailure } from '../upstream/failure.ts'
 import type { Connection } from './connection.ts'
+import { breakOff } from './join-streams.ts'
 import type { ListenerHost } from './serve-exchange.ts'
 
 /** Passes connections on as they are, to a backend that the listener's TCP routes choose. */
@@ -87,20 +87,14 @@ export class TcpRelay {
       limit.cancel()
       // Whatever came last is still on its way to the client.
       if (!relay.error) socket.destroySoon()
-      else if (connected) reset(socket)
+      else if (connected) breakOff(socket)
       else socket.destroy()
     })
     socket.once('close', broken => {
-      if (broken) reset(upstream)
+      if (broken) breakOff(upstream)
       else upstream.destroy()
     })
   }
-}
-
-/** A connection that broke off must not look to the other side like one that ended. */
-function reset(socket: Socket): void {
-  if (socket instanceof TLSSocket || socket.remotePort === undefined) socket.destroy()
-  else socket.resetAndDestroy()
 }
 
 interface Relay {

@@ -264,12 +264,16 @@ class Call extends Timed implements CallOnWire {
 
   switched(status: number, headers: HeaderList, socket: Duplex): void {
     this.ended()
-    if (this.#on.upgrade !== undefined) {
+    const { upgrade } = this.#request
+    const same = upgrade === undefined || headers.get('upgrade')?.toLowerCase() === upgrade.toLowerCase()
+    if (this.#on.upgrade !== undefined && same) {
       this.#on.upgrade(status, headers, socket)
       return
     }
     socket.destroy()
-    this.#on.fail(new GatewayError('upgradeFailed', { detail: 'unexpected switch of protocols' }))
+    this.#on.fail(
+      new GatewayError('upgradeFailed', { detail: same ? 'unexpected switch of protocols' : 'to another protocol' }),
+    )
   }
 
   failed(error: Error, stale: boolean): void {

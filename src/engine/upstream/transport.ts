@@ -46,7 +46,7 @@ export function createTransport(options: TransportOptions): ConfigurableTranspor
       if (lookupFamily !== undefined) resolver.family = lookupFamily
     },
     dispatch(target, request, on) {
-      const client = mayBeHttp2(target) ? http2 : http1
+      const client = mayBeHttp2(target, request) ? http2 : http1
       return target.sign === undefined
         ? client.dispatch(target, request, on)
         : dispatchSigned(client, target, target.sign(request), on)
@@ -81,6 +81,7 @@ function dispatchSigned(
   }
 }
 
-function mayBeHttp2(target: Target): boolean {
-  return target.version === '2' || (target.version === undefined && target.tls?.alpn?.includes('h2') === true)
+function mayBeHttp2({ version, tls }: Target, { upgrade }: UpstreamRequest): boolean {
+  // What HTTP/2 knows no upgrade for goes by HTTP/1.1 where both are offered.
+  return version === '2' || (version === undefined && upgrade === undefined && tls?.alpn?.includes('h2') === true)
 }

@@ -1,0 +1,33 @@
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+
+/**
+ * Passes bytes both ways, each way as fast as its receiver takes them. Each direction ends by itself; a side that breaks
+ * off takes the other one with it, a side that has ended leaves it the time to deliver what is on its way.
+ */
+export function joinStreams(a: Duplex, b: Duplex): void {
+  a.allowHalfOpen = true
+  b.allowHalfOpen = true
+  follow(a, b)
+  follow(b, a)
+  a.pipe(b)
+  b.pipe(a)
+}
+
+/** Ends a connection so that it does not look to the other side like one that has ended. */
+export function breakOff(stream: Duplex): void {
+  if (stream.destroyed) return
+  if (stream instanceof Socket && !(stream instanceof TLSSocket) && stream.remotePort !== undefined)
+    stream.resetAndDestroy()
+  else stream.destroy(stream instanceof Socket ? undefined : new Error('the other side has broken off'))
+}
+
+function follow(from: Duplex, to: Duplex): void {
+  from.on('error', () => breakOff(to))
+  from.once('close', () => {
+    if (!from.readableEnded) breakOff(to)
+    else if (to.writableFinished) to.destroy()
+    else to.once('finish', () => to.destroy()).end()
+  })
+}
