@@ -72,13 +72,18 @@ export function readHttp2Head(raw: readonly string[], secure: boolean): Http2Hea
     }
     fields.push(name, value)
   }
-  if (host !== undefined && head.authority === '') head.authority = host
-  else if (host !== undefined && host.toLowerCase() !== head.authority.toLowerCase()) problem = 'two hosts'
   if (upgrade !== undefined) becomeUpgrade(head, upgrade)
-  if (head.method === 'CONNECT') head.path = head.authority
-  else if (!head.path.startsWith('/') && !(head.path === '*' && head.method === 'OPTIONS')) problem = 'path'
-  if (UNSAFE_HOST.test(head.authority)) problem = 'host'
+  problem ??= disagreement(head, host)
   return { head, length, waits, upgrade, problem }
+}
+
+/** Completes the head from its `host` field; why the two do not go together. */
+function disagreement(head: RequestHead, host: string | undefined): string | undefined {
+  if (host !== undefined && head.authority === '') head.authority = host
+  else if (host !== undefined && host.toLowerCase() !== head.authority.toLowerCase()) return 'two hosts'
+  if (head.method === 'CONNECT') head.path = head.authority
+  else if (!head.path.startsWith('/') && !(head.path === '*' && head.method === 'OPTIONS')) return 'path'
+  return UNSAFE_HOST.test(head.authority) ? 'host' : undefined
 }
 
 /** The key is what HTTP/1 has and HTTP/2 does without. */
