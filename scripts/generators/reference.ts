@@ -105,6 +105,7 @@ function section(node: ObjectNode, found: ReadonlyMap<ObjectNode, string>): stri
       facts.aliases.length > 0 && `Also \`${facts.aliases.join('`, `')}\`.`,
       facts.deprecated && `Deprecated: ${facts.deprecated}`,
       facts.unserved && `Not served yet: ${facts.unserved}`,
+      facts.inert && `No effect: ${facts.inert}`,
     ].filter(part => part !== false && part !== undefined && part !== '')
     const fallback = facts.required
       ? 'required'

@@ -4,6 +4,7 @@ import { Cidr } from '../cel/ip-address.ts'
 import { defaultPort, parseAuthority } from '../http/authority.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
+import type { Target } from '../http/transport.ts'
 import { cel, list, object, opt, parsed, string } from '../schema/builder.ts'
 import { parseHostPort } from '../schema/scalars.ts'
 import { addressGuard } from './address-guard.ts'
@@ -31,7 +32,7 @@ const range = parsed(
 
 export const dynamicBackend = defineBackend({
   kind: 'dynamic',
-  doc: 'A forward proxy: the destination comes from the request. Limit who may use it.',
+  doc: 'A forward proxy: the destination comes from the request, or is port 443 of the server name of a TLS connection. Limit who may use it.',
   spec: 'ProxyBackend',
   schema: object('dynamic backend', {
     target: opt(cel('request', 'string'), 'Gives `host:port`; the authority of the request when unset.'),
@@ -50,6 +51,7 @@ export const dynamicBackend = defineBackend({
       protocol: 'http',
       origin: ctx.origin,
       replayable: true,
+      ...(target === undefined && { targetFor: name => destinations.forName(name) }),
       send(x, attempt, on) {
         let text = x.request.authority
         if (target !== undefined) {
@@ -74,6 +76,12 @@ class Destinations {
     this.#guard = guard
     this.#ctx = ctx
     this.#permits = permits
+  }
+
+  /** Port 443 of it: a client must not choose the port by what it puts into a name. */
+  forName(serverName: string | undefined): Target | undefined {
+    if (serverName === undefined || serverName.includes(':')) return undefined
+    return this.at(serverName, 'https')?.target
   }
 
   /** Undefined for text that is no `host` or `host:port`. */

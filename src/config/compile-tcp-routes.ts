@@ -49,7 +49,7 @@ export class TcpRouteCompiler {
       const inner = written as unknown as Readonly<Record<string, unknown>>
       const at = this.#c.paths.get(inner) ?? [...path, 'backends', i]
       const compiled = this.#backends.compile(inner, at, `/${key}/backend${i}`, levels)
-      if (!compiled || 'target' in compiled.backend) return compiled ?? []
+      if (!compiled || 'target' in compiled.backend || compiled.backend.targetFor) return compiled ?? []
       this.#c.report({
         code: 'GW201',
         message: `a TCP route leads to an address, and \`${compiled.backend.name}\` is of kind \`${compiled.backend.kind}\``,

@@ -14,6 +14,7 @@ export interface ListenerPlan {
   readonly hostname: string
   readonly protocol: ListenerSection['protocol']
   readonly tls: TlsSection | undefined
+  /** Holds the policies by name; listeners of `gateways` hold other fields beside them. */
   readonly policies: Readonly<Record<string, unknown>> | undefined
   readonly policiesPath: Path
   readonly path: Path
@@ -143,7 +144,6 @@ function planGateway(name: string, gateway: GatewaySection, ports: Ports, c: Com
   const path = c.paths.get(gateway)!
   const plan = ports.claim(gateway.port, path, [...path, 'port'])
   if (!plan) return []
-  const own = policiesIn(gateway, ['port', 'protocol', 'tls', 'listeners'])
   if (gateway.listeners === undefined) {
     plan.listeners.push({
       key: `gateway/${name}`,
@@ -153,14 +153,14 @@ function planGateway(name: string, gateway: GatewaySection, ports: Ports, c: Com
       hostname: '',
       protocol: gateway.protocol ?? (gateway.tls ? 'HTTPS' : 'HTTP'),
       tls: gateway.tls,
-      policies: own,
+      policies: gateway as ListenerPlan['policies'],
       policiesPath: path,
       path,
       routes: [],
     })
     return plan.listeners
   }
-  for (const key of [...Object.keys(own), ...(gateway.protocol ? ['protocol'] : []), ...(gateway.tls ? ['tls'] : [])]) {
+  for (const key of Object.keys(gateway).filter(name => name !== 'port' && name !== 'listeners')) {
     c.report({
       code: 'GW111',
       message: `\`${key}\` cannot stand beside \`listeners\``,
@@ -180,7 +180,7 @@ function planGateway(name: string, gateway: GatewaySection, ports: Ports, c: Com
       hostname: listener.hostname === '*' ? '' : (listener.hostname ?? ''),
       protocol: listener.protocol ?? (listener.tls ? 'HTTPS' : 'HTTP'),
       tls: listener.tls,
-      policies: policiesIn(listener, ['name', 'hostname', 'protocol', 'tls']),
+      policies: listener as ListenerPlan['policies'],
       policiesPath: at,
       path: at,
       routes: [],
@@ -188,10 +188,6 @@ function planGateway(name: string, gateway: GatewaySection, ports: Ports, c: Com
   }
   checkHostnames(plan, c)
   return plan.listeners
-}
-
-function policiesIn(holder: object, others: readonly string[]): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(holder).filter(([key]) => !others.includes(key)))
 }
 
 function attachRoutes(config: Standalone, gateways: ReadonlyMap<string, ListenerPlan[]>, c: Compilation): void {

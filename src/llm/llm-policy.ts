@@ -28,7 +28,10 @@ export class LlmPolicy {
     this.#edit = compileBodyEdit(spec)
     this.#exact = new Map(aliases.filter(([name]) => !name.includes('*')))
     this.#wild = aliases.filter(([name]) => name.includes('*')).sort(([a], [b]) => b.length - a.length)
-    this.#prompts = spec.prompts
+    this.#prompts = spec.prompts && {
+      prepend: (spec.prompts.prepend ?? []).map(messageOf),
+      append: (spec.prompts.append ?? []).map(messageOf),
+    }
   }
 
   /** Fields first, then the model's alias, then the added messages. */
@@ -43,6 +46,10 @@ export class LlmPolicy {
   #aliasOf(model: string): string | undefined {
     return this.#exact.get(model) ?? this.#wild.find(([pattern]) => matchesAlias(pattern, model))?.[1]
   }
+}
+
+function messageOf({ role, content }: Prompt): Prompt {
+  return { role, content }
 }
 
 /** Aliases may have their one `*` anywhere. */

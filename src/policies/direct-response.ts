@@ -49,7 +49,7 @@ export const directResponse = definePolicy({
   compile(spec, { limits }) {
     const { conditional: entries } = spec
     if (entries) return compileConditional(entries, limits, entry => compileResponse(entry, limits))
-    return compileResponse({ ...spec, status: spec.status as number }, limits)
+    return compileResponse(spec as ObjectOf<typeof fields>, limits)
   },
 })
 

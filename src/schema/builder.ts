@@ -153,12 +153,15 @@ export interface Field<T, M extends FieldMode> {
   readonly spec?: string
   /** The engine does not serve it yet: GW601 with this as the note. */
   readonly unserved?: string
+  /** It describes the object and nothing follows from it, for the reason given. */
+  readonly inert?: string
   readonly deprecated?: string
 }
 export interface FieldOptions {
   readonly aliases?: readonly string[]
   readonly spec?: string
   readonly unserved?: string
+  readonly inert?: string
   readonly deprecated?: string
 }
 

@@ -17,6 +17,7 @@ export interface FieldFacts {
   readonly aliases: readonly string[]
   readonly spec?: string
   readonly unserved?: string
+  readonly inert?: string
   readonly deprecated?: string
   readonly rules: readonly string[]
   readonly fields: readonly FieldSummary[]
@@ -76,6 +77,7 @@ export function factsOf(path: string, name: string, node: Node, field: AnyField 
     aliases: field?.aliases ?? [],
     ...(field?.spec !== undefined && { spec: field.spec }),
     ...(field?.unserved !== undefined && { unserved: field.unserved }),
+    ...(field?.inert !== undefined && { inert: field.inert }),
     ...(field?.deprecated !== undefined && { deprecated: field.deprecated }),
     rules: object ? rulesOf(object) : [],
     fields: object ? summaries(object, `${path}${suffix}`) : [],

@@ -33,6 +33,7 @@ function fieldText(facts: FieldFacts): string {
     ['rules', facts.rules.join('; ') || undefined],
     ['see', facts.spec === undefined ? undefined : `specification, ${facts.spec}`],
     ['not served', facts.unserved],
+    ['no effect', facts.inert],
     ['deprecated', facts.deprecated],
   ].filter((row): row is [string, string] => row[1] !== undefined)
   const doc = facts.doc === '' ? '' : `${wrap(facts.doc, '')}\n\n`

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
-import { describe, expect, test } from 'vitest'
+import { createServer as createTlsServer, connect as tlsConnect } from 'node:tls'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createAuthority, createCertificate } from '../helpers/certificates.ts'
-import { startGateway } from '../helpers/gateway.ts'
+import { startGateway, type TestGateway } from '../helpers/gateway.ts'
 import { echo, startUpstream } from '../helpers/upstream.ts'
 
 const authority = createAuthority('test authority')
@@ -193,5 +193,37 @@ describe('a proxy that opens no tunnel', () => {
     const backends = `backends: [{name: p, host: '127.0.0.1:1', policies: {backendTunnel: {proxy: {backend: /p}}}}]`
     const config = file('127.0.0.1:1', 'backendTunnel: {proxy: {backend: /p}}', backends)
     await expect(startGateway(config)).rejects.toThrow(/GW210 calls to `\/p` need `\/p` itself/)
+  })
+})
+
+describe('a forward proxy for TLS connections', () => {
+  const forward = (proxy: Proxy) => `
+binds: [{port: 8443, listeners: [{protocol: TLS, tcpRoutes: [{backends: [
+  {dynamic: {}, policies: {backendTunnel: {proxy: {host: '127.0.0.1:${proxy.port}'}}}}]}]}]}]`
+  const connectTo = (gateway: TestGateway, servername: string) =>
+    tlsConnect({ port: Number(new URL(gateway.url(8443)).port), host: '127.0.0.1', servername, ca: authority.cert })
+
+  test('leads to port 443 of the name that the client asks for', async () => {
+    const upstream = createTlsServer({ cert: targetCert.cert, key: targetCert.key }, socket =>
+      socket.on('error', () => {}),
+    )
+    upstream.listen(0, '127.0.0.1')
+    await once(upstream, 'listening')
+    onTestFinished(() => void upstream.close())
+    await using proxy = await startProxy({ port: (upstream.address() as AddressInfo).port })
+    await using gateway = await startGateway(forward(proxy))
+    const client = connectTo(gateway, 'target.test')
+    await once(client, 'secureConnect')
+    expect(client.getPeerCertificate().subject.CN).toBe('target.test')
+    expect(proxy.asked[0]).toMatch(/^CONNECT target\.test:443 /)
+    client.destroy()
+  })
+
+  test.each(['', 'target.test:22'])('the name `%s` leads nowhere', async name => {
+    await using proxy = await startProxy()
+    await using gateway = await startGateway(forward(proxy))
+    const client = connectTo(gateway, name)
+    await once(client, 'close').catch(() => {})
+    expect(proxy.asked).toEqual([])
   })
 })

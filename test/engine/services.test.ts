@@ -65,6 +65,13 @@ describe('endpoints', () => {
     expect(await asked(gateway, 8)).toBe('aaaabbbb')
   })
 
+  test('a workload without addresses is called by its host name', async () => {
+    await using a = await named('a')
+    const config = file({ workloads: [{ port: a.port, more: ', hostname: localhost' }] })
+    await using gateway = await startGateway(config.replace('workloadIps: [127.0.0.1]', 'workloadIps: []'))
+    expect(await text(gateway)).toBe('a')
+  })
+
   test('the client’s own host name is kept', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file({ workloads: [{ port: upstream.port }] }))

@@ -247,7 +247,9 @@ function mergedEdits(spec: ModelSpec, wide: ProviderEntrySpec['defaults']) {
 
 function compileMatches(matches: ModelSpec['matches']): (x: Exchange) => boolean {
   if (matches === undefined) return () => true
-  const sets = matches.map(({ headers }) => headers.map(({ name, value }) => ({ name: name.toLowerCase(), ...value })))
+  const sets = matches.map(({ headers }) =>
+    headers.map(({ name, value: { exact, regex } }) => ({ name: name.toLowerCase(), exact, regex })),
+  )
   return x =>
     sets.some(headers =>
       headers.every(({ name, exact, regex }) => {

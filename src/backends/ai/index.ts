@@ -84,17 +84,26 @@ async function readBody(x: Exchange, parse: boolean) {
 
 /** Providers by group; one with a finding is left out. */
 function compileGroups(spec: AiSpec, ctx: BackendContext): Member[][] {
-  if (spec.provider) {
-    const member = compileMember(spec.name ?? ctx.name, { ...spec, provider: spec.provider }, [], ctx)
+  const { provider } = spec
+  if (provider) {
+    const member = compileMember(spec.name ?? ctx.name, spec, provider, [], ctx)
     return member ? [[member]] : []
   }
   return (spec.groups ?? []).map(({ providers }, g) =>
-    providers.flatMap((entry, p) => compileMember(entry.name, entry, ['groups', g, 'providers', p], ctx) ?? []),
+    providers.flatMap(
+      (entry, p) => compileMember(entry.name, entry, entry.provider, ['groups', g, 'providers', p], ctx) ?? [],
+    ),
   )
 }
 
-function compileMember(name: string, spec: ProviderEntry, path: Path, ctx: BackendContext): Member | undefined {
-  const { provider, wire } = wireOf(spec.provider)
+function compileMember(
+  name: string,
+  spec: Omit<ProviderEntry, 'provider'>,
+  choice: ProviderChoice,
+  path: Path,
+  ctx: BackendContext,
+): Member | undefined {
+  const { provider, wire } = wireOf(choice)
   const policies = ctx.policiesAt?.([...path, 'policies'], name)
   if (spec.tokenize) {
     ctx.report({ code: 'GW601', path: [...path, 'tokenize'], at: 'key', message: '`tokenize` is not served yet' })

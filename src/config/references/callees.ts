@@ -28,7 +28,7 @@ export class Callees {
     identity: string,
     policies: { readonly specs: Readonly<Record<string, unknown>>; readonly path: Path } | undefined,
   ): Callee | undefined {
-    const { backend, host } = spec
+    const { backend, host, service } = spec
     if (backend !== undefined && this.#open.has(backend)) {
       this.#reportCycle(backend, path)
       return undefined
@@ -41,7 +41,7 @@ export class Callees {
     }
     if (policies) levels.push({ ...policies, identity: `backend:${key}` })
     if (backend !== undefined) this.#open.add(backend)
-    const compiled = this.#backends.compile({ weight: 1, ...spec }, path, key, levels)
+    const compiled = this.#backends.compile({ weight: 1, host, service, backend }, path, key, levels)
     if (backend !== undefined) this.#open.delete(backend)
     if (compiled && !CALLABLE.includes(compiled.backend.kind)) {
       this.#reportKind(compiled, path)

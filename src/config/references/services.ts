@@ -104,7 +104,9 @@ function endpointsOf(workload: WorkloadSection, service: string, port: number, t
   const capacity = workload.capacity ?? 1
   if (ports === undefined || workload.status === 'Unhealthy' || capacity === 0) return []
   const own = ports[String(port)] ?? targetPort
-  return workload.workloadIps.map(host => ({
+  const { workloadIps, hostname } = workload
+  const hosts = workloadIps.length === 0 && hostname !== undefined ? [hostname] : workloadIps
+  return hosts.map(host => ({
     name: host.includes(':') ? `[${host}]:${own}` : `${host}:${own}`,
     host,
     port: own,

@@ -32,7 +32,7 @@ export class TcpRelay {
     const route = selectTcpRoute(listener.tcpRoutes, serverName)
     const chosen = route && pickBackend(route, runtime)
     // Asked once: it may be another endpoint the next time.
-    const target = chosen?.backend.target
+    const target = chosen?.backend.targetFor ? chosen.backend.targetFor(serverName) : chosen?.backend.target
     const started = runtime.clock.mono()
     const relay: Relay = { received: 0, sent: 0, error: undefined }
     this.#host.relayStarted()

@@ -64,6 +64,7 @@ const gcp = object(
   },
 )
 
+const ONE_SESSION = { unserved: 'One role session serves all requests.' }
 const aws = object(
   'AWS authentication',
   {
@@ -78,7 +79,9 @@ const aws = object(
         sessionName: opt(
           shapes({
             string: name,
-            object: object('session name', { expression: req(cel('request', 'string'), 'Gives the name.') }),
+            object: object('session name', {
+              expression: req(cel('request', 'string'), 'Gives the name.', ONE_SESSION),
+            }),
           }),
           'Name of the session.',
         ),
@@ -89,7 +92,7 @@ const aws = object(
               {
                 key: req(name, 'Tag key.'),
                 value: opt(string(), 'Tag value.'),
-                expression: opt(cel('request', 'string'), 'Gives the tag value.'),
+                expression: opt(cel('request', 'string'), 'Gives the tag value.', ONE_SESSION),
               },
               { exactlyOneOf: [['value', 'expression']] },
             ),

@@ -1,6 +1,5 @@
 // Puts the backend's credential on each call (specification, "Outbound (backend) authentication").
 import { awsSignerFor } from '../../auth/cloud/aws-signer.ts'
-import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Infer } from '../../schema/builder.ts'
 import type { FileOrInline } from '../../schema/scalars.ts'
@@ -43,7 +42,7 @@ type Aws = NonNullable<Exclude<Infer<typeof backendAuthDeclaration.schema>, stri
 
 function signingOf(spec: Aws | null, ctx: CompileContext) {
   const { accessKeyId, secretAccessKey, sessionToken, region, serviceName, assumeRole } = spec ?? {}
-  const role = assumeRole && roleOf(assumeRole, ctx)
+  const role = assumeRole && roleOf(assumeRole)
   return awsSignerFor(
     {
       ...(accessKeyId === undefined || secretAccessKey === undefined
@@ -57,22 +56,11 @@ function signingOf(spec: Aws | null, ctx: CompileContext) {
   )
 }
 
-function roleOf({ roleArn, sessionName, tags = [] }: NonNullable<Aws['assumeRole']>, ctx: CompileContext) {
-  const perRequest = (path: Path): void =>
-    ctx.report({
-      code: 'GW601',
-      message: 'not served yet: session names and tags from expressions. One role session serves all requests',
-      path: ['aws', 'assumeRole', ...path],
-      at: 'value',
-    })
-  if (typeof sessionName === 'object') perRequest(['sessionName'])
+function roleOf({ roleArn, sessionName, tags = [] }: NonNullable<Aws['assumeRole']>) {
   return {
     roleArn,
     ...(typeof sessionName === 'string' ? { sessionName } : {}),
-    tags: tags.flatMap(({ key, value, expression }, i) => {
-      if (expression !== undefined) perRequest(['tags', i, 'expression'])
-      return value === undefined ? [] : [{ key, value }]
-    }),
+    tags: tags.flatMap(({ key, value }) => (value === undefined ? [] : [{ key, value }])),
   }
 }
 
