@@ -3,6 +3,7 @@ import {
   type ClientDuplexStream,
   credentials,
   type handleBidiStreamingCall,
+  type handleClientStreamingCall,
   type handleServerStreamingCall,
   type handleUnaryCall,
   Metadata,
@@ -30,6 +31,8 @@ const service: ServiceDefinition = {
   unary: method('/test.Echo/Unary', false, false),
   count: method('/test.Echo/Count', false, true),
   chat: method('/test.Echo/Chat', true, true),
+  collect: method('/test.Echo/Collect', true, false),
+  never: method('/test.Echo/Never', false, true),
 }
 
 const unary: handleUnaryCall<Buffer, Buffer> = (call, done) => {
@@ -50,11 +53,27 @@ const chat: handleBidiStreamingCall<Buffer, Buffer> = call => {
   call.on('end', () => call.end())
 }
 
+const collect: handleClientStreamingCall<Buffer, Buffer> = (call, done) => {
+  let size = 0
+  call.on('data', (message: Buffer) => {
+    size += message.length
+  })
+  call.on('end', () => done(null, Buffer.from(String(size))))
+}
+/** Calls that were cut off, or whose time was over. */
+let cancelled = 0
+const never: handleServerStreamingCall<Buffer, Buffer> = call => {
+  call.on('cancelled', () => {
+    cancelled++
+  })
+  if (call.request.toString() === 'begin') call.write(Buffer.from('first'))
+}
+
 let backend: Server
 let host: string
 beforeAll(async () => {
   backend = new Server()
-  backend.addService(service, { unary, count, chat })
+  backend.addService(service, { unary, count, chat, collect, never })
   host = await new Promise((resolve, reject) =>
     backend.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
       error ? reject(error) : resolve(`127.0.0.1:${port}`),
@@ -153,6 +172,49 @@ describe.each(['plaintext', 'TLS'])('over %s', kind => {
       else stream.end()
     }
     expect(replies).toEqual(['<0>', '<1>', '<2>', '<3>', '<4>'])
+  })
+
+  test('a stream of requests arrives whole, at the pace of the backend', async () => {
+    const size = await new Promise<string>((resolve, reject) => {
+      const stream = client.makeClientStreamRequest(
+        '/test.Echo/Collect',
+        bytes.serialize,
+        bytes.deserialize,
+        (error, reply) => (error ? reject(error) : resolve(String(reply))),
+      )
+      let left = 2000
+      const more = (): void => {
+        while (left > 0) {
+          left--
+          if (!stream.write(Buffer.alloc(1500, left))) {
+            stream.once('drain', more)
+            return
+          }
+        }
+        stream.end()
+      }
+      more()
+    })
+    expect(size).toBe(String(2000 * 1500))
+  })
+
+  test.each(['', 'begin'])('a deadline ends the call at both ends: %j', async request => {
+    const before = cancelled
+    const deadline = Date.now() + 150
+    const stream = client.makeServerStreamRequest(
+      '/test.Echo/Never',
+      bytes.serialize,
+      bytes.deserialize,
+      Buffer.from(request),
+      new Metadata(),
+      { deadline },
+    )
+    const messages: string[] = []
+    stream.on('data', message => messages.push(String(message)))
+    const error = await new Promise<ServiceError>(resolve => stream.on('error', each => resolve(each as ServiceError)))
+    expect(error.code).toBe(status.DEADLINE_EXCEEDED)
+    expect(messages).toEqual(request === 'begin' ? ['first'] : [])
+    await expect.poll(() => cancelled).toBeGreaterThan(before)
   })
 
   test('a call that is cancelled ends at the backend, the next one is served', async () => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { ManualClock } from '../manual-clock.ts'
@@ -154,6 +156,35 @@ describe('rules of its own', () => {
     await send(gateway, 1)
     clock.advance(1000)
     await until(() => receiver.logs.length === 1)
+  })
+})
+
+describe.each(['http', 'grpc'] as const)('a collector that takes connections and says nothing, %s', protocol => {
+  test('changes no request, and gets everything once it has come back', async () => {
+    const clock = new ManualClock()
+    const sockets = new Set<Socket>()
+    const silent = createServer(socket => {
+      sockets.add(socket.on('error', () => {}).resume())
+      socket.on('close', () => sockets.delete(socket))
+    }).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    await using gateway = await startGateway(config(`127.0.0.1:${port}`, protocol), { clock })
+    await send(gateway, 20, '/before')
+    clock.advance(1000)
+    await until(() => sockets.size === 1)
+    // Requests go on while the export hangs, and what they leave waits for its turn.
+    await send(gateway, 100, '/meanwhile')
+    await timeUntil(clock, () => gateway.logged.join('').includes('cannot be exported'))
+    expect(sockets.size).toBeLessThanOrEqual(1)
+    silent.close()
+    for (const socket of sockets) socket.destroy()
+    await using receiver = await startReceiver(protocol, port)
+    await timeUntil(clock, () => receiver.logs.length >= 120)
+    expect(paths(receiver).filter(path => path === '/before')).toHaveLength(20)
+    expect(receiver.logs).toHaveLength(120)
+    expect(lost(gateway)).toBe(0)
+    expect(gateway.logged.join('')).toContain('telemetry is exported again')
   })
 })
 
