@@ -53,7 +53,7 @@ export default class Run extends GatewayCommand {
       void serving.quit.then(() => resolve(undefined))
     })
     const reason = await stopped
-    this.note('Stopping: requests in flight are finished first.')
+    this.note('Stopping: requests in flight are finished first. A second signal ends them at once.')
     await serving.stop()
     if (reason && reason.kind === 'interrupted') throw reason
     return 'ok'

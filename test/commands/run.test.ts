@@ -134,6 +134,39 @@ describe('a running gateway', () => {
     expect(gateway.stderr).toContain('requests were cut')
   })
 
+  test.each([{ flags: [] }, { flags: ['--workers', '2'] }])(
+    'a second signal ends it at once, and it is not ready meanwhile: $flags',
+    async ({ flags }) => {
+      let reached: () => void = () => {}
+      const inFlight = new Promise<void>(resolve => {
+        reached = resolve
+      })
+      await using upstream = await startUpstream((_req, res) => {
+        res.write('never')
+        reached()
+      })
+      const [port, ready] = [await freePort(), await freePort()]
+      const quiet = QUIET.replace("readinessAddr: 'off'", `readinessAddr: '127.0.0.1:${ready}'`)
+      write(`${quiet}\nbinds: [{port: ${port}, listeners: [{routes: [{backends: [{host: '${upstream.host}'}]}]}]}]\n`)
+      const gateway = new GatewayProcess(['run', '-f', 'gateway.yaml', ...flags], {})
+      await gateway.serving
+      const readiness = async () => {
+        const { status } = await fetch(`http://127.0.0.1:${ready}/healthz/ready`)
+        return status
+      }
+      expect(await readiness()).toBe(200)
+      const answer = get(port).catch((error: Error) => error)
+      await inFlight
+      gateway.child.kill('SIGINT')
+      await gateway.says('Stopping: requests in flight are finished first. A second signal ends them at once.')
+      expect(await readiness()).toBe(500)
+      gateway.child.kill('SIGINT')
+      expect(await gateway.exit).toBe(null)
+      expect(gateway.child.signalCode).toBe('SIGINT')
+      expect(await answer).toBeInstanceOf(Error)
+    },
+  )
+
   test('process logs obey RUST_LOG and the format of the file', async () => {
     const port = await freePort()
     const text = reply(port, 'x').replace("statsAddr: 'off'", "statsAddr: 'off', logging: {format: json, level: error}")
