@@ -36,7 +36,8 @@ export function defineEncoding({ define, namespace, run }: Toolbox): void {
   })
   define('string.setQuery(string, string): string', (uri: string, name: string, value: string) => {
     const query = queryOf(uri)
-    query.set(name, value)
+    query.delete(name)
+    query.append(name, value)
     return withQuery(uri, query)
   })
 }

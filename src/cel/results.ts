@@ -3,15 +3,16 @@ import type { CelResult } from '../schema/builder.ts'
 import { parseDuration } from './conversions.ts'
 import type { Outcome } from './expression.ts'
 import { CelFailure } from './failure.ts'
+import { Secret } from './json-view.ts'
 import type { StaticType } from './syntax-tree.ts'
-import { toPlain } from './values.ts'
+import { toJsonText, toPlain } from './values.ts'
 import { variableAt } from './variables.ts'
 
 const TIMESTAMP = 'google.protobuf.Timestamp'
 const DURATION = 'google.protobuf.Duration'
 
 /** Types that the checker may find, by what the place wants, and that want in words. */
-const ACCEPTED: Readonly<Record<Exclude<CelResult, 'any'>, readonly [readonly string[], string]>> = {
+const ACCEPTED: Readonly<Record<Exclude<CelResult, 'any' | 'body'>, readonly [readonly string[], string]>> = {
   bool: [['bool'], 'a boolean'],
   string: [['string', 'bytes', 'null'], 'a string'],
   number: [['int', 'uint', 'double'], 'a number'],
@@ -22,7 +23,14 @@ const ACCEPTED: Readonly<Record<Exclude<CelResult, 'any'>, readonly [readonly st
 
 /** Undefined when an expression of this type may stand here, otherwise what is wanted. */
 export function acceptsStatically(result: CelResult, type: StaticType | undefined): string | undefined {
-  if (result === 'any' || !type || type.kind === 'dyn' || type.kind === 'param' || type.kind === 'optional')
+  if (
+    result === 'any' ||
+    result === 'body' ||
+    !type ||
+    type.kind === 'dyn' ||
+    type.kind === 'param' ||
+    type.kind === 'optional'
+  )
     return undefined
   const [types, words] = ACCEPTED[result]
   if (types.includes(type.name) || types.includes(type.kind)) return undefined
@@ -36,6 +44,7 @@ export function acceptsStatically(result: CelResult, type: StaticType | undefine
  */
 export function convertResult(result: CelResult, raw: unknown): Outcome {
   if (result === 'duration') return { ok: true, value: toMilliseconds(raw) }
+  if (result === 'body') return { ok: true, value: toBody(raw) }
   const value = toPlain(raw)
   switch (result) {
     case 'any':
@@ -52,6 +61,13 @@ export function convertResult(result: CelResult, raw: unknown): Outcome {
     case 'map':
       return isPlainObject(value) ? { ok: true, value } : WRONG
   }
+}
+
+/** Text and bytes as they are, anything else as JSON. */
+function toBody(raw: unknown): string | Buffer {
+  if (typeof raw === 'string') return raw
+  if (raw instanceof Uint8Array || raw instanceof Secret) return toPlain(raw) as string | Buffer
+  return toJsonText(raw)
 }
 
 const WRONG: Outcome = { ok: false, error: 'the result has the wrong type' }

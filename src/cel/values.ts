@@ -133,7 +133,8 @@ export function toPlain(value: unknown, depth = 0): unknown {
   if (value instanceof IpAddress || value instanceof Cidr) return value.toString()
   if (value instanceof Optional) return value.hasValue() ? toPlain(value.value(), depth + 1) : null
   const name = (value as { readonly name?: unknown }).name
-  return typeof name === 'string' ? name : null
+  if (typeof name !== 'string') return null
+  return name === 'null' ? 'null_type' : name
 }
 
 function plainInteger(value: bigint): number | bigint {
@@ -157,9 +158,27 @@ function plainMap(entries: Iterable<readonly [unknown, unknown]>, depth: number)
 /** In the pinned Node, but not yet in the declarations of the language version. */
 const rawJson = JSON as typeof JSON & { rawJSON(text: string): unknown }
 
-/** JSON text: bytes as base64, timestamps as RFC 3339, durations as `1.5s`, integers exactly. */
-export function toJsonText(value: unknown): string {
-  return JSON.stringify(jsonReady(toPlain(value)))
+/** JSON text: bytes as base64, timestamps as RFC 3339, durations as `1.5s`, integers exactly, doubles with a point. */
+export function toJsonText(value: unknown, depth = 0): string {
+  if (typeof value === 'number') return doubleText(value)
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return JSON.stringify(jsonReady(toPlain(value)))
+  if (isList(value))
+    return `[${itemsOf(value)
+      .map(item => toJsonText(item, depth + 1))
+      .join(',')}]`
+  if (value instanceof HeaderView || isMap(value) || value instanceof View) {
+    const fields: string[] = []
+    for (const [key, item] of value.entries())
+      if (item !== undefined) fields.push(`${JSON.stringify(String(key))}:${toJsonText(item, depth + 1)}`)
+    return `{${fields.join(',')}}`
+  }
+  return JSON.stringify(jsonReady(toPlain(value, depth)))
+}
+
+function doubleText(value: number): string {
+  if (!Number.isFinite(value)) return 'null'
+  const text = Object.is(value, -0) ? '-0' : String(value)
+  return /^-?\d{1,15}$/.test(text) ? `${text}.0` : text
 }
 
 function jsonReady(value: unknown): unknown {

@@ -5,7 +5,7 @@ import type { HeaderList } from '../http/headers.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { CallSpan, RequestSpan } from '../http/span.ts'
 import { discard } from '../http/transport.ts'
-import { type Call, commitResponse } from './commit-response.ts'
+import { type Call, commitResponse, commitUpgrade } from './commit-response.ts'
 import { forwardedHeaders } from './forwarded-head.ts'
 import { subtypeOf } from './observe/metrics.ts'
 import type { Passage } from './passage.ts'
@@ -55,7 +55,7 @@ export async function callBackend(call: Call, runtime: Runtime): Promise<Reply |
 }
 
 function prepare({ x, chosen, passage }: Call): void {
-  x.request.headers = forwardedHeaders(x.request.headers)
+  x.request.headers = forwardedHeaders(x.request.headers, x.received.headers)
   x.mcpRules = chosen.pipeline.mcpRules
   if (passage.route && passage.route.requestBody.length > 0) {
     wrapRequestBody(x, requestBodyHooks(passage.route.requestBody, x))
@@ -70,7 +70,7 @@ type Outcome = 'answered' | 'again' | Error
 
 /** One attempt: settled when its response is on its way, or when it will have none. */
 function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
-  const { x, chosen, passage, out, clock } = call
+  const { x, chosen, passage, clock } = call
   const started = x.trace?.now()
   if (x.trace) {
     x.trace.emit({ type: 'snapshot', stage: 'final request', state: call.heads.request(x.request) })
@@ -104,9 +104,7 @@ function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
         attempt.status = status
         attempt.duration = clock.mono() - attempt.startedAt
         span?.end(attempt)
-        x.response = { status, headers }
-        settle('answered')
-        out.upgrade(status, headers.raw, socket)
+        commitUpgrade(call, status, headers, socket, settle)
       },
     })
   })

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import type { WeightedBackend } from '../config/snapshot.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -35,7 +36,8 @@ export function commitResponse(
     const collecting: CollectingSink = new CollectingSink(whole.limit, body => {
       if (body === undefined && !whole.failOpen) {
         collecting.release(discard)
-        settle(new GatewayError('responseTooLarge', { detail: `more than ${whole.limit} bytes` }))
+        const detail = `more than ${whole.limit} bytes`
+        settle(new GatewayError('responseTooLarge', { detail, body: { type: '', text: '' } }))
         return
       }
       if (body) x.response!.body = body
@@ -64,6 +66,35 @@ export function commitResponse(
   }
 }
 
+/** The switch of protocols is answered with what response policies make of its head; then bytes pass as they come. */
+export function commitUpgrade(
+  { x, chosen, passage, out }: Call,
+  status: number,
+  headers: HeaderList,
+  socket: Duplex,
+  settle: (outcome: 'answered' | Error) => void,
+): void {
+  x.response = { status, headers }
+  const listener = () => passage.listener && runResponse(passage.listener.response, x)
+  const join = () => {
+    mergeQueued(headers, x.queuedHeaders)
+    settle('answered')
+    out.upgrade(status, headers.raw, socket)
+  }
+  const fail = (error: unknown) => {
+    socket.destroy()
+    settle(error instanceof Error ? error : new Error(String(error)))
+  }
+  try {
+    const waiting = runResponse(chosen.response, x)
+    const rest = waiting ? waiting.then(listener) : listener()
+    if (rest) rest.then(join, fail)
+    else join()
+  } catch (error) {
+    fail(error)
+  }
+}
+
 function releaseAfter(
   waiting: Promise<void>,
   call: Call,
@@ -87,6 +118,8 @@ function open({ x, chosen, passage, out, heads, clock }: Call): ChunkSink {
   const response = x.response!
   x.answeredMono = clock.mono()
   mergeQueued(response.headers, x.queuedHeaders)
+  // RFC 9110 section 8.6: not even a length of 0.
+  if (response.status === 204) response.headers.delete('content-length')
   const steps =
     passage.listener && passage.listener.responseBody.length > 0
       ? [...chosen.responseBody, ...passage.listener.responseBody]

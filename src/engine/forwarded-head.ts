@@ -3,21 +3,44 @@ import { dropListed, fieldKind } from './upstream/hop-by-hop.ts'
 
 /**
  * The fields that go on to a backend: without those that concern the client's own connection, and without `host`, which
- * travels as the authority.
+ * travels as the authority. Credentials for a proxy are kept where a policy, not the client, gave them.
  */
-export function forwardedHeaders(headers: HeaderList): HeaderList {
+export function forwardedHeaders(headers: HeaderList, received: HeaderList): HeaderList {
   const raw = headers.raw
   const out: string[] = []
   let connection: string | undefined
+  let trailers = false
+  /** Where the value of `cookie` is: backends look for one field (RFC 6265 section 5.4). */
+  let cookies = -1
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]!
     const kind = fieldKind(name)
     if (kind === 'keep' || kind === 'content-length') {
-      if (name.length === 2 && name.toLowerCase() === 'te' && raw[i + 1]!.trim().toLowerCase() !== 'trailers') continue
-      out.push(name, raw[i + 1]!)
+      if (name.length === 2 && name.toLowerCase() === 'te') trailers ||= TRAILERS.test(raw[i + 1]!)
+      else if (cookies >= 0 && isCookie(name)) out[cookies] += `; ${raw[i + 1]!}`
+      else if (!ofTheProxy(name) || raw[i + 1] !== received.get(name)) {
+        if (isCookie(name)) cookies = out.length + 1
+        out.push(name, raw[i + 1]!)
+      }
     } else if (kind === 'connection')
       connection = connection === undefined ? raw[i + 1]! : `${connection},${raw[i + 1]!}`
   }
   if (connection !== undefined) dropListed(out, connection)
+  if (trailers) out.push('te', 'trailers')
   return new HeaderList(out, true)
+}
+
+function isCookie(name: string): boolean {
+  return name.length === 6 && name.toLowerCase() === 'cookie'
+}
+
+/** Trailers are passed on, so who asks for them may have them; other transfer codings are between two ends. */
+const TRAILERS = /(^|,)\s*trailers\s*(;|,|$)/i
+
+/** Credentials for this proxy are not the backend's business (RFC 9110 section 11.7.2). */
+function ofTheProxy(name: string): boolean {
+  return (
+    (name.length === 19 && name.toLowerCase() === 'proxy-authorization') ||
+    (name.length === 18 && name.toLowerCase() === 'proxy-authenticate')
+  )
 }

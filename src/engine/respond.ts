@@ -34,7 +34,7 @@ export function inDialect(reply: Reply, x: Exchange): Reply {
   const type = x.received.headers.get('content-type')
   if (type === undefined || !type.startsWith('application/grpc') || reply.status < 400) return reply
   const code = reply.error === 'no valid backends' ? 14 : (GRPC_STATUS[reply.status] ?? 2)
-  const message = encodeURIComponent(reply.error ?? '').replaceAll('%20', ' ')
+  const message = encodeURIComponent(reply.error ?? '').replaceAll('%3A', ':')
   const kept = withoutField(reply.headers, 'content-type')
   return {
     ...reply,

@@ -19,6 +19,8 @@ const schema = object('buffer', {
   response: opt(side, 'The body of the response; a longer one is answered with 502.'),
 })
 
+const NO_BODY = { type: '', text: '' }
+
 export const buffer = definePolicy({
   name: 'buffer',
   doc: 'Reads bodies whole before they go on.',
@@ -30,11 +32,11 @@ export const buffer = definePolicy({
     function bufferRequest(x: Exchange): undefined | Promise<undefined> {
       const { bytes, length } = x.body
       if (bytes !== undefined) {
-        if (bytes.length > limit) throw new GatewayError('bodyTooLarge')
+        if (bytes.length > limit) throw new GatewayError('bodyTooLarge', { body: NO_BODY })
         return undefined
       }
       if (length === 0 || x.request.headers.has('upgrade')) return undefined
-      return x.body.buffer(limit).then(() => undefined)
+      return x.body.buffer(limit).then(() => undefined, withoutBody)
     }
     /** What was read of a body that is too long goes on with the rest of it. */
     async function tryToBufferRequest(x: Exchange): Promise<undefined> {
@@ -57,3 +59,9 @@ export const buffer = definePolicy({
     }
   },
 })
+
+/** The status says it all: the reply to a body that is too long is empty, as in the public system. */
+function withoutBody(error: unknown): never {
+  if (!(error instanceof GatewayError) || error.code !== 'bodyTooLarge') throw error
+  throw new GatewayError('bodyTooLarge', { ...error.details, body: NO_BODY })
+}

@@ -1,5 +1,5 @@
 // Refuses state-changing requests that another site's page made (specification, Traffic policy building blocks, CSRF).
-import { GatewayError } from '../http/errors.ts'
+import { ERRORS, GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { originText, parseOrigin } from '../http/origin.ts'
 import { list, object, opt, parsed, string } from '../schema/builder.ts'
@@ -43,7 +43,7 @@ export const csrf = definePolicy({
         if (sameOrigin(origin, scheme, authority)) return
       }
       if (origin !== undefined && allowed.size > 0 && isAllowed(origin, allowed)) return
-      throw new GatewayError('csrf')
+      throw new GatewayError('csrf', { body: { type: '', text: ERRORS.csrf.message } })
     }
     return { request: refuseForgery }
   },

@@ -11,7 +11,7 @@ import { definePolicy, type Hooks, type Limits } from './policy.ts'
 const status = integer(200, 599)
 const content = {
   body: opt(string({ min: 1, max: 4096 }), 'The body, as text.'),
-  bodyExpression: opt(cel('request', 'any'), 'The body: text and bytes as they are, other values as JSON.'),
+  bodyExpression: opt(cel('request', 'body'), 'The body: text and bytes as they are, other values as JSON.'),
   headers: opt(
     map(cel('request', 'string'), {
       min: 1,

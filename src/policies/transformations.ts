@@ -37,7 +37,7 @@ function side(scope: 'request' | 'response', header: CelResult, pseudo: readonly
       list(string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, form: 'a header name' }), { max: 64 }),
       'Headers to remove.',
     ),
-    body: opt(cel(scope, 'any'), 'The new body: text and bytes as they are, other values as JSON.'),
+    body: opt(cel(scope, 'body'), 'The new body: text and bytes as they are, other values as JSON.'),
   })
 }
 

@@ -92,7 +92,7 @@ routes:
     expect([response.status, response.headers.get('grpc-status'), response.headers.get('grpc-message')]).toEqual([
       200,
       '12',
-      'route not found',
+      'route%20not%20found',
     ])
   })
 })

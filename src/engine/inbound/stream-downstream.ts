@@ -32,7 +32,7 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
   reply(status: number, headers: readonly string[], body: Buffer | string | undefined): void {
     const length = body === undefined ? 0 : Buffer.byteLength(body)
     const fields = addHttp2Fields({ ':status': String(status) }, headers)
-    if (status !== 204 && status !== 304) fields['content-length'] ??= String(length)
+    if (length > 0 && status !== 204 && status !== 304) fields['content-length'] ??= String(length)
     const bare = length === 0 || this.#x.received.method === 'HEAD'
     this.#respond(fields, { endStream: bare })
     this.#x.responseBytes += length

@@ -123,7 +123,7 @@ function requestOf(x: Exchange, bind: string) {
           },
         }),
   }
-  const headers = forwardedHeaders(x.request.headers)
+  const headers = forwardedHeaders(x.request.headers, x.received.headers)
   headers.delete(FACTS)
   headers.append(FACTS, Buffer.from(JSON.stringify(facts)).toString('base64'))
   return { method, path, authority, headers, body: x.body.take() }

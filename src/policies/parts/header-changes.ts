@@ -32,14 +32,21 @@ export type HeaderChanges = Infer<typeof headerChanges>
 
 /** Adds, then sets, then removes. `host` is not among the fields: it is the authority, which the caller handles. */
 export function compileHeaderChanges(spec: HeaderChanges): (headers: HeaderList) => void {
-  const add = Object.entries(spec.add ?? {}).filter(notHost)
-  const set = Object.entries(spec.set ?? {}).filter(notHost)
+  const add = fieldsOf(spec.add)
+  const set = fieldsOf(spec.set)
   const remove = (spec.remove ?? []).map(name => name.toLowerCase()).filter(name => name !== 'host')
   return headers => {
     for (const [name, value] of add) headers.append(name, value)
     for (const [name, value] of set) headers.set(name, value)
     for (const name of remove) headers.delete(name)
   }
+}
+
+/** Names in lower case, as they are sent. */
+function fieldsOf(changes: Readonly<Record<string, string>> = {}): [name: string, value: string][] {
+  return Object.entries(changes)
+    .filter(notHost)
+    .map(([name, value]) => [name.toLowerCase(), value])
 }
 
 /** What `set` or `add` says about `host`; undefined: nothing. */

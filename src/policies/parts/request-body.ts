@@ -21,22 +21,7 @@ export function bodiesFor(
   }
 }
 
-/** The result of an expression as a body: text and bytes as they are, anything else as JSON. */
+/** The result of an expression for a body. */
 export function toBody(value: unknown): Buffer {
-  if (Buffer.isBuffer(value)) return value
-  if (typeof value === 'string') return Buffer.from(value)
-  return Buffer.from(toJson(value))
-}
-
-function toJson(value: unknown): string {
-  if (value === null || value === undefined) return 'null'
-  if (typeof value === 'bigint') return value.toString()
-  if (Buffer.isBuffer(value)) return JSON.stringify(value.toString('base64'))
-  if (Array.isArray(value)) return `[${value.map(toJson).join(',')}]`
-  if (typeof value === 'object' && !(value instanceof Date)) {
-    return `{${Object.entries(value)
-      .map(([key, each]) => `${JSON.stringify(key)}:${toJson(each)}`)
-      .join(',')}}`
-  }
-  return JSON.stringify(value)
+  return Buffer.isBuffer(value) ? value : Buffer.from(value as string)
 }
