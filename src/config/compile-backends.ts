@@ -108,6 +108,7 @@ export class BackendCompiler {
       sessions: this.#sessions,
       leftOut: list => leftOut(this.#c, [...path, ...list], (valueAt(spec, list) ?? []) as readonly unknown[]),
       policiesAt: partPolicies(
+        this.#c,
         this.#policies,
         part => writtenPath(this.#c, spec, path, part),
         key,
@@ -196,6 +197,7 @@ export class BackendCompiler {
     weight: number,
   ): WeightedBackend {
     const pipeline: Pipeline = assemble(this.#policies.steps(levels, 'backend'), true)
+    if (pipeline.upstream.affinity && definition.kind !== 'service') this.#reportAffinity(definition.kind, levels)
     const backend = definition.compile(spec, this.contextOf(spec, path, key, name, pipeline.upstream))
     return {
       weight,
@@ -205,6 +207,20 @@ export class BackendCompiler {
       spec: valueAt(this.#c.redacted, path),
       origin: this.#c.document.origin(path),
     }
+  }
+
+  /** Said where the policy stands: one that is written for several backends is about those that have endpoints. */
+  #reportAffinity(kind: string, levels: readonly PolicyLevel[]): void {
+    const own = levels.findLast(level => level.specs.sessionAffinity !== undefined)
+    if (own === undefined || own.identity.includes('policy:')) return
+    this.#c.report({
+      code: 'GW601',
+      message: `\`sessionAffinity\` is not served on a backend of kind \`${kind}\``,
+      path: [...own.path, 'sessionAffinity'],
+      at: 'key',
+      label: 'gwctl run refuses to start with this',
+      help: 'only a `service` has endpoints to choose from',
+    })
   }
 }
 

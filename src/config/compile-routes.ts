@@ -114,9 +114,22 @@ export class RouteCompiler {
         out.push(compiled)
         continue
       }
+      if (inner.policies !== undefined) this.#reportPolicies([...at, 'policies'])
       const delegates = this.#groups.resolve(inner.routeGroup, [...at, 'routeGroup'], parent, levels)
       if (delegates) out.push({ ...compiled, delegates })
     }
     return out
+  }
+
+  /** They would stand between two routes, where nothing runs. */
+  #reportPolicies(path: Path): void {
+    this.#c.report({
+      code: 'GW601',
+      message: '`policies` of a reference to a route group are not served',
+      path,
+      at: 'key',
+      label: 'gwctl run refuses to start with this',
+      help: 'put them on the route, from where the routes of the group take them over',
+    })
   }
 }

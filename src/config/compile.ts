@@ -23,6 +23,7 @@ import { llmPolicyField, llmPolicySpecs } from './standalone/llm-section.ts'
 import { type Standalone, standalone } from './standalone/standalone.ts'
 import { targetReferences } from './target-references.ts'
 import { TargetedLevels } from './targeted-policies.ts'
+import { reportUnserved } from './unserved-listeners.ts'
 
 interface Compilers {
   readonly c: Compilation
@@ -104,6 +105,7 @@ function compileListener(plan: ListenerPlan, port: number, frontend: FrontendSet
   const parent: RouteParent = { listenerKey: plan.key, gateway: plan.gateway, listenerName: plan.name, port }
   const levels: PolicyLevel[] = all.targeted.forListener(parent)
   if (plan.policies) levels.push({ specs: plan.policies, path: plan.policiesPath, identity: `listener:${plan.key}` })
+  reportUnserved(plan, all.c)
   const tls = plan.tls && compileTls(plan.tls, plan.protocol, frontend, all.c)
   return {
     key: plan.key,
@@ -185,6 +187,7 @@ function compileSection(kind: 'llm' | 'mcp', pipeline: Pipeline, all: Compilers)
   return compileLlmSection(section, {
     ...ctx,
     policiesAt: partPolicies(
+      all.c,
       all.policies,
       path => writtenPath(all.c, section, [kind], path),
       key,

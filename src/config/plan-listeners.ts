@@ -81,7 +81,17 @@ class Ports {
 
 function planBind(bind: BindSection, ports: Ports, c: Compilation): void {
   const path = c.paths.get(bind)!
-  if (bind.mode === 'internal' || bind.port === undefined) return
+  if (bind.mode === 'internal' || bind.port === undefined) {
+    c.report({
+      code: 'GW601',
+      message: '`mode: internal` is valid but not served yet',
+      path: [...path, 'mode'],
+      at: 'value',
+      label: 'gwctl run refuses to start with this',
+      note: 'Nothing leads to listeners without a port: tunnels of clients are not taken apart.',
+    })
+    return
+  }
   const plan = ports.claim(bind.port, path, [...path, 'port'], bind.tunnelProtocol === 'proxy')
   if (!plan) return
   if (bind.tunnelProtocol !== 'direct' && bind.tunnelProtocol !== 'proxy') {

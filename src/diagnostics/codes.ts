@@ -346,6 +346,11 @@ export const CODES = {
     'A route for HTTP is attached to a gateway for TCP, or the other way round: it is never used there.',
   ),
   GW545: entry('warning', 'plain HTTP to port 443', 'TLS is not on for a backend at port 443. Add `backendTLS`.'),
+  GW546: entry(
+    'warning',
+    'field without effect',
+    'Another field has decided what this one is about. Remove it, or the other one.',
+  ),
   GW549: entry(
     'info',
     'threshold too low',

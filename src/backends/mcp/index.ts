@@ -125,5 +125,17 @@ function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: Ba
 const NONE: PartPolicies = { settings: {}, hooks: [] }
 
 function policiesOf(spec: McpTargetSpec, i: number, ctx: BackendContext): PartPolicies {
-  return ctx.policiesAt?.(['targets', i, 'policies'], spec.name) ?? NONE
+  const path = ['targets', i, 'policies']
+  const policies = ctx.policiesAt?.(path, spec.name) ?? NONE
+  if (policies.hooks.some(hooks => hooks.response)) {
+    ctx.report({
+      code: 'GW601',
+      message: 'transformations of replies are not served on an MCP target',
+      path: [...path, 'transformations'],
+      at: 'key',
+      label: 'gwctl run refuses to start with this',
+      help: 'transform requests to it, or the replies of the whole route',
+    })
+  }
+  return policies
 }

@@ -23,6 +23,7 @@ import { unreachableEntry, unreachableTarget } from './routing/unreachable-entry
 import { unreachableRoute } from './routing/unreachable-route.ts'
 import { unusedBackend } from './routing/unused-backend.ts'
 import { unusedMirror } from './routing/unused-mirror.ts'
+import { withoutEffect } from './routing/without-effect.ts'
 import { wrongProtocol } from './routing/wrong-protocol.ts'
 import { zeroWeights } from './routing/zero-weights.ts'
 import { defaultMode, optionalAuth, sameCredential } from './security/auth-modes.ts'
@@ -78,6 +79,7 @@ const LINTS: readonly Lint[] = [
   unaskedBackends,
   unreadBody,
   wrongProtocol,
+  withoutEffect,
   plainOnTlsPort,
   cacheThreshold,
   plainKeys,

@@ -123,7 +123,8 @@ export class PortListener {
     if (!(await this.#admitted(socket, connection))) return
     if (protocol === 'tcp') {
       prelude.release()
-      this.#relayTo(socket, connection, this.#host.bind().listeners[0], undefined)
+      const first = this.#host.bind().listeners.find(listener => listener.protocol === 'TCP')
+      this.#relayTo(socket, connection, first, undefined)
       return
     }
     // A connection that is opened ahead of its first request is as idle as one between two requests.

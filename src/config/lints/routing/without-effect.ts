@@ -1,0 +1,80 @@
+import type { Path } from '../../../diagnostics/diagnostic.ts'
+import type { Lint, LintedFile } from '../lint.ts'
+
+/** GW546: fields of listeners and sections where another field has decided. */
+export const withoutEffect: Lint = file => {
+  for (const { listeners } of file.config.binds) checkListeners(listeners, file)
+  for (const gateway of Object.values(file.config.gateways)) checkListeners(gateway.listeners ?? [gateway], file)
+  for (const name of ['llm', 'mcp'] as const) checkSection(name, file)
+}
+
+interface Written {
+  readonly protocol?: string
+  readonly hostname?: string
+  readonly tls?: object
+}
+
+/** What the first bytes of a connection are, and so the same for all listeners of a port. */
+type Start = 'tls' | 'tcp' | 'http'
+
+function startOf({ protocol, tls }: Written): Start {
+  const spoken = protocol ?? (tls ? 'HTTPS' : 'HTTP')
+  return spoken === 'HTTPS' || spoken === 'TLS' ? 'tls' : spoken === 'TCP' ? 'tcp' : 'http'
+}
+
+function checkListeners(listeners: readonly Written[], file: LintedFile): void {
+  const starts = listeners.map(startOf)
+  const start = (['tls', 'tcp', 'http'] as const).find(each => starts.includes(each))
+  for (const [i, listener] of listeners.entries()) {
+    const path = file.pathOf(listener)
+    if (starts[i] !== start) {
+      report(file, path, 'value', 'no connection reaches the listener: others on its port speak another protocol', {
+        label: 'never reached',
+        help: 'give it a port of its own',
+      })
+    } else if (start === 'tcp' && i > starts.indexOf('tcp')) {
+      report(file, path, 'value', 'no connection reaches the listener: without TLS the first one takes them all', {
+        label: 'never reached',
+        help: 'give it a port of its own, or use `protocol: TLS`',
+      })
+    } else if (start === 'tcp' && listener.hostname !== undefined && !['', '*'].includes(listener.hostname)) {
+      report(file, [...path, 'hostname'], 'key', '`hostname` changes nothing: TCP names no host', {
+        label: 'every connection comes here',
+        help: 'remove it',
+      })
+    } else if (start !== 'tls' && listener.tls) {
+      report(
+        file,
+        [...path, 'tls'],
+        'key',
+        `\`tls\` changes nothing: the listener speaks ${listener.protocol ?? 'HTTP'}`,
+        {
+          label: 'connections are not encrypted',
+          help: `write \`protocol: ${start === 'tcp' ? 'TLS' : 'HTTPS'}\``,
+        },
+      )
+    }
+  }
+}
+
+function checkSection(name: 'llm' | 'mcp', file: LintedFile): void {
+  const section = file.config[name]
+  if (section?.gateways === undefined) return
+  for (const field of ['port', 'tls']) {
+    if ((section as Readonly<Record<string, unknown>>)[field] === undefined) continue
+    report(file, [name, field], 'key', `\`${field}\` changes nothing: \`gateways\` says where the section is served`, {
+      label: 'the gateway has one of its own',
+      help: 'remove it, or `gateways`',
+    })
+  }
+}
+
+function report(
+  file: LintedFile,
+  path: Path,
+  at: 'key' | 'value',
+  message: string,
+  more: { readonly label: string; readonly help: string },
+): void {
+  file.report({ code: 'GW546', message, path, at, ...more })
+}

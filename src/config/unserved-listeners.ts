@@ -1,0 +1,30 @@
+// What a listener may say in the file and the engine does not do, so that nobody relies on it.
+import { listenerPolicyFields } from '../policies/index.ts'
+import type { Compilation } from './compile-context.ts'
+import type { ListenerPlan } from './plan-listeners.ts'
+
+export function reportUnserved(plan: ListenerPlan, c: Compilation): void {
+  if (plan.protocol === 'HBONE') {
+    c.report({
+      code: 'GW601',
+      message: '`protocol: HBONE` is valid but not served yet',
+      path: [...plan.path, 'protocol'],
+      at: 'value',
+      label: 'gwctl run refuses to start with this',
+      note: 'Connections of a mesh are not taken apart.',
+    })
+  }
+  if (plan.protocol !== 'TCP' && plan.protocol !== 'TLS') return
+  for (const name in listenerPolicyFields) {
+    if (plan.policies?.[name] === undefined) continue
+    c.report({
+      code: 'GW601',
+      message: `\`${name}\` is not served on a listener for ${plan.protocol}`,
+      path: [...plan.policiesPath, name],
+      at: 'key',
+      label: 'gwctl run refuses to start with this',
+      note: 'It is about requests, and nothing is known here but connections.',
+      help: 'rules over connections stand in `frontendPolicies.networkAuthorization`',
+    })
+  }
+}
