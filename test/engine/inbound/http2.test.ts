@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { fields, frame } from '../../helpers/http2-frames.ts'
 import { echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
 
 const authority = createAuthority('test authority')
@@ -445,21 +446,3 @@ test('a graceful stop lets streams finish and takes no new ones', async () => {
   expect(text).toBe('first last')
   await stopped
 })
-
-/** One frame as it is on the wire. */
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(payload.length, 0, 3)
-  head[3] = type
-  head[4] = flags
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, payload])
-}
-
-/** A head without compression: every field is written out (RFC 7541 section 6.2.2). */
-function fields(list: readonly string[]): Buffer {
-  const text = (value: string) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)])
-  const parts: Buffer[] = []
-  for (let i = 0; i < list.length; i += 2) parts.push(Buffer.from([0]), text(list[i]!), text(list[i + 1]!))
-  return Buffer.concat(parts)
-}
