@@ -171,7 +171,9 @@ describe('credentials', () => {
       res.end(verifySignature(req, await bodyOf(req), current, SCOPE) ?? 'right')
     })
     const env = { AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://${metadata.host}` }
-    await using gateway = await startGateway(file(upstream.host, PLACE), { env, clock })
+    // The client keeps its connection over the hours that pass.
+    const patient = `frontendPolicies: {http: {http1IdleTimeout: 24h}}\n${file(upstream.host, PLACE)}`
+    await using gateway = await startGateway(patient, { env, clock })
     const all = await Promise.all([1, 2, 3].map(() => ask(gateway.url(8080))))
     expect([all, asked]).toEqual([['200 right', '200 right', '200 right'], 1])
     clock.advance(3_600_000 - 4 * 60_000)

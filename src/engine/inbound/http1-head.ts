@@ -1,52 +1,190 @@
-import type { IncomingMessage } from 'node:http'
+import { METHODS } from 'node:http'
 import type { RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
+import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
+import { fieldKind } from '../upstream/hop-by-hop.ts'
 
 export interface Http1Head {
   readonly head: RequestHead
+  readonly minor: 0 | 1
   /** From `content-length`; 0 without a body, undefined when it comes in chunks. */
   readonly length: number | undefined
+  /** The client wants no other reply on this connection. */
+  readonly closes: boolean
+  /** The protocol that the client asks to switch to, in lower case. */
+  readonly upgrade: string | undefined
+  /** The body comes when it is asked for. */
+  readonly waits: boolean
   /** Why two readers could take the request for two different ones. */
   readonly problem: string | undefined
 }
 
-/** The head of a request as Node has parsed it, in one pass over its fields. */
-export function readHttp1Head(req: IncomingMessage, secure: boolean, preserveCase: boolean): Http1Head {
-  const raw = req.rawHeaders
-  let host = ''
-  let hosts = 0
-  let length: number | undefined
-  let chunked = false
-  for (let i = 0; i < raw.length; i += 2) {
-    const written = raw[i]!
-    const name = written.toLowerCase()
-    if (!preserveCase) raw[i] = name
-    if (name === 'host') {
-      hosts++
-      host = raw[i + 1]!
-    } else if (name === 'content-length') length = Number(raw[i + 1])
-    else if (name === 'transfer-encoding') chunked = true
+/** Bytes that are no request of HTTP/1.1: nothing can be served, or read after them. */
+export class MalformedRequest extends Error {
+  readonly status: 400 | 408 | 417 | 431
+
+  constructor(message: string, status: 400 | 408 | 417 | 431 = 400) {
+    super(message)
+    this.status = status
   }
-  const target = req.url ?? '/'
-  const method = req.method ?? 'GET'
-  const scheme = secure ? 'https' : 'http'
-  const head: RequestHead = { method, scheme, authority: host, path: target, headers: new HeaderList(raw) }
-  const absolute = target.startsWith('/') || target === '*' ? null : /^(https?):\/\/([^/?#]*)(.*)$/i.exec(target)
+}
+
+const KNOWN_METHODS = new Set(METHODS)
+const CR = 13
+const LF = 10
+
+/**
+ * The head in `bytes` from `from` up to `to`, its empty line included. Strict (RFC 9112 without its tolerances: no
+ * folded lines, no bare LF, one length, no coding but `chunked`). Throws MalformedRequest.
+ */
+export function readHttp1Head(
+  bytes: Buffer,
+  from: number,
+  to: number,
+  secure: boolean,
+  preserveCase: boolean,
+): Http1Head {
+  const text = bytes.toString('latin1', from, to)
+  const line = text.indexOf('\r\n')
+  const [method, target, minor] = requestLine(text, line)
+  const facts = new FieldFacts()
+  const raw = readFields(bytes, text, from, from + line + 2, to - 2, preserveCase, facts)
+  if (minor === 1 && facts.host === undefined) throw new MalformedRequest('no host')
+  const { chunked } = facts
+  if (chunked && (facts.length >= 0 || minor === 0)) throw new MalformedRequest('two framings')
+  const host = facts.host ?? ''
+  const head: RequestHead = {
+    method,
+    scheme: secure ? 'https' : 'http',
+    authority: host,
+    path: target,
+    headers: new HeaderList(raw),
+  }
+  const direct = target.charCodeAt(0) === SLASH
+  const absolute = direct || target === '*' ? null : /^(https?):\/\/([^/?#]*)(.*)$/i.exec(target)
   if (absolute) {
     head.authority = absolute[2]!
     head.path = absolute[3]!.startsWith('/') ? absolute[3]! : `/${absolute[3]}`
   }
   const asterisk = target === '*' && method === 'OPTIONS'
   const problem =
-    hosts > 1 || UNSAFE_HOST.test(host) || UNSAFE_HOST.test(head.authority)
+    facts.hosts > 1 || UNSAFE_HOST.test(host) || (absolute !== null && UNSAFE_HOST.test(head.authority))
       ? 'host'
-      : !absolute && !target.startsWith('/') && !asterisk && method !== 'CONNECT'
+      : !direct && !absolute && !asterisk && method !== 'CONNECT'
         ? 'target'
-        : req.httpVersion !== '1.1' && (req.httpVersion !== '1.0' || chunked)
-          ? 'version'
-          : undefined
-  return { head, length: chunked ? undefined : (length ?? 0), problem }
+        : undefined
+  const options = facts.connection?.toLowerCase()
+  const switches = facts.upgrade !== undefined && minor === 1 && options !== undefined && lists(options, 'upgrade')
+  return {
+    head,
+    minor,
+    length: chunked ? undefined : Math.max(0, facts.length),
+    closes:
+      options === undefined ? minor === 0 : lists(options, 'close') || (minor === 0 && !lists(options, 'keep-alive')),
+    // An upgrade to HTTP/2 was withdrawn from the protocol (RFC 9113 section 3.1): such requests stay as they are.
+    upgrade: switches && facts.upgrade !== 'h2c' ? facts.upgrade : undefined,
+    waits: minor === 1 && facts.expect !== undefined,
+    problem,
+  }
 }
+
+const SLASH = 47
 
 /** Characters that no authority has, and by which it could be read as a path or with a user name. */
 const UNSAFE_HOST = /[\s/@?#\\]/
+
+/** What the fields say about the message itself. */
+class FieldFacts {
+  host: string | undefined
+  hosts = 0
+  length = -1
+  chunked = false
+  connection: string | undefined
+  upgrade: string | undefined
+  expect: string | undefined
+}
+
+function requestLine(text: string, end: number): [method: string, target: string, minor: 0 | 1] {
+  const first = text.indexOf(' ')
+  const last = end - 9
+  const method = text.slice(0, Math.max(0, first))
+  if (first < 0 || last <= first || !KNOWN_METHODS.has(method)) throw new MalformedRequest('method')
+  const version = text.slice(last, end)
+  const minor = version === ' HTTP/1.1' ? 1 : version === ' HTTP/1.0' ? 0 : undefined
+  if (minor === undefined) throw new MalformedRequest('version')
+  const target = text.slice(first + 1, last)
+  if (!VISIBLE_ASCII.test(target)) throw new MalformedRequest('target')
+  return [method, target, minor]
+}
+
+const VISIBLE_ASCII = /^[!-~]+$/
+
+/** The field lines `at` up to `to`; `text` is `bytes` from `origin` on. */
+function readFields(
+  bytes: Buffer,
+  text: string,
+  origin: number,
+  begin: number,
+  to: number,
+  preserveCase: boolean,
+  facts: FieldFacts,
+): string[] {
+  const fields: string[] = []
+  let at = begin
+  while (at < to) {
+    const start = at
+    let capitals = false
+    let byte = bytes[at] as number
+    while ((CLASSES[byte] as number) & TOKEN) {
+      if (byte >= 65 && byte <= 90) capitals = true
+      byte = bytes[++at] as number
+    }
+    if (at === start || byte !== 58) throw new MalformedRequest('field name')
+    let name = text.slice(start - origin, at - origin)
+    if (capitals && !preserveCase) name = name.toLowerCase()
+    at++
+    while (bytes[at] === 32 || bytes[at] === 9) at++
+    const first = at
+    while ((CLASSES[bytes[at] as number] as number) & TEXT) at++
+    let last = at
+    while (last > first && (bytes[last - 1] === 32 || bytes[last - 1] === 9)) last--
+    if (bytes[at] !== CR || bytes[at + 1] !== LF) throw new MalformedRequest('field value')
+    at += 2
+    const value = text.slice(first - origin, last - origin)
+    fields.push(name, value)
+    note(name, value, facts)
+  }
+  return fields
+}
+
+function note(name: string, value: string, facts: FieldFacts): void {
+  switch (fieldKind(name)) {
+    case 'keep':
+      return
+    case 'host':
+      facts.hosts++
+      facts.host = value
+      return
+    case 'content-length':
+      if (facts.length >= 0 || !/^\d{1,15}$/.test(value)) throw new MalformedRequest('content-length')
+      facts.length = Number(value)
+      return
+    case 'transfer-encoding':
+      if (facts.chunked || value.toLowerCase() !== 'chunked') throw new MalformedRequest('transfer-encoding')
+      facts.chunked = true
+      return
+    case 'connection':
+      facts.connection = facts.connection === undefined ? value : `${facts.connection},${value}`
+      return
+    case 'expect':
+      facts.expect = value.toLowerCase()
+      if (facts.expect !== '100-continue') throw new MalformedRequest('expectation', 417)
+      return
+    case 'hop':
+      if (name.length === 7) facts.upgrade = value.toLowerCase()
+  }
+}
+
+function lists(options: string, name: string): boolean {
+  return options === name || options.split(',').some(option => option.trim() === name)
+}

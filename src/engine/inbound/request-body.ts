@@ -12,9 +12,10 @@ export class SocketBody implements BodySource {
   #reading: Promise<Buffer> | undefined
   /** Runs when somebody wants the body for the first time: the client may be waiting for a sign to send it. */
   #onWanted: (() => void) | undefined
-  readonly #from: Readable
+  /** A buffer when it came together with its head. */
+  readonly #from: Readable | Buffer
 
-  constructor(from: Readable, length: number | undefined, onWanted?: () => void) {
+  constructor(from: Readable | Buffer, length: number | undefined, onWanted?: () => void) {
     this.#from = from
     this.length = length
     this.#onWanted = onWanted
@@ -34,7 +35,11 @@ export class SocketBody implements BodySource {
     }
     if (this.length !== undefined && this.length > limit) throw tooLarge(limit)
     this.#wanted()
-    this.#reading = this.#read(limit)
+    if (Buffer.isBuffer(this.#from)) {
+      this.#bytes = this.#from
+      return this.#from
+    }
+    this.#reading = this.#read(this.#from, limit)
     return this.#reading
   }
 
@@ -53,9 +58,8 @@ export class SocketBody implements BodySource {
     this.#onWanted = undefined
   }
 
-  #read(limit: number): Promise<Buffer> {
+  #read(from: Readable, limit: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const from = this.#from
       const chunks: Buffer[] = []
       let size = 0
       const stop = (): void => {

@@ -96,9 +96,15 @@ export class RecordedBodies {
       replace: bytes => inner.replace(bytes),
       take: () => {
         const body = inner.take()
-        if (body === undefined || Buffer.isBuffer(body)) return body
+        // What was read whole is shown by the source itself.
+        if (body === undefined || inner.bytes !== undefined) return body
         const recording = new Recording(this.#limit)
         this.#request = recording
+        if (Buffer.isBuffer(body)) {
+          recording.add(body)
+          recording.end()
+          return body
+        }
         return recordedStream(body, recording)
       },
     }

@@ -1,4 +1,5 @@
 // long: one state machine; its halves would share every field.
+import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
 import { protocolFailure } from './failure.ts'
 import { dropListed, fieldKind } from './hop-by-hop.ts'
 
@@ -29,10 +30,6 @@ const END = Buffer.from('\r\n\r\n')
 const CR = 13
 const LF = 10
 
-/** RFC 9110 5.6.2 `token`, and 5.5 `field-content` with tab and space. */
-const TOKEN = 1
-const TEXT = 2
-const CLASSES = classify()
 const EXTENSIONS =
   /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)+$/
 
@@ -463,14 +460,4 @@ function hexadecimal(byte: number): number {
   if (byte >= 48 && byte <= 57) return byte - 48
   const lower = byte | 32
   return lower >= 97 && lower <= 102 ? lower - 87 : -1
-}
-
-function classify(): Uint8Array {
-  const classes = new Uint8Array(256)
-  for (let byte = 0; byte < 256; byte++) {
-    const text = byte === 9 || (byte >= 32 && byte !== 127)
-    const token = /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(byte))
-    classes[byte] = (token ? TOKEN : 0) | (text ? TEXT : 0)
-  }
-  return classes
 }

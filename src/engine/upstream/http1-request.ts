@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { UpstreamRequest } from '../../http/transport.ts'
+import { consistsOf, TARGET, TEXT, TOKEN } from '../http1-syntax.ts'
 import { requestFailure } from './failure.ts'
 import { fieldKind } from './hop-by-hop.ts'
 
@@ -10,20 +11,15 @@ export interface WireHead {
   readonly length: number
 }
 
-const NAME = 1
-const VALUE = 2
-const TARGET = 4
-const CLASSES = classify()
-
 /** Throws GatewayError when something in the request cannot be written without changing its meaning. */
 export function wireHead(request: UpstreamRequest): WireHead {
   const { method, path, authority, body, upgrade } = request
-  if (!consistsOf(method, NAME)) throw requestFailure('invalid method')
+  if (!consistsOf(method, TOKEN)) throw requestFailure('invalid method')
   if (!consistsOf(path, TARGET)) throw requestFailure('invalid path')
   if (!consistsOf(authority, TARGET)) throw requestFailure('invalid authority')
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${authority}\r\n`
   if (upgrade !== undefined) {
-    if (!consistsOf(upgrade, VALUE)) throw requestFailure('invalid upgrade')
+    if (!consistsOf(upgrade, TEXT)) throw requestFailure('invalid upgrade')
     text += `connection: upgrade\r\nupgrade: ${upgrade}\r\n`
   }
   const fields = request.headers.raw
@@ -34,8 +30,8 @@ export function wireHead(request: UpstreamRequest): WireHead {
     const kind = fieldKind(name)
     if (kind === 'content-length') length = announced(value, length)
     if (kind !== 'keep') continue
-    if (!consistsOf(name, NAME)) throw requestFailure('invalid header name')
-    if (value !== '' && !consistsOf(value, VALUE)) throw requestFailure(`invalid value of header ${name}`)
+    if (!consistsOf(name, TOKEN)) throw requestFailure('invalid header name')
+    if (value !== '' && !consistsOf(value, TEXT)) throw requestFailure(`invalid value of header ${name}`)
     text += `${name}: ${value}\r\n`
   }
   if (body instanceof Readable) {
@@ -55,24 +51,4 @@ function announced(value: string, before: number): number {
 /** RFC 9110 8.6: these say so when they have none. */
 function expectsBody(method: string): boolean {
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
-}
-
-function consistsOf(text: string, characters: number): boolean {
-  if (text === '') return false
-  for (let i = 0; i < text.length; i++) {
-    // Beyond Latin-1 there is no class, and no byte either.
-    if (((CLASSES[text.charCodeAt(i)] as number) & characters) === 0) return false
-  }
-  return true
-}
-
-function classify(): Uint8Array {
-  const classes = new Uint8Array(256)
-  for (let byte = 0; byte < 256; byte++) {
-    const name = /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(byte))
-    const value = byte === 9 || (byte >= 32 && byte !== 127)
-    const target = byte > 32 && byte !== 127
-    classes[byte] = (name ? NAME : 0) | (value ? VALUE : 0) | (target ? TARGET : 0)
-  }
-  return classes
 }

@@ -1,0 +1,28 @@
+/** Classes of bytes in a head of HTTP/1.1; for text, of characters that are one byte each. */
+export const TOKEN = 1
+/** RFC 9110 5.5 `field-content` with tab and space. */
+export const TEXT = 2
+/** What a request target may hold on its way to a server. */
+export const TARGET = 4
+export const CLASSES = classify()
+
+/** False for an empty text, and for characters that are no byte. */
+export function consistsOf(text: string, characters: number): boolean {
+  if (text === '') return false
+  for (let i = 0; i < text.length; i++) {
+    // Beyond Latin-1 there is no class, and no byte either.
+    if (((CLASSES[text.charCodeAt(i)] as number) & characters) === 0) return false
+  }
+  return true
+}
+
+function classify(): Uint8Array {
+  const classes = new Uint8Array(256)
+  for (let byte = 0; byte < 256; byte++) {
+    const token = /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(byte))
+    const text = byte === 9 || (byte >= 32 && byte !== 127)
+    const target = byte > 32 && byte !== 127
+    classes[byte] = (token ? TOKEN : 0) | (text ? TEXT : 0) | (target ? TARGET : 0)
+  }
+  return classes
+}

@@ -1,0 +1,398 @@
+import type { Socket } from 'node:net'
+import { GatewayError } from '../../http/errors.ts'
+import { Timed } from '../upstream/deadlines.ts'
+import { ChunkReader } from './chunk-reader.ts'
+import type { Connection } from './connection.ts'
+import { Http1Downstream, type ReplyWire } from './http1-downstream.ts'
+import { type Http1Head, MalformedRequest, readHttp1Head } from './http1-head.ts'
+import type { Http1Server } from './http1-server.ts'
+import { IncomingBody } from './incoming-body.ts'
+import { SocketBody } from './request-body.ts'
+import { exchangeFor, serveExchange } from './serve-exchange.ts'
+
+/** bytes of a head. */
+const HEAD_LIMIT = 64 * 1024
+/** ms from the first byte of a request to the end of its head. */
+const HEAD_TIMEOUT = 30_000
+/** bytes of a request body that are read after the reply, so that the connection can be used again. */
+const DRAIN_LIMIT = 256 * 1024
+/** ms that this may take. */
+const DRAIN_TIMEOUT = 10_000
+/** bytes that a client may send ahead while it waits for a reply. */
+const AHEAD_LIMIT = 64 * 1024
+
+const CR = 13
+const LF = 10
+const END = Buffer.from('\r\n\r\n')
+const EMPTY = Buffer.alloc(0)
+
+/** One client on HTTP/1.1: its requests are served one after the other. */
+export class Http1Connection extends Timed implements ReplyWire {
+  readonly socket: Socket
+  readonly #server: Http1Server
+  readonly #connection: Connection
+  /** Bytes that wait: a head that is not complete, or what was sent ahead. The first `#size` of them count. */
+  #held: Buffer = EMPTY
+  #size = 0
+  /** Of these, how many hold no end of a head. */
+  #searched = 0
+  #processing = false
+  #paused = false
+  /** The reply in progress. */
+  #out: Http1Downstream | undefined
+  #serving: { finish(): void } | undefined
+  /** A reply that was complete before `serveExchange` returned. */
+  #over = false
+  // The body that is being read: bytes to come, or chunks; where it goes, unless nobody wants it any more.
+  #reading = false
+  #left = 0
+  #chunks: ChunkReader | undefined
+  #incoming: IncomingBody | undefined
+  #discarded = 0
+  /** The client waits to be asked for its body. */
+  #waiting = false
+  /** The reply in progress is the last one. */
+  #ending = false
+  /** The last reply has gone: what comes is read and thrown away, so that the client can read its reply. */
+  #lingering = false
+  /** The client has ended its side. */
+  #ended = false
+  /** The time that runs is the one to complete a head. */
+  #timesHead = false
+
+  constructor(server: Http1Server, socket: Socket, connection: Connection) {
+    super()
+    this.#server = server
+    this.socket = socket
+    this.#connection = connection
+    socket.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('drain', this.#onDrain)
+    connection.retire = () => this.closeIfIdle()
+    this.#rest()
+  }
+
+  closeIfIdle(): void {
+    if (this.#out === undefined && !this.#reading && this.#size === 0) this.socket.destroySoon()
+  }
+
+  /** The time for what the connection was waiting for is over. */
+  override expire(): void {
+    if (this.#timesHead) this.#refuse(408)
+    else this.socket.destroy()
+  }
+
+  closes(): boolean {
+    this.#ending ||=
+      this.#server.host.closing() ||
+      this.#connection.retired ||
+      this.#ended ||
+      // A client that was not asked for its body, or has much of it left, may have sent a part: nothing can follow it.
+      this.#waiting ||
+      (this.#reading && this.#left > DRAIN_LIMIT)
+    return this.#ending
+  }
+
+  closeAfterwards(): void {
+    this.#ending = true
+  }
+
+  date(): string {
+    return this.#server.date()
+  }
+
+  replied(): void {
+    this.#settle()
+    if (this.socket.destroyed) return
+    if (this.#ending || this.closes()) this.#linger()
+    else if (this.#reading) this.#dropBody()
+    else this.#rest()
+    if (this.#processing) return
+    if (this.#size > 0 && !this.#lingering) this.#process(this.#held.subarray(0, this.#size))
+    this.#resume()
+  }
+
+  release(): void {
+    const { socket } = this
+    this.#server.deadlines.disarm(this)
+    socket.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain)
+    socket.pause()
+    if (this.#size > 0) socket.unshift(this.#held.subarray(0, this.#size))
+    this.#size = 0
+  }
+
+  #onData = (chunk: Buffer): void => {
+    if (this.#lingering) {
+      this.#discarded += chunk.length
+      if (this.#discarded > DRAIN_LIMIT) this.socket.destroy()
+      return
+    }
+    if (this.#size === 0) {
+      this.#process(chunk)
+      return
+    }
+    this.#keep(chunk)
+    if (this.#out === undefined) this.#process(this.#held.subarray(0, this.#size))
+    else if (this.#size > AHEAD_LIMIT) this.#pause()
+  }
+
+  #onEnd = (): void => {
+    this.#ended = true
+    if (!this.#lingering && (this.#reading || (this.#size > 0 && this.#out === undefined))) this.#refuse(400)
+    // Whether it would still read a reply cannot be told from whether it has left.
+    else this.socket.destroySoon()
+  }
+
+  #onClose = (): void => {
+    this.#server.gone(this)
+    this.#reading = false
+    this.#incoming?.destroy(new Error('the client left'))
+    this.#settle()
+  }
+
+  #onDrain = (): void => this.#out?.drained()
+
+  /** Takes as many requests from `bytes` as can be served now, and keeps the rest. */
+  #process(bytes: Buffer): void {
+    let at = 0
+    this.#processing = true
+    try {
+      while (at < bytes.length && !this.#lingering) {
+        if (this.#reading) at = this.#fill(bytes, at)
+        else if (this.#out !== undefined) break
+        else {
+          const next = this.#begin(bytes, at)
+          if (next < 0) break
+          at = next
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof MalformedRequest)) throw error
+      this.#refuse(error.status)
+    } finally {
+      this.#processing = false
+    }
+    this.#hold(bytes, at)
+  }
+
+  #hold(bytes: Buffer, at: number): void {
+    const size = this.#lingering ? 0 : bytes.length - at
+    if (at === 0 && size === this.#size && size > 0) return
+    this.#held = size === 0 ? EMPTY : at === 0 ? bytes : bytes.subarray(at)
+    this.#size = size
+  }
+
+  #keep(chunk: Buffer): void {
+    const size = this.#size + chunk.length
+    if (this.#held.length < size) {
+      const larger = Buffer.allocUnsafe(Math.max(4096, size * 2))
+      this.#held.copy(larger, 0, 0, this.#size)
+      this.#held = larger
+    }
+    chunk.copy(this.#held, this.#size)
+    this.#size = size
+  }
+
+  /** Serves the request whose head begins at `from`. Returns where what follows begins; -1 when more must come. */
+  #begin(bytes: Buffer, from: number): number {
+    let at = from
+    // RFC 9112 2.2: empty lines before a request are no part of it.
+    while (bytes[at] === CR && bytes[at + 1] === LF) at += 2
+    const end = bytes.indexOf(END, Math.max(at, from + this.#searched - 3))
+    if (end < 0 || end - at > HEAD_LIMIT) {
+      this.#await(bytes, at, from)
+      return -1
+    }
+    this.#searched = 0
+    this.#timesHead = false
+    this.#server.deadlines.disarm(this)
+    const secure = this.#connection.facts.tls !== undefined
+    const { http1 } = this.#server.host.bind().frontend
+    return this.#serve(readHttp1Head(bytes, at, end + 4, secure, http1.preserveCase), bytes, end + 4, http1.maxHeaders)
+  }
+
+  /** A head that is not complete, unless it can be told already that it will never be one. */
+  #await(bytes: Buffer, at: number, from: number): void {
+    if (bytes.length - at > HEAD_LIMIT) throw new MalformedRequest('head too large', 431)
+    const first = bytes[at] ?? LETTER
+    if ((first < LETTER || first > LAST_LETTER) && first !== CR) throw new MalformedRequest('method')
+    for (let lf = bytes.indexOf(LF, from + this.#searched); lf >= 0; lf = bytes.indexOf(LF, lf + 1)) {
+      if (lf === 0 || bytes[lf - 1] !== CR) throw new MalformedRequest('line end')
+    }
+    this.#searched = bytes.length - from
+    if (this.#timesHead) return
+    this.#timesHead = true
+    this.#server.deadlines.arm(this, HEAD_TIMEOUT)
+  }
+
+  #serve(request: Http1Head, bytes: Buffer, at: number, maxHeaders: number): number {
+    const { head, upgrade, problem } = request
+    const { host } = this.#server
+    // What follows these belongs to another protocol, or to nobody.
+    const detached = upgrade !== undefined || head.method === 'CONNECT'
+    const length = detached ? 0 : request.length
+    const whole = length !== undefined && bytes.length - at >= length
+    const body = new SocketBody(
+      whole ? bytes.subarray(at, at + length) : this.#expectBody(length),
+      length,
+      request.waits && !whole ? this.#askForBody : undefined,
+    )
+    this.#waiting = request.waits && !whole
+    this.#ending = request.closes || detached
+    const x = exchangeFor(
+      { connection: this.#connection, httpVersion: request.minor === 1 ? '1.1' : '1.0', head, body, upgrade },
+      host,
+    )
+    const refusal =
+      head.headers.raw.length > 2 * maxHeaders
+        ? new GatewayError('headersTooLarge')
+        : problem === undefined
+          ? undefined
+          : new GatewayError('invalidRequest')
+    if (refusal) this.#ending = true
+    const out = new Http1Downstream(this, x, request.minor)
+    this.#out = out
+    this.#over = false
+    const serving = serveExchange(x, out, host, refusal)
+    if (this.#over) serving.finish()
+    else this.#serving = serving
+    return whole ? at + length : at
+  }
+
+  #expectBody(length: number | undefined): IncomingBody {
+    this.#reading = true
+    this.#left = length ?? 0
+    this.#chunks = length === undefined ? new ChunkReader() : undefined
+    this.#discarded = 0
+    this.#incoming = new IncomingBody(() => {
+      if (this.#reading) this.#resume()
+    })
+    return this.#incoming
+  }
+
+  #askForBody = (): void => {
+    this.#waiting = false
+    if (this.#out?.state === 'waiting' && this.socket.writable) {
+      this.socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
+    }
+  }
+
+  /** Reads on in the body; returns where it ends or `bytes` do. */
+  #fill(bytes: Buffer, from: number): number {
+    let at: number
+    if (this.#chunks === undefined) {
+      at = Math.min(bytes.length, from + this.#left)
+      this.#left -= at - from
+      this.#take(bytes.subarray(from, at))
+      if (this.#left > 0) return at
+    } else {
+      at = this.#chunks.read(bytes, from, this.#take)
+      if (!this.#chunks.done) return at
+    }
+    this.#reading = false
+    this.#chunks = undefined
+    this.#incoming?.push(null)
+    this.#incoming = undefined
+    if (this.#out === undefined && !this.#lingering) this.#rest()
+    return at
+  }
+
+  #take = (data: Buffer): void => {
+    if (this.#incoming !== undefined) {
+      if (!this.#incoming.push(data)) this.#pause()
+      return
+    }
+    this.#discarded += data.length
+    if (this.#discarded > DRAIN_LIMIT) this.socket.destroy()
+  }
+
+  /** The reply has gone before the request was complete: its rest is read so that another one can follow. */
+  #dropBody(): void {
+    this.#incoming?.destroy()
+    this.#incoming = undefined
+    this.#server.deadlines.arm(this, DRAIN_TIMEOUT)
+    this.#resume()
+  }
+
+  /** Nothing is in progress. */
+  #rest(): void {
+    if (this.#server.host.closing() || this.#connection.retired) {
+      this.socket.destroySoon()
+      return
+    }
+    const { idleTimeout } = this.#server.host.bind().frontend.http1
+    if (idleTimeout > 0) this.#server.deadlines.arm(this, idleTimeout)
+    else this.#server.deadlines.disarm(this)
+  }
+
+  /**
+   * Ends the sending half only: closing at once while bytes of the client are on their way would reset the connection,
+   * and the client could lose the reply that it has not read yet.
+   */
+  #linger(): void {
+    this.#lingering = true
+    this.#discarded = 0
+    this.#incoming?.destroy()
+    this.#incoming = undefined
+    this.#reading = false
+    this.#size = 0
+    if (this.#ended) {
+      this.socket.destroySoon()
+      return
+    }
+    this.socket.end()
+    this.#timesHead = false
+    this.#server.deadlines.arm(this, DRAIN_TIMEOUT)
+    this.#resume()
+  }
+
+  /** Answers what is no request; into a reply that has begun, another one would be read as a part of it. */
+  #refuse(status: MalformedRequest['status']): void {
+    const replying = this.#out !== undefined && this.#out.state !== 'waiting'
+    const incoming = this.#incoming
+    this.#incoming = undefined
+    this.#lingering = true
+    this.#settle()
+    incoming?.destroy(new Error('the client sent no valid request'))
+    if (replying || !this.socket.writable) {
+      this.socket.destroy()
+      return
+    }
+    const [text, body] = REFUSALS[status]
+    this.socket.write(
+      `HTTP/1.1 ${status} ${text}\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+      'latin1',
+    )
+    this.#linger()
+  }
+
+  /** The exchange is over, by its last byte or without it. */
+  #settle(): void {
+    if (this.#out === undefined) return
+    this.#out = undefined
+    const serving = this.#serving
+    this.#serving = undefined
+    if (serving === undefined) this.#over = true
+    else serving.finish()
+  }
+
+  #pause(): void {
+    if (this.#paused) return
+    this.#paused = true
+    this.socket.pause()
+  }
+
+  #resume(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    this.socket.resume()
+  }
+}
+
+const LETTER = 65
+const LAST_LETTER = 90
+
+const REFUSALS = {
+  400: ['Bad Request', 'invalid request'],
+  408: ['Request Timeout', 'request timeout'],
+  417: ['Expectation Failed', 'expectation failed'],
+  431: ['Request Header Fields Too Large', 'request header fields too large'],
+} as const

@@ -1,0 +1,245 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Exchange } from '../../http/exchange.ts'
+import type { ChunkSink } from '../../http/transport.ts'
+import { consistsOf, TEXT, TOKEN } from '../http1-syntax.ts'
+import { fieldKind } from '../upstream/hop-by-hop.ts'
+import { joinStreams } from './join-streams.ts'
+import type { OpenDownstream } from './serve-exchange.ts'
+
+/** The connection under a reply. */
+export interface ReplyWire {
+  readonly socket: Socket
+  /** Asked when a head is sent: the client is told not to use the connection again. */
+  closes(): boolean
+  /** The end of this reply is the end of the connection. */
+  closeAfterwards(): void
+  /** The value of a `date` field. */
+  date(): string
+  /** The whole reply is with the operating system. */
+  replied(): void
+  /** From here on somebody else reads and writes the socket. */
+  release(): void
+}
+
+/** Up to here bytes are put together as text and leave in one write. */
+const ONE_WRITE = 12 * 1024
+
+const NONE = 0
+const LENGTH = 1
+const CHUNKS = 2
+const UNTIL_CLOSE = 3
+
+/** The client's end of one exchange on a connection of HTTP/1.1. What is written in one turn leaves as one piece. */
+export class Http1Downstream implements OpenDownstream, ChunkSink {
+  state: OpenDownstream['state'] = 'waiting'
+  readonly #wire: ReplyWire
+  readonly #x: Exchange
+  readonly #minor: 0 | 1
+  #framing: typeof NONE | typeof LENGTH | typeof CHUNKS | typeof UNTIL_CLOSE = NONE
+  /** Bytes of the body to come, where they were announced. */
+  #left = 0
+  /** Written and not on its way yet; every character one byte. */
+  #text = ''
+  #scheduled = false
+  #onDrain: (() => void) | undefined
+
+  constructor(wire: ReplyWire, x: Exchange, minor: 0 | 1) {
+    this.#wire = wire
+    this.#x = x
+    this.#minor = minor
+  }
+
+  reply(status: number, headers: readonly string[], body: Buffer | string | undefined): void {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
+    const length = bytes?.length ?? 0
+    this.#head(status, headers, length)
+    this.state = 'streaming'
+    if (bytes && length > 0) this.write(bytes)
+    this.end()
+  }
+
+  /** Throws when a field cannot be written without changing its meaning. */
+  start(status: number, headers: readonly string[]): ChunkSink {
+    this.#head(status, headers, undefined)
+    this.state = 'streaming'
+    // The first bytes of the body may go with it, but the head of a stream does not wait for its first event.
+    this.#schedule()
+    return this
+  }
+
+  write(chunk: Buffer, release?: () => void): boolean {
+    if (this.state === 'ended') return true
+    const size = chunk.length
+    this.#x.responseBytes += size
+    const { socket } = this.#wire
+    if (this.#framing === NONE || size === 0) return true
+    if (this.#framing === LENGTH) {
+      this.#left -= size
+      if (this.#left < 0) {
+        this.fail(new Error('response body longer than its content-length'))
+        return true
+      }
+    }
+    const chunked = this.#framing === CHUNKS
+    if (size <= ONE_WRITE) {
+      const text = chunk.toString('latin1')
+      this.#text += chunked ? `${size.toString(16)}\r\n${text}\r\n` : text
+      release?.()
+      if (this.#text.length > ONE_WRITE) this.#flush()
+      else this.#schedule()
+      return !socket.writableNeedDrain
+    }
+    socket.cork()
+    if (chunked) this.#text += `${size.toString(16)}\r\n`
+    this.#flush()
+    if (release === undefined) socket.write(chunk)
+    else {
+      socket.write(chunk, error => {
+        if (!error) release()
+      })
+    }
+    if (chunked) socket.write('\r\n', 'latin1')
+    socket.uncork()
+    return !socket.writableNeedDrain
+  }
+
+  end(trailers?: readonly string[]): void {
+    if (this.state === 'ended') return
+    if (this.#framing === LENGTH && this.#left > 0) {
+      this.fail(new Error('response body shorter than its content-length'))
+      return
+    }
+    if (this.#framing === CHUNKS) this.#text += `0\r\n${this.#trailers(trailers)}\r\n`
+    this.state = 'ended'
+    this.#flush()
+    const { socket } = this.#wire
+    if (socket.destroyed) return
+    if (socket.writableLength === 0) this.#wire.replied()
+    else socket.write('', () => this.#wire.replied())
+  }
+
+  fail(error: Error): void {
+    this.#x.error ??= error.message
+    this.cut()
+  }
+
+  onDrain(then: () => void): void {
+    this.#onDrain = then
+  }
+
+  /** The socket takes bytes again. */
+  drained(): void {
+    this.#onDrain?.()
+  }
+
+  upgrade(status: number, headers: readonly string[], upstream: Duplex): void {
+    this.state = 'ended'
+    const { socket } = this.#wire
+    if (socket.destroyed) {
+      upstream.destroy()
+      return
+    }
+    this.#wire.release()
+    let head = `HTTP/1.1 ${status} Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${this.#x.upgrade}\r\n`
+    for (let i = 0; i < headers.length; i += 2) {
+      if (!/^(connection|upgrade)$/i.test(headers[i]!)) head += fieldLine(headers[i]!, headers[i + 1]!)
+    }
+    socket.write(`${head}\r\n`, 'latin1')
+    joinStreams(socket, upstream)
+  }
+
+  cut(): void {
+    this.state = 'ended'
+    this.#flush()
+    this.#wire.socket.destroy()
+  }
+
+  /** `length`: of the whole body, where it is known and no field says it. */
+  #head(status: number, headers: readonly string[], length: number | undefined): void {
+    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
+    let announced = -1
+    let dated = false
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = headers[i]!
+      const value = headers[i + 1]!
+      switch (fieldKind(name)) {
+        case 'content-length':
+          announced = lengthOf(value, announced)
+          break
+        case 'connection':
+          if (value.toLowerCase() === 'close') this.#wire.closeAfterwards()
+          continue
+        case 'hop':
+        case 'transfer-encoding':
+          continue
+        default:
+          if (name.length === 4 && name.toLowerCase() === 'date') dated = true
+      }
+      text += fieldLine(name, value)
+    }
+    if (!dated) text += `date: ${this.#wire.date()}\r\n`
+    const bare = status === 204 || status === 304 || status < 200
+    if (announced < 0 && length !== undefined && !bare) {
+      announced = length
+      text += `content-length: ${length}\r\n`
+    }
+    if (bare || this.#x.received.method === 'HEAD') this.#framing = NONE
+    else if (announced >= 0) {
+      this.#framing = LENGTH
+      this.#left = announced
+    } else if (this.#minor === 1) {
+      this.#framing = CHUNKS
+      text += 'transfer-encoding: chunked\r\n'
+    } else {
+      this.#framing = UNTIL_CLOSE
+      this.#wire.closeAfterwards()
+    }
+    if (this.#wire.closes()) text += 'connection: close\r\n'
+    else if (this.#minor === 0) text += 'connection: keep-alive\r\n'
+    this.#text = `${text}\r\n`
+  }
+
+  #trailers(trailers: readonly string[] | undefined): string {
+    if (trailers === undefined || trailers.length === 0) return ''
+    if (this.#x.response) this.#x.response.trailers = trailers
+    let text = ''
+    for (let i = 0; i < trailers.length; i += 2) text += fieldLine(trailers[i]!, trailers[i + 1]!)
+    return text
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    process.nextTick(flushLater, this)
+  }
+
+  flushNow(): void {
+    this.#scheduled = false
+    this.#flush()
+  }
+
+  #flush(): void {
+    const text = this.#text
+    if (text === '') return
+    this.#text = ''
+    this.#wire.socket.write(text, 'latin1')
+  }
+}
+
+function flushLater(out: Http1Downstream): void {
+  out.flushNow()
+}
+
+function fieldLine(name: string, value: string): string {
+  if (!consistsOf(name, TOKEN)) throw new Error('invalid header name in a response')
+  if (value !== '' && !consistsOf(value, TEXT)) throw new Error(`invalid value of header ${name} in a response`)
+  return `${name}: ${value}\r\n`
+}
+
+function lengthOf(value: string, before: number): number {
+  const length = /^\d{1,15}$/.test(value) ? Number(value) : -1
+  if (length < 0 || (before >= 0 && before !== length)) throw new Error('invalid content-length in a response')
+  return length
+}

@@ -1,0 +1,296 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
+import { ManualClock } from '../manual-clock.ts'
+
+const route = (inner: string) => `binds: [{port: 8080, listeners: [{routes: [{${inner}}]}]}]`
+const direct = (body = 'no') => route(`policies: {directResponse: {status: 403, body: ${body}}}`)
+const proxy = (host: string, policies = '') =>
+  route(`${policies === '' ? '' : `policies: {${policies}}, `}backends: [{host: '${host}'}]`)
+
+function dial(gateway: TestGateway): Socket {
+  const socket = connect(gateway.gateway.portOf(8080)!, '127.0.0.1')
+  socket.on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  return socket
+}
+
+/** Everything until it holds `mark` so many times, or until the connection ends. */
+function until(socket: Socket, mark: string | undefined, times = 1): Promise<string> {
+  let text = ''
+  return new Promise(resolve => {
+    const take = (chunk: Buffer): void => {
+      text += chunk.toString('latin1')
+      if (mark === undefined || text.split(mark).length <= times) return
+      socket.off('data', take)
+      resolve(text)
+    }
+    socket.on('data', take)
+    socket.once('close', () => resolve(text))
+  })
+}
+
+async function inPieces(socket: Socket, bytes: string, size: number): Promise<void> {
+  socket.setNoDelay(true)
+  for (let at = 0; at < bytes.length; at += size) {
+    await new Promise(resolve => socket.write(bytes.slice(at, at + size), 'latin1', resolve))
+    await new Promise(setImmediate)
+  }
+}
+
+describe('a request arrives in any pieces', () => {
+  const plain = 'POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\nhello world'
+  const chunked =
+    'POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;x="y z"\r\nhello\r\n06\r\n world\r\n0\r\nX: 1\r\n\r\n'
+  test.each([
+    ['a length, byte by byte', plain, 1],
+    ['a length, in threes', plain, 3],
+    ['chunks, byte by byte', chunked, 1],
+    ['chunks, in sevens', chunked, 7],
+    ['chunks at once', chunked, 1000],
+  ])('%s', async (_name, bytes, size) => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(proxy(upstream.host))
+    const socket = dial(gateway)
+    for (let i = 0; i < 2; i++) {
+      const answer = until(socket, '"body":"hello world"')
+      await inPieces(socket, bytes, size)
+      expect(await answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    }
+  })
+
+  test('empty lines before a request are no part of it', async () => {
+    await using gateway = await startGateway(direct())
+    const answer = await rawRequest(gateway.url(8080), '\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /)
+  })
+})
+
+describe('requests that are sent ahead', () => {
+  test('by the thousand are all answered', async () => {
+    await using gateway = await startGateway(direct())
+    const socket = dial(gateway)
+    const count = 3000
+    const answers = until(socket, '\r\n\r\nno', count)
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count))
+    expect((await answers).match(/HTTP\/1\.1 403 /g)).toHaveLength(count)
+  })
+
+  test('wait for the reply before them, bodies and all, without being kept in memory', async () => {
+    let answer: () => void = () => {}
+    const seen: string[] = []
+    await using upstream = await startUpstream((req, res) => {
+      const size = { bytes: 0 }
+      req.on('data', chunk => {
+        size.bytes += chunk.length
+      })
+      req.on('end', () => {
+        seen.push(`${req.url} ${size.bytes}`)
+        if (req.url === '/1') answer = () => res.end('first')
+        else res.end('later')
+      })
+    })
+    await using gateway = await startGateway(proxy(upstream.host))
+    const socket = dial(gateway)
+    const answers = until(socket, 'later')
+    const size = 4 << 20
+    socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n')
+    socket.write(`POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`)
+    socket.write(Buffer.alloc(size))
+    await expect.poll(() => seen).toEqual(['/1 0'])
+    // The sender is held up: what it has left does not fit into the buffers between.
+    await expect.poll(() => socket.writableLength).toBeGreaterThan(0)
+    answer()
+    expect(await answers).toMatch(/first[\s\S]*later/)
+    expect(seen).toEqual(['/1 0', `/2 ${size}`])
+  })
+
+  test('behind one that asked to be the last are not served', async () => {
+    await using gateway = await startGateway(direct())
+    const bytes = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n'
+    expect((await rawRequest(gateway.url(8080), bytes)).match(/HTTP\/1\.1/g)).toHaveLength(1)
+  })
+})
+
+describe('a client that takes its time', () => {
+  test('loses the connection when its head is not complete in 30 s, and hears why', async () => {
+    const clock = new ManualClock()
+    await using gateway = await startGateway(direct(), { clock })
+    const socket = dial(gateway)
+    const answer = until(socket, undefined)
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n')
+    await once(socket, 'connect')
+    const trickle = setInterval(() => {
+      socket.write('x: 1\r\n')
+      clock.advance(5000)
+    }, 5)
+    onTestFinished(() => clearInterval(trickle))
+    expect(await answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*connection: close/)
+  })
+
+  test('between two requests has its idle time, no more', async () => {
+    const clock = new ManualClock()
+    await using gateway = await startGateway(`frontendPolicies: {http: {http1IdleTimeout: 60s}}\n${direct()}`, {
+      clock,
+    })
+    const socket = dial(gateway)
+    for (let i = 0; i < 3; i++) {
+      const answer = until(socket, '\r\n\r\nno')
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+      expect(await answer).toContain(' 403 ')
+      clock.advance(59_000)
+    }
+    clock.advance(1000)
+    await once(socket, 'close')
+  })
+
+  test('and reads a large reply slowly gets all of it, and holds up the backend meanwhile', async () => {
+    const size = 32 << 20
+    let sent = 0
+    await using upstream = await startUpstream((_req, res) => {
+      res.writeHead(200, { 'content-length': size })
+      const more = (): void => {
+        while (sent < size) {
+          sent += 1 << 16
+          if (!res.write(Buffer.alloc(1 << 16))) return void res.once('drain', more)
+        }
+        res.end()
+      }
+      more()
+    })
+    await using gateway = await startGateway(proxy(upstream.host))
+    const socket = dial(gateway)
+    socket.pause()
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    await expect.poll(() => sent).toBeGreaterThan(0)
+    let before = -1
+    while (before !== sent) {
+      before = sent
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
+    expect(sent).toBeLessThan(size)
+    let got = 0
+    socket.on('data', chunk => {
+      got += chunk.length
+    })
+    socket.resume()
+    await once(socket, 'close')
+    expect(got).toBeGreaterThan(size)
+  })
+
+  test('and ends its side in the middle of a request is told that it was none', async () => {
+    const served: string[] = []
+    await using upstream = await startUpstream((req, res) => {
+      req.on('end', () => served.push(req.url ?? ''))
+      req.resume()
+      res.end()
+    })
+    await using gateway = await startGateway(proxy(upstream.host, 'buffer: {request: {maxBytes: 1000}}'))
+    for (const part of ['GET / HT', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello']) {
+      const socket = dial(gateway)
+      const answer = until(socket, undefined)
+      socket.end(part)
+      expect(await answer).toMatch(/^HTTP\/1\.1 400 /)
+    }
+    expect(served).toEqual([])
+  })
+})
+
+describe('what is no HTTP/1.1 is refused at once', () => {
+  test.each([
+    ['binary', '\x16\x03\x01\x02\x00'],
+    ['a line feed of its own, in a head that goes on', 'GET / HTTP/1.1\nHost: a\r\n'],
+    ['an expectation that nobody knows', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: cake\r\n\r\n', 417],
+    ['a coding that would be lost', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'],
+    ['a head without an end', `GET / HTTP/1.1\r\nX: ${'a'.repeat(70_000)}`, 431],
+    ['a body in broken chunks', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
+    [
+      'endless trailers',
+      `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${'X: 1\r\n'.repeat(4000)}`,
+    ],
+  ])('%s', async (_name, bytes, status = 400) => {
+    const policies = 'buffer: {request: {maxBytes: 1000}}, directResponse: {status: 200, body: served}'
+    await using gateway = await startGateway(route(`policies: {${policies}}`))
+    const answer = await rawRequest(gateway.url(8080), bytes)
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*connection: close`))
+    expect(answer).not.toContain('served')
+  })
+})
+
+describe('a reply', () => {
+  const respond = (head: string, body = '') =>
+    startUpstream((_req, res) => {
+      res.socket!.end(`HTTP/1.1 ${head}\r\nConnection: close\r\n\r\n${body}`)
+    })
+  const ask = (gateway: TestGateway, line: string, fields = '') =>
+    rawRequest(gateway.url(8080), `${line}\r\nHost: a\r\n${fields}\r\n`)
+
+  test('to HTTP/1.0 comes without chunks; its end is the end of the connection', async () => {
+    await using upstream = await respond('200 OK', 'until the end')
+    await using gateway = await startGateway(proxy(upstream.host))
+    const answer = await ask(gateway, 'GET / HTTP/1.0')
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*connection: close\r\n\r\nuntil the end$/)
+    expect(answer).not.toContain('transfer-encoding')
+  })
+
+  test('to HTTP/1.0 keeps the connection where it is asked to and can', async () => {
+    await using gateway = await startGateway(direct())
+    const socket = dial(gateway)
+    for (let i = 0; i < 2; i++) {
+      const answer = until(socket, '\r\n\r\nno')
+      socket.write('GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n')
+      expect(await answer).toContain('connection: keep-alive')
+    }
+  })
+
+  test.each([
+    ['HEAD / HTTP/1.1', '200 OK\r\nContent-Length: 5', '', /content-length: 5\r\n/i],
+    [
+      'GET / HTTP/1.1',
+      '204 No Content',
+      '',
+      /^HTTP\/1\.1 204 No Content\r\n(?![\s\S]*(transfer-encoding|content-length))/,
+    ],
+    ['GET / HTTP/1.1', '304 Not Modified\r\nContent-Length: 7', '', /^HTTP\/1\.1 304 /],
+  ])('%s: %s has no body, and the next one follows', async (line, head, body, expected) => {
+    await using upstream = await respond(head, body)
+    await using gateway = await startGateway(proxy(upstream.host))
+    const socket = dial(gateway)
+    for (let i = 0; i < 2; i++) {
+      const answer = until(socket, '\r\n\r\n')
+      socket.write(`${line}\r\nHost: a\r\n\r\n`)
+      const text = await answer
+      expect(text).toMatch(expected)
+      expect(text.endsWith('\r\n\r\n')).toBe(true)
+    }
+  })
+
+  test.each([
+    ['longer', '3', 'hello'],
+    ['shorter', '10', 'hello'],
+  ])('whose body is %s than a policy claims is cut, so that nobody reads on behind it', async (_name, length, body) => {
+    await using upstream = await startUpstream((_req, res) => {
+      res.write(body)
+      setImmediate(() => res.end())
+    })
+    const claim = `responseHeaderModifier: {set: {content-length: '${length}'}}`
+    await using gateway = await startGateway(proxy(upstream.host, claim))
+    const answer = await ask(gateway, 'GET / HTTP/1.1')
+    expect(answer.split('\r\n\r\n')[1]!.length).toBeLessThanOrEqual(Number(length))
+  })
+
+  test('never says how it is framed twice, whatever a policy adds', async () => {
+    await using upstream = await startUpstream((_req, res) => {
+      res.write('hel')
+      res.end('lo')
+    })
+    const claim = "responseHeaderModifier: {add: {transfer-encoding: gzip, keep-alive: 'timeout=1'}}"
+    await using gateway = await startGateway(proxy(upstream.host, claim))
+    const answer = await ask(gateway, 'GET / HTTP/1.1', 'Connection: close\r\n')
+    expect(answer.match(/transfer-encoding: /gi)).toHaveLength(1)
+    expect(answer).not.toMatch(/keep-alive/i)
+    expect(answer).toMatch(/\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n$|\r\n\r\n5\r\nhello\r\n0\r\n\r\n$/)
+  })
+})
