@@ -43,6 +43,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
   /** Written and not on its way yet; every character one byte. */
   #text = ''
   #scheduled = false
+  #corked = false
   #onDrain: (() => void) | undefined
 
   constructor(wire: ReplyWire, x: Exchange, minor: 0 | 1) {
@@ -91,7 +92,10 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
       else this.#schedule()
       return !socket.writableNeedDrain
     }
-    socket.cork()
+    if (!this.#corked) {
+      this.#corked = true
+      socket.cork()
+    }
     if (chunked) this.#text += `${size.toString(16)}\r\n`
     this.#flush()
     if (release === undefined) socket.write(chunk)
@@ -100,8 +104,8 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
         if (!error) release()
       })
     }
-    if (chunked) socket.write('\r\n', 'latin1')
-    socket.uncork()
+    if (chunked) this.#text = '\r\n'
+    this.#schedule()
     return !socket.writableNeedDrain
   }
 
@@ -113,7 +117,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
     }
     if (this.#framing === CHUNKS) this.#text += `0\r\n${this.#trailers(trailers)}\r\n`
     this.state = 'ended'
-    this.#flush()
+    this.send()
     const { socket } = this.#wire
     if (socket.destroyed) return
     if (socket.writableLength === 0) this.#wire.replied()
@@ -152,7 +156,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
 
   cut(): void {
     this.state = 'ended'
-    this.#flush()
+    this.send()
     this.#wire.socket.destroy()
   }
 
@@ -212,12 +216,20 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    process.nextTick(flushLater, this)
+    process.nextTick(sendLater, this)
   }
 
-  flushNow(): void {
+  later(): void {
     this.#scheduled = false
+    this.send()
+  }
+
+  /** What was written in this turn leaves. */
+  send(): void {
     this.#flush()
+    if (!this.#corked) return
+    this.#corked = false
+    this.#wire.socket.uncork()
   }
 
   #flush(): void {
@@ -228,8 +240,8 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
   }
 }
 
-function flushLater(out: Http1Downstream): void {
-  out.flushNow()
+function sendLater(out: Http1Downstream): void {
+  out.later()
 }
 
 function fieldLine(name: string, value: string): string {
