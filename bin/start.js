@@ -7,9 +7,18 @@ const built = new URL('../dist/cli.js', import.meta.url)
 // Before the import: only modules that load afterwards are cached.
 enableCompileCache()
 if (existsSync(built)) {
-  const { start } = await import(built.href)
+  const { start } = isValidate(process.argv.slice(2)) ? await loadValidate() : await import(built.href)
   await start(new URL('../', import.meta.url))
 } else {
   // npm installs a git repository as it is, without a build.
   await import('./dev.js')
+}
+
+function isValidate([command, ...rest]) {
+  return command === 'validate' && !rest.includes('--help') && !rest.includes('-h')
+}
+
+async function loadValidate() {
+  const { loadScript } = await import('./kept-script.js')
+  return loadScript(new URL('../dist/validate.cjs', import.meta.url))
 }

@@ -1,7 +1,8 @@
 // Bundles the CLI into dist/: one chunk per command, so that a command loads what it needs and nothing else.
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { hash } from 'node:crypto'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { leanOclif, quickBuiltins } from './bundle-diet.mjs'
 
@@ -42,6 +43,43 @@ export function buildOptions() {
   }
 }
 
+/**
+ * The CLI with `validate` in it, and no other command, as one classic script, a function expression: bin/kept-script.js
+ * keeps what V8 has compiled of it, which Node offers for scripts only.
+ */
+function scriptOptions() {
+  const options = buildOptions()
+  const oneCommand = {
+    name: 'one-command',
+    setup(build) {
+      build.onResolve({ filter: /[\\/]commands[\\/][\w-]+\.tsx?$/ }, ({ path }) =>
+        basename(path) === 'validate.ts' ? undefined : { path, external: true },
+      )
+    },
+  }
+  return {
+    ...options,
+    entryPoints: { validate: 'src/cli/main.ts' },
+    outExtension: { '.js': '.cjs' },
+    splitting: false,
+    format: 'cjs',
+    // Node's own modules are all that is left to load, and `require` has them.
+    supported: { 'dynamic-import': false },
+    // The modules in dist/ have them.
+    legalComments: 'none',
+    define: { ...options.define, 'import.meta.url': 'scriptUrl' },
+    plugins: [oneCommand, ...options.plugins],
+    banner: { js: '(function (exports, module, require, scriptUrl) {' },
+    footer: { js: '})' },
+    write: false,
+  }
+}
+
+/** Read as bytes at each start. esbuild escapes what is in strings; an escape means the same in a regular expression. */
+function ascii(text) {
+  return text.replace(/[\u0080-\uffff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 function commit() {
   try {
     return execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], {
@@ -74,8 +112,10 @@ async function main() {
     process.exitCode = process.env.npm_lifecycle_event === 'postprepare' ? 0 : 1
     return
   }
-  const { metafile } = await esbuild.build(buildOptions())
-  removeStale(Object.keys(metafile.outputs))
+  const modules = await esbuild.build(buildOptions())
+  const script = await esbuild.build(scriptOptions())
+  for (const { path, text } of script.outputFiles) writeFileSync(path, `// ${hash('sha256', text)}\n${ascii(text)}`)
+  removeStale([modules, script].flatMap(({ metafile }) => Object.keys(metafile.outputs)))
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main()

@@ -1,11 +1,12 @@
 // What the bundle leaves out or puts off, because every start would pay for it. Each rule fails the build when it no
 // longer applies, so that an update of a package cannot bring the cost back unseen.
 import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 
 /** Parts of oclif that only its own `run`, error handler and spinner use: importer → what it must not load. */
 const LEFT_OUT = {
   'lib/command.js': ['./config', './help/util', './ux'],
-  'lib/errors/errors/cli.js': ['clean-stack', 'indent-string', 'wrap-ansi'],
+  'lib/errors/errors/cli.js': ['clean-stack', 'indent-string', 'wrap-ansi', '../../ux/theme'],
   'lib/errors/errors/pretty-print.js': ['indent-string', 'wrap-ansi'],
   'lib/errors/index.js': ['./handle'],
   'lib/flags.js': ['./help'],
@@ -15,19 +16,27 @@ const LEFT_OUT = {
   'lib/util/fs.js': ['node:fs/promises'],
 }
 
+/** Parts that only mistakes need: they load when something is asked of them. */
+const PUT_OFF = {
+  'lib/parser/errors.js': ['../ux/list', '../ux/theme'],
+}
+
 /** esbuild plugin: a left out module is an object that throws when something is asked of it. */
 export const leanOclif = {
   name: 'lean-oclif',
   setup(build) {
     const applied = new Set()
-    build.onResolve({ filter: /^/ }, ({ importer, path }) => {
+    build.onResolve({ filter: /^/ }, ({ importer, path, resolveDir, namespace }) => {
+      if (namespace === 'put-off') return { path }
       const [, file] = /node_modules\/@oclif\/core\/(.*)$/.exec(importer.replaceAll('\\', '/')) ?? []
-      if (file === undefined || !LEFT_OUT[file]?.includes(path)) return undefined
+      if (file === undefined || ![LEFT_OUT, PUT_OFF].some(table => table[file]?.includes(path))) return undefined
       applied.add(`${file} ${path}`)
-      return { path: `${file} ${path}`, namespace: 'left-out' }
+      if (LEFT_OUT[file]?.includes(path)) return { path: `${file} ${path}`, namespace: 'left-out' }
+      return { path: `${resolve(resolveDir, path)}.js`, namespace: 'put-off' }
     })
     build.onLoad({ filter: /.*/, namespace: 'left-out' }, ({ path }) => ({ contents: throwing(path), loader: 'js' }))
-    build.onEnd(() => ({ errors: missing('leanOclif', LEFT_OUT, applied) }))
+    build.onLoad({ filter: /.*/, namespace: 'put-off' }, ({ path }) => ({ contents: loadingLate(path), loader: 'js' }))
+    build.onEnd(() => ({ errors: missing('leanOclif', { ...LEFT_OUT, ...PUT_OFF }, applied) }))
   },
 }
 
@@ -41,8 +50,13 @@ function throwing(name) {
   } })`
 }
 
+function loadingLate(path) {
+  const load = `require(${JSON.stringify(path)})`
+  return `module.exports = new Proxy({}, { get: (_, part) => part === '__esModule' || ${load}[part] })`
+}
+
 /** Modules of Node that take milliseconds to load and that most commands never call. */
-const SLOW = new Set(['node:child_process', 'node:crypto', 'node:zlib'])
+const SLOW = new Set(['node:child_process', 'node:crypto', 'node:fs/promises', 'node:zlib'])
 const IMPORT = /^import \{([^}]*)\} from '(node:[\w/]+)'$/gm
 
 /**

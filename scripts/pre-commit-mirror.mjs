@@ -16,7 +16,15 @@ if (target === undefined) {
   const { name, version, description, license, type, engines, bin, optionalDependencies } = JSON.parse(
     readFileSync(`${root}package.json`, 'utf8'),
   )
-  const files = ['bin/run.js', 'bin/start.js', 'bin/own-node.js', 'dist', 'oclif.manifest.json', 'LICENSE']
+  const files = [
+    'bin/run.js',
+    'bin/start.js',
+    'bin/kept-script.js',
+    'bin/own-node.js',
+    'dist',
+    'oclif.manifest.json',
+    'LICENSE',
+  ]
   const folder = resolve(target)
   mkdirSync(folder, { recursive: true })
   for (const file of [...files, '.pre-commit-hooks.yaml'])

@@ -71,12 +71,16 @@ export function connectionOf(settings: UpstreamSettings): Omit<Target, 'key' | '
   }
 }
 
-/** Equal for settings with which connections can be shared. Hashed: they hold private keys, and keys are shown. */
+/**
+ * Equal for settings with which connections can be shared. Those of TLS are hashed: they hold private keys, and keys
+ * are shown.
+ */
 export function connectionKey(
   { tls, version, keepAlive, connectTimeout, tunnel }: UpstreamSettings,
   more = '',
 ): string {
-  return hash('sha256', JSON.stringify([tls, version, keepAlive, connectTimeout, tunnel?.key, more]), 'base64url')
+  const plain = JSON.stringify([version, keepAlive, connectTimeout, tunnel?.key, more])
+  return tls === undefined ? plain : hash('sha256', JSON.stringify(tls) + plain, 'base64url')
 }
 
 interface Http2Targets {

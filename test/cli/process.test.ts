@@ -1,18 +1,26 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 
 const bin = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
 
-async function gwctl(args: readonly string[], nodeOptions: readonly string[] = [], script = bin) {
-  const child = spawn(process.execPath, [...nodeOptions, script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+async function gwctl(
+  args: readonly string[],
+  nodeOptions: readonly string[] = [],
+  script = bin,
+  env: NodeJS.ProcessEnv = {},
+) {
+  const child = spawn(process.execPath, [...nodeOptions, script, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  })
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: code as number, stdout, stderr }
 }
@@ -102,6 +110,50 @@ test('without a build the sources run, below node_modules too, where npm puts a 
   expect(stderr).toBe('')
   expect(stdout).toContain('commit  source')
   expect((await gwctl(['validate', join(root, 'examples/quickstart.yaml')], [], script)).code).toBe(0)
+})
+
+describe('what V8 has compiled of validate is kept', () => {
+  const quickstart = fileURLToPath(new URL('../../examples/quickstart.yaml', import.meta.url))
+  const found = { code: 0, stdout: '✓ no problems in 1 file (1 document)\n', stderr: '' }
+
+  function cache() {
+    const folder = mkdtempSync(join(tmpdir(), 'gwctl-cache-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const validate = () => gwctl(['validate', quickstart], [], bin, { NODE_COMPILE_CACHE: folder })
+    return { validate, kept: () => globSync(`${folder}/*/gwctl-*`) }
+  }
+
+  test('by the first three runs, in the folder of the compile cache', async () => {
+    const { validate, kept } = cache()
+    const texts: Buffer[] = []
+    for (let run = 1; run <= 4; run++) {
+      expect(await validate()).toEqual(found)
+      expect(kept()).toHaveLength(1)
+      texts.push(readFileSync(kept()[0]!))
+    }
+    expect(texts.map(each => each.at(-1))).toEqual([1, 2, 3, 3])
+    expect(texts[3]).toEqual(texts[2])
+  })
+
+  test.each([
+    ['cut off', (file: string) => truncateSync(file, 1000)],
+    ['empty', (file: string) => truncateSync(file, 0)],
+    ['something else', (file: string) => writeFileSync(file, Buffer.alloc(5000, 3))],
+    ['damaged', (file: string) => writeFileSync(file, readFileSync(file).fill(0, 500_000, 510_000))],
+  ])('and made again when it is %s', async (_, spoil) => {
+    const { validate, kept } = cache()
+    await validate()
+    const size = readFileSync(kept()[0]!).length
+    spoil(kept()[0]!)
+    expect(await validate()).toEqual(found)
+    expect(readFileSync(kept()[0]!).at(-1)).toBe(1)
+    expect(readFileSync(kept()[0]!).length).toBeGreaterThan(size / 2)
+  })
+
+  test('unless the cache is switched off or cannot be written', async () => {
+    expect(await gwctl(['validate', quickstart], [], bin, { NODE_DISABLE_COMPILE_CACHE: '1' })).toEqual(found)
+    expect(await gwctl(['validate', quickstart], [], bin, { NODE_COMPILE_CACHE: bin })).toEqual(found)
+  })
 })
 
 test.each([
