@@ -86,6 +86,7 @@ export default class Trace extends GatewayCommand {
       signal: this.io.interruption(),
       codeOf: error => exitCodeOf({ error }),
       cwd: this.io.cwd,
+      env: this.io.env,
     })
   }
 

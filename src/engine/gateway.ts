@@ -225,6 +225,7 @@ export class Gateway {
   }
 
   #finished(x: Exchange): void {
+    if (x.trace && x.body.bytes?.length) x.trace.body('final request', x.body.bytes)
     x.trace?.emit(
       {
         type: 'requestFinished',

@@ -126,7 +126,8 @@ async function runPhase(pipeline: Pipeline, phase: string, x: Exchange): Promise
 async function readBody(x: Exchange, limit: number): Promise<void> {
   if (x.upgrade !== undefined) return
   try {
-    await x.body.buffer(limit)
+    const bytes = await x.body.buffer(limit)
+    if (bytes.length > 0) x.trace?.body('initial request', bytes)
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code !== 'bodyTooLarge') throw error
   }

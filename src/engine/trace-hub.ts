@@ -84,7 +84,16 @@ export class TraceHub implements TraceSource {
     this.#changed()
     if (matching === undefined) return undefined
     const scope = new Recorder(
-      { watches: matching, exchange: x, heads, clock: this.clock, worker: this.#worker, last: '', origins: [] },
+      {
+        watches: matching,
+        exchange: x,
+        heads,
+        clock: this.clock,
+        worker: this.#worker,
+        last: '',
+        origins: [],
+        body: undefined,
+      },
       [],
     )
     scope.emit({
@@ -116,7 +125,12 @@ interface Recording {
   /** The last snapshot as JSON. */
   last: string
   origins: readonly Origin[]
+  /** The last body. */
+  body: Buffer | undefined
 }
+
+/** Bytes of a body that a trace shows. */
+const MAX_BODY = 64 * 1024
 
 class Recorder implements TraceScope {
   readonly #recording: Recording
@@ -148,6 +162,14 @@ class Recorder implements TraceScope {
     const { exchange, heads, last } = this.#recording
     const state = exchange.response ? heads.response(exchange.response) : heads.request(exchange.request)
     if (JSON.stringify(state) !== last) this.emit({ type: 'snapshot', stage, state })
+  }
+
+  body(stage: string, bytes: Buffer): void {
+    if (this.#recording.body?.equals(bytes)) return
+    this.#recording.body = bytes
+    const truncated = bytes.length > MAX_BODY
+    const base64 = bytes.subarray(0, MAX_BODY).toString('base64')
+    this.emit({ type: 'body', stage, bytes: bytes.length, base64, truncated })
   }
 
   enter(origins: readonly Origin[]): number {

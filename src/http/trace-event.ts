@@ -109,6 +109,8 @@ export interface TraceScope {
    * last snapshot.
    */
   snapshot(stage: string): void
+  /** A body that is in memory, unless it is the one told before. */
+  body(stage: string, bytes: Buffer): void
   /** From here until `leave`, events that name no part of the configuration are about this one. Returns `now()`. */
   enter(origins: readonly Origin[]): number
   leave(): void

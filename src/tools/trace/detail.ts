@@ -1,83 +1,189 @@
-import { printYaml } from '../../diagnostics/print-yaml.ts'
-import { cut, type Row, span, type Tone, wrap } from './cells.ts'
-import type { ReadEvent } from './events.ts'
+import type { HeadSnapshot } from '../../http/trace-event.ts'
+import type { Browse } from './browse.ts'
+import { cellsOf, cut, type Row, span, type Tone, wrap } from './cells.ts'
+import { eventText, TONES } from './event-text.ts'
+import { type DiffLine, diffLines } from './line-diff.ts'
 import type { RequestTrace, Step } from './state.ts'
 import { durationText, MARKS } from './steps.ts'
 
-/** Everything that an event says, as lines of at most `width` cells. */
-export function detailOf(
-  request: RequestTrace | undefined,
-  step: Step | undefined,
-  width: number,
-  wrapped = true,
-): Row[] {
+/** The lines of a file of the configuration; undefined when it cannot be read here. */
+export type SourceReader = (file: string) => readonly string[] | undefined
+
+export interface DetailContext {
+  readonly browse: Pick<Browse, 'view' | 'wrap' | 'json' | 'hex'>
+  readonly width: number
+  readonly source: SourceReader
+}
+
+/** What the chosen view says of a step, as lines of at most `width` cells. */
+export function detailOf(request: RequestTrace | undefined, step: Step | undefined, context: DetailContext): Row[] {
   if (request === undefined || step === undefined) return []
   // Wide enough for nothing to be wrapped; whoever draws it cuts it.
-  if (!wrapped) return detailOf(request, step, UNWRAPPED)
-  const { event } = step
+  const width = context.browse.wrap ? context.width : UNWRAPPED
+  switch (context.browse.view) {
+    case 'event':
+      return [...titleOf(request, step, width), ...eventText(step.event, context.browse, width)]
+    case 'state':
+      return stateView(request, step, width)
+    case 'diff':
+      return diffView(request, step, width)
+    case 'config':
+      return configView(step, context.source, width)
+    case 'cel':
+      return celView(request, step, width)
+  }
+}
+
+const UNWRAPPED = 100_000
+
+function titleOf(request: RequestTrace, { event, label, text }: Step, width: number): Row[] {
   const when =
     event.from === undefined
       ? `at ${durationText(event.at)}`
       : `${durationText(event.from)} to ${durationText(event.at)}, took ${durationText(event.at - event.from)}`
   const scope = event.scope.length === 0 ? '' : ` in ${event.scope.join(' › ')}`
   return [
-    ...lines(`${MARKS[event.severity]} ${step.label}: ${step.text}`, width, TONES[event.severity]),
+    ...lines(`${MARKS[event.severity]} ${label}: ${text}`, width, TONES[event.severity]),
     ...lines(`request ${request.id}, event ${event.seq}, ${when}${scope}`, width, 'dim'),
     ...event.origins.flatMap(({ file, line, col }) => lines(`${file}:${line}:${col}`, width, 'info')),
-    ...payload(event, width),
   ]
 }
 
-export const TONES: Readonly<Record<ReadEvent['severity'], Tone>> = {
-  success: 'success',
-  info: 'plain',
-  warn: 'warn',
-  error: 'error',
+interface Stage {
+  readonly stage: string
+  readonly state: HeadSnapshot
 }
 
-function payload({ message }: ReadEvent, width: number): Row[] {
-  switch (message.type) {
-    case 'snapshot': {
-      const { method, url, status, headers } = message.state
-      const head = status === undefined ? `${method ?? ''} ${url ?? ''}` : `${status}`
-      return [...lines(head, width), ...headers.flatMap(([name, value]) => lines(`${name}: ${value}`, width))]
-    }
-    case 'route':
-      return message.tried.flatMap(({ route, failed, origin }) => {
-        const place = origin === undefined ? '' : `  ${origin.file}:${origin.line}`
-        return lines(`not ${route}: ${failed}${place}`, width, 'dim')
-      })
-    case 'authorization':
-      return message.rules.flatMap(({ rule, mode, matched }) =>
-        lines(`${matched ? 'matched' : 'no    '} ${mode} ${rule}`, width, matched ? 'bold' : 'dim'),
-      )
-    case 'body':
-      return lines(bodyText(message.base64), width)
-    default: {
-      const { type: _, ...fields } = message
-      return lines(printYaml(fields).trimEnd(), width)
-    }
-  }
+/** The snapshots up to a step, the latest last; those of the step's own policy come right behind it. */
+function stagesUntil({ steps }: RequestTrace, step: Step): readonly Stage[] {
+  const at = steps.indexOf(step)
+  const own = steps[at + 1]?.event.message
+  const until = own?.type === 'snapshot' && own.stage === step.label ? at + 2 : at + 1
+  return steps.slice(0, until).flatMap(({ event: { message } }) => (message.type === 'snapshot' ? [message] : []))
 }
 
-const UNWRAPPED = 100_000
-
-/** JSON is set out in lines, other text stands as it is, and bytes are counted. */
-function bodyText(base64: string): string {
-  const bytes = Buffer.from(base64, 'base64')
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return `${bytes.length} bytes that are no text: ${bytes.subarray(0, 64).toString('hex')}`
-  }
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
+function stateView(request: RequestTrace, step: Step, width: number): Row[] {
+  const stage = stagesUntil(request, step).at(-1)
+  if (stage === undefined) return lines('The request had not been read yet.', width, 'dim')
+  const [head = '', ...fields] = headLines(stage.state)
+  return [
+    ...lines(`as of: ${stage.stage}`, width, 'dim'),
+    ...lines(head, width, 'bold'),
+    ...fields.flatMap(field => lines(field, width)),
+  ]
 }
 
-function lines(text: string, width: number, tone: Tone = 'plain'): Row[] {
+function diffView(request: RequestTrace, step: Step, width: number): Row[] {
+  const stages = stagesUntil(request, step)
+  const now = stages.at(-1)
+  if (now === undefined) return lines('The request had not been read yet.', width, 'dim')
+  const before = stages.at(-2)
+  if (before === undefined) return lines('Nothing had been changed yet.', width, 'dim')
+  if ((before.state.status === undefined) !== (now.state.status === undefined)) {
+    return [
+      ...lines(`${now.stage}: the first look at the response`, width, 'dim'),
+      ...headLines(now.state).flatMap(text => lines(`+ ${text}`, width, 'success')),
+    ]
+  }
+  const rows = diffLines(headLines(before.state), headLines(now.state)).flatMap(line => diffRow(line, width))
+  return [...lines(`${before.stage} → ${now.stage}`, width, 'dim'), ...rows]
+}
+
+const SIDES = { both: [' ', 'plain'], left: ['-', 'error'], right: ['+', 'success'] } as const
+
+export function diffRow({ side, text }: DiffLine, width: number): Row[] {
+  const [mark, tone] = SIDES[side]
+  return lines(`${mark} ${text}`, width, tone)
+}
+
+/** The first line and a line for each field. */
+export function headLines({ method, url, status, headers }: HeadSnapshot): string[] {
+  const head = status === undefined ? `${method ?? ''} ${url ?? ''}`.trim() : `status ${status}`
+  return [head, ...headers.map(([name, value]) => `${name}: ${value}`)]
+}
+
+/** Lines around a place of the configuration. */
+const AROUND = { before: 2, after: 8 }
+
+function configView({ event }: Step, source: SourceReader, width: number): Row[] {
+  if (event.origins.length === 0) return lines('No line of the configuration is behind this step.', width, 'dim')
+  return event.origins.flatMap(({ file, line, col }) => {
+    const title = lines(`${file}:${line}:${col}`, width, 'info')
+    const text = source(file)
+    if (text === undefined) return [...title, ...lines('The file cannot be read from here.', width, 'dim')]
+    const first = Math.max(1, line - AROUND.before)
+    const gutter = String(line + AROUND.after).length
+    return [
+      ...title,
+      ...text.slice(first - 1, line + AROUND.after).flatMap((content, i) => {
+        const number = String(first + i).padStart(gutter)
+        return lines(
+          `${first + i === line ? '▸' : ' '} ${number} │ ${content}`,
+          width,
+          first + i === line ? 'bold' : 'dim',
+        )
+      }),
+    ]
+  })
+}
+
+/** The expressions of the step's own policy first; those of the others are named below. */
+function celView({ steps }: RequestTrace, step: Step, width: number): Row[] {
+  const evaluated = steps.filter(({ event: { message } }) => message.type === 'cel' || message.type === 'authorization')
+  const place = placeOf(step)
+  const own = evaluated.filter(each => each === step || (place !== '' && placeOf(each) === place))
+  const others = evaluated.filter(each => !own.includes(each))
+  if (evaluated.length === 0) return lines('No expression was evaluated for this request.', width, 'dim')
+  return [
+    ...(own.length === 0 ? lines('No expression was evaluated in this step.', width, 'dim') : []),
+    ...own.flatMap(each => celRows(each, width)),
+    ...(others.length === 0 ? [] : lines('Elsewhere in this request:', width, 'dim')),
+    ...others.flatMap(each => celRows(each, width)),
+  ]
+}
+
+function placeOf({ event: { origins } }: Step): string {
+  return origins.map(({ file, line, col }) => `${file}:${line}:${col}`).join(' ')
+}
+
+function celRows({ event: { message, origins } }: Step, width: number): Row[] {
+  const place = origins[0] === undefined ? '' : `  ${origins[0].file}:${origins[0].line}`
+  if (message.type === 'authorization') {
+    return [
+      ...lines(`authorization: ${message.result}${place}`, width, message.result === 'deny' ? 'error' : 'success'),
+      ...message.rules.flatMap(({ rule, mode, matched }) =>
+        lines(`  ${matched ? '✓' : '✗'} ${mode} if ${rule}`, width, matched ? 'bold' : 'dim'),
+      ),
+    ]
+  }
+  if (message.type !== 'cel') return []
+  const failed = message.error !== undefined
+  const result = message.error ?? (typeof message.result === 'string' ? message.result : JSON.stringify(message.result))
+  return lines(`${message.expression}  →  ${result}${place}`, width, failed ? 'warn' : 'plain')
+}
+
+export function lines(text: string, width: number, tone: Tone = 'plain'): Row[] {
   return wrap(text, width).map(line => [span(cut(line, width), tone)])
+}
+
+/** Numbers of the rows that hold a text, whatever its case. */
+export function matchesIn(rows: readonly Row[], text: string): readonly number[] {
+  if (text === '') return []
+  const wanted = text.toLowerCase()
+  return rows.flatMap((row, i) => (row.some(each => each.text.toLowerCase().includes(wanted)) ? [i] : []))
+}
+
+/** The rows with the found text standing out. */
+export function highlighted(row: Row, text: string): Row {
+  if (text === '' || cellsOf(text) === 0) return row
+  return row.flatMap(each => {
+    const at = each.text.toLowerCase().indexOf(text.toLowerCase())
+    if (at < 0) return [each]
+    const end = at + text.length
+    return [
+      span(each.text.slice(0, at), each.tone),
+      span(each.text.slice(at, end), 'cursor'),
+      span(each.text.slice(end), each.tone),
+    ]
+  })
 }

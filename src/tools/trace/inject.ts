@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type RequestOptions, request as requestHttp } from 'node:http'
+import { type ClientRequest, type RequestOptions, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
@@ -31,7 +31,38 @@ export async function prepareRequest(
   note: (text: string) => void,
 ): Promise<PreparedRequest> {
   const wanted = parseRequest(words, cwd)
-  const { url, method, headers, body, connectTo, insecure } = wanted
+  const secure = wanted.url.protocol === 'https:'
+  const sent = startRequest(wanted)
+  let watching = false
+  const port = await new Promise<number>((done, fail) => {
+    sent.on('error', error => {
+      if (watching) note(`the request ended: ${error.message}`)
+      else fail(new Failure('unreachable', `${wanted.url.host} cannot be reached: ${error.message}.`, { cause: error }))
+    })
+    sent.on('response', response => response.resume())
+    sent.on('socket', socket => socket.once(secure ? 'secureConnect' : 'connect', () => done(socket.localPort ?? 0)))
+  })
+  watching = true
+  return { expression: `source.port == ${port}`, send: () => void sent.end(wanted.body) }
+}
+
+/** Sends a request and takes its response; resolves with the status. Throws a Failure `unreachable`. */
+export function sendRequest(wanted: WantedRequest): Promise<number> {
+  return new Promise((done, fail) => {
+    const sent = startRequest(wanted)
+    sent.on('error', error =>
+      fail(new Failure('unreachable', `${wanted.url.host} cannot be reached: ${error.message}.`, { cause: error })),
+    )
+    sent.on('response', response => {
+      response.resume()
+      response.on('error', () => {})
+      done(response.statusCode ?? 0)
+    })
+    sent.end(wanted.body)
+  })
+}
+
+function startRequest({ url, method, headers, body, connectTo, insecure }: WantedRequest): ClientRequest {
   const secure = url.protocol === 'https:'
   const options: RequestOptions & { rejectUnauthorized?: boolean; servername?: string } = {
     method,
@@ -42,18 +73,7 @@ export async function prepareRequest(
     agent: false,
     ...(secure ? { rejectUnauthorized: !insecure, servername: url.hostname } : {}),
   }
-  const sent = (secure ? requestHttps : requestHttp)(options)
-  let watching = false
-  const port = await new Promise<number>((done, fail) => {
-    sent.on('error', error => {
-      if (watching) note(`the request ended: ${error.message}`)
-      else fail(new Failure('unreachable', `${url.host} cannot be reached: ${error.message}.`, { cause: error }))
-    })
-    sent.on('response', response => response.resume())
-    sent.on('socket', socket => socket.once(secure ? 'secureConnect' : 'connect', () => done(socket.localPort ?? 0)))
-  })
-  watching = true
-  return { expression: `source.port == ${port}`, send: () => void sent.end(body) }
+  return (secure ? requestHttps : requestHttp)(options)
 }
 
 /** Throws a Failure `usage`. */

@@ -1,10 +1,11 @@
+import { readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
-import { printYaml } from '../../diagnostics/print-yaml.ts'
-import { shownOf } from './browse.ts'
+import { Actions } from './actions.ts'
+import type { SourceReader } from './detail.ts'
 import { createEventReader } from './events.ts'
 import type { Recording } from './recording.ts'
 import { TraceSession } from './session.ts'
-import { saveTestCase } from './test-case.ts'
 import { showTrace, type Terminal } from './view.tsx'
 
 export interface InteractiveOptions {
@@ -13,8 +14,10 @@ export interface InteractiveOptions {
   readonly signal: AbortSignal
   /** The exit code that a failure leads to. */
   readonly codeOf: (error: unknown) => number
-  /** Where test cases are saved. */
+  /** Where files are saved and names of files start. */
   readonly cwd: string
+  /** For the editor, and for configurations that a request is run through. */
+  readonly env: Readonly<Record<string, string | undefined>>
 }
 
 /**
@@ -22,23 +25,18 @@ export interface InteractiveOptions {
  * back in every case, then throws what went wrong: the stream's failure, or a Failure `interrupted`.
  */
 export async function browseRecording(recording: Recording, options: InteractiveOptions): Promise<void> {
-  const session = new TraceSession({ text: `waiting for a request at ${recording.name}`, code: undefined })
+  const session = new TraceSession(
+    { text: `waiting for a request at ${recording.name}`, code: undefined },
+    sourceReader(options.cwd),
+  )
   const view = showTrace(session, options.terminal)
-  session.onAsked = asked => {
-    const { trace, browse } = session.current
-    const { request, step } = shownOf(browse, trace)
-    const say = (text: string) => session.setStatus({ text, code: session.current.status.code })
-    if (asked === 'copy' && step !== undefined) {
-      options.terminal.stdout.write(clipboardSequence(printYaml(step.event)))
-      say(`event ${step.event.seq} copied`)
-    }
-    if (asked === 'save' && request !== undefined) {
-      saveTestCase(request, options.cwd).then(
-        file => say(`saved as ${file}`),
-        (error: unknown) => say(`not saved: ${error instanceof Error ? error.message : String(error)}`),
-      )
-    }
-  }
+  const actions = new Actions(session, {
+    ...options,
+    stdin: options.terminal.stdin,
+    stdout: options.terminal.stdout,
+    gateway: recording.host,
+  })
+  session.onAsked = asked => actions.perform(asked)
   let failure: unknown
   const pumped = pump(recording, session).then(
     () => session.setStatus({ text: 'the trace is complete', code: 0 }),
@@ -73,9 +71,25 @@ async function pump(recording: Recording, session: TraceSession): Promise<void> 
   }
 }
 
-/** OSC 52, which reaches the clipboard of whoever sits at the terminal, also over SSH and through tmux. */
-function clipboardSequence(text: string): string {
-  return `\u001b]52;c;${Buffer.from(text).toString('base64')}\u0007`
+/** Larger files are no configuration. */
+const MAX_SOURCE = 16 * 1024 * 1024
+
+/** Files of the configuration as they are on this machine, each read once. */
+function sourceReader(cwd: string): SourceReader {
+  const known = new Map<string, readonly string[] | undefined>()
+  const read = (file: string) => {
+    try {
+      const path = resolve(cwd, file)
+      const about = statSync(path)
+      return about.isFile() && about.size <= MAX_SOURCE ? readFileSync(path, 'utf8').split(/\r?\n/) : undefined
+    } catch {
+      return undefined
+    }
+  }
+  return file => {
+    if (!known.has(file)) known.set(file, read(file))
+    return known.get(file)
+  }
 }
 
 function quit(session: TraceSession): Promise<void> {

@@ -11,6 +11,8 @@ export interface Recording {
   readonly texts: AsyncIterable<string>
   /** For people: `http://127.0.0.1:15000`, `trace.jsonl`. */
   readonly name: string
+  /** The machine that the gateway runs on, where it is a running one. */
+  readonly host?: string
   close(): void
 }
 
@@ -44,7 +46,8 @@ export function traceRequest(
 export async function liveRecording(admin: URL, request: TraceRequest, wait: number | undefined): Promise<Recording> {
   const connection = await openTrace(admin, request)
   const name = admin.protocol === 'unix:' ? admin.href : admin.host
-  return { texts: untilEnd(connection, name, wait), name, close: () => connection.close() }
+  const host = admin.protocol === 'unix:' ? '127.0.0.1' : admin.hostname.replace(/^\[(.*)\]$/, '$1')
+  return { texts: untilEnd(connection, name, wait), name, host, close: () => connection.close() }
 }
 
 /** Writes every event of a recording to a file as it passes, one JSON text per line. Throws a Failure `input`. */

@@ -1,6 +1,11 @@
-import { type Browse, type Pane, shownOf } from './browse.ts'
+import { visible } from '../../diagnostics/visible.ts'
+import { type Browse, DETAIL_VIEWS, type Pane, type Prompt, shownOf } from './browse.ts'
 import { cellsOf, cut, pad, padRow, type Row, type Span, span } from './cells.ts'
-import { detailOf, TONES } from './detail.ts'
+import { comparisonOf } from './compare.ts'
+import { detailOf, highlighted, matchesIn, type SourceReader } from './detail.ts'
+import { TONES } from './event-text.ts'
+import { BINDINGS, bindingsFor } from './keys.ts'
+import type { Extent } from './press.ts'
 import type { RequestTrace, Step, TraceState } from './state.ts'
 import { durationText, MARKS } from './steps.ts'
 
@@ -15,67 +20,124 @@ export interface StreamStatus {
   readonly code: number | undefined
 }
 
-export interface Picture {
+export interface Picture extends Extent {
   /** One fewer than the terminal has, each exactly as wide as the terminal. */
   readonly rows: readonly Row[]
-  /** For `press`: how many lines the pane in front shows and how many the detail has. */
-  readonly page: number
-  readonly lines: number
 }
 
-/** What the terminal shows: pure, so that every size can be tested without a terminal. */
-export function pictureOf(state: TraceState, browse: Browse, status: StreamStatus, size: Size): Picture {
+/** What the terminal shows: pure but for the files of the configuration, so that every size can be tested without one. */
+export function pictureOf(
+  state: TraceState,
+  browse: Browse,
+  status: StreamStatus,
+  size: Size,
+  source: SourceReader = () => undefined,
+): Picture {
   const columns = Math.max(10, size.columns)
   // A frame as high as the terminal flickers on some of them.
   const height = Math.max(3, size.rows - 2)
-  const body = browse.help ? helpPicture(columns, height) : panes(state, browse, columns, height)
+  const body = bodyPicture(state, browse, columns, height, source)
   return { ...body, rows: [...body.rows, footer(state, browse, status, columns)] }
+}
+
+function bodyPicture(
+  state: TraceState,
+  browse: Browse,
+  columns: number,
+  height: number,
+  source: SourceReader,
+): Picture {
+  if (browse.menu !== undefined) return menuPicture(browse.menu, columns, height)
+  if (browse.comparing !== undefined) {
+    const { left, right } = browse.comparing
+    const of = (wanted: string) => (browse.paused ?? state).requests.find(({ key }) => key === wanted)
+    const [first, second] = [of(left), of(right)]
+    if (first !== undefined && second !== undefined) return comparison(first, second, browse, columns, height)
+  }
+  return panes(state, browse, columns, height, source)
+}
+
+function comparison(left: RequestTrace, right: RequestTrace, browse: Browse, columns: number, height: number): Picture {
+  const all = comparisonOf(left, right, browse.wrap ? columns - 4 : 100_000)
+  const position = all.length > height - 2 ? ` ${Math.min(all.length, browse.top + height - 2)}/${all.length}` : ''
+  const title = `Comparison of ${left.id} and ${right.id}${position}`
+  const rows = frame({ title, front: true, width: columns, rows: height, right: 'Esc back' }, () =>
+    all.slice(browse.top, browse.top + height - 2),
+  )
+  return { rows, page: height - 2, lines: all.length, matches: [] }
 }
 
 /** Below this there is room for one pane only. */
 const ROOM = { columns: 60, rows: 12 }
 
-function panes(state: TraceState, browse: Browse, columns: number, height: number): Picture {
+function panes(state: TraceState, browse: Browse, columns: number, height: number, source: SourceReader): Picture {
   const shown = shownOf(browse, state)
   const small = columns < ROOM.columns || height + 2 < ROOM.rows
   const detailHeight = small ? height : Math.max(5, Math.floor(height * 0.4))
-  const detail = detailOf(shown.request, shown.step, columns - 4, browse.wrap)
+  const detail = detailOf(shown.request, shown.step, { browse, width: columns - 4, source })
   const lines = detail.length
+  const front = (pane: Pane) => browse.pane === pane
   const draw: Readonly<Record<Pane, (width: number, rows: number) => Row[]>> = {
     requests: (width, rows) =>
-      frame(requestsTitle(state, browse, shown.requests), browse.pane === 'requests', width, rows, inner =>
-        list(shown.requests, shown.requests.indexOf(shown.request as RequestTrace), rows - 2, request =>
-          requestRow(request, inner),
-        ),
+      frame({ title: requestsTitle(state, browse, shown.requests), front: front('requests'), width, rows }, inner =>
+        shown.requests.length === 0
+          ? wrapped(state.requests.length === 0 ? 'no request yet' : 'no request matches', inner)
+          : list(shown.requests, shown.requests.indexOf(shown.request as RequestTrace), rows - 2, request =>
+              requestRow(request, inner, request.key === browse.marked),
+            ),
       ),
     pipeline: (width, rows) =>
-      frame(pipelineTitle(browse, shown.request), browse.pane === 'pipeline', width, rows, inner =>
-        list(shown.steps, shown.steps.indexOf(shown.step as Step), rows - 2, step => stepRow(step, inner)),
+      frame({ title: pipelineTitle(browse, shown.request, width - 6), front: front('pipeline'), width, rows }, inner =>
+        shown.steps.length === 0 && shown.request !== undefined
+          ? wrapped('no step matches', inner)
+          : list(shown.steps, shown.steps.indexOf(shown.step as Step), rows - 2, step => stepRow(step, inner)),
       ),
     detail: (width, rows) => {
       const title = shown.step === undefined ? 'Detail' : `Detail: ${shown.step.label}`
       const position = lines > rows - 2 ? ` ${Math.min(lines, browse.top + rows - 2)}/${lines}` : ''
-      return frame(title + position, browse.pane === 'detail', width, rows, () =>
-        detail.slice(browse.top, browse.top + rows - 2),
+      const search = browse.filters.detail === '' ? '' : ` /${browse.filters.detail}`
+      return frame({ title: title + position + search, front: front('detail'), width, rows, right: tabs(browse) }, () =>
+        detail.slice(browse.top, browse.top + rows - 2).map(row => highlighted(row, browse.filters.detail)),
       )
     },
   }
-  if (small) return { rows: draw[browse.pane](columns, height), page: height - 2, lines }
+  const matches = matchesIn(detail, browse.filters.detail)
+  if (small) return { rows: draw[browse.pane](columns, height), page: height - 2, lines, matches }
   const left = Math.min(48, Math.max(26, Math.floor(columns * 0.34)))
   const upper = height - detailHeight
   const requests = draw.requests(left, upper)
   const pipeline = draw.pipeline(columns - left, upper)
   const rows = requests.map((row, i) => [...row, ...(pipeline[i] as Row)])
   const page = (browse.pane === 'detail' ? detailHeight : upper) - 2
-  return { rows: [...rows, ...draw.detail(columns, detailHeight)], page, lines }
+  return { rows: [...rows, ...draw.detail(columns, detailHeight)], page, lines, matches }
 }
 
-function frame(title: string, front: boolean, width: number, rows: number, content: (inner: number) => Row[]): Row[] {
+function tabs({ view }: Browse): string {
+  return DETAIL_VIEWS.map((name, i) => (name === view ? `[${i + 1} ${name}]` : `${i + 1} ${name}`)).join(' ')
+}
+
+function wrapped(text: string, width: number): Row[] {
+  return [[span(cut(text, width), 'dim')]]
+}
+
+interface Frame {
+  readonly title: string
+  readonly front: boolean
+  readonly width: number
+  readonly rows: number
+  /** At the right end of the upper line, where there is room. */
+  readonly right?: string
+}
+
+function frame({ title, front, width, rows, right = '' }: Frame, content: (inner: number) => Row[]): Row[] {
   const inner = width - 4
   const tone = front ? 'bold' : 'dim'
   // Without colours, the marks around the title say which pane the keys go to.
-  const shown = cut(front ? `[${title}]` : ` ${title} `, inner)
-  const top = span(`┌${shown}${'─'.repeat(width - 2 - cellsOf(shown))}┐`, tone)
+  const name = cut(title, Math.max(0, inner - 2))
+  const shown = front ? `[${name}]` : ` ${name} `
+  const left = width - 2 - cellsOf(shown)
+  const more = right !== '' && left >= cellsOf(right) + 4 ? ` ${right} ─` : ''
+  const top = span(`┌${shown}${'─'.repeat(left - cellsOf(more))}${more}┐`, tone)
   const filled = content(inner)
   const body = Array.from(
     { length: rows - 2 },
@@ -95,14 +157,19 @@ function list<T>(items: readonly T[], cursor: number, rows: number, draw: (item:
   })
 }
 
-function requestRow({ time, method, path, end }: RequestTrace, inner: number): Row {
+function requestRow({ time, method, path, end }: RequestTrace, inner: number, marked: boolean): Row {
   const width = inner - 2
   const status = end === undefined ? '…' : String(end.status ?? 'gone')
   const failed = end !== undefined && (end.status === null || end.status >= 500)
   const tone = failed ? 'error' : end !== undefined && (end.status ?? 0) >= 400 ? 'warn' : 'success'
   const clock = width >= 30 && time !== '' ? `${time} ` : ''
   const middle = Math.max(0, width - cellsOf(clock) - 6)
-  return [span(clock, 'dim'), span(pad(`${method} ${path}`, middle)), span(pad(status, 5, 'right'), tone), span(' ')]
+  return [
+    span(clock, 'dim'),
+    span(pad(`${method} ${path}`, middle)),
+    span(pad(status, 5, 'right'), tone),
+    span(marked ? '*' : ' ', 'info'),
+  ]
 }
 
 const LABEL = 15
@@ -136,21 +203,26 @@ function requestsTitle(state: TraceState, browse: Browse, shown: readonly unknow
   return `Requests ${count}${state.forgotten === 0 ? '' : ` (${state.forgotten} forgotten)`}${filter}`
 }
 
-function pipelineTitle(browse: Browse, request: RequestTrace | undefined): string {
+/** Where there is no room for all of it, the path gives way to how it ended. */
+function pipelineTitle(browse: Browse, request: RequestTrace | undefined, width: number): string {
   if (request === undefined) return 'Pipeline'
   const { end } = request
   const outcome = end === undefined ? 'running' : `${end.status ?? 'client left'} in ${durationText(end.at)}`
   const lost = request.lost === 0 ? '' : `, ${request.lost} events lost`
   const least = browse.least === 'info' ? '' : browse.least === 'warn' ? ', warnings and errors' : ', errors'
-  const filter = `${least}${browse.filters.pipeline === '' ? '' : ` /${browse.filters.pipeline}`}`
-  return `${request.method} ${request.path}: ${outcome}${lost}${filter}`
+  const filter = browse.filters.pipeline === '' ? '' : ` /${browse.filters.pipeline}`
+  const rest = `: ${outcome}${lost}${least}${filter}`
+  return `${cut(`${request.method} ${request.path}`, Math.max(12, width - cellsOf(rest)))}${rest}`
 }
 
 /** What is going on, then the keys, as far as there is room. */
 function footer(state: TraceState, browse: Browse, status: StreamStatus, columns: number): Row {
+  if (browse.prompt !== undefined) return promptRow(browse.prompt, columns)
   if (browse.typing !== undefined) {
-    return padRow([span(`filter ${browse.typing}: `, 'bold'), span(browse.filters[browse.typing]), span('█')], columns)
+    const verb = browse.typing === 'detail' ? 'search' : 'filter'
+    return typed(`${verb} ${browse.typing}: `, browse.filters[browse.typing], columns)
   }
+  if (browse.note !== undefined) return padRow([span(browse.note, 'bold')], columns)
   const failed = status.code !== undefined && status.code !== 0
   const text = failed ? `exit code ${status.code}: ${status.text}` : status.text
   const spans: Span[] = [span(text, failed ? 'error' : status.code === 0 ? 'success' : 'plain')]
@@ -158,31 +230,48 @@ function footer(state: TraceState, browse: Browse, status: StreamStatus, columns
     const missed = state.requests.length + state.forgotten - browse.paused.requests.length - browse.paused.forgotten
     spans.push(span(`  paused, ${missed} new`, 'warn'))
   }
-  spans.push(span('  ? keys  Tab pane  / filter  p pause  q quit', 'dim'))
+  const follows = browse.request === undefined ? 'F follow:on' : 'F follow:off'
+  const keys = `? keys  / filter  ${follows}  t test  q quit`
+  const left = columns - spans.reduce((sum, each) => sum + cellsOf(each.text), 0)
+  // The keys are the first thing that gives way, one by one from the end.
+  spans.push(span(left >= cellsOf(keys) + 2 ? `${' '.repeat(left - cellsOf(keys))}${keys}` : '  ? keys  q quit', 'dim'))
   return padRow(spans, columns)
 }
 
-const HELP: readonly (readonly [keys: string, what: string])[] = [
-  ['j k ↓ ↑', 'next, previous line'],
-  ['PgDn PgUp', 'next, previous page'],
-  ['g G Home End', 'first, last line; on the last request new ones are followed'],
-  ['Tab Enter', 'next pane (Shift-Tab: the one before)'],
-  ['/', 'filter the list in front; Enter keeps it, Esc clears it'],
-  ['Esc', 'clear the filters and follow the newest request'],
-  ['s', 'show all steps, warnings and errors, errors only'],
-  ['w', 'wrap or cut long lines of the detail'],
-  ['y', 'copy the event as YAML to the clipboard of the terminal'],
-  ['t', 'save the request as a test case beside you'],
-  ['p', 'pause and resume the picture; events are still recorded'],
-  ['q', 'quit'],
-  ['Ctrl-C', 'quit with exit code 130'],
-]
+const QUESTIONS = {
+  save: 'save the events to: ',
+  inject: 'send (METHOD URL and options of curl): ',
+  rerun: 'run it through the configuration: ',
+  replay: 'send it again? Enter sends, Esc does not: ',
+} as const
 
-function helpPicture(columns: number, height: number): Picture {
-  const rows = frame('Keys (any key goes back)', true, columns, height, inner =>
-    HELP.map(([keys, what]) => [span(pad(keys, 14), 'bold'), span(cut(what, Math.max(0, inner - 14)))]),
+function promptRow({ kind, text }: Prompt, columns: number): Row {
+  if (kind === 'replay') return padRow([span(QUESTIONS.replay, 'bold'), span(text)], columns)
+  return typed(QUESTIONS[kind], text, columns)
+}
+
+/** The end of what is typed is what the person looks at. */
+function typed(question: string, text: string, columns: number): Row {
+  const asked = cut(question, Math.max(0, columns - 10))
+  const room = columns - cellsOf(asked) - 1
+  let shown = visible(text)
+  while (shown !== '' && cellsOf(shown) > room) shown = [...shown].slice(1).join('')
+  return padRow([span(asked, 'bold'), span(shown), span('█')], columns)
+}
+
+function menuPicture({ filter, at }: { filter: string; at: number }, columns: number, height: number): Picture {
+  const found = bindingsFor(filter)
+  const keysWidth = Math.max(...BINDINGS.map(({ keys }) => cellsOf(keys))) + 2
+  const title = filter === '' ? 'Keys: type to filter, Enter runs, Esc goes back' : `Keys /${filter}`
+  const rows = frame({ title, front: true, width: columns, rows: height }, inner =>
+    found.length === 0
+      ? [[span(cut('no key does that', inner), 'dim')]]
+      : list(found, at, height - 2, ({ keys, what }) => [
+          span(pad(keys, Math.min(keysWidth, inner - 2)), 'bold'),
+          span(pad(what, Math.max(0, inner - 2 - keysWidth))),
+        ]),
   )
-  return { rows, page: height - 2, lines: 0 }
+  return { rows, page: height - 2, lines: 0, matches: [] }
 }
 
 function baseName(file: string): string {

@@ -1,6 +1,8 @@
-import { type Browse, FRESH, type KeyPress, press } from './browse.ts'
+import { type Asked, type Browse, FRESH, type KeyPress } from './browse.ts'
+import type { SourceReader } from './detail.ts'
 import type { ReadEvent } from './events.ts'
-import { pictureOf, type Size, type StreamStatus } from './screen.ts'
+import { press } from './press.ts'
+import { type Picture, pictureOf, type Size, type StreamStatus } from './screen.ts'
 import { addEvents, EMPTY, type TraceState } from './state.ts'
 
 /** All that the view depends on. Replaced as a whole whenever something changes. */
@@ -20,12 +22,17 @@ export class TraceSession {
   #waiting: ReadEvent[] = []
   #timer: NodeJS.Timeout | undefined
 
-  constructor(status: StreamStatus) {
+  readonly #source: SourceReader
+
+  constructor(status: StreamStatus, source: SourceReader = () => undefined) {
+    this.#source = source
     this.#current = { trace: EMPTY, browse: FRESH, status }
   }
 
   /** What the keyboard asks for that is more than looking. */
-  onAsked: (asked: 'copy' | 'save') => void = () => {}
+  onAsked: (asked: Asked) => void = () => {}
+  /** Gives the terminal away while `run` does; set by the view. */
+  suspend: (run: () => Promise<void>) => Promise<void> = run => run()
 
   get current(): SessionState {
     return this.#current
@@ -55,10 +62,24 @@ export class TraceSession {
     this.#replace({ status })
   }
 
-  press(key: KeyPress, size: Size): void {
+  /** Said until the next key. */
+  say(note: string): void {
+    this.#replace({ browse: { ...this.#current.browse, note } })
+  }
+
+  compare(left: string, right: string): void {
+    this.flush()
+    this.#replace({ browse: { ...this.#current.browse, comparing: { left, right }, top: 0 } })
+  }
+
+  picture(size: Size): Picture {
     const { trace, browse, status } = this.#current
-    const { page, lines } = pictureOf(trace, browse, status, size)
-    const { asked, ...rest } = press(browse, key, trace, { page, lines })
+    return pictureOf(trace, browse, status, size, this.#source)
+  }
+
+  press(key: KeyPress, size: Size): void {
+    const { trace, browse } = this.#current
+    const { asked, ...rest } = press(browse, key, trace, this.picture(size))
     this.#replace({ browse: { ...rest, asked: undefined } })
     if (asked !== undefined) this.onAsked(asked)
   }

@@ -13,9 +13,15 @@ export function wordsOf({ message: m }: ReadEvent): StepWords {
     case 'snapshot':
       return { label: 'snapshot', text: `${m.stage}: ${headWords(m.state)}` }
     case 'listener':
-      return { label: 'listener', text: m.listener === null ? `none on ${m.bind}` : `${m.listener} on ${m.bind}` }
+      return {
+        label: 'listener',
+        text: m.listener === null ? `none on ${m.bind}` : `${shortKey(m.listener)} on ${m.bind}`,
+      }
     case 'route':
-      return { label: 'route', text: `${m.selected ?? 'none matched'}${tried(m.tried.length, m.selected === null)}` }
+      return {
+        label: 'route',
+        text: `${m.selected === null ? 'none matched' : shortKey(m.selected)}${tried(m.tried.length, m.selected === null)}`,
+      }
     case 'policySelection':
       return { label: 'policies', text: `${m.phase}: ${m.policies.length === 0 ? 'none' : m.policies.join(', ')}` }
     case 'policy':
@@ -25,9 +31,9 @@ export function wordsOf({ message: m }: ReadEvent): StepWords {
     case 'authorization':
       return { label: 'authorization', text: `${m.result}${decidingRule(m.rules)}` }
     case 'backend':
-      return { label: 'backend', text: `${m.backend} (${m.kind})${detail(m.reason)}` }
+      return { label: 'backend', text: `${shortKey(m.backend)} (${m.kind})${detail(m.reason)}` }
     case 'callStart':
-      return { label: 'call', text: `${m.target} for ${m.purpose}` }
+      return { label: 'call', text: `${shortKey(m.target)} for ${m.purpose}` }
     case 'callEnd':
       return { label: 'answer', text: `${m.target}: ${m.error ?? m.status ?? 'none'}` }
     case 'mcp':
@@ -46,6 +52,14 @@ export function wordsOf({ message: m }: ReadEvent): StepWords {
     case 'unknown':
       return { label: m.name, text: compactJson(m.value) }
   }
+}
+
+/** The end of a long key, which is what tells it from its neighbours; a namespace that is the default says nothing. */
+export function shortKey(key: string): string {
+  const parts = key.split('/').filter(part => part !== '')
+  if (parts.length < 3) return key
+  const [first, last] = parts.slice(-2)
+  return first === 'default' || /^\d+$/.test(first as string) ? (last as string) : `${first}/${last}`
 }
 
 export const MARKS = { success: '✓', info: '·', warn: '!', error: '✗' } as const

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { type Infer, integer, list, map, object, opt, req, string } from '../../schema/builder.ts'
+import { recordedRequest } from './recorded-request.ts'
 import type { RequestTrace } from './state.ts'
 
 const request = object('request', {
@@ -17,31 +18,41 @@ const expected = object('expectation', {
   backend: opt(string(), 'Name of the backend that is called.'),
 })
 
+const upstream = object('upstream answer', {
+  status: req(integer(100, 599), 'Status.'),
+  body: opt(string(), 'Body.'),
+})
+
 const testCase = object('test case', {
   name: req(string({ min: 1 }), 'What it shows.'),
   request: req(request, 'What is sent.'),
+  upstream: opt(upstream, 'What stands in for every service that is called; 200 with an empty object when unset.'),
   expect: req(expected, 'What has to come of it.'),
 })
 
 /** A file of test cases: `schemas/gwtest.schema.json` is made of it. */
-export const testFile = object('test file', { cases: req(list(testCase, { min: 1 }), 'Test cases.') })
+export const testFile = object('test file', {
+  config: opt(string({ min: 1 }), 'The configuration, relative to this file.'),
+  cases: req(list(testCase, { min: 1 }), 'Test cases.'),
+})
 
 export type TestCase = Infer<typeof testCase>
 
 /** What a request was and what came of it, as the trace tells. */
-export function testCaseOf({ method, url, path, end, steps }: RequestTrace): TestCase {
+export function testCaseOf(trace: RequestTrace): TestCase {
+  const { method, url, path, end, steps } = trace
   const messages = steps.map(({ event }) => event.message)
-  const first = messages.find(message => message.type === 'snapshot')
-  const body = messages.find(message => message.type === 'body')
-  const route = messages.find(message => message.type === 'route')
+  const route = messages.findLast(message => message.type === 'route')
   const backend = messages.find(message => message.type === 'backend')
+  const recorded = recordedRequest(trace)
   const headers: Record<string, string[]> = {}
-  for (const [name, value] of first?.type === 'snapshot' ? first.state.headers : []) {
-    // What is redacted cannot be sent again; the length follows from the body.
-    if (value === '<redacted>' || /^(content-length|connection|host)$/i.test(name)) continue
+  for (const [name, value] of recorded.headers) {
+    // The URL says it.
+    if (/^host$/i.test(name)) continue
     headers[name.toLowerCase()] = [...(headers[name.toLowerCase()] ?? []), value]
   }
-  const text = body?.type === 'body' ? textOf(body.base64) : undefined
+  const text = recorded.body && textOf(recorded.body)
+  const { upstreamStatus } = recorded
   return {
     name: `${method} ${path} ${end?.status ? `answers ${end.status}` : 'gets no answer'}`,
     request: {
@@ -50,6 +61,7 @@ export function testCaseOf({ method, url, path, end, steps }: RequestTrace): Tes
       ...(Object.keys(headers).length === 0 ? {} : { headers }),
       ...(text === undefined ? {} : { body: text }),
     },
+    ...(upstreamStatus === undefined ? {} : { upstream: { status: upstreamStatus } }),
     expect: {
       ...(end?.status ? { status: end.status } : {}),
       ...(route?.type === 'route' && route.selected !== null ? { route: route.selected } : {}),
@@ -64,21 +76,22 @@ export async function saveTestCase(trace: RequestTrace, cwd: string): Promise<st
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '')
-  const text = printYaml({ cases: [testCaseOf(trace)] })
+  const file = trace.steps.flatMap(({ event }) => event.origins)[0]?.file
+  const text = printYaml({ ...(file === undefined ? {} : { config: file }), cases: [testCaseOf(trace)] })
   for (let number = 1; ; number++) {
-    const file = `${words.slice(0, 60) || 'request'}${number === 1 ? '' : `-${number}`}.gwtest.yaml`
+    const name = `${words.slice(0, 60) || 'request'}${number === 1 ? '' : `-${number}`}.gwtest.yaml`
     try {
-      await writeFile(resolve(cwd, file), text, { flag: 'wx' })
-      return file
+      await writeFile(resolve(cwd, name), text, { flag: 'wx' })
+      return name
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
   }
 }
 
-function textOf(base64: string): string | undefined {
+function textOf(bytes: Buffer): string | undefined {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(base64, 'base64'))
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     return undefined
   }

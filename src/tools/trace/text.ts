@@ -2,7 +2,7 @@ import type { Paint } from '../../diagnostics/paint.ts'
 import { visible } from '../../diagnostics/visible.ts'
 import { cellsOf, pad } from './cells.ts'
 import type { RequestTrace, Step } from './state.ts'
-import { durationText, MARKS } from './steps.ts'
+import { durationText, MARKS, shortKey } from './steps.ts'
 
 /** One request as a tree, for logs and pipes: its steps in order, inside of what they are part of. */
 export function requestText(request: RequestTrace, paint: Paint): string {
@@ -38,7 +38,7 @@ function treeOf(steps: readonly Step[]): TreeLine[] {
     for (const { route, failed, origin } of message.tried) {
       lines.push({
         depth: depth + 1,
-        note: `not ${route}: ${failed}${origin ? `  ${origin.file}:${origin.line}` : ''}`,
+        note: `not ${shortKey(route)}: ${failed}${origin ? `  ${origin.file}:${origin.line}` : ''}`,
       })
     }
   }

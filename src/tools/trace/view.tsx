@@ -1,8 +1,7 @@
-import { Box, type Key, render, Text, useInput, useWindowSize } from 'ink'
-import { useSyncExternalStore } from 'react'
-import type { KeyPress } from './browse.ts'
+import { Box, type Key, render, Text, useApp, useInput, useWindowSize } from 'ink'
+import { useEffect, useSyncExternalStore } from 'react'
 import type { Row, Tone } from './cells.ts'
-import { pictureOf } from './screen.ts'
+import type { KeyPress } from './keys.ts'
 import type { TraceSession } from './session.ts'
 
 export interface Terminal {
@@ -45,11 +44,15 @@ export function showTrace(session: TraceSession, terminal: Terminal): View {
 
 export function TraceView({ session, colors }: { readonly session: TraceSession; readonly colors: boolean }) {
   const size = useWindowSize()
-  const { trace, browse, status } = useSyncExternalStore(session.subscribe, () => session.current)
+  useSyncExternalStore(session.subscribe, () => session.current)
+  const { suspendTerminal } = useApp()
+  useEffect(() => {
+    session.suspend = run => suspendTerminal(run)
+  }, [session, suspendTerminal])
   useInput((input, key) => {
     for (const press of pressesOf(input, key)) session.press(press, size)
   })
-  const { rows } = pictureOf(trace, browse, status, size)
+  const { rows } = session.picture(size)
   return (
     <Box flexDirection="column">
       {rows.map((row, i) => (

@@ -158,6 +158,7 @@ function traceInto(lines: string[], scope: readonly string[]): TraceScope {
   return {
     emit: message => lines.push([...scope, message.type, 'target' in message ? message.target : ''].join(' ').trim()),
     snapshot: () => {},
+    body: () => {},
     enter: () => 0,
     leave: () => {},
     now: () => 0,

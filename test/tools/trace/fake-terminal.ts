@@ -43,6 +43,15 @@ export class FakeScreen extends Writable {
     while (!condition(this.shown)) await new Promise(resolve => this.once('written', resolve))
   }
 
+  /** Resolves when nothing has been written for a few frames: what was typed has been drawn. */
+  async settled(): Promise<void> {
+    for (let quiet = 0, seen = this.text.length; quiet < 3; quiet++) {
+      await new Promise(resolve => setTimeout(resolve, 15))
+      if (this.text.length !== seen) quiet = -1
+      seen = this.text.length
+    }
+  }
+
   #draw(token: string): void {
     if (token.length === 1 || !token.startsWith('\u001b')) {
       this.#put(token)

@@ -72,6 +72,7 @@ async function open(options: { columns?: number; rows?: number; colors?: boolean
     signal: stop.signal,
     codeOf: error => (error instanceof Failure ? 4 : 70),
     cwd: folder,
+    env: {},
   })
   // Whoever awaits it later gets the error; until then it is no unhandled rejection.
   ended.catch(() => {})
@@ -179,7 +180,7 @@ test('keys: arrows, Tab, a typed filter, help', async () => {
   await screen.until(text => text.includes('Detail: route'))
   keyboard.write('?')
   await screen.until(text => text.includes('Shift-Tab'))
-  keyboard.write('q')
+  keyboard.write('exit code\r')
   await ended
 })
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type Browse, FRESH, type KeyName, press } from '../../../src/tools/trace/browse.ts'
+import { type Browse, FRESH } from '../../../src/tools/trace/browse.ts'
 import { cellsOf, cut, pad, wrap } from '../../../src/tools/trace/cells.ts'
+import { BINDINGS, type KeyName } from '../../../src/tools/trace/keys.ts'
+import { press } from '../../../src/tools/trace/press.ts'
 import { pictureOf, type Size, type StreamStatus } from '../../../src/tools/trace/screen.ts'
 import { addEvents, EMPTY, type TraceState } from '../../../src/tools/trace/state.ts'
 import { Recorder } from './recorded-events.ts'
@@ -35,9 +37,9 @@ function typed(state: TraceState, keys: readonly (KeyName | string)[], browse = 
     'interrupt',
   ]
   return keys.reduce<Browse>((now, key) => {
-    const { page, lines } = pictureOf(state, now, LIVE, size)
+    const picture = pictureOf(state, now, LIVE, size)
     const named = names.includes(key)
-    return press(now, { name: named ? (key as KeyName) : 'text', text: named ? '' : key }, state, { page, lines })
+    return press(now, { name: named ? (key as KeyName) : 'text', text: named ? '' : key }, state, picture)
   }, browse)
 }
 
@@ -194,16 +196,28 @@ describe('keys', () => {
     expect(title(typed(more, ['p'], paused), more)).toContain('Requests 60')
   })
 
-  test('help says every key and goes away', () => {
-    const help = typed(state, ['?'])
-    expect(linesOf(state, help).join('\n')).toContain('quit with exit code 130')
-    expect(typed(state, ['x'], help)).toMatchObject({ help: false, quit: undefined })
+  test('the menu has every key, filters as one types, runs the chosen line and goes away', () => {
+    const tall = { columns: 100, rows: 60 }
+    const menu = typed(state, ['?'], FRESH, tall)
+    const shown = linesOf(state, menu, tall).join('\n')
+    for (const { what } of BINDINGS) expect(shown).toContain(what)
+    const found = typed(state, [...'pause'], menu)
+    expect(linesOf(state, found)).toHaveLength(23)
+    expect(linesOf(state, found)[1]).toMatch(/▸ p +pause and resume/)
+    expect(typed(state, ['enter'], found)).toMatchObject({ menu: undefined, paused: state })
+    expect(typed(state, [...'xyz', 'enter'], menu)).toMatchObject({ menu: undefined, quit: undefined })
+    expect(typed(state, ['q', 'escape'], menu)).toMatchObject({ menu: undefined, quit: undefined })
   })
 
-  test('q quits, Ctrl-C breaks off, wherever one is', () => {
+  test('q quits, Esc goes back and then quits, Ctrl-C breaks off, wherever one is', () => {
     expect(typed(state, ['q']).quit).toBe('asked')
-    expect(typed(state, ['?', 'q']).quit).toBe('asked')
-    for (const keys of [[], ['/'], ['?'], ['p']]) {
+    expect(typed(state, ['escape']).quit).toBe('asked')
+    expect(typed(state, ['k', 'tab', 'escape'])).toMatchObject({
+      pane: 'requests',
+      request: undefined,
+      quit: undefined,
+    })
+    for (const keys of [[], ['/'], ['?'], ['p'], ['S'], ['m', 'k', 'd']]) {
       expect(typed(state, [...keys, 'interrupt']).quit).toBe('interrupted')
     }
   })

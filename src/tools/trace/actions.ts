@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { printYaml } from '../../diagnostics/print-yaml.ts'
+import { openDryGateway } from '../dry-run/dry-run.ts'
+import type { InputPlace } from '../input-files.ts'
+import { type Asked, shownOf } from './browse.ts'
+import { parseRequest, sendRequest, type WantedRequest } from './inject.ts'
+import { recordedRequest } from './recorded-request.ts'
+import type { TraceSession } from './session.ts'
+import { addEvents, type RequestTrace, type Step } from './state.ts'
+import { saveTestCase } from './test-case.ts'
+
+export interface ActionPlace extends InputPlace {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly stdout: NodeJS.WritableStream
+  /** The machine that the gateway runs on, for requests that are sent again; undefined: as the URL says. */
+  readonly gateway: string | undefined
+}
+
+/** Workers of a gateway count from 0; what is run here has a number that none of them has. */
+const HERE = 1_000_000
+
+/** Does what the keys of the view ask for, and says at the bottom how it went. */
+export class Actions {
+  readonly #session: TraceSession
+  readonly #place: ActionPlace
+  #runs = 0
+
+  constructor(session: TraceSession, place: ActionPlace) {
+    this.#session = session
+    this.#place = place
+  }
+
+  perform(asked: Asked): void {
+    const { trace, browse } = this.#session.current
+    const { request, step } = shownOf(browse, trace)
+    const done = this.#do(asked, request, step)
+    done.then(
+      said => said !== '' && this.#session.say(said),
+      (error: unknown) => this.#session.say(error instanceof Error ? error.message : String(error)),
+    )
+  }
+
+  async #do(asked: Asked, request: RequestTrace | undefined, step: Step | undefined): Promise<string> {
+    if (asked.what === 'inject') return this.#send(parseRequest(asked.text.split(/\s+/), this.#place.cwd), 'sent')
+    if (request === undefined) return ''
+    switch (asked.what) {
+      case 'copy':
+        return step === undefined ? '' : this.#copy(step)
+      case 'edit':
+        return step === undefined ? '' : this.#edit(step)
+      case 'test':
+        return `saved as ${await saveTestCase(request, this.#place.cwd)}`
+      case 'save':
+        return this.#save(request, asked.text)
+      case 'replay':
+        return this.#replay(request)
+      case 'rerun':
+        return this.#rerun(request, asked.text)
+    }
+  }
+
+  async #copy({ event }: Step): Promise<string> {
+    // OSC 52 reaches the clipboard of whoever sits at the terminal, also over SSH and through tmux.
+    this.#place.stdout.write(`\u001b]52;c;${Buffer.from(printYaml(event)).toString('base64')}\u0007`)
+    return `event ${event.seq} copied`
+  }
+
+  async #edit({ event }: Step): Promise<string> {
+    const [origin] = event.origins
+    if (origin === undefined) return 'no line of the configuration is behind this step'
+    const { env, cwd } = this.#place
+    const [editor = 'vi', ...more] = (env.VISUAL || env.EDITOR || 'vi').split(' ')
+    const at = /^(code|codium|subl)$/.test(editor)
+      ? ['-g', `${origin.file}:${origin.line}`]
+      : [`+${origin.line}`, origin.file]
+    let problem = ''
+    await this.#session.suspend(
+      () =>
+        new Promise(done => {
+          const child = spawn(editor, [...more, ...at], { cwd, stdio: 'inherit' })
+          child.on('error', error => {
+            problem = `${editor} does not start: ${error.message}`
+            done()
+          })
+          child.on('close', () => done())
+        }),
+    )
+    return problem
+  }
+
+  async #save({ steps }: RequestTrace, file: string): Promise<string> {
+    const text = steps.map(({ event }) => `${JSON.stringify(event)}\n`).join('')
+    await writeFile(resolve(this.#place.cwd, file), text, { flag: 'wx' })
+    return `${steps.length} events saved as ${file}: gwctl trace -f ${file}`
+  }
+
+  async #replay(request: RequestTrace): Promise<string> {
+    const { method, url, headers, body, port, redacted } = recordedRequest(request)
+    const { gateway } = this.#place
+    const to = new URL(url)
+    const connectTo = gateway === undefined || port === undefined ? undefined : { host: gateway, port }
+    const without = redacted.length === 0 ? '' : ` without ${redacted.join(', ')}: the trace does not have it`
+    return this.#send({ method, url: to, headers, body, insecure: true, connectTo }, `sent again${without}`)
+  }
+
+  async #send(wanted: WantedRequest, said: string): Promise<string> {
+    const status = await sendRequest(wanted)
+    return `${said}: ${status}`
+  }
+
+  /** The same request through another configuration, beside the recorded one. */
+  async #rerun(request: RequestTrace, file: string): Promise<string> {
+    const recorded = recordedRequest(request)
+    const gateway = await openDryGateway(file, this.#place)
+    const events = await gateway.run(recorded, { status: recorded.upstreamStatus ?? 200 })
+    const worker = HERE + ++this.#runs
+    const named = events.map(event => {
+      const message =
+        event.message.type === 'requestStarted' ? { ...event.message, source: `a dry run of ${file}` } : event.message
+      return { ...event, request: `${request.id}'`, worker, message }
+    })
+    for (const event of named) this.#session.add(event)
+    const [run] = addEvents({ requests: [], forgotten: 0 }, named).requests
+    if (run !== undefined) this.#session.compare(request.key, run.key)
+    return ''
+  }
+}

@@ -1,0 +1,35 @@
+import type { Row } from './cells.ts'
+import { diffRow, headLines, lines } from './detail.ts'
+import { diffLines } from './line-diff.ts'
+import type { RequestTrace } from './state.ts'
+import { durationText } from './steps.ts'
+
+/** What happened to two requests, line by line; times and addresses of clients, which always differ, are left out. */
+export function comparisonOf(left: RequestTrace, right: RequestTrace, width: number): Row[] {
+  const differences = diffLines(storyOf(left), storyOf(right))
+  const changed = differences.filter(({ side }) => side !== 'both').length
+  return [
+    ...lines(`- ${titleOf(left)}`, width, 'error'),
+    ...lines(`+ ${titleOf(right)}`, width, 'success'),
+    ...lines(changed === 0 ? 'The same happened to both.' : `${changed} lines differ:`, width, 'dim'),
+    ...differences.flatMap(line => diffRow(line, width)),
+  ]
+}
+
+function titleOf({ id, method, path, source, time, end }: RequestTrace): string {
+  const outcome = end === undefined ? 'running' : `${end.status ?? 'client left'} in ${durationText(end.at)}`
+  return [`${id} ${method} ${path}: ${outcome}`, source, time].filter(Boolean).join(', ')
+}
+
+function storyOf({ method, url, steps }: RequestTrace): string[] {
+  return steps.flatMap(({ event, label, text }) => {
+    const { message } = event
+    const place = event.origins[0] === undefined ? '' : `  ${event.origins[0].file}:${event.origins[0].line}`
+    const indent = '  '.repeat(event.scope.length)
+    if (message.type === 'requestStarted') return [`request: ${method} ${url}`]
+    if (message.type === 'snapshot') {
+      return [`snapshot: ${message.stage}`, ...headLines(message.state).map(line => `    ${line}`)]
+    }
+    return [`${indent}${label}: ${text}${place}`]
+  })
+}

@@ -1,0 +1,80 @@
+import { printYaml } from '../../diagnostics/print-yaml.ts'
+import { cut, type Row, span, type Tone, wrap } from './cells.ts'
+import type { ReadEvent } from './events.ts'
+import { shortKey } from './steps.ts'
+
+export const TONES: Readonly<Record<ReadEvent['severity'], Tone>> = {
+  success: 'success',
+  info: 'plain',
+  warn: 'warn',
+  error: 'error',
+}
+
+export interface EventFormat {
+  /** JSON instead of words and YAML. */
+  readonly json: boolean
+  /** Bodies as bytes instead of decoded. */
+  readonly hex: boolean
+}
+
+/** Everything that an event says, as lines of at most `width` cells. */
+export function eventText({ message }: ReadEvent, { json, hex }: EventFormat, width: number): Row[] {
+  if (message.type === 'body') return lines(bodyText(message.base64, hex), width)
+  if (json) return lines(JSON.stringify(message, null, 2), width)
+  switch (message.type) {
+    case 'snapshot': {
+      const { method, url, status, headers } = message.state
+      const head = status === undefined ? `${method ?? ''} ${url ?? ''}` : `${status}`
+      return [...lines(head, width), ...headers.flatMap(([name, value]) => lines(`${name}: ${value}`, width))]
+    }
+    case 'route':
+      return [
+        ...(message.selected === null ? [] : lines(message.selected, width)),
+        ...message.tried.flatMap(({ route, failed, origin }) => {
+          const place = origin === undefined ? '' : `  ${origin.file}:${origin.line}`
+          return lines(`why not ${shortKey(route)}: ${failed}${place}`, width, 'dim')
+        }),
+      ]
+    case 'authorization':
+      return message.rules.flatMap(({ rule, mode, matched }) =>
+        lines(`${matched ? 'matched' : 'no     '} ${mode} ${rule}`, width, matched ? 'bold' : 'dim'),
+      )
+    default: {
+      const { type: _, ...fields } = message
+      return lines(printYaml(fields).trimEnd(), width)
+    }
+  }
+}
+
+/** JSON is set out in lines, other text stands as it is, and bytes are counted. */
+function bodyText(base64: string, hex: boolean): string {
+  const bytes = Buffer.from(base64, 'base64')
+  if (hex) return hexDump(bytes)
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return `${bytes.length} bytes that are no text: ${bytes.subarray(0, 64).toString('hex')}`
+  }
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+/** As `hexdump -C` writes it. */
+function hexDump(bytes: Buffer): string {
+  const rows: string[] = []
+  for (let at = 0; at < bytes.length; at += 16) {
+    const part = bytes.subarray(at, at + 16)
+    const hex = [...part].map(byte => byte.toString(16).padStart(2, '0')).join(' ')
+    const text = [...part].map(byte => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : '.')).join('')
+    rows.push(`${at.toString(16).padStart(8, '0')}  ${hex.padEnd(47)}  ${text}`)
+  }
+  return rows.length === 0 ? 'no bytes' : rows.join('\n')
+}
+
+function lines(text: string, width: number, tone: Tone = 'plain'): Row[] {
+  return wrap(text, width).map(line => [span(cut(line, width), tone)])
+}

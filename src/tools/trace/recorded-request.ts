@@ -1,0 +1,31 @@
+import type { DryRequest } from '../dry-run/dry-run.ts'
+import type { RequestTrace } from './state.ts'
+
+/** What a trace knows of the request itself. */
+export interface RecordedRequest extends DryRequest {
+  /** Header fields whose values are not in the trace: credentials. */
+  readonly redacted: readonly string[]
+  /** The status that the backend answered with, where one did. */
+  readonly upstreamStatus: number | undefined
+}
+
+/** The request as it came from the client. */
+export function recordedRequest({ method, url, steps }: RequestTrace): RecordedRequest {
+  const messages = steps.map(({ event }) => event.message)
+  const first = messages.find(message => message.type === 'snapshot')
+  const body = messages.find(message => message.type === 'body')
+  const listener = messages.find(message => message.type === 'listener')
+  const answer = messages.findLast(message => message.type === 'callEnd')
+  const fields = first?.type === 'snapshot' && first.state.status === undefined ? first.state.headers : []
+  const port = listener?.type === 'listener' ? Number(/^bind\/(\d+)$/.exec(listener.bind)?.[1]) : Number.NaN
+  return {
+    method,
+    url,
+    // The length follows from the body, and the connection is another one.
+    headers: fields.filter(([name, value]) => value !== '<redacted>' && !/^(content-length|connection)$/i.test(name)),
+    body: body?.type === 'body' && !body.truncated ? Buffer.from(body.base64, 'base64') : undefined,
+    port: Number.isNaN(port) ? undefined : port,
+    redacted: fields.filter(([, value]) => value === '<redacted>').map(([name]) => name),
+    upstreamStatus: answer?.type === 'callEnd' ? answer.status : undefined,
+  }
+}
