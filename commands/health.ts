@@ -21,7 +21,7 @@ export default class Health extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { flags } = await this.parse(Health)
     this.obey(flags)
-    const { askHealth, isHealthy, healthText } = await import('../src/tools/health.ts')
+    const { askHealth, isHealthy, healthText } = await import('../src/tools/admin/health.ts')
     const health = await askHealth(adminUrl(flags, this.io.env), flags.wait)
     const text =
       flags.output.format === 'json' ? `${JSON.stringify(health, null, 2)}\n` : healthText(health, await this.paint())

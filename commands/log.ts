@@ -30,7 +30,7 @@ export default class Log extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { flags } = await this.parse(Log)
     this.obey(flags)
-    const { logLevel } = await import('../src/tools/log-level.ts')
+    const { logLevel } = await import('../src/tools/admin/log-level.ts')
     const directives = [...(flags.level === undefined ? [] : [flags.level]), ...(flags.set ?? [])]
     await this.print(`${await logLevel(adminUrl(flags, this.io.env), directives, flags.reset)}\n`)
     return 'ok'

@@ -34,7 +34,7 @@ export default class Profile extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Profile)
     this.obey(flags)
-    const { recordProfile } = await import('../src/tools/profile.ts')
+    const { recordProfile } = await import('../src/tools/admin/profile.ts')
     this.progress(`Recording for ${flags.seconds}s…`)
     const kind = args.kind === 'heap' ? 'heap' : 'cpu'
     const path = await recordProfile(

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Failure } from '../diagnostics/failure.ts'
-import type { Paint } from '../diagnostics/paint.ts'
-import { getReadiness } from './admin-client.ts'
-import { modelOf } from './dump/model.ts'
-import { fetchDump } from './dump/read.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import type { Paint } from '../../diagnostics/paint.ts'
+import { getReadiness } from '../admin-client.ts'
+import { modelOf } from '../dump/model.ts'
+import { fetchDump } from '../dump/read.ts'
 
 export interface Health {
   readonly ready: boolean

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { Failure } from '../diagnostics/failure.ts'
-import { getBytes } from './admin-client.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import { getBytes } from '../admin-client.ts'
 
 export interface ProfileWanted {
   readonly kind: 'cpu' | 'heap'

@@ -1,5 +1,5 @@
-import { Failure } from '../diagnostics/failure.ts'
-import { getBytes } from './admin-client.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import { getBytes } from '../admin-client.ts'
 
 /** Changes the filter of a running gateway, if there is anything to change, and returns it. Throws a Failure. */
 export async function logLevel(admin: URL, directives: readonly string[], reset: boolean): Promise<string> {
