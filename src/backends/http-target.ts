@@ -103,7 +103,8 @@ function http2Targets(to: HostPort, settings: UpstreamSettings, options: HttpTar
 }
 /** The client's own version in plaintext; behind TLS and for upgrades HTTP/1.1; HTTP/2 for gRPC, which knows nothing else. */
 function versioned(x: Exchange, target: Target, http2: Http2Targets | undefined): Target {
-  if (http2 === undefined || x.httpVersion !== '2.0' || x.upgrade !== undefined) return target
+  if (http2 === undefined || x.httpVersion !== '2.0' || x.upgrade !== undefined || x.request.method === 'CONNECT')
+    return target
   if (x.request.headers.get('content-type')?.startsWith('application/grpc')) return http2.fixed
   return x.connection.tls === undefined ? http2.offered : target
 }

@@ -6,7 +6,13 @@ import type { Step } from './snapshot.ts'
 
 /** What the frontend policies ask for together, over the defaults. */
 export function frontendSettings(steps: readonly Step[]): FrontendSettings {
-  let settings: FrontendSettings = { ...HTTP_DEFAULTS, ...TCP_DEFAULTS, ...TLS_DEFAULTS, proxyProtocol: undefined }
+  let settings: FrontendSettings = {
+    ...HTTP_DEFAULTS,
+    ...TCP_DEFAULTS,
+    ...TLS_DEFAULTS,
+    proxyProtocol: undefined,
+    tunnels: false,
+  }
   for (const { hooks } of steps) if (hooks.frontend) settings = { ...settings, ...hooks.frontend }
   return settings
 }

@@ -1,5 +1,6 @@
 import type { Bind, Listener, Pipeline, RouteGroup, Step } from '../config/snapshot.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
+import { parseAuthority } from '../http/authority.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 import type { Runtime } from '../http/runtime.ts'
@@ -43,10 +44,12 @@ async function serve(
   x.trace?.emit({ type: 'snapshot', stage: 'initial request', state: serving.heads.request(x.request) })
   const listener = findListener(x, bind)
   passage.listener = listener.pipeline
-  if (x.request.method === 'CONNECT') throw new GatewayError('methodNotAllowed')
+  const connects = x.request.method === 'CONNECT'
+  if (connects) beginTunnel(x, bind)
   const early = await runPhase(listener.pipeline, 'gateway', x)
   if (early) return early
-  if (x.connection.tls) checkCoverage(x, bind, listener)
+  // Its authority is the destination: the client has come to this listener for the way there.
+  if (x.connection.tls && !connects) checkCoverage(x, bind, listener)
 
   const { pipeline, chosen } = findRoute(x, listener, serving, runtime)
   passage.route = pipeline
@@ -62,6 +65,13 @@ async function serve(
   const { buffersRequest } = chosen.pipeline
   if (buffersRequest > 0) await readBody(x, buffersRequest)
   return callBackend({ x, chosen, passage, out, heads: serving.heads, clock: runtime.clock }, runtime)
+}
+
+/** Only the authority of such a request means something: routes match it as a request for `/`. */
+function beginTunnel(x: Exchange, bind: Bind): void {
+  if (!bind.frontend.tunnels) throw new GatewayError('methodNotAllowed')
+  if (parseAuthority(x.request.authority)?.port === undefined) throw new GatewayError('invalidRequest')
+  x.request.path = '/'
 }
 
 function findListener(x: Exchange, bind: Bind): Listener {

@@ -146,6 +146,8 @@ export interface FrontendSettings {
   }
   /** ms; 0: no limit. */
   readonly maxConnectionDuration: number
+  /** CONNECT requests find a route and become a tunnel; refused otherwise. */
+  readonly tunnels: boolean
   readonly tls: {
     /** ms. */
     readonly handshakeTimeout: number

@@ -146,7 +146,10 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
       return
     }
     this.#wire.release()
-    let head = `HTTP/1.1 ${status} Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${this.#x.upgrade}\r\n`
+    let head =
+      this.#x.upgrade === undefined
+        ? `HTTP/1.1 ${status} Connection established\r\n`
+        : `HTTP/1.1 ${status} Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${this.#x.upgrade}\r\n`
     for (let i = 0; i < headers.length; i += 2) {
       if (!/^(connection|upgrade)$/i.test(headers[i]!)) head += fieldLine(headers[i]!, headers[i + 1]!)
     }

@@ -66,6 +66,8 @@ export function readHttp1Head(
     head.authority = absolute[2]!
     head.path = absolute[3]!.startsWith('/') ? absolute[3]! : `/${absolute[3]}`
   }
+  // RFC 9112 section 3.2.3: the target is an authority, whatever `host` says.
+  if (method === 'CONNECT') head.authority = target
   const asterisk = target === '*' && method === 'OPTIONS'
   const problem =
     facts.hosts > 1 || UNSAFE_HOST.test(host) || (absolute !== null && UNSAFE_HOST.test(head.authority))

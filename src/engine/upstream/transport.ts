@@ -5,6 +5,7 @@ import type { Dialing } from './dial.ts'
 import { type Lookup, type LookupFamily, Resolver } from './dns.ts'
 import { createHttp1Transport } from './http1-client.ts'
 import { createHttp2Transport } from './http2-client.ts'
+import { openTunnel } from './open-tunnel.ts'
 import { createUndiciTransport } from './undici-client.ts'
 
 export interface TransportOptions {
@@ -46,6 +47,7 @@ export function createTransport(options: TransportOptions): ConfigurableTranspor
       if (lookupFamily !== undefined) resolver.family = lookupFamily
     },
     dispatch(target, request, on) {
+      if (request.method === 'CONNECT') return openTunnel(target, settings, on)
       const client = mayBeHttp2(target, request) ? http2 : http1
       return target.sign === undefined
         ? client.dispatch(target, request, on)

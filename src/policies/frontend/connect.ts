@@ -8,9 +8,20 @@ export const connect = definePolicy({
   schema: object('CONNECT settings', {
     mode: req(
       oneOf(['deny', 'route', 'tunnel']),
-      '`deny`: 405. `route`: to a route. `tunnel`: back in through the internal bind.',
+      '`deny`: 405. `route`: to the backend of a route, as a tunnel. `tunnel`: back in through the internal bind.',
     ),
   }),
-  unserved: 'CONNECT requests are always refused with 405. Remove the field, or keep `mode: deny` in mind.',
-  compile: () => ({}),
+  compile({ mode }, ctx) {
+    if (mode === 'tunnel') {
+      ctx.report({
+        code: 'GW601',
+        message: '`mode: tunnel` is valid but not served yet',
+        path: ['mode'],
+        at: 'value',
+        label: 'gwctl run refuses to start with this',
+        note: 'Tunnels are not taken apart: they lead to the backend of a route, or are refused.',
+      })
+    }
+    return { frontend: { tunnels: mode === 'route' } }
+  },
 })

@@ -1,0 +1,38 @@
+import { HeaderList } from '../../http/headers.ts'
+import type { ResponseHandler, Target } from '../../http/transport.ts'
+import { Dialer, type Dialing } from './dial.ts'
+import { connectFailure, connectTimedOut } from './failure.ts'
+
+/**
+ * Connects and hands the bare connection to the client that has asked for it (CONNECT, RFC 9110 9.3.6). With TLS of the
+ * target, what the client sends is encrypted on the way.
+ */
+export function openTunnel(target: Target, dialing: Dialing, on: ResponseHandler): { cancel(): void } {
+  let settled = false
+  const settle = (report: () => void): void => {
+    if (settled) return
+    settled = true
+    limit.cancel()
+    report()
+  }
+  const limit = dialing.clock.after(target.connectTimeout, () => {
+    settle(() => on.fail(connectTimedOut()))
+    socket?.destroy()
+  })
+  const dialer = new Dialer(target, target.tls?.alpn ?? [], dialing, true)
+  let socket: ReturnType<Dialer['open']> | undefined
+  try {
+    socket = dialer.open()
+  } catch (error) {
+    settle(() => on.fail(connectFailure(error)))
+    return { cancel() {} }
+  }
+  const opened = socket
+  opened.once(dialer.secure ? 'secureConnect' : 'connect', () =>
+    settle(() => on.upgrade!(200, new HeaderList([], true), opened)),
+  )
+  opened.on('error', error => settle(() => on.fail(connectFailure(error))))
+  return {
+    cancel: () => settle(() => opened.destroy()),
+  }
+}
