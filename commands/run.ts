@@ -11,7 +11,12 @@ export default class Run extends GatewayCommand {
     { description: 'What another tool has written:', command: 'gwctl translate -f k8s/ | gwctl run -f -' },
   ]
   static override flags = {
-    file: Flags.string({ char: 'f', required: true, helpValue: 'FILE', summary: 'The configuration; - for stdin.' }),
+    file: Flags.string({
+      char: 'f',
+      required: true,
+      helpValue: 'PATH',
+      summary: 'The configuration: a file, a directory of resources, or - for stdin.',
+    }),
     watch: Flags.boolean({
       default: true,
       allowNo: true,

@@ -19,6 +19,8 @@ export interface LoadOptions {
   readonly tier: Tier
   readonly runtime: Runtime
   readonly readReferenced: ReadReferenced
+  /** False: nothing is said about how the file could be written better. */
+  readonly advice?: boolean
   /** Shared by files that are checked together; made for this file when unset. */
   readonly engines?: Engines
 }
@@ -99,7 +101,8 @@ async function compileDocument(
   )
   if (config === undefined) return undefined
   const snapshot = compile(config, source.file, settings, c)
-  if (diagnostics.every(d => d.severity !== 'error') && source.diagnostics.every(d => d.severity !== 'error')) {
+  const sound = diagnostics.every(d => d.severity !== 'error')
+  if (options.advice !== false && sound && source.diagnostics.every(d => d.severity !== 'error')) {
     const textAt = (path: Path) => {
       const place = document.resolve({ code: 'GW101', message: '', path, at: 'value' }).range
       return valueAt(value, path) === undefined ? '' : source.text.slice(place.start.offset, place.end.offset)

@@ -77,3 +77,16 @@ export function blankJsonComments(text: string): string {
     part.startsWith('"') ? part : part.replace(/[^\r\n]/g, ' '),
   )
 }
+
+/** The documents of a YAML text, each with the line of dashes that begins it. */
+export function documentsIn(text: string): string[] {
+  const out: string[] = []
+  let start = 0
+  for (let at = text.indexOf('\n---'); at >= 0; at = text.indexOf('\n---', at + 4)) {
+    if (!/^\s?$/.test(text.charAt(at + 4))) continue
+    out.push(text.slice(start, at + 1))
+    start = at + 1
+  }
+  out.push(text.slice(start))
+  return out
+}

@@ -1,4 +1,4 @@
-import { Composer, type CST, type Document, isScalar, Lexer, type Node, Parser } from 'yaml'
+import { Composer, type Document, isScalar, Lexer, type Node, Parser } from 'yaml'
 import type { Diagnostic, Finding, Origin, Path } from './diagnostic.ts'
 import { originOf, type Placing, placeFinding, placeTextFinding, type TextFinding } from './source-findings.ts'
 import { explainSyntax } from './source-problems.ts'
@@ -92,33 +92,33 @@ const COMPOSE = {
   logLevel: 'silent',
 } as const
 
+/** Document by document, so that what the parser makes of one is gone before the next. */
 function split(text: string): Part[] {
   // A file of line breaks would become one token each.
   if (!/\S/.test(text)) return [{ start: 0, root: undefined, document: undefined }]
-  const { tokens, tooDeep } = tokenize(text)
-  const parts: Part[] = []
-  for (const document of new Composer(COMPOSE).compose(tokens, tooDeep === undefined, text.length)) {
-    const parsed = document as Document.Parsed
-    parts.push({ start: parsed.range?.[0] ?? 0, root: parsed.contents ?? undefined, document: parsed })
-  }
-  if (tooDeep !== undefined)
-    parts.push({ start: tooDeep.start, root: undefined, document: undefined, tooDeep: tooDeep.at })
-  return parts
-}
-
-/** Stops at `MAX_DEPTH`, before anything recursive sees the nesting. */
-function tokenize(text: string): { tokens: CST.Token[]; tooDeep?: { start: number; at: number } } {
   const parser = new Parser()
-  const tokens: CST.Token[] = []
-  for (const lexeme of new Lexer().lex(text)) {
-    for (const token of parser.next(lexeme)) tokens.push(token)
-    // One entry for the document and one for the scalar or key that is being read.
-    if (parser.stack.length > MAX_DEPTH + 2) {
-      return { tokens, tooDeep: { start: parser.stack[0]?.offset ?? 0, at: parser.offset } }
+  const composer = new Composer(COMPOSE)
+  const parts: Part[] = []
+  const take = (documents: Iterable<unknown>): void => {
+    for (const document of documents) {
+      const parsed = document as Document.Parsed
+      parts.push({ start: parsed.range?.[0] ?? 0, root: parsed.contents ?? undefined, document: parsed })
     }
   }
-  for (const token of parser.end()) tokens.push(token)
-  return { tokens }
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const token of parser.next(lexeme)) take(composer.next(token))
+    // Stops before anything recursive sees the nesting. One entry for the document, one for the scalar or key.
+    if (parser.stack.length > MAX_DEPTH + 2) {
+      const start = parser.stack[0]?.offset ?? 0
+      const tooDeep = parser.offset
+      take(composer.end(false, text.length))
+      parts.push({ start, root: undefined, document: undefined, tooDeep })
+      return parts
+    }
+  }
+  for (const token of parser.end()) take(composer.next(token))
+  take(composer.end(true, text.length))
+  return parts
 }
 
 type Content = ReadDocument & { readonly empty: boolean }

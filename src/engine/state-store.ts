@@ -36,8 +36,14 @@ export class ReloadableState implements StateStore {
     return out
   }
 
-  begin(): void {
-    this.#asked = new Set()
+  /** What is held, by identity. */
+  keys(): Iterable<string> {
+    return this.#held.keys()
+  }
+
+  /** `partial`: only a part of the configuration is compiled again, and the rest keeps what it has. */
+  begin(partial = false): void {
+    if (!partial) this.#asked = new Set()
     this.#made = new Set()
   }
 

@@ -9,6 +9,7 @@ import type { Diagnostic } from '../diagnostics/diagnostic.ts'
 import type { Skipped } from '../diagnostics/render/report.ts'
 import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
 import { readingUnderYaml11 } from '../diagnostics/source-scalars.ts'
+import { documentsIn } from '../diagnostics/source-text.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { InputText } from './input-files.ts'
 
@@ -156,20 +157,25 @@ function asNote(d: Diagnostic): Diagnostic {
   return d.code === 'GW201' || d.code === 'GW204' ? { ...d, severity: 'info' } : d
 }
 
+export interface RunOptions extends Pick<DocumentOptions, 'cwd' | 'env' | 'tier'> {
+  readonly readReferenced?: ReadReferenced
+}
+
 /** One standalone file, or the resources of one, as `run` loads it. */
-export async function loadInput(
-  input: InputText,
-  options: Pick<DocumentOptions, 'cwd' | 'env' | 'tier'> & { readonly readReferenced?: ReadReferenced },
-  runtime: Runtime,
-): Promise<Loaded> {
+export async function loadInput(input: InputText, options: RunOptions, runtime: Runtime): Promise<Loaded> {
   const { readReferenced } = options
-  if (holdsResources(input)) return (await import('./translate.ts')).loadResources(input, options.cwd, runtime)
+  if (holdsResources(input)) {
+    return (await (await import('./translate.ts')).loadResources([input], options, runtime)).loaded
+  }
   const all = loadOptions(input.file, options, runtime)
   return load(input.file, input.text, readReferenced ? { ...all, readReferenced } : all)
 }
 
-function holdsResources({ file, text }: InputText): boolean {
-  if (!/^\s*"?(?:kind|apiVersion)"?\s*:/m.test(text)) return false
+/** Resources, and no standalone configuration among them. */
+export function holdsResources({ file, text }: InputText): boolean {
+  if (!/(?:^|[{,])\s*"?(?:kind|apiVersion)"?\s*:/m.test(text)) return false
+  // What begins a line and says its kind needs no second look, and large inputs are not read twice.
+  if (documentsIn(text).every(document => /^kind:/m.test(document) || !/^[^\s#-]/m.test(document))) return true
   const classes = parseSource(file, text).documents.map(classify)
   return classes.includes('resource') && !classes.includes('standalone')
 }

@@ -188,18 +188,13 @@ function nothing(paths: readonly string[], skipped: readonly Skipped[]): Failure
   return new Failure('input', `there is nothing to check in ${paths.join(' ')}.`, { help: help.join('\n') })
 }
 
-export interface Checked {
-  readonly input: InputText
-  readonly loaded: Loaded
-}
-
-/** What loading standalone files has found, as a report. */
-export function reportOf(checked: readonly Checked[], cwd: string): CheckReport {
-  const texts = new Map(checked.map(({ input }) => [input.file, input.text]))
+/** What loading a configuration has found, as a report. */
+export function reportOf(inputs: readonly InputText[], { diagnostics, source }: Loaded, cwd: string): CheckReport {
+  const texts = new Map(inputs.map(({ file, text }) => [file, text]))
   return {
-    diagnostics: checked.flatMap(({ loaded }) => loaded.diagnostics),
-    files: checked.length,
-    documents: checked.reduce((sum, { loaded }) => sum + loaded.source.documents.filter(d => !d.empty).length, 0),
+    diagnostics,
+    files: inputs.length,
+    documents: source.documents.filter(d => !d.empty).length,
     skipped: [],
     textOf: file => texts.get(file),
     cwd,

@@ -3,12 +3,13 @@ import { dirname, join, resolve } from 'node:path'
 import type { Loaded } from '../config/load.ts'
 import { offlineRuntime } from '../config/offline-runtime.ts'
 import { classify } from '../config/resources/classify.ts'
+import type { Resource } from '../config/resources/resource.ts'
 import { type Finished, finish } from '../config/translate/finish.ts'
 import { gather } from '../config/translate/gather.ts'
 import { explain, resourcesNamed } from '../config/translate/origin/explain.ts'
 import { annotation, sourceMap } from '../config/translate/origin/source-map.ts'
 import { printStatuses, printStatusTable } from '../config/translate/status/print-status.ts'
-import { translate } from '../config/translate/translate.ts'
+import { type Faults, translate } from '../config/translate/translate.ts'
 import type { DataEntry } from '../config/translate/work.ts'
 import { writeFile } from '../config/translate/write.ts'
 import type { Diagnostic } from '../diagnostics/diagnostic.ts'
@@ -25,10 +26,15 @@ export interface TranslationOptions {
   readonly gateway?: string
   /** Where certificates and CA bundles are to be found as files, relative to the translated file. */
   readonly filesDir?: string
+  /** Set where the result is served. */
+  readonly env?: Readonly<Record<string, string | undefined>>
 }
 
 export interface Translation {
   readonly finished: Finished
+  /** Those that an API server would take, and what is wrong with their expressions. */
+  readonly resources: readonly Resource[]
+  readonly faults: Faults
   /** Mistakes of the resources themselves, and what is said of the file made of them. */
   readonly diagnostics: readonly Diagnostic[]
   readonly losses: readonly Diagnostic[]
@@ -74,7 +80,7 @@ async function translateSources(
     })
   }
   const files = new Map<string, Buffer>()
-  const { filesDir, gateway, ...rest } = options
+  const { filesDir, gateway, env, ...rest } = options
   const translated = translate(gathered.resources, gathered.faults, {
     ...rest,
     filePath: filesDir === undefined ? undefined : entry => fileFor(entry, filesDir, files),
@@ -83,6 +89,7 @@ async function translateSources(
   const finished = await finish(translated, {
     runtime,
     file: sources[0]?.file ?? '<stdin>',
+    ...(env === undefined ? {} : { env }),
     readReferenced: path => (path === '/dev/null' ? Buffer.alloc(0) : files.get(path)),
   })
   const diagnostics = [
@@ -106,7 +113,8 @@ async function translateSources(
     textOf: file => texts.get(file),
     cwd,
   }
-  return { finished, diagnostics, losses: finished.losses, report }
+  const { resources, faults } = gathered
+  return { finished, resources, faults, diagnostics, losses: finished.losses, report }
 }
 
 function resourcesIn(sources: readonly SourceInput[]) {
@@ -131,18 +139,25 @@ function fileFor(entry: DataEntry, folder: string, files: Map<string, Buffer>): 
   return path
 }
 
+export interface ServedPlace {
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
 /**
  * Resources as `run` loads them: through the same translation, with the data of Secrets in memory only. It starts what
  * `validate` finds nothing about; `translate | run` serves what is left of the rest.
  */
-export async function loadResources(input: InputText, cwd: string, runtime: Runtime): Promise<Loaded> {
-  const options = { partial: false, withSecrets: true, allowUnguarded: false, filesDir: '<memory>' }
-  const { finished, report } = await translateTexts([input], cwd, options, runtime)
+export async function loadResources(inputs: readonly InputText[], place: ServedPlace, runtime: Runtime) {
+  const { cwd, env } = place
+  const options = { env, partial: false, withSecrets: true, allowUnguarded: false, filesDir: '<memory>' }
+  const { finished, report, resources, faults } = await translateTexts(inputs, cwd, options, runtime)
   const { diagnostics } = report
   const runnable =
     finished.loaded.runnable &&
     !diagnostics.some(({ severity, code }) => severity === 'error' || code.startsWith('GW6'))
-  return { ...finished.loaded, diagnostics, runnable }
+  const loaded: Loaded = { ...finished.loaded, diagnostics, runnable }
+  return { loaded, resources, faults }
 }
 
 /** What `run` would refuse of resources that are right by themselves. */

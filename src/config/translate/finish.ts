@@ -18,6 +18,8 @@ export interface Finished extends Translated {
 export interface FinishOptions {
   readonly runtime: Runtime
   readonly readReferenced: ReadReferenced
+  /** What settings of the process may be named in. */
+  readonly env?: Readonly<Record<string, string | undefined>>
   /** How findings name the file when no resource made a part. */
   readonly file: string
 }
@@ -31,19 +33,16 @@ export async function finish(translated: Translated, options: FinishOptions): Pr
   for (let round = 0; ; round++) {
     const document = new TranslatedDocument(value, work.origins, options.file)
     const loaded = await loadSource(sourceOf(document, options.file), {
-      env: {},
+      env: options.env ?? {},
       tier: 'env',
       runtime: options.runtime,
       readReferenced: options.readReferenced,
+      // How a file could be written better says nothing to those who wrote resources.
+      advice: false,
     })
     const more = document.findings.some(isFatal) && round < ROUNDS && prune(value, document.findings, work)
-    if (!more) return { ...translated, document, loaded: withoutAdvice(loaded), losses: lossesOf(work.losses) }
+    if (!more) return { ...translated, document, loaded, losses: lossesOf(work.losses) }
   }
-}
-
-/** How a file could be written better says nothing to those who wrote resources. */
-function withoutAdvice(loaded: Loaded): Loaded {
-  return { ...loaded, diagnostics: loaded.diagnostics.filter(({ code }) => !code.startsWith('GW5')) }
 }
 
 function lossesOf(losses: readonly Loss[]): Diagnostic[] {

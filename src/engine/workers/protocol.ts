@@ -25,8 +25,7 @@ export type OrderName = keyof Orders
 
 /** One configuration with everything that it is made of, so that all workers make the same of it. */
 export interface Prepared {
-  readonly file: string
-  readonly text: string
+  readonly inputs: readonly { readonly file: string; readonly text: string }[]
   /** What its references were found to be; undefined: not there. */
   readonly files: ReadonlyMap<string, Uint8Array | undefined>
   /** What its objects share, by the key of their state. */

@@ -1,4 +1,4 @@
-import { watch } from 'node:fs'
+import { statSync, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { Settings } from '../../config/settings.ts'
 import { Failure } from '../../diagnostics/failure.ts'
@@ -74,6 +74,14 @@ export function portFailure(error: unknown): unknown {
 /** The folder is watched, since editors and Kubernetes replace files instead of writing them. */
 export function watchFile(path: string, changed: () => void) {
   let timer: NodeJS.Timeout | undefined
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    const watcher = watch(path, { recursive: true }, () => {
+      clearTimeout(timer)
+      timer = setTimeout(changed, 250)
+    })
+    // A directory that goes away is noticed by the next reload.
+    return watcher.on('error', () => {})
+  }
   return watch(dirname(path), (_event, name) => {
     if (name !== null && name !== basename(path) && !name.startsWith('..')) return
     clearTimeout(timer)

@@ -17,9 +17,11 @@ import { createSocketFolder, removeStaleFolders } from '../../engine/workers/soc
 import { countersOf, sumMetrics } from '../../engine/workers/sum-metrics.ts'
 import { type PoolWorker, WorkerPool } from '../../engine/workers/worker-pool.ts'
 import type { Timer } from '../../http/runtime.ts'
-import { loadInput, referencedBy, reportOf } from '../check.ts'
-import { type InputText, readInput } from '../input-files.ts'
+import { referencedBy, reportOf } from '../check.ts'
+import type { InputText } from '../input-files.ts'
+import { InputLoader } from '../input-loader.ts'
 import { createLog, portFailure, startEndpoints, watchFile } from './endpoints.ts'
+import { readServed } from './served-input.ts'
 import type { Probed, ServeOptions, Serving } from './serving.ts'
 
 /** ms that a worker may take to answer a question about itself; one that is stuck must not hide the others. */
@@ -34,7 +36,7 @@ export async function serveReplica(
 ): Promise<Serving | undefined> {
   const log = createLog(settings, options.log)
   const replica = new Replica(options, count, settings, log)
-  if (!(await replica.open(probed.input))) return undefined
+  if (!(await replica.open(probed.inputs))) return undefined
   let quit: () => void = () => {}
   const asked = new Promise<void>(done => {
     quit = done
@@ -97,6 +99,7 @@ class Replica {
   readonly #ids = new SharedArrayBuffer(4)
   readonly #backlogs: readonly SharedArrayBuffer[]
   readonly #state = new ReloadableState((_key, bytes) => new SharedArrayBuffer(bytes))
+  readonly #loader = new InputLoader(this.#state)
   readonly #metrics = new MetricsRegistry()
   readonly #synchronized
   /** What each worker exposed last. */
@@ -156,9 +159,9 @@ class Replica {
   }
 
   /** False: refused, and nothing was started. */
-  async open(input: InputText): Promise<boolean> {
+  async open(inputs: readonly InputText[]): Promise<boolean> {
     try {
-      const compiled = await this.#compile(input)
+      const compiled = await this.#compile(inputs)
       if (compiled === undefined) {
         await this.close()
         return false
@@ -265,8 +268,7 @@ class Replica {
 
   /** Nothing is half of one configuration and half of another: no worker serves it before all have compiled it. */
   async #reload(): Promise<boolean> {
-    const input = await readInput(this.#options.file, this.#options)
-    const compiled = await this.#compile(input)
+    const compiled = await this.#compile(await readServed(this.#options.file, this.#options))
     if (compiled === undefined) return false
     const asked = this.#pool.workers
     const answers = await Promise.allSettled(asked.map(worker => worker.ask('prepare', compiled.prepared)))
@@ -291,26 +293,27 @@ class Replica {
     return true
   }
 
-  async #compile(input: InputText): Promise<Pick<Current, 'snapshot' | 'prepared'> | undefined> {
+  async #compile(inputs: readonly InputText[]): Promise<Pick<Current, 'snapshot' | 'prepared'> | undefined> {
     const { cwd } = this.#options
-    const read = referencedBy(input.file, cwd)
+    const read = referencedBy(inputs[0]!.file, cwd)
     const files = new Map<string, Buffer | undefined>()
     const readReferenced = (path: string) => {
       if (!files.has(path)) files.set(path, read(path))
       return files.get(path)
     }
-    this.#state.begin()
     const runtime = { ...offlineRuntime(), clock: systemClock, state: this.#state }
-    const loaded = await loadInput(input, { ...this.#options, tier: 'env', readReferenced }, runtime)
+    const loaded = await this.#loader.load(inputs, { ...this.#options, tier: 'env', readReferenced }, runtime)
     if (loaded.runnable && loaded.snapshot) {
-      const { file, text } = input
-      return { snapshot: loaded.snapshot, prepared: { file, text, files, memory: this.#state.shared() } }
+      return { snapshot: loaded.snapshot, prepared: { inputs, files, memory: this.#state.shared() } }
     }
     this.#state.abandon()
     this.#synchronized.set(0)
     const findings = loaded.diagnostics.length
-    this.#logger.log('error', 'configuration not reloaded, the previous one stays', { file: input.file, findings })
-    this.#options.refused(reportOf([{ input, loaded }], cwd), true)
+    this.#logger.log('error', 'configuration not reloaded, the previous one stays', {
+      file: this.#options.file,
+      findings,
+    })
+    this.#options.refused(reportOf(inputs, loaded, cwd), true)
     return undefined
   }
 

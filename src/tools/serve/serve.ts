@@ -9,24 +9,27 @@ import { thisThread } from '../../engine/admin/threads.ts'
 import { systemClock } from '../../engine/clock.ts'
 import { Gateway } from '../../engine/gateway.ts'
 import { TraceHub } from '../../engine/trace-hub.ts'
-import { loadInput, reportOf } from '../check.ts'
-import { type InputText, readInput } from '../input-files.ts'
+import { reportOf } from '../check.ts'
+import type { InputText } from '../input-files.ts'
+import { InputLoader } from '../input-loader.ts'
 import { createLog, portFailure, startEndpoints, watchFile } from './endpoints.ts'
+import { readServed } from './served-input.ts'
 import type { Probed, ServeOptions, Serving } from './serving.ts'
 
 /** Starts what `validate --tier env` accepts; undefined when the configuration was refused: no port was opened then. */
 export async function serve(options: ServeOptions): Promise<Serving | undefined> {
-  const input = await readInput(options.file, options)
-  const loaded = await loadInput(input, { ...options, tier: 'env' }, offlineRuntime())
+  const inputs = await readServed(options.file, options)
+  const probe = new InputLoader({ begin: () => {}, abandon: () => {} })
+  const loaded = await probe.load(inputs, { ...options, tier: 'env' }, offlineRuntime())
   if (!loaded.runnable || !loaded.snapshot) {
-    options.refused(reportOf([{ input, loaded }], options.cwd), false)
+    options.refused(reportOf(inputs, loaded, options.cwd), false)
     return undefined
   }
   const { settings } = loaded.snapshot
   const wanted = options.workers ?? settings.workers
   return wanted === undefined
-    ? serveAlone(options, { input, loaded }, settings)
-    : serveTogether(options, { input, loaded }, settings, wanted)
+    ? serveAlone(options, { inputs }, settings)
+    : serveTogether(options, { inputs }, settings, wanted)
 }
 
 async function serveTogether(options: ServeOptions, probed: Probed, settings: Settings, wanted: number | string) {
@@ -43,7 +46,7 @@ async function serveTogether(options: ServeOptions, probed: Probed, settings: Se
   return serveAlone(options, probed, settings)
 }
 
-async function serveAlone(options: ServeOptions, { input }: Probed, settings: Settings): Promise<Serving | undefined> {
+async function serveAlone(options: ServeOptions, { inputs }: Probed, settings: Settings): Promise<Serving | undefined> {
   const log = createLog(settings, options.log)
   const hub = new TraceHub({ clock: systemClock, cel: createCelCompiler(settings), worker: 0 })
   const gateway = new Gateway({
@@ -59,7 +62,7 @@ async function serveAlone(options: ServeOptions, { input }: Probed, settings: Se
     'Whether the file on disk is what is served.',
   )
   const server = new Server(options, gateway, synchronized.with())
-  const snapshot = await server.compile(input)
+  const snapshot = await server.compile(inputs)
   if (!snapshot) return undefined
   await applyFirst(gateway, snapshot)
 
@@ -104,12 +107,14 @@ class Server {
   readonly #options: ServeOptions
   readonly #gateway: Gateway
   readonly #synchronized: { set(value: number): void }
+  readonly #loader: InputLoader
   #queue: Promise<boolean> = Promise.resolve(true)
 
   constructor(options: ServeOptions, gateway: Gateway, synchronized: { set(value: number): void }) {
     this.#options = options
     this.#gateway = gateway
     this.#synchronized = synchronized
+    this.#loader = new InputLoader(gateway.state)
   }
 
   reload(): Promise<boolean> {
@@ -117,21 +122,19 @@ class Server {
     return this.#queue
   }
 
-  async compile(input: InputText): Promise<Snapshot | undefined> {
-    const { state } = this.#gateway
-    state.begin()
-    const loaded = await loadInput(input, { ...this.#options, tier: 'env' }, this.#gateway.runtime)
+  async compile(inputs: readonly InputText[]): Promise<Snapshot | undefined> {
+    const { state, runtime } = this.#gateway
+    const loaded = await this.#loader.load(inputs, { ...this.#options, tier: 'env' }, runtime)
     if (loaded.runnable && loaded.snapshot) return loaded.snapshot
     state.abandon()
-    this.#refuse(input, loaded)
+    this.#refuse(inputs, loaded)
     return undefined
   }
 
   async #reload(): Promise<boolean> {
     const { log } = this.#gateway.runtime
     try {
-      const input = await readInput(this.#options.file, this.#options)
-      const snapshot = await this.compile(input)
+      const snapshot = await this.compile(await readServed(this.#options.file, this.#options))
       if (!snapshot) return false
       await this.#gateway.apply(snapshot)
       this.#synchronized.set(1)
@@ -146,13 +149,13 @@ class Server {
     }
   }
 
-  #refuse(input: InputText, loaded: Loaded): void {
+  #refuse(inputs: readonly InputText[], loaded: Loaded): void {
     this.#synchronized.set(0)
     this.#gateway.runtime.log.log('error', 'configuration not reloaded, the previous one stays', {
-      file: input.file,
+      file: this.#options.file,
       findings: loaded.diagnostics.length,
     })
-    this.#options.refused(reportOf([{ input, loaded }], this.#options.cwd), true)
+    this.#options.refused(reportOf(inputs, loaded, this.#options.cwd), true)
   }
 }
 

@@ -1,9 +1,9 @@
-import type { Loaded } from '../../config/load.ts'
 import type { CheckReport } from '../../diagnostics/render/report.ts'
 import type { LogSink } from '../../engine/logging.ts'
 import type { InputText } from '../input-files.ts'
 
 export interface ServeOptions {
+  /** A file, a directory of resources, or - for stdin. */
   readonly file: string
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
@@ -37,6 +37,5 @@ export interface Serving {
 
 /** What the file was found to hold before anything starts. */
 export interface Probed {
-  readonly input: InputText
-  readonly loaded: Loaded
+  readonly inputs: readonly InputText[]
 }

@@ -22,7 +22,7 @@ import type {
 } from '../../engine/workers/protocol.ts'
 import { SessionRelay } from '../../engine/workers/session-relay.ts'
 import { blockwiseIds } from '../../engine/workers/share.ts'
-import { loadInput } from '../check.ts'
+import { InputLoader } from '../input-loader.ts'
 
 type Handlers = { readonly [N in OrderName]: (argument: Orders[N][0]) => Orders[N][1] | Promise<Orders[N][1]> }
 
@@ -33,6 +33,7 @@ class ServeWorker {
   readonly #hub: TraceHub
   readonly #relay: SessionRelay
   readonly #gateway: Gateway
+  readonly #loader: InputLoader
   readonly #watches = new Map<number, TraceWatch>()
   #memory: ReadonlyMap<string, SharedArrayBuffer> = new Map()
   #ports: ReservedPorts = new Map()
@@ -62,6 +63,7 @@ class ServeWorker {
         relay: this.#relay,
       },
     })
+    this.#loader = new InputLoader(this.#gateway.state)
   }
 
   async open(): Promise<void> {
@@ -115,16 +117,15 @@ class ServeWorker {
     return this.#ownThreads
   }
 
-  async #prepare({ file, text, files, memory }: Prepared): Promise<boolean> {
+  async #prepare({ inputs, files, memory }: Prepared): Promise<boolean> {
     const { cwd, env } = this.#start
-    const { runtime, state } = this.#gateway
+    const { runtime } = this.#gateway
     this.#memory = memory
-    state.begin()
     const readReferenced = (path: string) => {
       const bytes = files.get(path)
       return bytes && Buffer.from(bytes)
     }
-    const loaded = await loadInput({ file, text }, { cwd, env, tier: 'env', readReferenced }, runtime)
+    const loaded = await this.#loader.load(inputs, { cwd, env, tier: 'env', readReferenced }, runtime)
     this.#prepared = loaded.runnable ? loaded.snapshot : undefined
     return this.#prepared !== undefined
   }
