@@ -1,3 +1,4 @@
+import { resourceAttributes } from '../policies/frontend/otel-environment.ts'
 import { type ComputedField, computedFields, fieldChanges, type LogRules } from '../policies/frontend/telemetry.ts'
 import type { Hooks } from '../policies/policy.ts'
 import type { Compilation } from './compile-context.ts'
@@ -11,6 +12,8 @@ export interface Telemetry {
   /** Log records for a collector. */
   readonly sentLog: NonNullable<Hooks['accessLog']>['sent']
   readonly spans: Hooks['tracing']
+  /** Attributes of the process that the environment gives. */
+  readonly resource: ReadonlyMap<string, string>
   /** Further labels of the metrics of requests. */
   readonly labels: readonly ComputedField[]
   /** Metrics that are not kept: names with or without prefix, unit and `_total`. */
@@ -25,6 +28,7 @@ export function compileTelemetry(config: Standalone, frontend: readonly Step[], 
     log: access?.log ?? deprecatedRules(config.config),
     sentLog: access?.sent,
     spans: frontend.find(step => step.hooks.tracing)?.hooks.tracing,
+    resource: resourceAttributes(c.env),
     labels: computedFields(config.config?.metrics?.fields?.add),
     withoutMetrics: config.config?.metrics?.remove ?? [],
   }

@@ -1,7 +1,12 @@
 import { KEEP_ALIVE, type KeepAlive } from '../http/transport.ts'
 import { probesOf } from '../schema/keepalives.ts'
 import { formatDuration, parseDuration } from '../schema/scalars.ts'
-import type { ConfigSection, ListenAddress } from './standalone/config-section.ts'
+import {
+  type ConfigSection,
+  type ListenAddress,
+  LOOKUP_FAMILIES,
+  type LookupFamily,
+} from './standalone/config-section.ts'
 
 /** Settings of the process: the file's `config`, with the environment over it and defaults under it. */
 export interface Settings {
@@ -17,7 +22,7 @@ export interface Settings {
   readonly keepAlive: KeepAlive | false
   readonly poolIdleTimeout: number
   readonly poolMaxSize: number | undefined
-  readonly lookupFamily: 'All' | 'Auto' | 'V4Preferred' | 'V4Only' | 'V6Only'
+  readonly lookupFamily: LookupFamily
   /** ms. */
   readonly mcpSessionTtl: number
   readonly sessionKey: string | undefined
@@ -57,11 +62,11 @@ export function resolveSettings(
     keepAlive: section?.backend ? probesOf(section.backend.keepalives) : KEEP_ALIVE,
     poolIdleTimeout: section?.backend?.poolIdleTimeout ?? 90_000,
     poolMaxSize: section?.backend?.poolMaxSize,
-    lookupFamily: section?.dns?.lookupFamily ?? 'Auto',
+    lookupFamily: lookupFamily(env, problem) ?? section?.dns?.lookupFamily ?? 'Auto',
     mcpSessionTtl: section?.mcp?.sessionTtl ?? 1_800_000,
     sessionKey: hexKey(env, 'SESSION_KEY', problem) ?? section?.session?.key,
     sensitiveHeaders: section?.sensitiveHeaders?.map(h => h.toLowerCase()) ?? [],
-    workers: section?.workerThreads ?? section?.numWorkerThreads,
+    workers: env.WORKER_THREADS || (section?.workerThreads ?? section?.numWorkerThreads),
     ipv6: env.IPV6_ENABLED ? env.IPV6_ENABLED === 'true' : section?.enableIpv6,
   }
 }
@@ -77,6 +82,17 @@ function seconds(env: Env, variable: string, problem: (p: EnvProblem) => void): 
       message: `\`${variable}\` must be a number of seconds or a duration such as ${formatDuration(30_000)}`,
     })
   return ms
+}
+
+function lookupFamily(env: Env, problem: (p: EnvProblem) => void): LookupFamily | undefined {
+  const text = env.DNS_LOOKUP_FAMILY
+  if (!text) return undefined
+  const known = LOOKUP_FAMILIES.find(name => name.toLowerCase() === text.toLowerCase())
+  if (known === undefined) {
+    const message = `\`DNS_LOOKUP_FAMILY\` must be one of ${LOOKUP_FAMILIES.join(', ')}`
+    problem({ variable: 'DNS_LOOKUP_FAMILY', message })
+  }
+  return known
 }
 
 function hexKey(env: Env, variable: string, problem: (p: EnvProblem) => void): string | undefined {

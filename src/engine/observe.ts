@@ -3,7 +3,6 @@ import type { Snapshot } from '../config/snapshot.ts'
 import { bodyOf, Exchange, emptyHead } from '../http/exchange.ts'
 import type { Clock, Logger } from '../http/runtime.ts'
 import type { CallPurpose } from '../http/span.ts'
-import type { ComputedField } from '../policies/frontend/telemetry.ts'
 import type { Downstream } from './downstream.ts'
 import type { RecordLog } from './logging.ts'
 import type { Counter, Family, MetricsRegistry } from './metrics-registry.ts'
@@ -92,8 +91,8 @@ export class Observer {
       this.#init.metrics.exclude(telemetry.withoutMetrics)
       this.#metrics = new RequestMetrics(this.#init.metrics, telemetry.labels)
     }
-    this.#point('traces', telemetry.spans, telemetry.spans?.resources ?? [])
-    this.#point('logs', telemetry.sentLog, telemetry.spans?.resources ?? [])
+    this.#point('traces', telemetry.spans, telemetry)
+    this.#point('logs', telemetry.sentLog, telemetry)
     this.#current = new Observation(snapshot, this.#init, this.#exporters)
   }
 
@@ -139,18 +138,14 @@ export class Observer {
     await Promise.all([traces?.close(), logs?.close(), ...this.#retired])
   }
 
-  #point(
-    signal: Signal,
-    collector: Telemetry['sentLog'] | Telemetry['spans'],
-    resources: readonly ComputedField[],
-  ): void {
+  #point(signal: Signal, collector: Telemetry['sentLog'] | Telemetry['spans'], telemetry: Telemetry): void {
     const known = this.#exporters[signal]
     if (collector === undefined) {
       this.#exporters[signal] = undefined
       if (known) this.#retire(known)
       return
     }
-    const source = this.#sourceOf(signal, resources)
+    const source = this.#sourceOf(signal, telemetry)
     if (known) known.retarget(collector, source)
     else {
       const { clock, random, log } = this.#init
@@ -165,7 +160,7 @@ export class Observer {
   }
 
   /** Attributes of the process cannot depend on a request, so they are computed without one. */
-  #sourceOf(signal: Signal, resources: readonly ComputedField[]): ExportSource {
+  #sourceOf(signal: Signal, { spans, resource }: Telemetry): ExportSource {
     const { version, clock } = this.#init
     const nobody = new Exchange({
       id: '',
@@ -176,17 +171,14 @@ export class Observer {
       request: emptyHead(),
       body: bodyOf(undefined),
     })
-    const own = computedValues(resources, nobody)
-    const named = new Set(own.map(attribute => attribute.name))
-    const defaults = [
+    const attributes = new Map<string, unknown>([
       ['service.name', 'agentgateway'],
       ['service.version', version],
-    ] as const
+      ...resource,
+    ])
+    for (const { name, value } of computedValues(spans?.resources ?? [], nobody)) attributes.set(name, value)
     return {
-      resource: [
-        ...defaults.filter(([name]) => !named.has(name)),
-        ...own.map(({ name, value }) => [name, value] as const),
-      ],
+      resource: [...attributes],
       scope: { name: signal === 'logs' ? 'request' : 'agentgateway', version },
     }
   }

@@ -179,6 +179,8 @@ export interface Collector {
   readonly protocol: 'grpc' | 'http'
   /** Over HTTP. */
   readonly path: string
+  /** Header fields that the environment asks for, flat. */
+  readonly fields: readonly string[]
 }
 
 /** ms; unset: none. */

@@ -49,6 +49,9 @@ export const listenAddress: Schema<ListenAddress> = parsed<string, ListenAddress
   },
 )
 
+export const LOOKUP_FAMILIES = ['All', 'Auto', 'V4Preferred', 'V4Only', 'V6Only'] as const
+export type LookupFamily = (typeof LOOKUP_FAMILIES)[number]
+
 const logLevel = shapes({ string: string({ min: 1 }), list: list(string({ min: 1 })) })
 
 /** Labels that the metrics of requests have anyway, and the one that Prometheus gives to buckets. */
@@ -74,7 +77,7 @@ export const configSection = object('config', {
   enableIpv6: opt(boolean, 'Listen on IPv6 too; on when the machine has it.'),
   workerThreads: opt(
     shapes({ number: integer(1, 1024), string: string({ min: 1 }) }),
-    'Workers that share the ports: a number or a share of the cores (`50%`).',
+    'Workers that share the ports: a number or a share of the cores (`50%`); `WORKER_THREADS` comes first.',
   ),
   logging: opt(
     object('logging', {
@@ -116,7 +119,7 @@ export const configSection = object('config', {
   histograms: opt(oneOf(['classic', 'native', 'both']), 'Kind of histogram in `/metrics`.'),
   dns: opt(
     object('DNS settings', {
-      lookupFamily: opt(oneOf(['All', 'Auto', 'V4Preferred', 'V4Only', 'V6Only']), 'Address families to look up.'),
+      lookupFamily: opt(oneOf(LOOKUP_FAMILIES), 'Address families to look up; `DNS_LOOKUP_FAMILY` comes first.'),
       edns0: opt(boolean, 'Use EDNS0.', { unserved: 'The resolver of the system decides about that.' }),
     }),
     'Name resolution.',

@@ -22,7 +22,7 @@ const GRPC_METHOD = {
 
 /** Makes one export (OTLP 1.x, over gRPC or HTTP, both in protobuf). Never rejects. */
 export async function exportOnce(
-  { to, protocol, path }: Collector,
+  { to, protocol, path, fields }: Collector,
   signal: Signal,
   message: Buffer,
   clock: Clock,
@@ -30,8 +30,8 @@ export async function exportOnce(
   try {
     const target = authorityOf(to.target())
     return await (protocol === 'grpc'
-      ? call(to, exchangeFor(clock, target, GRPC_METHOD[signal], GRPC, framed(message)), grpcAnswer, clock)
-      : call(to, exchangeFor(clock, target, path, PROTOBUF, message), httpAnswer, clock))
+      ? call(to, exchangeFor(clock, target, GRPC_METHOD[signal], GRPC, fields, framed(message)), grpcAnswer, clock)
+      : call(to, exchangeFor(clock, target, path, PROTOBUF, fields, message), httpAnswer, clock))
   } catch (error) {
     return failed(error)
   }
@@ -44,8 +44,15 @@ interface Form {
 const GRPC: Form = { httpVersion: '2.0', fields: ['content-type', 'application/grpc', 'te', 'trailers'] }
 const PROTOBUF: Form = { httpVersion: '1.1', fields: ['content-type', 'application/x-protobuf'] }
 
-function exchangeFor(clock: Clock, authority: string, path: string, form: Form, body: Buffer): Exchange {
-  const fields = ['user-agent', 'gwctl', ...form.fields, 'content-length', String(body.length)]
+function exchangeFor(
+  clock: Clock,
+  authority: string,
+  path: string,
+  form: Form,
+  more: readonly string[],
+  body: Buffer,
+): Exchange {
+  const fields = ['user-agent', 'gwctl', ...form.fields, ...more, 'content-length', String(body.length)]
   return new Exchange({
     id: 'telemetry',
     connection: { id: 0, address: '', port: 0, localPort: 0 },

@@ -39,7 +39,7 @@ export const accessLog = definePolicy({
     const log = { ...fieldChanges(spec), filter: spec.filter }
     if (spec.otlp === undefined) return { accessLog: { log } }
     const { filter, fields } = spec.otlp
-    const collector = collectorOf(spec.otlp, ['otlp'], ctx)
+    const collector = collectorOf(spec.otlp, 'logs', ['otlp'], ctx)
     if (collector === undefined) return { accessLog: { log } }
     const rules = { ...(fields ? fieldChanges(fields) : log), filter: filter ?? log.filter }
     return { accessLog: { log, sent: { ...rules, ...collector } } }

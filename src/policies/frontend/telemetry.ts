@@ -2,6 +2,7 @@ import type { Expression } from '../../cel/expression.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { cel, list, map, opt, string } from '../../schema/builder.ts'
 import type { CalleePolicies, CalleeSpec, Collector, CompileContext } from '../policy.ts'
+import { exportFields } from './otel-environment.ts'
 
 /** A field that is computed for each record, label or span. */
 export interface ComputedField {
@@ -51,11 +52,16 @@ export function fieldChanges(spec: {
 }
 
 /** `at`: where the collector is written, relative to the policy. Undefined after a finding. */
-export function collectorOf(spec: CollectorSpec, at: Path, ctx: CompileContext): Collector | undefined {
+export function collectorOf(
+  spec: CollectorSpec,
+  signal: 'traces' | 'logs',
+  at: Path,
+  ctx: CompileContext,
+): Collector | undefined {
   const { host, service, backend, policies, protocol, path } = spec
   const address = { ...(host ? { host } : {}), ...(service ? { service } : {}), ...(backend ? { backend } : {}) }
   const to = ctx.callee?.(address, at, policies && { specs: policies, at: [...at, 'policies'] })
-  return to && { to, protocol, path }
+  return to && { to, protocol, path, fields: exportFields(ctx.env, signal) }
 }
 
 interface CollectorSpec extends CalleeSpec, Pick<Collector, 'protocol' | 'path'> {

@@ -37,7 +37,7 @@ export const tracing = definePolicy({
     { exactlyOneOf: [TARGET_KINDS] },
   ),
   compile(spec, ctx) {
-    const collector = collectorOf(spec, [], ctx)
+    const collector = collectorOf(spec, 'traces', [], ctx)
     if (collector === undefined) return {}
     const { [SPAN_NAME]: spanName, ...add } = spec.attributes ?? {}
     return {

@@ -54,6 +54,27 @@ describe.each(['http', 'grpc'] as const)('access logs over OTLP, %s', protocol =
     expect(receiver.resources).toEqual([{ 'service.name': 'agentgateway', 'service.version': '0' }])
   })
 
+  test('with the header fields and the process attributes of the environment; those of the file come first', async () => {
+    const clock = new ManualClock()
+    await using receiver = await startReceiver(protocol)
+    const env = {
+      OTEL_SERVICE_NAME: 'edge',
+      OTEL_RESOURCE_ATTRIBUTES: 'service.name=other,team=a%2Cb,zone=1,,=x',
+      OTEL_EXPORTER_OTLP_HEADERS: 'X-Key=for%20all',
+      OTEL_EXPORTER_OTLP_LOGS_HEADERS: 'x-key=secret%20key, not a name=1',
+    }
+    const text = config(receiver.host, protocol).replace(
+      'frontendPolicies:',
+      `frontendPolicies:\n  tracing: {host: "${receiver.host}", resources: {zone: '"2"'}}`,
+    )
+    await using gateway = await startGateway(text, { clock, env })
+    await send(gateway, 1)
+    clock.advance(1000)
+    await until(() => receiver.logs.length === 1)
+    expect(receiver.resources).toEqual([{ 'service.name': 'edge', 'service.version': '0', team: 'a,b', zone: '2' }])
+    expect(receiver.calls.map(call => call.headers['x-key'])).toEqual(['secret key'])
+  })
+
   test('a full batch goes at once, and nothing is sent twice', async () => {
     const clock = new ManualClock()
     await using receiver = await startReceiver(protocol)

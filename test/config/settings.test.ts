@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { resolveSettings } from '../../src/config/settings.ts'
+
+const settingsOf = (env: Record<string, string>) => {
+  const problems: string[] = []
+  const settings = resolveSettings(undefined, env, ({ variable }) => problems.push(variable))
+  return { settings, problems }
+}
+
+test.each([
+  ['DNS_LOOKUP_FAMILY', 'v4only', 'lookupFamily', 'V4Only'],
+  ['WORKER_THREADS', '50%', 'workers', '50%'],
+  ['IPV6_ENABLED', 'false', 'ipv6', false],
+  ['STATS_ADDR', 'off', 'statsAddr', 'off'],
+  ['CONNECTION_TERMINATION_DEADLINE', '7', 'terminationMax', 7000],
+  ['TERMINATION_GRACE_PERIOD_SECONDS', '30', 'terminationMax', 25_000],
+] as const)('%s=%s sets %s', (variable, text, field, value) => {
+  const { settings, problems } = settingsOf({ [variable]: text })
+  expect([settings[field], problems]).toEqual([value, []])
+  expect(settingsOf({ [variable]: '' }).settings).toEqual(settingsOf({}).settings)
+})
+
+test.each(['DNS_LOOKUP_FAMILY', 'ADMIN_ADDR', 'SESSION_KEY', 'CONNECTION_MIN_TERMINATION_DEADLINE'])(
+  '%s that says nothing sensible is a problem',
+  variable => {
+    expect(settingsOf({ [variable]: 'nonsense' }).problems).toEqual([variable])
+  },
+)
