@@ -4,6 +4,7 @@ import { BackendWriter } from './backends.ts'
 import { childParents, Delegation } from './delegation.ts'
 import { writeGateways } from './gateways.ts'
 import { findGateways } from './listeners.ts'
+import { modelParents } from './model-parents.ts'
 import { writeModels } from './models.ts'
 import { createOutput, type EmittedRoute, finished } from './output.ts'
 import { placePolicies } from './policies.ts'
@@ -53,9 +54,13 @@ export function translate(resources: readonly Resource[], faults: Faults, option
   const reach = findReach({ gateways, routes, policies, delegation }, work)
   loseUntargeted(policies, work)
   loseUnread(new Set(policies.filter(({ produced }) => !produced).map(({ policy }) => policy)), work)
+  const behindRoutes = modelParents(routes)
   const statuses = [
     ...gateways.flatMap(gatewayStatuses),
-    ...routes.map(state => routeStatus(state, [...state.parents, ...childParents(state, delegation, work)])),
+    ...routes.map(state => {
+      const inner = behindRoutes.get(state) ?? childParents(state, delegation, work)
+      return routeStatus(state, [...state.parents, ...inner])
+    }),
     ...policies.map(state => policyStatus(state, reach)),
     ...[...backends.errors].map(([backend, errors]) => backendStatus(backend, errors)),
     ...tlsPolicyStatuses(gateways, reach, work),

@@ -1,23 +1,28 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { createServer as createTlsServer, request as requestTls } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { renderTranslation } from '../../../src/tools/translate.ts'
+import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 import { startUpstream, type Upstream } from '../../helpers/upstream.ts'
 import { statusLines, translated } from './translate.ts'
 
 /**
  * Each file holds resources and says in comments what they come to:
- *   # probe GET http://host:8080/path [name: value; …] => 200 [path=/x] [at=9001] [req.name=value] [res.name=value]
+ *   # probe GET http://host:8080/path [name: value; …] {body} => 200 [path=/x] [at=9001] [req.name=value] [res.name=value]
+ *   # probe GET https://host:8443/path => refused
  *   # status HTTPRoute default/app: Accepted=False NoMatchingParent
  *   # loss GW602 part of the message
- *   # finding GW204
+ *   # finding GW204 GW209
  */
 const folder = new URL('../../../fixtures/translate/cases/', import.meta.url)
 const files = readdirSync(folder).sort()
-/** Stand-ins for the ports of endpoints. */
+/** Stand-ins for the ports of endpoints; the last speaks TLS. */
 const PORTS = ['9001', '9002', '9003', '9004']
-const upstreams = new Map<string, Upstream>()
+const TLS_PORT = '9005'
+const upstreams = new Map<string, Pick<Upstream, 'host'> & AsyncDisposable>()
 
 beforeAll(async () => {
   for (const port of PORTS) {
@@ -27,10 +32,24 @@ beforeAll(async () => {
     })
     upstreams.set(port, upstream)
   }
+  upstreams.set(TLS_PORT, await startTlsUpstream())
 })
 afterAll(async () => {
   for (const upstream of upstreams.values()) await upstream[Symbol.asyncDispose]()
 })
+
+async function startTlsUpstream() {
+  const { cert, key } = createCertificate(createAuthority('upstream'), ['pass.example.com'])
+  const server = createTlsServer({ cert, key }, (_req, res) => res.writeHead(200, { 'x-upstream': TLS_PORT }).end('{}'))
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  return {
+    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise(done => server.close(done))
+    },
+  }
+}
 
 const expectations = (text: string, kind: string): string[] =>
   text.split('\n').flatMap(line => (line.startsWith(`# ${kind} `) ? line.slice(kind.length + 3).trim() : []))
@@ -40,11 +59,11 @@ describe.each(files)('%s', file => {
 
   test('has the statuses, losses and findings that it says', async () => {
     const made = await translated({ [file]: text }, { filesDir: 'files' })
-    const have = statusLines(made)
+    const have = statusLines(made).map(row => row.replace(/\s+/g, ' '))
     for (const line of expectations(text, 'status')) {
       const [, resource, condition, reason] = /^(.*): (\S+) (\S+)$/.exec(line)!
       expect(
-        have.some(row => row.startsWith(`${resource} `) && row.includes(`${condition}  ${reason}`)),
+        have.some(row => row.startsWith(`${resource} `) && row.includes(` ${condition} ${reason}`)),
         `${line}\n${have.join('\n')}`,
       ).toBe(true)
     }
@@ -56,23 +75,32 @@ describe.each(files)('%s', file => {
     }
     if (expectations(text, 'loss').length === 0) expect(losses).toEqual([])
     const errors = made.diagnostics.filter(({ severity }) => severity === 'error').map(({ code }) => code)
-    expect([...new Set(errors)].sort()).toEqual(expectations(text, 'finding').sort())
+    const wanted = expectations(text, 'finding').flatMap(line => line.split(' '))
+    expect([...new Set(errors)].sort()).toEqual(wanted.sort())
   })
 
   test.runIf(expectations(text, 'probe').length > 0)('answers requests as it says', async () => {
     const made = await translated({ [file]: text }, { filesDir: 'files' })
     const written = renderTranslation(made, 'yaml', true).replace(
-      /127\.0\.0\.1:(900\d)/g,
+      /127\.0\.0\.1:(900\d)\b/g,
       (all, port: string) => upstreams.get(port)?.host ?? all,
     )
     const data = Object.fromEntries([...made.finished.work.files].map(([path, { bytes }]) => [path, bytes.toString()]))
     await using gateway = await startGateway(written, { files: data })
     for (const probe of expectations(text, 'probe')) {
-      const [, method, url, headers, status, wanted] = /^(\S+) (\S+)(?: \[(.*?)\])? => (\d+)(?: (.*))?$/.exec(probe)!
-      const { hostname, port, pathname, search } = new URL(url!)
-      const base = gateway.url(Number(port || 80))
-      const reply = await send(method!, base, `${pathname}${search}`, hostname, headers)
-      expect(`${probe} ${reply.status}`).toBe(`${probe} ${status}`)
+      const form = /^(\S+) (\S+)(?: \[(.*?)\])?(?: (\{.*\}))? => (refused|\d+)(?: (.*))?$/
+      const [, method, url, headers, body, status, wanted] = form.exec(probe)!
+      const { port } = new URL(url!)
+      const to = {
+        method: method!,
+        port: new URL(gateway.url(Number(port || 80))).port,
+        url: new URL(url!),
+        headers,
+        body,
+      }
+      const reply = await send(to).catch(() => undefined)
+      expect(`${probe} ${reply?.status ?? 'refused'}`).toBe(`${probe} ${status}`)
+      if (!reply) continue
       for (const part of wanted?.split(' ') ?? []) {
         const [key, ...rest] = part.split('=')
         expect(`${key}=${String(reply.seen(key!))}`, probe).toBe(`${key}=${rest.join('=')}`)
@@ -86,7 +114,17 @@ interface Reply {
   seen(key: string): unknown
 }
 
-function send(method: string, base: string, path: string, host: string, headers = ''): Promise<Reply> {
+interface Request {
+  readonly method: string
+  readonly port: string
+  /** As the client names it. */
+  readonly url: URL
+  readonly headers: string | undefined
+  readonly body: string | undefined
+}
+
+function send({ method, port, url, headers = '', body }: Request): Promise<Reply> {
+  const host = url.hostname
   const fields = Object.fromEntries(
     headers
       .split(';')
@@ -96,8 +134,12 @@ function send(method: string, base: string, path: string, host: string, headers 
         return [name!.trim(), value.join(':').trim()]
       }),
   )
+  const path = `${url.pathname}${url.search}`
+  const all = { host: '127.0.0.1', port, method, path, headers: { host, ...fields }, agent: false as const }
   return new Promise((done, fail) => {
-    const call = request(new URL(base), { method, path, headers: { host, ...fields }, agent: false }, res => {
+    const secure = { servername: host, rejectUnauthorized: false }
+    const call = url.protocol === 'https:' ? requestTls({ ...all, ...secure }) : request(all)
+    call.on('response', res => {
       let body = ''
       res.on('data', chunk => {
         body += String(chunk)
@@ -116,6 +158,6 @@ function send(method: string, base: string, path: string, host: string, headers 
       })
     })
     call.on('error', fail)
-    call.end()
+    call.end(body)
   })
 }
