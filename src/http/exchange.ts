@@ -47,7 +47,13 @@ export interface ConnectionFacts {
   readonly localAddress?: string
   /** The TCP peer, where a PROXY header gave other addresses. */
   readonly peer?: { readonly address: string; readonly port: number }
-  readonly tls?: { readonly sni: string | undefined; readonly protocol: string; readonly certificate?: Buffer }
+  readonly tls?: {
+    readonly sni: string | undefined
+    readonly protocol: string
+    readonly certificate?: Buffer
+    /** The SPIFFE identity of the client's certificate. */
+    readonly identity?: string
+  }
 }
 
 /** The request body: a stream until somebody needs it whole. */

@@ -76,6 +76,15 @@ workloads: [{workloadIps: [127.0.0.1], namespace: default, services: {default/m.
     expect((await mirror.next()).method).toBe('GET')
   })
 
+  test('counts as a call of its own in the metrics', async () => {
+    await using upstream = await startUpstream(echo)
+    await using mirror = await recorder()
+    await using gateway = await startGateway(file(upstream.host, `{host: '${mirror.host}'}`))
+    await fetch(gateway.url(8080))
+    const series = 'agentgateway_upstream_call_duration_seconds_count{kind="Mirror",subtype="Http"}'
+    await expect.poll(() => gateway.gateway.metrics.render()).toContain(`${series} 1`)
+  })
+
   test('is made for the share of requests that was asked for', async () => {
     await using upstream = await startUpstream(echo)
     await using mirror = await recorder()

@@ -37,12 +37,14 @@ export function withProxied(facts: ConnectionFacts, { source, destination }: Pro
 
 export function withTls(facts: ConnectionFacts, socket: TLSSocket, serverName: string | undefined): ConnectionFacts {
   const certificate = socket.getPeerX509Certificate()
+  const identity = /(?:^|, )URI:(spiffe:\/\/[^,"]+)/.exec(certificate?.subjectAltName ?? '')?.[1]
   return {
     ...facts,
     tls: {
       sni: serverName,
       protocol: socket.getProtocol() ?? '',
       ...(certificate ? { certificate: certificate.raw } : {}),
+      ...(identity ? { identity } : {}),
     },
   }
 }

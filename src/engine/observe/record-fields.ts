@@ -40,6 +40,7 @@ export function requestFields(x: Exchange, duration: number, sink: FieldSink): v
   const { connection, received } = x
   if (last) sink.add('endpoint', last.target)
   sink.add('src.addr', `${connection.address}:${connection.port}`)
+  if (connection.tls?.identity !== undefined) sink.add('src.identity', connection.tls.identity)
   sink.add('http.method', received.method)
   sink.add('http.host', withoutPort(received.authority))
   sink.add('http.path', received.path)

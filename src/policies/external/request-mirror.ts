@@ -1,4 +1,5 @@
 import { type Attempt, bodyOf, Exchange } from '../../http/exchange.ts'
+import type { Runtime } from '../../http/runtime.ts'
 import { discard, type ResponseHandler } from '../../http/transport.ts'
 import { number, object, req } from '../../schema/builder.ts'
 import { type Callee, definePolicy, type Hooks } from '../policy.ts'
@@ -6,6 +7,7 @@ import { TARGET_KINDS, targetFields } from '../upstream/policy-target.ts'
 
 /** Copies under way per policy; a service that is slower than that gets fewer of them. */
 const MAX_IN_FLIGHT = 1024
+const PURPOSE = { kind: 'Mirror', subtype: 'Http' } as const
 /** ms until the head of an answer that nobody reads. */
 const TIMEOUT = 30_000
 
@@ -20,8 +22,8 @@ export const requestMirror = definePolicy({
   compile({ backend, percentage }, ctx): Hooks {
     const callee = ctx.callee?.(backend, ['backend'])
     if (callee === undefined) return {}
-    const mirror = new Mirror(callee)
     const { random } = ctx.runtime
+    const mirror = new Mirror(callee, ctx.runtime)
     return {
       request(x) {
         if (percentage >= 1 || random() < percentage) mirror.send(x)
@@ -33,10 +35,12 @@ export const requestMirror = definePolicy({
 
 class Mirror {
   readonly #callee: Callee
+  readonly #runtime: Runtime
   #inFlight = 0
 
-  constructor(callee: Callee) {
+  constructor(callee: Callee, runtime: Runtime) {
     this.#callee = callee
+    this.#runtime = runtime
   }
 
   /** Returns at once; what becomes of the copy concerns nobody. */
@@ -52,7 +56,19 @@ class Mirror {
       over = true
     }
     const sink = { ...discard, end: ended, fail: ended }
-    const on: ResponseHandler = { head: () => sink, fail: ended }
+    const { clock } = this.#runtime
+    const started = clock.mono()
+    const answered = (): void => this.#runtime.called?.(PURPOSE, clock.mono() - started)
+    const on: ResponseHandler = {
+      head() {
+        answered()
+        return sink
+      },
+      fail() {
+        answered()
+        ended()
+      },
+    }
     this.#callee.send(copy, attempt, on).catch(ended)
   }
 }

@@ -123,6 +123,8 @@ binds:
     const nameless = createCertificate(authority, ['client.test'])
     const refused = await ask(portOf(gateway), { servername: 'a.test', cert: nameless.cert, key: nameless.key })
     expect(refused.status).toBe(403)
+    await ask(portOf(gateway), { servername: 'a.test', cert: client.cert, key: client.key })
+    await expect.poll(() => gateway.logged.join('')).toMatch(/src\.identity=spiffe:\/\/td\/\S+ http\.method/)
   })
 
   test('rules over connections see it too', async () => {
