@@ -43,5 +43,5 @@ export function credentialLocation(part: unknown): Policies | undefined {
 }
 
 export function keepalives(part: Fields): Policies {
-  return defined({ time: part.time ?? '180s', interval: part.interval, retries: part.retries })
+  return { time: part.time ?? '180s', interval: part.interval ?? '180s', retries: part.retries ?? 9 }
 }
