@@ -203,7 +203,7 @@ describe('a client that breaks off', () => {
     ['with several requests under way', 'GET /never HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3)],
     ['in the reply', 'GET /endless HTTP/1.1\r\nHost: a\r\n\r\n', { answers: true }],
   ]
-  describe.each(['destroy', 'resetAndDestroy'] as const)('by %s', how => {
+  describe.each(['destroy', 'resetAndDestroy', 'end'] as const)('by %s', how => {
     test.each(stages)('%s', async (_name, bytes, { answers = false } = {}) => {
       const socket = connect(gateway.gateway.portOf(80)!, '127.0.0.1')
       onTestFinished(() => void socket.destroy())

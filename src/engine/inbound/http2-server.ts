@@ -96,9 +96,18 @@ export class Http2Server {
     const x = exchangeFor({ connection, httpVersion: '2.0', head, body, upgrade }, host)
     const out = new StreamDownstream(stream, x, ended)
     // The reason is in `close`; without a listener an error would end the process.
-    stream.on('error', () => {})
+    stream.on('error', () => {}).on('aborted', breakBody)
     stream.once('close', () => serving.finish())
     const serving = serveExchange(x, out, host, problem === undefined ? undefined : new GatewayError('invalidRequest'))
+  }
+}
+
+/** Node lets a body that is cut off end like one that is complete; whoever reads it must not see that end. */
+function breakBody(this: ServerHttp2Stream): void {
+  this.push = () => {
+    // Not at once: whoever reports the end still works with the stream.
+    process.nextTick(() => this.destroy())
+    return false
   }
 }
 

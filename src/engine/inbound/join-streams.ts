@@ -1,6 +1,8 @@
+import { constants, type Http2Stream } from 'node:http2'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
+import { resetStream } from '../../http/http2-reset.ts'
 
 /**
  * Passes bytes both ways, each way as fast as its receiver takes them. Each direction ends by itself; a side that breaks
@@ -20,7 +22,12 @@ export function breakOff(stream: Duplex): void {
   if (stream.destroyed) return
   if (stream instanceof Socket && !(stream instanceof TLSSocket) && stream.remotePort !== undefined)
     stream.resetAndDestroy()
-  else stream.destroy(stream instanceof Socket ? undefined : new Error('the other side has broken off'))
+  else if (isHttp2Stream(stream)) resetStream(stream, constants.NGHTTP2_CANCEL)
+  else stream.destroy()
+}
+
+function isHttp2Stream(stream: Duplex): stream is Http2Stream {
+  return 'rstCode' in stream
 }
 
 function follow(from: Duplex, to: Duplex): void {

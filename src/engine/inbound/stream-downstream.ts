@@ -2,6 +2,7 @@ import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { Exchange } from '../../http/exchange.ts'
 import { addHttp2Fields, type Http2Fields } from '../../http/http2-fields.ts'
+import { resetStream } from '../../http/http2-reset.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import { joinStreams } from './join-streams.ts'
 import type { OpenDownstream } from './serve-exchange.ts'
@@ -101,7 +102,7 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
 
   cut(): void {
     this.state = 'ended'
-    if (!this.#gone) this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    resetStream(this.#stream, constants.NGHTTP2_INTERNAL_ERROR)
   }
 
   get #gone(): boolean {

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { addHttp2Fields, type Http2Fields } from '../../http/http2-fields.ts'
+import { resetStream } from '../../http/http2-reset.ts'
 import type { ChunkSink, UpstreamRequest } from '../../http/transport.ts'
 import { callFailure, protocolFailure, requestFailure } from './failure.ts'
 import { fieldKind } from './hop-by-hop.ts'
@@ -51,7 +52,7 @@ export class Http2Call {
   cancel(): void {
     if (this.#over) return
     this.#stop()
-    this.#stream?.close(constants.NGHTTP2_CANCEL)
+    if (this.#stream) resetStream(this.#stream, constants.NGHTTP2_CANCEL)
   }
 
   #listen(stream: ClientHttp2Stream): void {
@@ -62,9 +63,14 @@ export class Http2Call {
     stream.on('error', error => {
       this.#error = error
     })
+    // Node lets a reply that is cut off end like one that is complete; only a complete one ends before the stream is over.
+    stream.push = (chunk: unknown) => {
+      if (chunk === null && !stream.closed) this.#complete = true
+      return Readable.prototype.push.call(stream, chunk)
+    }
     // Trailers are reported apart from the end of the body, by some systems after it.
     stream.on('end', () => {
-      this.#complete = true
+      if (!this.#complete) return
       if (this.#trailers) this.#finish()
       else setImmediate(() => this.#finish())
     })
@@ -100,7 +106,7 @@ export class Http2Call {
     if (this.#over) return
     this.#stop()
     // A server that has answered in full needs the rest of the request no more.
-    if (!this.#sent) this.#stream?.close(constants.NGHTTP2_CANCEL)
+    if (!this.#sent && this.#stream) resetStream(this.#stream, constants.NGHTTP2_CANCEL)
     this.#caller.ended()
     this.#sink?.end(this.#trailers)
   }
@@ -108,7 +114,7 @@ export class Http2Call {
   #fail(error: Error, unprocessed = false): void {
     if (this.#over) return
     this.#stop()
-    if (this.#stream && !this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL)
+    if (this.#stream) resetStream(this.#stream, constants.NGHTTP2_CANCEL)
     if (this.#sink) {
       this.#caller.ended()
       this.#sink.fail(error)
