@@ -119,12 +119,29 @@ function configure(config, ports) {
   }
 }
 
-/** As many as there are names, all different. */
+/** One for each name, below those that the system gives to others in the meantime. */
 async function freePorts(names) {
-  const servers = names.map(() => createServer().listen(0, '127.0.0.1'))
-  await Promise.all(servers.map(server => once(server, 'listening')))
-  const ports = new Map(names.map((name, i) => [name, servers[i].address().port]))
-  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
+  const ports = new Map()
+  const held = []
+  while (ports.size < names.length) {
+    const port = 15_000 + Math.floor(Math.random() * 15_000)
+    const server = createServer()
+    const taken = once(server, 'error').then(() => true)
+    server.listen(port, '127.0.0.1')
+    if (
+      await Promise.race([
+        taken,
+        once(server, 'listening').then(
+          () => false,
+          () => true,
+        ),
+      ])
+    )
+      continue
+    held.push(server)
+    ports.set(names[ports.size], port)
+  }
+  await Promise.all(held.map(server => new Promise(resolve => server.close(resolve))))
   return ports
 }
 

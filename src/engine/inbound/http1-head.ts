@@ -92,8 +92,8 @@ export function readHttp1Head(
 
 const SLASH = 47
 
-/** Characters that no authority has, and by which it could be read as a path or with a user name. */
-const UNSAFE_HOST = /[\s/@?#\\]/
+/** Characters that no authority has, and by which it could be read as a path or with a user name; or no number as port. */
+const UNSAFE_HOST = /[\s/@?#\\]|:\d*[^\]\d:][^\]:]*$/
 
 /** What the fields say about the message itself. */
 class FieldFacts {

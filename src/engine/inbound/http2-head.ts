@@ -93,5 +93,5 @@ function becomeUpgrade(head: RequestHead, protocol: string): void {
     head.headers.append('sec-websocket-key', randomBytes(16).toString('base64'))
 }
 
-/** Characters that no authority has, and by which it could be read as a path or with a user name. */
-const UNSAFE_HOST = /[\s/@?#\\]/
+/** Characters that no authority has, and by which it could be read as a path or with a user name; or no number as port. */
+const UNSAFE_HOST = /[\s/@?#\\]|:\d*[^\]\d:][^\]:]*$/

@@ -1,4 +1,5 @@
 // long: one state machine; its halves would share every field.
+import { GatewayError } from '../../http/errors.ts'
 import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
 import { protocolFailure } from './failure.ts'
 import { dropListed, fieldKind } from './hop-by-hop.ts'
@@ -287,7 +288,7 @@ export class ResponseParser {
     }
     if (status === 101) {
       if (this.#switchable !== 'upgrade' || !this.#upgrade || options === undefined || !lists(options, 'upgrade')) {
-        throw protocolFailure('unexpected switch of protocols')
+        throw new GatewayError('upgradeFailed', { detail: 'unexpected switch of protocols' })
       }
       fields.push('connection', options)
       this.stop()

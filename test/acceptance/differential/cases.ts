@@ -11,6 +11,8 @@ export interface UpstreamReply {
   /** `name: value` lines. */
   readonly headers?: readonly string[]
   readonly body?: string
+  /** The bytes of the answer, after which the connection ends. */
+  readonly raw?: string
   /** ms until it answers. */
   readonly after?: number
   /** Does not answer, or ends the connection instead. */

@@ -12,6 +12,8 @@ export interface Reply {
   readonly body: string
 }
 
+/** ms that a connection may be silent. */
+const LONGEST = 1500
 const NOTHING: Reply = { status: 0, headers: [], body: '' }
 
 /** Sends one request over a connection of its own; several replies only where raw bytes asked for them. */
@@ -49,6 +51,7 @@ function sendHttp1(to: CaseRequest, port: number, body: string | undefined): Pro
     while (received.length < sent.length) received = Buffer.concat([received, await nextChunk(socket)])
     resolve({ status: res.statusCode ?? 0, headers: lines(res.rawHeaders), body: received.toString('latin1') })
   })
+  req.on('timeout', () => req.destroy())
   req.on('error', () => resolve(NOTHING))
   req.end(body)
   return promise.finally(() => req.destroy())
@@ -62,7 +65,7 @@ function nextChunk(socket: Socket): Promise<Buffer> {
 }
 
 function open(to: CaseRequest, port: number): Socket {
-  if (to.sni === undefined) return connect(port, '127.0.0.1')
+  if (to.sni === undefined) return connect({ port, host: '127.0.0.1', timeout: LONGEST })
   return connectTls({ port, host: '127.0.0.1', servername: to.sni, rejectUnauthorized: false })
 }
 
@@ -111,6 +114,7 @@ function sendRaw(bytes: string, port: number): Promise<readonly Reply[]> {
   const socket = connect(port, '127.0.0.1', () => socket.write(bytes, 'latin1'))
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   socket.on('error', () => {})
+  socket.setTimeout(LONGEST, () => socket.destroy())
   socket.on('close', () => resolve(readReplies(Buffer.concat(chunks).toString('latin1'))))
   return promise
 }

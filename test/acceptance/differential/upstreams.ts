@@ -1,7 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, createSecureServer, type Http2ServerRequest } from 'node:http2'
-import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net'
+import {
+  type AddressInfo,
+  connect,
+  createServer as createTcpServer,
+  type Socket,
+  type Server as TcpServer,
+} from 'node:net'
 import type { Certificate } from '../../helpers/certificates.ts'
 import { type Case, lines, type UpstreamKind, type UpstreamReply } from './cases.ts'
 
@@ -73,6 +79,20 @@ export class Upstreams implements AsyncDisposable {
       socket.write(head)
       socket.pipe(socket)
     })
+    server.on('connect', (req, socket) => {
+      this.#note(name, req)
+      const { status = 200 } = this.#reply()
+      socket.on('error', () => {})
+      socket.write(`HTTP/1.1 ${status} Answer\r\n\r\n`)
+      if (status !== 200) {
+        socket.end()
+        return
+      }
+      const [host, port] = `${req.url}`.split(':')
+      const target = connect(Number(port), host === 'secure.test' ? '127.0.0.1' : host)
+      target.on('error', () => socket.destroy())
+      socket.pipe(target).pipe(socket)
+    })
     return server
   }
 
@@ -106,6 +126,10 @@ export class Upstreams implements AsyncDisposable {
     }
     req.on('end', () => {
       if (reply.instead === 'silence') return
+      if (reply.raw !== undefined) {
+        req.socket.end(reply.raw, 'latin1')
+        return
+      }
       if (reply.after === undefined) send(res, reply, name)
       else setTimeout(() => send(res, reply, name), reply.after)
     })
