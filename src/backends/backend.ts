@@ -53,7 +53,7 @@ export interface BackendContext extends CompileContext {
    * The compiled policies that stand at `path` of the spec, or aim at `section`, and concern this part of the backend
    * only; undefined: there are none.
    */
-  policiesAt?(path: Path, section?: string): PartPolicies | undefined
+  policiesAt(path: Path, section?: string): PartPolicies | undefined
 }
 
 export interface ServiceReference {

@@ -101,7 +101,7 @@ function wholePart(value: number): bigint {
   return BigInt(Math.trunc(value))
 }
 
-export function inRange(value: bigint, least: bigint, most: bigint): bigint {
+function inRange(value: bigint, least: bigint, most: bigint): bigint {
   if (value < least || value > most) throw new CelFailure('numeric_overflow')
   return value
 }

@@ -1,7 +1,7 @@
 import { CelFailure } from './failure.ts'
 
 /** Steps one evaluation may take: elements iterated, and work on large values by the same measure. */
-export const STEP_BUDGET = 100_000
+const STEP_BUDGET = 100_000
 
 /**
  * What the functions of one compiler share while an expression runs. Evaluation is synchronous and never nested, so

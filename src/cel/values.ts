@@ -80,7 +80,7 @@ function equalMaps(a: CelMap, b: CelMap, run: Run, depth: number): boolean {
 }
 
 /** `map[key]`, numeric keys across their kinds; undefined when absent. */
-export function fieldOf(map: CelMap, key: unknown): unknown {
+function fieldOf(map: CelMap, key: unknown): unknown {
   const direct = map.get(key)
   if (direct !== undefined || !isNumber(key)) return direct
   for (const [other, value] of map.entries()) if (isNumber(other) && compareNumbers(other, key) === 0) return value

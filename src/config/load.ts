@@ -1,4 +1,3 @@
-import { severityOf } from '../diagnostics/codes.ts'
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts'
 import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
 import type { Runtime } from '../http/runtime.ts'
@@ -157,8 +156,4 @@ async function decodeDocument(
 function sensitiveHeadersIn(value: unknown): string[] {
   const written = valueAt(value, ['config', 'sensitiveHeaders'])
   return Array.isArray(written) ? written.filter(name => typeof name === 'string') : []
-}
-
-export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
-  return diagnostics.some(d => severityOf(d.code) === 'error')
 }

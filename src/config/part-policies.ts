@@ -21,7 +21,7 @@ export function partPolicies(
   specsAt: (path: Path) => Specs | undefined,
   targetedAt: (section: string) => readonly PolicyLevel[],
   fieldOf?: PolicyLevel['fieldOf'],
-): NonNullable<BackendContext['policiesAt']> {
+): BackendContext['policiesAt'] {
   return (path, section) => {
     const levels = section === undefined ? [] : [...targetedAt(section)]
     const specs = specsAt(path)

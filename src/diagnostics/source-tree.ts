@@ -60,7 +60,7 @@ function findPair(map: YAMLMap, key: string, targets: Targets): { pair: Pair; me
 }
 
 /** The maps that `<<` brings in, first the one that wins. */
-export function mergeSources(
+function mergeSources(
   value: Node | null,
   targets: Targets,
 ): { readonly node: YAMLMap; readonly alias: Alias | undefined }[] {
@@ -75,7 +75,7 @@ export function mergeSources(
   return sources
 }
 
-export function follow(node: Node | undefined, targets: Targets): Node | undefined {
+function follow(node: Node | undefined, targets: Targets): Node | undefined {
   return isAlias(node) ? targets.get(node) : node
 }
 

@@ -157,13 +157,7 @@ function startDeadline(x: Exchange, passage: Passage, out: Downstream, runtime: 
   })
 }
 
-export async function fail(
-  x: Exchange,
-  error: unknown,
-  passage: Passage,
-  out: Downstream,
-  runtime: Runtime,
-): Promise<void> {
+async function fail(x: Exchange, error: unknown, passage: Passage, out: Downstream, runtime: Runtime): Promise<void> {
   if (!(error instanceof GatewayError)) {
     runtime.log.log('error', 'internal error', {
       request: x.id,

@@ -259,7 +259,7 @@ function failure(match: RouteMatch, head: RequestHead, path: string): string | u
   return query && `query parameter ${query.name} does not match`
 }
 
-export function pathOf(target: string): string {
+function pathOf(target: string): string {
   const at = target.indexOf('?')
   return at < 0 ? target : target.slice(0, at)
 }

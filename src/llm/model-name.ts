@@ -19,7 +19,7 @@ export function modelNameProblem(name: string): Problem | undefined {
   }
 }
 
-export function isWildcard(name: string): boolean {
+function isWildcard(name: string): boolean {
   return name.includes('*')
 }
 

@@ -1,6 +1,5 @@
 import type { RequestId } from './message.ts'
 
-export const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
 export const INVALID_PARAMS = -32602

@@ -27,7 +27,7 @@ const prompt = object('prompt', {
 })
 
 /** Messages that are added to each request. */
-export const prompts = object('prompts', {
+const prompts = object('prompts', {
   append: opt(list(prompt), 'Messages after those of the client.'),
   prepend: opt(list(prompt), 'Messages before those of the client.'),
 })
@@ -42,9 +42,9 @@ export const promptCaching = object('prompt caching', {
 })
 
 /** Fields of the request body: name to value. */
-export const bodyFields = map(json, { max: 64 })
+const bodyFields = map(json, { max: 64 })
 /** Fields of the request body: name to expression. */
-export const bodyExpressions = map(cel('llmRequest', 'any'), { max: 64 })
+const bodyExpressions = map(cel('llmRequest', 'any'), { max: 64 })
 
 const GUARDS = { unserved: 'Guards are not run yet: requests and replies would pass unchecked.' }
 const CACHING = { unserved: 'Cache marks are not set yet.' }

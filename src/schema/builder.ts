@@ -254,10 +254,6 @@ export function object<F extends Fields>(name: string, fields: F, o: ObjectOptio
 export interface ObjectSchema<F extends Fields> extends Schema<ObjectOf<F>> {
   readonly node: ObjectNode & { readonly fields: F }
 }
-/** The fields of an object schema, to build a larger object from. */
-export function fieldsOf<F extends Fields>(schema: ObjectSchema<F>): F {
-  return schema.node.fields
-}
 
 type ShapeOf<S> = { [K in keyof S]: Infer<S[K]> }[keyof S]
 export function shapes<S extends Omit<ShapesNode, 'kind'>>(forms: S): Schema<ShapeOf<S>> {

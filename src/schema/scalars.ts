@@ -11,7 +11,7 @@ export const headerName = string({
   pattern: /^:?[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/,
   form: 'a header name',
 })
-export const objectName = string({
+const objectName = string({
   min: 1,
   max: 253,
   pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,

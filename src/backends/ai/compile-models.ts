@@ -5,7 +5,7 @@ import { compileRoutes, DEFAULT_ROUTES, type RouteSelector } from '../../llm/rou
 import type { HealthRules, Hooks } from '../../policies/policy.ts'
 import type { BackendContext } from '../backend.ts'
 import { type EndpointHealth, endpointHealth } from '../endpoint-health.ts'
-import { type LlmSpec, MODEL_POLICIES, type ModelParams, type ModelSpec, type ProviderEntrySpec } from './llm-schema.ts'
+import type { LlmSpec, ModelParams, ModelSpec, ProviderEntrySpec } from './llm-schema.ts'
 import { type ProviderAddress, type ProviderTarget, providerTarget } from './provider-target.ts'
 import { PROVIDERS } from './providers/index.ts'
 import { PRESETS, type PresetName } from './providers/presets.ts'
@@ -63,8 +63,7 @@ function compileModel(
   const { params } = source
   const chosen = wireFor(source, ctx)
   if (chosen === undefined) return undefined
-  const policies = ctx.policiesAt?.(path)
-  if (ctx.policiesAt === undefined) reportUnservedPolicies(spec, path, ctx)
+  const policies = ctx.policiesAt(path)
   const to = providerTarget({
     provider: chosen.provider,
     wire: { ...chosen.wire, model: params.model ?? chosen.wire.model },
@@ -94,7 +93,7 @@ function compileModel(
     rules: policies?.settings.health,
     routeOf: compileRoutes(spec.passthrough === 'detect' ? { ...DEFAULT_ROUTES, '*': 'detect' } : DEFAULT_ROUTES),
     fits: compileMatches(spec.matches),
-    authorization: ctx.policiesAt?.([...path, 'authorization'])?.hooks ?? [],
+    authorization: ctx.policiesAt([...path, 'authorization'])?.hooks ?? [],
     policies: policies?.hooks ?? [],
   }
 }
@@ -259,17 +258,4 @@ function compileMatches(matches: ModelSpec['matches']): (x: Exchange) => boolean
         return exact === undefined ? regex?.test(value) === true : value === exact
       }),
     )
-}
-
-/** Without somebody to compile them, policies are not dropped silently. */
-function reportUnservedPolicies(spec: ModelSpec, path: Path, ctx: BackendContext): void {
-  for (const field of [...Object.keys(MODEL_POLICIES), 'authorization']) {
-    if ((spec as Readonly<Record<string, unknown>>)[field] === undefined) continue
-    ctx.report({
-      code: 'GW601',
-      path: [...path, field],
-      at: 'key',
-      message: `\`${field}\` of a model is not served yet`,
-    })
-  }
 }

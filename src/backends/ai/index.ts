@@ -104,7 +104,7 @@ function compileMember(
   ctx: BackendContext,
 ): Member | undefined {
   const { provider, wire } = wireOf(choice)
-  const policies = ctx.policiesAt?.([...path, 'policies'], name)
+  const policies = ctx.policiesAt([...path, 'policies'], name)
   if (spec.tokenize) {
     ctx.report({ code: 'GW601', path: [...path, 'tokenize'], at: 'key', message: '`tokenize` is not served yet' })
   }

@@ -49,7 +49,7 @@ const baseUrl: Schema<BaseUrl> = parsed(
   { host: 'localhost', port: 80, secure: false, prefix: '' },
 )
 
-export const BUILT_IN = ['openAI', 'anthropic', 'gemini', 'vertex', 'bedrock', 'azure', 'copilot'] as const
+const BUILT_IN = ['openAI', 'anthropic', 'gemini', 'vertex', 'bedrock', 'azure', 'copilot'] as const
 
 const hosted = oneOf([...BUILT_IN, ...PRESET_NAMES], { openai: 'openAI' })
 const ownProvider = object('custom provider', { custom: req(custom.settings, custom.doc) })

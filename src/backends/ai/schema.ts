@@ -20,11 +20,11 @@ const providerFields = Object.fromEntries(
 ) as unknown as ProviderFields
 
 /** Exactly one provider with its settings. */
-export const providerChoice = object('provider', providerFields, { exactlyOneOf: [Object.keys(PROVIDERS)] })
+const providerChoice = object('provider', providerFields, { exactlyOneOf: [Object.keys(PROVIDERS)] })
 export type ProviderChoice = Infer<typeof providerChoice>
 
 /** Addressing, next to the provider itself; the same for `ai` backends and for models of the `llm` section. */
-export const addressFields = {
+const addressFields = {
   hostOverride: opt(hostPort, "Address to call instead of the provider's own; plain HTTP unless TLS is configured."),
   pathOverride: opt(path, 'Path and query of every upstream request.'),
   pathPrefix: opt(path, "Base path in place of the provider's own, such as `/v1`."),

@@ -126,7 +126,7 @@ const NONE: PartPolicies = { settings: {}, hooks: [] }
 
 function policiesOf(spec: McpTargetSpec, i: number, ctx: BackendContext): PartPolicies {
   const path = ['targets', i, 'policies']
-  const policies = ctx.policiesAt?.(path, spec.name) ?? NONE
+  const policies = ctx.policiesAt(path, spec.name) ?? NONE
   if (policies.hooks.some(hooks => hooks.response)) {
     ctx.report({
       code: 'GW601',

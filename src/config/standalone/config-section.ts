@@ -26,7 +26,7 @@ import { duration, fileOrInline } from '../../schema/scalars.ts'
 export type ListenAddress = { readonly host: string; readonly port: number } | { readonly unixPath: string } | 'off'
 
 /** `ip:port`, `localhost:port`, `unix:/path` or `off`. */
-export const listenAddress: Schema<ListenAddress> = parsed<string, ListenAddress>(
+const listenAddress: Schema<ListenAddress> = parsed<string, ListenAddress>(
   string({ min: 1 }),
   '`ip:port`, `localhost:port`, `unix:/path` or `off`',
   value => {

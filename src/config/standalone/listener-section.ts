@@ -47,9 +47,9 @@ export const tlsSection = object(
 )
 export type TlsSection = Infer<typeof tlsSection>
 
-export const listenerPolicies = object('listener policies', listenerPolicyFields)
+const listenerPolicies = object('listener policies', listenerPolicyFields)
 
-export const listenerSection = object(
+const listenerSection = object(
   'listener',
   {
     name: opt(string({ min: 1 }), 'Name in logs, metrics and dumps; `listener<index>` when unset.'),
@@ -130,7 +130,7 @@ const gatewayListener = object('gateway listener', {
   tls: opt(tlsSection, 'Certificates.'),
   ...listenerPolicyFields,
 })
-export const gatewaySection = object('gateway', {
+const gatewaySection = object('gateway', {
   port: req(port, 'Port to listen on.'),
   protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS']), 'HTTPS with `tls`, HTTP otherwise.'),
   tls: opt(tlsSection, 'Certificates.'),

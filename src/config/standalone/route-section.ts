@@ -18,7 +18,7 @@ import { headerName } from '../../schema/scalars.ts'
 
 const pathPrefix = string({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
 
-export const pathMatch = object(
+const pathMatch = object(
   'path match',
   {
     exact: opt(pathPrefix, 'The whole path, byte for byte.'),
@@ -38,7 +38,7 @@ const valueMatch = (name: string) =>
     { exactlyOneOf: [['exact', 'regex']] },
   )
 
-export const routeMatch = object('route match', {
+const routeMatch = object('route match', {
   path: def(pathMatch, { pathPrefix: '/' }, 'What the path must be.'),
   method: opt(
     string({ min: 1, max: 32, pattern: /^[A-Z]+$/, form: 'an HTTP method in capitals' }),
@@ -91,7 +91,7 @@ export const hostname: Schema<string> = parsed(
   { type: 'string', maxLength: 253, pattern: '^(\\*|(\\*\\.)?[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?\\.?)?$' },
 )
 
-export const routePolicies = object('route policies', routePolicyFields)
+const routePolicies = object('route policies', routePolicyFields)
 export const backendPolicies = object('backend policies', backendPolicyFields)
 
 export const routeBackend = object(
@@ -111,7 +111,7 @@ const routeIdentity = {
   hostnames: def(list(hostname), [], 'Hosts that the route serves; every host when empty.'),
 }
 
-export const routeFields = {
+const routeFields = {
   ...routeIdentity,
   matches: def(list(routeMatch, { min: 1 }), [{ path: { pathPrefix: '/' } }], 'Conditions; one that holds is enough.'),
   policies: opt(routePolicies, 'What happens to the requests of this route.'),
@@ -144,7 +144,7 @@ const tcpRouteBackend = object(
   },
   { exactlyOneOf: [Object.keys(tcpBackendFields)] },
 )
-export const tcpRouteFields = {
+const tcpRouteFields = {
   ...routeIdentity,
   policies: opt(object('TCP route policies', tcpRoutePolicyFields), 'Policies of the route.'),
   backends: def(list(tcpRouteBackend), [], 'Where connections go.'),

@@ -7,7 +7,7 @@ import { llmSection } from './llm-section.ts'
 import { mcpSection } from './mcp-section.ts'
 import { attachedRoute, attachedTcpRoute, backendPolicies, gatewayRefs, routeGroup } from './route-section.ts'
 
-export const namedBackend = object(
+const namedBackend = object(
   'named backend',
   {
     name: req(string({ min: 1 }), 'Referred to as `/name`.'),
@@ -81,7 +81,7 @@ const policyTarget = object(
   },
   { exactlyOneOf: [['gateway', 'route', 'backend', 'listenerSet']] },
 )
-export const targetedPolicy = object('policy', {
+const targetedPolicy = object('policy', {
   name: req(
     object('policy name', {
       name: req(string({ min: 1 }), 'Name.'),

@@ -211,7 +211,7 @@ function firstAddress(
   return { host: host ?? serviceHost(namespace, name), port: Number(number ?? port) }
 }
 
-export function addressOf(part: Fields): string {
+function addressOf(part: Fields): string {
   const socket = asText(part.unixPath) ?? (asText(part.host)?.startsWith('/') ? String(part.host) : undefined)
   void part.port
   if (socket !== undefined) return `unix:${socket}`

@@ -55,7 +55,7 @@ export class Delegation {
   }
 }
 
-export function isRouteRef(ref: Fields): boolean {
+function isRouteRef(ref: Fields): boolean {
   return ref.kind === 'HTTPRoute' && ref.group === GATEWAY_GROUP
 }
 

@@ -9,7 +9,7 @@ export function hostsMeet(a: string | undefined, b: string | undefined): boolean
 }
 
 /** The narrower of two patterns that meet. */
-export function narrower(a: string, b: string): string {
+function narrower(a: string, b: string): string {
   if (!b || b === '*') return a
   if (!a || a === '*') return b
   if (a.startsWith('*.') && !b.startsWith('*.')) return b

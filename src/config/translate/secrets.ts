@@ -17,7 +17,7 @@ export function dataKeysOf(resource: Resource): readonly string[] {
 }
 
 /** What stands in the file for a secret that is not to be written. */
-export function redactedSecret(namespace: string, name: string, key: string): string {
+function redactedSecret(namespace: string, name: string, key: string): string {
   return `<redacted: Secret ${namespace}/${name}, key ${key}>`
 }
 

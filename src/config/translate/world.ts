@@ -77,7 +77,7 @@ export function itemsOf(value: unknown): readonly Fields[] {
   return asItems(value)
 }
 
-export function createdOf(resource: Resource): string | undefined {
+function createdOf(resource: Resource): string | undefined {
   return asText(asFields(resource.raw.metadata)?.creationTimestamp)
 }
 

@@ -12,7 +12,7 @@ export interface TextOptions {
   readonly width?: number
 }
 
-export const DEFAULT_MAX_PROBLEMS = 50
+const DEFAULT_MAX_PROBLEMS = 50
 const DEFAULT_WIDTH = 100
 
 /** For people: every finding with its source line, and the summary last. */
@@ -57,7 +57,7 @@ function count(n: number, noun: string): string {
 }
 
 /** One finding in the form of the Rust compiler: header, place, line, underline, then what to know. */
-export function renderDiagnostic(d: Diagnostic, report: Pick<CheckReport, 'textOf' | 'cwd'>, o: TextOptions): string {
+function renderDiagnostic(d: Diagnostic, report: Pick<CheckReport, 'textOf' | 'cwd'>, o: TextOptions): string {
   const { paint } = o
   const lines = [d.range.start.line, ...d.related.map(place => place.range.start.line)]
   const gutter = String(Math.max(...lines)).length

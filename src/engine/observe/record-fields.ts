@@ -78,7 +78,7 @@ export function computedValues(fields: readonly ComputedField[], x: Exchange): C
 }
 
 /** From the head of a reply without a body, or from the trailers. */
-export function grpcStatus(x: Exchange): number | undefined {
+function grpcStatus(x: Exchange): number | undefined {
   const { response } = x
   const text = response?.headers.get('grpc-status') ?? fieldIn(response?.trailers, 'grpc-status')
   return text !== undefined && /^\d{1,3}$/.test(text) ? Number(text) : undefined

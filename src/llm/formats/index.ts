@@ -6,7 +6,7 @@ import { anthropicTokenCount, messages } from './messages.ts'
 import { responses } from './responses.ts'
 
 /** The formats that this engine reads. A format that is missing here is declared but not served. */
-export const FORMATS: Readonly<Partial<Record<FormatName, Format>>> = {
+const FORMATS: Readonly<Partial<Record<FormatName, Format>>> = {
   completions,
   messages,
   responses,

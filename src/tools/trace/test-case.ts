@@ -39,7 +39,7 @@ export const testFile = object('test file', {
 export type TestCase = Infer<typeof testCase>
 
 /** What a request was and what came of it, as the trace tells. */
-export function testCaseOf(trace: RequestTrace): TestCase {
+function testCaseOf(trace: RequestTrace): TestCase {
   const { method, url, path, end, steps } = trace
   const messages = steps.map(({ event }) => event.message)
   const route = messages.findLast(message => message.type === 'route')

@@ -85,6 +85,7 @@ export function testContext(runtime: Runtime, findings: Finding[] = []): Backend
     readFile: () => undefined,
     state: (name, make) => runtime.state.get(name, make),
     memory: (name, bytes) => runtime.state.memory(name, bytes),
+    policiesAt: () => undefined,
   }
 }
 

@@ -58,6 +58,7 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
     readFile: () => undefined,
     state: (name, make) => runtime.state.get(name, make),
     memory: (name, bytes) => runtime.state.memory(name, bytes),
+    policiesAt: () => undefined,
   }
   const backend = mcpBackend.compile(decoded, ctx)
   const server = createServer((req, res) => {

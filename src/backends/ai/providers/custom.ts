@@ -3,7 +3,7 @@ import { list, object, oneOf, opt, req, string } from '../../../schema/builder.t
 import { shortString } from '../../../schema/scalars.ts'
 import { defineProvider } from './provider.ts'
 
-export const providerFormat = object('provider format', {
+const providerFormat = object('provider format', {
   type: req(oneOf(FORMAT_NAMES), 'API format that the provider speaks.'),
   path: opt(
     string({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' }),

@@ -21,7 +21,7 @@ import { problem } from '../resource.ts'
 import { conditional } from './conditional.ts'
 import { endpoint, hasPath } from './object-references.ts'
 
-export const failureMode = def(
+const failureMode = def(
   oneOf(['FailClosed', 'FailOpen']),
   'FailClosed',
   'What happens when the service cannot be asked.',

@@ -70,7 +70,7 @@ function httpMember(part: Fields): Policies {
   return defined({ version, requestTimeout: part.requestTimeout })
 }
 
-export function tlsMember(part: Fields, ctx: MemberContext): Policies {
+function tlsMember(part: Fields, ctx: MemberContext): Policies {
   const out: Policies = {}
   const client = asItems(part.mtlsCertificateRef)[0]
   const secret = client && ctx.secrets.secret(String(client.name))
@@ -102,12 +102,12 @@ function hasKey(raw: Fields, key: string): boolean {
   return [raw.data, raw.stringData].some(data => asFields(data)?.[key] !== undefined)
 }
 
-export function tunnelMember(part: Fields, ctx: MemberContext): Policies | undefined {
+function tunnelMember(part: Fields, ctx: MemberContext): Policies | undefined {
   const proxy = ctx.target(part, 'failed to build tunnel')
   return proxy && { proxy }
 }
 
-export function healthMember(part: Fields): Policies {
+function healthMember(part: Fields): Policies {
   const eviction = asFields(part.eviction)
   const share = (percent: unknown) => (typeof percent === 'number' ? percent / 100 : undefined)
   return defined({
