@@ -251,6 +251,27 @@ describe('a client that breaks off', () => {
   })
 })
 
+describe('a body that comes byte by byte', () => {
+  test.each([
+    ['and goes on as it comes', ''],
+    ['and is read whole', 'buffer: {request: {}}, '],
+  ])('%s is over with the time of its request', async (_name, policies) => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(
+      `binds: [{port: 80, listeners: [{routes: [{policies: {${policies}timeout: {requestTimeout: 300ms}}, ${backendAt(upstream.port)}}]}]}]`,
+    )
+    const socket = connect(gateway.gateway.portOf(80)!, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.on('error', () => {})
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n')
+    const drip = setInterval(() => socket.writable && socket.write('x'), 20)
+    onTestFinished(() => clearInterval(drip))
+    const [answer] = await once(socket, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 504 /)
+    await expect.poll(() => inFlight(gateway)).toBe(0)
+  })
+})
+
 describe('targets that are no paths', () => {
   const ask = async (gateway: TestGateway, line: string) =>
     rawRequest(gateway.url(80), `${line} HTTP/1.1\r\nHost: a.test:80\r\nConnection: close\r\n\r\n`)

@@ -185,6 +185,46 @@ describe('while workers end', () => {
   })
 })
 
+test('an endpoint that is out stays out for those that come later', async () => {
+  await using bad = await startUpstream((_req, res) => res.writeHead(500).end('bad'))
+  await using good = await startUpstream((_req, res) => res.end('good'))
+  const workload = (port: number) =>
+    `{workloadIps: [127.0.0.1], namespace: default, services: {default/app.test: {'80': ${port}}}}`
+  await using replica = await startReplica(
+    `services: [{name: app, namespace: default, hostname: app.test, vips: [], ports: {'80': 8080}}]
+workloads: [${workload(bad.port)}, ${workload(good.port)}]
+binds:
+- port: 80
+  listeners:
+  - routes:
+    - backends:
+      - service: {name: default/app.test, port: 80}
+        policies: {health: {eviction: {consecutiveFailures: 1, duration: 1h}}}
+`,
+    2,
+  )
+  const bodies = async (count: number) => {
+    const seen = new Set<string>()
+    for (let i = 0; i < count; i++) seen.add((await ask({ port: replica.port(80) })).body)
+    return seen
+  }
+  await bodies(40)
+  const states = async () => {
+    const { backends } = JSON.parse((await replica.admin('/config_dump')).body) as {
+      backends: { health: { state: string; timesEvicted: number }[] }[]
+    }
+    return backends[0]!.health.map(({ state, timesEvicted }) => `${state} ${timesEvicted}`).toSorted()
+  }
+  const before = await states()
+  expect(before.filter(state => state.startsWith('evicted'))).toEqual(['evicted 1'])
+  await Promise.all(replica.serving.workers.map(worker => worker.end()))
+  await expect
+    .poll(() => replica.serving.workers.filter(({ welcomed }) => welcomed).length, { timeout: 15_000 })
+    .toBe(2)
+  expect(await states()).toEqual(before)
+  expect(await bodies(30)).toEqual(new Set(['good']))
+})
+
 test('without any worker the replica is not ready, and then it is again', async () => {
   await using replica = await startReplica(reply('ok'), 2)
   await Promise.all(replica.serving.workers.map(worker => worker.end()))
