@@ -2,7 +2,7 @@ import type { Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { AnyPolicy } from '../policies/fields.ts'
 import { trafficPolicies } from '../policies/index.ts'
 import { type Compilation, contextFor, valueAt } from './compile-context.ts'
-import type { Step } from './snapshot.ts'
+import type { PolicyField, Step } from './snapshot.ts'
 
 /** A `policies` object at one level, the widest level first in every list of them. */
 export interface PolicyLevel {
@@ -39,13 +39,46 @@ export class PolicyCompiler {
 
   #step(policy: AnyPolicy, holders: readonly PolicyLevel[]): Step {
     const narrowest = holders.at(-1)!
-    if (holders.length === 1) return this.#one(policy, narrowest, narrowest.specs[policy.name], holders)
+    const own = narrowest.specs[policy.name]
+    if (holders.length === 1) return this.#one(policy, narrowest, own, holders)
     if (!policy.merge) {
       const overridden = holders.slice(0, -1).map(holder => this.#c.document.origin(placeOf(policy, holder)))
-      return { ...this.#one(policy, narrowest, narrowest.specs[policy.name], [narrowest]), overridden }
+      const fields = this.#fields(policy, holders, own)
+      return { ...this.#one(policy, narrowest, own, [narrowest]), overridden, fields }
     }
-    const specs = holders.map(level => level.specs[policy.name])
-    return this.#one(policy, narrowest, specs.reduce(policy.merge), holders)
+    const merged = holders.map(level => level.specs[policy.name]).reduce(policy.merge)
+    const spec = holders.map(level => valueAt(this.#c.redacted, placeOf(policy, level))).reduce(policy.merge)
+    const fields = this.#fields(policy, holders, merged)
+    return { ...this.#one(policy, narrowest, merged, holders), spec, fields }
+  }
+
+  /** Who wrote each field that counts in `result`: one level, or all of them where what they write adds up. */
+  #fields(policy: AnyPolicy, holders: readonly PolicyLevel[], result: unknown): readonly PolicyField[] {
+    const written = holders.map(holder => this.#written(policy, holder))
+    const counting = asFields(result)
+    const names = new Set(written.flatMap(({ origins }) => [...origins.keys()]))
+    return [...names].map(name => {
+      const by = written.filter(({ origins }) => origins.has(name))
+      const winner = by.findLast(({ fields }) => fields[name] === counting[name])
+      const lost = counting[name] === undefined
+      const wonBy = lost ? [] : winner === undefined ? by : [winner]
+      const origin = ({ origins }: (typeof written)[number]) => origins.get(name)!
+      return { name, wonBy: wonBy.map(origin), overridden: by.filter(each => !wonBy.includes(each)).map(origin) }
+    })
+  }
+
+  /** The fields of one level that stand in the file: defaults have no place of their own there. */
+  #written(policy: AnyPolicy, holder: PolicyLevel) {
+    const { document } = this.#c
+    const path = placeOf(policy, holder)
+    const own = document.origin(path)
+    const fields = asFields(holder.specs[policy.name])
+    const origins = new Map<string, Origin>()
+    for (const name of Object.keys(fields)) {
+      const origin = document.origin([...path, name])
+      if (origin.line !== own.line || origin.col !== own.col) origins.set(name, origin)
+    }
+    return { fields, origins }
   }
 
   #one(policy: AnyPolicy, level: PolicyLevel, spec: unknown, holders: readonly PolicyLevel[]): Step {
@@ -58,6 +91,12 @@ export class PolicyCompiler {
     this.#compiled.set(spec, step)
     return step
   }
+}
+
+/** A spec by its fields; one that is a list has one, its rules. */
+function asFields(spec: unknown): Readonly<Record<string, unknown>> {
+  if (Array.isArray(spec)) return { rules: spec }
+  return typeof spec === 'object' && spec !== null ? (spec as Readonly<Record<string, unknown>>) : {}
 }
 
 function placeOf(policy: AnyPolicy, { path, fieldOf }: PolicyLevel): Path {

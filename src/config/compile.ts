@@ -73,7 +73,8 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
   const binds = planListeners(config, c).map(plan => compileBind(plan, frontend, all))
   routes.checkUnused()
   const telemetry = compileTelemetry(config, steps, c)
-  return { file, settings, binds, telemetry, backends: backends.compileNamed(), redacted: c.redacted }
+  const named = backends.compileNamed()
+  return { file, settings, binds, telemetry, backends: named, idlePolicies: targeted.idle(), redacted: c.redacted }
 }
 
 /** Policies over connections are written once for all ports. */

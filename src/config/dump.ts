@@ -1,7 +1,7 @@
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import { type Infer, integer, json, list, map, number, object, oneOf, opt, req, string } from '../schema/builder.ts'
 import { valueAt } from './compile-context.ts'
-import type { Listener, Pipeline, Route, Snapshot, TcpRoute, WeightedBackend } from './snapshot.ts'
+import type { Listener, Pipeline, PolicyField, Route, Snapshot, TcpRoute, WeightedBackend } from './snapshot.ts'
 
 /**
  * What `/config_dump` answers: the runtime objects with the lines that made them. Secrets are gone before this point.
@@ -28,6 +28,7 @@ export function dumpOf(snapshot: Snapshot, version: string): Dump {
       listeners.map(l => l.listener),
     ),
     policies: asList(valueAt(snapshot.redacted, ['policies'])),
+    idlePolicies: (snapshot.idlePolicies ?? []).map(({ name, origin }) => ({ name, origin: place(origin) })),
     models: [
       ...asList(valueAt(snapshot.redacted, ['llm', 'models'])),
       ...asList(valueAt(snapshot.redacted, ['llm', 'virtualModels'])).map(model => ({ ...model, virtual: true })),
@@ -124,11 +125,20 @@ function plainMatch({ path, method, headers, query }: Route['matches'][number]) 
 
 function dumpPolicies(pipeline: Pipeline) {
   return Object.fromEntries(
-    pipeline.steps.map(({ policy, spec, origins, overridden }) => [
+    pipeline.steps.map(({ policy, spec, origins, overridden, fields }) => [
       policy,
-      { spec, origins: origins.map(place), ...(overridden ? { overridden: overridden.map(place) } : {}) },
+      {
+        spec,
+        origins: origins.map(place),
+        ...(overridden ? { overridden: overridden.map(place) } : {}),
+        ...(fields ? { fields: fields.map(dumpField) } : {}),
+      },
     ]),
   )
+}
+
+function dumpField({ name, wonBy, overridden }: PolicyField) {
+  return { name, wonBy: wonBy.map(place), overridden: overridden.map(place) }
 }
 
 function dumpBackends(snapshot: Snapshot, listeners: readonly Listener[]) {
@@ -170,12 +180,26 @@ const grows = { open: true }
 const origin = req(string(), '`file:line:column` that made it.')
 const any = map(json)
 
+const idlePolicy = object('policy without effect', { name: req(string(), '`namespace/name`.'), origin }, grows)
+const policyField = object(
+  'field of a policy',
+  {
+    name: req(string(), 'Name.'),
+    wonBy: req(
+      list(string()),
+      'Where the value that counts was written; several where they add up, none where it is lost.',
+    ),
+    overridden: req(list(string()), 'Where it was written too, without effect here.'),
+  },
+  grows,
+)
 const policy = object(
   'policy in force',
   {
     spec: opt(json, 'As it was written; secrets are `<redacted>`.'),
     origins: req(list(string()), 'Where it was written; several when rules accumulate.'),
     overridden: opt(list(string()), 'Where wider levels have written it too, without effect here.'),
+    fields: opt(list(policyField), 'Where several levels have written it: who wrote each field.'),
   },
   grows,
 )
@@ -262,6 +286,7 @@ export const configDump = object(
     routes: req(list(route), 'Routes of the listeners.'),
     backends: req(list(backend), 'Backends, named ones and those of routes.'),
     policies: req(list(any), 'Policies with targets, as they were written.'),
+    idlePolicies: opt(list(idlePolicy), 'Policies with targets that no object has met.'),
     models: opt(list(any), 'Models of the `llm` section, as they were written.'),
     services: req(list(any), 'Services of the file.'),
     workloads: req(list(any), 'Workloads of the file.'),

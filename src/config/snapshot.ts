@@ -15,6 +15,22 @@ export interface Step {
   readonly origins: readonly Origin[]
   /** Where wider levels have written the same policy, without effect here. */
   readonly overridden?: readonly Origin[]
+  /** Who wrote what, where several levels have written the policy. */
+  readonly fields?: readonly PolicyField[]
+}
+
+export interface IdlePolicy {
+  /** `namespace/name`. */
+  readonly name: string
+  readonly origin: Origin
+}
+
+/** A field of a policy that several levels have written. */
+export interface PolicyField {
+  readonly name: string
+  /** Empty: the policy that holds it was replaced as a whole. Several: what they write adds up. */
+  readonly wonBy: readonly Origin[]
+  readonly overridden: readonly Origin[]
 }
 
 /** The policies of one phase by moment, each list in the order it runs. */
@@ -119,6 +135,8 @@ export interface Snapshot {
   readonly telemetry: Telemetry
   /** Named backends, by reference (`/name`). */
   readonly backends: ReadonlyMap<string, WeightedBackend>
+  /** Policies with a target that no object has met. */
+  readonly idlePolicies?: readonly IdlePolicy[]
   /** The file's content as it was read, redacted by declaration. */
   readonly redacted: unknown
 }

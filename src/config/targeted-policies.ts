@@ -3,6 +3,7 @@ import { trafficPolicies } from '../policies/index.ts'
 import type { Compilation } from './compile-context.ts'
 import type { PolicyLevel } from './compile-policies.ts'
 import type { RouteParent } from './compile-routes.ts'
+import type { IdlePolicy } from './snapshot.ts'
 import type { TargetedPolicy } from './standalone/standalone.ts'
 
 interface Aimed {
@@ -35,8 +36,11 @@ export class TargetedLevels {
   /** By `namespace/name` of the route; thousands of routes do not each look at thousands of policies. */
   readonly #byRoute: ReadonlyMap<string, readonly Aimed[]>
   readonly #atGateways: readonly Aimed[]
+  readonly #used = new Set<Aimed>()
+  readonly #c: Compilation
 
   constructor(c: Compilation, policies: readonly TargetedPolicy[]) {
+    this.#c = c
     this.#all = policies.map(spec => ({
       spec,
       level: {
@@ -62,7 +66,7 @@ export class TargetedLevels {
     const aimed = (this.#byRoute.get(key) ?? []).filter(({ spec }) => selectsRoute(spec, route))
     const wide = aimed.filter(p => p.spec.target.route?.ruleName === undefined)
     const narrow = aimed.filter(p => p.spec.target.route?.ruleName !== undefined)
-    return [...this.#gateway(parent, 'route'), ...[...wide, ...narrow].map(p => p.level)]
+    return [...this.#gateway(parent, 'route'), ...this.#levels([...wide, ...narrow])]
   }
 
   forBackend(reference: string): PolicyLevel[] {
@@ -84,16 +88,30 @@ export class TargetedLevels {
   }
 
   #atBackend(selects: (target: NonNullable<TargetedPolicy['target']['backend']>) => boolean): PolicyLevel[] {
+    const aimed = this.#all.filter(({ spec: { target } }) => target.backend !== undefined && selects(target.backend))
+    return this.#levels(aimed).map(level => ({ ...level, identity: `backend:${level.identity}` }))
+  }
+
+  /** Those whose target no object has met: to be asked once everything is compiled. */
+  idle(): readonly IdlePolicy[] {
     return this.#all
-      .filter(({ spec: { target } }) => target.backend !== undefined && selects(target.backend))
-      .map(p => ({ ...p.level, identity: `backend:${p.level.identity}` }))
+      .filter(aimed => !this.#used.has(aimed))
+      .map(({ spec: { name }, level }) => ({
+        name: `${name.namespace}/${name.name}`,
+        origin: this.#c.document.origin(level.path.slice(0, -1)),
+      }))
+  }
+
+  #levels(aimed: readonly Aimed[]): PolicyLevel[] {
+    for (const each of aimed) this.#used.add(each)
+    return aimed.map(({ level }) => level)
   }
 
   #gateway(parent: RouteParent, phase: 'gateway' | 'route'): PolicyLevel[] {
     const aimed = this.#atGateways.filter(({ spec }) => spec.phase === phase && selectsListener(spec, parent))
     const rank = (p: (typeof aimed)[number]) =>
       p.spec.target.gateway?.listenerName !== undefined ? 2 : p.spec.target.gateway?.port !== undefined ? 1 : 0
-    return aimed.toSorted((a, b) => rank(a) - rank(b)).map(p => p.level)
+    return this.#levels(aimed.toSorted((a, b) => rank(a) - rank(b)))
   }
 }
 

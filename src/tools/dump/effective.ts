@@ -31,7 +31,11 @@ export interface EffectivePolicy {
   readonly spec: unknown
   readonly wonBy: readonly string[]
   readonly overridden: readonly string[]
+  /** Who wrote each field, where several levels have written the policy. */
+  readonly fields: readonly EffectiveField[]
 }
+
+export type EffectiveField = NonNullable<DumpPolicies[string]['fields']>[number]
 
 /** All policies that a request on this route meets, in the order of the places where they run. */
 export function effectivePolicies(dump: DumpDocument, route: DumpRoute): readonly EffectivePolicy[] {
@@ -48,12 +52,13 @@ export function effectiveText(dump: DumpDocument, route: DumpRoute, paint: Paint
   const policies = effectivePolicies(dump, route)
   const lines = [`${paint.bold(`${route.namespace}/${route.name}`)} ${paint.dim(route.origin)}`]
   if (policies.length === 0) lines.push('  no policies')
-  for (const { policy, at, spec, wonBy, overridden } of policies) {
+  for (const { policy, at, spec, wonBy, overridden, fields } of policies) {
     lines.push(`${paint.bold(policy)} at the ${at}`)
     const merged = wonBy.length > 1 ? 'rules of all of them' : 'wins'
     for (const place of wonBy) lines.push(`  ${paint.success('✓')} ${place} ${paint.dim(merged)}`)
     for (const place of overridden)
-      lines.push(`  ${paint.warning('✗')} ${place} ${paint.dim('overridden, no field of it counts')}`)
+      lines.push(`  ${paint.warning('✗')} ${place} ${paint.dim('overridden, as a whole')}`)
+    lines.push(...fields.map(field => fieldText(field, paint)))
     if (spec !== undefined)
       lines.push(
         ...printYaml(spec)
@@ -65,6 +70,12 @@ export function effectiveText(dump: DumpDocument, route: DumpRoute, paint: Paint
   return `${lines.join('\n')}\n`
 }
 
+function fieldText({ name, wonBy, overridden }: EffectiveField, paint: Paint): string {
+  const over = overridden.length === 0 ? '' : paint.dim(` over ${overridden.join(', ')}`)
+  if (wonBy.length === 0) return `    ${paint.warning('✗')} ${name}: lost, ${overridden.join(', ')}`
+  return `    ${paint.success('✓')} ${name}: ${wonBy.join(' + ')}${over}`
+}
+
 function listed(at: string, policies: DumpPolicies): EffectivePolicy[] {
   return Object.entries(policies as Readonly<Record<string, DumpPolicies[string]>>).map(([policy, use]) => ({
     policy,
@@ -72,5 +83,6 @@ function listed(at: string, policies: DumpPolicies): EffectivePolicy[] {
     spec: use.spec,
     wonBy: use.origins,
     overridden: use.overridden ?? [],
+    fields: use.fields ?? [],
   }))
 }

@@ -18,6 +18,12 @@ export function unusedOf(dump: DumpDocument): readonly Unused[] {
     ...dump.backends
       .filter(({ key }) => !used.has(key))
       .map(({ key, origin }) => ({ kind: 'backend' as const, name: key, why: 'no route refers to it', origin })),
+    ...(dump.idlePolicies ?? []).map(({ name, origin }) => ({
+      kind: 'policy' as const,
+      name,
+      why: 'nothing is its target',
+      origin,
+    })),
     ...overridden(dump),
   ]
 }
