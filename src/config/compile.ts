@@ -23,7 +23,7 @@ import { llmPolicyField, llmPolicySpecs } from './standalone/llm-section.ts'
 import { type Standalone, standalone } from './standalone/standalone.ts'
 import { targetReferences } from './target-references.ts'
 import { TargetedLevels } from './targeted-policies.ts'
-import { reportUnserved } from './unserved-listeners.ts'
+import { reportUnserved } from './unserved/listeners.ts'
 
 interface Compilers {
   readonly c: Compilation

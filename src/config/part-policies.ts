@@ -1,10 +1,9 @@
 import type { BackendContext } from '../backends/backend.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
-import type { transformations } from '../policies/transformations.ts'
-import type { Infer } from '../schema/builder.ts'
 import type { Compilation } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { assemble } from './pipeline.ts'
+import { IDLE_ON_PARTS, reportIdle } from './unserved/transformations.ts'
 
 type Specs = Readonly<Record<string, unknown>>
 
@@ -34,32 +33,8 @@ export function partPolicies(
       })
     }
     if (levels.length === 0) return undefined
-    for (const level of levels) reportBodies(level, c)
+    for (const level of levels) reportIdle(level, IDLE_ON_PARTS, c)
     const steps = policies.steps(levels, 'backend')
     return { settings: assemble(steps, true).upstream, hooks: steps.map(step => step.hooks) }
   }
-}
-
-/** A part is called with a body that its backend has made; only the head is left to change. */
-function reportBodies({ specs, path, fieldOf }: PolicyLevel, c: Compilation): void {
-  const spec = specs.transformations as Infer<typeof transformations.schema> | undefined
-  if (spec === undefined) return
-  const at = [...path, fieldOf?.('transformations') ?? 'transformations']
-  for (const side of ['request', 'response'] as const) {
-    if (spec[side]?.body !== undefined) reportBody([...at, side, 'body'], c)
-    for (const [i, entry] of (spec.conditional ?? []).entries()) {
-      if (entry[side]?.body !== undefined) reportBody([...at, 'conditional', i, side, 'body'], c)
-    }
-  }
-}
-
-function reportBody(path: Path, c: Compilation): void {
-  c.report({
-    code: 'GW601',
-    message: 'transformations of bodies are not served on a part of a backend',
-    path,
-    at: 'key',
-    label: 'gwctl run refuses to start with this',
-    help: 'put them on the route or on the whole backend',
-  })
 }

@@ -6,6 +6,7 @@ import type { BackendCompiler } from '../compile-backends.ts'
 import type { Compilation } from '../compile-context.ts'
 import type { PolicyLevel } from '../compile-policies.ts'
 import type { WeightedBackend } from '../snapshot.ts'
+import { IDLE_ON_CALLEES, reportIdle } from '../unserved/transformations.ts'
 
 /** Kinds of backend that are one HTTP service. */
 const CALLABLE: readonly string[] = ['host', 'service']
@@ -39,7 +40,11 @@ export class Callees {
       const specs = { backendTLS: { insecure: false, insecureHost: false } }
       levels.push({ specs, path: [...path, 'host'], identity: `backend:${key}`, fieldOf: () => 'host' })
     }
-    if (policies) levels.push({ ...policies, identity: `backend:${key}` })
+    if (policies) {
+      const level = { ...policies, identity: `backend:${key}` }
+      reportIdle(level, IDLE_ON_CALLEES, this.#c)
+      levels.push(level)
+    }
     if (backend !== undefined) this.#open.add(backend)
     const compiled = this.#backends.compile({ weight: 1, host, service, backend }, path, key, levels)
     if (backend !== undefined) this.#open.delete(backend)

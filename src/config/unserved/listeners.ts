@@ -1,7 +1,7 @@
 // What a listener may say in the file and the engine does not do, so that nobody relies on it.
-import { listenerPolicyFields } from '../policies/index.ts'
-import type { Compilation } from './compile-context.ts'
-import type { ListenerPlan } from './plan-listeners.ts'
+import { listenerPolicyFields } from '../../policies/index.ts'
+import type { Compilation } from '../compile-context.ts'
+import type { ListenerPlan } from '../plan-listeners.ts'
 
 export function reportUnserved(plan: ListenerPlan, c: Compilation): void {
   if (plan.protocol === 'HBONE') {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { load } from '../../src/config/load.ts'
-import { offlineRuntime } from '../../src/config/offline-runtime.ts'
+import { load } from '../../../src/config/load.ts'
+import { offlineRuntime } from '../../../src/config/offline-runtime.ts'
 
 async function unserved(text: string): Promise<string[]> {
   const { found, runnable } = await findings(text, 'GW601')
@@ -43,6 +43,10 @@ describe('what is served in one place and not in another is not dropped quietly'
     ],
     [mcp(body('request')), 'mcp.targets[0].policies.transformations.request.body'],
     [mcp(`transformations: {response: {set: {x: '"y"'}}}`), 'mcp.targets[0].policies.transformations'],
+    [
+      `frontendPolicies: {tracing: {host: 'a:1', policies: {transformations: {response: {set: {x: '"y"'}}}}}}`,
+      'frontendPolicies.tracing.policies.transformations.response',
+    ],
     [ai(body('response')), 'backends[0].ai.groups[0].providers[0].policies.transformations.response.body'],
     [
       ai(`transformations: {conditional: [{request: {body: '"b"'}}]}`),
