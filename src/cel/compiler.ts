@@ -27,7 +27,13 @@ export interface CelCompilerOptions {
   readonly patterns?: ReplacingPatternCompiler
 }
 
-/** The expressions of one compiler share its pattern cache and run one at a time. */
+/** Expressions that are kept to be shared: routes made from one template repeat them. */
+const CACHED_EXPRESSIONS = 1000
+
+/**
+ * The expressions of one compiler share its pattern cache and run one at a time. What is written alike, for the same
+ * scope and result, is compiled once.
+ */
 export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler {
   const patterns = options.patterns ?? createPatternCompiler()
   const run = new Run()
@@ -37,38 +43,48 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
     environment: options.environment ?? {},
     sensitive: new Set(hidden.map(name => name.toLowerCase())),
   }
+  const kept = new Map<string, ReturnType<CelCompiler['compile']>>()
   return {
     compile(text, scope, result) {
       if (text.length > MAX_EXPRESSION_LENGTH) {
         const message = `the expression is ${text.length} characters long; the limit is ${MAX_EXPRESSION_LENGTH}`
         return { kind: 'size', problem: { message } }
       }
-      if (negatesTooDeeply(text)) return { kind: 'size', problem: { message: 'the expression is nested too deeply' } }
-      const source = completeFractions(result === 'duration' ? quoteDuration(text) : text)
-      const context: Context = { text, scope, functions: environments.functions, place: source.place }
-      try {
-        const words = wordsOf(source.text)
-        const refused = check(source.text, words, context, result, environments, patterns)
-        if (refused) return refused
-        const program = parseProgram(environments.run(words), source.text)
-        const facts = prepare(program.ast)
-        throwIfInvalid(program)
-        const locals = harden(program.ast, run)
-        return new CompiledExpression({
-          text,
-          scope,
-          result,
-          program,
-          facts,
-          locals,
-          run,
-          place: source.place,
-          settings,
-        })
-      } catch (error) {
-        return rejection(error, context)
-      }
+      const key = `${scope} ${result} ${text}`
+      const known = kept.get(key)
+      if (known) return known
+      const made = compile(text, scope, result)
+      if (kept.size < CACHED_EXPRESSIONS) kept.set(key, made)
+      return made
     },
+  }
+
+  function compile(text: string, scope: CelScope, result: CelResult): ReturnType<CelCompiler['compile']> {
+    if (negatesTooDeeply(text)) return { kind: 'size', problem: { message: 'the expression is nested too deeply' } }
+    const source = completeFractions(result === 'duration' ? quoteDuration(text) : text)
+    const context: Context = { text, scope, functions: environments.functions, place: source.place }
+    try {
+      const words = wordsOf(source.text)
+      const refused = check(source.text, words, context, result, environments, patterns)
+      if (refused) return refused
+      const program = parseProgram(environments.run(words), source.text)
+      const facts = prepare(program.ast)
+      throwIfInvalid(program)
+      const locals = harden(program.ast, run)
+      return new CompiledExpression({
+        text,
+        scope,
+        result,
+        program,
+        facts,
+        locals,
+        run,
+        place: source.place,
+        settings,
+      })
+    } catch (error) {
+      return rejection(error, context)
+    }
   }
 }
 

@@ -29,8 +29,10 @@ export class PolicyCompiler {
 
   steps(levels: readonly PolicyLevel[], use: PolicyUse, list: readonly AnyPolicy[] = trafficPolicies): Step[] {
     const out: Step[] = []
+    if (levels.length === 0) return out
     for (const policy of list) {
-      if (policy.unserved !== undefined) continue
+      // Most policies are written nowhere.
+      if (policy.unserved !== undefined || !levels.some(level => level.specs[policy.name] !== undefined)) continue
       const holders = levels.filter(level => level.specs[policy.name] !== undefined && wanted(policy, level, use))
       if (holders.length > 0) out.push(this.#step(policy, holders))
     }

@@ -55,14 +55,16 @@ export function responseSteps(
 }
 
 function strictest(steps: readonly Step[]): Hooks['buffersResponse'] {
-  return steps
-    .flatMap(step => step.hooks.buffersResponse ?? [])
-    .reduce<Hooks['buffersResponse']>(
-      (all, one) => (all ? { limit: Math.min(all.limit, one.limit), failOpen: all.failOpen && one.failOpen } : one),
-      undefined,
-    )
+  let all: Hooks['buffersResponse']
+  for (const { hooks } of steps) {
+    const one = hooks.buffersResponse
+    if (one === undefined) continue
+    all = all ? { limit: Math.min(all.limit, one.limit), failOpen: all.failOpen && one.failOpen } : one
+  }
+  return all
 }
 
 function sorted(steps: readonly Step[], rank: ReadonlyMap<string, number>): Step[] {
+  if (steps.length < 2) return [...steps]
   return steps.toSorted((a, b) => (rank.get(a.policy) ?? 0) - (rank.get(b.policy) ?? 0))
 }

@@ -37,7 +37,7 @@ function walk(
     }
   } else if (!Array.isArray(value) && (node.kind === 'map' || node.kind === 'object')) {
     for (const key in value) {
-      const known = node.kind === 'object' ? fieldFor(node.fields, key) : undefined
+      const known = node.kind === 'object' ? node.index().spelt.get(key)?.field : undefined
       const inner = node.kind === 'map' ? node.value : known?.schema
       if (inner === undefined) continue
       path.push(key)
@@ -45,12 +45,6 @@ function walk(
       path.pop()
     }
   }
-}
-
-function fieldFor(fields: Readonly<Record<string, Field<unknown, FieldMode>>>, key: string) {
-  if (Object.hasOwn(fields, key)) return fields[key]
-  for (const name in fields) if (fields[name]!.aliases?.includes(key)) return fields[name]
-  return undefined
 }
 
 function formFor(node: Node, value: unknown): Node | undefined {

@@ -38,8 +38,10 @@ function resolveNumber(text: string): number | undefined {
  */
 export function readingUnderYaml11(text: string): string | undefined {
   if (text.length > 24) return undefined
-  if (/^(?:y|Y|yes|Yes|YES|on|On|ON)$/.test(text)) return 'true'
-  if (/^(?:n|N|no|No|NO|off|Off|OFF)$/.test(text)) return 'false'
+  if (text.length < 4) {
+    if (/^(?:y|Y|yes|Yes|YES|on|On|ON)$/.test(text)) return 'true'
+    if (/^(?:n|N|no|No|NO|off|Off|OFF)$/.test(text)) return 'false'
+  }
   const first = text.charCodeAt(0)
   if (!((first >= 48 && first <= 57) || first === 43 || first === 45 || first === 46)) return undefined
   if (/^[-+]?0[0-7]+$/.test(text)) {

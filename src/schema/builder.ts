@@ -82,6 +82,8 @@ export interface ObjectNode {
   readonly kind: 'object'
   readonly name: string
   readonly fields: Readonly<Record<string, Field<unknown, FieldMode>>>
+  /** The same fields for reading a file. Made when it is first asked for: no file holds objects of every kind. */
+  readonly index: () => FieldIndex
   readonly exactlyOneOf: readonly (readonly string[])[]
   readonly atMostOneOf: readonly (readonly string[])[]
   readonly atLeastOneOf: readonly (readonly string[])[]
@@ -156,6 +158,16 @@ export interface Field<T, M extends FieldMode> {
   /** It describes the object and nothing follows from it, for the reason given. */
   readonly inert?: string
   readonly deprecated?: string
+}
+export interface NamedField {
+  readonly name: string
+  readonly field: Field<unknown, FieldMode>
+}
+export interface FieldIndex {
+  /** In the order of their declaration. */
+  readonly list: readonly NamedField[]
+  /** By name and by each alias. */
+  readonly spelt: ReadonlyMap<string, NamedField>
 }
 export interface FieldOptions {
   readonly aliases?: readonly string[]
@@ -248,7 +260,18 @@ export interface ObjectOptions {
 /** `name` is the noun used in messages ("unknown field `x` in backend") and the title of its JSON Schema. */
 export function object<F extends Fields>(name: string, fields: F, o: ObjectOptions = {}): ObjectSchema<F> {
   const none = { exactlyOneOf: [], atMostOneOf: [], atLeastOneOf: [], open: false, isolate: false }
-  return { node: { kind: 'object', name, fields, ...none, ...o } }
+  return { node: { kind: 'object', name, fields, index: fieldIndex(fields), ...none, ...o } }
+}
+export function fieldIndex(fields: Fields): () => FieldIndex {
+  let made: FieldIndex | undefined
+  return () => {
+    if (made) return made
+    const list = Object.entries(fields).map(([name, field]) => ({ name, field }))
+    const aliases = list.flatMap(each => (each.field.aliases ?? []).map(alias => [alias, each] as const))
+    const spelt = new Map([...aliases.reverse(), ...list.map(each => [each.name, each] as const)])
+    made = { list, spelt }
+    return made
+  }
 }
 /** An object schema that still knows its fields, so that a larger object can be built from them. */
 export interface ObjectSchema<F extends Fields> extends Schema<ObjectOf<F>> {

@@ -1,9 +1,8 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { closest, didYouMean } from '../diagnostics/suggest.ts'
-import type { Field, FieldMode, Node, ObjectNode } from './builder.ts'
+import type { Field, FieldMode, NamedField, Node, ObjectNode } from './builder.ts'
 import { type DecodeContext, INVALID, isRecord, type LivePath, wrongType } from './decode-context.ts'
 
-type Fields = ObjectNode['fields']
 /** Passed in, because objects hold values of every kind and every kind may hold objects. */
 type Decode = (node: Node, value: unknown, path: LivePath, ctx: DecodeContext) => unknown
 
@@ -19,13 +18,14 @@ export function decodeObject(
   const unknown: string[] = []
   const empty: string[] = []
   let sound = true
+  const { list, spelt } = node.index()
   for (const key of Object.keys(value)) {
-    const field = fieldFor(node.fields, key)
-    if (field === undefined) unknown.push(key)
-    else if (value[key] === null && !takesNull(node.fields[field]!)) {
-      if (!ctx.dropsNulls && needsValue(node, field)) empty.push(key)
-    } else if (!present.has(field)) present.set(field, key)
-    else sound = conflict([present.get(field)!, key], 'they are two spellings of one field', path, ctx)
+    const known = spelt.get(key)
+    if (known === undefined) unknown.push(key)
+    else if (value[key] === null && !takesNull(known.field)) {
+      if (!ctx.dropsNulls && needsValue(node, known)) empty.push(key)
+    } else if (!present.has(known.name)) present.set(known.name, key)
+    else sound = conflict([present.get(known.name)!, key], 'they are two spellings of one field', path, ctx)
   }
   let disputed: Set<string> | undefined
   for (const { keys, why } of conflictsIn(node, present)) {
@@ -45,8 +45,7 @@ export function decodeObject(
   }
   const out: Record<string, unknown> = {}
   ctx.paths.set(out, [...path])
-  for (const name in node.fields) {
-    const field = node.fields[name]!
+  for (const { name, field } of list) {
     const key = present.get(name)
     if (key === undefined) {
       if (field.mode === 'required' && !excuse.take(name)) sound = reportMissing(node, name, path, ctx)
@@ -81,12 +80,6 @@ class Excuses {
     this.#free--
     return true
   }
-}
-
-function fieldFor(fields: Fields, key: string): string | undefined {
-  if (Object.hasOwn(fields, key)) return key
-  for (const name in fields) if (fields[name]!.aliases?.includes(key)) return name
-  return undefined
 }
 
 function takesNull(field: Field<unknown, FieldMode>): boolean {
@@ -142,7 +135,7 @@ function helpFor(place: string | undefined, free: readonly string[], node: Objec
 function home(node: ObjectNode, key: string): string | undefined {
   for (const name in node.fields) {
     const inner = node.fields[name]!.schema.node
-    if (inner.kind === 'object' && fieldFor(inner.fields, key) !== undefined) return name
+    if (inner.kind === 'object' && inner.index().spelt.has(key)) return name
   }
   return undefined
 }
@@ -161,14 +154,13 @@ function reportMissing(node: ObjectNode, name: string, path: Path, ctx: DecodeCo
 }
 
 /** Where no key has a meaning of its own, a key without a value is one that was forgotten. */
-function needsValue(node: ObjectNode, name: string): boolean {
-  if (node.fields[name]!.mode === 'default') return true
+function needsValue(node: ObjectNode, { name, field }: NamedField): boolean {
+  if (field.mode === 'default') return true
   return [...node.exactlyOneOf, ...node.atLeastOneOf].some(group => group.includes(name))
 }
 
 function reportEmpty(node: ObjectNode, key: string, path: Path, excuse: Excuses, ctx: DecodeContext): false {
-  const name = fieldFor(node.fields, key)!
-  const field = node.fields[name]!
+  const { name, field } = node.index().spelt.get(key)!
   const written = JSON.stringify(field.default)
   ctx.report({
     code: 'GW113',

@@ -36,16 +36,12 @@ function redactNode(node: Node, value: unknown): unknown {
 }
 
 function redactObject(node: ObjectNode, value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { spelt } = node.index()
   return mapValues(value, (item, key) => {
-    const field = fieldFor(node, key)
-    if (field !== undefined) return redactNode(field.schema.node, item)
+    const known = spelt.get(key)
+    if (known !== undefined) return redactNode(known.field.schema.node, item)
     return node.open ? plain(item) : REDACTED
   })
-}
-
-function fieldFor(node: ObjectNode, key: string) {
-  if (Object.hasOwn(node.fields, key)) return node.fields[key]
-  return Object.values(node.fields).find(field => field.aliases?.includes(key))
 }
 
 function redactShape(node: ShapesNode, value: unknown): unknown {

@@ -72,6 +72,9 @@ function unitMissing(value: string) {
 
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0
+  // Nearly every duration is one of these.
+  const simple = /^(\d+)(ms|s|m|h)$/.exec(text)
+  if (simple) return Number(simple[1]) * UNITS[simple[2]!]!
   if (!/^(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$/.test(text))
     return undefined
   let total = 0

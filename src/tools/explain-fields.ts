@@ -45,10 +45,10 @@ export function findField(root: string, schema: Schema<unknown>, steps: readonly
   let field: AnyField | undefined
   for (const step of steps) {
     const object = objectOf(node)
-    const name = object && fieldName(object, step)
-    if (object !== undefined && name !== undefined) {
-      field = object.fields[name]!
-      path = join(`${path}${listDepth(node)}`, name)
+    const known = object?.index().spelt.get(step)
+    if (known !== undefined) {
+      field = known.field
+      path = join(`${path}${listDepth(node)}`, known.name)
       node = field.schema.node
     } else {
       const values = mapOf(node)
@@ -96,11 +96,6 @@ function summaries(object: ObjectNode, path: string): FieldSummary[] {
 
 export function join(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`
-}
-
-function fieldName(object: ObjectNode, step: string): string | undefined {
-  if (Object.hasOwn(object.fields, step)) return step
-  return Object.keys(object.fields).find(name => object.fields[name]!.aliases?.includes(step))
 }
 
 /** The object that a value is or holds: through lists, short forms and recursion. */

@@ -87,3 +87,16 @@ describe('an expression means the same whatever its compiler compiled before', (
     }
   })
 })
+
+describe('what is written alike', () => {
+  it('is compiled once for a scope and a result, mistakes too', () => {
+    const cel = createCelCompiler()
+    const text = 'request.path == "/"'
+    const one = cel.compile(text, 'request', 'bool')
+    expect(cel.compile(text, 'request', 'bool')).toBe(one)
+    expect(cel.compile(text, 'log', 'bool')).not.toBe(one)
+    expect(cel.compile(text, 'request', 'any')).not.toBe(one)
+    expect(cel.compile('response.code', 'request', 'any')).toHaveProperty('problem')
+    expect(cel.compile('response.code', 'log', 'any')).not.toHaveProperty('problem')
+  })
+})

@@ -1,4 +1,4 @@
-import type { Field, FieldMode, Node, Schema } from '../../src/schema/builder.ts'
+import { type Field, type FieldMode, fieldIndex, type Node, type Schema } from '../../src/schema/builder.ts'
 
 /** The same declaration without the rules that are functions: what is left is what a JSON Schema can say. */
 export function withoutChecks(schema: Schema<unknown>): Schema<unknown> {
@@ -27,11 +27,12 @@ export function withoutChecks(schema: Schema<unknown>): Schema<unknown> {
       }
       case 'object': {
         const { check: _, ...rest } = node
-        const fields = Object.entries(node.fields).map(([name, field]): [string, Field<unknown, FieldMode>] => [
+        const entries = Object.entries(node.fields).map(([name, field]): [string, Field<unknown, FieldMode>] => [
           name,
           { ...field, schema: copy(field.schema) },
         ])
-        return { ...rest, fields: Object.fromEntries(fields) }
+        const fields = Object.fromEntries(entries)
+        return { ...rest, fields, index: fieldIndex(fields) }
       }
       default:
         return node

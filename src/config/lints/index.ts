@@ -85,19 +85,26 @@ const LINTS: readonly Lint[] = [
   plainKeys,
 ]
 
+type Visitor = (found: WrittenValue) => void
+
 /** Doubtful configuration: findings that are warnings or remarks and never keep a file from running. */
 export function lint(file: Omit<LintedFile, 'sites' | 'visit'>): void {
-  const visitors = new Map<string, ((found: WrittenValue) => void)[]>()
+  const always: Visitor[] = []
+  const visitors = new Map<string, Visitor[]>()
   const linted: LintedFile = {
     ...file,
     sites: policySites(file.config, file.pathOf),
-    visit: (kind, see) => visitors.set(kind, [...(visitors.get(kind) ?? []), see]),
+    visit(kind, see) {
+      const list = kind === 'any' ? always : visitors.get(kind)
+      if (list) list.push(see)
+      else visitors.set(kind, [see])
+    },
   }
   for (const check of LINTS) check(linted)
   // One walk for all of them.
-  const always = visitors.get('any') ?? []
   visitWritten(standalone, file.document.value, found => {
     for (const see of always) see(found)
-    for (const see of visitors.get(found.node.kind) ?? []) see(found)
+    const list = visitors.get(found.node.kind)
+    if (list) for (const see of list) see(found)
   })
 }

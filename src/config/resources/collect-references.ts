@@ -48,7 +48,7 @@ function walkObject(node: ObjectNode, value: object, path: Path, visit: Visit): 
   if (Array.isArray(value)) return
   if (node.refers) visit(node.refers, value as Fields, path)
   for (const [key, item] of entries(value)) {
-    const field = node.fields[key] ?? Object.values(node.fields).find(({ aliases }) => aliases?.includes(key))
+    const field = node.index().spelt.get(key)?.field
     if (field) walk(field.schema.node, item, [...path, key], visit)
   }
 }

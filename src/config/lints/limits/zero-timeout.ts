@@ -4,8 +4,8 @@ import type { Lint } from '../lint.ts'
 /** GW531: a time limit of 0, which is none. */
 export const zeroTimeout: Lint = file => {
   file.visit('any', ({ field, value, path }) => {
-    if (field === undefined || typeof value !== 'string' || !/Timeout$/.test(String(path.at(-1)))) return
-    if (parseDuration(value) !== 0) return
+    if (field === undefined || typeof value !== 'string' || !String(path.at(-1)).endsWith('Timeout')) return
+    if (/[1-9]/.test(value) || parseDuration(value) !== 0) return
     file.report({
       code: 'GW531',
       message: `\`${path.at(-1)}: ${value}\` means no limit, not at once`,
