@@ -63,6 +63,7 @@ describe('refused, and nothing of it reaches the backend', () => {
     ['a second field with another coding', post('Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n', SMUGGLED)],
     ['chunks twice in one field', post('Transfer-Encoding: chunked, chunked\r\n', `0\r\n\r\n${SMUGGLED}`)],
     ['chunks with a parameter', post('Transfer-Encoding: chunked;q=1\r\n', `0\r\n\r\n${SMUGGLED}`)],
+    ['an empty element before chunks', post('Transfer-Encoding: , chunked\r\n', `0\r\n\r\n${SMUGGLED}`)],
     ['quoted chunks', post('Transfer-Encoding: "chunked"\r\n', SMUGGLED)],
     ['a vertical tab before chunks', post('Transfer-Encoding: \x0bchunked\r\n', SMUGGLED)],
     ['a NUL behind chunks', post('Transfer-Encoding: chunked\0\r\n', SMUGGLED)],
@@ -148,7 +149,6 @@ describe('served as the one request that it is', () => {
       SMUGGLED,
     ],
     ['an extension of a chunk', post('Transfer-Encoding: chunked\r\n', '5;a=b\r\nhello\r\n0\r\n\r\n'), 'hello'],
-    ['an empty element before chunks', post('Transfer-Encoding: , chunked\r\n', '5\r\nhello\r\n0\r\n\r\n'), 'hello'],
     ['chunks in capitals', post('TRANSFER-ENCODING: CHUNKED\r\n', '5\r\nhello\r\n0\r\n\r\n'), 'hello'],
     [
       'fields behind the last chunk',
