@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { portsOf, readCases } from '../../test/acceptance/differential/cases.ts'
 import { differences, unexpected } from '../../test/acceptance/differential/compare.ts'
-import { startGwctl } from '../../test/acceptance/differential/gwctl.ts'
+import { isRecord, startGwctl } from '../../test/acceptance/differential/gwctl.ts'
 import { play, until } from '../../test/acceptance/differential/play.ts'
 import { Refused } from '../../test/acceptance/differential/system.ts'
 
@@ -97,7 +97,7 @@ async function start(config, files) {
   }
   return {
     portOf: port => ports.get(port),
-    records: () => output.split('\n').filter(line => line.includes('"scope":"request"')),
+    records: () => output.split('\n').filter(line => isRecord(line)),
     metrics: () => fetch(`http://127.0.0.1:${ports.get('stats')}/metrics`).then(reply => reply.text()),
     [Symbol.asyncDispose]: stop,
   }

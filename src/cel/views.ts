@@ -200,6 +200,15 @@ export const VIEW_CLASSES = [
 
 type Build = (x: Exchange, settings: ViewSettings) => unknown
 
+/** `backend.type` by the kind of a backend. */
+const BACKEND_TYPES: Readonly<Record<string, string>> = {
+  host: 'static',
+  ai: 'ai',
+  mcp: 'mcp',
+  dynamic: 'dynamic',
+  service: 'service',
+}
+
 /** The value of each variable for one exchange; undefined when it has none. */
 const BUILD: Readonly<Record<string, Build>> = {
   request: (x, settings) => new RequestView(x, settings),
@@ -214,7 +223,9 @@ const BUILD: Readonly<Record<string, Build>> = {
   jwt: x => x.auth.jwt && new JsonMap(x.auth.jwt, 0, secretField('rawToken', x.auth.rawToken)),
   apiKey: x => x.auth.apiKey && new JsonMap(x.auth.apiKey, 0, secretField('key', x.auth.apiKey.key)),
   basicAuth: x => x.auth.basic && filled({ username: x.auth.basic.username }),
-  backend: x => x.backend && filled({ name: x.backend.name, type: x.backend.kind, protocol: x.backend.protocol }),
+  backend: x =>
+    x.backend &&
+    filled({ name: x.backend.name, type: BACKEND_TYPES[x.backend.kind] ?? 'unknown', protocol: x.backend.protocol }),
   proxy: proxyFacts,
   env: (_, settings) => filled({ ...settings.environment }),
   llm: llmFacts,

@@ -80,7 +80,7 @@ export function exchange(given: Given = {}): Exchange {
     ruleName: 'by-id',
     origin: { file: 'c.yaml', path: [] } as never,
   }
-  x.backend = { name: 'users-service', kind: 'static', protocol: 'http' }
+  x.backend = { name: 'users-service', kind: 'host', protocol: 'http' }
   x.auth.jwt = {
     sub: 'alice',
     iss: 'https://issuer.example.com',

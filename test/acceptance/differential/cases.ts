@@ -65,7 +65,7 @@ export interface Case {
   /** Instead of `config` and `requests`: expressions whose values are compared. */
   readonly expressions?: readonly string[]
   /** Compared beside the replies: the fields of access log records, or the series of requests. */
-  readonly observe?: readonly ('log' | 'metrics')[]
+  readonly observe?: readonly ('log' | 'text log' | 'metrics')[]
   readonly differs?: readonly ExpectedDifference[]
 }
 

@@ -85,6 +85,10 @@ async function observed(each: Case, system: System, plain: (text: string) => str
     await until(() => system.records().length >= expectedRecords(each), 'its log records')
     found.log = system.records().map(line => record(JSON.parse(line) as Record<string, unknown>, plain))
   }
+  if (each.observe?.includes('text log')) {
+    await until(() => system.records().length >= expectedRecords(each), 'its log records')
+    found.log = system.records().map(line => ({ line: plain(textRecord(line)) }))
+  }
   if (each.observe?.includes('metrics')) {
     const wanted = each.requests.length
     let text = ''
@@ -95,6 +99,10 @@ async function observed(each: Case, system: System, plain: (text: string) => str
     found.metrics = series(plain(text))
   }
   return found
+}
+
+function textRecord(line: string): string {
+  return line.replace(/^\S+/, '<time>').replace(/\bduration="?[\d.]+[nuµm]?s"?/, 'duration=<duration>')
 }
 
 function expectedRecords(each: Case): number {
