@@ -3,13 +3,13 @@ import { openSync, readdirSync, readFileSync } from 'node:fs'
 import net from 'node:net'
 import { cpus } from 'node:os'
 
-/** A child with a process group of its own, pinned to one core. */
+/** A child with a process group of its own, pinned to one core or several (`0,1`). */
 export class Pinned {
   readonly #child: ChildProcess
 
-  constructor(command: readonly string[], core: number, log: string, env: Readonly<Record<string, string>> = {}) {
+  constructor(command: readonly string[], cores: string, log: string, env: Readonly<Record<string, string>> = {}) {
     const output = openSync(log, 'w')
-    this.#child = spawn('taskset', ['-c', String(core), ...command], {
+    this.#child = spawn('taskset', ['-c', cores, ...command], {
       detached: true,
       stdio: ['ignore', output, output],
       env: { ...process.env, NODE_ENV: 'production', ...env },
@@ -65,6 +65,13 @@ export function spent(before: Map<string, number>, after: Map<string, number>): 
   return ns / 1e9
 }
 
+/** How much of what was spent the busiest task has spent: with evenly loaded workers one part of their number. */
+export function busiestShare(before: Map<string, number>, after: Map<string, number>): number {
+  let most = 0
+  for (const [task, time] of after) most = Math.max(most, time - (before.get(task) ?? 0))
+  return most / 1e9 / spent(before, after)
+}
+
 /** Resolves when something answers HTTP on `port`. */
 export async function answering(port: number, name: string): Promise<void> {
   const until = performance.now() + 20_000
@@ -74,7 +81,7 @@ export async function answering(port: number, name: string): Promise<void> {
         socket.write('GET /small HTTP/1.1\r\nHost: bench.test\r\nConnection: close\r\n\r\n'),
       )
       socket.once('data', chunk => {
-        resolve(chunk.toString('latin1').startsWith('HTTP/1.1 200'))
+        resolve(/^HTTP\/1\.1 [1-4]/.test(chunk.toString('latin1')))
         socket.destroy()
       })
       socket.on('error', () => resolve(false))

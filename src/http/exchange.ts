@@ -226,6 +226,8 @@ export class Exchange {
   span: RequestSpan | undefined
   /** How the observer follows this exchange; it alone knows the form. */
   observed: object | undefined
+  /** Among the requests that are being served; their list alone knows what it means. */
+  place = -1
   /** What guards have decided, for the metrics. */
   guardChecks: GuardCheck[] | undefined
   #aborted = false

@@ -1,0 +1,126 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { freePort } from './process.ts'
+import { writeNginxProxy } from './upstream.ts'
+
+/** One proxy to measure. */
+export interface Target {
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly port: number
+  /** Where the same is served behind the four policies; `port` of a proxy that has none. */
+  readonly guarded: number
+  /** What every request must say for this proxy, besides what clients say anyway. */
+  readonly fields: Readonly<Record<string, string>>
+}
+
+export interface TargetOptions {
+  readonly folder: string
+  readonly upstream: number
+  /** The public system's binary. */
+  readonly oracle: string | undefined
+  /** The start script of Portkey's gateway. */
+  readonly portkey: string | undefined
+  /** `name=command`. */
+  readonly given: readonly string[]
+}
+
+/** The command line of a target by its name. Throws for a name that nobody knows. */
+export async function targetNamed(name: string, options: TargetOptions): Promise<Target> {
+  const { folder, upstream } = options
+  const [port, guarded] = [await freePort(), await freePort()]
+  const env = { PORT: String(port), UPSTREAM: String(upstream) }
+  const plain = { env, port, guarded: port, fields: {} }
+  const node = (script: string): string[] => [process.execPath, join(import.meta.dirname, script)]
+  const config = (): Promise<string> => standalone(folder, name, port, guarded, upstream)
+  const given = options.given.find(text => text.startsWith(`${name}=`))?.slice(name.length + 1)
+  if (given !== undefined) {
+    const filled = given.replaceAll('{port}', String(port)).replaceAll('{upstream}', String(upstream))
+    if (!filled.includes('{config}')) return { ...plain, command: filled.split(' ') }
+    return { ...plain, guarded, command: filled.replaceAll('{config}', await config()).split(' ') }
+  }
+  switch (name) {
+    case 'nginx':
+      return { ...plain, command: ['nginx', '-c', await writeNginxProxy(folder, port, upstream)] }
+    case 'static':
+      return { ...plain, command: node('static.ts') }
+    case 'prototype':
+      return { ...plain, command: node('prototype.ts') }
+    case 'own':
+    case 'undici':
+      return { ...plain, command: node('front.ts'), env: { ...env, CLIENT: name } }
+    case 'gwctl':
+    case 'gwctl-1':
+      return { ...plain, guarded, command: [...node('../../bin/run.js'), 'run', '-f', await config()] }
+    case 'gwctl-2':
+      return {
+        ...plain,
+        guarded,
+        command: [...node('../../bin/run.js'), 'run', '--workers', '2', '-f', await config()],
+      }
+    case 'oracle':
+      return { ...plain, guarded, command: [options.oracle ?? '', '-f', await config()] }
+    case 'portkey':
+      return {
+        ...plain,
+        command: [process.execPath, options.portkey ?? '', `--port=${port}`, '--headless'],
+        fields: {
+          'x-portkey-provider': 'openai',
+          'x-portkey-custom-host': `http://127.0.0.1:${upstream}/v1`,
+        },
+      }
+    default:
+      throw new Error(`unknown target ${name}: give its command with --target ${name}=...`)
+  }
+}
+
+/** One route to the upstream, once as it is and once behind four policies; one worker, no access log. */
+async function standalone(
+  folder: string,
+  name: string,
+  port: number,
+  guarded: number,
+  upstream: number,
+): Promise<string> {
+  const path = join(folder, `${name}.yaml`)
+  const [admin, stats, readiness] = [await freePort(), await freePort(), await freePort()]
+  await writeFile(
+    path,
+    `config:
+  adminAddr: 127.0.0.1:${admin}
+  statsAddr: 127.0.0.1:${stats}
+  readinessAddr: 127.0.0.1:${readiness}
+${name === 'gwctl-2' ? '' : '  workerThreads: 1\n'}  logging:
+    level: warn
+frontendPolicies:
+  accessLog:
+    filter: "false"
+binds:
+- port: ${port}
+  listeners:
+  - routes:
+    - backends:
+      - host: 127.0.0.1:${upstream}
+- port: ${guarded}
+  listeners:
+  - routes:
+    - policies:
+        cors:
+          allowOrigins: ["http://app.test"]
+          allowMethods: [GET, POST]
+          allowHeaders: ["*"]
+        authorization:
+          rules: ['request.method == "POST" || request.path.startsWith("/")']
+        localRateLimit:
+        - maxTokens: 100000000
+          tokensPerFill: 100000000
+          fillInterval: 1s
+        requestHeaderModifier:
+          set:
+            x-bench: "1"
+      backends:
+      - host: 127.0.0.1:${upstream}
+`,
+  )
+  return path
+}
