@@ -1,10 +1,11 @@
+import type { Duplex } from 'node:stream'
 import type { WeightedBackend } from '../config/snapshot.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Attempt, Exchange, Reply } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { CallSpan, RequestSpan } from '../http/span.ts'
-import { discard } from '../http/transport.ts'
+import { type ChunkSink, discard, type ResponseHandler } from '../http/transport.ts'
 import { type Call, commitResponse, commitUpgrade } from './commit-response.ts'
 import { forwardedHeaders } from './forwarded-head.ts'
 import { subtypeOf } from './observe/metrics.ts'
@@ -36,14 +37,15 @@ export function pickBackend(route: Weighted, runtime: Runtime): WeightedBackend 
 export async function callBackend(call: Call, runtime: Runtime): Promise<Reply | undefined> {
   const { x, chosen, passage } = call
   prepare(call)
-  const retry = await retryFor(x, chosen, passage)
+  const retry = passage.route?.retry && (await retryFor(x, chosen, passage))
   const kept = retry && { ...x.request, headers: x.request.headers.copy() }
   for (let index = 0; ; index++) {
     const last = !retry || index >= retry.attempts
     const attempt = newAttempt(x, chosen, passage, index, runtime)
     if (kept && index > 0) Object.assign(x.request, kept, { headers: kept.headers.copy() })
     if (index > 0) x.request.headers.set('x-retry-attempt', String(index))
-    const reply = await runAttempt(chosen.pipeline.attempt, x, attempt)
+    let reply = runAttempt(chosen.pipeline.attempt, x, attempt)
+    if (reply instanceof Promise) reply = await reply
     if (reply || x.aborted) return reply
     const outcome = await send(call, attempt, last)
     if (outcome === 'answered') return undefined
@@ -70,44 +72,69 @@ type Outcome = 'answered' | 'again' | Error
 
 /** One attempt: settled when its response is on its way, or when it will have none. */
 function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
-  const { x, chosen, passage, clock } = call
-  const started = x.trace?.now()
+  const { x, chosen } = call
   if (x.trace) {
     x.trace.emit({ type: 'snapshot', stage: 'final request', state: call.heads.request(x.request) })
     x.trace.emit({ type: 'callStart', target: attempt.target, purpose: 'backend' }, { origins: [chosen.origin] })
   }
-  // An MCP backend calls its targets one by one, each as a span of its own.
-  const span = x.span && chosen.backend.protocol !== 'mcp' ? startSpan(x, x.span, chosen) : undefined
   return new Promise(resolve => {
-    const settle = (outcome: Outcome): void => {
-      traceCall(x, attempt, chosen, started)
-      resolve(outcome)
-    }
-    chosen.backend.send(x, attempt, {
-      head(status, headers) {
-        attempt.status = status
-        attempt.duration = clock.mono() - attempt.startedAt
-        span?.end(attempt)
-        if (!last && wantsRetry(x, passage, status, headers)) {
-          settle('again')
-          return discard
-        }
-        return commitResponse(call, status, headers, settle)
-      },
-      fail(error) {
-        attempt.error = error.message
-        attempt.duration = clock.mono() - attempt.startedAt
-        span?.end(attempt)
-        settle(error)
-      },
-      upgrade(status, headers, socket) {
-        attempt.status = status
-        attempt.duration = clock.mono() - attempt.startedAt
-        span?.end(attempt)
-        commitUpgrade(call, status, headers, socket, settle)
-      },
-    })
+    chosen.backend.send(x, attempt, new Sending(call, attempt, last, resolve))
   })
+}
+
+/** Hears what becomes of one attempt. */
+class Sending implements ResponseHandler {
+  readonly #call: Call
+  readonly #attempt: Attempt
+  readonly #last: boolean
+  readonly #resolve: (outcome: Outcome) => void
+  readonly #started: number | undefined
+  readonly #span: CallSpan | undefined
+
+  constructor(call: Call, attempt: Attempt, last: boolean, resolve: (outcome: Outcome) => void) {
+    const { x, chosen } = call
+    this.#call = call
+    this.#attempt = attempt
+    this.#last = last
+    this.#resolve = resolve
+    this.#started = x.trace?.now()
+    // An MCP backend calls its targets one by one, each as a span of its own.
+    this.#span = x.span && chosen.backend.protocol !== 'mcp' ? startSpan(x, x.span, chosen) : undefined
+  }
+
+  head(status: number, headers: HeaderList): ChunkSink {
+    const { x, passage } = this.#call
+    this.#answered(status)
+    if (!this.#last && wantsRetry(x, passage, status, headers)) {
+      this.settle('again')
+      return discard
+    }
+    return commitResponse(this.#call, status, headers, this)
+  }
+
+  fail(error: Error): void {
+    this.#attempt.error = error.message
+    this.#answered(undefined)
+    this.settle(error)
+  }
+
+  upgrade(status: number, headers: HeaderList, socket: Duplex): void {
+    this.#answered(status)
+    commitUpgrade(this.#call, status, headers, socket, this)
+  }
+
+  settle(outcome: Outcome): void {
+    const { x, chosen } = this.#call
+    traceCall(x, this.#attempt, chosen, this.#started)
+    this.#resolve(outcome)
+  }
+
+  #answered(status: number | undefined): void {
+    const attempt = this.#attempt
+    if (status !== undefined) attempt.status = status
+    attempt.duration = this.#call.clock.mono() - attempt.startedAt
+    this.#span?.end(attempt)
+  }
 }
 
 /** The call goes out as part of the trace, in place of what the client sent. */

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import type { WeightedBackend } from '../config/snapshot.ts'
+import type { Pipeline, WeightedBackend } from '../config/snapshot.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
@@ -22,48 +22,52 @@ export interface Call {
   readonly clock: Clock
 }
 
+/** Whom it matters to whether an attempt has become the answer. */
+export interface Settling {
+  settle(outcome: 'answered' | Error): void
+}
+
 /** From here on the response of this attempt is the answer: response policies, then the head, then the body. */
-export function commitResponse(
-  call: Call,
-  status: number,
-  headers: HeaderList,
-  settle: (outcome: 'answered' | Error) => void,
-): ChunkSink {
+export function commitResponse(call: Call, status: number, headers: HeaderList, attempt: Settling): ChunkSink {
   const { x, chosen, passage } = call
   x.response = { status, headers }
   const whole = chosen.buffersResponse ?? passage.listener?.buffersResponse
-  if (whole) {
-    const collecting: CollectingSink = new CollectingSink(whole.limit, body => {
-      if (body === undefined && !whole.failOpen) {
-        collecting.release(discard)
-        const detail = `more than ${whole.limit} bytes`
-        settle(new GatewayError('responseTooLarge', { detail, body: { type: '', text: '' } }))
-        return
-      }
-      if (body) x.response!.body = body
-      releaseAfter(
-        Promise.resolve().then(() => runResponse(chosen.response, x)),
-        call,
-        settle,
-        collecting,
-      )
-    })
-    return collecting
-  }
+  if (whole) return collect(call, whole, attempt)
   try {
     const waiting = runResponse(chosen.response, x) ?? (passage.listener && runResponse(passage.listener.response, x))
     if (!waiting) {
       const sink = open(call)
-      settle('answered')
+      attempt.settle('answered')
       return sink
     }
     const paused = new PausedSink()
-    releaseAfter(waiting, call, settle, paused)
+    releaseAfter(waiting, call, attempt, paused)
     return paused
   } catch (error) {
-    settle(error instanceof Error ? error : new Error(String(error)))
+    attempt.settle(error instanceof Error ? error : new Error(String(error)))
     return discard
   }
+}
+
+/** Response policies that read the body run when it has come whole. */
+function collect(call: Call, whole: NonNullable<Pipeline['buffersResponse']>, attempt: Settling): ChunkSink {
+  const { x, chosen } = call
+  const collecting: CollectingSink = new CollectingSink(whole.limit, body => {
+    if (body === undefined && !whole.failOpen) {
+      collecting.release(discard)
+      const detail = `more than ${whole.limit} bytes`
+      attempt.settle(new GatewayError('responseTooLarge', { detail, body: { type: '', text: '' } }))
+      return
+    }
+    if (body) x.response!.body = body
+    releaseAfter(
+      Promise.resolve().then(() => runResponse(chosen.response, x)),
+      call,
+      attempt,
+      collecting,
+    )
+  })
+  return collecting
 }
 
 /** The switch of protocols is answered with what response policies make of its head; then bytes pass as they come. */
@@ -72,18 +76,18 @@ export function commitUpgrade(
   status: number,
   headers: HeaderList,
   socket: Duplex,
-  settle: (outcome: 'answered' | Error) => void,
+  attempt: Settling,
 ): void {
   x.response = { status, headers }
   const listener = () => passage.listener && runResponse(passage.listener.response, x)
   const join = () => {
     mergeQueued(headers, x.queuedHeaders)
-    settle('answered')
+    attempt.settle('answered')
     out.upgrade(status, headers.raw, socket)
   }
   const fail = (error: unknown) => {
     socket.destroy()
-    settle(error instanceof Error ? error : new Error(String(error)))
+    attempt.settle(error instanceof Error ? error : new Error(String(error)))
   }
   try {
     const waiting = runResponse(chosen.response, x)
@@ -95,22 +99,17 @@ export function commitUpgrade(
   }
 }
 
-function releaseAfter(
-  waiting: Promise<void>,
-  call: Call,
-  settle: (outcome: 'answered' | Error) => void,
-  paused: PausedSink,
-): void {
+function releaseAfter(waiting: Promise<void>, call: Call, attempt: Settling, paused: PausedSink): void {
   const { x, passage } = call
   waiting
     .then(() => passage.listener && runResponse(passage.listener.response, x))
     .then(() => {
       paused.release(open(call))
-      settle('answered')
+      attempt.settle('answered')
     })
     .catch((error: unknown) => {
       paused.release(discard)
-      settle(error instanceof Error ? error : new Error(String(error)))
+      attempt.settle(error instanceof Error ? error : new Error(String(error)))
     })
 }
 

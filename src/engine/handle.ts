@@ -13,7 +13,7 @@ import { coverage, hostOf, type Matched, selectByServerName, selectListener } fr
 
 /**
  * The way of a request, top to bottom: listener and its policies, route and its policies, backend, answer. Never
- * throws: whatever goes wrong below ends in one reply.
+ * throws: whatever goes wrong below ends in one reply. It awaits promises only, since each `await` takes its turn.
  */
 export async function handle(
   x: Exchange,
@@ -46,7 +46,8 @@ async function serve(
   passage.listener = listener.pipeline
   const connects = x.request.method === 'CONNECT'
   if (connects) beginTunnel(x, bind)
-  const early = await runPhase(listener.pipeline, 'gateway', x)
+  let early = runPhase(listener.pipeline, 'gateway', x)
+  if (early instanceof Promise) early = await early
   if (early) return early
   // Its authority is the destination: the client has come to this listener for the way there.
   if (x.connection.tls && !connects) checkCoverage(x, bind, listener)
@@ -54,17 +55,19 @@ async function serve(
   const { pipeline, chosen } = findRoute(x, listener, serving, runtime)
   passage.route = pipeline
   if (pipeline.buffersRequest > 0) await readBody(x, pipeline.buffersRequest)
-  const refused = await runRequest(pipeline.request, 'route', x, 0, pipeline.deadlineFrom)
+  let refused = runRequest(pipeline.request, 'route', x, 0, pipeline.deadlineFrom)
+  if (refused instanceof Promise) refused = await refused
   if (refused) return refused
   startDeadline(x, passage, out, runtime)
-  const local = await runRequest(pipeline.request, 'route', x, pipeline.deadlineFrom)
+  let local = runRequest(pipeline.request, 'route', x, pipeline.deadlineFrom)
+  if (local instanceof Promise) local = await local
   if (local || x.aborted) return local
 
   if (!chosen) throw new GatewayError('noBackend')
   passage.backend = chosen
   const { buffersRequest } = chosen.pipeline
   if (buffersRequest > 0) await readBody(x, buffersRequest)
-  return callBackend({ x, chosen, passage, out, heads: serving.heads, clock: runtime.clock }, runtime)
+  return await callBackend({ x, chosen, passage, out, heads: serving.heads, clock: runtime.clock }, runtime)
 }
 
 /** Only the authority of such a request means something: routes match it as a request for `/`. */
@@ -127,9 +130,9 @@ function matchRoute(x: Exchange, holder: Listener | RouteGroup, origin: Origin, 
   return matched
 }
 
-async function runPhase(pipeline: Pipeline, phase: string, x: Exchange): Promise<Reply | undefined> {
-  if (pipeline.buffersRequest > 0) await readBody(x, pipeline.buffersRequest)
-  return runRequest(pipeline.request, phase, x)
+function runPhase(pipeline: Pipeline, phase: string, x: Exchange): Reply | undefined | Promise<Reply | undefined> {
+  if (pipeline.buffersRequest === 0) return runRequest(pipeline.request, phase, x)
+  return readBody(x, pipeline.buffersRequest).then(() => runRequest(pipeline.request, phase, x))
 }
 
 /** A body that is too large to read whole still goes on: expressions then find no body. */

@@ -1,6 +1,6 @@
 import type { Pipeline, Step } from '../config/snapshot.ts'
 import type { Attempt, Exchange, Reply } from '../http/exchange.ts'
-import type { BodyHook } from '../policies/policy.ts'
+import type { BodyHook, Verdict } from '../policies/policy.ts'
 
 /**
  * Runs the request hooks of one phase in order, until one replies. Stays synchronous as long as every hook does; here
@@ -12,22 +12,17 @@ export function runRequest(
   x: Exchange,
   from = 0,
   to = steps.length,
-): Reply | undefined | Promise<Reply | undefined> {
+): Verdict | Promise<Verdict> {
   for (let i = from; i < to; i++) {
     const step = steps[i]!
     const started = x.trace?.enter(step.origins)
-    const verdict = guard(x, step, phase, started, () => step.hooks.request!(x))
-    if (verdict instanceof Promise) {
-      x.waitingIn = step
-      return verdict.then(
-        reply => {
-          x.waitingIn = undefined
-          traceVerdict(x, step, phase, reply, started)
-          return reply ?? runRequest(steps, phase, x, i + 1, to)
-        },
-        error => rethrowTraced(x, step, phase, error, started),
-      )
+    let verdict: Verdict | Promise<Verdict>
+    try {
+      verdict = step.hooks.request!(x)
+    } catch (error) {
+      rethrowTraced(x, step, phase, error, started)
     }
+    if (verdict instanceof Promise) return requestAfter(verdict, steps, phase, x, i, to, started)
     traceVerdict(x, step, phase, verdict, started)
     if (verdict) return verdict
   }
@@ -40,24 +35,17 @@ export function runAttempt(
   x: Exchange,
   attempt: Attempt,
   from = 0,
-): Reply | undefined | Promise<Reply | undefined> {
+): Verdict | Promise<Verdict> {
   for (let i = from; i < steps.length; i++) {
     const step = steps[i]!
     const started = x.trace?.enter(step.origins)
-    const verdict = guard(x, step, 'backend', started, () =>
-      step.hooks.attempt ? step.hooks.attempt(x, attempt) : step.hooks.request!(x),
-    )
-    if (verdict instanceof Promise) {
-      x.waitingIn = step
-      return verdict.then(
-        reply => {
-          x.waitingIn = undefined
-          traceVerdict(x, step, 'backend', reply, started)
-          return reply ?? runAttempt(steps, x, attempt, i + 1)
-        },
-        error => rethrowTraced(x, step, 'backend', error, started),
-      )
+    let verdict: Verdict | Promise<Verdict>
+    try {
+      verdict = step.hooks.attempt ? step.hooks.attempt(x, attempt) : step.hooks.request!(x)
+    } catch (error) {
+      rethrowTraced(x, step, 'backend', error, started)
     }
+    if (verdict instanceof Promise) return attemptAfter(verdict, steps, x, attempt, i, started)
     traceVerdict(x, step, 'backend', verdict, started)
     if (verdict) return verdict
   }
@@ -70,16 +58,68 @@ export function runResponse(steps: readonly Step[], x: Exchange, from = 0): void
     const step = steps[i]!
     const started = x.trace?.enter(step.origins)
     const done = step.hooks.response!(x)
-    if (done instanceof Promise) {
-      x.waitingIn = step
-      return done.then(() => {
-        x.waitingIn = undefined
-        traceResponse(x, step, started)
-        return runResponse(steps, x, i + 1)
-      })
-    }
+    if (done instanceof Promise) return responseAfter(done, steps, x, i, started)
     traceResponse(x, step, started)
   }
+}
+
+// Functions of their own: a closure within the loops would cost each turn of them, whether or not a hook waits.
+
+async function requestAfter(
+  waiting: Promise<Verdict>,
+  steps: readonly Step[],
+  phase: string,
+  x: Exchange,
+  i: number,
+  to: number,
+  started: number | undefined,
+): Promise<Verdict> {
+  const verdict = await waitFor(x, steps[i]!, phase, waiting, started)
+  return verdict ?? (await runRequest(steps, phase, x, i + 1, to))
+}
+
+async function attemptAfter(
+  waiting: Promise<Verdict>,
+  steps: readonly Step[],
+  x: Exchange,
+  attempt: Attempt,
+  i: number,
+  started: number | undefined,
+): Promise<Verdict> {
+  const verdict = await waitFor(x, steps[i]!, 'backend', waiting, started)
+  return verdict ?? (await runAttempt(steps, x, attempt, i + 1))
+}
+
+async function waitFor(
+  x: Exchange,
+  step: Step,
+  phase: string,
+  waiting: Promise<Verdict>,
+  started: number | undefined,
+): Promise<Verdict> {
+  x.waitingIn = step
+  try {
+    const verdict = await waiting
+    x.waitingIn = undefined
+    traceVerdict(x, step, phase, verdict, started)
+    return verdict
+  } catch (error) {
+    rethrowTraced(x, step, phase, error, started)
+  }
+}
+
+async function responseAfter(
+  waiting: Promise<void>,
+  steps: readonly Step[],
+  x: Exchange,
+  i: number,
+  started: number | undefined,
+): Promise<void> {
+  x.waitingIn = steps[i]!
+  await waiting
+  x.waitingIn = undefined
+  traceResponse(x, steps[i]!, started)
+  await runResponse(steps, x, i + 1)
 }
 
 export function runDone(pipeline: Pipeline | undefined, x: Exchange): void {
@@ -121,14 +161,6 @@ export function flushChunks(hooks: readonly BodyHook[]): Buffer[] {
     if (passed) out.push(passed)
   }
   return out
-}
-
-function guard<T>(x: Exchange, step: Step, phase: string, started: number | undefined, run: () => T): T {
-  try {
-    return run()
-  } catch (error) {
-    return rethrowTraced(x, step, phase, error, started)
-  }
 }
 
 function rethrowTraced(x: Exchange, step: Step, phase: string, error: unknown, started: number | undefined): never {

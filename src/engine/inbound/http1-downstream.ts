@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Exchange } from '../../http/exchange.ts'
 import type { ChunkSink } from '../../http/transport.ts'
-import { consistsOf, TEXT, TOKEN } from '../http1-syntax.ts'
 import { fieldKind } from '../upstream/hop-by-hop.ts'
 import { joinStreams } from './join-streams.ts'
 import type { OpenDownstream } from './serve-exchange.ts'
@@ -165,7 +164,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
 
   /** `length`: of the whole body, where it is known and no field says it. */
   #head(status: number, headers: readonly string[], length: number | undefined): void {
-    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
+    const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}`]
     let announced = -1
     let dated = false
     for (let i = 0; i < headers.length; i += 2) {
@@ -184,13 +183,13 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
         default:
           if (name.length === 4 && name.toLowerCase() === 'date') dated = true
       }
-      text += fieldLine(name, value)
+      lines.push(`${name}: ${value}`)
     }
-    if (!dated) text += `date: ${this.#wire.date()}\r\n`
+    if (!dated) lines.push(`date: ${this.#wire.date()}`)
     const bare = status === 204 || status === 304 || status < 200
     if (announced < 0 && length !== undefined && !bare) {
       announced = length
-      text += `content-length: ${length}\r\n`
+      lines.push(`content-length: ${length}`)
     }
     if (bare || this.#x.received.method === 'HEAD') this.#framing = NONE
     else if (announced >= 0) {
@@ -198,14 +197,15 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
       this.#left = announced
     } else if (this.#minor === 1) {
       this.#framing = CHUNKS
-      text += 'transfer-encoding: chunked\r\n'
+      lines.push('transfer-encoding: chunked')
     } else {
       this.#framing = UNTIL_CLOSE
       this.#wire.closeAfterwards()
     }
-    if (this.#wire.closes()) text += 'connection: close\r\n'
-    else if (this.#minor === 0) text += 'connection: keep-alive\r\n'
-    this.#text = `${text}\r\n`
+    if (this.#wire.closes()) lines.push('connection: close')
+    else if (this.#minor === 0) lines.push('connection: keep-alive')
+    lines.push('\r\n')
+    this.#text = checked(lines.join('\r\n'), lines.length)
   }
 
   #trailers(trailers: readonly string[] | undefined): string {
@@ -247,10 +247,23 @@ function sendLater(out: Http1Downstream): void {
   out.later()
 }
 
+/** A line break in a field would make two of it. Looking at the whole costs less than at each field. */
+function checked(text: string, lines: number): string {
+  if (!UNWRITABLE.test(text) && count(text, '\r') === lines && count(text, '\n') === lines) return text
+  throw new Error('a field of the response cannot be written')
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these and characters that are no byte cannot be written
+const UNWRITABLE = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\u0100-\uffff]/
+
+function count(text: string, character: string): number {
+  let found = 0
+  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) found++
+  return found
+}
+
 function fieldLine(name: string, value: string): string {
-  if (!consistsOf(name, TOKEN)) throw new Error('invalid header name in a response')
-  if (value !== '' && !consistsOf(value, TEXT)) throw new Error(`invalid value of header ${name} in a response`)
-  return `${name}: ${value}\r\n`
+  return checked(`${name}: ${value}\r\n`, 1)
 }
 
 function lengthOf(value: string, before: number): number {

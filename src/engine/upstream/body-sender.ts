@@ -61,11 +61,12 @@ export class BodySender {
       const frame = `${size.toString(16)}\r\n`
       if (size <= ONE_WRITE) socket.write(`${frame}${chunk.toString('latin1')}\r\n`, 'latin1')
       else {
+        // What else has come with it leaves with it.
         socket.cork()
+        process.nextTick(uncork, socket)
         socket.write(frame, 'latin1')
         socket.write(chunk)
         socket.write('\r\n', 'latin1')
-        socket.uncork()
       }
     } else if (size > this.#left) {
       this.#fail(requestFailure('request body longer than its content-length'))
@@ -96,4 +97,8 @@ export class BodySender {
     this.#broken = requestFailure('request body ended early')
     this.#fail(this.#broken)
   }
+}
+
+function uncork(socket: Socket): void {
+  socket.uncork()
 }

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { Http1Downstream, type ReplyWire } from '../../../src/engine/inbound/http1-downstream.ts'
+import type { Exchange } from '../../../src/http/exchange.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
 import { ManualClock } from '../manual-clock.ts'
@@ -292,5 +294,21 @@ describe('a reply', () => {
     expect(answer.match(/transfer-encoding: /gi)).toHaveLength(1)
     expect(answer).not.toMatch(/keep-alive/i)
     expect(answer).toMatch(/\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n$|\r\n\r\n5\r\nhello\r\n0\r\n\r\n$/)
+  })
+})
+
+describe('a field that would become two', () => {
+  test.each(['a\r\nx-second: 1', 'a\nb', 'a\rb', 'a\0b', 'a\u{1f600}b'])('%j is not written', value => {
+    const written: string[] = []
+    const socket = { destroyed: false, writableLength: 0, write: (text: string) => written.push(text) }
+    const wire = { socket, closes: () => false, closeAfterwards() {}, date: () => 'now', replied() {}, release() {} }
+    const x = { received: { method: 'GET' }, responseBytes: 0 }
+    const out = new Http1Downstream(wire as unknown as ReplyWire, x as Exchange, 1)
+    expect(() => out.reply(200, ['x-first', value], 'body')).toThrow('cannot be written')
+    expect(out.state).toBe('waiting')
+    out.reply(500, ['x-first', 'fine'], 'body')
+    expect(written.join('')).toBe(
+      'HTTP/1.1 500 Internal Server Error\r\nx-first: fine\r\ndate: now\r\ncontent-length: 4\r\n\r\nbody',
+    )
   })
 })
