@@ -16,7 +16,7 @@ export async function record(file, result) {
   await writeFile(file, after)
 }
 
-function text({ kubernetes, gatewayApi, definitions, sets }) {
+function text({ kubernetes, gatewayApi, definitions, sets, translations }) {
   const rows = sets.map(
     ({ name, resources, same, refused, beyond, unknown }) =>
       `| ${name} | ${resources} | ${same} | ${refused} | ${beyond} | ${unknown} |`,
@@ -28,6 +28,7 @@ kube-apiserver ${kubernetes} with the Gateway API ${gatewayApi} (experimental ch
 
 - ${accepted} of ${definitions.length} CustomResourceDefinitions of \`gwctl crds\` are accepted by a server-side apply and established: under their own names, under a group of one's own (\`--group\`) and under the public names (\`--public\`).
 - Each resource is created in a strict dry run (\`?dryRun=All&fieldValidation=Strict\`), and its verdict is compared with that of the checks behind \`gwctl validate --partial\`.
+- The ${translations.files} cases of \`fixtures/translate\` are applied, one after another; \`gwctl translate --from-cluster -A\` comes to the same bytes as \`gwctl translate -f\` in ${translations.same} of them.
 
 | Resources of | compared | same verdict | refused by both | accepted by the server, with findings that it cannot make | of kinds that the server does not know |
 |---|---|---|---|---|---|

@@ -99,7 +99,7 @@ async function translateSources(
   ]
   const texts = new Map(sources.map(({ file, source }) => [file, source.text]))
   const report: CheckReport = {
-    diagnostics: [...diagnostics, ...finished.losses],
+    diagnostics: [...diagnostics, ...unexplained(finished.losses, diagnostics)],
     files: sources.length,
     documents: gathered.documents,
     skipped: [
@@ -115,6 +115,24 @@ async function translateSources(
   }
   const { resources, faults } = gathered
   return { finished, resources, faults, diagnostics, losses: finished.losses, report }
+}
+
+/** What a mistake has cost is not a second thing to say. */
+function unexplained(losses: readonly Diagnostic[], diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
+  const errors = Map.groupBy(
+    diagnostics.filter(({ severity }) => severity === 'error'),
+    ({ resource }) => resource,
+  )
+  const circle = diagnostics.some(({ code }) => code === 'GW210')
+  return losses.filter(({ resource, path, message }) => {
+    if (circle && message.includes('in a circle')) return false
+    const own = resource === undefined ? [] : (errors.get(resource) ?? [])
+    return !own.some(each => isWithin(each.path, path) || isWithin(path, each.path))
+  })
+}
+
+function isWithin(path: string, outer: string): boolean {
+  return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`)
 }
 
 function resourcesIn(sources: readonly SourceInput[]) {

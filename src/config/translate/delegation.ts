@@ -12,6 +12,8 @@ import { GATEWAY_GROUP, idOf, nameOf, specOf } from './world.ts'
 
 /** Which routes hand requests to which. */
 export class Delegation {
+  /** Those that have been told. */
+  readonly circles = new Set<string>()
   readonly #states: ReadonlyMap<string, RouteState>
   readonly #work: Work
 
@@ -136,7 +138,10 @@ class Expansion {
     return children.flatMap(child => {
       if (chain.some(step => step.route === child)) {
         const names = [...chain.map(step => nameOf(step.route)), nameOf(child)].join(' → ')
-        this.#work.lose(from, `the routes delegate in a circle: ${names}`)
+        const circle = circleFrom(chain, child)
+        // Once, wherever it is entered.
+        if (!this.#delegation.circles.has(circle)) this.#work.lose(from, `the routes delegate in a circle: ${circle}`)
+        this.#delegation.circles.add(circle)
         for (const step of chain) {
           const known = this.#delegation.state(step.route)
           if (known) known.resolved = isFalse('ResolvedRefs', 'RefNotPermitted', `delegation cycle: ${names}`)
@@ -178,4 +183,12 @@ class Expansion {
     if (from) this.#work.origins.mark(whole, from)
     return { entry: whole, chain, name: String(entry.name), namespace: String(entry.namespace), listeners }
   }
+}
+
+/** The routes of a circle from the first by name, and that one again. */
+function circleFrom(chain: Chain, child: Resource): string {
+  const names = chain.slice(chain.findIndex(({ route }) => route === child)).map(({ route }) => nameOf(route))
+  const first = names.indexOf(names.toSorted()[0]!)
+  const turned = [...names.slice(first), ...names.slice(0, first)]
+  return [...turned, turned[0]].join(' → ')
 }

@@ -124,3 +124,20 @@ test('one bad file keeps no other from being translated', async () => {
   expect(renderTranslation(made, 'yaml', false)).toContain('namespace: shop')
   expect(made.diagnostics.map(({ file }) => file)).toContain('bad.yaml')
 })
+
+test.each([
+  [
+    'a Secret that is not there',
+    GATEWAY.replace('protocol: HTTP}', 'protocol: HTTPS, tls: {certificateRefs: [{name: gone}]}}') + BACKEND,
+    'GW204',
+  ],
+  [
+    'a reference without its grant',
+    `${GATEWAY.replace('name: be}', 'name: be, namespace: other}')}${BACKEND.replaceAll('namespace: shop', 'namespace: other')}`,
+    'GW209',
+  ],
+])('%s is one finding', async (_what, text, code) => {
+  const made = await translated({ 'a.yaml': text })
+  expect(made.losses).not.toHaveLength(0)
+  expect(made.report.diagnostics.map(each => each.code)).toEqual([code])
+})
