@@ -103,6 +103,7 @@ async function compileDocument(
   const sound = diagnostics.every(d => d.severity !== 'error')
   if (options.advice !== false && sound && source.diagnostics.every(d => d.severity !== 'error')) {
     const textAt = (path: Path) => {
+      if (document.textAt) return document.textAt(path)
       const place = document.resolve({ code: 'GW101', message: '', path, at: 'value' }).range
       return valueAt(value, path) === undefined ? '' : source.text.slice(place.start.offset, place.end.offset)
     }

@@ -29,6 +29,8 @@ export interface SourceDocument {
   resolve(finding: Finding): Diagnostic
   /** Where the field or list item at `path` is written. */
   origin(path: Path): Origin
+  /** The text of the value at `path`, where the document has no text of its own. */
+  textAt?(path: Path): string
 }
 
 export interface Source {

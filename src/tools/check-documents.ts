@@ -65,11 +65,10 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
     const found = await checkResources(clusters, { partial: options.partial ?? false })
     misreadByServers(diagnostics, clusters, found.resources)
     diagnostics.push(...found.diagnostics)
-    // What the gateway does not serve shows only once the resources are put together.
-    const whole = found.resources.some(({ kind }) => kind.kind === 'Gateway')
-    if (whole && !found.diagnostics.some(({ severity }) => severity === 'error')) {
-      const { unservedOf } = await import('./translate.ts')
-      diagnostics.push(...(await unservedOf(clusters, options.cwd, options.partial ?? false)))
+    if (found.resources.length > 0 && !found.diagnostics.some(({ severity }) => severity === 'error')) {
+      const { advise } = await import('../config/translate/advise.ts')
+      const partial = options.partial ?? false
+      diagnostics.push(...(await advise(found.resources, { partial, runtime: offlineRuntime() })))
     }
     for (const { file, index, kind, reason } of found.skipped) {
       skipped.push({ file, document: index, reason: `${kind}: ${reason}` })

@@ -178,16 +178,6 @@ export async function loadResources(inputs: readonly InputText[], place: ServedP
   return { loaded, resources, faults }
 }
 
-/** What `run` would refuse of resources that are right by themselves. */
-export async function unservedOf(inputs: readonly SourceInput[], cwd: string, partial: boolean): Promise<Diagnostic[]> {
-  const options = { partial, withSecrets: true, allowUnguarded: false, filesDir: '<memory>' }
-  const { losses, finished } = await translateSources(inputs, cwd, options, offlineRuntime())
-  return [
-    ...losses.filter(({ code }) => code === 'GW601'),
-    ...finished.loaded.diagnostics.filter(({ severity }) => severity === 'error'),
-  ]
-}
-
 export type TranslationFormat = 'yaml' | 'json' | 'status' | 'status-table' | 'report'
 
 export function renderTranslation(

@@ -34,10 +34,37 @@ export function policySites(config: Standalone, pathOf: (part: object) => Path):
     for (const backend of route.backends) add('backend', backend.policies)
   }
   for (const backend of config.backends) add('backend', backend.policies)
-  for (const { policy } of config.policies) add('targeted', policy)
+  for (const { policies, holder } of atOneTarget(config))
+    out.push({ level: 'targeted', policies, path: pathOf(holder) })
   add('section', config.llm?.policies)
   add('section', config.mcp?.policies)
   return out
+}
+
+/** Policies that aim at one target work together as if they stood in one place. */
+function atOneTarget(config: Standalone): { readonly policies: Policies; readonly holder: object }[] {
+  const places = new Map<string, { policies: Policies; readonly holder: object }[]>()
+  for (const { target, phase, policy } of config.policies) {
+    const key = JSON.stringify([target, phase])
+    const here = places.get(key) ?? []
+    places.set(key, here)
+    const free = here.find(({ policies }) => !Object.keys(policy).some(name => Object.hasOwn(policies, name)))
+    if (free) free.policies = { ...free.policies, ...policy } as Policies
+    else here.push({ policies: policy as Policies, holder: policy })
+  }
+  return [...places.values()].flat()
+}
+
+/** Those that aim at a route by its name. */
+export function policiesFor(route: RouteSpec, config: Standalone): Policies[] {
+  return config.policies.flatMap(({ target: { route: target }, policy }) => {
+    const fits =
+      target !== undefined &&
+      target.name === route.name &&
+      (target.namespace ?? '') === (route.namespace ?? '') &&
+      (target.ruleName === undefined || target.ruleName === route.ruleName)
+    return fits ? [policy as Policies] : []
+  })
 }
 
 /** Guards on LLM requests and replies, wherever they stand. */

@@ -111,6 +111,8 @@ export class BackendWriter {
       }
       const entry: Entry = { name: backend.name, namespace: backend.namespace, ...fields }
       if (Object.keys(policies).length > 0) entry.policies = policies
+      const fixed = asFields(spec.static) ?? asFields(spec.a2a)
+      if (fixed) this.#work.origins.field(entry, 'host', this.#work.from(fixed, backend))
       output.backends.push(this.#work.origins.mark(entry, at(backend, 'spec')))
     }
   }
@@ -118,7 +120,9 @@ export class BackendWriter {
   #fields(spec: Fields, backend: Resource, ctx: MemberContext): Entry {
     const fixed = asFields(spec.static) ?? asFields(spec.a2a)
     if (fixed) return { host: addressOf(fixed) }
-    if (spec.dynamicForwardProxy !== undefined) return { dynamic: {} }
+    if (spec.dynamicForwardProxy !== undefined) {
+      return { dynamic: this.#work.origins.mark({}, at(backend, 'spec', 'dynamicForwardProxy')) }
+    }
     const core = asFields(asFields(spec.aws)?.agentCore)
     if (core) return { aws: { agentCore: { ...core } } }
     const mcp = asFields(spec.mcp)

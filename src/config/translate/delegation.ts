@@ -122,7 +122,9 @@ class Expansion {
     if (children.length === 0) return [this.#emit(entry, policies, chain, listeners)]
     const out = children.flatMap(ref => this.#child(ref, rule, chain))
     // What no child takes is not found, instead of falling to another route.
-    const rest = this.#work.origins.mark<Entry>({ ...entry }, at(route, 'spec', 'rules', rule.index))
+    // Of equal matches the one whose name comes first is chosen: this one is to be the last.
+    const last = { ...entry, name: `${String(entry.name)}~` }
+    const rest = this.#work.origins.mark<Entry>(last, at(route, 'spec', 'rules', rule.index))
     delete rest.backends
     const answer = { ...policies, directResponse: { status: 404 } }
     return [...out, this.#emit(rest, answer, chain, listeners)]
@@ -181,6 +183,7 @@ class Expansion {
     if (Object.keys(policies).length > 0) whole.policies = policies
     if (backends !== undefined && !policies.requestRedirect && !policies.directResponse) whole.backends = backends
     if (from) this.#work.origins.mark(whole, from)
+    if (entry.hostnames) this.#work.origins.field(whole, 'hostnames', at(chain.at(-1)!.route, 'spec', 'hostnames'))
     return { entry: whole, chain, name: String(entry.name), namespace: String(entry.namespace), listeners }
   }
 }

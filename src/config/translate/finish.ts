@@ -11,6 +11,8 @@ export interface Finished extends Translated {
   readonly document: TranslatedDocument
   /** The file as `run` would load it. */
   readonly loaded: Loaded
+  /** Lints of the file, at the lines of the resources. */
+  readonly advice: readonly Diagnostic[]
   /** What the resources say and the file does not, each once. */
   readonly losses: readonly Diagnostic[]
 }
@@ -20,6 +22,8 @@ export interface FinishOptions {
   readonly readReferenced: ReadReferenced
   /** What settings of the process may be named in. */
   readonly env?: Readonly<Record<string, string | undefined>>
+  /** Whether the file is linted. */
+  readonly advice?: boolean
   /** How findings name the file when no resource made a part. */
   readonly file: string
 }
@@ -30,6 +34,8 @@ const ROUNDS = 24
 /** Takes out of a translation what is wrong or not served, until the rest loads. */
 export async function finish(translated: Translated, options: FinishOptions): Promise<Finished> {
   const { work, value } = translated
+  const isAdvice = ({ code }: Diagnostic) => code.startsWith('GW5')
+  let advice: readonly Diagnostic[] | undefined
   for (let round = 0; ; round++) {
     const document = new TranslatedDocument(value, work.origins, options.file)
     const loaded = await loadSource(sourceOf(document, options.file), {
@@ -37,11 +43,14 @@ export async function finish(translated: Translated, options: FinishOptions): Pr
       tier: 'env',
       runtime: options.runtime,
       readReferenced: options.readReferenced,
-      // How a file could be written better says nothing to those who wrote resources.
-      advice: false,
+      // Before what is not served is taken out; a file with errors gets none.
+      advice: options.advice === true && advice === undefined,
     })
+    if (loaded.diagnostics.every(({ severity }) => severity !== 'error')) advice ??= loaded.diagnostics.filter(isAdvice)
     const more = document.findings.some(isFatal) && round < ROUNDS && prune(value, document.findings, work)
-    if (!more) return { ...translated, document, loaded, losses: lossesOf(work.losses) }
+    if (more) continue
+    const rest = { ...loaded, diagnostics: loaded.diagnostics.filter(d => !isAdvice(d)) }
+    return { ...translated, document, loaded: rest, advice: advice ?? [], losses: lossesOf(work.losses) }
   }
 }
 

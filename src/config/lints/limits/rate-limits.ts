@@ -1,5 +1,5 @@
 import type { Lint, Policies } from '../lint.ts'
-import { kindsBehind, routesOf } from '../sites.ts'
+import { kindsBehind, policiesFor, routesOf } from '../sites.ts'
 
 interface Limit {
   readonly maxTokens?: number
@@ -32,8 +32,12 @@ export const emptyBucket: Lint = file => {
 
 /** GW520: tokens of a model where no model is asked. */
 export const tokensWithoutModel: Lint = file => {
-  const routes = routesOf(file.config).filter(route => !kindsBehind(route, file.config).includes('ai'))
-  for (const policies of [...routes.map(route => route.policies), file.config.mcp?.policies]) {
+  const [withModel, without] = [true, false].map(wanted => {
+    const routes = routesOf(file.config).filter(route => kindsBehind(route, file.config).includes('ai') === wanted)
+    return new Set(routes.flatMap(route => [route.policies, ...policiesFor(route, file.config)]))
+  }) as [Set<Policies | undefined>, Set<Policies | undefined>]
+  for (const policies of [...without, file.config.mcp?.policies]) {
+    if (withModel.has(policies)) continue
     for (const limit of limitsOf(policies?.localRateLimit)) {
       if (limit.type !== 'tokens' && limit.tokens === undefined) continue
       file.report({

@@ -6,7 +6,8 @@ export const literalSecret: Lint = file => {
     if (node.kind !== 'string' || !node.secret || typeof value !== 'string') return
     // Most variables of a process are no secrets, and hashes of passwords are made to be stored.
     if (path.includes('env') || path.includes('htpasswd') || value === '') return
-    if (file.textAt(path).includes('$')) return
+    const written = file.textAt(path)
+    if (written === '' || written.includes('$')) return
     const inKeyList = path.at(-1) === 'key' && typeof path.at(-2) === 'number'
     file.report({
       code: 'GW510',

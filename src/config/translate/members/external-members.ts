@@ -96,9 +96,9 @@ const UNITS: Readonly<Record<string, string>> = { Seconds: '1s', Minutes: '1m', 
 export function rateLimitMembers(part: Fields, ctx: MemberContext): Readonly<Record<string, unknown>> {
   const entries = asItems(part.conditional)
   if (entries.length === 0)
-    return defined({ localRateLimit: local(part.local), remoteRateLimit: remote(part.global, ctx) })
+    return defined({ localRateLimit: local(part.local, ctx), remoteRateLimit: remote(part.global, ctx) })
   const inner = entries.map(entry => ({ condition: entry.condition, policy: asFields(entry.policy) ?? {} }))
-  const locals = inner.map(({ condition, policy }) => ({ condition, limits: local(policy.local) ?? [] }))
+  const locals = inner.map(({ condition, policy }) => ({ condition, limits: local(policy.local, ctx) ?? [] }))
   const remotes = inner.map(({ condition, policy }) => {
     const limit = remote(policy.global, ctx)
     return limit && defined({ condition, ...limit })
@@ -115,15 +115,16 @@ export function rateLimitMembers(part: Fields, ctx: MemberContext): Readonly<Rec
   })
 }
 
-function local(part: unknown): Policies[] | undefined {
+function local(part: unknown, ctx: MemberContext): Policies[] | undefined {
   const limits = asItems(part).map(limit => {
     const rate = Number(limit.requests ?? limit.tokens)
-    return {
+    const made = {
       maxTokens: rate + Number(limit.burst ?? 0),
       tokensPerFill: rate,
       fillInterval: UNITS[String(limit.unit)] ?? '1s',
       type: limit.tokens === undefined ? 'requests' : 'tokens',
     }
+    return ctx.work.keep(made, limit)
   })
   return limits.length === 0 ? undefined : limits
 }

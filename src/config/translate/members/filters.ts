@@ -11,10 +11,15 @@ export function rulePolicies(
   const out = filterPolicies(rule.filters, ctx)
   const timeouts = asFields(rule.timeouts)
   const limits = defined({
-    requestTimeout: limit(timeouts?.request),
-    backendRequestTimeout: limit(timeouts?.backendRequest),
+    requestTimeout: asText(timeouts?.request),
+    backendRequestTimeout: asText(timeouts?.backendRequest),
   })
-  if (Object.keys(limits).length > 0) out.policies.timeout = ctx.work.keep(limits, timeouts)
+  if (timeouts && Object.keys(limits).length > 0) {
+    const { path, resource } = ctx.work.from(timeouts, ctx.holder)
+    ctx.work.origins.field(limits, 'requestTimeout', { resource, path: [...path, 'request'] })
+    ctx.work.origins.field(limits, 'backendRequestTimeout', { resource, path: [...path, 'backendRequest'] })
+    out.policies.timeout = ctx.work.keep(limits, timeouts)
+  }
   const retry = asFields(rule.retry)
   const retries = retry && retryMember(retry, ctx)
   if (retry && retries) out.policies.retry = ctx.work.keep(retries, retry)
@@ -22,12 +27,6 @@ export function rulePolicies(
     ctx.work.lose(ctx.work.from(rule, ctx.holder), 'session persistence is not carried over')
   }
   return out
-}
-
-/** No limit is the same as none. */
-function limit(value: unknown): unknown {
-  const text = asText(value)
-  return text === undefined || /^(0+(\.0+)?(h|m|s|ms|us|ns))+$/.test(text) ? undefined : text
 }
 
 export function filterPolicies(filters: unknown, ctx: MemberContext) {
@@ -114,7 +113,6 @@ function mirror(part: Fields, ctx: MemberContext): Policies | undefined {
       : fraction
         ? Number(fraction.numerator) / Number(fraction.denominator ?? 100)
         : 1
-  if (share === 0) return undefined
   const backend = ctx.target(part, 'failed to build mirror')
   return backend && { backend, percentage: share }
 }

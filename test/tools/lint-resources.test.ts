@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { CODES } from '../../src/diagnostics/codes.ts'
+import { checkTexts } from '../../src/tools/check-documents.ts'
+import { applySuppressions } from '../../src/tools/check-suppressions.ts'
+
+const root = new URL('../../fixtures/lint-k8s/', import.meta.url)
+const files = readdirSync(root).filter(name => name.endsWith('.yaml'))
+const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
+
+/** Files without a Gateway are parts of a configuration. */
+async function check(name: string, text: string) {
+  const partial = !/^kind: Gateway$/m.test(text)
+  const { diagnostics } = await checkTexts([{ file: name, text, lenient: false }], {
+    cwd: '/',
+    env: {},
+    tier: 'offline',
+    partial,
+  })
+  return diagnostics.filter(d => d.code !== 'GW601' && !(partial && d.severity === 'info' && d.code.startsWith('GW2')))
+}
+
+describe('a doubtful resource gives its lint once, at the marked line', () => {
+  test.each(files)('%s', async name => {
+    const text = read(name)
+    const line = text.split('\n').findIndex(each => each.includes('# here')) + 1
+    const found = await check(name, text)
+    expect(found.map(d => `${d.range.start.line} ${d.code}`)).toEqual([`${line} ${name.split('.')[0]}`])
+    expect(found[0]!.file).toBe(name)
+  })
+})
+
+describe('its twin gives none', () => {
+  test.each(files)('ok/%s', async name => {
+    expect((await check(name, read(`ok/${name}`))).map(d => `${d.range.start.line} ${d.code}`)).toEqual([])
+  })
+})
+
+/** Lints that resources cannot give, and why. */
+const NOT_THERE: Readonly<Record<string, string>> = {
+  GW517: 'the default of `mode` is that of the public system',
+  GW519: 'the API server refuses limits of 0',
+  GW528: 'resources do not say where the admin server listens',
+  GW529: 'no field of a resource is deprecated',
+  GW530: 'resources cannot start programs',
+  GW532: 'a Service stands before the port',
+  GW537: 'the API server refuses backends beside a redirect',
+  GW542: 'the API server refuses a limit of 0',
+  GW544: 'GW404 tells which listeners take a route',
+  GW550: 'key sets come from Services',
+}
+
+test('every lint whose subject exists in resources has a fixture', () => {
+  const shown = new Set(files.map(name => name.split('.')[0]))
+  const lints = Object.keys(CODES).filter(code => code.startsWith('GW5'))
+  expect(lints.filter(code => !shown.has(code) && NOT_THERE[code] === undefined)).toEqual([])
+  expect(Object.keys(NOT_THERE).filter(code => shown.has(code))).toEqual([])
+})
+
+test('a comment in the resource silences a lint', async () => {
+  const text = read('GW508.ext-auth.yaml').replace('# here', '# gwctl-ignore GW508: the check is advisory')
+  const { kept, suppressed } = applySuppressions('a.yaml', text, await check('a.yaml', text))
+  expect({ kept, codes: suppressed.map(each => each.diagnostic.code) }).toEqual({ kept: [], codes: ['GW508'] })
+})
+
+test('resources with mistakes are not linted', async () => {
+  const text = read('GW508.ext-auth.yaml').replace('port: 9000', 'port: 90000')
+  expect((await check('a.yaml', text)).map(d => d.code)).toEqual(['GW105'])
+})
