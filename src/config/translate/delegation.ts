@@ -57,7 +57,7 @@ export class Delegation {
   }
 }
 
-function isRouteRef(ref: Fields): boolean {
+export function isRouteRef(ref: Fields): boolean {
   return ref.kind === 'HTTPRoute' && ref.group === GATEWAY_GROUP
 }
 
