@@ -66,7 +66,7 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
     misreadByServers(diagnostics, clusters, found.resources)
     diagnostics.push(...found.diagnostics)
     if (found.resources.length > 0 && !found.diagnostics.some(({ severity }) => severity === 'error')) {
-      const { advise } = await import('../config/translate/advise.ts')
+      const { advise } = await import('../config/translate/advice/advise.ts')
       const partial = options.partial ?? false
       diagnostics.push(...(await advise(found.resources, { partial, runtime: offlineRuntime() })))
     }

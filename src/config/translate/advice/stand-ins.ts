@@ -1,8 +1,8 @@
-import { parseSource } from '../../diagnostics/source.ts'
-import { kindFor } from '../kinds/index.ts'
-import { canonical, labelsOf, selects } from '../resources/graph.ts'
-import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
-import { GATEWAY_GROUP, idOf, OWN_GROUP, specOf } from './world.ts'
+import { parseSource } from '../../../diagnostics/source.ts'
+import { kindFor } from '../../kinds/index.ts'
+import { canonical, labelsOf, selects } from '../../resources/graph.ts'
+import { asFields, asItems, asText, type Fields, type Resource } from '../../resources/resource.ts'
+import { GATEWAY_GROUP, idOf, OWN_GROUP, specOf } from '../world.ts'
 
 /** What a made-up resource is found by among the real ones. */
 const STAND_IN_FILE = '<stand-in>'

@@ -1,12 +1,12 @@
-import type { Code } from '../../diagnostics/codes.ts'
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
-import type { Runtime } from '../../http/runtime.ts'
-import { asItems, labelOf, type Resource } from '../resources/resource.ts'
-import { isRouteRef } from './delegation.ts'
-import { finish } from './finish.ts'
+import type { Code } from '../../../diagnostics/codes.ts'
+import type { Diagnostic } from '../../../diagnostics/diagnostic.ts'
+import type { Runtime } from '../../../http/runtime.ts'
+import { asItems, labelOf, type Resource } from '../../resources/resource.ts'
+import { isRouteRef } from '../delegation.ts'
+import { finish } from '../finish.ts'
+import { translate } from '../translate.ts'
+import { specOf } from '../world.ts'
 import { isStandIn, standIns } from './stand-ins.ts'
-import { translate } from './translate.ts'
-import { specOf } from './world.ts'
 
 /**
  * What shows of resources without mistakes only once they are put together: what is not served, and lints. The lints
