@@ -1,8 +1,8 @@
-import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
-import { defined, type Policies } from './members/member-context.ts'
-import { dataOf, fileOf } from './secrets.ts'
-import { at, type Work } from './work.ts'
-import { nameOf, specOf } from './world.ts'
+import { asFields, asItems, asText, type Fields, type Resource } from '../../resources/resource.ts'
+import { dataOf, fileOf } from '../secrets.ts'
+import { at, type Work } from '../work.ts'
+import { nameOf, specOf } from '../world.ts'
+import { defined, type Policies } from './member-context.ts'
 
 /** TLS that a BackendTLSPolicy asks for on the way to a Service. */
 export function tlsPolicies(namespace: string, name: string, port: number, work: Work): Policies {
