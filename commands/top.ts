@@ -4,18 +4,20 @@ import type { Outcome } from '../src/cli/exit-codes.ts'
 import { adminFlags, adminUrl, durationFlag } from '../src/cli/flags.ts'
 
 export default class Top extends GatewayCommand {
-  static override summary = 'Show what a running gateway is doing: rates and latencies of each route and model.'
+  static override summary =
+    'Show what a running gateway is doing: rates, latencies and errors of each route and model, and what is left of rate limits.'
   static override description =
     'On a terminal it is drawn anew until Ctrl-C, otherwise printed once. Exits 4 when no gateway answers.'
   static override examples = [
     'gwctl top',
     { description: 'Every ten seconds:', command: 'gwctl top --interval 10s' },
-    { description: 'One look, for a script:', command: 'gwctl top --once --json' },
+    { description: 'One look, for a script:', command: 'gwctl top -o json' },
   ]
   static override flags = {
     interval: durationFlag({ summary: 'Time between two looks, at least 100ms; 2s when unset.' }),
     once: Flags.boolean({ summary: 'One look and no more.' }),
     json: Flags.boolean({ summary: 'One JSON object per look.' }),
+    output: Flags.option({ char: 'o', options: ['text', 'json'] as const, summary: 'One look in this form.' })(),
     ...adminFlags,
   }
 
@@ -25,18 +27,22 @@ export default class Top extends GatewayCommand {
     const { watchRates } = await import('../src/tools/top/watch.ts')
     const { topText } = await import('../src/tools/top/screen.ts')
     const { stdout } = this.io
-    const live = stdout.isTTY === true && !flags.once && !flags.json
+    const json = flags.json || flags.output === 'json'
+    const live = stdout.isTTY === true && !flags.once && !json
     const interrupted = live ? this.io.interruption() : undefined
     const paint = await this.paint()
     const looks = watchRates(adminUrl(flags, this.io.env), Math.max(100, flags.interval ?? 2000), interrupted)
     if (live) await this.print(SCREEN.enter)
     try {
-      for await (const rates of looks) {
+      let last: string | undefined
+      for await (const look of looks) {
+        if ('lost' in look && !live) throw look.lost
         const { columns, rows } = stdout
-        const room = { ...(columns ? { width: columns } : {}), ...(live && rows ? { rows } : {}) }
-        const text = flags.json ? `${JSON.stringify(rates)}\n` : topText(rates, { paint, ...room })
-        await this.print(live ? `${SCREEN.home}${text}` : text)
-        if (!live && (flags.once || !flags.json)) break
+        const room = { ...(columns ? { width: columns } : {}), ...(live && rows ? { rows: rows - 1 } : {}) }
+        const lost = 'lost' in look ? `${paint.error(look.lost.message)} Still trying.\n` : ''
+        if ('rates' in look) last = json ? `${JSON.stringify(look.rates)}\n` : topText(look.rates, { paint, ...room })
+        await this.print(live ? `${SCREEN.home}${lost}${last ?? ''}` : (last ?? ''))
+        if (!live && (flags.once || flags.output !== undefined || !json)) break
       }
     } finally {
       if (live) await this.print(SCREEN.leave)

@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings.ts'
 import type { Bind, Snapshot } from '../config/snapshot.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { Clock, Runtime, Timer } from '../http/runtime.ts'
+import type { Budget, Clock, Runtime, Timer } from '../http/runtime.ts'
 import type { Downstream } from './downstream.ts'
 import { HeadSnapshots } from './head-snapshot.ts'
 import { PortListener } from './inbound/listener.ts'
@@ -95,6 +95,7 @@ export class Gateway {
       version: init.version ?? UNKNOWN_VERSION,
     })
     this.metrics.observed('agentgateway_requests_in_flight', 'Requests being served.', () => this.#inFlight)
+    this.#showBudgets()
   }
 
   get snapshot(): Snapshot | undefined {
@@ -244,6 +245,27 @@ export class Gateway {
     this.running.delete(x)
     this.#observer.finished(x)
     this.#settled()
+  }
+
+  /** All workers of a replica spend from one budget, so one of them tells of it. */
+  #showBudgets(): void {
+    if (this.runtime.worker.index !== 0) return
+    const each = (value: (budget: Budget) => number) => () =>
+      this.state.budgets().map(budget => [[budget.limit, budget.counts, budget.at], value(budget)] as const)
+    const labels = ['limit', 'counts', 'at']
+    const { metrics } = this
+    metrics.observedEach(
+      'agentgateway_rate_limit_remaining',
+      'What is left of local rate limits until the next fill.',
+      labels,
+      each(({ remaining }) => remaining),
+    )
+    metrics.observedEach(
+      'agentgateway_rate_limit_capacity',
+      'What local rate limits hold when they are full.',
+      labels,
+      each(({ capacity }) => capacity),
+    )
   }
 
   #settled(): void {

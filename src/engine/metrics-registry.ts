@@ -45,6 +45,27 @@ export class MetricsRegistry {
     })
   }
 
+  /** The same with labels: `read` gives the label values and the value of each series. */
+  observedEach(
+    name: string,
+    help: string,
+    labels: readonly string[],
+    read: () => Iterable<readonly [values: readonly string[], value: number]>,
+  ): void {
+    this.#add({
+      name,
+      mute() {},
+      render: format => {
+        let out = heading(name, help, 'gauge', format)
+        for (const [values, value] of read()) {
+          const text = labels.map((label, i) => `${label}="${labelText(values[i] ?? 'unknown')}"`).join(',')
+          out += `${name}{${text}} ${numberText(value)}\n`
+        }
+        return out
+      },
+    })
+  }
+
   render(format: MetricsFormat = 'prometheus'): string {
     let out = ''
     for (const metric of this.#metrics.values()) out += metric.render(format)

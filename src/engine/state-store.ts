@@ -1,4 +1,4 @@
-import type { StateStore } from '../http/runtime.ts'
+import type { Budget, BudgetHolder, StateStore } from '../http/runtime.ts'
 
 /**
  * State by identity, over reloads. `begin` opens a compilation; `commit` closes whatever the new configuration did not
@@ -33,6 +33,13 @@ export class ReloadableState implements StateStore {
   shared(): ReadonlyMap<string, SharedArrayBuffer> {
     const out = new Map<string, SharedArrayBuffer>()
     for (const [key, value] of this.#held) if (value instanceof SharedArrayBuffer) out.set(key, value)
+    return out
+  }
+
+  /** What is left of the limits that are loaded. */
+  budgets(): Budget[] {
+    const out: Budget[] = []
+    for (const value of this.#held.values()) if ('budget' in value) out.push((value as BudgetHolder).budget())
     return out
   }
 

@@ -32,6 +32,22 @@ export interface StateStore {
   memory(key: string, bytes: number): ArrayBufferLike
 }
 
+/** What is left of a limit, for whoever watches the gateway. */
+export interface Budget {
+  /** `FILE:LINE` that set it. */
+  readonly at: string
+  /** The policy's object. */
+  readonly limit: string
+  readonly counts: 'requests' | 'tokens'
+  readonly capacity: number
+  readonly remaining: number
+}
+
+/** State that has a budget says so with a method of this name. */
+export interface BudgetHolder {
+  budget(): Budget
+}
+
 /** Which of the workers that share the ports of this replica this one is. */
 export interface WorkerPlace {
   /** From 0. */

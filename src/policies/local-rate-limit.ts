@@ -1,7 +1,7 @@
 // Token buckets of this replica, by requests or LLM tokens (specification, Rate limit types and Rate limiting semantics).
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange, LlmFacts } from '../http/exchange.ts'
-import type { Clock } from '../http/runtime.ts'
+import type { BudgetHolder, Clock } from '../http/runtime.ts'
 import { integer, list, type ObjectOf, type ObjectProblem, object, oneOf, opt, shapes } from '../schema/builder.ts'
 import { duration } from '../schema/scalars.ts'
 import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
@@ -99,10 +99,25 @@ interface Rate {
   readonly interval: number
 }
 
-function openLimit(spec: Limit, index: number, { memory, runtime }: CompileContext): OpenLimit {
+function openLimit(spec: Limit, index: number, ctx: CompileContext): OpenLimit {
+  const { clock } = ctx.runtime
   const rate = rateOf(spec)
-  const bucket = new Bucket(rate, memory(`bucket ${index}`, BUCKET_BYTES), runtime.clock.mono())
-  return { rate, bucket, countsTokens: spec.tokens !== undefined || spec.type === 'tokens' }
+  const bucket = new Bucket(rate, ctx.memory(`bucket ${index}`, BUCKET_BYTES), clock.mono())
+  const countsTokens = spec.tokens !== undefined || spec.type === 'tokens'
+  const { file, line } = ctx.originOf([index])
+  ctx.state(
+    `budget ${index}`,
+    (): BudgetHolder => ({
+      budget: () => ({
+        at: `${file}:${line}`,
+        limit: ctx.identity,
+        counts: countsTokens ? 'tokens' : 'requests',
+        capacity: rate.capacity,
+        remaining: bucket.left(clock.mono()),
+      }),
+    }),
+  )
+  return { rate, bucket, countsTokens }
 }
 
 function rateOf({ unit, requests, tokens, burst = 0, maxTokens = 0, tokensPerFill = 0, fillInterval }: Limit): Rate {
@@ -180,6 +195,12 @@ class Bucket {
 
   get remaining(): number {
     return Math.max(0, this.rate.capacity - this.#used)
+  }
+
+  /** As it is now, whoever has spent of it. */
+  left(now: number): number {
+    this.#spend(0, Number.NEGATIVE_INFINITY, now)
+    return this.remaining
   }
 
   has(amount: number, now: number): boolean {

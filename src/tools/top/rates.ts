@@ -16,8 +16,20 @@ export interface ModelRate {
   readonly model: string
   readonly provider: string
   readonly calls: number
+  /** ms; undefined when nothing came. */
+  readonly median: number | undefined
+  readonly slow: number | undefined
   readonly inputTokens: number
   readonly outputTokens: number
+}
+
+export interface BudgetLeft {
+  readonly limit: string
+  /** `FILE:LINE`. */
+  readonly at: string
+  readonly counts: string
+  readonly remaining: number
+  readonly capacity: number
 }
 
 export interface Rates {
@@ -25,6 +37,8 @@ export interface Rates {
   readonly inFlight: number
   readonly routes: readonly RouteRate[]
   readonly models: readonly ModelRate[]
+  /** The scarcest first. */
+  readonly budgets: readonly BudgetLeft[]
 }
 
 /** `seconds` lie between the two. The busiest come first. */
@@ -41,6 +55,7 @@ export function ratesOf(before: readonly Sample[], now: readonly Sample[], secon
     inFlight: sum(now.filter(({ name }) => name === 'agentgateway_requests_in_flight')),
     routes,
     models: modelRates(grown, seconds),
+    budgets: budgetsOf(now),
   }
 }
 
@@ -65,7 +80,12 @@ function routeRates(grown: readonly Sample[], seconds: number): RouteRate[] {
 
 function modelRates(grown: readonly Sample[], seconds: number): ModelRate[] {
   const usage = grown.filter(({ name }) => /^agentgateway_gen_ai_client_token_usage_(sum|count)$/.test(name))
-  const groups = Map.groupBy(usage, ({ labels }) => `${labels.gen_ai_system}/${labels.gen_ai_request_model}`)
+  const named = ({ labels }: Sample) => `${labels.gen_ai_system}/${labels.gen_ai_request_model}`
+  const groups = Map.groupBy(usage, named)
+  const buckets = Map.groupBy(
+    grown.filter(({ name }) => name === 'agentgateway_gen_ai_server_request_duration_bucket'),
+    named,
+  )
   return [...groups.values()]
     .map(own => {
       const { gen_ai_system: provider = '', gen_ai_request_model: model = '' } = own[0]?.labels ?? {}
@@ -75,11 +95,32 @@ function modelRates(grown: readonly Sample[], seconds: number): ModelRate[] {
         model,
         provider,
         calls: of('_count', 'output'),
+        median: quantile(own[0] ? (buckets.get(named(own[0])) ?? []) : [], 0.5),
+        slow: quantile(own[0] ? (buckets.get(named(own[0])) ?? []) : [], 0.99),
         inputTokens: of('_sum', 'input'),
         outputTokens: of('_sum', 'output'),
       }
     })
     .sort((a, b) => b.calls - a.calls || (a.model < b.model ? -1 : 1))
+}
+
+function budgetsOf(now: readonly Sample[]): BudgetLeft[] {
+  const keyed = (labels: Sample['labels']) => `${labels.limit} ${labels.counts} ${labels.at}`
+  const capacities = new Map(
+    now
+      .filter(({ name }) => name === 'agentgateway_rate_limit_capacity')
+      .map(({ labels, value }) => [keyed(labels), value]),
+  )
+  return now
+    .filter(({ name }) => name === 'agentgateway_rate_limit_remaining')
+    .map(({ labels, value }) => ({
+      limit: labels.limit ?? '',
+      at: labels.at ?? '',
+      counts: labels.counts ?? '',
+      remaining: value,
+      capacity: capacities.get(keyed(labels)) ?? value,
+    }))
+    .sort((a, b) => a.remaining / Math.max(1, a.capacity) - b.remaining / Math.max(1, b.capacity))
 }
 
 /** ms below which so great a part of the observations lies, interpolated within its bucket as Prometheus does. */
