@@ -43,13 +43,15 @@ export class Profiler {
   }
 }
 
-/** `/debug/pprof/*`: `seconds` is 1 to 300, default 10. */
+/** `/debug/pprof/*`: `seconds` is 1 to 300, default 10; anything else is 400. */
 export async function profileReply(
   kind: ProfileKind,
   { query }: AdminRequest,
   take: Profiler['take'],
 ): Promise<AdminReply> {
-  const profile = await take(kind, secondsOf(query.get('seconds')))
+  const seconds = secondsOf(query.get('seconds'))
+  if (seconds === undefined) return text(`seconds takes a number from 1 to ${MAX_SECONDS}\n`, 400)
+  const profile = await take(kind, seconds)
   if (profile === undefined) return text('a profile is being taken already; try again when it is done\n', 429)
   return {
     status: 200,
@@ -93,9 +95,11 @@ async function recordHeap(session: Session, wait: () => Promise<void>): Promise<
 }
 
 /** As the public system does, a number that makes no sense is the default. */
-function secondsOf(given: string | null): number {
-  const seconds = given !== null && /^\d{1,4}$/.test(given) ? Number(given) : DEFAULT_SECONDS
-  return seconds >= 1 && seconds <= MAX_SECONDS ? seconds : DEFAULT_SECONDS
+/** Undefined: out of range, or no number. */
+function secondsOf(given: string | null): number | undefined {
+  if (given === null) return DEFAULT_SECONDS
+  const seconds = /^\d{1,4}$/.test(given) ? Number(given) : 0
+  return seconds >= 1 && seconds <= MAX_SECONDS ? seconds : undefined
 }
 
 interface CallFrame {
