@@ -4,8 +4,8 @@ import { ClosingLine } from './scripts/closing-line.ts'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     env: { NO_COLOR: '1' },
     reporters: ['default', new ClosingLine()],
   },
