@@ -1,9 +1,11 @@
-// long: one command for two sources of a trace and two ways to show it.
+// long: one command for two sources of a trace and four ways to show it.
 import { string as stringArg } from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { GatewayCommand } from '../src/cli/command.ts'
 import { exitCodeOf, type Outcome } from '../src/cli/exit-codes.ts'
-import { adminFlags, adminUrl, durationFlag } from '../src/cli/flags.ts'
+import { adminFlags, adminUrl, durationFlag, type OutputTarget, outputFlag } from '../src/cli/flags.ts'
+
+import { plainPaint } from '../src/diagnostics/paint.ts'
 import type { Recording } from '../src/tools/trace/recording.ts'
 
 export default class Trace extends GatewayCommand {
@@ -11,7 +13,8 @@ export default class Trace extends GatewayCommand {
     'Record what happens to the next request: route, policies, backend, response, with their config lines.'
   static override description =
     'On a terminal, shows the requests that come in and every step of each (press ? for the keys). Otherwise prints one ' +
-    'request as a tree, or as JSON Lines with --raw. Exits 4 when the gateway cannot be reached or the connection ' +
+    'request as a tree, as JSON Lines with --raw, or as a HAR document with -o har, which is written when the recording ' +
+    'ends, with Ctrl-C at the latest. Exits 4 when the gateway cannot be reached or the connection ' +
     'breaks, 5 when no request comes within --wait.'
   static override examples = [
     'gwctl trace',
@@ -24,10 +27,12 @@ export default class Trace extends GatewayCommand {
       description: 'Send a request and see what happens to it:',
       command: `gwctl trace -- POST http://localhost:8080/v1 -H 'x-team: a' -d '{}'`,
     },
+    { description: 'For viewers of HTTP, until Ctrl-C:', command: 'gwctl trace --follow -o har=trace.har' },
     { description: 'What somebody recorded:', command: 'gwctl trace -f trace.jsonl' },
   ]
   static override flags = {
-    raw: Flags.boolean({ summary: 'Print JSON Lines, one event per line.' }),
+    raw: Flags.boolean({ summary: 'Print JSON Lines, one event per line: -o raw.', exclusive: ['output'] }),
+    output: outputFlag(['text', 'raw', 'har'])(),
     where: Flags.string({
       aliases: ['expression'],
       helpValue: 'CEL',
@@ -60,7 +65,8 @@ export default class Trace extends GatewayCommand {
     this.obey(flags)
     const { kept, liveRecording, savedRecording, traceRequest } = await import('../src/tools/trace/recording.ts')
     const words = (args.request as unknown as string[] | undefined) ?? []
-    const interactive = !flags.raw && flags.file !== '-' && this.#isTerminal()
+    const output: OutputTarget<'text' | 'raw' | 'har'> | undefined = flags.raw ? { format: 'raw' } : flags.output
+    const interactive = output === undefined && flags.file !== '-' && this.#isTerminal()
     const injected = words.length === 0 ? undefined : await this.#inject(words)
     const request = traceRequest(flags, interactive && injected === undefined, injected?.expression)
     const recording =
@@ -70,7 +76,7 @@ export default class Trace extends GatewayCommand {
     injected?.send()
     const shown = flags.record === undefined ? recording : await kept(recording, flags.record, this.io.cwd)
     if (interactive) await this.#browse(shown)
-    else await this.#write(shown, flags.raw)
+    else await this.#write(shown, output ?? { format: 'text' })
     return 'ok'
   }
 
@@ -90,12 +96,30 @@ export default class Trace extends GatewayCommand {
     })
   }
 
-  async #write(recording: Recording, raw: boolean): Promise<void> {
-    const { rawLines, requestTrees } = await import('../src/tools/trace/output.ts')
+  async #write(recording: Recording, output: OutputTarget<'text' | 'raw' | 'har'>): Promise<void> {
     const unreadable = (text: string) =>
       this.note(`skipped an event that cannot be read: ${JSON.stringify(text.slice(0, 80))}`)
-    const lines = raw ? rawLines(recording, unreadable) : requestTrees(recording, await this.paint(), unreadable)
+    if (output.format === 'har') return this.#writeHar(recording, output, unreadable)
+    const { linesInto, rawLines, requestTrees } = await import('../src/tools/trace/output.ts')
+    const lines =
+      output.format === 'raw'
+        ? rawLines(recording, unreadable)
+        : requestTrees(recording, await (output.path === undefined ? this.paint() : plainPaint), unreadable)
+    if (output.path !== undefined) return linesInto(lines, output.path, this.io.cwd)
     for await (const line of lines) await this.print(line)
+  }
+
+  /** One document, so a signal ends the recording and not the process. */
+  async #writeHar(recording: Recording, output: OutputTarget, unreadable: (text: string) => void): Promise<void> {
+    const { harDocument } = await import('../src/tools/trace/har.ts')
+    const { buildInfo } = await import('../src/cli/build-info.ts')
+    const signal = this.io.interruption()
+    if (signal.aborted) recording.close()
+    signal.addEventListener('abort', () => recording.close())
+    const { text, broken } = await harDocument(recording, buildInfo().version, unreadable)
+    await this.deliver(text, output)
+    if (signal.aborted) throw signal.reason
+    if (broken !== undefined) throw broken
   }
 
   /** A screen that can be drawn on and a keyboard; a screen reader is better off with text. */

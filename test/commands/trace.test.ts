@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Io } from '../../src/cli/io.ts'
 import { main } from '../../src/cli/main.ts'
 import { Failure } from '../../src/diagnostics/failure.ts'
@@ -13,8 +14,10 @@ import { type MemoryOutput, memoryIo } from '../cli/memory-io.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { FakeKeyboard, FakeScreen, isRestored } from '../tools/trace/fake-terminal.ts'
+import { HAR } from '../tools/trace/har-schema.ts'
 import { Recorder } from '../tools/trace/recorded-events.ts'
 
+const isHar = new Ajv2020({ allErrors: true }).compile(HAR)
 const root = new URL('../../', import.meta.url)
 
 let folder: string
@@ -346,6 +349,73 @@ describe('--record', () => {
     expect(await run.code).toBe(3)
     expect(run.stderr.text).toContain('cannot write no/such/kept.jsonl')
   })
+})
+
+describe('-o har', () => {
+  const read = (text: string) => {
+    const har = JSON.parse(text)
+    expect(isHar(har), JSON.stringify(isHar.errors)).toBe(true)
+    return har.log.entries.map((entry: { request: { url: string } }) => new URL(entry.request.url).pathname)
+  }
+
+  test('requests of a gateway, without its credentials', async () => {
+    await using served = await startGateway(
+      `binds: [{port: 80, listeners: [{routes: [{policies: {directResponse: {status: 201, body: hi}}}]}]}]`,
+    )
+    const own = await startAdmin('127.0.0.1:0', Object.assign(new FakeGateway(), { trace: served.trace }))
+    const words = ['POST', `${served.url(80)}/mine?x=1`, '-H', 'authorization: Bearer very-secret', '-d', 'hello']
+    const run = gwctl(['--admin', own.address, '-o', 'har', '--', ...words])
+    expect(await run.code).toBe(0)
+    await own.close()
+    expect(read(run.stdout.text)).toEqual(['/mine'])
+    expect(run.stdout.text).not.toContain('very-secret')
+    const [entry] = JSON.parse(run.stdout.text).log.entries
+    expect(entry.request.headers).toContainEqual({ name: 'authorization', value: '<redacted>' })
+    expect(entry.response).toMatchObject({ status: 201, content: { size: 2 } })
+    expect(entry._gateway).toMatchObject({ finished: true, lostEvents: 0 })
+  })
+
+  test('a signal ends the recording: the document is written, into a file as well', async () => {
+    const io = memoryIo({ cwd: folder, env: { GWCTL_ADMIN: admin.address } })
+    const code = main(['trace', '--follow', '-o', 'har=all.har', '--record', 'all.jsonl'], io, root)
+    await serve('/one')
+    await serve('/two')
+    const kept = join(folder, 'all.jsonl')
+    await vi.waitFor(() => expect(readFileSync(kept, 'utf8').match(/requestFinished/g)).toHaveLength(2))
+    io.stop.abort(new Failure('interrupted', 'stopped by SIGINT'))
+    expect(await code).toBe(130)
+    expect(read(readFileSync(join(folder, 'all.har'), 'utf8'))).toEqual(['/one', '/two'])
+    expect(io.stdout.text).toBe('')
+    const again = gwctl(['-f', 'all.jsonl', '-o', 'har'])
+    expect(await again.code).toBe(0)
+    expect(again.stdout.text).toBe(readFileSync(join(folder, 'all.har'), 'utf8'))
+  })
+
+  test('a gateway that stops: what came is written, exit 4', async () => {
+    const run = gwctl(['--follow', '-o', 'har', '--record', 'r.jsonl'])
+    await serve('/one')
+    await vi.waitFor(() => expect(readFileSync(join(folder, 'r.jsonl'), 'utf8')).toContain('requestFinished'))
+    gateway.trace.close()
+    expect(await run.code).toBe(4)
+    expect(read(run.stdout.text)).toEqual(['/one'])
+  })
+
+  test('no file, no document: exit 3', async () => {
+    const run = gwctl(['-f', 'missing.jsonl', '-o', 'har'])
+    expect(await run.code).toBe(3)
+    expect(run.stdout.text).toBe('')
+  })
+})
+
+test.each([
+  ['raw', '"requestFinished"'],
+  ['text', '200 in'],
+])('-o %s=FILE writes there and not to stdout', async (format, words) => {
+  const run = gwctl(['-o', `${format}=out.txt`])
+  await serve()
+  expect(await run.code).toBe(0)
+  expect(run.stdout.text).toBe('')
+  expect(readFileSync(join(folder, 'out.txt'), 'utf8')).toContain(words)
 })
 
 describe('a request of its own', () => {

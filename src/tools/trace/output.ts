@@ -1,11 +1,21 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import { createEventReader } from './events.ts'
-import type { Recording } from './recording.ts'
+import { fileFor, type Recording } from './recording.ts'
 import { addEvents, EMPTY } from './state.ts'
 import { requestText } from './text.ts'
 
 /** Told about each event that cannot be read; the rest goes on. */
-type Unreadable = (text: string) => void
+export type Unreadable = (text: string) => void
+
+/** Writes lines into a file as they come. Throws a Failure `input` when it cannot be written. */
+export async function linesInto(lines: AsyncIterable<string>, path: string, cwd: string): Promise<void> {
+  const file = await fileFor(path, cwd)
+  try {
+    for await (const line of lines) await file.appendFile(line)
+  } finally {
+    await file.close()
+  }
+}
 
 /** JSON Lines: one event per line, as the gateway wrote it. */
 export async function* rawLines(recording: Recording, unreadable: Unreadable): AsyncGenerator<string> {

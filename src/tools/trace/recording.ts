@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { Failure } from '../../diagnostics/failure.ts'
 import { openTrace, type TraceRequest } from '../admin-client.ts'
 import { type InputPlace, nameOf } from '../input-text.ts'
@@ -53,12 +54,19 @@ export async function liveRecording(admin: URL, request: TraceRequest, wait: num
 /** Writes every event of a recording to a file as it passes, one JSON text per line. Throws a Failure `input`. */
 export async function kept(recording: Recording, path: string, cwd: string): Promise<Recording> {
   try {
-    const file = await open(resolve(cwd, path), 'w')
+    const file = await fileFor(path, cwd)
     return { ...recording, texts: writtenTo(recording.texts, file) }
   } catch (error) {
     recording.close()
-    throw new Failure('input', `cannot write ${path}: ${(error as Error).message}.`, { cause: error })
+    throw error
   }
+}
+
+/** An empty file to write to. Throws a Failure `input`. */
+export function fileFor(path: string, cwd: string): Promise<FileHandle> {
+  return open(resolve(cwd, path), 'w').catch((error: Error) => {
+    throw new Failure('input', `cannot write ${path}: ${error.message}.`, { cause: error })
+  })
 }
 
 async function* writtenTo(texts: AsyncIterable<string>, file: FileHandle): AsyncGenerator<string> {
@@ -75,7 +83,11 @@ async function* writtenTo(texts: AsyncIterable<string>, file: FileHandle): Async
 /** A saved trace: JSON Lines, or a stream as the admin server sends it. `-` is stdin, read as it comes. */
 export function savedRecording(path: string, place: InputPlace): Recording {
   const input = path === '-' ? place.stdin : createReadStream(resolve(place.cwd, path))
-  return { texts: linesOf(input, nameOf(path)), name: nameOf(path), close: () => {} }
+  return {
+    texts: linesOf(input, nameOf(path)),
+    name: nameOf(path),
+    close: () => void (input as Partial<Readable>).destroy?.(),
+  }
 }
 
 async function* untilEnd(

@@ -1,0 +1,159 @@
+import { STATUS_CODES } from 'node:http'
+import { createEventReader } from './events.ts'
+import type { Unreadable } from './output.ts'
+import type { Recording } from './recording.ts'
+import { addEvents, EMPTY, type RequestTrace } from './state.ts'
+
+type Fields = readonly (readonly [string, string])[]
+
+interface Named {
+  readonly name: string
+  readonly value: string
+}
+
+/**
+ * A recording as one HAR 1.2 document, for browsers and other viewers of HTTP: an entry per request as the client sent
+ * it, with the head of the response that the client got. Of a recording that breaks off, the document holds what came,
+ * and `broken` says what went wrong; of one that never began, it is thrown.
+ */
+export async function harDocument(
+  recording: Recording,
+  version: string,
+  unreadable: Unreadable,
+): Promise<{ readonly text: string; readonly broken?: unknown }> {
+  const reader = createEventReader()
+  const entries: string[] = []
+  let state = EMPTY
+  const collect = async () => {
+    for await (const text of recording.texts) {
+      const event = reader.read(text)
+      if (event === undefined) {
+        unreadable(text)
+        continue
+      }
+      state = addEvents(state, [event])
+      const ended = state.requests.find(({ end }) => end !== undefined)
+      if (ended === undefined) continue
+      entries.push(JSON.stringify(entryOf(ended)))
+      state = { ...state, requests: state.requests.filter(request => request !== ended) }
+    }
+  }
+  const failure = await collect().then(
+    () => undefined,
+    (broken: unknown) => ({ broken }),
+  )
+  if (failure !== undefined && entries.length === 0 && state.requests.length === 0) throw failure.broken
+  for (const request of state.requests) entries.push(JSON.stringify(entryOf(request)))
+  const creator = JSON.stringify({ name: 'gwctl', version })
+  const list = entries.length === 0 ? '[]' : `[\n${entries.join(',\n')}\n]`
+  return { text: `{"log":{"version":"1.2","creator":${creator},"entries":${list}}}\n`, ...failure }
+}
+
+function entryOf(trace: RequestTrace) {
+  const messages = trace.steps.map(({ event }) => event.message)
+  const started = messages.find(message => message.type === 'requestStarted')
+  const finished = messages.findLast(message => message.type === 'requestFinished')
+  const answered = answeredAt(trace) ?? trace.end?.at ?? 0
+  const ended = trace.end?.at ?? answered
+  const route = messages.findLast(message => message.type === 'route')
+  const backend = messages.findLast(message => message.type === 'backend')
+  return {
+    startedDateTime: started?.type === 'requestStarted' ? started.time : new Date(0).toISOString(),
+    time: ended / 1000,
+    request: requestOf(trace),
+    response: responseOf(trace),
+    cache: {},
+    timings: {
+      blocked: -1,
+      dns: -1,
+      connect: -1,
+      ssl: -1,
+      send: 0,
+      wait: answered / 1000,
+      receive: (ended - answered) / 1000,
+    },
+    ...(trace.lost === 0 ? {} : { comment: `${trace.lost} events of the trace are missing` }),
+    // What HAR has no place for; names of one's own begin with an underscore.
+    _gateway: {
+      request: trace.id,
+      source: trace.source,
+      ...(route?.type === 'route' ? { route: route.selected } : {}),
+      ...(backend?.type === 'backend' ? { backend: backend.backend } : {}),
+      ...(finished?.type === 'requestFinished' ? { reason: finished.reason, error: finished.error } : {}),
+      finished: trace.end !== undefined,
+      lostEvents: trace.lost,
+    },
+  }
+}
+
+function requestOf({ method, url, steps }: RequestTrace) {
+  const messages = steps.map(({ event }) => event.message)
+  const first = messages.find(message => message.type === 'snapshot' && message.state.status === undefined)
+  const fields = first?.type === 'snapshot' ? first.state.headers : []
+  const bodies = messages.filter(message => message.type === 'body')
+  const body = bodies.find(({ stage }) => stage === 'initial request') ?? bodies[0]
+  return {
+    method,
+    url,
+    ...UNKNOWN_SIZES,
+    headers: named(fields),
+    queryString: URL.canParse(url) ? named([...new URL(url).searchParams]) : [],
+    bodySize: body?.bytes ?? sizeOf(fieldOf(fields, 'content-length')),
+    ...(body === undefined ? {} : { postData: postData(body, fieldOf(fields, 'content-type') ?? '') }),
+  }
+}
+
+function postData(body: { readonly base64: string; readonly truncated: boolean }, mimeType: string) {
+  const bytes = Buffer.from(body.base64, 'base64')
+  const cut = body.truncated ? { comment: 'the trace holds the beginning only' } : {}
+  // HAR says how a response's bytes are encoded, but not a request's.
+  if (!body.truncated && !isText(bytes)) return { mimeType, text: body.base64, params: [], comment: 'base64' }
+  return { mimeType, text: bytes.toString(), params: [], ...cut }
+}
+
+function responseOf({ end, steps }: RequestTrace) {
+  const last = steps.findLast(({ event: { message } }) => isResponse(message))?.event.message
+  const fields = last?.type === 'snapshot' ? last.state.headers : []
+  const finished = steps.findLast(({ event }) => event.message.type === 'requestFinished')?.event.message
+  const size = finished?.type === 'requestFinished' ? finished.bytes : 0
+  // 0 is how viewers know that there was no response.
+  const status = end?.status ?? (last?.type === 'snapshot' ? last.state.status : undefined) ?? 0
+  return {
+    status,
+    statusText: STATUS_CODES[status] ?? '',
+    ...UNKNOWN_SIZES,
+    headers: named(fields),
+    content: { size, mimeType: fieldOf(fields, 'content-type') ?? 'x-unknown' },
+    redirectURL: fieldOf(fields, 'location') ?? '',
+    bodySize: size,
+  }
+}
+
+/** What a trace does not tell: its heads are parsed already, and cookies are credentials. */
+const UNKNOWN_SIZES = { httpVersion: 'unknown', cookies: [], headersSize: -1 }
+
+/** Microseconds until the head of the response stood. */
+function answeredAt({ steps }: RequestTrace): number | undefined {
+  return steps.findLast(({ event }) => isResponse(event.message))?.event.at
+}
+
+function isResponse(message: RequestTrace['steps'][number]['event']['message']): boolean {
+  return message.type === 'snapshot' && message.state.status !== undefined
+}
+
+/** -1: unknown. */
+function sizeOf(length: string | undefined): number {
+  return length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : -1
+}
+
+function isText(bytes: Buffer): boolean {
+  return Buffer.from(bytes.toString()).equals(bytes)
+}
+
+function named(fields: Fields): Named[] {
+  return fields.map(([name, value]) => ({ name, value }))
+}
+
+function fieldOf(fields: Fields, wanted: string): string | undefined {
+  return fields.find(([name]) => name.toLowerCase() === wanted)?.[1]
+}
