@@ -5,6 +5,7 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { leanOclif, quickBuiltins } from './bundle-diet.mjs'
+import { directYaml } from './direct-yaml.mjs'
 
 export const root = fileURLToPath(new URL('../', import.meta.url))
 
@@ -35,7 +36,7 @@ export function buildOptions() {
     define: { 'process.env.NODE_ENV': '"production"', GWCTL_COMMIT: JSON.stringify(commit()) },
     // Ink asks for the development tools of React with a top-level import, which fails in a bundle.
     alias: { 'react-devtools-core': `${root}scripts/react-devtools-stub.mjs` },
-    plugins: [leanOclif, quickBuiltins],
+    plugins: [leanOclif, quickBuiltins, directYaml],
     // CommonJS packages in the bundle load Node's own modules with it.
     banner: {
       js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);",
