@@ -163,6 +163,8 @@ class CompiledExpression implements Expression {
   readonly flattens: boolean
   readonly #parts: Parts
   readonly #names: readonly string[]
+  /** Of `true` and `false`, by which files switch things on and off for every request. */
+  readonly #constant: Outcome | undefined
 
   constructor(parts: Parts) {
     const { facts, scope } = parts
@@ -176,10 +178,14 @@ class CompiledExpression implements Expression {
     this.readsResponseBody = facts.bodies.has('response') || all.includes('response')
     this.flattens = facts.flattens
     this.#names = [...this.roots]
+    const text = parts.text.trim()
+    if (parts.result === 'bool' && (text === 'true' || text === 'false'))
+      this.#constant = convertResult(parts.result, text === 'true')
   }
 
   evaluate(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome {
-    return x.trace ? this.#traced(x, x.trace, extra) : this.#evaluate(x, extra)
+    if (x.trace) return this.#traced(x, x.trace, extra)
+    return this.#constant ?? this.#evaluate(x, extra)
   }
 
   #traced(x: Exchange, trace: TraceScope, extra: Readonly<Record<string, unknown>> | undefined): Outcome {
