@@ -2,6 +2,7 @@
 // resuming each is most of what reading a file takes. Their outer methods still give something to iterate over, so whoever
 // calls them sees no difference; test/scripts/direct-yaml.test.ts compares what they give.
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 
 /** What becomes of each file: every step has to find something, so that an update of the library fails the build. */
 const STEPS = {
@@ -11,7 +12,6 @@ const STEPS = {
     ...eager(),
   ],
   'parse/parser.js': [
-    [/node_process\.env\.LOG_TOKENS/, 'false'],
     [
       /^ {4}\*next\(source\) \{$/m,
       '    next(source) { this.advance(source); return this.given(); }\n    advance(source) {',
@@ -20,7 +20,8 @@ const STEPS = {
     [/^ {4}\*(?!parse\b)(?=\w+\()/gm, '    '],
     ...eager(),
   ],
-  'compose/composer.js': [[/node_process\.env\.LOG_STREAM/, 'false']],
+  'nodes/Node.js': [typed('type')],
+  'nodes/Pair.js': [typed('PAIR')],
 }
 
 /** In `lex` and `parse`, which stay generators, `yield*` is followed by what one of the outer methods gives. */
@@ -42,23 +43,38 @@ $&
   ]
 }
 
-/** `file` is relative to the library's `dist`; undefined for one that stays as it is. */
+/** A definition of a property costs more than all others of the node together. */
+function typed(type) {
+  return [`Object.defineProperty(this, NODE_TYPE, { value: ${type} });`, `this[NODE_TYPE] = ${type};`]
+}
+
+/** `file` is relative to the library's `browser/dist`; undefined for one that stays as it is. */
 export function direct(file, text) {
   let out = text
   for (const [pattern, replacement] of STEPS[file] ?? []) {
     const next = out.replace(pattern, replacement)
-    if (next === out) throw new Error(`yaml/dist/${file} no longer has ${pattern}; adapt scripts/direct-yaml.mjs`)
+    if (next === out)
+      throw new Error(`yaml/browser/dist/${file} no longer has ${pattern}; adapt scripts/direct-yaml.mjs`)
     out = next
   }
   return STEPS[file] && out
 }
 
-/** esbuild plugin. */
+/**
+ * esbuild plugin. Takes the library as ES modules, which it has for browsers: the same code, but what is called is called
+ * by its name, and what nothing calls is left out.
+ */
 export const directYaml = {
   name: 'direct-yaml',
   setup(build) {
-    build.onLoad({ filter: /[\\/]yaml[\\/]dist[\\/](?:parse|compose)[\\/]\w+\.js$/ }, ({ path }) => {
-      const [, file] = /yaml\/dist\/(.*)$/.exec(path.replaceAll('\\', '/'))
+    build.onResolve({ filter: /^yaml$/ }, ({ resolveDir }) => ({
+      path: createRequire(`${resolveDir}/`)
+        .resolve('yaml')
+        .replace(/dist([\\/])index\.js$/, 'browser$1dist$1index.js'),
+      sideEffects: false,
+    }))
+    build.onLoad({ filter: /[\\/]yaml[\\/]browser[\\/]dist[\\/]\w+[\\/]\w+\.js$/ }, ({ path }) => {
+      const [, file] = /yaml\/browser\/dist\/(.*)$/.exec(path.replaceAll('\\', '/'))
       const contents = direct(file, readFileSync(path, 'utf8'))
       return contents === undefined ? undefined : { contents, loader: 'js' }
     })

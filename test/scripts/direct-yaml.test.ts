@@ -105,7 +105,7 @@ describe('the YAML library in the bundle reads as the one in the package does', 
   })
 
   test('what each step of the rewriting looks for is there, and only the outer generators are left', () => {
-    const dist = `${root}node_modules/yaml/dist/`
+    const dist = `${root}node_modules/yaml/browser/dist/`
     for (const [file, outer] of [
       ['parse/lexer.js', ['lex']],
       ['parse/parser.js', ['parse']],
