@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import type { Exchange } from '../../http/exchange.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import { fieldKind } from '../upstream/hop-by-hop.ts'
@@ -116,9 +117,11 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
     }
     if (this.#framing === CHUNKS) this.#text += `0\r\n${this.#trailers(trailers)}\r\n`
     this.state = 'ended'
-    this.send()
     const { socket } = this.#wire
-    if (socket.destroyed) return
+    // TLS takes what it is given later: asking right away would be in vain.
+    const told = this.#text !== '' && socket instanceof TLSSocket
+    this.send(told ? () => this.#wire.replied() : undefined)
+    if (told || socket.destroyed) return
     if (socket.writableLength === 0) this.#wire.replied()
     else socket.write('', () => this.#wire.replied())
   }
@@ -228,18 +231,18 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
   }
 
   /** What was written in this turn leaves. */
-  send(): void {
-    this.#flush()
+  send(then?: () => void): void {
+    this.#flush(then)
     if (!this.#corked) return
     this.#corked = false
     this.#wire.socket.uncork()
   }
 
-  #flush(): void {
+  #flush(then?: () => void): void {
     const text = this.#text
     if (text === '') return
     this.#text = ''
-    this.#wire.socket.write(text, 'latin1')
+    this.#wire.socket.write(text, 'latin1', then)
   }
 }
 
