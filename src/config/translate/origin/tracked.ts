@@ -9,15 +9,17 @@ import type { From } from './origins.ts'
 export class Tracker {
   readonly #from = new WeakMap<object, From>()
   readonly #views = new WeakMap<object, object>()
-  readonly #read = new Map<Resource, Set<string>>()
+  /** By the object that holds them. */
+  readonly #read = new WeakMap<object, Set<string>>()
   readonly #specs = new Map<Resource, Fields>()
 
   spec(resource: Resource): Fields {
     const known = this.#specs.get(resource)
     if (known) return known
-    this.#read.set(resource, new Set())
-    const spec = resource.raw.spec
-    const view = this.#view((isObject(spec) ? spec : {}) as object, { resource, path: ['spec'] }) as Fields
+    const { spec } = resource.raw
+    const target: object = isObject(spec) ? spec : {}
+    // The spec of another resource, by an alias.
+    const view = (this.#views.get(target) ?? this.#view(target, { resource, path: ['spec'] })) as Fields
     this.#specs.set(resource, view)
     return view
   }
@@ -36,39 +38,49 @@ export class Tracker {
 
   /** Leaves of a spec that nothing has read. */
   unread(resource: Resource): Path[] {
-    const read = this.#read.get(resource) ?? new Set<string>()
     const found: Path[] = []
-    const visit = (value: unknown, path: Path): void => {
-      if (isObject(value) && Object.keys(value).length > 0) {
-        for (const [key, item] of Object.entries(value)) {
-          visit(item, [...path, Array.isArray(value) ? Number(key) : key])
-        }
-      } else if (!read.has(path.join('\0'))) found.push(path)
+    const visit = (value: object, path: Path): void => {
+      const read = this.#read.get(value)
+      for (const [key, item] of Object.entries(value)) {
+        const isLeaf = !isObject(item) || isEmpty(item)
+        if (isLeaf && read?.has(key)) continue
+        const inside = [...path, Array.isArray(value) ? Number(key) : key]
+        if (isLeaf) found.push(inside)
+        else visit(item, inside)
+      }
     }
     if (isObject(resource.raw.spec)) visit(resource.raw.spec, ['spec'])
     return found
   }
 
   #view(target: object, from: From): object {
-    const known = this.#views.get(target)
-    if (known) return known
-    const read = this.#read.get(from.resource)!
+    const read = new Set<string>()
     const view = new Proxy(target, {
       get: (object, key, receiver) => {
         const value: unknown = Reflect.get(object, key, receiver)
         if (typeof key === 'symbol' || !Object.hasOwn(object, key) || (Array.isArray(object) && key === 'length')) {
           return value
         }
-        const path = [...from.path, Array.isArray(object) ? Number(key) : key]
-        if (isObject(value) && Object.keys(value).length > 0) return this.#view(value, { ...from, path })
-        read.add(path.join('\0'))
-        return isObject(value) ? this.#view(value, { ...from, path }) : value
+        if (!isObject(value)) {
+          read.add(key)
+          return value
+        }
+        if (isEmpty(value)) read.add(key)
+        const known = this.#views.get(value)
+        if (known) return known
+        return this.#view(value, { ...from, path: [...from.path, Array.isArray(object) ? Number(key) : key] })
       },
     })
+    this.#read.set(target, read)
     this.#views.set(target, view)
     this.#from.set(view, from)
     return view
   }
+}
+
+function isEmpty(value: object): boolean {
+  for (const _ in value) return false
+  return true
 }
 
 function isObject(value: unknown): value is object {
