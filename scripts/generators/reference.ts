@@ -2,7 +2,7 @@ import { standalone } from '../../src/config/standalone/standalone.ts'
 import { CODES } from '../../src/diagnostics/codes.ts'
 import type { Node, ObjectNode } from '../../src/schema/builder.ts'
 import { typeNames } from '../../src/schema/describe.ts'
-import { factsOf } from '../../src/tools/explain-fields.ts'
+import { factsOf } from '../../src/tools/explain/fields.ts'
 import type { Generator } from './generator.ts'
 
 /** docs/reference: the pages that say what the declarations say. */

@@ -43,6 +43,32 @@ describe('explain', () => {
     expect((await explain('AgentgatewayPolicy.spec')).code).toBe(0)
   })
 
+  test('everything below a field', async () => {
+    const { out } = await explain('llm.models', '--recursive')
+    expect(out).toMatch(/^ {2}name <.*> required\n/m)
+    expect(out).toMatch(/^ {2}provider <.*> required\n(?: {4}.*\n)*? {4}custom <a map>\n {6}model <text>\n/m)
+    expect(out).toMatch(/^ {2}defaults <a map>\n {4}<name> <any value>\n/m)
+    const { facts } = JSON.parse((await explain('llm.models', '--recursive', '--json')).out)
+    const params = facts.fields.find(({ name }: { name: string }) => name === 'params')
+    expect(params.fields.map(({ path }: { path: string }) => path)).toContain('llm.models[].params.model')
+    expect((await explain('llm.models', '--json')).out).not.toContain('params.model')
+  })
+
+  test('every kind ends, however its schemas refer to themselves', async () => {
+    for (const topic of [...Object.keys((standalone.node as { fields: object }).fields), ...KINDS.map(k => k.kind)]) {
+      expect((await explain(topic, '--recursive')).code, topic).toBe(0)
+    }
+  })
+
+  test('Markdown', async () => {
+    expect((await explain('GW204', '-o', 'md')).out).toMatch(/^# GW204: unknown reference\n\n\*error\* \w/)
+    expect((await explain('cel:request', '-o', 'md')).out).toContain('| `method` | string | The method: `GET`. |\n')
+    const field = (await explain('llm.models', '-o', 'md')).out
+    expect(field).toMatch(/^# `llm\.models\[\]`\n\n[\s\S]*- \*\*required\*\*: yes\n[\s\S]*\| `name` \| /)
+    const tree = (await explain('llm.models', '--recursive', '-o', 'md')).out
+    expect(tree).toMatch(/^- `defaults` \(a map\)[^\n]*\n {2}- `<name>` \(any value\)/m)
+  })
+
   test('a field of a variable', async () => {
     expect((await explain('cel:request.method')).out).toMatch(/^request\.method \(string\)\n/)
   })

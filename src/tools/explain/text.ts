@@ -1,6 +1,6 @@
-import { printYaml } from '../diagnostics/print-yaml.ts'
+import { printYaml } from '../../diagnostics/print-yaml.ts'
 import type { CodeFacts, Explained, VariableFacts } from './explain.ts'
-import type { FieldFacts } from './explain-fields.ts'
+import type { FieldFacts, FieldSummary } from './fields.ts'
 
 /** For people at a terminal. */
 export function explainedText(explained: Explained): string {
@@ -24,7 +24,18 @@ function variableText({ name, type, doc, scopes, fields }: VariableFacts): strin
 }
 
 function fieldText(facts: FieldFacts): string {
-  const about = [
+  const doc = facts.doc === '' ? '' : `${wrap(facts.doc, '')}\n\n`
+  const below = facts.fields.length === 0 ? '' : `\nFIELDS\n${fieldList(facts.fields)}`
+  return `${titleOf(facts)}\n\n${doc}${table(rowsOf(facts))}${below}`
+}
+
+export function titleOf({ path }: FieldFacts): string {
+  return path === '' ? 'standalone configuration' : path
+}
+
+/** What there is to say about a field, each with its name. */
+export function rowsOf(facts: FieldFacts): [string, string][] {
+  return [
     ['type', facts.type],
     ['required', facts.required ? 'yes' : undefined],
     ['default', facts.default === undefined ? undefined : printYaml(facts.default).trim()],
@@ -36,10 +47,20 @@ function fieldText(facts: FieldFacts): string {
     ['no effect', facts.inert],
     ['deprecated', facts.deprecated],
   ].filter((row): row is [string, string] => row[1] !== undefined)
-  const doc = facts.doc === '' ? '' : `${wrap(facts.doc, '')}\n\n`
-  const fields = facts.fields.map(({ name, required, doc: text }) => [name, required ? 'required' : '', text])
-  const below = fields.length === 0 ? '' : `\nFIELDS\n${table(fields)}`
-  return `${facts.path === '' ? 'standalone configuration' : facts.path}\n\n${doc}${table(about)}${below}`
+}
+
+/** With what they hold in turn, the tree says more than the words. */
+function fieldList(fields: readonly FieldSummary[]): string {
+  if (fields.some(field => field.fields)) return tree(fields, '  ')
+  return table(fields.map(({ name, required, doc }) => [name, required ? 'required' : '', doc]))
+}
+
+function tree(fields: readonly FieldSummary[], indent: string): string {
+  return fields
+    .map(({ name, type, required, fields: below = [] }) => {
+      return `${indent}${name} <${type}>${required ? ' required' : ''}\n${tree(below, `${indent}  `)}`
+    })
+    .join('')
 }
 
 const WIDTH = 100

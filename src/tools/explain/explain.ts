@@ -5,13 +5,13 @@ import {
   type VariableField,
   variableAt,
   variableNamed,
-} from '../cel/variables.ts'
-import { KINDS } from '../config/kinds/index.ts'
-import { standalone } from '../config/standalone/standalone.ts'
-import { CODES, type Code } from '../diagnostics/codes.ts'
-import { Failure } from '../diagnostics/failure.ts'
-import { didYouMean } from '../diagnostics/suggest.ts'
-import { type FieldFacts, findField } from './explain-fields.ts'
+} from '../../cel/variables.ts'
+import { KINDS } from '../../config/kinds/index.ts'
+import { standalone } from '../../config/standalone/standalone.ts'
+import { CODES, type Code } from '../../diagnostics/codes.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import { didYouMean } from '../../diagnostics/suggest.ts'
+import { type FieldFacts, findField } from './fields.ts'
 
 export interface CodeFacts {
   readonly code: Code
@@ -33,12 +33,15 @@ export type Explained =
   | { readonly about: 'field'; readonly facts: FieldFacts }
   | { readonly about: 'variable'; readonly facts: VariableFacts }
 
-/** What gwctl knows about a code, a field or a variable. Throws a usage Failure that names the nearest topic. */
-export function explain(topic: string): Explained {
+/**
+ * What gwctl knows about a code, a field or a variable; `recursive`: with everything below the field. Throws a usage
+ * Failure that names the nearest topic.
+ */
+export function explain(topic: string, recursive = false): Explained {
   const code = topic.toUpperCase()
   if (/^GW\d+$/.test(code)) return { about: 'code', facts: codeFacts(code) }
   if (topic.startsWith('cel:')) return { about: 'variable', facts: variableFacts(topic.slice('cel:'.length)) }
-  return { about: 'field', facts: fieldFacts(topic) }
+  return { about: 'field', facts: fieldFacts(topic, recursive) }
 }
 
 function codeFacts(code: string): CodeFacts {
@@ -75,7 +78,7 @@ function typeName({ type }: VariableField): string {
   return typeof type === 'string' ? type : 'map'
 }
 
-function fieldFacts(topic: string): FieldFacts {
+function fieldFacts(topic: string, recursive: boolean): FieldFacts {
   const steps = topic
     .replace(/\[[^\]]*\]/g, '')
     .split('.')
@@ -83,7 +86,9 @@ function fieldFacts(topic: string): FieldFacts {
   const kind = KINDS.find(each =>
     [each.kind, each.own?.alias].some(name => name?.toLowerCase() === steps[0]?.toLowerCase()),
   )
-  const found = kind ? findField(kind.kind, kind.schema, steps.slice(1)) : findField('', standalone, steps)
+  const found = kind
+    ? findField(kind.kind, kind.schema, steps.slice(1), recursive)
+    : findField('', standalone, steps, recursive)
   if (!('unknown' in found)) return found
   const at = found.at === '' ? 'the standalone configuration' : found.at
   const known = steps.length === 1 && !kind ? [...found.known, ...KINDS.map(each => each.kind)] : found.known

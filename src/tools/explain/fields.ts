@@ -1,5 +1,5 @@
-import type { Field, FieldMode, Node, ObjectNode, Schema } from '../schema/builder.ts'
-import { typeNames } from '../schema/describe.ts'
+import type { Field, FieldMode, Node, ObjectNode, Schema } from '../../schema/builder.ts'
+import { typeNames } from '../../schema/describe.ts'
 
 type AnyField = Field<unknown, FieldMode>
 
@@ -29,6 +29,8 @@ export interface FieldSummary {
   readonly type: string
   readonly doc: string
   readonly required: boolean
+  /** What it holds in turn, where everything was asked for; left out where that would repeat what it stands in. */
+  readonly fields?: readonly FieldSummary[]
 }
 
 export interface Missing {
@@ -39,7 +41,12 @@ export interface Missing {
 }
 
 /** Follows `binds.listeners[0].name` (indices may be left out) through a declaration. */
-export function findField(root: string, schema: Schema<unknown>, steps: readonly string[]): FieldFacts | Missing {
+export function findField(
+  root: string,
+  schema: Schema<unknown>,
+  steps: readonly string[],
+  recursive = false,
+): FieldFacts | Missing {
   let path = root
   let node = schema.node
   let field: AnyField | undefined
@@ -58,11 +65,17 @@ export function findField(root: string, schema: Schema<unknown>, steps: readonly
       node = values
     }
   }
-  return factsOf(path, steps.at(-1) ?? root, node, field)
+  return factsOf(path, steps.at(-1) ?? root, node, field, recursive)
 }
 
-/** What the field holds; its own fields come with their first lines. */
-export function factsOf(path: string, name: string, node: Node, field: AnyField | undefined): FieldFacts {
+/** What the field holds; its own fields come with their first lines, and theirs too when `recursive`. */
+export function factsOf(
+  path: string,
+  name: string,
+  node: Node,
+  field: AnyField | undefined,
+  recursive = false,
+): FieldFacts {
   const object = objectOf(node)
   const suffix = listDepth(node)
   return {
@@ -80,18 +93,35 @@ export function factsOf(path: string, name: string, node: Node, field: AnyField 
     ...(field?.inert !== undefined && { inert: field.inert }),
     ...(field?.deprecated !== undefined && { deprecated: field.deprecated }),
     rules: object ? rulesOf(object) : [],
-    fields: object ? summaries(object, `${path}${suffix}`) : [],
+    fields: object ? summaries(object, `${path}${suffix}`, recursive ? [object] : undefined) : [],
   }
 }
 
-function summaries(object: ObjectNode, path: string): FieldSummary[] {
-  return Object.entries(object.fields).map(([name, { schema, doc, mode }]) => ({
-    name,
-    path: join(path, name),
-    type: typeNames(resolve(schema.node)),
-    doc,
-    required: mode === 'required',
-  }))
+/** `around` holds the objects that these fields stand in, when what they hold is wanted too. */
+function summaries(object: ObjectNode, path: string, around?: readonly ObjectNode[]): FieldSummary[] {
+  return Object.entries(object.fields).map(([name, { schema, doc, mode }]) => {
+    const summary = {
+      name,
+      path: join(path, name),
+      type: typeNames(resolve(schema.node)),
+      doc,
+      required: mode === 'required',
+    }
+    const fields = around && inside(schema.node, summary.path, around)
+    return fields === undefined ? summary : { ...summary, fields }
+  })
+}
+
+function inside(node: Node, path: string, around: readonly ObjectNode[]): FieldSummary[] | undefined {
+  const below = `${path}${listDepth(node)}`
+  const object = objectOf(node)
+  if (object) return around.includes(object) ? undefined : summaries(object, below, [...around, object])
+  const values = mapOf(node)
+  if (values === undefined) return undefined
+  const named = `${below}.<name>`
+  const fields = inside(values, named, around)
+  const entry = { name: '<name>', path: named, type: typeNames(resolve(values)), doc: '', required: false }
+  return [fields === undefined ? entry : { ...entry, fields }]
 }
 
 export function join(path: string, name: string): string {
