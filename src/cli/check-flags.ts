@@ -22,9 +22,10 @@ export const checkFlags = {
   file: fileFlag,
   output: outputFlag(REPORT_FORMATS)({ multiple: true, multipleNonGreedy: true }),
   json: jsonFlag,
-  tier: Flags.option({ options: ['offline', 'env'] as const })({
+  tier: Flags.option({ options: ['syntax', 'offline', 'env'] as const })({
     default: 'offline',
-    summary: 'env: variables are set and referenced files exist, as `run` needs.',
+    summary:
+      'syntax: text, fields and expressions only; env: variables are set and referenced files exist, as `run` needs.',
   }),
   mode: Flags.option({ options: ['auto', 'standalone', 'cluster'] as const })({
     default: 'auto',

@@ -5,7 +5,7 @@ import type { Runtime } from '../http/runtime.ts'
 import type { CompileContext, Limits } from '../policies/policy.ts'
 import type { Callees } from './references/callees.ts'
 
-export type Tier = 'offline' | 'env'
+export type Tier = 'syntax' | 'offline' | 'env'
 /** Reads a file that the configuration names; `undefined` when it does not exist or cannot be read. */
 export type ReadReferenced = (path: string) => Buffer | undefined
 

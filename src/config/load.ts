@@ -14,7 +14,10 @@ import { type Standalone, standalone } from './standalone/standalone.ts'
 
 export interface LoadOptions {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** `env`: variables are set and referenced files exist, as `run` needs. `offline`: their absence is no mistake. */
+  /**
+   * `env`: variables are set and referenced files exist, as `run` needs. `offline`: their absence is no mistake.
+   * `syntax`: fields and expressions only; there is no snapshot.
+   */
   readonly tier: Tier
   readonly runtime: Runtime
   readonly readReferenced: ReadReferenced
@@ -84,6 +87,7 @@ async function compileDocument(
   const paths = new WeakMap<object, Path>()
   const value = document.empty ? {} : document.value
   const config = await decodeDocument(value, paths, report, options.engines ?? new Engines())
+  if (options.tier === 'syntax') return undefined
   const c: Compilation = {
     document,
     paths,

@@ -361,6 +361,11 @@ export const CODES = {
     'keys without TLS',
     'The keys that tokens are verified with are fetched in plain text. Use `https://`.',
   ),
+  GW551: entry(
+    'warning',
+    'body too long for its check',
+    'The mode `buffered` fails on bodies over 8 KB, and `buffer` takes longer ones. Write `bufferedPartial` or `fullDuplexStreamed`.',
+  ),
   GW601: entry(
     'warning',
     'not served yet',

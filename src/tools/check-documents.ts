@@ -56,16 +56,18 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
       diagnostics.push(...loaded.diagnostics.map(d => (options.partial ? asNote(d) : d)))
     }
     // Unset variables mean nothing in resources.
-    diagnostics.push(...source.diagnostics.filter(d => standalone.length > 0 || d.code !== 'GW205'))
+    const variables = standalone.length > 0 && options.tier !== 'syntax'
+    diagnostics.push(...source.diagnostics.filter(d => variables || d.code !== 'GW205'))
     const documents = standalone.filter(document => !document.empty).length
     checked.push({ file: text.file, documents: documents + resources.length })
   }
   if (clusters.length > 0) {
     const { checkResources } = await import('../config/resources/check.ts')
-    const found = await checkResources(clusters, { partial: options.partial ?? false })
+    const alone = options.tier === 'syntax'
+    const found = await checkResources(clusters, { partial: options.partial ?? false, alone })
     misreadByServers(diagnostics, clusters, found.resources)
     diagnostics.push(...found.diagnostics)
-    if (found.resources.length > 0 && !found.diagnostics.some(({ severity }) => severity === 'error')) {
+    if (!alone && found.resources.length > 0 && !found.diagnostics.some(({ severity }) => severity === 'error')) {
       const { advise } = await import('../config/translate/advice/advise.ts')
       const partial = options.partial ?? false
       diagnostics.push(...(await advise(found.resources, { partial, runtime: offlineRuntime() })))

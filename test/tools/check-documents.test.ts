@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { plainPaint } from '../../src/diagnostics/paint.ts'
 import { renderText } from '../../src/diagnostics/render/text.ts'
 import { checkTexts } from '../../src/tools/check-documents.ts'
@@ -56,4 +56,36 @@ test('a finding in what Helm has rendered names the template', async () => {
   expect(renderText(report, { paint: plainPaint })).toContain(
     '(document 2 of 2, edge/templates/bad.yaml, Secret default/(no name))',
   )
+})
+
+describe('tier syntax', () => {
+  const found = async (text: string, tier: 'syntax' | 'offline') => {
+    const checked = await checkTexts([{ file: 'x.yaml', text, lenient: false }], { ...options, tier, partial: false })
+    return checked.diagnostics.map(({ code }) => code)
+  }
+  const standalone = (rule: string, port: string) => `binds:
+- port: ${port}
+  listeners:
+  - routes:
+    - policies: {authorization: {rules: ['${rule}']}}
+      backends: [{backend: nowhere}]
+`
+  const route = (port: string) => `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r, namespace: d}
+spec: {parentRefs: [{name: nowhere}], rules: [{backendRefs: [{name: x, port: ${port}}]}]}
+`
+
+  test('finds wrong values and expressions, in files and resources', async () => {
+    expect(await found(standalone('request.methd == "GET"', '80000'), 'syntax')).toEqual(['GW105', 'GW302'])
+    expect(await found(route('70000'), 'syntax')).toEqual(['GW105'])
+    expect(await found('binds: [', 'syntax')).toEqual(['GW001'])
+  })
+
+  test('looks for nothing that is referred to, and gives no advice', async () => {
+    for (const text of [standalone('request.method == "$NAME"', '8080'), route('80')]) {
+      expect(await found(text, 'syntax')).toEqual([])
+      expect(await found(text, 'offline')).toContain(text.includes('kind:') ? 'GW204' : 'GW201')
+    }
+  })
 })

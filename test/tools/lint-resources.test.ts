@@ -47,7 +47,6 @@ const NOT_THERE: Readonly<Record<string, string>> = {
   GW537: 'the API server refuses backends beside a redirect',
   GW542: 'the API server refuses a limit of 0',
   GW544: 'GW404 tells which listeners take a route',
-  GW546: 'a port of a Gateway has one protocol: `gwctl translate` tells of conflicts in its statuses',
   GW550: 'key sets come from Services',
 }
 

@@ -8,6 +8,7 @@ import { missingCommand } from './ai/missing-command.ts'
 import { rejectOnReply, unguardedStreams } from './ai/prompt-guards.ts'
 import { constantCondition } from './constant-condition.ts'
 import { deprecatedField } from './deprecated-field.ts'
+import { bufferedBody } from './limits/buffered-body.ts'
 import { pointlessRetry } from './limits/pointless-retry.ts'
 import { emptyBucket, tokensWithoutModel } from './limits/rate-limits.ts'
 import { zeroTimeout } from './limits/zero-timeout.ts'
@@ -83,6 +84,7 @@ const LINTS: readonly Lint[] = [
   plainOnTlsPort,
   cacheThreshold,
   plainKeys,
+  bufferedBody,
 ]
 
 type Visitor = (found: WrittenValue) => void

@@ -1,5 +1,6 @@
 import type { Diagnostic, RelatedPlace } from '../../diagnostics/diagnostic.ts'
 import { checkApiKeys } from './api-keys.ts'
+import { checkClassParameters } from './class-parameters.ts'
 import { collectReferences, type FoundReference } from './collect-references.ts'
 import { reportCycles } from './cycles.ts'
 import { isBlurred, isExplained, type Lost, unsure } from './explained.ts'
@@ -47,6 +48,7 @@ export function checkReferences(
   }
   reportCycles(references, graph, report)
   checkApiKeys(graph, report)
+  checkClassParameters(graph, report)
   return diagnostics
 }
 

@@ -7,6 +7,8 @@ import type { Skipped, Unrolled } from './unroll.ts'
 export interface CheckOptions extends Engines {
   /** Names that the input does not hold are no mistake: they become notes. */
   readonly partial: boolean
+  /** Each resource by itself: what they refer to is not looked for. */
+  readonly alone?: boolean
 }
 
 export interface Checked {
@@ -35,6 +37,6 @@ export async function checkResources(
   for (const { file, source } of inputs) unroll(file, source, found)
   const diagnostics = [...found.diagnostics]
   const resources = await decodeResources(found.resources, { ...options }, diagnostics)
-  diagnostics.push(...checkReferences(resources, options.partial, found.refused))
+  if (!options.alone) diagnostics.push(...checkReferences(resources, options.partial, found.refused))
   return { diagnostics, documents: found.documents, skipped: found.skipped, resources }
 }
