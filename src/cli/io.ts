@@ -44,8 +44,13 @@ export function processIo(): Io {
 function claimSignals(): AbortSignal {
   const controller = new AbortController()
   const claim = (signal: 'SIGINT' | 'SIGTERM', failure: Failure) => {
-    // `once` gives the default action back: the second signal does not wait.
-    process.once(signal, () => controller.abort(failure))
+    const stop = () => {
+      controller.abort(failure)
+      // The second signal does not wait. Not at once: whoever else listens, as Ink does, would take itself for the last
+      // one and end the process.
+      setImmediate(() => process.off(signal, stop))
+    }
+    process.on(signal, stop)
   }
   claim('SIGINT', new Failure('interrupted', 'stopped by SIGINT'))
   claim('SIGTERM', new Failure('terminated', 'stopped by SIGTERM'))

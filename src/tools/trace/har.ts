@@ -3,6 +3,7 @@ import { createEventReader } from './events.ts'
 import type { Unreadable } from './output.ts'
 import type { Recording } from './recording.ts'
 import { addEvents, EMPTY, type RequestTrace } from './state.ts'
+import { eventCount } from './steps.ts'
 
 type Fields = readonly (readonly [string, string])[]
 
@@ -72,7 +73,7 @@ function entryOf(trace: RequestTrace) {
       wait: answered / 1000,
       receive: (ended - answered) / 1000,
     },
-    ...(trace.lost === 0 ? {} : { comment: `${trace.lost} events of the trace are missing` }),
+    ...(trace.lost === 0 ? {} : { comment: `${eventCount(trace.lost)} of the trace missing` }),
     // What HAR has no place for; names of one's own begin with an underscore.
     _gateway: {
       request: trace.id,

@@ -7,7 +7,7 @@ import { TONES } from './event-text.ts'
 import { BINDINGS, bindingsFor } from './keys.ts'
 import type { Extent } from './press.ts'
 import type { RequestTrace, Step, TraceState } from './state.ts'
-import { durationText, MARKS } from './steps.ts'
+import { durationText, eventCount, MARKS } from './steps.ts'
 
 export interface Size {
   readonly columns: number
@@ -208,7 +208,7 @@ function pipelineTitle(browse: Browse, request: RequestTrace | undefined, width:
   if (request === undefined) return 'Pipeline'
   const { end } = request
   const outcome = end === undefined ? 'running' : `${end.status ?? 'client left'} in ${durationText(end.at)}`
-  const lost = request.lost === 0 ? '' : `, ${request.lost} events lost`
+  const lost = request.lost === 0 ? '' : `, ${eventCount(request.lost)} lost`
   const least = browse.least === 'info' ? '' : browse.least === 'warn' ? ', warnings and errors' : ', errors'
   const filter = browse.filters.pipeline === '' ? '' : ` /${browse.filters.pipeline}`
   const rest = `: ${outcome}${lost}${least}${filter}`
@@ -226,6 +226,8 @@ function footer(state: TraceState, browse: Browse, status: StreamStatus, columns
   const failed = status.code !== undefined && status.code !== 0
   const text = failed ? `exit code ${status.code}: ${status.text}` : status.text
   const spans: Span[] = [span(text, failed ? 'error' : status.code === 0 ? 'success' : 'plain')]
+  const lost = state.requests.reduce((sum, request) => sum + request.lost, 0)
+  if (lost > 0) spans.push(span(`  ${eventCount(lost)} lost`, 'warn'))
   if (browse.paused !== undefined) {
     const missed = state.requests.length + state.forgotten - browse.paused.requests.length - browse.paused.forgotten
     spans.push(span(`  paused, ${missed} new`, 'warn'))

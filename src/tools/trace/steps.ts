@@ -48,7 +48,7 @@ export function wordsOf({ message: m }: ReadEvent): StepWords {
     case 'requestFinished':
       return { label: 'response', text: `${m.status ?? 'client left'}, ${m.bytes} bytes${detail(m.error)}` }
     case 'dropped':
-      return { label: 'lost', text: `${m.count} events: the reader was too slow` }
+      return { label: 'lost', text: `${eventCount(m.count)}: the reader was too slow` }
     case 'unknown':
       return { label: m.name, text: compactJson(m.value) }
   }
@@ -63,6 +63,11 @@ export function shortKey(key: string): string {
 }
 
 export const MARKS = { success: '✓', info: '·', warn: '!', error: '✗' } as const
+
+/** `1 event`, `2 events`. */
+export function eventCount(count: number): string {
+  return count === 1 ? '1 event' : `${count} events`
+}
 
 /** `12 µs`, `4.10 ms`, `1.25 s`. */
 export function durationText(micros: number): string {

@@ -2,7 +2,7 @@ import type { Paint } from '../../diagnostics/paint.ts'
 import { visible } from '../../diagnostics/visible.ts'
 import { cellsOf, pad } from './cells.ts'
 import type { RequestTrace, Step } from './state.ts'
-import { durationText, MARKS, shortKey } from './steps.ts'
+import { durationText, eventCount, MARKS, shortKey } from './steps.ts'
 
 /** One request as a tree, for logs and pipes: its steps in order, inside of what they are part of. */
 export function requestText(request: RequestTrace, paint: Paint): string {
@@ -11,7 +11,10 @@ export function requestText(request: RequestTrace, paint: Paint): string {
   const facts = [request.id, request.source, request.time].filter(fact => fact !== '').join(', ')
   const bad = end === undefined || end.status === null || end.status >= 400
   const title = `${paint.bold(visible(`${request.method} ${request.url || request.path}`))}  ${bad ? paint.error(outcome) : paint.success(outcome)}`
-  const lost = request.lost === 0 ? '' : `${paint.warning(`  ${request.lost} events are missing`)}\n`
+  const lost =
+    request.lost === 0
+      ? ''
+      : `${paint.warning(`  ${eventCount(request.lost)} ${request.lost === 1 ? 'is' : 'are'} missing`)}\n`
   return `${title}  ${paint.dim(visible(facts))}\n${treeOf(request.steps)
     .map(line => `${lineText(line, paint)}\n`)
     .join('')}${lost}`

@@ -92,7 +92,7 @@ test('requests that run beside each other are an entry each, in the order they e
     '/b',
     '/a',
   ])
-  expect(entries[1]).toMatchObject({ response: { status: 0 }, comment: '7 events of the trace are missing' })
+  expect(entries[1]).toMatchObject({ response: { status: 0 }, comment: '7 events of the trace missing' })
 })
 
 test('a recording that breaks off keeps what came and says why', async () => {

@@ -119,6 +119,21 @@ describe('what is to be seen', () => {
     expect(linesOf(addEvents(EMPTY, recorder.events)).join('\n')).toContain('3 bytes that are no text: ff00fe')
   })
 
+  test('events that were lost are counted: of the request, and of all whichever is looked at', () => {
+    const recorder = new Recorder()
+    recorder.refused('r1', '/one')
+    recorder.start('r2', '/two')
+    recorder.add({ type: 'dropped', count: 12 }, { request: 'r2' })
+    recorder.add({ type: 'dropped', count: 1 }, { request: 'r2' })
+    recorder.finish('r2')
+    const state = addEvents(EMPTY, recorder.events)
+    const [first, second] = [linesOf(state, typed(state, ['g'])), linesOf(state)]
+    expect(second[0]).toContain('13 events lost')
+    expect(second.join('\n')).toMatch(/lost +1 event: the re/)
+    expect(first[0]).not.toContain('lost')
+    for (const lines of [first, second]) expect(lines.at(-1)).toContain('recording 127.0.0.1:15000  13 events lost')
+  })
+
   test('why the stream ended, and the exit code', () => {
     const lost = linesOf(EMPTY, FRESH, NORMAL, { text: 'the connection broke.', code: 4 })
     expect(lost.at(-1)).toContain('exit code 4: the connection broke.')
