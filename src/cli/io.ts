@@ -44,11 +44,12 @@ export function processIo(): Io {
 function claimSignals(): AbortSignal {
   const controller = new AbortController()
   const claim = (signal: 'SIGINT' | 'SIGTERM', failure: Failure) => {
+    // Listening goes on after the first one: whoever else listens, as Ink does, would otherwise take itself for the last
+    // one and end the process before it has said why.
     const stop = () => {
-      controller.abort(failure)
-      // The second signal does not wait. Not at once: whoever else listens, as Ink does, would take itself for the last
-      // one and end the process.
-      setImmediate(() => process.off(signal, stop))
+      if (!controller.signal.aborted) return controller.abort(failure)
+      process.off(signal, stop)
+      process.kill(process.pid, signal)
     }
     process.on(signal, stop)
   }

@@ -175,3 +175,19 @@ test.each([
   child.kill(signal)
   expect(await once(child, 'close')).toEqual([null, signal])
 })
+
+test('whoever else listens does not take itself for the last one, and the process goes on', async () => {
+  const io = new URL('../../src/cli/io.ts', import.meta.url).href
+  const script = `
+    import { processIo } from ${JSON.stringify(io)}
+    const signal = processIo().interruption()
+    process.on('SIGTERM', () => process.stdout.write(' of ' + process.listenerCount('SIGTERM')))
+    process.stdout.write(String(process.listenerCount('SIGTERM')))
+    setInterval(() => {}, 1000)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const said = async () => String((await once(child.stdout, 'data'))[0])
+  expect(await said()).toBe('2')
+  child.kill('SIGTERM')
+  expect(await said()).toBe(' of 2')
+  child.kill('SIGKILL')
+})
