@@ -36,6 +36,46 @@ describe('its twin gives none', () => {
   })
 })
 
+describe('what only the compiler refuses is told at the line of the resource, by the name it has there', () => {
+  const policy = `apiVersion: agentgateway.dev/v1alpha1
+kind: ProxyPolicy
+metadata: {name: p, namespace: default}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: main}]
+  traffic:
+    jwtAuthentication:
+      providers:
+      - issuer: https://issuer.example.com
+        jwks:
+          inline: '{"keys":[{"kty":"oct","k":"c2VjcmV0","alg":"HS256","kid":"a"}]}'
+`
+  const gateway = `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: main, namespace: default}
+spec:
+  gatewayClassName: proxy
+  listeners: [{name: http, port: 8080, protocol: HTTP}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: app, namespace: default}
+spec:
+  parentRefs: [{name: main}]
+  rules:
+  - filters: [{type: RequestRedirect, requestRedirect: {hostname: example.com}}]
+`
+  test.each([
+    ['a part', policy, 11],
+    ['the whole', `${policy}---\n${gateway}`, 11],
+  ])('%s', async (_what, text, line) => {
+    const found = await check('x.yaml', text)
+    expect(found.map(({ code, range }) => [code, range.start.line])).toEqual([['GW602', line]])
+    expect(found[0]!.message).toMatch(
+      /^`spec\.traffic\.jwtAuthentication` is left out, and every request is refused in its place: key 1 .*symmetric/,
+    )
+  })
+})
+
 /** Lints that resources cannot give, and why. */
 const NOT_THERE: Readonly<Record<string, string>> = {
   GW517: 'the default of `mode` is that of the public system',

@@ -15,6 +15,8 @@ export interface Finished extends Translated {
   readonly advice: readonly Diagnostic[]
   /** What the resources say and the file does not, each once. */
   readonly losses: readonly Diagnostic[]
+  /** Those of them that the compiler has refused: each resource by itself is right. */
+  readonly refused: ReadonlySet<Diagnostic>
 }
 
 export interface FinishOptions {
@@ -50,23 +52,27 @@ export async function finish(translated: Translated, options: FinishOptions): Pr
     const more = document.findings.some(isFatal) && round < ROUNDS && prune(value, document.findings, work)
     if (more) continue
     const rest = { ...loaded, diagnostics: loaded.diagnostics.filter(d => !isAdvice(d)) }
-    return { ...translated, document, loaded: rest, advice: advice ?? [], losses: lossesOf(work.losses) }
+    return { ...translated, document, loaded: rest, advice: advice ?? [], ...lossesOf(work.losses) }
   }
 }
 
-function lossesOf(losses: readonly Loss[]): Diagnostic[] {
+function lossesOf(losses: readonly Loss[]): Pick<Finished, 'losses' | 'refused'> {
+  const refusals = new Set<Diagnostic>()
   const seen = new Map<string, Diagnostic>()
-  for (const { from, message, note, unserved } of losses) {
+  for (const { from, message, note, unserved, refused } of losses) {
     const diagnostic = locate(from, {
       code: unserved ? 'GW601' : 'GW602',
       message,
       ...(note === undefined ? {} : { note }),
     })
     const key = `${diagnostic.resource}\0${diagnostic.path}\0${message}`
-    if (!seen.has(key)) seen.set(key, diagnostic)
+    if (seen.has(key)) continue
+    seen.set(key, diagnostic)
+    if (refused) refusals.add(diagnostic)
   }
-  return [...seen.values()].sort((a, b) => {
+  const sorted = [...seen.values()].sort((a, b) => {
     const [x, y] = [`${a.resource}\0${a.path}\0${a.message}`, `${b.resource}\0${b.path}\0${b.message}`]
     return x < y ? -1 : x > y ? 1 : 0
   })
+  return { losses: sorted, refused: refusals }
 }

@@ -2,6 +2,7 @@ import { severityOf } from '../../diagnostics/codes.ts'
 import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
 import { valueAt } from '../compile-context.ts'
 import { GUARDS } from './members/connection-members.ts'
+import type { From } from './origin/origins.ts'
 import type { Entry } from './output.ts'
 import type { Work } from './work.ts'
 
@@ -20,14 +21,16 @@ export function prune(file: File, findings: readonly Finding[], work: Work): boo
   for (const finding of findings.filter(isFatal)) {
     const part = smallest(removable(file, finding.path), finding)
     const from = work.origins.at(file, finding.path) ?? work.origins.at(file, part)
+    const guard = GUARDS.has(String(guardName(part))) && !work.options.allowUnguarded
     if (from) {
       const unserved = finding.code.startsWith('GW6')
-      work.lose(from, `${formatOf(part)} is left out: ${finding.message}`, {
-        unserved,
+      const gone = guard ? 'is left out, and every request is refused in its place' : 'is left out'
+      work.lose(from, `${nameOf(part, work.origins.at(file, part))} ${gone}: ${finding.message}`, {
+        ...(unserved ? { unserved } : { refused: true }),
         ...(finding.note === undefined ? {} : { note: finding.note }),
       })
     }
-    removals.push({ part, guard: GUARDS.has(String(guardName(part))) && !work.options.allowUnguarded })
+    removals.push({ part, guard })
   }
   const unique = new Map(removals.map(removal => [JSON.stringify(removal.part), removal]))
   // From the back, so that indices stay what they are.
@@ -42,8 +45,10 @@ interface Removal {
   readonly guard: boolean
 }
 
-function formatOf(part: Path): string {
-  return `\`${part.filter(step => typeof step === 'string').join('.')}\``
+/** As the resource calls it; what nothing in particular has made is called as in the file. */
+function nameOf(part: Path, from: From | undefined): string {
+  const path = from === undefined || from.path.length < 2 ? part : from.path
+  return `\`${path.filter(step => typeof step === 'string').join('.')}\``
 }
 
 function guardName(part: Path): string | number | undefined {

@@ -33,6 +33,8 @@ export interface Loss {
   readonly note?: string
   /** Valid and carried over, but the engine does not serve it. */
   readonly unserved?: boolean
+  /** Nothing was wrong with the resource by itself: only the compiler refuses it. */
+  readonly refused?: boolean
 }
 
 /** What all parts of one translation share. */

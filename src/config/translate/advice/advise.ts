@@ -30,7 +30,7 @@ export async function advise(
       return path
     },
   })
-  const { advice, losses, loaded } = await finish(translated, {
+  const { advice, losses, refused, loaded } = await finish(translated, {
     runtime: options.runtime,
     file: '',
     advice: true,
@@ -39,7 +39,9 @@ export async function advise(
   // What is left out may be what something else needs.
   const whole = complete && losses.length === 0
   const found = [
-    ...losses.filter(({ code }) => code === 'GW601'),
+    ...losses
+      .filter(loss => loss.code === 'GW601' || refused.has(loss))
+      .map(d => ({ ...d, message: inTheirWords(d.message) })),
     ...(complete ? loaded.diagnostics.filter(({ severity }) => severity === 'error') : []),
     ...advice
       .filter(({ code }) => !NOT_HERE.has(code) && (whole || !OF_THE_WHOLE.has(code)))

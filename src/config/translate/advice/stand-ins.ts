@@ -71,8 +71,11 @@ class Made {
 
   #target(kind: string, namespace: string, name: string, ref: Fields, labels: Fields = {}): void {
     if (this.#known.has(`${kind}/${namespace}/${name}`)) return
-    if (kind === 'Gateway') this.#gateway(namespace, name, ref, undefined, labels)
-    else if (kind === 'HTTPRoute' || kind === 'GRPCRoute')
+    if (kind === 'Gateway') {
+      this.#gateway(namespace, name, ref, undefined, labels)
+      // What applies to nothing is not compiled.
+      this.#route(namespace, `on-${name}`, undefined, { parent: name })
+    } else if (kind === 'HTTPRoute' || kind === 'GRPCRoute')
       this.#route(namespace, name, undefined, { kind, ref, labels })
     else if (kind === 'Service') {
       const port = typeof ref.port === 'number' ? ref.port : Number(asText(ref.sectionName) ?? 80) || 80
@@ -99,10 +102,10 @@ class Made {
   }
 
   #route(namespace: string, name: string, backendRef: Fields | undefined, options: RouteOptions = {}): void {
-    const { kind = 'HTTPRoute', ref = {}, labels = {} } = options
-    this.#gateway(namespace, 'stand-in', {}, 'HTTP')
+    const { kind = 'HTTPRoute', ref = {}, labels = {}, parent = 'stand-in' } = options
+    if (parent === 'stand-in') this.#gateway(namespace, parent, {}, 'HTTP')
     const rule = { name: asText(ref.sectionName), backendRefs: backendRef === undefined ? [] : [backendRef] }
-    const spec = { parentRefs: [{ name: 'stand-in' }], hostnames: [`${name}.stand-in.test`], rules: [rule] }
+    const spec = { parentRefs: [{ name: parent }], hostnames: [`${name}.stand-in.test`], rules: [rule] }
     this.#add(GATEWAY_GROUP, 'v1', kind, namespace, name, spec, labels)
   }
 
@@ -150,6 +153,8 @@ interface RouteOptions {
   readonly kind?: string
   readonly ref?: Fields
   readonly labels?: Fields
+  /** The Gateway in the same namespace; unset: one that is made up too. */
+  readonly parent?: string
 }
 
 const PROTOCOLS: Readonly<Record<string, string>> = { TCPRoute: 'TCP', TLSRoute: 'TLS' }
