@@ -1,7 +1,11 @@
-// Time and memory of checking: a file of 30,000 lines, and 1,000 small files, next to what the YAML library alone takes.
-import { execFileSync } from 'node:child_process'
+// Processor time and memory of `gwctl validate` as it is built, for a file of 30,000 lines and for 1,000 small files, next
+// to a process that reads the same files and parses them with the YAML library alone. Whole processes on both sides, start
+// and all; the two take turns, because a busy machine changes its speed.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseDocument } from 'yaml'
 
 const LARGE_LINES = 30_000
 const SMALL_FILES = 1000
@@ -52,51 +56,67 @@ function file(routes) {
   return `binds:\n- port: 8080\n  listeners:\n  - name: main\n    routes:\n${list}\n`
 }
 
-async function measure(mode, size) {
-  const { load } = await import('../src/config/load.ts')
-  const { Engines } = await import('../src/config/engines.ts')
-  const { offlineRuntime } = await import('../src/config/offline-runtime.ts')
-  const texts =
-    size === 'large'
-      ? [file(Math.ceil(LARGE_LINES / route(0, 0).split('\n').length))]
-      : Array.from({ length: SMALL_FILES }, () => file(1))
-  const engines = new Engines()
-  const check = async text => {
-    const options = { env: {}, tier: 'offline', runtime: offlineRuntime(), readReferenced: () => undefined, engines }
-    const { diagnostics } = await load('config.yaml', text, options)
-    if (diagnostics.length > 0) throw new Error(`unexpected: ${diagnostics[0].code} ${diagnostics[0].message}`)
-  }
-  // A first small file loads the engines of expressions and patterns, which a process does once.
-  await check(file(1))
-  parseDocument(file(1)).toJS()
-  const started = performance.now()
-  for (const text of texts) {
-    if (mode === 'yaml') parseDocument(text).toJS()
-    else await check(text)
-  }
-  const ms = performance.now() - started
-  const lines = texts.reduce((sum, text) => sum + text.split('\n').length - 1, 0)
-  return { ms, lines, mib: process.resourceUsage().maxRSS / 1024 }
+/** Both processes are asked on their way out: the main thread is what one waits for, the rest is compiling and collecting. */
+const ASK = `process.on('exit', () => {
+  const ms = ({ user, system }) => (user + system) / 1000
+  const usage = { main: ms(process.threadCpuUsage()), all: ms(process.cpuUsage()), mib: process.resourceUsage().maxRSS / 1024 }
+  process.getBuiltinModule('node:fs').writeSync(3, JSON.stringify(usage))
+})`
+
+async function parseOnly(folder) {
+  const { parseDocument } = await import('yaml')
+  for (const name of readdirSync(folder)) parseDocument(readFileSync(join(folder, name), 'utf8')).toJS()
 }
 
-if (process.argv[2] === 'measure') {
-  console.log(JSON.stringify(await measure(process.argv[3], process.argv[4])))
-} else {
-  const run = (mode, size) =>
-    JSON.parse(
-      execFileSync(process.execPath, [fileURLToPath(import.meta.url), 'measure', mode, size], {
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'inherit'],
-      }),
-    )
-  const median = numbers => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
-  for (const size of ['large', 'small']) {
-    const rounds = Array.from({ length: ROUNDS }, () => ({ yaml: run('yaml', size), own: run('own', size) }))
-    const of = (mode, key) => Math.round(median(rounds.map(round => round[mode][key])))
-    const ratio = median(rounds.map(round => round.own.ms / round.yaml.ms)).toFixed(2)
-    const what = size === 'large' ? '1 file' : `${SMALL_FILES} files`
-    console.log(
-      `${what}, ${rounds[0].own.lines} lines: ${of('own', 'ms')} ms, ${of('own', 'mib')} MiB; the YAML library alone ${of('yaml', 'ms')} ms, ${of('yaml', 'mib')} MiB; ratio ${ratio}`,
-    )
+function measure(ask, args) {
+  const { status, output } = spawnSync(process.execPath, ['--require', ask, ...args], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
+  })
+  if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${output[1]}`)
+  return JSON.parse(output[3])
+}
+
+const median = numbers => numbers.toSorted((a, b) => a - b)[numbers.length >> 1]
+
+function compare(ask, folder) {
+  const own = () => measure(ask, [fileURLToPath(new URL('../bin/run.js', import.meta.url)), 'validate', folder])
+  const yaml = () => measure(ask, [fileURLToPath(import.meta.url), 'parse-only', folder])
+  // The first runs fill the compile cache.
+  for (let run = 0; run < 3; run++) own()
+  const rounds = Array.from({ length: ROUNDS }, () => ({ yaml: yaml(), own: own() }))
+  const of = (side, key) => Math.round(median(rounds.map(round => round[side][key])))
+  const ratio = key => median(rounds.map(({ own, yaml }) => own[key] / yaml[key])).toFixed(2)
+  for (const [key, what] of [
+    ['main', 'main thread'],
+    ['all', 'all threads'],
+  ]) {
+    console.log(`  ${what}: ${of('own', key)} ms, the YAML library alone ${of('yaml', key)} ms, ratio ${ratio(key)}`)
+  }
+  console.log(`  memory: ${of('own', 'mib')} MiB, the YAML library alone ${of('yaml', 'mib')} MiB`)
+}
+
+function main() {
+  const place = mkdtempSync(join(tmpdir(), 'gwctl-bench-'))
+  try {
+    const ask = join(place, 'ask.cjs')
+    writeFileSync(ask, ASK)
+    const perRoute = route(0, 0).split('\n').length
+    for (const [files, routes] of [
+      [1, Math.ceil(LARGE_LINES / perRoute)],
+      [SMALL_FILES, 1],
+    ]) {
+      const folder = join(place, `${files}`)
+      mkdirSync(folder)
+      const text = file(routes)
+      for (let i = 0; i < files; i++) writeFileSync(join(folder, `gateway-${i}.yaml`), text)
+      console.log(`${files === 1 ? '1 file' : `${files} files`} of ${text.split('\n').length - 1} lines`)
+      compare(ask, folder)
+    }
+  } finally {
+    rmSync(place, { recursive: true })
   }
 }
+
+if (process.argv[2] === 'parse-only') await parseOnly(process.argv[3])
+else main()

@@ -108,8 +108,9 @@ async function compileDocument(
   if (options.advice !== false && sound && source.diagnostics.every(d => d.severity !== 'error')) {
     const textAt = (path: Path) => {
       if (document.textAt) return document.textAt(path)
-      const place = document.resolve({ code: 'GW101', message: '', path, at: 'value' }).range
-      return valueAt(value, path) === undefined ? '' : source.text.slice(place.start.offset, place.end.offset)
+      if (valueAt(value, path) === undefined) return ''
+      const { start, end } = document.resolve({ code: 'GW101', message: '', path, at: 'value' }).range
+      return source.text.slice(start.offset, end.offset)
     }
     const pathOf = (part: object) => paths.get(part) ?? []
     lint({ config, snapshot, document, tier: options.tier, env: options.env, pathOf, textAt, report })

@@ -74,8 +74,11 @@ function expand(path: string, cwd: string, into: Found): InputFile[] {
     path: file,
     named: false,
   }))
+  const known = new Map<string, boolean>()
   return found.filter(({ file, path: at }) => {
-    const template = isChartTemplate(at)
+    const folder = dirname(at)
+    const template = known.get(folder) ?? holdsChartTemplates(folder)
+    known.set(folder, template)
     if (template) into.skipped.push({ file, reason: 'a template of a Helm chart: render it with `helm template`' })
     return !template
   })
@@ -123,9 +126,9 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true
 }
 
-function isChartTemplate(path: string): boolean {
-  for (let folder = dirname(path); dirname(folder) !== folder; folder = dirname(folder)) {
-    if (basename(folder) === 'templates' && isFile(join(dirname(folder), 'Chart.yaml'))) return true
+function holdsChartTemplates(folder: string): boolean {
+  for (let at = folder; dirname(at) !== at; at = dirname(at)) {
+    if (basename(at) === 'templates' && isFile(join(dirname(at), 'Chart.yaml'))) return true
   }
   return false
 }
