@@ -3,6 +3,7 @@ const { existsSync } = process.getBuiltinModule('node:fs')
 const { enableCompileCache } = process.getBuiltinModule('node:module')
 
 const built = new URL('../dist/cli.js', import.meta.url)
+const validate = new URL('../dist/validate.cjs', import.meta.url)
 
 // Before the import: only modules that load afterwards are cached.
 enableCompileCache()
@@ -14,11 +15,12 @@ if (existsSync(built)) {
   await import('./dev.js')
 }
 
+/** An older build has no script for it: its modules do the same. */
 function isValidate([command, ...rest]) {
-  return command === 'validate' && !rest.includes('--help') && !rest.includes('-h')
+  return command === 'validate' && !rest.includes('--help') && !rest.includes('-h') && existsSync(validate)
 }
 
 async function loadValidate() {
   const { loadScript } = await import('./kept-script.js')
-  return loadScript(new URL('../dist/validate.cjs', import.meta.url))
+  return loadScript(validate)
 }

@@ -8,11 +8,9 @@ import type { Generator } from './generator.ts'
 /** docs/reference: the pages that say what the declarations say. */
 export const reference: Generator = {
   name: 'reference',
+  owns: ['docs/reference'],
   async outputs() {
-    return new Map([
-      ['docs/reference/diagnostics.md', diagnosticsPage()],
-      ['docs/reference/standalone.md', standalonePage()],
-    ])
+    return new Map([['docs/reference/diagnostics.md', diagnosticsPage()], ...standalonePages()])
   },
 }
 
@@ -41,29 +39,59 @@ Every finding of \`gwctl validate\` has a code that never changes its meaning. \
 ${sections.filter(section => section !== '').join('\n')}`
 }
 
-/** Every object once, in the order in which a reader meets them; those that look the same share one section. */
-function standalonePage(): string {
-  const found = new Map<ObjectNode, string>()
-  collect(standalone.node, found, new Map())
-  const first = new Map([...found].reverse().map(([node, title]) => [title, node]))
-  const titles = [...new Set(found.values())]
-  const sections = titles.map((title, i) => `${i === 0 ? '' : `## ${title}\n\n`}${section(first.get(title)!, found)}`)
-  return `# The standalone file
+const FOLDER = 'docs/reference/standalone'
+/** The page of what several sections refer to. */
+const SHARED = 'shared'
 
-Every field of the configuration that \`gwctl run\` serves and \`gwctl validate\` checks. \`gwctl explain FIELD\` says more about each.
-
-${sections.join('\n')}`
+interface Entry {
+  readonly title: string
+  readonly node: ObjectNode
+  /** The page that it stands on. */
+  page: string
 }
 
-function collect(node: Node, found: Map<ObjectNode, string>, titles: Map<string, string>): void {
+/**
+ * A page for each section, in the order in which a reader meets the objects, each once; those that look the same are
+ * one. What several sections use stands on a page of its own.
+ */
+function standalonePages(): [string, string][] {
+  const root = standalone.node as ObjectNode
+  const found = new Map<ObjectNode, Entry>()
+  const byLooks = new Map<string, Entry>()
+  for (const [name, field] of Object.entries(root.fields)) collect(field.schema.node, name, found, byLooks)
+  const entries = [...byLooks.values()]
+  const pages = [...new Set(entries.map(({ page }) => page))].filter(page => page !== SHARED)
+  const link = (page: string) => (node: ObjectNode) => {
+    const { title, page: at } = found.get(node)!
+    return `[${title}](${at === page ? '' : page === '' ? `standalone/${at}.md` : `${at}.md`}#${anchor(title)})`
+  }
+  const index = `# The standalone file
+
+Every field of the configuration that \`gwctl run\` serves and \`gwctl validate\` checks. \`gwctl explain FIELD\` says more about each, \`gwctl explain FIELD --recursive\` shows what is below it. What several sections have in common is on [one page](standalone/${SHARED}.md).
+
+${section(root, link(''))}`
+  const texts = [...pages, SHARED].map((page): [string, string] => {
+    const own = entries.filter(each => each.page === page)
+    const head = page === SHARED ? '# Shared by several sections' : `# \`${page}\``
+    const parts = own.map(({ title, node }) => `## ${title}\n\n${section(node, link(page))}`)
+    return [`${FOLDER}/${page}.md`, `${head}\n\n[All sections](../standalone.md)\n\n${parts.join('\n')}`]
+  })
+  return [['docs/reference/standalone.md', index], ...texts]
+}
+
+function collect(node: Node, page: string, found: Map<ObjectNode, Entry>, byLooks: Map<string, Entry>): void {
   for (const object of objectsIn(node)) {
-    if (found.has(object)) continue
     const looks = looksOf(object)
-    const namesakes = [...titles.values()].filter(title => title.replace(/ \(\d+\)$/, '') === object.name).length
-    const title = titles.get(looks) ?? (namesakes === 0 ? object.name : `${object.name} (${namesakes + 1})`)
-    titles.set(looks, title)
-    found.set(object, title)
-    for (const field of Object.values(object.fields)) collect(field.schema.node, found, titles)
+    const known = byLooks.get(looks)
+    const namesakes = [...byLooks.values()].filter(({ node: { name } }) => name === object.name).length
+    const title = namesakes === 0 ? object.name : `${object.name} (${namesakes + 1})`
+    const entry = known ?? { title, node: object, page }
+    byLooks.set(looks, entry)
+    const moves = entry.page !== page && entry.page !== SHARED
+    if (moves) entry.page = SHARED
+    if (found.has(object) && !moves) continue
+    found.set(object, entry)
+    for (const field of Object.values(object.fields)) collect(field.schema.node, entry.page, found, byLooks)
   }
 }
 
@@ -93,11 +121,11 @@ function objectsIn(node: Node): ObjectNode[] {
   }
 }
 
-function section(node: ObjectNode, found: ReadonlyMap<ObjectNode, string>): string {
+function section(node: ObjectNode, link: (node: ObjectNode) => string): string {
   const rules = factsOf('', '', node, undefined).rules
   const rows = Object.entries(node.fields).map(([name, field]) => {
     const facts = factsOf(name, name, field.schema.node, field)
-    const links = objectsIn(field.schema.node).map(object => `[${found.get(object)}](#${anchor(found.get(object)!)})`)
+    const links = objectsIn(field.schema.node).map(link)
     const type = links.length > 0 && !facts.type.includes(' or ') ? links.join(', ') : [facts.type, ...links].join(': ')
     const more = [
       facts.doc,

@@ -81,7 +81,11 @@ export const CODES = {
   GW106: entry('error', 'bad format', 'The value is not written in the form that the field takes.'),
   GW107: entry('error', 'no variant set', 'One of several fields must be set and none is.'),
   GW108: entry('error', 'conflicting fields', 'At most one of several fields may be set and more than one is.'),
-  GW109: entry('error', 'wrong number of items', 'The list or map has fewer or more items than the field takes.'),
+  GW109: entry(
+    'error',
+    'wrong number of items',
+    'The list or map has fewer or more items than the field takes. Of MCP targets it takes 32 where agentgateway takes 128: make several backends of them.',
+  ),
   GW110: entry('error', 'wrong length', 'The text is shorter or longer than the field takes.'),
   GW111: entry('error', 'invalid combination', 'The fields are valid one by one but not together.'),
   GW112: entry(

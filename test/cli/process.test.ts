@@ -112,6 +112,18 @@ test('without a build the sources run, below node_modules too, where npm puts a 
   expect((await gwctl(['validate', join(root, 'examples/quickstart.yaml')], [], script)).code).toBe(0)
 })
 
+test('a build that has no script for validate runs its modules', async () => {
+  const root = fileURLToPath(new URL('../../', import.meta.url))
+  const place = mkdtempSync(join(tmpdir(), 'gwctl-older-'))
+  onTestFinished(() => rmSync(place, { recursive: true }))
+  for (const name of ['bin', 'dist', 'package.json', 'oclif.manifest.json']) {
+    const filter = (path: string) => !path.endsWith('validate.cjs')
+    cpSync(join(root, name), join(place, name), { recursive: true, filter })
+  }
+  const run = await gwctl(['validate', join(root, 'examples/quickstart.yaml')], [], join(place, 'bin/run.js'))
+  expect(run).toMatchObject({ code: 0, stderr: '' })
+})
+
 describe('what V8 has compiled of validate is kept', () => {
   const quickstart = fileURLToPath(new URL('../../examples/quickstart.yaml', import.meta.url))
   const found = { code: 0, stdout: '✓ no problems in 1 file (1 document)\n', stderr: '' }

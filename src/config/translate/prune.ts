@@ -1,6 +1,7 @@
 import { severityOf } from '../../diagnostics/codes.ts'
 import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
 import { valueAt } from '../compile-context.ts'
+import { labelOf } from '../resources/resource.ts'
 import { GUARDS } from './members/connection-members.ts'
 import type { From } from './origin/origins.ts'
 import type { Entry } from './output.ts'
@@ -47,8 +48,8 @@ interface Removal {
 
 /** As the resource calls it; what nothing in particular has made is called as in the file. */
 function nameOf(part: Path, from: From | undefined): string {
-  const path = from === undefined || from.path.length < 2 ? part : from.path
-  return `\`${path.filter(step => typeof step === 'string').join('.')}\``
+  if (from !== undefined && from.path.length < 2) return labelOf(from.resource)
+  return `\`${(from?.path ?? part).filter(step => typeof step === 'string').join('.')}\``
 }
 
 function guardName(part: Path): string | number | undefined {

@@ -20,7 +20,7 @@ const mistakes = async (texts: Readonly<Record<string, string>>, partial = false
   }))
 
 describe('fixtures', () => {
-  test.each(filesIn('ok'))('%s has no finding', async file => {
+  test.each([...filesIn('ok'), ...filesIn('older')])('%s has no finding', async file => {
     expect((await check({ [file]: read(file) })).diagnostics.map(({ message }) => message)).toEqual([])
   })
 
