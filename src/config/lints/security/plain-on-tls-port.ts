@@ -3,9 +3,11 @@ import { routesOf } from '../sites.ts'
 
 /** GW545: plain HTTP to a port where TLS is spoken. */
 export const plainOnTlsPort: Lint = file => {
+  const written = [...routesOf(file.config).flatMap(route => route.backends), ...file.config.backends]
+  const onTlsPort = written.filter(({ host }) => host?.port === 443)
+  if (onTlsPort.length === 0) return
   const tls = tlsOrigins(file)
-  for (const backend of [...routesOf(file.config).flatMap(route => route.backends), ...file.config.backends]) {
-    if (backend.host?.port !== 443) continue
+  for (const backend of onTlsPort) {
     const path = [...file.pathOf(backend), 'host']
     const { line, col } = file.document.origin(path)
     if (tls.get(`${line}:${col}`) !== false) continue
