@@ -31,16 +31,18 @@ const WHAT_TO_TRY = `
 Try, in another terminal (Ctrl-C here stops the gateway):
 
   HTTP   curl -i http://localhost:3000/hello
-         six times within ten seconds: the sixth answers 429, from the limit in examples/quickstart.yaml
+         six times in a row: the sixth answers 429, from the file's limit
 
-  LLM    curl http://localhost:3000/v1/chat/completions -H 'content-type: application/json' \\
-           -d '{"model":"any","stream":true,"messages":[{"role":"user","content":"hello gateway"}]}'
+  LLM    curl http://localhost:3000/v1/chat/completions \\
+           -H 'content-type: application/json' -d '{"model":"any",
+           "messages":[{"role":"user","content":"hello gateway"}],"stream":true}'
 
   MCP    node_modules/.bin/node examples/mcp-tools.mjs http://localhost:3000/mcp
          lists the tools that the rule in the file lets through, and calls one
 
-  See    npx gwctl trace            what happens to the next request, step by step, with config lines
-         npx gwctl dump             what is loaded
+  See    npx gwctl trace   what happens to the next request, with config lines
+         npx gwctl dump    what is loaded
          npx gwctl validate examples/quickstart.yaml
-         then break the file and save it: the running gateway keeps the old one and says why
+         then break the file and save it: the gateway keeps the old one and
+         says why
 `

@@ -9,7 +9,8 @@ export function asUsageFailure(error: unknown, id: string, command: CommandShape
   if (!(error instanceof Error)) return error
   if (error instanceof Failure && error.kind !== 'usage') return error
   if (!(error instanceof Failure) && !('oclif' in error)) return error
-  const help = `${usageLine(id, command)}\nSee gwctl ${id} --help.`
+  const usage = `${usageLine(id, command)}\nSee gwctl ${id} --help.`
+  const help = error instanceof Failure && error.help !== undefined ? `${error.help}\n${usage}` : usage
   if ('flags' in error && Array.isArray(error.flags)) {
     return new Failure('usage', unknownFlags(error.flags.map(String), command), { help, cause: error })
   }
@@ -58,6 +59,7 @@ function plainMessage(message: string): string {
     .replace(/^Parsing (--[\w-]+) \n\t/, '$1: ')
     .replace(/^The following errors? occurred:\n\s*/, '')
     .replace(/\n\s*/g, '; ')
+    .replace(/Missing required flag (\w+)/g, 'missing flag: --$1')
 }
 
 function guess(word: string, candidates: readonly string[]): string {

@@ -71,7 +71,8 @@ function levelOf(name: string, directive: string): Threshold {
   if (rank >= 0) return rank as Threshold
   const [guess] = closest(name.toLowerCase(), NAMES)
   const hint = guess === undefined ? `A module needs a level: ${name}=debug.` : `Did you mean ${guess}?`
-  throw new LogFilterError(`\`${directive}\`: ${name} is no level. ${hint}`)
+  const missing = name === '' ? 'there is no level after the equals sign.' : `${name} is no level. ${hint}`
+  throw new LogFilterError(`\`${directive}\`: ${missing}`)
 }
 
 function parentOf(module: string): string {

@@ -115,7 +115,7 @@ export class ProcessLog implements LogControl {
     this.#pending +=
       this.format === 'json'
         ? `{"level":"${level}","time":"${time}","scope":${JSON.stringify(module)},${fields}}\n`
-        : `${time}\t${level}\t${module}\t${fields}\n`
+        : `${time}\t${level}\t${module} ${fields}\n`
   }
 
   /** The time for one more line; undefined when there is no room for it. */

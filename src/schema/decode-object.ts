@@ -112,7 +112,7 @@ function reportUnknown(
       message: `unknown field \`${key}\` in ${node.name}`,
       path: [...path, key],
       at: 'key',
-      label: `not a field of ${article(node.name)}`,
+      label: 'not a field here',
       help: didYouMean(key, free) ?? helpFor(place, free, node),
       ...(best === undefined
         ? {}
@@ -270,8 +270,4 @@ function checkHolds(node: ObjectNode, value: Record<string, unknown>, path: Path
 
 function names(list: readonly string[]): string {
   return list.map(n => `\`${n}\``).join(', ')
-}
-
-function article(noun: string): string {
-  return `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${noun}`
 }

@@ -48,7 +48,8 @@ export function findInputs(paths: readonly string[], cwd: string, stdinName = '<
   }
   for (const path of paths) {
     try {
-      if (path === '-') add({ file: stdinName, path: undefined, named: true })
+      if (path === '') throw new Failure('input', 'an empty name is no file.', { help: 'Is a variable unset?' })
+      else if (path === '-') add({ file: stdinName, path: undefined, named: true })
       else for (const input of expand(path, cwd, found)) add(input)
     } catch (error) {
       if (!(error instanceof Failure)) throw error

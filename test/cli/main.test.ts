@@ -142,7 +142,7 @@ describe('what goes wrong is said once, on stderr, with the way out', () => {
     [['probe', 'ok', 'two'], 'unexpected argument: two.'],
     [['probe', '--fail-on', 'never'], 'Expected --fail-on=never to be one of: error, warning'],
     [['probe', '--fail-on'], '--fail-on expects one of these values: error, warning'],
-    [['probe', '-o', 'serif'], 'unknown format serif: did you mean `sarif`?'],
+    [['probe', '-o', 'serif'], 'unknown format serif: did you mean `sarif`?\nFormats: '],
     [['probe', '-o', 'json='], 'json= names no file after the equals sign.'],
     [['probe', '--timeout', '5 minutes'], '5 minutes is no duration. Write 250ms, 30s, 5m or 1h.'],
   ])('%j', async (argv, message) => {

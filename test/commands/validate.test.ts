@@ -199,6 +199,7 @@ describe('files', () => {
 
   test.each([
     ['nope.yaml', 'nope.yaml does not exist.'],
+    ['', 'an empty name is no file.\nIs a variable unset?'],
     ['gatway.yaml', 'gatway.yaml does not exist: did you mean `gateway.yaml`?'],
     ['k8/x/route.yaml', 'k8/x/route.yaml does not exist (there is no k8 in'],
   ])('a path that is not there: %s', async (path, message) => {

@@ -46,6 +46,7 @@ describe('filter', () => {
     ['hyper', /A module needs a level: hyper=debug/],
     ['inof', /Did you mean info/],
     ['proxy=verbose', /verbose is no level/],
+    ['proxy=', /no level after the equals sign/],
     ['=debug', /MODULE=LEVEL/],
     ['a=b=debug', /no level/],
     ['a b=debug', /MODULE=LEVEL/],

@@ -69,7 +69,7 @@ describe('plain connections', () => {
     socket.destroy()
     await expect.poll(() => gateway.logged.join('')).toContain('protocol=tcp')
     expect(gateway.logged.join('')).toMatch(
-      /request\tgateway=default\/default listener=raw route=default\/r endpoint=127\.0\.0\.1:\d+ src\.addr=127\.0\.0\.1:\d+ protocol=tcp .*duration=\d+ms/,
+      /request gateway=default\/default listener=raw route=default\/r endpoint=127\.0\.0\.1:\d+ src\.addr=127\.0\.0\.1:\d+ protocol=tcp .*duration=\d+ms/,
     )
   })
 

@@ -62,7 +62,7 @@ binds:
       return { traceparent: field('traceparent'), tracestate: field('tracestate') }
     },
     async spans(requests) {
-      await until(() => (gateway.logged.join('').match(/\trequest\t/g) ?? []).length === requests)
+      await until(() => (gateway.logged.join('').match(/\trequest /g) ?? []).length === requests)
       // What is not sent within two seconds is not sent at all.
       const deadline = clock.now() + 2000
       await timeUntil(clock, () => receiver.spans.length > 0 || clock.now() >= deadline)

@@ -15,7 +15,11 @@ function check(listener: Listener, file: LintedFile): void {
     const names = new Set((route.hostnames.length > 0 ? route.hostnames : ['']).map(name => (name === '*' ? '' : name)))
     for (const match of route.matches) {
       open.set(match, names.size)
-      for (const name of names) hosts.set(name, [...(hosts.get(name) ?? []), { route, match }])
+      for (const name of names) {
+        const matches = hosts.get(name) ?? []
+        matches.push({ route, match })
+        hosts.set(name, matches)
+      }
     }
   }
   for (const matched of hosts.values()) {
@@ -28,7 +32,7 @@ function check(listener: Listener, file: LintedFile): void {
 }
 
 function report(later: Matched, earlier: Matched, file: LintedFile): void {
-  const same = keyOf(later.match) === keyOf(earlier.match)
+  const same = sameConditions(later.match, earlier.match)
   file.report({
     code: same ? 'GW502' : 'GW501',
     message: same
@@ -44,29 +48,52 @@ function report(later: Matched, earlier: Matched, file: LintedFile): void {
   })
 }
 
+/** Linear in the matches, however many share a path: a file of megabytes is checked too. */
 function* shadowed(ordered: readonly Matched[]): Generator<{ later: Matched; earlier: Matched }> {
-  const byPath = new Map<string, Matched[]>()
-  const anyPath: Matched[] = []
+  const samePath = new Map<string, TriedMatches>()
+  const anyPath = new TriedMatches()
   for (const later of ordered) {
     const path = pathKey(later.match)
-    const alike = byPath.get(path) ?? []
-    const earlier = [...alike, ...anyPath].find(each => conditionsCover(each.match, later.match))
-    if (earlier) yield { later, earlier }
-    byPath.set(path, [...alike, later])
-    if (/^\/?\(?\.\*\)?$/.test(later.match.path.regex?.source ?? '')) anyPath.push(later)
+    const conditions = conditionsOf(later.match)
+    const alike = samePath.get(path) ?? new TriedMatches()
+    const earlier = alike.covering(conditions) ?? anyPath.covering(conditions)
+    if (earlier) {
+      // Whatever this one covers, the earlier one covers too.
+      yield { later, earlier }
+      continue
+    }
+    samePath.set(path, alike.add(later, conditions))
+    if (/^\/?\(?\.\*\)?$/.test(later.match.path.regex?.source ?? '')) anyPath.add(later, conditions)
   }
 }
 
-function conditionsCover(wide: RouteMatch, narrow: RouteMatch): boolean {
-  if (wide.method !== undefined && wide.method !== narrow.method) return false
-  const has = (parts: readonly Condition[], names: (name: string) => string) => {
-    const known = new Set(parts.map(part => conditionKey(part, names)))
-    return (part: Condition) => known.has(conditionKey(part, names))
+/** Matches of one path, each kept under one of its conditions: what it covers has that condition too. */
+class TriedMatches {
+  readonly #byCondition = new Map<string, { rank: number; matched: Matched; conditions: ReadonlySet<string> }[]>()
+  #count = 0
+  add(matched: Matched, conditions: ReadonlySet<string>): this {
+    const [key = ''] = conditions
+    const place = this.#byCondition.get(key) ?? []
+    place.push({ rank: this.#count++, matched, conditions })
+    this.#byCondition.set(key, place)
+    return this
   }
-  return (
-    wide.headers.every(has(narrow.headers, name => name.toLowerCase())) &&
-    wide.query.every(has(narrow.query, name => name))
-  )
+  /** The first one whose conditions hold wherever these do. */
+  covering(conditions: ReadonlySet<string>): Matched | undefined {
+    const found = ['', ...conditions].flatMap(key => {
+      const first = this.#byCondition.get(key)?.find(each => within(each.conditions, conditions))
+      return first ?? []
+    })
+    return found.toSorted((a, b) => a.rank - b.rank)[0]?.matched
+  }
+}
+
+function conditionsOf({ method, headers, query }: RouteMatch): ReadonlySet<string> {
+  return new Set([
+    ...headers.map(each => `header ${conditionKey(each, name => name.toLowerCase())}`),
+    ...query.map(each => `query ${conditionKey(each, name => name)}`),
+    ...(method === undefined ? [] : [`method ${method}`]),
+  ])
 }
 
 type Condition = RouteMatch['headers'][number]
@@ -79,12 +106,11 @@ function pathKey({ path }: RouteMatch): string {
   return path.pathPrefix === undefined ? `~${path.regex!.source}` : `^${path.pathPrefix.replace(/\/+$/, '')}`
 }
 
-function keyOf(match: RouteMatch): string {
-  const headers = match.headers.map(each => conditionKey(each, name => name.toLowerCase())).sort()
-  return JSON.stringify([
-    pathKey(match),
-    match.method,
-    headers,
-    match.query.map(each => conditionKey(each, n => n)).sort(),
-  ])
+function sameConditions(a: RouteMatch, b: RouteMatch): boolean {
+  const [one, other] = [conditionsOf(a), conditionsOf(b)]
+  return pathKey(a) === pathKey(b) && within(one, other) && within(other, one)
+}
+
+function within(part: ReadonlySet<string>, whole: ReadonlySet<string>): boolean {
+  return [...part].every(each => whole.has(each))
 }
