@@ -53,6 +53,11 @@ export function commitResponse(call: Call, status: number, headers: HeaderList, 
 function collect(call: Call, whole: NonNullable<Pipeline['buffersResponse']>, attempt: Settling): ChunkSink {
   const { x, chosen } = call
   const collecting: CollectingSink = new CollectingSink(whole.limit, body => {
+    if (body instanceof Error) {
+      collecting.release(discard)
+      attempt.settle(body)
+      return
+    }
     if (body === undefined && !whole.failOpen) {
       collecting.release(discard)
       const detail = `more than ${whole.limit} bytes`
@@ -104,6 +109,8 @@ function releaseAfter(waiting: Promise<void>, call: Call, attempt: Settling, pau
   waiting
     .then(() => passage.listener && runResponse(passage.listener.response, x))
     .then(() => {
+      // The head has not gone yet: the client can still be told.
+      if (paused.failed) throw paused.failed
       paused.release(open(call))
       attempt.settle('answered')
     })

@@ -7,7 +7,8 @@ export class PausedSink implements ChunkSink {
   #to: ChunkSink | undefined
   #held: Buffer[] = []
   #end: { readonly trailers: readonly string[] | undefined } | undefined
-  #failed: Error | undefined
+  /** Its sender has failed, and nobody was told yet. */
+  failed: Error | undefined
   #drain: (() => void) | undefined
 
   write(chunk: Buffer): boolean {
@@ -21,7 +22,7 @@ export class PausedSink implements ChunkSink {
   }
   fail(error: Error): void {
     if (this.#to) this.#to.fail(error)
-    else this.#failed = error
+    else this.failed = error
   }
   onDrain(then: () => void): void {
     this.#drain = then
@@ -34,7 +35,7 @@ export class PausedSink implements ChunkSink {
     let room = true
     for (const chunk of this.#held) room = to.write(chunk)
     this.#held = []
-    if (this.#failed) to.fail(this.#failed)
+    if (this.failed) to.fail(this.failed)
     else if (this.#end) to.end(this.#end.trailers)
     else if (room) this.#drain?.()
   }
@@ -42,15 +43,15 @@ export class PausedSink implements ChunkSink {
 
 /**
  * Collects a whole body for the policies that read it, then goes on like a paused one. `ready` is called once: with the
- * body, or without when it is longer than the limit.
+ * body, without when it is longer than the limit, or with what kept it from coming.
  */
 export class CollectingSink extends PausedSink {
   readonly #limit: number
-  readonly #ready: (body: Buffer | undefined) => void
+  readonly #ready: (body: Buffer | Error | undefined) => void
   #chunks: Buffer[] | undefined = []
   #size = 0
 
-  constructor(limit: number, ready: (body: Buffer | undefined) => void) {
+  constructor(limit: number, ready: (body: Buffer | Error | undefined) => void) {
     super()
     this.#limit = limit
     this.#ready = ready
@@ -73,10 +74,10 @@ export class CollectingSink extends PausedSink {
 
   override fail(error: Error): void {
     super.fail(error)
-    if (this.#chunks) this.#settle(undefined)
+    if (this.#chunks) this.#settle(error)
   }
 
-  #settle(body: Buffer | undefined): void {
+  #settle(body: Buffer | Error | undefined): void {
     this.#chunks = undefined
     this.#ready(body)
   }

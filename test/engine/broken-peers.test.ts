@@ -123,7 +123,9 @@ describe('replies that do not say clearly where they end', () => {
       `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${OK}content-length: 2\r\n\r\nok`,
       { status: 200, body: 'ok', whole: true },
     ],
-    ['a second reply', 'GET', `${OK}content-length: 2\r\n\r\nok${OK}content-length: 4\r\n\r\nevil`, { whole: false }],
+    ['a second reply', 'GET', `${OK}content-length: 2\r\n\r\nok${OK}content-length: 4\r\n\r\nevil`, refused()],
+    ['more bytes than announced', 'GET', `${OK}content-length: 1\r\n\r\nok`, refused()],
+    ['more bytes than the chunks', 'GET', `${CHUNKED}2\r\nok\r\n0\r\n\r\nevil`, { status: 200, whole: false }],
     [
       'a chunk size beyond all numbers',
       'GET',
@@ -147,6 +149,19 @@ describe('replies that do not say clearly where they end', () => {
       expect(await next.text()).toBe('next')
     }
   })
+})
+
+test.each([
+  ['read whole', 'buffer: {response: {maxBytes: 100}}'],
+  ['read whole as far as possible', 'buffer: {response: {maxBytes: 100, failureMode: FailOpen}}'],
+  ['that an expression reads', "transformations: {response: {set: {x-size: 'string(size(response.body))'}}}"],
+])('a reply %s that breaks off is answered with 503', async (_name, policy) => {
+  const peer = await startPeer(({ socket }) => socket.end(`${OK}content-length: 10\r\n\r\nhalf`))
+  const route = `policies: {${policy}}, ${backendAt(peer.port)}`
+  await using gateway = await startGateway(`binds: [{port: 80, listeners: [{routes: [{${route}}]}]}]`)
+  const answer = await fetch(gateway.url(80))
+  expect(answer.status).toBe(503)
+  expect(await answer.text()).toContain('upstream call failed')
 })
 
 function refused(): Seen {

@@ -1,3 +1,4 @@
+import { mcpAuthentication } from '../../policies/external/mcp-authentication.ts'
 import type { LabelSelector } from '../kinds/resource.ts'
 import { labelsOf, selects } from '../resources/graph.ts'
 import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
@@ -16,6 +17,8 @@ interface Attached {
   readonly section: string | undefined
   readonly policies: Policies
 }
+
+const UNGUARDED = mcpAuthentication.unserved!
 
 const ACCUMULATED = ['authorization', 'mcpAuthorization']
 
@@ -63,7 +66,11 @@ export class BackendWriter {
   #put(out: Policies, name: string, value: unknown, from: Policies): void {
     const { origins } = this.#work
     const origin = origins.own(from, name, value)
-    if (out[name] === undefined) {
+    if (name === mcpAuthentication.name) {
+      // The file has no such policy on a backend, so that nobody reading the file could say that it is not served.
+      if (origin) this.#work.lose(origin, `\`${name}\` is not served yet`, { unserved: true, note: UNGUARDED })
+      if (!this.#work.options.allowUnguarded) this.#put(out, 'authorization', { rules: [{ deny: 'true' }] }, from)
+    } else if (out[name] === undefined) {
       out[name] = value
       if (origin) origins.field(out, name, origin)
     } else if (ACCUMULATED.includes(name)) {

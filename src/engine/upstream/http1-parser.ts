@@ -319,6 +319,8 @@ export class ResponseParser {
       this.#left = 0
       this.#digits = 0
     } else if (length >= 0) {
+      // Told before the head is passed on, the failure still becomes a reply.
+      if (to - at > length) throw protocolFailure('bytes after the end')
       this.#state = LENGTH
       this.#left = length
     } else this.#state = UNTIL_CLOSE

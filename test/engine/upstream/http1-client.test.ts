@@ -62,7 +62,7 @@ test.each([
     false,
   ],
   ['a bare LF', 'HTTP/1.1 200 OK\ncontent-length: 0\r\n\r\n', false],
-  ['more bytes than announced', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nab', true],
+  ['more bytes than announced', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nab', false],
   ['a malformed chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\naX', true],
 ])('%s fails the call and closes the connection', async (_name, text, cut) => {
   const peer = await startPeer(({ socket }) => socket.write(text))
