@@ -24,13 +24,17 @@ export class HttpTarget {
   readonly target: Target
   readonly #http2: Http2Targets | undefined
   readonly #authority: string | undefined
+  /** Where the client names nothing. */
+  readonly #fallback: string
   readonly #timeout: number | undefined
 
   constructor(to: HostPort, settings: UpstreamSettings, options: HttpTargetOptions = {}) {
     this.address = to.unixPath ?? `${to.host}:${to.port}`
     this.target = targetOf(to, settings, options)
     this.#http2 = http2Targets(to, settings, options)
-    this.#authority = authorityOf(to, this.target)
+    const { named } = this.target
+    this.#fallback = authorityOf(to, this.target)
+    this.#authority = named ? this.#fallback : undefined
     this.#timeout = settings.requestTimeout
   }
 
@@ -39,7 +43,7 @@ export class HttpTarget {
     attempt.target = this.address
     const call = transport.dispatch(
       versioned(x, this.target, this.#http2),
-      requestOf(x, this.#authority, this.#timeout ?? attempt.timeout ?? 0),
+      requestOf(x, this.#authority, this.#fallback, this.#timeout ?? attempt.timeout ?? 0),
       on,
     )
     x.onAbort(() => call.cancel())
@@ -109,18 +113,20 @@ function versioned(x: Exchange, target: Target, http2: Http2Targets | undefined)
   return x.connection.tls === undefined ? http2.offered : target
 }
 
-/** What the backend is called by, without the port that its scheme implies; undefined: by the client's own word. */
-function authorityOf(to: HostPort, target: Target): string | undefined {
-  if (!target.named) return undefined
-  return to.port === defaultPort(target.tls === undefined ? 'http' : 'https') ? to.host : `${to.host}:${to.port}`
+/** What the backend is called by, without the port that its scheme implies. */
+function authorityOf({ host, port, unixPath }: HostPort, target: Target): string {
+  if (unixPath !== undefined) return 'localhost'
+  const bracketed = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+  return port === defaultPort(target.tls === undefined ? 'http' : 'https') ? bracketed : `${bracketed}:${port}`
 }
 
-function requestOf(x: Exchange, authority: string | undefined, timeout: number): UpstreamRequest {
+/** `authority`: undefined when the backend is called by the client's own word, `fallback` when there is none. */
+function requestOf(x: Exchange, authority: string | undefined, fallback: string, timeout: number): UpstreamRequest {
   const { method, path, headers } = x.request
   return {
     method,
     path,
-    authority: authority === undefined || x.authorityFixed ? x.request.authority : authority,
+    authority: (authority === undefined || x.authorityFixed ? x.request.authority : authority) || fallback,
     headers,
     body: x.body.take(),
     timeout,

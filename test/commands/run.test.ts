@@ -183,6 +183,14 @@ describe('a running gateway', () => {
     expect(silent.stderr).not.toContain('"level":"info"')
   })
 
+  test('metrics say that the file is what is served', async () => {
+    const [port, stats] = [await freePort(), await freePort()]
+    const gateway = start(reply(port, 'x').replace("statsAddr: 'off'", `statsAddr: '127.0.0.1:${stats}'`))
+    await gateway.serving
+    const metrics = await fetch(`http://127.0.0.1:${stats}/metrics`)
+    expect(await metrics.text()).toContain('\nagentgateway_config_synchronized 1\n')
+  })
+
   test('without IPv6 it listens on IPv4 alone', async () => {
     const port = await freePort()
     const gateway = start(reply(port, 'x').replace("statsAddr: 'off'", "statsAddr: 'off', enableIpv6: false"))

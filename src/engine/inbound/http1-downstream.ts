@@ -73,9 +73,9 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
   write(chunk: Buffer, release?: () => void): boolean {
     if (this.state === 'ended') return true
     const size = chunk.length
-    this.#x.responseBytes += size
-    const { socket } = this.#wire
     if (this.#framing === NONE || size === 0) return true
+    const { socket } = this.#wire
+    this.#x.responseBytes += size
     if (this.#framing === LENGTH) {
       this.#left -= size
       if (this.#left < 0) {

@@ -1,4 +1,3 @@
-import { METHODS } from 'node:http'
 import type { RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
@@ -29,7 +28,6 @@ export class MalformedRequest extends Error {
   }
 }
 
-const KNOWN_METHODS = new Set(METHODS)
 const CR = 13
 const LF = 10
 
@@ -110,7 +108,7 @@ function requestLine(text: string, end: number): [method: string, target: string
   const first = text.indexOf(' ')
   const last = end - 9
   const method = text.slice(0, Math.max(0, first))
-  if (first < 0 || last <= first || !KNOWN_METHODS.has(method)) throw new MalformedRequest('method')
+  if (first < 0 || last <= first || !METHOD.test(method)) throw new MalformedRequest('method')
   const version = text.slice(last, end)
   const minor = version === ' HTTP/1.1' ? 1 : version === ' HTTP/1.0' ? 0 : undefined
   if (minor === undefined) throw new MalformedRequest('version')
@@ -119,6 +117,8 @@ function requestLine(text: string, end: number): [method: string, target: string
   return [method, target, minor]
 }
 
+/** RFC 9110 section 9.1: any token. What begins in another way than methods do is more likely the rest of a body. */
+const METHOD = /^[A-Z][!#$%&'*+\-.^_`|~0-9A-Za-z]*$/
 const VISIBLE_ASCII = /^[!-~]+$/
 
 /** The field lines `at` up to `to`; `text` is `bytes` from `origin` on. */

@@ -36,9 +36,11 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
     if (length > 0 && status !== 204 && status !== 304) fields['content-length'] ??= String(length)
     const bare = length === 0 || this.#x.received.method === 'HEAD'
     this.#respond(fields, { endStream: bare })
-    this.#x.responseBytes += length
     this.state = 'ended'
-    if (!bare && !this.#gone) this.#stream.end(body)
+    if (!bare && !this.#gone) {
+      this.#x.responseBytes += length
+      this.#stream.end(body)
+    }
     this.#stopRequest()
   }
 

@@ -51,7 +51,8 @@ export class TlsServers {
       else socket.destroy()
     })
     server.on('tlsClientError', (error, socket) => {
-      this.#take(socket)?.failed(error.message)
+      // What OpenSSL says, without the place in its sources.
+      this.#take(socket)?.failed((error as { reason?: string }).reason ?? error.message.trim())
       socket.destroy()
     })
     return server

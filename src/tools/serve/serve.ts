@@ -65,6 +65,7 @@ async function serveAlone(options: ServeOptions, { inputs }: Probed, settings: S
   const snapshot = await server.compile(inputs)
   if (!snapshot) return undefined
   await applyFirst(gateway, snapshot)
+  synchronized.with().set(1)
 
   let quit: () => void = () => {}
   const asked = new Promise<void>(done => {

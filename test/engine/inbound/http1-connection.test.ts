@@ -297,6 +297,27 @@ describe('a reply', () => {
   })
 })
 
+describe('a request', () => {
+  test.each([
+    ['of HTTP/1.0 that names no host', 'GET / HTTP/1.0\r\n\r\n'],
+    ['with an empty host', 'GET / HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n'],
+  ])('%s reaches the backend under the name that the file has for it', async (_name, request) => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(proxy(upstream.host))
+    expect(await rawRequest(gateway.url(8080), request)).toContain(`"host","${upstream.host}"`)
+  })
+
+  test('may have any method', async () => {
+    await using gateway = await startGateway(
+      route('policies: {directResponse: {status: 200, bodyExpression: request.method}}'),
+    )
+    const ask = (method: string) =>
+      rawRequest(gateway.url(8080), `${method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    expect(await ask('RPC_IN_DATA')).toMatch(/^HTTP\/1.1 200 [\s\S]*RPC_IN_DATA$/)
+    expect(await ask('rpc_in_data')).toMatch(/^HTTP\/1.1 400 /)
+  })
+})
+
 describe('a field that would become two', () => {
   test.each(['a\r\nx-second: 1', 'a\nb', 'a\rb', 'a\0b', 'a\u{1f600}b'])('%j is not written', value => {
     const written: string[] = []

@@ -95,6 +95,13 @@ describe('several certificates on one port', () => {
     const response = fetch(`http://127.0.0.1:${portOf(gateway)}`)
     await expect(response).rejects.toThrow()
   })
+
+  test('a handshake that fails is logged with the reason alone', async () => {
+    await expect(ask(portOf(gateway), { servername: 'a.test', ALPNProtocols: ['none'] })).rejects.toThrow()
+    await expect
+      .poll(() => gateway.logged.join(''))
+      .toContain('reason="TLS handshake failed: no application protocol" ')
+  })
 })
 
 describe('client certificates', () => {

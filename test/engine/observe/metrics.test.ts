@@ -1,3 +1,4 @@
+import { connect } from 'node:http2'
 import { describe, expect, test } from 'vitest'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { echo, startUpstream } from '../../helpers/upstream.ts'
@@ -72,6 +73,17 @@ describe('metrics of requests', () => {
     expect(samples(gateway, 'upstream_call_duration_seconds_count')).toMatchObject([
       { labels: { kind: 'Primary', subtype: 'Http' }, value: 3 },
     ])
+  })
+
+  test('a reply to HEAD has no bytes, whoever made it', async () => {
+    await using upstream = await startUpstream((_req, res) => res.end('12345'))
+    await using gateway = await startGateway(config(upstream.host), { clock: new ManualClock() })
+    for (const path of ['/api/1', '/direct', '/none']) await fetch(`${gateway.url(3000)}${path}`, { method: 'HEAD' })
+    const session = connect(gateway.url(3000))
+    session.request({ ':method': 'HEAD', ':path': '/direct' }).resume().end()
+    await expect.poll(() => samples(gateway, 'requests_total').reduce((sum, { value }) => sum + value, 0)).toBe(4)
+    session.destroy()
+    expect(samples(gateway, 'response_bytes_total').map(({ value }) => value)).toEqual([0, 0, 0])
   })
 
   test('how long requests took, and what of it was spent here', async () => {
