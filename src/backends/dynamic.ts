@@ -42,7 +42,7 @@ export const dynamicBackend = defineBackend({
     ),
   }),
   compile({ target, allow = [] }, ctx) {
-    const destinations = new Destinations(ctx, addressGuard(allow), allow.join())
+    const destinations = new Destinations(ctx, addressGuard(allow), `but ${allow.join()}`)
     const secure = ctx.settings.tls !== undefined
     return {
       key: ctx.key,

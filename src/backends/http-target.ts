@@ -13,7 +13,7 @@ const CONNECT_TIMEOUT = 10_000
 export interface HttpTargetOptions {
   /** Decides about each address that the host's name stands for. */
   readonly permits?: Target['permits']
-  /** Names `permits`: connections are shared only with those that are guarded alike. */
+  /** Names `permits`, and is never empty: connections are shared only with those that are guarded alike. */
   readonly guard?: string
 }
 

@@ -117,6 +117,20 @@ binds: [{port: 8080, listeners: [{routes: [
     expect((await ask(gateway.url(8080), '/', upstream.host)).status).toBe(403)
   })
 
+  test.each(['127.0.0.1', 'localhost'])(
+    'a connection to %s that a backend of the file has opened is not used',
+    async host => {
+      await using upstream = await startUpstream(echo)
+      const address = `${host}:${upstream.port}`
+      await using gateway = await startGateway(`
+binds: [{port: 8080, listeners: [{routes: [
+  {matches: [{path: {pathPrefix: /own}}], backends: [{host: '${address}'}]},
+  {backends: [{dynamic: {}}]}]}]}]`)
+      expect((await ask(gateway.url(8080), '/own', 'a')).status).toBe(200)
+      expect((await ask(gateway.url(8080), '/', address)).status).toBe(403)
+    },
+  )
+
   test('a range that is none is a finding', async () => {
     await expect(startGateway(file('{allow: [10.0.0.1]}'))).rejects.toThrow(/GW106 .* is not an address range/)
   })
