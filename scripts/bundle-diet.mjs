@@ -98,13 +98,18 @@ function called(name, load) {
   return /^[A-Z]/.test(name) ? `new (${load}.${name})(...args)` : `${load}.${name}(...args)`
 }
 
-/** A constructor that stands in for another is neither a base class nor the right side of `instanceof`. */
+/**
+ * A constructor that stands in for another is neither a base class nor the right side of `instanceof`, and of functions
+ * that start programs `promisify` asks for a property.
+ */
 function identityUses(text, path) {
   return [...text.matchAll(IMPORT)]
     .filter(([, , module]) => SLOW.has(module))
     .flatMap(([, names]) => parseNames(names))
-    .filter(({ local }) => new RegExp(`\\b(?:instanceof|extends) ${local}\\b`).test(text))
-    .map(({ local }) => ({ text: `${path}: ${local} is loaded late, so it cannot be compared or extended` }))
+    .filter(({ local }) => new RegExp(`\\b(?:(?:instanceof|extends) ${local}|promisify\\(exec(?:File)?)\\b`).test(text))
+    .map(({ local }) => ({
+      text: `${path}: ${local} is loaded late, so it cannot be compared, extended or promisified`,
+    }))
 }
 
 function missing(plugin, wanted, applied) {

@@ -54,6 +54,11 @@ function argumentName(arg: unknown): string {
 
 /** oclif wraps the parser's own words in lines that say less than ours. */
 function plainMessage(message: string): string {
+  const choice = /^Expected (--[\w-]+)=(.*) to be one of: ([^\n]*)/.exec(message)
+  if (choice) {
+    const [, flag, given = '', list = ''] = choice
+    return `${flag} takes one of ${list}, not ${given}${guess(given, list.split(', '))}`
+  }
   return message
     .replace(/\nSee more help with --help$/, '')
     .replace(/^Parsing (--[\w-]+) \n\t/, '$1: ')

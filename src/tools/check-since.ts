@@ -1,6 +1,5 @@
-import { execFile } from 'node:child_process'
+import { type ExecFileException, execFile } from 'node:child_process'
 import { basename, dirname, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import type { Diagnostic } from '../diagnostics/diagnostic.ts'
 import { Failure } from '../diagnostics/failure.ts'
 
@@ -44,19 +43,21 @@ function literal(name: string): string {
   return `:(literal)${name}`
 }
 
-async function git(folder: string, args: readonly string[], revision: string): Promise<string> {
-  try {
-    const { stdout } = await promisify(execFile)('git', ['-C', folder, ...args], {
-      maxBuffer: 256 * 1024 * 1024,
-      encoding: 'utf8',
-      windowsHide: true,
+function git(folder: string, args: readonly string[], revision: string): Promise<string> {
+  const options = { maxBuffer: 256 * 1024 * 1024, encoding: 'utf8', windowsHide: true } as const
+  return new Promise((resolved, rejected) => {
+    // Not `promisify`: in the bundle `execFile` loads late, and so lacks the property that tells how to do that.
+    execFile('git', ['-C', folder, ...args], options, (error, stdout, stderr) => {
+      if (error === null) resolved(stdout)
+      else rejected(gitFailure(error, stderr, folder, revision))
     })
-    return stdout
-  } catch (error) {
-    const { code, stderr } = error as { code?: string | number; stderr?: string }
-    if (code === 'ENOENT') throw new Failure('usage', '--since needs git, and it is not installed.', { cause: error })
-    const outside = stderr?.includes('not a git repository')
-    const message = outside ? `${folder} is in no git repository.` : `git does not know the revision ${revision}.`
-    throw new Failure('usage', message, { cause: error, help: 'For example: --since origin/main.' })
-  }
+  })
+}
+
+function gitFailure(error: ExecFileException, stderr: string, folder: string, revision: string): Failure {
+  if (error.code === 'ENOENT')
+    return new Failure('usage', '--since needs git, and it is not installed.', { cause: error })
+  const outside = stderr.includes('not a git repository')
+  const message = outside ? `${folder} is in no git repository.` : `git does not know the revision ${revision}.`
+  return new Failure('usage', message, { cause: error, help: 'For example: --since origin/main.' })
 }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -122,6 +122,26 @@ test('a build that has no script for validate runs its modules', async () => {
   }
   const run = await gwctl(['validate', join(root, 'examples/quickstart.yaml')], [], join(place, 'bin/run.js'))
   expect(run).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('the build asks git which lines are new', async () => {
+  const place = mkdtempSync(join(tmpdir(), 'gwctl-since-'))
+  onTestFinished(() => rmSync(place, { recursive: true }))
+  const file = join(place, 'a.yaml')
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', place, '-c', 'user.email=a@test', '-c', 'user.name=a', ...args])
+  writeFileSync(file, 'binds:\n- port: old\n  listeners: []\n')
+  for (const args of [
+    ['init', '-q'],
+    ['add', '.'],
+    ['commit', '-qm', 'x'],
+  ])
+    git(...args)
+  writeFileSync(file, `${readFileSync(file, 'utf8')}- port: new\n  listeners: []\n`)
+  const { code, stdout } = await gwctl(['validate', file, '--since', 'HEAD', '-o', 'json'])
+  expect(code).toBe(1)
+  const { diagnostics } = JSON.parse(stdout)
+  expect(diagnostics.map(({ range }: { range: { start: { line: number } } }) => range.start.line)).toEqual([4])
 })
 
 describe('what V8 has compiled of validate is kept', () => {

@@ -53,8 +53,10 @@ export function checkReferences(
 }
 
 function toDiagnostic(finding: ResourceFinding, partial: boolean): Diagnostic {
-  const { resource, unresolved, elsewhere = [], ...rest } = finding
-  const diagnostic = place(resource, rest)
+  const { resource, unresolved, outOfSight, elsewhere = [], ...rest } = finding
+  const hint = outOfSight && !partial ? ['pass `--partial` to allow names that are not in the input'] : []
+  const note = [...(rest.note === undefined ? [] : [rest.note]), ...hint].join('; ')
+  const diagnostic = place(resource, note === '' ? rest : { ...rest, note })
   const related = elsewhere.map(({ resource: other, path, message }): RelatedPlace => {
     const { file, range } = other.document.resolve({ code: finding.code, message, path, at: 'value' })
     return { message, file, range }

@@ -7,6 +7,8 @@ export interface ResourceFinding extends Finding {
   readonly resource: Resource
   /** The name is not in the input: no mistake when the input is known to be a part. */
   readonly unresolved?: boolean
+  /** What is missing may be in a file that was not named. */
+  readonly outOfSight?: boolean
   readonly elsewhere?: readonly { readonly resource: Resource; readonly path: Path; readonly message: string }[]
 }
 export type ReportResource = (finding: ResourceFinding) => void

@@ -32,10 +32,8 @@ export function notFound(ref: FoundReference, from: Resource, to: Named, graph: 
     at: 'value',
     label: `no such ${to.kindName}`,
     ...(help === undefined ? {} : { help }),
-    note:
-      shown === ''
-        ? 'pass `--partial` to allow names that are not in the input'
-        : `${to.kindName}s seen here: ${shown}; pass \`--partial\` to allow names that are not in the input`,
+    ...(shown === '' ? {} : { note: `${to.kindName}s seen here: ${shown}` }),
+    outOfSight: true,
   }
 }
 
