@@ -140,7 +140,7 @@ describe('what goes wrong is said once, on stderr, with the way out', () => {
     [['probe', '--qiuet'], 'unknown flag --qiuet: did you mean `--quiet`?'],
     [['probe', '-x'], 'unknown flag -x.'],
     [['probe', 'ok', 'two'], 'unexpected argument: two.'],
-    [['probe', '--fail-on', 'never'], 'Expected --fail-on=never to be one of: error, warning'],
+    [['probe', '--fail-on', 'never'], '--fail-on takes one of error, warning, not never.'],
     [['probe', '--fail-on'], '--fail-on expects one of these values: error, warning'],
     [['probe', '-o', 'serif'], 'unknown format serif: did you mean `sarif`?\nFormats: '],
     [['probe', '-o', 'json='], 'json= names no file after the equals sign.'],
