@@ -3,24 +3,26 @@
 //   nobody     nobody traces, over the same gateway built without the calls that trace
 //   no match   a client traces with a filter that matches nothing, over nobody, in the same process
 //   slow       a client traces every request and never reads, over nobody, in the same process
+// The first is too small for that: what it costs is measured without the sockets too (bench/trace-pipeline.mjs), and
+// held against what a request costs with them.
 //
-//   node bench/trace.mjs [--rounds 12] [--requests 6000]
+//   node bench/trace.mjs [--rounds 12] [--requests 6000] [--processes 5]
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { build } from 'esbuild'
+import { bundle, config, median } from './trace-bundles.mjs'
+import { pipelineCosts } from './trace-pipeline.mjs'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '12' },
     requests: { type: 'string', default: '6000' },
+    processes: { type: 'string', default: '5' },
     instances: { type: 'string', default: '2' },
   },
 })
@@ -33,52 +35,6 @@ const scratch = mkdtempSync(join(tmpdir(), 'gwctl-bench-trace-'))
 const upstream = createServer((_, res) => res.end('{"ok":true}'))
 upstream.keepAliveTimeout = 600_000
 await new Promise(done => upstream.listen(0, '127.0.0.1', done))
-const config = `
-config: {adminAddr: 127.0.0.1:0, statsAddr: 127.0.0.1:0, readinessAddr: 127.0.0.1:0, logging: {level: error, filter: 'false'}}
-binds:
-- port: 1
-  listeners:
-  - routes:
-    - matches: [{path: {pathPrefix: /v1}}]
-      policies:
-        cors: {allowOrigins: ['*']}
-        requestHeaderModifier: {set: {x-gateway: bench}}
-        authorization: {rules: [{deny: 'request.headers["x-role"] == "guest"'}]}
-        localRateLimit: [{maxTokens: 100000000, tokensPerFill: 100000000, fillInterval: 1s}]
-      backends: [{host: '127.0.0.1:${upstream.address().port}'}]
-`
-
-/** The sources without what the trace needs on the way of a request. */
-const withoutTrace = {
-  name: 'without-trace',
-  setup({ onLoad }) {
-    onLoad({ filter: /\/src\/(engine|policies|backends|cel)\/.*\.ts$/ }, ({ path }) => {
-      const contents = readFileSync(path, 'utf8')
-        .replaceAll(/^\s*x\.trace = .*$/gm, '')
-        .replaceAll(/^\s*this\.running\.(add|delete)\(x\)$/gm, '')
-        .replaceAll(/^\s*x\.waitingIn = .*$/gm, '')
-        .replaceAll(/\b(?:\w+\.)?x\.trace\b/g, 'undefined')
-      return { contents, loader: 'ts' }
-    })
-  },
-}
-
-async function bundle(name, plugins) {
-  const outfile = join(scratch, `${name}.mjs`)
-  await build({
-    stdin: { contents: SERVER, resolveDir: root, loader: 'ts' },
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    minifySyntax: true,
-    banner: { js: "import { createRequire as _r } from 'node:module'; const require = _r(import.meta.url);" },
-    plugins,
-    logLevel: 'error',
-  })
-  return outfile
-}
-
 const SERVER = `
 import { Readable } from 'node:stream'
 import { serve } from './src/tools/serve/serve.ts'
@@ -95,7 +51,7 @@ process.send({ port: [...serving.ports.values()][0], admin: serving.admin })
 
 async function start(file) {
   const child = fork(file, [], {
-    env: { ...process.env, BENCH_CONFIG: config },
+    env: { ...process.env, BENCH_CONFIG: config(`127.0.0.1:${upstream.address().port}`) },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
 
@@ -157,8 +113,10 @@ async function traced({ admin }, query, reads) {
   return () => sent.destroy()
 }
 
-const median = list => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)]
-const files = { plain: await bundle('plain', []), bare: await bundle('bare', [withoutTrace]) }
+const files = {
+  plain: await bundle(scratch, 'plain', SERVER, false),
+  bare: await bundle(scratch, 'bare', SERVER, true),
+}
 const plain = []
 const bare = []
 for (let i = 0; i < INSTANCES; i++) {
@@ -166,6 +124,8 @@ for (let i = 0; i < INSTANCES; i++) {
   bare.push(await start(files.bare))
 }
 const all = [...plain, ...bare]
+/** µs of a request over sockets. */
+let whole = 0
 try {
   for (const each of all) for (let i = 0; i < 3; i++) await load(each.port, REQUESTS)
   const ratios = { nobody: [], 'no match': [], slow: [] }
@@ -197,6 +157,7 @@ try {
     process.stderr.write('.')
   }
   process.stderr.write('\n')
+  whole = median(costs.nobody)
   for (const [name, list] of Object.entries(costs))
     console.log(`${name.padEnd(9)} ${median(list).toFixed(1)} µs a request`)
   for (const [name, list] of Object.entries(ratios))
@@ -208,6 +169,17 @@ try {
   upstream.close()
   upstream.closeAllConnections()
   rmSync(scratch, { recursive: true })
+}
+
+const spread = list => `${median(list).toFixed(0)} (${Math.min(...list).toFixed(0)} to ${Math.max(...list).toFixed(0)})`
+if (Number(values.processes) > 0) {
+  const { pipeline, ...added } = await pipelineCosts(Number(values.processes))
+  console.log(`without sockets: ${spread(pipeline)} ns a request`)
+  for (const [name, list] of Object.entries(added)) {
+    const of = cost => (1 + cost / 1000 / whole).toFixed(4)
+    const ratio = `${of(median(list))} (${of(Math.min(...list))} to ${of(Math.max(...list))})`
+    console.log(`${name.padEnd(9)} adds ${spread(list)} ns, with sockets a ratio of ${ratio}`)
+  }
 }
 
 async function slowly(target) {

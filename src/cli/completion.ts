@@ -93,6 +93,7 @@ ${cases.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
   if [ "$files" -eq 1 ] && [ "\${current#-}" = "$current" ]; then
+    local IFS=$'\\n'
     COMPREPLY+=($(compgen -f -- "$current"))
   fi
 }

@@ -16,6 +16,8 @@ export interface StackSample {
 
 export interface StackProfile {
   readonly types: readonly { readonly type: string; readonly unit: string }[]
+  /** The type that a reader sees first; the last one when unset. */
+  readonly shown?: string
   readonly samples: readonly StackSample[]
   /** What one sample stands for, in the unit of the last type. */
   readonly period: number
@@ -61,6 +63,7 @@ export function encodePprof(profile: StackProfile): Buffer {
     integer(10, profile.duration * 1_000_000),
     message(11, [valueType(period)]),
     integer(12, profile.period),
+    ...(profile.shown === undefined ? [] : [integer(14, strings.id(profile.shown))]),
   ]
   // Last, because everything above adds to it.
   const table = strings.all.map(text => message(6, [Buffer.from(text)]))

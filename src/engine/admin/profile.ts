@@ -22,8 +22,9 @@ export class Profiler {
   }
 
   /**
-   * `cpu`: where processor time went during so many seconds. `heap`: what was allocated meanwhile and is still in use;
-   * the runtime keeps no older record. Undefined while another profile is being taken.
+   * `cpu`: where processor time went during so many seconds. `heap`: all that was allocated in the first half of them,
+   * and what was allocated in the second half and is still in use; the runtime keeps no older record, and in a gateway
+   * that keeps nothing, the second alone would be empty. Undefined while another profile is being taken.
    */
   async take(kind: ProfileKind, seconds: number): Promise<StackProfile | undefined> {
     if (this.#busy) return undefined
@@ -31,7 +32,7 @@ export class Profiler {
     const inspector = await import('node:inspector/promises')
     const session = new inspector.Session()
     const startedAt = this.#clock.now()
-    const wait = () => new Promise<void>(resolve => this.#clock.after(seconds * 1000, resolve))
+    const wait = (share: number) => new Promise<void>(resolve => this.#clock.after(seconds * 1000 * share, resolve))
     try {
       session.connect()
       const profile = await (kind === 'cpu' ? recordCpu(session, wait) : recordHeap(session, wait))
@@ -63,11 +64,14 @@ export async function profileReply(
 
 type Recorded = Omit<StackProfile, 'startedAt' | 'duration'>
 
-async function recordCpu(session: Session, wait: () => Promise<void>): Promise<Recorded> {
+/** Resolves after that share of the time to record. */
+type Wait = (share: number) => Promise<void>
+
+async function recordCpu(session: Session, wait: Wait): Promise<Recorded> {
   await session.post('Profiler.enable')
   await session.post('Profiler.setSamplingInterval', { interval: CPU_INTERVAL_US })
   await session.post('Profiler.start')
-  await wait()
+  await wait(1)
   const { profile } = await session.post('Profiler.stop')
   const period = CPU_INTERVAL_US * 1000
   return {
@@ -80,21 +84,34 @@ async function recordCpu(session: Session, wait: () => Promise<void>): Promise<R
   }
 }
 
-async function recordHeap(session: Session, wait: () => Promise<void>): Promise<Recorded> {
-  await session.post('HeapProfiler.startSampling', { samplingInterval: HEAP_INTERVAL_BYTES })
-  await wait()
-  const { profile } = await session.post('HeapProfiler.stopSampling')
+async function recordHeap(session: Session, wait: Wait): Promise<Recorded> {
+  const half = async (collected: boolean) => {
+    await session.post('HeapProfiler.startSampling', {
+      samplingInterval: HEAP_INTERVAL_BYTES,
+      includeObjectsCollectedByMajorGC: collected,
+      includeObjectsCollectedByMinorGC: collected,
+    })
+    await wait(0.5)
+    return heapSamples((await session.post('HeapProfiler.stopSampling')).profile.head)
+  }
+  const allocated = await half(true)
+  const kept = await half(false)
   return {
     types: [
+      { type: 'alloc_objects', unit: 'count' },
+      { type: 'alloc_space', unit: 'bytes' },
       { type: 'inuse_objects', unit: 'count' },
       { type: 'inuse_space', unit: 'bytes' },
     ],
-    samples: heapSamples(profile.head),
+    shown: kept.length > 0 ? 'inuse_space' : 'alloc_space',
+    samples: [
+      ...allocated.map(({ stack, values }) => ({ stack, values: [...values, 0, 0] })),
+      ...kept.map(({ stack, values }) => ({ stack, values: [0, 0, ...values] })),
+    ],
     period: HEAP_INTERVAL_BYTES,
   }
 }
 
-/** As the public system does, a number that makes no sense is the default. */
 /** Undefined: out of range, or no number. */
 function secondsOf(given: string | null): number | undefined {
   if (given === null) return DEFAULT_SECONDS
