@@ -13,7 +13,7 @@ const clock: Clock = {
     return { cancel: () => clearTimeout(timer) }
   },
 }
-const transport = createTransport({ clock, http1: process.env.CLIENT === 'undici' ? 'undici' : 'own' })
+const transport = createTransport({ clock })
 const port = Number(process.env.UPSTREAM)
 const target: Target = { key: 'upstream', host: '127.0.0.1', port, connectTimeout: 10_000, named: false }
 

@@ -18,7 +18,7 @@ libnginx-mod-http-echo. Targets run on core 0, wrk and the upstream on core 1; f
   --rounds N           rounds, at least 3 for a claim (default 4)
   --seconds N          seconds per target and round (default 2)
   --workloads a,b      of ${Object.keys(WORKLOADS).join(', ')} (default all)
-  --targets a,b        of nginx, prototype, static, own, undici, gwctl, gwctl-1, gwctl-2, and the names given with
+  --targets a,b        of nginx, prototype, static, own, gwctl, gwctl-1, gwctl-2, and the names given with
                        --target (default nginx,prototype,gwctl)
   --target name=cmd    another proxy; {port}, {upstream} and {config} (a standalone file) are replaced
   --oracle path        adds the target oracle: the binary of the public system

@@ -47,8 +47,7 @@ export async function targetNamed(name: string, options: TargetOptions): Promise
     case 'prototype':
       return { ...plain, command: node('prototype.ts') }
     case 'own':
-    case 'undici':
-      return { ...plain, command: node('front.ts'), env: { ...env, CLIENT: name } }
+      return { ...plain, command: node('front.ts') }
     case 'gwctl':
     case 'gwctl-1':
       return { ...plain, guarded, command: [...node('../../bin/run.js'), 'run', '-f', await config()] }

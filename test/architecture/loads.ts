@@ -3,7 +3,6 @@ import type { Violation } from './violation.ts'
 
 /** What checking a file never needs: it would cost start-up and could reach outside. */
 export const NOT_FOR_VALIDATE = [
-  'node_modules/undici/',
   'node_modules/ink/',
   'node_modules/react/',
   'node_modules/eventsource/',

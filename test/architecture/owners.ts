@@ -16,7 +16,6 @@ export const OWNERS: Readonly<Record<string, readonly string[]>> = {
   jose: ['src/auth/'],
   re2js: ['src/cel/pattern.ts'],
   react: ['src/tools/trace/'],
-  undici: ['src/engine/'],
   'unix-crypt-td-js': ['src/auth/htpasswd.ts'],
   yaml: ['src/diagnostics/'],
   'node:child_process': ['src/engine/', 'src/tools/', 'src/backends/mcp/stdio.ts'],

@@ -6,7 +6,6 @@ import { type Lookup, type LookupFamily, Resolver } from './dns.ts'
 import { createHttp1Transport } from './http1-client.ts'
 import { createHttp2Transport } from './http2-client.ts'
 import { openTunnel } from './open-tunnel.ts'
-import { createUndiciTransport } from './undici-client.ts'
 
 export interface TransportOptions {
   readonly clock: Clock
@@ -14,8 +13,6 @@ export interface TransportOptions {
   readonly idleTimeout?: number
   /** Unused connections kept per target; 512 when unset. */
   readonly maxIdle?: number
-  /** Who speaks HTTP/1.1: when unset the own client, which takes a third less time (bench/README.md). */
-  readonly http1?: 'own' | 'undici'
   readonly lookup?: Lookup
   readonly connected?: Dialing['connected']
 }
@@ -38,7 +35,7 @@ export interface ConfigurableTransport extends Transport {
 export function createTransport(options: TransportOptions): ConfigurableTransport {
   const resolver = new Resolver(options)
   const settings = { idleTimeout: 90_000, maxIdle: 512, ...options, resolver }
-  const http1 = options.http1 === 'undici' ? createUndiciTransport(settings) : createHttp1Transport(settings)
+  const http1 = createHttp1Transport(settings)
   const http2 = createHttp2Transport(settings, http1)
   return {
     resolver,

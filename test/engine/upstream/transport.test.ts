@@ -16,8 +16,8 @@ import { drain, exchange, type Outcome, recorder, requestOf, StoppedClock, start
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-function open(http1: 'undici' | 'own', clock = new StoppedClock()): Transport {
-  const transport = createTransport({ clock, http1 })
+function open(clock = new StoppedClock()): Transport {
+  const transport = createTransport({ clock })
   onTestFinished(() => transport.close())
   return transport
 }
@@ -38,7 +38,7 @@ async function serve(
 
 const fixture = (name: string): Promise<string> => readFile(join(import.meta.dirname, 'fixtures', name), 'utf8')
 
-describe.each(['own', 'undici'] as const)('%s', client => {
+describe('HTTP/1.1', () => {
   test('a request goes out as given and the reply comes back with every field in place', async () => {
     const peer = await startPeer(({ socket }) =>
       socket.write(
@@ -48,7 +48,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
       ),
     )
     const reply = await exchange(
-      open(client),
+      open(),
       targetOf(peer.port),
       requestOf({ path: '/a?b=%20', authority: 'api.test:8', fields: ['X-One', '1', 'Cookie', 'a', 'cookie', 'b'] }),
     )
@@ -87,7 +87,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
       socket.write(text)
       if (text.includes('1.0')) socket.end()
     })
-    const reply = await exchange(open(client), targetOf(peer.port), requestOf())
+    const reply = await exchange(open(), targetOf(peer.port), requestOf())
     expect(reply.error).toBeUndefined()
     expect(reply.body).toBe(body)
     expect(reply.headers).not.toContain('transfer-encoding')
@@ -102,7 +102,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
       if (first !== '') socket.write(first)
       setImmediate(() => setImmediate(() => socket.write(rest)))
     })
-    const transport = open(client)
+    const transport = open()
     for (at = 0; at < text.length; at++) {
       const reply = await exchange(transport, targetOf(peer.port), requestOf())
       expect(reply).toMatchObject({ status: 200, body: 'abc', headers: ['x', '1'], trailers: ['x-end', '1'] })
@@ -111,14 +111,14 @@ describe.each(['own', 'undici'] as const)('%s', client => {
 
   test('HEAD ends at the head', async () => {
     const peer = await startPeer(({ socket }) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n'))
-    const reply = await exchange(open(client), targetOf(peer.port), requestOf({ method: 'HEAD' }))
+    const reply = await exchange(open(), targetOf(peer.port), requestOf({ method: 'HEAD' }))
     expect(reply).toMatchObject({ status: 200, headers: ['content-length', '900'], body: '' })
   })
 
   test('a buffered body carries its own length, whatever the list says', async () => {
     const peer = await startPeer(({ socket }) => socket.write(OK))
     await exchange(
-      open(client),
+      open(),
       targetOf(peer.port),
       requestOf({
         method: 'POST',
@@ -134,7 +134,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
 
   test('POST without a body says so', async () => {
     const peer = await startPeer(({ socket }) => socket.write(OK))
-    await exchange(open(client), targetOf(peer.port), requestOf({ method: 'POST' }))
+    await exchange(open(), targetOf(peer.port), requestOf({ method: 'POST' }))
     expect(peer.connections[0]?.received).toMatch(/content-length: 0\r\n/i)
   })
 
@@ -149,7 +149,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     })
     const port = await serve(server)
     const reply = await exchange(
-      open(client),
+      open(),
       targetOf(port),
       requestOf({ method: 'PUT', body: Readable.from([Buffer.from('abc'), Buffer.from('def')]), fields }),
     )
@@ -159,7 +159,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
   test('a streamed body that breaks off fails the call and closes the connection', async () => {
     const peer = await startPeer()
     const body = new Readable({ read() {} })
-    const outcome = exchange(open(client), targetOf(peer.port), requestOf({ method: 'POST', body }))
+    const outcome = exchange(open(), targetOf(peer.port), requestOf({ method: 'POST', body }))
     body.push('part')
     const connection = await peer.nth(0)
     await connection.request()
@@ -189,7 +189,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     let owed = 0
     const outcome = await new Promise<Outcome>(resolve => {
       let resume = (): void => {}
-      open(client).dispatch(
+      open().dispatch(
         targetOf(port),
         requestOf(),
         recorder(resolve, {
@@ -237,7 +237,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     let full = true
     const first = Promise.withResolvers<void>()
     const outcome = new Promise<Outcome>(resolve =>
-      open(client).dispatch(
+      open().dispatch(
         targetOf(port),
         requestOf(),
         recorder(resolve, {
@@ -282,7 +282,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
         this.push(made > 64 << 20 ? null : Buffer.alloc(65_536))
       },
     })
-    const outcome = exchange(open(client), targetOf(port), requestOf({ method: 'POST', body }))
+    const outcome = exchange(open(), targetOf(port), requestOf({ method: 'POST', body }))
     let last = -1
     while (last !== made || made === 0) {
       last = made
@@ -295,7 +295,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
 
   test('connections are kept and the last used one is taken first', async () => {
     const peer = await startPeer(({ socket }) => socket.write(OK))
-    const transport = open(client)
+    const transport = open()
     for (let i = 0; i < 5; i++) expect((await exchange(transport, targetOf(peer.port), requestOf())).body).toBe('ok')
     expect(peer.connections).toHaveLength(1)
     await Promise.all([1, 2, 3].map(() => exchange(transport, targetOf(peer.port), requestOf())))
@@ -308,7 +308,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     const peer = await startPeer(({ socket }, _n) =>
       socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok'),
     )
-    const transport = open(client)
+    const transport = open()
     for (let i = 0; i < 3; i++) expect((await exchange(transport, targetOf(peer.port), requestOf())).body).toBe('ok')
     expect(peer.connections).toHaveLength(3)
   })
@@ -318,7 +318,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
       if (n === 1) socket.write(OK)
       else socket.resetAndDestroy()
     })
-    const transport = open(client)
+    const transport = open()
     await exchange(transport, targetOf(peer.port), requestOf())
     expect(await exchange(transport, targetOf(peer.port), requestOf())).toMatchObject({ status: 200, body: 'ok' })
     expect(peer.connections.map(connection => connection.heads().length)).toEqual([2, 1])
@@ -331,7 +331,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
       if (n === 1) socket.write(OK)
       else socket.resetAndDestroy()
     })
-    const transport = open(client)
+    const transport = open()
     await exchange(transport, targetOf(peer.port), requestOf())
     const post = await exchange(transport, targetOf(peer.port), requestOf({ method: 'POST', body: Buffer.from('x') }))
     expect(post.error).toMatchObject({ code: 'upstreamFailed', details: { retryable: true } })
@@ -342,7 +342,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     const closed = net.createServer()
     const port = await serve(closed)
     closed.close()
-    const refused = await exchange(open(client), targetOf(port), requestOf())
+    const refused = await exchange(open(), targetOf(port), requestOf())
     expect(refused.error).toMatchObject({
       code: 'upstreamFailed',
       status: 503,
@@ -351,26 +351,26 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     })
 
     const reset = await startPeer(({ socket }) => socket.resetAndDestroy())
-    expect((await exchange(open(client), targetOf(reset.port), requestOf())).error).toMatchObject({
+    expect((await exchange(open(), targetOf(reset.port), requestOf())).error).toMatchObject({
       code: 'upstreamFailed',
       details: { retryable: true },
     })
 
     const cut = await startPeer(({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc'))
-    const outcome = await exchange(open(client), targetOf(cut.port), requestOf())
+    const outcome = await exchange(open(), targetOf(cut.port), requestOf())
     expect(outcome).toMatchObject({ status: 200, body: 'abc', cut: true })
     expect(outcome.error).toMatchObject({ code: 'upstreamFailed' })
   })
 
   test('a name that does not resolve', async () => {
-    const outcome = await exchange(open(client), targetOf(80, { host: 'nowhere.invalid', named: true }), requestOf())
+    const outcome = await exchange(open(), targetOf(80, { host: 'nowhere.invalid', named: true }), requestOf())
     expect(outcome.error).toMatchObject({ code: 'dnsFailed', status: 503, details: { retryable: true } })
   })
 
   test('a server that does not answer in time', async () => {
     const clock = new StoppedClock()
     const peer = await startPeer()
-    const outcome = exchange(open(client, clock), targetOf(peer.port), requestOf({ timeout: 300 }))
+    const outcome = exchange(open(clock), targetOf(peer.port), requestOf({ timeout: 300 }))
     const connection = await peer.nth(0)
     await connection.request()
     clock.advance(299)
@@ -384,11 +384,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     const peer = await startPeer(({ socket }) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n'))
     const head = Promise.withResolvers<void>()
     const outcome = new Promise<Outcome>(resolve =>
-      open(client, clock).dispatch(
-        targetOf(peer.port),
-        requestOf({ timeout: 300 }),
-        recorder(resolve, { head: head.resolve }),
-      ),
+      open(clock).dispatch(targetOf(peer.port), requestOf({ timeout: 300 }), recorder(resolve, { head: head.resolve })),
     )
     await head.promise
     clock.advance(10_000)
@@ -400,7 +396,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     const clock = new StoppedClock()
     const peer = await startPeer()
     const outcome = exchange(
-      open(client, clock),
+      open(clock),
       targetOf(peer.port, { tls: {}, connectTimeout: 1000 }),
       requestOf({ timeout: 5000 }),
     )
@@ -416,7 +412,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     })
     let heard = 0
     const head = Promise.withResolvers<void>()
-    const call = open(client).dispatch(
+    const call = open().dispatch(
       targetOf(peer.port),
       requestOf(),
       recorder(() => heard++, { head: head.resolve }),
@@ -434,7 +430,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
   test('cancel while the connection is being made', async () => {
     const peer = await startPeer(({ socket }) => socket.write(OK))
     let heard = 0
-    const transport = open(client)
+    const transport = open()
     transport
       .dispatch(
         targetOf(peer.port),
@@ -451,7 +447,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     const peer = await startPeer(({ socket }) => socket.write(OK))
     let returned = false
     const outcome = new Promise<Outcome>(resolve => {
-      open(client).dispatch(
+      open().dispatch(
         targetOf(peer.port),
         requestOf({ fields: ['x', 'a\r\ny: b'] }),
         recorder(result => {
@@ -467,7 +463,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
 
   test('closing fails what is still under way', async () => {
     const peer = await startPeer()
-    const transport = createTransport({ clock: new StoppedClock(), http1: client })
+    const transport = createTransport({ clock: new StoppedClock() })
     const outcome = exchange(transport, targetOf(peer.port), requestOf())
     const connection = await peer.nth(0)
     await connection.request()
@@ -484,7 +480,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
         socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nfirst')
         socket.on('data', text => socket.write(text))
       })
-      const { status, headers, socket } = await exchange(open(client), targetOf(peer.port), requestOf(websocket))
+      const { status, headers, socket } = await exchange(open(), targetOf(peer.port), requestOf(websocket))
       expect(status).toBe(101)
       expect(headers.join()).toMatch(/upgrade,websocket/i)
       expect(peer.connections[0]?.received).toMatch(/connection: upgrade\r\nupgrade: websocket\r\n/i)
@@ -500,7 +496,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
 
     test('a server that refuses answers normally', async () => {
       const peer = await startPeer(({ socket }) => socket.write('HTTP/1.1 403 No\r\ncontent-length: 2\r\n\r\nno'))
-      expect(await exchange(open(client), targetOf(peer.port), requestOf(websocket))).toMatchObject({
+      expect(await exchange(open(), targetOf(peer.port), requestOf(websocket))).toMatchObject({
         status: 403,
         body: 'no',
       })
@@ -510,7 +506,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
       const peer = await startPeer(({ socket }) =>
         socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'),
       )
-      const outcome = await exchange(open(client), targetOf(peer.port), requestOf())
+      const outcome = await exchange(open(), targetOf(peer.port), requestOf())
       expect(outcome.error).toMatchObject({ code: expect.stringMatching(/^(upgrade|upstream)Failed$/) })
       await peer.connections[0]?.closed
     })
@@ -524,11 +520,9 @@ describe.each(['own', 'undici'] as const)('%s', client => {
     server.listen(path)
     await once(server, 'listening')
     onTestFinished(() => void server.close())
-    const reply = await exchange(open(client), targetOf(0, { unixPath: path }), requestOf())
+    const reply = await exchange(open(), targetOf(0, { unixPath: path }), requestOf())
     expect(reply.body).toBe('upstream.test')
-    expect(
-      (await exchange(open(client), targetOf(0, { unixPath: join(folder, 'none') }), requestOf())).error,
-    ).toMatchObject({
+    expect((await exchange(open(), targetOf(0, { unixPath: join(folder, 'none') }), requestOf())).error).toMatchObject({
       message: 'upstream call failed: no such socket',
     })
   })
@@ -571,7 +565,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
       const target = (await secured({ ALPNProtocols: ['http/1.1'], requestCert: true, rejectUnauthorized: false }))(
         options,
       )
-      const transport = open(client)
+      const transport = open()
       expect(await exchange(transport, target, requestOf())).toMatchObject({ status: 200, body: seen })
       expect(await exchange(transport, target, requestOf({ authority: 'other.test' }))).toMatchObject({ body: seen })
     })
@@ -585,7 +579,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
       ['a key that cannot be read', { ca, cert: 'nonsense', key: 'nonsense' }],
     ])('refuses %s', async (_name, options) => {
       const target = (await secured())(options)
-      const outcome = await exchange(open(client), target, requestOf())
+      const outcome = await exchange(open(), target, requestOf())
       expect(outcome.error).toMatchObject({ code: 'upstreamFailed' })
     })
 
@@ -598,7 +592,7 @@ describe.each(['own', 'undici'] as const)('%s', client => {
       const port = await serve(server)
       const hash = createHash('sha1')
       const outcome = await new Promise<Outcome>(resolve =>
-        open(client).dispatch(
+        open().dispatch(
           targetOf(port, { tls: { ca, servername: 'upstream.test' } }),
           requestOf({ method: 'POST', body: block }),
           recorder(resolve, { chunk: chunk => hash.update(chunk) !== undefined }),
@@ -641,7 +635,7 @@ describe('HTTP/2', () => {
         }
       }
     })
-    const transport = open('undici')
+    const transport = open()
     const target = targetOf(port, { version: '2' })
     const first = await exchange(transport, target, requestOf({ fields: ['X-Mixed', '1'] }))
     expect(first).toMatchObject({ status: 201, body: 'ok' })
@@ -659,7 +653,7 @@ describe('HTTP/2', () => {
       if (headers[':path'] === '/hold') stream.once('close', () => ended.resolve())
       else stream.end(String(headers[':authority']))
     })
-    const transport = open('undici')
+    const transport = open()
     const target = targetOf(port, { version: '2' })
     const head = Promise.withResolvers<void>()
     const call = transport.dispatch(
@@ -690,7 +684,7 @@ describe('HTTP/2', () => {
       for (const socket of open2) socket.destroy()
     })
     const secure = { ca, servername: 'upstream.test' }
-    const transport = open('undici')
+    const transport = open()
     const seen = async (key: string, more: Partial<Target>): Promise<string> =>
       (await exchange(transport, targetOf(port, { key, ...more }), requestOf())).body
     expect(await seen('a', { tls: { ...secure, alpn: ['h2', 'http/1.1'] } })).toBe('2.0')
