@@ -78,7 +78,7 @@ export interface Diagnostic {
   readonly path: string
   /** 1-based number of the document and how many the file has, when it has several. */
   readonly document?: { readonly index: number; readonly of: number }
-  /** The file that a tool has made the document from, as it says so in a comment (`# Source: …`, Helm). */
+  /** The file that a tool has made the document from: `# Source: …` of Helm, the origin annotation of kustomize. */
   readonly template?: string
   /** `HTTPRoute default/chat`, for declarative resources. */
   readonly resource?: string

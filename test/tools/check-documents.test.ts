@@ -58,6 +58,16 @@ test('a finding in what Helm has rendered names the template', async () => {
   )
 })
 
+test('a finding in what kustomize has built names the file of the base', async () => {
+  const annotation =
+    '    config.kubernetes.io/origin: |\n      path: ../base/policy.yaml\n      repo: https://git.test/x\n'
+  const text = policy('  traffik: {}\n').replace('  name: guarded\n', `  name: guarded\n  annotations:\n${annotation}`)
+  const { diagnostics } = await checkTexts([{ file: '<stdin>', text, lenient: false }], options)
+  expect(diagnostics.filter(({ severity }) => severity === 'error')).toMatchObject([
+    { code: 'GW102', template: '../base/policy.yaml', resource: 'ProxyPolicy default/guarded' },
+  ])
+})
+
 describe('tier syntax', () => {
   const found = async (text: string, tier: 'syntax' | 'offline') => {
     const checked = await checkTexts([{ file: 'x.yaml', text, lenient: false }], { ...options, tier, partial: false })

@@ -39,7 +39,15 @@ export function labelOf(resource: Written): string {
 
 /** Gives a finding about a resource its place; paths lead from the document's root. */
 export function place(resource: Written, finding: Finding): Diagnostic {
-  return { ...resource.document.resolve(finding), resource: labelOf(resource) }
+  const diagnostic = resource.document.resolve(finding)
+  const template = diagnostic.template ?? builtFrom(resource)
+  return { ...diagnostic, ...(template === undefined ? {} : { template }), resource: labelOf(resource) }
+}
+
+/** The file that kustomize has read the resource from, where it was told to say so (`buildMetadata`). */
+function builtFrom({ raw }: Written): string | undefined {
+  const origin = asFields(asFields(raw.metadata)?.annotations)?.['config.kubernetes.io/origin']
+  return typeof origin === 'string' ? /^path:[ \t]*(\S.*?)[ \t]*$/m.exec(origin)?.[1] : undefined
 }
 
 export function asFields(value: unknown): Fields | undefined {

@@ -42,7 +42,7 @@ export const diagnosticSchema = object(
       ),
       'Which document of a file with several.',
     ),
-    template: opt(string(), 'The file that a tool has made the document from, as Helm says it in a comment.'),
+    template: opt(string(), 'The file that a tool has made the document from, as Helm and kustomize tell it.'),
     resource: opt(string(), 'The resource, as `HTTPRoute default/chat`.'),
     label: opt(string(), 'The words beside the underlined text.'),
     help: opt(string(), 'The way out.'),
