@@ -76,6 +76,17 @@ spec:
   })
 })
 
+test('what lacks because a selector finds nothing here is not refused', async () => {
+  const backend = `apiVersion: agentgateway.dev/v1alpha1
+kind: ProxyBackend
+metadata: {name: tools}
+spec:
+  mcp:
+    targets: [{name: all, selector: {services: {matchLabels: {mcp: 'true'}}}}]
+`
+  expect((await check('x.yaml', backend)).map(({ code }) => code)).toEqual([])
+})
+
 /** Lints that resources cannot give, and why. */
 const NOT_THERE: Readonly<Record<string, string>> = {
   GW517: 'the default of `mode` is that of the public system',

@@ -1,4 +1,4 @@
-import { severityOf } from '../../diagnostics/codes.ts'
+import { type Code, severityOf } from '../../diagnostics/codes.ts'
 import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
 import { valueAt } from '../compile-context.ts'
 import { labelOf } from '../resources/resource.ts'
@@ -27,7 +27,7 @@ export function prune(file: File, findings: readonly Finding[], work: Work): boo
       const unserved = finding.code.startsWith('GW6')
       const gone = guard ? 'is left out, and every request is refused in its place' : 'is left out'
       work.lose(from, `${nameOf(part, work.origins.at(file, part))} ${gone}: ${finding.message}`, {
-        ...(unserved ? { unserved } : { refused: true }),
+        ...(unserved ? { unserved } : { refused: !LACKS.has(finding.code) }),
         ...(finding.note === undefined ? {} : { note: finding.note }),
       })
     }
@@ -40,6 +40,9 @@ export function prune(file: File, findings: readonly Finding[], work: Work): boo
   dropDangling(file)
   return ordered.length > 0
 }
+
+/** The resource has all that it needs: what lacks here was to come from a Secret or a selector that finds nothing. */
+const LACKS: ReadonlySet<Code> = new Set(['GW103', 'GW107', 'GW109'])
 
 interface Removal {
   readonly part: Path
