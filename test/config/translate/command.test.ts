@@ -95,7 +95,7 @@ describe('origins', () => {
   test('are where findings about the file point', async () => {
     const bad = BACKEND.replace('host: 127.0.0.1', "host: 'not a host'")
     const made = await translated({ 'k8s/a.yaml': GATEWAY + bad })
-    const loss = made.losses.find(({ message }) => message.includes('backends'))
+    const loss = made.losses.find(({ message }) => message.startsWith('ProxyBackend shop/be is left out'))
     expect(loss).toMatchObject({ file: 'k8s/a.yaml', resource: 'ProxyBackend shop/be' })
     expect(loss?.range.start.line).toBeGreaterThan(14)
   })
