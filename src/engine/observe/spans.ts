@@ -32,6 +32,8 @@ export class Tracing {
     const parent = readTraceParent(x.received.headers)
     if (this.#samples(parent ? this.#rules.client : this.#rules.random, x)) {
       x.span = new ExchangeSpan(parent, x, this.#tools)
+      // Trace Context section 3.3.1: what vendors noted about another trace says nothing about a new one.
+      if (!parent) x.request.headers.delete('tracestate')
     }
   }
 
@@ -65,7 +67,7 @@ export class Tracing {
       spanId: span.spanId,
       parentId: span.parentId,
       remoteParent: true,
-      state: x.received.headers.get('tracestate'),
+      state: span.parentId === undefined ? undefined : x.received.headers.get('tracestate'),
       name: named?.ok && typeof named.value === 'string' && named.value !== '' ? named.value : defaultName(x),
       kind: 'server',
       start: x.startedAt,

@@ -168,10 +168,12 @@ describe('the trace that a request belongs to', () => {
     `00-${TRACE}-${PARENT}-01, 00-${TRACE}-${PARENT}-01`,
   ])('%s is none', async traceparent => {
     await withTracing('    randomSampling: true', async ({ get, spans }) => {
-      const sent = await get('/api', { traceparent })
+      const sent = await get('/api', { traceparent, tracestate: 'vendor=1' })
       const [, root] = (await spans(1)) as [ReceivedSpan, ReceivedSpan]
       expect(root.traceId).not.toBe(TRACE)
       expect(sent.traceparent).toContain(root.traceId)
+      // What was noted about the trace that is none.
+      expect(sent.tracestate).toBeUndefined()
     })
   })
 
