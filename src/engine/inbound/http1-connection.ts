@@ -107,7 +107,8 @@ export class Http1Connection extends Timed implements ReplyWire {
     else this.#rest()
     if (this.#processing) return
     if (this.#size > 0 && !this.#lingering) this.#process(this.#held.subarray(0, this.#size))
-    this.#resume()
+    // What was sent ahead is served first: for each reply as much again could come as was read at once.
+    if (this.#size <= AHEAD_LIMIT) this.#resume()
   }
 
   release(): void {

@@ -109,6 +109,22 @@ describe('requests that are sent ahead', () => {
     expect(seen).toEqual(['/1 0', `/2 ${size}`])
   })
 
+  test('are read no faster than they are answered', async () => {
+    let served = 0
+    await using upstream = await startUpstream((_req, res) => {
+      if (++served <= 600) res.end('ok')
+    })
+    await using gateway = await startGateway(proxy(upstream.host))
+    const socket = dial(gateway)
+    socket.resume()
+    const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+    const block = Buffer.from(request.repeat(40_000))
+    for (let i = 0; i < 40; i++) socket.write(block)
+    await expect.poll(() => served, { timeout: 10_000 }).toBe(601)
+    // What the buffers of the system take, and 128 KB; not as much again for each reply.
+    expect(socket.bytesWritten - socket.writableLength).toBeLessThan(20 << 20)
+  })
+
   test('behind one that asked to be the last are not served', async () => {
     await using gateway = await startGateway(direct())
     const bytes = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n'
