@@ -1,5 +1,5 @@
-// long: one state machine; its halves would share every field.
 import { GatewayError } from '../../http/errors.ts'
+import { ChunkFraming, DATA, TRAILERS } from '../chunk-framing.ts'
 import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
 import { protocolFailure } from './failure.ts'
 import { dropListed, fieldKind } from './hop-by-hop.ts'
@@ -20,10 +20,6 @@ const MAX_HEAD = 64 * 1024
 const MAX_FIELDS = 256
 const MAX_INTERIM = 16
 const MAX_TRAILERS = 16 * 1024
-/** Bytes of chunk extensions in one message. */
-const MAX_EXTENSIONS = 16 * 1024
-/** Hexadecimal digits of a chunk's size: 2^48 bytes. */
-const MAX_SIZE_DIGITS = 12
 /** Chunks up to this size are joined with their neighbours of the same read. */
 const JOINED = 4096
 
@@ -31,32 +27,12 @@ const END = Buffer.from('\r\n\r\n')
 const CR = 13
 const LF = 10
 
-const EXTENSIONS =
-  /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)+$/
-
-type State =
-  | typeof STOPPED
-  | typeof HEAD
-  | typeof LENGTH
-  | typeof UNTIL_CLOSE
-  | typeof SIZE
-  | typeof EXTENSION
-  | typeof SIZE_LF
-  | typeof DATA
-  | typeof DATA_CR
-  | typeof DATA_LF
-  | typeof TRAILERS
+type State = typeof STOPPED | typeof HEAD | typeof LENGTH | typeof UNTIL_CLOSE | typeof CHUNKS
 const STOPPED = 0
 const HEAD = 1
 const LENGTH = 2
 const UNTIL_CLOSE = 3
-const SIZE = 4
-const EXTENSION = 5
-const SIZE_LF = 6
-const DATA = 7
-const DATA_CR = 8
-const DATA_LF = 9
-const TRAILERS = 10
+const CHUNKS = 4
 
 /**
  * Reads HTTP/1.1 responses and refuses whatever two readers could understand differently: RFC 9112 without its
@@ -71,11 +47,9 @@ export class ResponseParser {
   /** The start of a head or of trailers, while the rest is still to come. */
   #pending: Buffer | undefined
   #pendingSize = 0
-  /** Bytes to come, of the message or of the chunk. */
+  /** Bytes of the message to come. */
   #left = 0
-  #digits = 0
-  #extension = ''
-  #extensionBytes = 0
+  readonly #framing = new ChunkFraming(protocolFailure)
   #interim = 0
   /** Any byte of the response has come. */
   began = false
@@ -101,7 +75,6 @@ export class ResponseParser {
     this.#headOnly = method === 'HEAD'
     this.#switchable = upgrade ? 'upgrade' : method === 'CONNECT' ? 'connect' : undefined
     this.#interim = 0
-    this.#extensionBytes = 0
     this.began = false
   }
 
@@ -112,7 +85,8 @@ export class ResponseParser {
 
   /** Bytes that are still to come; 0 when that is not known. */
   get left(): number {
-    return this.#state === LENGTH || this.#state === DATA ? this.#left : 0
+    if (this.#state === LENGTH) return this.#left
+    return this.#state === CHUNKS && this.#framing.state === DATA ? this.#framing.left : 0
   }
 
   /** Takes the bytes `from` up to `to`. `bytes` may be overwritten. */
@@ -315,9 +289,8 @@ export class ResponseParser {
       return
     }
     if (this.#chunked) {
-      this.#state = SIZE
-      this.#left = 0
-      this.#digits = 0
+      this.#state = CHUNKS
+      this.#framing.start()
     } else if (length >= 0) {
       // Told before the head is passed on, the failure still becomes a reply.
       if (to - at > length) throw protocolFailure('bytes after the end')
@@ -337,12 +310,13 @@ export class ResponseParser {
 
   /** Small chunks that came in one read are moved together and handed on as one. */
   #chunks(bytes: Buffer, at: number, to: number): void {
+    const framing = this.#framing
     let from = at
     let filled = at
     while (at < to) {
-      const state = this.#state
+      const { state } = framing
       if (state === DATA) {
-        const size = Math.min(this.#left, to - at)
+        const size = Math.min(framing.left, to - at)
         if (filled > from && (size > JOINED || filled - from > 4 * JOINED)) {
           this.#receiver.onBody(bytes, from, filled)
           if (this.#is(STOPPED)) return
@@ -352,8 +326,7 @@ export class ResponseParser {
         if (filled !== at) bytes.copyWithin(filled, at, at + size)
         filled += size
         at += size
-        this.#left -= size
-        if (this.#left === 0) this.#state = DATA_CR
+        framing.took(size)
         continue
       }
       if (state === TRAILERS) {
@@ -364,52 +337,10 @@ export class ResponseParser {
         this.#trailers(bytes, at, to)
         return
       }
-      this.#frame(bytes[at] as number)
+      framing.next(bytes[at] as number)
       at++
     }
     if (filled > from) this.#receiver.onBody(bytes, from, filled)
-  }
-
-  /** One byte between the chunks. */
-  #frame(byte: number): void {
-    switch (this.#state) {
-      case SIZE: {
-        const digit = hexadecimal(byte)
-        if (digit >= 0) {
-          if (++this.#digits > MAX_SIZE_DIGITS) throw protocolFailure('chunk too large')
-          this.#left = this.#left * 16 + digit
-        } else if (this.#digits === 0) throw protocolFailure('malformed chunk size')
-        else if (byte === CR) this.#state = SIZE_LF
-        else if (byte === 59) {
-          this.#state = EXTENSION
-          this.#extension = ';'
-        } else throw protocolFailure('malformed chunk size')
-        break
-      }
-      case EXTENSION:
-        if (byte === CR) {
-          if (!EXTENSIONS.test(this.#extension)) throw protocolFailure('malformed chunk extension')
-          this.#state = SIZE_LF
-          this.#extension = ''
-        } else {
-          if (++this.#extensionBytes > MAX_EXTENSIONS) throw protocolFailure('chunk extensions too large')
-          this.#extension += String.fromCharCode(byte)
-        }
-        break
-      case SIZE_LF:
-        if (byte !== LF) throw protocolFailure('malformed chunk size')
-        this.#digits = 0
-        this.#state = this.#left === 0 ? TRAILERS : DATA
-        break
-      case DATA_CR:
-        if (byte !== CR) throw protocolFailure('malformed chunk end')
-        this.#state = DATA_LF
-        break
-      case DATA_LF:
-        if (byte !== LF) throw protocolFailure('malformed chunk end')
-        this.#state = SIZE
-        break
-    }
   }
 
   #trailers(bytes: Buffer, at: number, to: number): void {
@@ -457,10 +388,4 @@ function endOf(bytes: Buffer, from: number, to: number): number {
 function lists(options: string, name: string): boolean {
   const lower = options.toLowerCase()
   return lower === name || lower.split(',').some(option => option.trim() === name)
-}
-
-function hexadecimal(byte: number): number {
-  if (byte >= 48 && byte <= 57) return byte - 48
-  const lower = byte | 32
-  return lower >= 97 && lower <= 102 ? lower - 87 : -1
 }
