@@ -11,6 +11,7 @@ import { forwardedHeaders } from './forwarded-head.ts'
 import { subtypeOf } from './observe/metrics.ts'
 import type { Passage } from './passage.ts'
 import { requestBodyHooks, runAttempt } from './pipeline.ts'
+import { traceBackend, traceCallEnd } from './trace-stages.ts'
 import { wrapRequestBody } from './transform-request.ts'
 
 /** Request bodies up to this size are kept for another attempt; a larger body is sent once. */
@@ -62,10 +63,7 @@ function prepare({ x, chosen, passage }: Call): void {
   if (passage.route && passage.route.requestBody.length > 0) {
     wrapRequestBody(x, requestBodyHooks(passage.route.requestBody, x))
   }
-  x.trace?.emit(
-    { type: 'backend', backend: chosen.backend.name, kind: chosen.backend.kind },
-    { origins: [chosen.origin] },
-  )
+  if (x.trace) traceBackend(x, chosen)
 }
 
 type Outcome = 'answered' | 'again' | Error
@@ -125,7 +123,7 @@ class Sending implements ResponseHandler {
 
   settle(outcome: Outcome): void {
     const { x, chosen } = this.#call
-    traceCall(x, this.#attempt, chosen, this.#started)
+    if (x.trace) traceCallEnd(x, this.#attempt, chosen, this.#started)
     this.#resolve(outcome)
   }
 
@@ -143,22 +141,6 @@ function startSpan(x: Exchange, parent: RequestSpan, chosen: WeightedBackend): C
   const span = parent.call({ kind: 'Primary', subtype: subtypeOf(chosen.backend), method, path })
   x.request.headers.set('traceparent', span.traceparent)
   return span
-}
-
-function traceCall(x: Exchange, attempt: Attempt, chosen: WeightedBackend, started: number | undefined): void {
-  x.trace?.emit(
-    {
-      type: 'callEnd',
-      target: attempt.target,
-      ...(attempt.status === undefined ? {} : { status: attempt.status }),
-      ...(attempt.error === undefined ? {} : { error: attempt.error }),
-    },
-    {
-      severity: attempt.error !== undefined || (attempt.status ?? 0) >= 500 ? 'error' : 'success',
-      origins: [chosen.origin],
-      ...(started === undefined ? {} : { from: started }),
-    },
-  )
 }
 
 function newAttempt(x: Exchange, chosen: WeightedBackend, passage: Passage, index: number, runtime: Runtime): Attempt {

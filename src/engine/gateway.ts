@@ -14,6 +14,7 @@ import { routeTables } from './route-table.ts'
 import { RunningRequests } from './running-requests.ts'
 import { ReloadableState } from './state-store.ts'
 import type { TraceHub } from './trace-hub.ts'
+import { traceFinished } from './trace-stages.ts'
 import { callWhole } from './upstream/call.ts'
 import { type ConfigurableTransport, type ConnectionSettings, createTransport } from './upstream/transport.ts'
 import type { Share } from './workers/share.ts'
@@ -226,20 +227,7 @@ export class Gateway {
   }
 
   #finished(x: Exchange): void {
-    if (x.trace && x.body.bytes?.length) x.trace.body('final request', x.body.bytes)
-    x.trace?.emit(
-      {
-        type: 'requestFinished',
-        status: x.response?.status ?? null,
-        ...(x.error === undefined ? {} : { error: x.error }),
-        reason: x.reason,
-        bytes: x.responseBytes,
-      },
-      {
-        severity:
-          (x.response?.status ?? 500) >= 500 ? 'error' : (x.response?.status ?? 500) >= 400 ? 'warn' : 'success',
-      },
-    )
+    if (x.trace) traceFinished(x)
     // What the log evaluates from here on is no part of the request.
     x.trace = undefined
     this.running.delete(x)

@@ -10,6 +10,7 @@ import type { Passage, Serving } from './passage.ts'
 import { flushChunks, passChunk, responseBodyHooks, runRequest, runResponse } from './pipeline.ts'
 import { headOf, inDialect, mergeQueued, replyFor } from './respond.ts'
 import { coverage, hostOf, type Matched, selectByServerName, selectListener } from './route-table.ts'
+import { traceListener, tracePolicies, traceRoute } from './trace-stages.ts'
 
 /**
  * The way of a request, top to bottom: listener and its policies, route and its policies, backend, answer. Never
@@ -82,10 +83,7 @@ function findListener(x: Exchange, bind: Bind): Listener {
   const listener = x.connection.tls
     ? selectByServerName(bind.listeners, x.connection.tls.sni)
     : selectListener(bind.listeners, hostOf(x.request.authority))
-  x.trace?.emit(
-    { type: 'listener', bind: bind.key, listener: listener?.key ?? null },
-    { severity: listener ? 'success' : 'error', origins: [listener?.origin ?? bind.origin] },
-  )
+  if (x.trace) traceListener(x, bind, listener)
   if (!listener) throw new GatewayError('listenerNotFound')
   x.listener = listener
   return listener
@@ -111,10 +109,7 @@ function findRoute(x: Exchange, listener: Listener, serving: Serving, runtime: R
   x.matchedPrefix = match.path.pathPrefix
   x.matchedPath = match.path
   if (chosen) x.backend = chosen.backend
-  x.trace?.emit(
-    { type: 'policySelection', phase: 'route', policies: route.pipeline.steps.map(s => s.policy) },
-    { origins: route.pipeline.steps.flatMap(s => s.origins) },
-  )
+  if (x.trace) tracePolicies(x, found)
   return { pipeline: route.pipeline, chosen }
 }
 
@@ -122,10 +117,7 @@ function matchRoute(x: Exchange, holder: Listener | RouteGroup, origin: Origin, 
   const table = serving.tables.get(holder)!
   const host = hostOf(x.request.authority)
   const matched = table.find(x.request, host)
-  x.trace?.emit(
-    { type: 'route', selected: matched?.route.key ?? null, tried: table.tried(x.request, host, matched?.route) },
-    { severity: matched ? 'success' : 'error', origins: [matched?.route.origin ?? origin] },
-  )
+  if (x.trace) traceRoute(x, table, host, matched, origin)
   if (!matched) throw new GatewayError('routeNotFound')
   return matched
 }

@@ -23,7 +23,8 @@ export function runRequest(
       rethrowTraced(x, step, phase, error, started)
     }
     if (verdict instanceof Promise) return requestAfter(verdict, steps, phase, x, i, to, started)
-    traceVerdict(x, step, phase, verdict, started)
+    if (verdict) x.stoppedAt = step
+    if (started !== undefined) traceVerdict(x, step, phase, verdict, started)
     if (verdict) return verdict
   }
   return undefined
@@ -46,7 +47,8 @@ export function runAttempt(
       rethrowTraced(x, step, 'backend', error, started)
     }
     if (verdict instanceof Promise) return attemptAfter(verdict, steps, x, attempt, i, started)
-    traceVerdict(x, step, 'backend', verdict, started)
+    if (verdict) x.stoppedAt = step
+    if (started !== undefined) traceVerdict(x, step, 'backend', verdict, started)
     if (verdict) return verdict
   }
   return undefined
@@ -59,7 +61,7 @@ export function runResponse(steps: readonly Step[], x: Exchange, from = 0): void
     const started = x.trace?.enter(step.origins)
     const done = step.hooks.response!(x)
     if (done instanceof Promise) return responseAfter(done, steps, x, i, started)
-    traceResponse(x, step, started)
+    if (started !== undefined) traceResponse(x, step, started)
   }
 }
 
@@ -101,7 +103,8 @@ async function waitFor(
   try {
     const verdict = await waiting
     x.waitingIn = undefined
-    traceVerdict(x, step, phase, verdict, started)
+    if (verdict) x.stoppedAt = step
+    if (started !== undefined) traceVerdict(x, step, phase, verdict, started)
     return verdict
   } catch (error) {
     rethrowTraced(x, step, phase, error, started)
@@ -118,7 +121,7 @@ async function responseAfter(
   x.waitingIn = steps[i]!
   await waiting
   x.waitingIn = undefined
-  traceResponse(x, steps[i]!, started)
+  if (started !== undefined) traceResponse(x, steps[i]!, started)
   await runResponse(steps, x, i + 1)
 }
 
@@ -177,15 +180,8 @@ function rethrowTraced(x: Exchange, step: Step, phase: string, error: unknown, s
   throw error
 }
 
-function traceVerdict(
-  x: Exchange,
-  step: Step,
-  phase: string,
-  reply: Reply | undefined,
-  started: number | undefined,
-): void {
-  if (reply) x.stoppedAt = step
-  if (!x.trace || started === undefined) return
+function traceVerdict(x: Exchange, step: Step, phase: string, reply: Reply | undefined, started: number): void {
+  if (!x.trace) return
   const detail = reply ? { detail: `answered ${reply.status}` } : {}
   x.trace.emit(
     { type: 'policy', policy: step.policy, phase, result: reply ? 'replied' : 'applied', ...detail },
@@ -195,8 +191,8 @@ function traceVerdict(
   x.trace.leave()
 }
 
-function traceResponse(x: Exchange, step: Step, started: number | undefined): void {
-  if (!x.trace || started === undefined) return
+function traceResponse(x: Exchange, step: Step, started: number): void {
+  if (!x.trace) return
   x.trace.emit(
     { type: 'policy', policy: step.policy, phase: 'response', result: 'applied' },
     { severity: 'success', origins: step.origins, from: started },

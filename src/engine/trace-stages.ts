@@ -1,0 +1,73 @@
+import type { Bind, Listener, WeightedBackend } from '../config/snapshot.ts'
+import type { Origin } from '../diagnostics/diagnostic.ts'
+import type { Attempt, Exchange } from '../http/exchange.ts'
+import type { Matched, RouteTable } from './route-table.ts'
+
+// What a request that is watched tells at each stage. Apart from the stages, which ask `if (x.trace)` first: their code
+// stays small enough for V8 to inline, so that requests that nobody watches cost what they would cost without tracing.
+
+export function traceListener(x: Exchange, bind: Bind, listener: Listener | undefined): void {
+  x.trace?.emit(
+    { type: 'listener', bind: bind.key, listener: listener?.key ?? null },
+    { severity: listener ? 'success' : 'error', origins: [listener?.origin ?? bind.origin] },
+  )
+}
+
+/** `origin`: of what holds the routes. */
+export function traceRoute(x: Exchange, table: RouteTable, host: string, matched: Matched | undefined, origin: Origin) {
+  x.trace?.emit(
+    { type: 'route', selected: matched?.route.key ?? null, tried: table.tried(x.request, host, matched?.route) },
+    { severity: matched ? 'success' : 'error', origins: [matched?.route.origin ?? origin] },
+  )
+}
+
+export function tracePolicies(x: Exchange, { route }: Matched): void {
+  x.trace?.emit(
+    { type: 'policySelection', phase: 'route', policies: route.pipeline.steps.map(s => s.policy) },
+    { origins: route.pipeline.steps.flatMap(s => s.origins) },
+  )
+}
+
+export function traceBackend(x: Exchange, chosen: WeightedBackend): void {
+  x.trace?.emit(
+    { type: 'backend', backend: chosen.backend.name, kind: chosen.backend.kind },
+    { origins: [chosen.origin] },
+  )
+}
+
+/** `started`: in microseconds of the trace. */
+export function traceCallEnd(
+  x: Exchange,
+  attempt: Attempt,
+  chosen: WeightedBackend,
+  started: number | undefined,
+): void {
+  x.trace?.emit(
+    {
+      type: 'callEnd',
+      target: attempt.target,
+      ...(attempt.status === undefined ? {} : { status: attempt.status }),
+      ...(attempt.error === undefined ? {} : { error: attempt.error }),
+    },
+    {
+      severity: attempt.error !== undefined || (attempt.status ?? 0) >= 500 ? 'error' : 'success',
+      origins: [chosen.origin],
+      ...(started === undefined ? {} : { from: started }),
+    },
+  )
+}
+
+export function traceFinished(x: Exchange): void {
+  if (x.body.bytes?.length) x.trace?.body('final request', x.body.bytes)
+  const status = x.response?.status ?? 500
+  x.trace?.emit(
+    {
+      type: 'requestFinished',
+      status: x.response?.status ?? null,
+      ...(x.error === undefined ? {} : { error: x.error }),
+      reason: x.reason,
+      bytes: x.responseBytes,
+    },
+    { severity: status >= 500 ? 'error' : status >= 400 ? 'warn' : 'success' },
+  )
+}
