@@ -11,7 +11,7 @@ import { forwardedHeaders } from './forwarded-head.ts'
 import { subtypeOf } from './observe/metrics.ts'
 import type { Passage } from './passage.ts'
 import { requestBodyHooks, runAttempt } from './pipeline.ts'
-import { traceBackend, traceCallEnd } from './trace-stages.ts'
+import { traceBackend, traceCallEnd, traceCallStart } from './trace-stages.ts'
 import { wrapRequestBody } from './transform-request.ts'
 
 /** Request bodies up to this size are kept for another attempt; a larger body is sent once. */
@@ -71,10 +71,7 @@ type Outcome = 'answered' | 'again' | Error
 /** One attempt: settled when its response is on its way, or when it will have none. */
 function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
   const { x, chosen } = call
-  if (x.trace) {
-    x.trace.emit({ type: 'snapshot', stage: 'final request', state: call.heads.request(x.request) })
-    x.trace.emit({ type: 'callStart', target: attempt.target, purpose: 'backend' }, { origins: [chosen.origin] })
-  }
+  if (x.trace) traceCallStart(x, attempt, chosen, call.heads)
   return new Promise(resolve => {
     chosen.backend.send(x, attempt, new Sending(call, attempt, last, resolve))
   })

@@ -11,6 +11,7 @@ import type { Passage } from './passage.ts'
 import { responseBodyHooks, runResponse } from './pipeline.ts'
 import { mergeQueued } from './respond.ts'
 import { CollectingSink, PausedSink, transformSink } from './sinks.ts'
+import { traceFinalResponse } from './trace-stages.ts'
 
 /** What every step of one call to a backend works on. */
 export interface Call {
@@ -130,7 +131,7 @@ function open({ x, chosen, passage, out, heads, clock }: Call): ChunkSink {
     passage.listener && passage.listener.responseBody.length > 0
       ? [...chosen.responseBody, ...passage.listener.responseBody]
       : chosen.responseBody
-  x.trace?.emit({ type: 'snapshot', stage: 'final response', state: heads.response(response) })
+  if (x.trace) traceFinalResponse(x, response, heads)
   if (steps.length === 0) return out.start(response.status, response.headers.raw)
   const hooks = responseBodyHooks(steps, x)
   if (hooks.length === 0) return out.start(response.status, response.headers.raw)

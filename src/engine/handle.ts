@@ -10,7 +10,7 @@ import type { Passage, Serving } from './passage.ts'
 import { flushChunks, passChunk, responseBodyHooks, runRequest, runResponse } from './pipeline.ts'
 import { headOf, inDialect, mergeQueued, replyFor } from './respond.ts'
 import { coverage, hostOf, type Matched, selectByServerName, selectListener } from './route-table.ts'
-import { traceListener, tracePolicies, traceRoute } from './trace-stages.ts'
+import { traceArrival, traceFinalResponse, traceListener, tracePolicies, traceRoute } from './trace-stages.ts'
 
 /**
  * The way of a request, top to bottom: listener and its policies, route and its policies, backend, answer. Never
@@ -42,7 +42,7 @@ async function serve(
 ): Promise<Reply | undefined> {
   x.bind = bind
   passage.heads = serving.heads
-  x.trace?.emit({ type: 'snapshot', stage: 'initial request', state: serving.heads.request(x.request) })
+  if (x.trace) traceArrival(x, serving.heads)
   const listener = findListener(x, bind)
   passage.listener = listener.pipeline
   const connects = x.request.method === 'CONNECT'
@@ -186,9 +186,7 @@ export async function answer(x: Exchange, reply: Reply, passage: Passage, out: D
   if (done) await done
   mergeQueued(x.response.headers, x.queuedHeaders)
   const body = transformed(spoken.body, steps.body, x)
-  if (x.trace && passage.heads) {
-    x.trace.emit({ type: 'snapshot', stage: 'final response', state: passage.heads.response(x.response) })
-  }
+  if (x.trace && passage.heads) traceFinalResponse(x, x.response, passage.heads)
   out.reply(x.response.status, x.response.headers.raw, body)
 }
 

@@ -1,10 +1,15 @@
 import type { Bind, Listener, WeightedBackend } from '../config/snapshot.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
-import type { Attempt, Exchange } from '../http/exchange.ts'
+import type { Attempt, Exchange, ResponseHead } from '../http/exchange.ts'
+import type { HeadSnapshots } from './head-snapshot.ts'
 import type { Matched, RouteTable } from './route-table.ts'
 
 // What a request that is watched tells at each stage. Apart from the stages, which ask `if (x.trace)` first: their code
 // stays small enough for V8 to inline, so that requests that nobody watches cost what they would cost without tracing.
+
+export function traceArrival(x: Exchange, heads: HeadSnapshots): void {
+  x.trace?.emit({ type: 'snapshot', stage: 'initial request', state: heads.request(x.request) })
+}
 
 export function traceListener(x: Exchange, bind: Bind, listener: Listener | undefined): void {
   x.trace?.emit(
@@ -35,6 +40,11 @@ export function traceBackend(x: Exchange, chosen: WeightedBackend): void {
   )
 }
 
+export function traceCallStart(x: Exchange, attempt: Attempt, chosen: WeightedBackend, heads: HeadSnapshots): void {
+  x.trace?.emit({ type: 'snapshot', stage: 'final request', state: heads.request(x.request) })
+  x.trace?.emit({ type: 'callStart', target: attempt.target, purpose: 'backend' }, { origins: [chosen.origin] })
+}
+
 /** `started`: in microseconds of the trace. */
 export function traceCallEnd(
   x: Exchange,
@@ -55,6 +65,10 @@ export function traceCallEnd(
       ...(started === undefined ? {} : { from: started }),
     },
   )
+}
+
+export function traceFinalResponse(x: Exchange, response: ResponseHead, heads: HeadSnapshots): void {
+  x.trace?.emit({ type: 'snapshot', stage: 'final response', state: heads.response(response) })
 }
 
 export function traceFinished(x: Exchange): void {
