@@ -1,4 +1,4 @@
-import type { Origin, Path } from '../diagnostics/diagnostic.ts'
+import { keyOf, type Origin, type Path } from '../diagnostics/diagnostic.ts'
 import type { AnyPolicy } from '../policies/fields.ts'
 import { trafficPolicies } from '../policies/index.ts'
 import { type Compilation, contextFor, valueAt } from './compile-context.ts'
@@ -73,12 +73,12 @@ export class PolicyCompiler {
   #written(policy: AnyPolicy, holder: PolicyLevel) {
     const { document } = this.#c
     const path = placeOf(policy, holder)
-    const own = document.origin(path)
+    const own = keyOf(document.origin(path))
     const fields = asFields(holder.specs[policy.name])
     const origins = new Map<string, Origin>()
     for (const name of Object.keys(fields)) {
       const origin = document.origin([...path, name])
-      if (origin.line !== own.line || origin.col !== own.col) origins.set(name, origin)
+      if (keyOf(origin) !== own) origins.set(name, origin)
     }
     return { fields, origins }
   }

@@ -23,6 +23,13 @@ export interface Origin {
   readonly file: string
   readonly line: number
   readonly col: number
+  /** Stands for line and column where those take long to find. */
+  readonly key?: string
+}
+
+/** Tells the places of one configuration apart. */
+export function keyOf(origin: Origin): string {
+  return origin.key ?? `${origin.line}:${origin.col}`
 }
 
 /**

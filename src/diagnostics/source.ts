@@ -75,6 +75,32 @@ export function parseSource(file: string, text: string, options: SourceOptions =
   return { file, text, documents, diagnostics }
 }
 
+/**
+ * The same source without its trees, which take several times the memory of its text: they are made again for the first
+ * finding that needs a place. For sources without variables only.
+ */
+export function withoutTrees({ file, text, documents, diagnostics }: Source): Source {
+  let read: Source | undefined
+  const again = (index: number) => {
+    read ??= parseSource(file, text)
+    return read.documents[index - 1]!
+  }
+  return {
+    file,
+    text,
+    documents: documents.map(({ index, of, value, empty, broken }) => ({
+      index,
+      of,
+      value,
+      empty,
+      broken,
+      resolve: finding => again(index).resolve(finding),
+      origin: path => again(index).origin(path),
+    })),
+    diagnostics,
+  }
+}
+
 /** One document as the parser sees it. */
 interface Part {
   readonly start: number

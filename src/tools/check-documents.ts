@@ -7,7 +7,7 @@ import { offlineRuntime } from '../config/offline-runtime.ts'
 import { classify, type DocumentClass, keysOf } from '../config/resources/classify.ts'
 import type { Diagnostic } from '../diagnostics/diagnostic.ts'
 import type { Skipped } from '../diagnostics/render/report.ts'
-import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
+import { parseSource, type Source, type SourceDocument, withoutTrees } from '../diagnostics/source.ts'
 import { readingUnderYaml11 } from '../diagnostics/source-scalars.ts'
 import { documentsIn } from '../diagnostics/source-text.ts'
 import type { Runtime } from '../http/runtime.ts'
@@ -151,7 +151,8 @@ function sort(source: Source, text: Text, { mode = 'auto' }: DocumentOptions): S
 function withoutVariables(source: Source, documents: readonly SourceDocument[]): Source {
   const read = source.text.includes('$') ? parseSource(source.file, source.text) : source
   const wanted = new Set(documents.map(document => document.index))
-  return { ...read, documents: read.documents.filter(document => wanted.has(document.index)) }
+  const kept = withoutTrees(read)
+  return { ...kept, documents: kept.documents.filter(document => wanted.has(document.index)) }
 }
 
 function asNote(d: Diagnostic): Diagnostic {

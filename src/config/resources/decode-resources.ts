@@ -32,7 +32,7 @@ export async function decodeResources(
 async function decodeOne(written: Written, engines: Engines): Promise<Decoded> {
   for (;;) {
     const findings: Finding[] = []
-    const paths = new WeakMap<object, Path>()
+    const paths = new Map<object, Path>()
     const missing = new Set<'cel' | 'patterns'>()
     const value = decode(written.kind.schema, written.raw, written.path, {
       report: finding => findings.push(finding),

@@ -39,7 +39,7 @@ export async function finish(translated: Translated, options: FinishOptions): Pr
   const isAdvice = ({ code }: Diagnostic) => code.startsWith('GW5')
   let advice: readonly Diagnostic[] | undefined
   for (let round = 0; ; round++) {
-    const document = new TranslatedDocument(value, work.origins, options.file)
+    const document = new TranslatedDocument(value, work.origins, options.file, options.advice)
     const loaded = await loadSource(sourceOf(document, options.file), {
       env: options.env ?? {},
       tier: 'env',

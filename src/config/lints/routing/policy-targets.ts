@@ -1,3 +1,4 @@
+import { keyOf } from '../../../diagnostics/diagnostic.ts'
 import { trafficPolicies } from '../../../policies/index.ts'
 import type { Snapshot } from '../../snapshot.ts'
 import type { NamedBackend, TargetedPolicy } from '../../standalone/standalone.ts'
@@ -24,9 +25,8 @@ export const policyTargets: Lint = file => {
     const name = Object.keys(policy.policy)[0]!
     const served = trafficPolicies.some(each => each.name === name && !('unserved' in each))
     const path = [...file.pathOf(policy.policy), name]
-    const { line, col } = file.document.origin(path)
     const ofPart = policy.target.backend?.backend?.section !== undefined
-    if (!served || ofPart || effective.size === 0 || effective.has(`${line}:${col}`)) continue
+    if (!served || ofPart || effective.size === 0 || effective.has(keyOf(file.document.origin(path)))) continue
     file.report({
       code: 'GW523',
       message: `the policy \`${policy.name.name}\` has no effect: a narrower \`${name}\` replaces it everywhere`,
@@ -41,7 +41,7 @@ export const policyTargets: Lint = file => {
 function originsOf(snapshot: Snapshot): Set<string> {
   const out = new Set<string>()
   const add = (steps: Snapshot['binds'][number]['listeners'][number]['pipeline']['steps']) => {
-    for (const step of steps) for (const { line, col } of step.origins) out.add(`${line}:${col}`)
+    for (const step of steps) for (const origin of step.origins) out.add(keyOf(origin))
   }
   for (const { listeners } of snapshot.binds) {
     for (const listener of listeners) {

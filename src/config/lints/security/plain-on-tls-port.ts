@@ -1,3 +1,4 @@
+import { keyOf } from '../../../diagnostics/diagnostic.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
@@ -9,8 +10,7 @@ export const plainOnTlsPort: Lint = file => {
   const tls = tlsOrigins(file)
   for (const backend of onTlsPort) {
     const path = [...file.pathOf(backend), 'host']
-    const { line, col } = file.document.origin(path)
-    if (tls.get(`${line}:${col}`) !== false) continue
+    if (tls.get(keyOf(file.document.origin(path))) !== false) continue
     file.report({
       code: 'GW545',
       message: 'plain HTTP is spoken to port 443',
@@ -27,7 +27,7 @@ function tlsOrigins({ snapshot }: LintedFile): Map<string, boolean> {
   const out = new Map<string, boolean>()
   const routes = snapshot.binds.flatMap(bind => bind.listeners.flatMap(listener => listener.routes))
   for (const { backend, origin } of [...routes.flatMap(route => route.backends), ...snapshot.backends.values()]) {
-    const key = `${origin.line}:${origin.col}`
+    const key = keyOf(origin)
     if (backend.target) out.set(key, out.get(key) === true || backend.target.tls !== undefined)
   }
   return out

@@ -10,8 +10,8 @@ export interface From {
 
 /** Which part of which resource made each part of the translated file. */
 export class Origins {
-  readonly #objects = new WeakMap<object, From>()
-  readonly #fields = new WeakMap<object, Map<string | number, From>>()
+  readonly #objects = new Map<object, From>()
+  readonly #fields = new Map<object, Map<string | number, From>>()
 
   mark<T extends object>(value: T, from: From): T {
     this.#objects.set(value, from)

@@ -7,10 +7,10 @@ import type { From } from './origins.ts'
  * never looked at shows what was not carried over.
  */
 export class Tracker {
-  readonly #from = new WeakMap<object, From>()
-  readonly #views = new WeakMap<object, object>()
+  readonly #from = new Map<object, From>()
+  readonly #views = new Map<object, object>()
   /** By the object that holds them. */
-  readonly #read = new WeakMap<object, Set<string>>()
+  readonly #read = new Map<object, Set<string>>()
   readonly #specs = new Map<Resource, Fields>()
 
   spec(resource: Resource): Fields {

@@ -3,7 +3,7 @@ import { type Diagnostic, type Finding, formatPath, type Origin, type Path } fro
 import type { Source, SourceDocument } from '../../../diagnostics/source.ts'
 import { createLines } from '../../../diagnostics/source-text.ts'
 import { valueAt } from '../../compile-context.ts'
-import { place, textOf } from '../../resources/resource.ts'
+import { labelOf, place, textOf } from '../../resources/resource.ts'
 import type { From, Origins } from './origins.ts'
 
 /** The translated file as a document whose parts stand at the lines of the resources that made them. */
@@ -17,11 +17,14 @@ export class TranslatedDocument implements SourceDocument {
   readonly findings: Finding[] = []
   readonly #origins: Origins
   readonly #file: string
+  readonly #lazy: boolean
 
-  constructor(value: unknown, origins: Origins, file: string) {
+  /** `lazy`: most places that the compiler asks for are never looked at. */
+  constructor(value: unknown, origins: Origins, file: string, lazy = false) {
     this.value = value
     this.#origins = origins
     this.#file = file
+    this.#lazy = lazy
   }
 
   resolve = (finding: Finding): Diagnostic => {
@@ -64,11 +67,46 @@ export class TranslatedDocument implements SourceDocument {
     return inner ? { ...from, path: [...from.path, ...inner] } : from
   }
 
-  origin = (path: Path): Origin => {
-    const from = this.#origins.at(this.value, path)
+  origin = (path: Path): Origin =>
+    this.#lazy ? new LazyOrigin(path, this.#fromOf, this.#originOf) : this.#originOf(path)
+
+  #fromOf = (path: Path) => this.#origins.at(this.value, path)
+
+  #originOf = (path: Path): Origin => {
+    const from = this.#fromOf(path)
     return from
       ? from.resource.document.origin([...from.resource.path, ...from.path])
       : { file: this.#file, line: 1, col: 1 }
+  }
+}
+
+/** Looked up when it is asked. */
+class LazyOrigin implements Origin {
+  readonly #path: Path
+  readonly #fromOf: (path: Path) => From | undefined
+  readonly #originOf: (path: Path) => Origin
+
+  constructor(path: Path, fromOf: (path: Path) => From | undefined, originOf: (path: Path) => Origin) {
+    this.#path = path
+    this.#fromOf = fromOf
+    this.#originOf = originOf
+  }
+
+  get file(): string {
+    return this.#originOf(this.#path).file
+  }
+
+  get line(): number {
+    return this.#originOf(this.#path).line
+  }
+
+  get col(): number {
+    return this.#originOf(this.#path).col
+  }
+
+  get key(): string {
+    const from = this.#fromOf(this.#path)
+    return from ? `${labelOf(from.resource)} ${formatPath(from.path)}` : ''
   }
 }
 
