@@ -81,8 +81,9 @@ export function readHttp1Head(
     length: chunked ? undefined : Math.max(0, facts.length),
     closes:
       options === undefined ? minor === 0 : lists(options, 'close') || (minor === 0 && !lists(options, 'keep-alive')),
-    // An upgrade to HTTP/2 was withdrawn from the protocol (RFC 9113 section 3.1): such requests stay as they are.
-    upgrade: switches && facts.upgrade !== 'h2c' ? facts.upgrade : undefined,
+    // An upgrade to HTTP/2 was withdrawn from the protocol (RFC 9113 section 3.1), and a server may overlook any other
+    // (RFC 9110 section 7.8): a body cannot be told apart from what follows in the new protocol.
+    upgrade: switches && facts.upgrade !== 'h2c' && !chunked && facts.length <= 0 ? facts.upgrade : undefined,
     waits: minor === 1 && facts.expect !== undefined,
     problem,
   }

@@ -323,6 +323,20 @@ describe('a request', () => {
     expect(await rawRequest(gateway.url(8080), request)).toContain(`"host","${upstream.host}"`)
   })
 
+  test.each([
+    ['a length', 'Content-Length: 5\r\n\r\nhello'],
+    ['chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n'],
+  ])('with a body of %s is not upgraded, and keeps its body', async (_name, rest) => {
+    await using upstream = await startUpstream(echo)
+    await using gateway = await startGateway(proxy(upstream.host))
+    const socket = dial(gateway)
+    const answer = until(socket, '"body":"hello"')
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n${rest}`)
+    const text = await answer
+    expect(text).toContain('"body":"hello"')
+    expect(text).not.toMatch(/"upgrade"/i)
+  })
+
   test('may have any method', async () => {
     await using gateway = await startGateway(
       route('policies: {directResponse: {status: 200, bodyExpression: request.method}}'),
