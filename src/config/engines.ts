@@ -8,6 +8,12 @@ export class Engines {
   readonly #cel = new Map<string, CelCompiler>()
   #patterns: PatternCompiler | undefined
 
+  /** `made`: by who has read something else of the same input, where no headers are hidden. */
+  constructor(made: { readonly cel?: CelCompiler | undefined; readonly patterns?: PatternCompiler | undefined } = {}) {
+    if (made.cel) this.#cel.set('', made.cel)
+    this.#patterns = made.patterns
+  }
+
   /** The compiler for files that hide these headers, when it has been made. */
   cel(sensitiveHeaders: readonly string[]): CelCompiler | undefined {
     return this.#cel.get(sensitiveHeaders.join())

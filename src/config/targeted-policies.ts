@@ -36,6 +36,10 @@ export class TargetedLevels {
   /** By `namespace/name` of the route; thousands of routes do not each look at thousands of policies. */
   readonly #byRoute: ReadonlyMap<string, readonly Aimed[]>
   readonly #atGateways: readonly Aimed[]
+  /** By `namespace/name` of the backend. */
+  readonly #byBackend: ReadonlyMap<string, readonly Aimed[]>
+  /** By `namespace/hostname` of the service. */
+  readonly #byService: ReadonlyMap<string, readonly Aimed[]>
   readonly #used = new Set<Aimed>()
   readonly #c: Compilation
 
@@ -54,6 +58,16 @@ export class TargetedLevels {
       ({ spec }) => `${spec.target.route?.namespace}/${spec.target.route?.name}`,
     )
     this.#atGateways = this.#all.filter(({ spec }) => spec.target.gateway !== undefined)
+    const backend = ({ spec }: Aimed) => spec.target.backend?.backend
+    this.#byBackend = Map.groupBy(
+      this.#all.filter(each => backend(each) !== undefined),
+      each => `${backend(each)?.namespace}/${backend(each)?.name}`,
+    )
+    const service = ({ spec }: Aimed) => spec.target.backend?.service
+    this.#byService = Map.groupBy(
+      this.#all.filter(each => service(each) !== undefined),
+      each => `${service(each)?.namespace}/${service(each)?.hostname}`,
+    )
     for (const spec of policies) checkPlace(c, spec)
   }
 
@@ -70,25 +84,26 @@ export class TargetedLevels {
   }
 
   forBackend(reference: string): PolicyLevel[] {
-    return this.#atBackend(
-      ({ backend: b }) => b !== undefined && b.section === undefined && `${b.namespace}/${b.name}` === reference,
-    )
+    return this.#atBackend(this.#byBackend.get(reference), ({ backend }) => backend?.section === undefined)
   }
 
   /** A provider or an MCP target of a named backend. */
   forSection(reference: string, section: string): PolicyLevel[] {
-    return this.#atBackend(({ backend: b }) => b?.section === section && `${b.namespace}/${b.name}` === reference)
+    return this.#atBackend(this.#byBackend.get(reference), ({ backend }) => backend?.section === section)
   }
 
   /** `name`: `namespace/hostname`. A target with a port comes after, as the narrower one. */
   forService(name: string, port: number): PolicyLevel[] {
-    const aimed = (of: number | undefined) =>
-      this.#atBackend(({ service: s }) => s !== undefined && s.port === of && `${s.namespace}/${s.hostname}` === name)
+    const found = this.#byService.get(name)
+    const aimed = (of: number | undefined) => this.#atBackend(found, ({ service }) => service?.port === of)
     return [...aimed(undefined), ...aimed(port)]
   }
 
-  #atBackend(selects: (target: NonNullable<TargetedPolicy['target']['backend']>) => boolean): PolicyLevel[] {
-    const aimed = this.#all.filter(({ spec: { target } }) => target.backend !== undefined && selects(target.backend))
+  #atBackend(
+    among: readonly Aimed[] = [],
+    selects: (target: NonNullable<TargetedPolicy['target']['backend']>) => boolean,
+  ): PolicyLevel[] {
+    const aimed = among.filter(({ spec: { target } }) => target.backend !== undefined && selects(target.backend))
     return this.#levels(aimed).map(level => ({ ...level, identity: `backend:${level.identity}` }))
   }
 

@@ -70,7 +70,9 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
     if (!alone && found.resources.length > 0 && !found.diagnostics.some(({ severity }) => severity === 'error')) {
       const { advise } = await import('../config/translate/advice/advise.ts')
       const partial = options.partial ?? false
-      diagnostics.push(...(await advise(found.resources, { partial, runtime: offlineRuntime() })))
+      diagnostics.push(
+        ...(await advise(found.resources, { partial, runtime: offlineRuntime(), engines: found.engines })),
+      )
     }
     for (const { file, index, kind, reason } of found.skipped) {
       skipped.push({ file, document: index, reason: `${kind}: ${reason}` })

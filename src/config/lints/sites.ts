@@ -55,16 +55,16 @@ function atOneTarget(config: Standalone): { readonly policies: Policies; readonl
   return [...places.values()].flat()
 }
 
-/** Those that aim at a route by its name. */
-export function policiesFor(route: RouteSpec, config: Standalone): Policies[] {
-  return config.policies.flatMap(({ target: { route: target }, policy }) => {
-    const fits =
-      target !== undefined &&
-      target.name === route.name &&
-      (target.namespace ?? '') === (route.namespace ?? '') &&
-      (target.ruleName === undefined || target.ruleName === route.ruleName)
-    return fits ? [policy as Policies] : []
-  })
+/** Finds the policies that aim at a route by its name; thousands of routes do not each look at thousands of policies. */
+export function policiesByRoute(config: Standalone): (route: RouteSpec) => Policies[] {
+  const aimed = Map.groupBy(
+    config.policies.filter(({ target }) => target.route !== undefined),
+    ({ target }) => `${target.route?.namespace ?? ''}/${target.route?.name}`,
+  )
+  return route =>
+    (aimed.get(`${route.namespace ?? ''}/${route.name}`) ?? [])
+      .filter(({ target: { route: to } }) => to?.ruleName === undefined || to.ruleName === route.ruleName)
+      .map(({ policy }) => policy as Policies)
 }
 
 /** Guards on LLM requests and replies, wherever they stand. */
@@ -87,10 +87,12 @@ export function mcpBackends(config: Standalone) {
   ].filter(backend => backend !== undefined)
 }
 
-/** What a route's backend is: itself, or the named one that it refers to. */
-export function kindsBehind(route: RouteSpec, config: Standalone): ('mcp' | 'ai' | 'other')[] {
-  return route.backends.map(backend => {
-    const named = config.backends.find(each => `${each.namespace ?? ''}/${each.name}` === backend.backend)
-    return (named ?? backend).mcp ? 'mcp' : (named ?? backend).ai ? 'ai' : 'other'
-  })
+/** Finds what a route's backends are: themselves, or the named ones that they refer to. */
+export function kindsByRoute(config: Standalone): (route: RouteSpec) => ('mcp' | 'ai' | 'other')[] {
+  const named = new Map(config.backends.toReversed().map(each => [`${each.namespace ?? ''}/${each.name}`, each]))
+  return route =>
+    route.backends.map(backend => {
+      const found = (backend.backend === undefined ? undefined : named.get(backend.backend)) ?? backend
+      return found.mcp ? 'mcp' : found.ai ? 'ai' : 'other'
+    })
 }

@@ -18,6 +18,8 @@ export interface Checked {
   readonly documents: number
   readonly skipped: readonly Skipped[]
   readonly resources: readonly Resource[]
+  /** Made for their expressions, where there were any. */
+  readonly engines: Engines
 }
 
 /**
@@ -36,7 +38,8 @@ export async function checkResources(
   const found: Unrolled = { resources: [], diagnostics: [], skipped: [], refused: [], documents: 0 }
   for (const { file, source } of inputs) unroll(file, source, found)
   const diagnostics = [...found.diagnostics]
-  const resources = await decodeResources(found.resources, { ...options }, diagnostics)
+  const engines: Engines = { cel: options.cel, patterns: options.patterns }
+  const resources = await decodeResources(found.resources, engines, diagnostics)
   if (!options.alone) diagnostics.push(...checkReferences(resources, options.partial, found.refused))
-  return { diagnostics, documents: found.documents, skipped: found.skipped, resources }
+  return { diagnostics, documents: found.documents, skipped: found.skipped, resources, engines }
 }

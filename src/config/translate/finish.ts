@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import type { Runtime } from '../../http/runtime.ts'
 import type { ReadReferenced } from '../compile-context.ts'
+import { Engines } from '../engines.ts'
 import { type Loaded, loadSource } from '../load.ts'
 import { locate, sourceOf, TranslatedDocument } from './origin/translated-document.ts'
 import { isFatal, prune } from './prune.ts'
@@ -24,6 +25,8 @@ export interface FinishOptions {
   readonly readReferenced: ReadReferenced
   /** What settings of the process may be named in. */
   readonly env?: Readonly<Record<string, string | undefined>>
+  /** Made for this file when unset. */
+  readonly engines?: Engines
   /** Whether the file is linted. */
   readonly advice?: boolean
   /** How findings name the file when no resource made a part. */
@@ -37,6 +40,7 @@ const ROUNDS = 24
 export async function finish(translated: Translated, options: FinishOptions): Promise<Finished> {
   const { work, value } = translated
   const isAdvice = ({ code }: Diagnostic) => code.startsWith('GW5')
+  const engines = options.engines ?? new Engines()
   let advice: readonly Diagnostic[] | undefined
   for (let round = 0; ; round++) {
     const document = new TranslatedDocument(value, work.origins, options.file, options.advice)
@@ -45,6 +49,7 @@ export async function finish(translated: Translated, options: FinishOptions): Pr
       tier: 'env',
       runtime: options.runtime,
       readReferenced: options.readReferenced,
+      engines,
       // Before what is not served is taken out; a file with errors gets none.
       advice: options.advice === true && advice === undefined,
     })

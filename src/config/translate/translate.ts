@@ -9,7 +9,7 @@ import { writeModels } from './models.ts'
 import { createOutput, type EmittedRoute, finished } from './output.ts'
 import { placePolicies } from './policies.ts'
 import { findTargets, type PolicyState } from './policy-targets.ts'
-import { findReach } from './reach.ts'
+import { findReach, type Reached } from './reach.ts'
 import { writeRoutes } from './routes.ts'
 import { type Decision, settle } from './settle.ts'
 import type { Status } from './status/conditions.ts'
@@ -51,9 +51,16 @@ export function translate(resources: readonly Resource[], faults: Faults, option
   writeModels(routes, served, output, work)
   const placed = placePolicies(policies, { work, served, emitted, gateways: gateways.length }, output)
   const decisions = settle(placed, emitted, output, work)
-  const reach = findReach({ gateways, routes, policies, delegation }, work)
   loseUntargeted(policies, work)
   loseUnread(new Set(policies.filter(({ produced }) => !produced).map(({ policy }) => policy)), work)
+  const statuses =
+    options.statuses === false ? [] : statusesOf({ gateways, routes, policies, delegation }, backends, work)
+  return { work, value: finished(output), statuses, decisions, emitted }
+}
+
+function statusesOf(found: Reached, backends: BackendWriter, work: Work): Status[] {
+  const { gateways, routes, policies, delegation } = found
+  const reach = findReach(found, work)
   const behindRoutes = modelParents(routes)
   const statuses = [
     ...gateways.flatMap(gatewayStatuses),
@@ -66,8 +73,7 @@ export function translate(resources: readonly Resource[], faults: Faults, option
     ...tlsPolicyStatuses(gateways, reach, work),
     ...poolStatuses(reach, gateways, work),
   ]
-  statuses.sort((a, b) => compare(idOf(a.resource), idOf(b.resource)))
-  return { work, value: finished(output), statuses, decisions, emitted }
+  return statuses.sort((a, b) => compare(idOf(a.resource), idOf(b.resource)))
 }
 
 function withFaults(state: PolicyState, faults: Faults): PolicyState {

@@ -13,6 +13,8 @@ export interface TranslateOptions {
   readonly filePath: ((entry: DataEntry) => string) | undefined
   /** Leave guards out that are not served, instead of refusing the requests that they would have judged. */
   readonly allowUnguarded: boolean
+  /** False: nobody asks what a controller would write. */
+  readonly statuses?: boolean
   /** `namespace/name` of the only Gateway to translate. */
   readonly gateway?: string
 }

@@ -1,5 +1,5 @@
 import type { Lint, Policies } from '../lint.ts'
-import { kindsBehind, policiesFor, routesOf } from '../sites.ts'
+import { kindsByRoute, policiesByRoute, routesOf } from '../sites.ts'
 
 interface Limit {
   readonly maxTokens?: number
@@ -32,14 +32,18 @@ export const emptyBucket: Lint = file => {
 
 /** GW520: tokens of a model where no model is asked. */
 export const tokensWithoutModel: Lint = file => {
+  const places = [...file.sites.map(site => site.policies), file.config.mcp?.policies]
+  if (!places.some(policies => limitsOf(policies?.localRateLimit).some(countsTokens))) return
+  const kindsBehind = kindsByRoute(file.config)
+  const policiesFor = policiesByRoute(file.config)
   const [withModel, without] = [true, false].map(wanted => {
-    const routes = routesOf(file.config).filter(route => kindsBehind(route, file.config).includes('ai') === wanted)
-    return new Set(routes.flatMap(route => [route.policies, ...policiesFor(route, file.config)]))
+    const routes = routesOf(file.config).filter(route => kindsBehind(route).includes('ai') === wanted)
+    return new Set(routes.flatMap(route => [route.policies, ...policiesFor(route)]))
   }) as [Set<Policies | undefined>, Set<Policies | undefined>]
   for (const policies of [...without, file.config.mcp?.policies]) {
     if (withModel.has(policies)) continue
     for (const limit of limitsOf(policies?.localRateLimit)) {
-      if (limit.type !== 'tokens' && limit.tokens === undefined) continue
+      if (!countsTokens(limit)) continue
       file.report({
         code: 'GW520',
         message: 'the limit counts tokens of LLMs, and no LLM is behind this route: it never takes effect',
@@ -50,6 +54,10 @@ export const tokensWithoutModel: Lint = file => {
       })
     }
   }
+}
+
+function countsTokens({ type, tokens }: Limit): boolean {
+  return type === 'tokens' || tokens !== undefined
 }
 
 function limitsOf(spec: Policies['localRateLimit']): readonly Limit[] {

@@ -2,16 +2,17 @@ import { keyOf } from '../../../diagnostics/diagnostic.ts'
 import { trafficPolicies } from '../../../policies/index.ts'
 import type { Snapshot } from '../../snapshot.ts'
 import type { NamedBackend, TargetedPolicy } from '../../standalone/standalone.ts'
-import { selectsListener, selectsRoute } from '../../targeted-policies.ts'
+import { selectsListener, selectsRoute, type TargetedRoute } from '../../targeted-policies.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 
 /** GW401: a policy whose target does not exist. GW523: one that a narrower policy replaces wherever it would apply. */
 export const policyTargets: Lint = file => {
   if (file.config.policies.length === 0) return
   const effective = originsOf(file.snapshot)
+  const routes = routesByName(file.snapshot)
   for (const policy of file.config.policies) {
     const kind = Object.keys(policy.target)[0]!
-    if (!selects(policy, file)) {
+    if (!selects(policy, routes, file)) {
       file.report({
         code: 'GW401',
         message: `the policy \`${policy.name.name}\` selects nothing`,
@@ -57,19 +58,30 @@ function originsOf(snapshot: Snapshot): Set<string> {
   return out
 }
 
-function selects(policy: TargetedPolicy, { snapshot, config }: LintedFile): boolean {
+function routesByName({ binds }: Snapshot): ReadonlyMap<string, readonly TargetedRoute[]> {
+  const listeners = binds.flatMap(bind => bind.listeners)
+  const http = listeners.flatMap(({ routes }) => routes.map(route => ({ ...named(route), kind: 'http' as const })))
+  const tcp = listeners.flatMap(({ tcpRoutes }) => tcpRoutes.map(route => ({ ...named(route), kind: 'tcp' as const })))
+  return Map.groupBy([...http, ...tcp], ({ name }) => name)
+}
+
+function named({ name, namespace, ruleName }: Omit<TargetedRoute, 'kind'>) {
+  return { name, namespace, ruleName }
+}
+
+function selects(
+  policy: TargetedPolicy,
+  routes: ReadonlyMap<string, readonly TargetedRoute[]>,
+  { snapshot, config }: LintedFile,
+): boolean {
   const { gateway, route, backend } = policy.target
-  const listeners = snapshot.binds.flatMap(bind => bind.listeners.map(listener => ({ listener, port: bind.port })))
   if (gateway)
-    return listeners.some(({ listener: { gateway: name, name: listenerName }, port }) =>
-      selectsListener(policy, { gateway: name, listenerName, port }),
+    return snapshot.binds.some(({ listeners, port }) =>
+      listeners.some(({ gateway: name, name: listenerName }) =>
+        selectsListener(policy, { gateway: name, listenerName, port }),
+      ),
     )
-  if (route)
-    return listeners.some(
-      ({ listener: { routes, tcpRoutes } }) =>
-        routes.some(each => selectsRoute(policy, { ...each, kind: 'http' })) ||
-        tcpRoutes.some(each => selectsRoute(policy, { ...each, kind: 'tcp' })),
-    )
+  if (route) return routes.get(route.name)?.some(each => selectsRoute(policy, each)) === true
   const { backend: named, service } = backend ?? {}
   if (service)
     return config.services.some(

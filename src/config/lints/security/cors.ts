@@ -1,14 +1,16 @@
 import type { Lint, Policies } from '../lint.ts'
-import { kindsBehind, policiesFor, routesOf } from '../sites.ts'
+import { kindsByRoute, policiesByRoute, routesOf } from '../sites.ts'
 
 type Cors = NonNullable<Policies['cors']>
 
 /** GW513: browsers that cannot keep an MCP session. */
 export const corsForMcp: Lint = file => {
   const all: (Cors | undefined)[] = [file.config.mcp?.policies?.cors]
+  const kindsBehind = kindsByRoute(file.config)
+  const policiesFor = policiesByRoute(file.config)
   for (const route of routesOf(file.config)) {
-    if (!kindsBehind(route, file.config).includes('mcp')) continue
-    all.push(route.policies?.cors, ...policiesFor(route, file.config).map(({ cors }) => cors))
+    if (!kindsBehind(route).includes('mcp')) continue
+    all.push(route.policies?.cors, ...policiesFor(route).map(({ cors }) => cors))
   }
   for (const cors of new Set(all)) {
     if (!cors) continue

@@ -1,6 +1,8 @@
 import type { Code } from '../../../diagnostics/codes.ts'
 import type { Diagnostic } from '../../../diagnostics/diagnostic.ts'
 import type { Runtime } from '../../../http/runtime.ts'
+import { Engines } from '../../engines.ts'
+import type { Engines as MadeEngines } from '../../resources/decode-resources.ts'
 import { asItems, labelOf, type Resource } from '../../resources/resource.ts'
 import { isRouteRef } from '../delegation.ts'
 import { finish } from '../finish.ts'
@@ -14,7 +16,7 @@ import { isStandIn, standIns } from './stand-ins.ts'
  */
 export async function advise(
   resources: readonly Resource[],
-  options: { readonly partial: boolean; readonly runtime: Runtime },
+  options: { readonly partial: boolean; readonly runtime: Runtime; readonly engines: MadeEngines },
 ): Promise<Diagnostic[]> {
   const made = standIns(resources)
   const gateways = resources.some(({ kind }) => kind.kind === 'Gateway')
@@ -24,6 +26,7 @@ export async function advise(
     partial: options.partial || made.length > 0,
     withSecrets: true,
     allowUnguarded: false,
+    statuses: false,
     filePath: ({ kind, namespace, name, key, bytes }) => {
       const path = `<memory>/${kind}/${namespace}/${name}/${key}`
       files.set(path, bytes)
@@ -34,6 +37,7 @@ export async function advise(
     runtime: options.runtime,
     file: '',
     advice: true,
+    engines: new Engines(options.engines),
     readReferenced: path => (path === '/dev/null' ? Buffer.alloc(0) : files.get(path)),
   })
   // What is left out may be what something else needs.
