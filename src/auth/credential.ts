@@ -53,22 +53,17 @@ function startsWith(value: string, lowerPrefix: string): boolean {
 function queryReader(name: string): CredentialReader {
   return {
     read({ request: { path } }) {
-      const at = path.indexOf('?')
-      if (at < 0) return undefined
       let found: string | undefined
-      for (const pair of path.slice(at + 1).split('&')) {
+      for (const pair of parametersOf(path).pairs) {
         if (parameterName(pair) === name) found = join(found, decode(pair.slice(separator(pair) + 1)))
       }
       return found
     },
     strip({ request }) {
-      const at = request.path.indexOf('?')
-      if (at < 0) return
-      const kept = request.path
-        .slice(at + 1)
-        .split('&')
-        .filter(pair => parameterName(pair) !== name)
-      request.path = request.path.slice(0, at) + (kept.length > 0 ? `?${kept.join('&')}` : '')
+      const { before, pairs } = parametersOf(request.path)
+      if (pairs.length === 0) return
+      const kept = pairs.filter(pair => parameterName(pair) !== name)
+      request.path = before + (kept.length > 0 ? `?${kept.join('&')}` : '')
     },
   }
 }
@@ -78,7 +73,13 @@ function separator(pair: string): number {
   return at < 0 ? pair.length : at
 }
 
-function parameterName(pair: string): string {
+/** `a=1&b=2` behind the question mark, in pairs as they stand. */
+export function parametersOf(path: string): { readonly before: string; readonly pairs: readonly string[] } {
+  const at = path.indexOf('?')
+  return at < 0 ? { before: path, pairs: [] } : { before: path.slice(0, at), pairs: path.slice(at + 1).split('&') }
+}
+
+export function parameterName(pair: string): string {
   return decode(pair.slice(0, separator(pair)))
 }
 

@@ -1,3 +1,4 @@
+import type { CredentialPlaces } from '../auth/credential-places.ts'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../diagnostics/source.ts'
 import { closest } from '../diagnostics/suggest.ts'
@@ -20,6 +21,7 @@ export interface Compilation {
   readonly readReferenced: ReadReferenced
   readonly env: Readonly<Record<string, string | undefined>>
   readonly limits: Limits
+  readonly credentials: CredentialPlaces
   report(finding: Finding): void
   /** The service that a policy calls; unset while there are no backends to refer to. */
   readonly callees?: () => Callees
@@ -35,6 +37,7 @@ export function contextFor(c: Compilation, spec: unknown, path: Path, identity: 
     origin: c.document.origin(path),
     runtime: c.runtime,
     limits: c.limits,
+    hides: place => c.credentials.add(place),
     env: c.env,
     report: finding =>
       c.report({

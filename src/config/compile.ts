@@ -74,7 +74,8 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
   routes.checkUnused()
   const telemetry = compileTelemetry(config, steps, c)
   const named = backends.compileNamed()
-  return { file, settings, binds, telemetry, backends: named, idlePolicies: targeted.idle(), redacted: c.redacted }
+  const { credentials, redacted } = c
+  return { file, settings, binds, telemetry, backends: named, idlePolicies: targeted.idle(), credentials, redacted }
 }
 
 /** Policies over connections are written once for all ports. */

@@ -1,3 +1,4 @@
+import { CredentialPlaces } from '../auth/credential-places.ts'
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts'
 import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
 import type { Runtime } from '../http/runtime.ts'
@@ -96,6 +97,7 @@ async function compileDocument(
     readReferenced: options.readReferenced,
     env: options.env,
     limits: { maxBuffer: config?.frontendPolicies?.http?.maxBufferSize ?? HTTP_DEFAULTS.maxBuffer },
+    credentials: new CredentialPlaces(),
     redacted: redact(standalone, value),
     report,
   }

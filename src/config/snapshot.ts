@@ -1,3 +1,4 @@
+import type { CredentialPlaces } from '../auth/credential-places.ts'
 import type { Backend } from '../backends/backend.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { ObjectFacts, RouteFacts } from '../http/exchange.ts'
@@ -137,6 +138,7 @@ export interface Snapshot {
   readonly backends: ReadonlyMap<string, WeightedBackend>
   /** Policies with a target that no object has met. */
   readonly idlePolicies?: readonly IdlePolicy[]
+  readonly credentials: CredentialPlaces
   /** The file's content as it was read, redacted by declaration. */
   readonly redacted: unknown
 }

@@ -119,7 +119,7 @@ export class Gateway {
     if (first) this.#transport.configure(connectionSettings(snapshot.settings))
     this.#serving = {
       snapshot,
-      heads: new HeadSnapshots(snapshot.settings.sensitiveHeaders),
+      heads: new HeadSnapshots(snapshot.credentials, snapshot.settings.sensitiveHeaders),
       tables: routeTables(snapshot),
     }
     this.#observer.apply(snapshot)

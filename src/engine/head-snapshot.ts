@@ -1,3 +1,4 @@
+import { CredentialPlaces } from '../auth/credential-places.ts'
 import { CREDENTIAL_HEADERS } from '../cel/header-view.ts'
 import type { RequestHead, ResponseHead } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
@@ -10,13 +11,16 @@ const PROVIDER_KEYS: readonly string[] = ['x-api-key', 'api-key', 'x-goog-api-ke
 export class HeadSnapshots {
   readonly #sensitive: ReadonlySet<string>
 
-  /** `sensitive`: further fields that carry credentials in this configuration, in lower case. */
-  constructor(sensitive: Iterable<string> = []) {
-    this.#sensitive = new Set([...CREDENTIAL_HEADERS, ...PROVIDER_KEYS, ...sensitive])
+  readonly #places: CredentialPlaces
+
+  /** `sensitive`: further fields that carry what nobody may see, in lower case. */
+  constructor(places: CredentialPlaces = new CredentialPlaces(), sensitive: Iterable<string> = []) {
+    this.#places = places
+    this.#sensitive = new Set([...CREDENTIAL_HEADERS, ...PROVIDER_KEYS, ...places.headers, ...sensitive])
   }
 
   request(head: Readonly<RequestHead>): HeadSnapshot {
-    const url = `${head.scheme}://${head.authority}${head.path}`
+    const url = `${head.scheme}://${head.authority}${this.#places.shown(head.path)}`
     return { method: head.method, url, headers: this.#headers(head.headers) }
   }
 

@@ -240,6 +240,8 @@ export class Exchange {
     startedMono: number
     httpVersion: string
     request: RequestHead
+    /** The path as logs may show it; unset: as it is. */
+    shownPath?: string
     body: BodySource
   }) {
     this.id = init.id
@@ -249,7 +251,8 @@ export class Exchange {
     this.httpVersion = init.httpVersion
     this.request = init.request
     this.body = init.body
-    this.received = { ...init.request, headers: init.request.headers.copy() }
+    const { request } = init
+    this.received = { ...request, path: init.shownPath ?? request.path, headers: request.headers.copy() }
   }
 
   /** True once the client has gone: nothing more is sent, upstream calls end. */

@@ -48,6 +48,7 @@ export const apiKey = definePolicy({
   schema,
   compile(spec, ctx) {
     const { mode } = spec
+    if (spec.location) ctx.hides(spec.location)
     const credential = createCredentialReader(spec.location ?? { header: { name: 'authorization', prefix: 'Bearer ' } })
     const known = indexKeys(spec, ctx)
     function authenticate(x: Exchange): undefined {

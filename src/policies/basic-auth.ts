@@ -35,6 +35,7 @@ export const basicAuth = definePolicy({
   schema,
   compile(spec, ctx) {
     const location = spec.authorizationLocation ?? { header: { name: 'authorization', prefix: 'Basic ' } }
+    ctx.hides(location)
     const credential = createCredentialReader(location)
     const verifier = new PasswordVerifier(readUsers(spec, ctx))
     const refuse = compileRefusal(location.header?.name, spec.realm ?? 'Restricted')

@@ -72,6 +72,7 @@ export const jwtAuth = definePolicy({
   schema,
   compile(spec, ctx) {
     const { mode } = spec
+    if (spec.location) ctx.hides(spec.location)
     const credential = createCredentialReader(spec.location ?? { header: { name: 'authorization', prefix: 'Bearer ' } })
     const verifier = new JwtVerifier(providersOf(spec, ctx), ctx.runtime.clock)
     function authenticate(x: Exchange): undefined | Promise<undefined> {

@@ -1,3 +1,4 @@
+import type { CredentialPlace } from '../auth/credential-places.ts'
 import type { Expression } from '../cel/expression.ts'
 import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, ConnectionFacts, Exchange, McpRules, Reply } from '../http/exchange.ts'
@@ -48,6 +49,8 @@ export interface CompileContext {
    * `policies`: what stands on it.
    */
   callee?(spec: CalleeSpec, at: Path, policies?: CalleePolicies): Callee | undefined
+  /** Requests carry a credential there: neither logs nor traces show it. */
+  hides(place: CredentialPlace): void
   /** State of this object under a name of its own; a changed spec gets fresh state. */
   state<T extends object>(name: string, make: () => T): T
   /** The same for numbers that hold for the whole replica, whichever of its workers counts: zeros at first. */

@@ -64,3 +64,32 @@ routes:
   expect(cel.map(({ message }) => message)).toMatchObject([{ result: '<text of 7 characters>' }])
   expect(JSON.stringify(events)).not.toContain('hunter3')
 })
+
+test('credentials are shown nowhere, wherever the file says that they stand', async () => {
+  await using upstream = await startUpstream(echo)
+  await using gateway = await startGateway(`
+gateways: {default: {port: 8080}}
+routes:
+- matches: [{path: {pathPrefix: /query}}]
+  policies:
+    apiKey: {location: {queryParameter: {name: key}}, keys: [{key: hunter1, metadata: {}}]}
+  backends: [{host: '${upstream.host}'}]
+- matches: [{path: {pathPrefix: /header}}]
+  policies:
+    apiKey: {location: {header: {name: X-Team}}, keys: [{key: hunter2, metadata: {}}]}
+    backendAuth: {key: {value: hunter3, location: {header: {name: x-upstream}}}}
+  backends: [{host: '${upstream.host}'}]
+`)
+  const seen = [
+    await traced(gateway, '/query?a=1&key=hunter1&b=2'),
+    await traced(gateway, '/header', { 'x-team': 'hunter2' }),
+    // No route, no policy: still a credential.
+    await traced(gateway, '/none?key=hunter1'),
+  ]
+  const statuses = seen.map(events => events.at(-1)?.message)
+  expect(statuses).toMatchObject([{ status: 200 }, { status: 200 }, { status: 404 }])
+  await expect.poll(() => gateway.logged.filter(line => line.includes('request')).length).toBe(3)
+  const shown = JSON.stringify([seen, gateway.logged])
+  expect(shown).not.toMatch(/hunter\d/)
+  expect(shown).toContain('/query?a=1&key=<redacted>&b=2')
+})

@@ -65,6 +65,7 @@ test('a narrow level never lifts a wide deny', async () => {
     origin,
     runtime,
     limits: { maxBuffer: 2_097_152 },
+    hides: () => {},
     env: {},
     report: () => {},
     originOf: () => origin,

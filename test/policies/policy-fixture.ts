@@ -120,6 +120,7 @@ export function compile<S>(
     origin,
     runtime: world.runtime,
     limits: { maxBuffer: 2_097_152 },
+    hides: () => {},
     env: {},
     report,
     originOf: () => origin,

@@ -137,5 +137,6 @@ function spliced(whole: Snapshot, part: Snapshot, route: Resource): Snapshot | u
     return { ...listener, routes: [...others.slice(0, first), ...routes, ...others.slice(first)] }
   }
   const binds = whole.binds.map(bind => ({ ...bind, listeners: bind.listeners.map(replaced) }))
-  return misplaced ? undefined : { ...whole, binds }
+  part.credentials.addAll(whole.credentials)
+  return misplaced ? undefined : { ...whole, binds, credentials: part.credentials }
 }

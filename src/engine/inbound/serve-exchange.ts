@@ -48,6 +48,7 @@ export function exchangeFor({ connection, httpVersion, head, body, upgrade }: In
     startedMono: clock.mono(),
     httpVersion,
     request: head,
+    shownPath: host.serving().snapshot.credentials.shown(head.path),
     body,
   })
   x.upgrade = upgrade

@@ -1,5 +1,6 @@
 // Puts the backend's credential on each call (specification, "Outbound (backend) authentication").
 import { awsSignerFor } from '../../auth/cloud/aws-signer.ts'
+import type { CredentialPlace } from '../../auth/credential-places.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Infer } from '../../schema/builder.ts'
 import type { FileOrInline } from '../../schema/scalars.ts'
@@ -8,6 +9,7 @@ import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
 import { backendAuthDeclaration } from './policy-target.ts'
 
 type Location = Infer<typeof writeLocation>
+type Spec = Infer<typeof backendAuthDeclaration.schema>
 type Write = (x: Exchange, credential: string) => void
 
 const BEARER: Location = { header: { name: 'authorization', prefix: 'Bearer ' } }
@@ -18,6 +20,7 @@ export const backendAuth = definePolicy({
   perBackend: true,
   compile(spec, ctx): Hooks {
     if (typeof spec === 'string') return {}
+    for (const place of placesOf(spec)) ctx.hides(place)
     const steps: ((x: Exchange) => void)[] = []
     if (spec.key !== undefined) steps.push(fixed(keyText(spec.key, ctx), keyLocation(spec.key)))
     if (spec.passthrough !== undefined) steps.push(clientToken(spec.passthrough?.location ?? BEARER))
@@ -38,7 +41,13 @@ export const backendAuth = definePolicy({
   },
 })
 
-type Aws = NonNullable<Exclude<Infer<typeof backendAuthDeclaration.schema>, string>['aws']>
+function placesOf({ key, passthrough, credentials = [] }: Exclude<Spec, string>): CredentialPlace[] {
+  const own = key === undefined ? [] : [keyLocation(key)]
+  const clients = passthrough?.location ? [passthrough.location] : []
+  return [...own, ...clients, ...credentials.map(({ location }) => location)]
+}
+
+type Aws = NonNullable<Exclude<Spec, string>['aws']>
 
 function signingOf(spec: Aws | null, ctx: CompileContext) {
   const { accessKeyId, secretAccessKey, sessionToken, region, serviceName, assumeRole } = spec ?? {}

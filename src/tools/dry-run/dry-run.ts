@@ -61,7 +61,7 @@ export async function openDryGateway(file: string, options: DryOptions): Promise
   return {
     async run(request, reply) {
       upstream = reply
-      const heads = new HeadSnapshots(snapshot.settings.sensitiveHeaders)
+      const heads = new HeadSnapshots(snapshot.credentials, snapshot.settings.sensitiveHeaders)
       return runOnce(String(++lastId), request, { snapshot, tables, heads }, runtime)
     },
   }

@@ -78,6 +78,7 @@ export function testContext(runtime: Runtime, findings: Finding[] = []): Backend
     origin,
     runtime,
     limits: { maxBuffer: 2_097_152 },
+    hides: () => {},
     env: {},
     settings: {},
     report: finding => findings.push(finding as Finding),

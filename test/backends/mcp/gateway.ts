@@ -49,6 +49,7 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
     runtime,
     settings: {},
     limits: { maxBuffer: 2 * 1024 * 1024 },
+    hides: () => {},
     env: {},
     ...(options.sessions === undefined ? {} : { sessions: options.sessions }),
     report(finding) {
