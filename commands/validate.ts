@@ -45,6 +45,7 @@ export default class Validate extends GatewayCommand {
     const request = Object.assign(checkRequest(flags, this.io, flags.verbose), {
       paint: await this.paint(),
       tool: { name: 'gwctl', version: buildInfo().version },
+      progress: (text: string) => this.progress(text),
     })
     const printer = {
       deliver: (text: string, target: { path?: string }) => this.deliver(text, { format: '', ...target }),

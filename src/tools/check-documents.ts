@@ -21,7 +21,12 @@ export interface DocumentOptions {
   readonly partial?: boolean
   /** What the documents are; `auto` looks at each. */
   readonly mode?: 'auto' | 'standalone' | 'cluster'
+  /** For whoever waits for many files. */
+  progress?(text: string): void
 }
+
+/** Fewer files are checked before anybody could read how many are left. */
+const MANY = 100
 
 export interface Text extends InputText {
   /** What is not ours in it is skipped: nobody said that it is. */
@@ -44,7 +49,8 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
   const skipped: Skipped[] = []
   const clusters: { readonly file: string; readonly source: Source }[] = []
   const engines = new Engines()
-  for (const text of texts) {
+  for (const [done, text] of texts.entries()) {
+    if (texts.length > MANY && done % MANY === 0) options.progress?.(`Checking: ${done} of ${texts.length} files`)
     const source = readStandalone(text.file, text.text, options)
     const { standalone, resources, left } = sort(source, text, options)
     skipped.push(...left)
@@ -64,6 +70,7 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
   if (clusters.length > 0) {
     const { checkResources } = await import('../config/resources/check.ts')
     const alone = options.tier === 'syntax'
+    if (clusters.length > MANY) options.progress?.(`Checking resources of ${clusters.length} files together`)
     const found = await checkResources(clusters, { partial: options.partial ?? false, alone })
     misreadByServers(diagnostics, clusters, found.resources)
     diagnostics.push(...found.diagnostics)

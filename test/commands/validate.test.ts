@@ -338,3 +338,13 @@ describe('--hook', () => {
     expect(await place.findings(['route.yaml', '--hook'])).toEqual(['route.yaml:2 GW001'])
   })
 })
+
+test('whoever waits for many files at a terminal sees how far it is', async () => {
+  place.write(Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`${i}.yaml`, i < 10 ? GOOD : RESOURCE])))
+  const wait = await place.validate(['.', '--partial'], { terminal: true })
+  expect(wait.err).toContain('Checking: 100 of 120 files')
+  expect(wait.err).toContain('Checking resources of 110 files together')
+  expect(wait.err.endsWith('\r\u001B[K')).toBe(true)
+  expect((await place.validate(['.', '--partial'])).err).not.toContain('Checking')
+  expect((await place.validate(['0.yaml'], { terminal: true })).err).not.toContain('Checking')
+})
