@@ -24,6 +24,8 @@ export interface LoadOptions {
   readonly readReferenced: ReadReferenced
   /** False: nothing is said about how the file could be written better. */
   readonly advice?: boolean
+  /** False: nobody looks at the specs in the snapshot, and no secrets are taken out of them. */
+  readonly shown?: boolean
   /** Shared by files that are checked together; made for this file when unset. */
   readonly engines?: Engines
 }
@@ -98,7 +100,7 @@ async function compileDocument(
     env: options.env,
     limits: { maxBuffer: config?.frontendPolicies?.http?.maxBufferSize ?? HTTP_DEFAULTS.maxBuffer },
     credentials: new CredentialPlaces(),
-    redacted: redact(standalone, value),
+    redacted: options.shown === false ? value : redact(standalone, value),
     report,
   }
   const settings = resolveSettings(config?.config, options.env, problem =>

@@ -162,10 +162,14 @@ export interface Field<T, M extends FieldMode> {
 export interface NamedField {
   readonly name: string
   readonly field: Field<unknown, FieldMode>
+  /** Its place in the order of declaration. */
+  readonly at: number
 }
 export interface FieldIndex {
   /** In the order of their declaration. */
   readonly list: readonly NamedField[]
+  /** Those of the list that say something when they are absent: required ones, and ones with a default. */
+  readonly expected: readonly NamedField[]
   /** By name and by each alias. */
   readonly spelt: ReadonlyMap<string, NamedField>
 }
@@ -266,10 +270,11 @@ export function fieldIndex(fields: Fields): () => FieldIndex {
   let made: FieldIndex | undefined
   return () => {
     if (made) return made
-    const list = Object.entries(fields).map(([name, field]) => ({ name, field }))
+    const list = Object.entries(fields).map(([name, field], at) => ({ name, field, at }))
+    const expected = list.filter(each => each.field.mode !== 'optional')
     const aliases = list.flatMap(each => (each.field.aliases ?? []).map(alias => [alias, each] as const))
     const spelt = new Map([...aliases.reverse(), ...list.map(each => [each.name, each] as const)])
-    made = { list, spelt }
+    made = { list, expected, spelt }
     return made
   }
 }

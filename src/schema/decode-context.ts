@@ -10,8 +10,8 @@ export type Invalid = typeof INVALID
 
 export interface DecodeContext {
   report(finding: Finding): void
-  /** Where each decoded object and list was written. */
-  readonly paths: WeakMap<object, Path>
+  /** Where each decoded object and list was written, for who asks. */
+  readonly paths?: WeakMap<object, Path>
   /** Absent until a first pass has met an expression or a pattern: their engines load only then. */
   readonly cel: CelCompiler | undefined
   readonly patterns: PatternCompiler | undefined

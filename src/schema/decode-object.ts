@@ -15,17 +15,20 @@ export function decodeObject(
 ): unknown {
   if (!isRecord(value)) return wrongType(node, value, path, ctx)
   const present = new Map<string, string>()
-  const unknown: string[] = []
-  const empty: string[] = []
+  const places: number[] = []
+  let unknown: string[] | undefined
+  let empty: string[] | undefined
   let sound = true
-  const { list, spelt } = node.index()
+  const { list, expected, spelt } = node.index()
   for (const key of Object.keys(value)) {
     const known = spelt.get(key)
-    if (known === undefined) unknown.push(key)
+    if (known === undefined) unknown = appended(unknown, key)
     else if (value[key] === null && !takesNull(known.field)) {
-      if (!ctx.dropsNulls && needsValue(node, known)) empty.push(key)
-    } else if (!present.has(known.name)) present.set(known.name, key)
-    else sound = conflict([present.get(known.name)!, key], 'they are two spellings of one field', path, ctx)
+      if (!ctx.dropsNulls && needsValue(node, known)) empty = appended(empty, key)
+    } else if (!present.has(known.name)) {
+      present.set(known.name, key)
+      places.push(known.at)
+    } else sound = conflict([present.get(known.name)!, key], 'they are two spellings of one field', path, ctx)
   }
   let disputed: Set<string> | undefined
   for (const { keys, why } of conflictsIn(node, present)) {
@@ -33,36 +36,56 @@ export function decodeObject(
     disputed ??= new Set()
     for (const key of keys) disputed.add(key)
   }
-  const excuse = node.open || unknown.length === 0 ? new Excuses() : reportUnknown(node, unknown, present, path, ctx)
-  if (unknown.length > 0 && !node.open && !node.isolate) sound = false
-  for (const key of empty) sound = reportEmpty(node, key, path, excuse, ctx)
+  const excuse = node.open || !unknown ? new Excuses() : reportUnknown(node, unknown, present, path, ctx)
+  if (unknown && !node.open && !node.isolate) sound = false
+  if (empty) for (const key of empty) sound = reportEmpty(node, key, path, excuse, ctx)
 
-  const inside = (inner: Node, item: unknown, step: string) => {
-    path.push(step)
-    const decoded = decodeNode(inner, item, path, ctx)
-    path.pop()
-    return decoded
-  }
+  // Of the dozens of fields that some objects may have, few are written.
+  for (const { name, at } of expected) if (!present.has(name)) places.push(at)
+  if (places.length > 1) places.sort((a, b) => a - b)
   const out: Record<string, unknown> = {}
-  ctx.paths.set(out, [...path])
-  for (const { name, field } of list) {
+  ctx.paths?.set(out, [...path])
+  for (const place of places) {
+    const { name, field } = list[place]!
     const key = present.get(name)
     if (key === undefined) {
       if (field.mode === 'required' && !excuse.take(name)) sound = reportMissing(node, name, path, ctx)
       else if (field.mode === 'required') sound = false
-      else if (field.mode === 'default') out[name] = inside(field.schema.node, field.default, name)
+      else if (field.mode === 'default')
+        out[name] = inside(field.schema.node, field.default, name, path, ctx, decodeNode)
       continue
     }
     if (field.unserved !== undefined && !disputed?.has(key)) reportUnserved(name, field.unserved, [...path, key], ctx)
-    const decoded = inside(field.schema.node, value[key], key)
+    const decoded = inside(field.schema.node, value[key], key, path, ctx, decodeNode)
     if (decoded !== INVALID) out[name] = decoded
     else if (!node.isolate || field.mode === 'required') sound = false
-    else if (field.mode === 'default') out[name] = inside(field.schema.node, field.default, name)
+    else if (field.mode === 'default') out[name] = inside(field.schema.node, field.default, name, path, ctx, decodeNode)
   }
-  if (node.open) for (const key of unknown) out[key] = value[key]
+  if (node.open && unknown) for (const key of unknown) out[key] = value[key]
   if (!groupsHold(node, present, excuse, path, ctx)) sound = false
   if (sound && node.check) sound = checkHolds(node, out, path, ctx)
   return sound ? out : INVALID
+}
+
+/** Most lists of keys stay empty, and are not made. */
+function appended(list: string[] | undefined, key: string): string[] {
+  if (list === undefined) return [key]
+  list.push(key)
+  return list
+}
+
+function inside(
+  node: Node,
+  item: unknown,
+  step: string,
+  path: LivePath,
+  ctx: DecodeContext,
+  decodeNode: Decode,
+): unknown {
+  path.push(step)
+  const decoded = decodeNode(node, item, path, ctx)
+  path.pop()
+  return decoded
 }
 
 /** Missing fields that an unknown key beside them already explains: a misspelt key is one mistake, not two. */

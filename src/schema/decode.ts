@@ -150,7 +150,7 @@ function decodeList(
     if (item !== INVALID) out.push(item)
     else if (!node.isolate) sound = false
   }
-  ctx.paths.set(out, [...path])
+  ctx.paths?.set(out, [...path])
   if (node.unique && repeats(node.unique, value, path, ctx)) return INVALID
   return sound ? out : INVALID
 }
@@ -202,7 +202,7 @@ function decodeMap(node: Extract<Node, { kind: 'map' }>, value: unknown, path: L
     if (item !== INVALID) out[key] = item
     else if (!node.isolate) sound = false
   }
-  ctx.paths.set(out, [...path])
+  ctx.paths?.set(out, [...path])
   return sound ? out : INVALID
 }
 

@@ -57,7 +57,7 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
     if (resources.length === 0 && standalone.length === 0) continue
     if (resources.length > 0) clusters.push({ file: text.file, source: withoutVariables(source, resources) })
     if (standalone.length > 0) {
-      const all = { ...loadOptions(text.file, options, offlineRuntime()), engines }
+      const all = { ...loadOptions(text.file, options, offlineRuntime()), engines, shown: false }
       const loaded = await loadSource(source, all, standalone)
       diagnostics.push(...loaded.diagnostics.map(d => (options.partial ? asNote(d) : d)))
     }

@@ -1,8 +1,8 @@
 import type { CelCompiler, PatternCompiler } from '../../cel/expression.ts'
 import { CODES } from '../../diagnostics/codes.ts'
-import type { Diagnostic, Finding, Path } from '../../diagnostics/diagnostic.ts'
-import { decode, INVALID } from '../../schema/decode.ts'
-import { type Fields, place, type Resource, type Written } from './resource.ts'
+import type { Diagnostic, Finding } from '../../diagnostics/diagnostic.ts'
+import { decode } from '../../schema/decode.ts'
+import { place, type Resource, type Written } from './resource.ts'
 
 export interface Engines {
   cel?: CelCompiler | undefined
@@ -32,20 +32,17 @@ export async function decodeResources(
 async function decodeOne(written: Written, engines: Engines): Promise<Decoded> {
   for (;;) {
     const findings: Finding[] = []
-    const paths = new Map<object, Path>()
     const missing = new Set<'cel' | 'patterns'>()
-    const value = decode(written.kind.schema, written.raw, written.path, {
+    decode(written.kind.schema, written.raw, written.path, {
       report: finding => findings.push(finding),
-      paths,
       cel: engines.cel,
       patterns: engines.patterns,
       missing,
       dropsNulls: true,
     })
     if (missing.size === 0) {
-      const decoded = value === INVALID ? undefined : (value as Fields)
       const mistakes = findings.filter(({ code }) => CODES[code].severity === 'error').map(({ path }) => path)
-      return { resource: { ...written, paths, value: decoded, mistakes }, findings }
+      return { resource: { ...written, mistakes }, findings }
     }
     if (missing.has('cel')) engines.cel ??= (await import('../../cel/compiler.ts')).createCelCompiler()
     if (missing.has('patterns')) engines.patterns ??= (await import('../../cel/pattern.ts')).createPatternCompiler()

@@ -23,10 +23,6 @@ export interface Written {
 
 /** A resource that has been checked by itself. */
 export interface Resource extends Written {
-  /** Decoded, with defaults and in the units of the program; undefined when it has a mistake. */
-  readonly value: Fields | undefined
-  /** Where each decoded object and list was written, from the document's root. */
-  readonly paths: WeakMap<object, Path>
   /** Where it has mistakes, from the document's root. */
   readonly mistakes: readonly Path[]
 }

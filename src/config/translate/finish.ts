@@ -27,6 +27,8 @@ export interface FinishOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Made for this file when unset. */
   readonly engines?: Engines
+  /** False: only findings are asked for. */
+  readonly shown?: boolean
   /** Whether the file is linted. */
   readonly advice?: boolean
   /** How findings name the file when no resource made a part. */
@@ -50,6 +52,7 @@ export async function finish(translated: Translated, options: FinishOptions): Pr
       runtime: options.runtime,
       readReferenced: options.readReferenced,
       engines,
+      shown: options.shown ?? true,
       // Before what is not served is taken out; a file with errors gets none.
       advice: options.advice === true && advice === undefined,
     })

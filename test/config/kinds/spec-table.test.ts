@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { createCelCompiler } from '../../../src/cel/compiler.ts'
+import { createPatternCompiler } from '../../../src/cel/pattern.ts'
 import { checkResources } from '../../../src/config/resources/check.ts'
+import type { Resource } from '../../../src/config/resources/resource.ts'
 import { parseSource } from '../../../src/diagnostics/source.ts'
+import { decode } from '../../../src/schema/decode.ts'
 import { BASES, type Base, valueAt, withValue } from './bases.ts'
 import { CHOICES, DEFAULTS, LIMITS, REQUIRED } from './spec-table.ts'
 
 const cel = createCelCompiler()
+const patterns = createPatternCompiler()
 
 async function check(document: object) {
   const source = parseSource('x.yaml', JSON.stringify(document))
@@ -14,8 +18,13 @@ async function check(document: object) {
   return {
     found: mistakes.map(({ path }) => path),
     text: mistakes.map(({ message }) => message),
-    value: resources[0]?.value,
+    value: resources[0] && decoded(resources[0]),
   }
+}
+
+/** With its defaults. */
+function decoded({ kind, raw }: Resource) {
+  return decode(kind.schema, raw, [], { report: () => {}, cel, patterns, missing: new Set(), dropsNulls: true })
 }
 
 test.each(Object.keys(BASES) as Base[])('the base %s is valid', async base => {

@@ -144,7 +144,7 @@ describe('documents', () => {
     const { resources } = await check({
       'a.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: "$HOME ${USER}"}\n',
     })
-    expect(resources[0]?.value).toMatchObject({ data: { a: '$HOME ${USER}' } })
+    expect(resources[0]?.raw).toMatchObject({ data: { a: '$HOME ${USER}' } })
   })
 })
 

@@ -15,7 +15,7 @@ vi.mock('../../../src/schema/decode-object.ts', async original => {
     const decoded = real.decodeObject(node, value, path, ctx, decodeNode)
     if (typeof decoded !== 'object' || decoded === null) return decoded
     const watched = watch.fields!.watch(node, decoded as Record<string, unknown>)
-    ctx.paths.set(watched, [...path])
+    ctx.paths?.set(watched, [...path])
     return watched
   }
   return { ...real, decodeObject }

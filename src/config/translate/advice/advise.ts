@@ -37,6 +37,7 @@ export async function advise(
     runtime: options.runtime,
     file: '',
     advice: true,
+    shown: false,
     engines: new Engines(options.engines),
     readReferenced: path => (path === '/dev/null' ? Buffer.alloc(0) : files.get(path)),
   })

@@ -126,8 +126,6 @@ class Made {
       file: STAND_IN_FILE,
       document: parseSource(STAND_IN_FILE, '').documents[0]!,
       path: [],
-      value: undefined,
-      paths: new WeakMap(),
       mistakes: [],
     }
     this.#others.set(idOf(resource), resource)
