@@ -1,7 +1,7 @@
 import type { Diagnostic, RelatedPlace } from '../../diagnostics/diagnostic.ts'
 import { checkApiKeys } from './api-keys.ts'
 import { checkClassParameters } from './class-parameters.ts'
-import { collectReferences, type FoundReference } from './collect-references.ts'
+import { collectReferences, type FoundReference, type Known } from './collect-references.ts'
 import { reportCycles } from './cycles.ts'
 import { isBlurred, isExplained, type Lost, unsure } from './explained.ts'
 import { type ReportResource, type ResourceFinding, ResourceGraph } from './graph.ts'
@@ -37,7 +37,8 @@ export function checkReferences(
   const report: ReportResource = finding => diagnostics.push(toDiagnostic(finding, partial))
   const graph = new ResourceGraph(resources, report)
   const lost = [...refused, ...unsure(resources)]
-  const references = new Map(resources.map(resource => [resource, collectReferences(resource)]))
+  const known: Known = new Map()
+  const references = new Map(resources.map(resource => [resource, collectReferences(resource, known)]))
   for (const [from, found] of references) {
     for (const ref of found) {
       if (isBlurred(ref, from)) continue
