@@ -35,7 +35,7 @@ export async function open(config) {
     call: (target, request, limit) => callWhole(transport, systemClock, target, request, limit) }
   const place = { cwd: '/', stdin: Readable.from([config]), env: {} }
   const { snapshot } = await loadInput(await readInput('-', place), { ...place, tier: 'env' }, runtime)
-  const heads = new HeadSnapshots(snapshot.settings.sensitiveHeaders)
+  const heads = new HeadSnapshots(snapshot.credentials, snapshot.settings.sensitiveHeaders)
   const serving = { snapshot, tables: routeTables(snapshot), heads }
   const bind = snapshot.binds[0]
   const hub = new TraceHub({ clock: systemClock, cel: createCelCompiler(), worker: 0 })
