@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { main } from '../../src/cli/main.ts'
 import type { Listening } from '../../src/engine/admin/listen.ts'
@@ -139,6 +139,47 @@ describe('gwctl profile', () => {
     expect((await gwctl('profile', 'cpu', '--admin', address)).code).toBe(4)
     expect(readdirSync(folder)).toEqual([])
     other.close()
+  })
+
+  test('trace writes a timeline of the requests that pass meanwhile', async () => {
+    const run = gwctl('profile', 'trace', '--seconds', '5', '-o', 'timeline=t.json')
+    for (const path of ['/one', '/two']) {
+      let x = gateway.arrive(path)
+      while (x.trace === undefined) {
+        await new Promise(setImmediate)
+        x = gateway.arrive(path)
+      }
+      const from = x.trace.now()
+      x.trace.emit(
+        { type: 'policy', policy: 'cors', phase: 'route', result: 'applied' },
+        { origins: [{ file: 'c.yaml', line: 3, col: 1 }], from },
+      )
+      gateway.finish(x, 200)
+    }
+    await vi.waitFor(async () => {
+      gateway.clock.advance(6000)
+      expect(await Promise.race([run, new Promise(resolve => setImmediate(resolve, undefined))])).toBeDefined()
+    })
+    const { code, out, err } = await run
+    expect([code, out]).toEqual([0, 't.json\n'])
+    expect(err).toContain('2 requests.')
+    const { traceEvents } = JSON.parse(readFileSync(join(folder, 't.json'), 'utf8'))
+    expect(traceEvents).toContainEqual(
+      expect.objectContaining({ ph: 'X', name: expect.stringMatching(/^[A-Z]+ .one$/), tid: 1 }),
+    )
+    expect(traceEvents).toContainEqual(
+      expect.objectContaining({ ph: 'X', name: expect.stringMatching(/^[A-Z]+ .two$/), tid: 2 }),
+    )
+    const steps = traceEvents.filter(({ args }: { args: { at?: string[] } }) => args.at?.includes('c.yaml:3'))
+    expect(steps.map(({ ph, tid }: { ph: string; tid: number }) => [ph, tid])).toEqual([
+      ['X', 1],
+      ['X', 2],
+    ])
+  })
+
+  test('no kind is written in the form of another', async () => {
+    expect((await gwctl('profile', 'cpu', '-o', 'timeline=a')).code).toBe(2)
+    expect((await gwctl('profile', 'trace', '-o', 'pprof=a')).code).toBe(2)
   })
 
   test('an unknown kind is wrong usage', async () => {

@@ -2,12 +2,28 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
 import { getBytes } from '../admin-client.ts'
+import { liveRecording, traceRequest } from '../trace/recording.ts'
+import { timelineDocument } from '../trace/timeline.ts'
 
 export interface ProfileWanted {
   readonly kind: 'cpu' | 'heap'
   readonly seconds: number
   /** A name with the time in it when unset. */
   readonly path: string | undefined
+}
+
+type Format = 'pprof' | 'timeline'
+
+/** Where the profile goes. Throws a Failure `usage` when that kind is not written so. */
+export function outputFor(
+  kind: 'cpu' | 'heap' | 'trace',
+  output: { readonly format: Format; readonly path?: string } | undefined,
+): { readonly path: string | undefined } {
+  const format: Format = kind === 'trace' ? 'timeline' : 'pprof'
+  if (output !== undefined && output.format !== format) {
+    throw new Failure('usage', `a ${kind} profile is no ${output.format}.`, { help: `Use -o ${format}=PATH.` })
+  }
+  return { path: output?.path }
 }
 
 /** Has a profile recorded and writes it; returns the file's name. Throws a Failure. */
@@ -20,9 +36,26 @@ export async function recordProfile(admin: URL, wanted: ProfileWanted, cwd: stri
       help: 'Is that the admin address of a gateway?',
     })
   }
-  const time = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')
-  const path = wanted.path ?? `gwctl-${kind}-${time}.pb.gz`
-  await writeFile(resolve(cwd, path), bytes).catch((error: NodeJS.ErrnoException) => {
+  return write(bytes, wanted.path ?? `gwctl-${kind}-${timeNow()}.pb.gz`, cwd)
+}
+
+/** Watches all requests for so long and writes what they did as a timeline; at most 1000 of them. Throws a Failure. */
+export async function recordTimeline(
+  admin: URL,
+  { seconds, path }: Omit<ProfileWanted, 'kind'>,
+  cwd: string,
+): Promise<{ readonly path: string; readonly requests: number }> {
+  const recording = await liveRecording(admin, traceRequest({ follow: true, for: seconds * 1000 }, false), undefined)
+  const { text, requests } = await timelineDocument(recording)
+  return { path: await write(text, path ?? `gwctl-trace-${timeNow()}.json`, cwd), requests }
+}
+
+function timeNow(): string {
+  return new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')
+}
+
+async function write(content: string | Uint8Array, path: string, cwd: string): Promise<string> {
+  await writeFile(resolve(cwd, path), content).catch((error: NodeJS.ErrnoException) => {
     throw new Failure('input', `cannot write ${path}: ${error.message}.`, { cause: error })
   })
   return path
