@@ -43,7 +43,7 @@ export default class Profile extends GatewayCommand {
     const admin = adminUrl(flags, this.io.env)
     const wanted = { seconds: flags.seconds, path: output.path }
     if (kind === 'trace') {
-      const { path, requests } = await profile.recordTimeline(admin, wanted, this.io.cwd)
+      const { path, requests } = await profile.recordTimeline(admin, wanted, this.io.cwd, text => this.note(text))
       await this.print(`${path}\n`)
       this.note(`${requests} requests. Look at it at https://ui.perfetto.dev, which keeps it in the browser.`)
       return 'ok'

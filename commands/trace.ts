@@ -97,8 +97,8 @@ export default class Trace extends GatewayCommand {
   }
 
   async #write(recording: Recording, output: OutputTarget<'text' | 'raw' | 'har'>): Promise<void> {
-    const unreadable = (text: string) =>
-      this.note(`skipped an event that cannot be read: ${JSON.stringify(text.slice(0, 80))}`)
+    const { unreadableNote } = await import('../src/tools/trace/recorded-requests.ts')
+    const unreadable = (text: string) => this.note(unreadableNote(text))
     if (output.format === 'har') return this.#writeHar(recording, output, unreadable)
     const { linesInto, rawLines, requestTrees } = await import('../src/tools/trace/output.ts')
     const lines =

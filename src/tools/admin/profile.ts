@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
 import { getBytes } from '../admin-client.ts'
+import { unreadableNote } from '../trace/recorded-requests.ts'
 import { liveRecording, traceRequest } from '../trace/recording.ts'
 import { timelineDocument } from '../trace/timeline.ts'
 
@@ -39,15 +40,21 @@ export async function recordProfile(admin: URL, wanted: ProfileWanted, cwd: stri
   return write(bytes, wanted.path ?? `gwctl-${kind}-${timeNow()}.pb.gz`, cwd)
 }
 
-/** Watches all requests for so long and writes what they did as a timeline; at most 1000 of them. Throws a Failure. */
+/**
+ * Watches all requests for so long and writes what they did as a timeline; at most 1000 of them. Throws a Failure, also
+ * after writing what came where the gateway went away.
+ */
 export async function recordTimeline(
   admin: URL,
   { seconds, path }: Omit<ProfileWanted, 'kind'>,
   cwd: string,
+  note: (text: string) => void,
 ): Promise<{ readonly path: string; readonly requests: number }> {
   const recording = await liveRecording(admin, traceRequest({ follow: true, for: seconds * 1000 }, false), undefined)
-  const { text, requests } = await timelineDocument(recording)
-  return { path: await write(text, path ?? `gwctl-trace-${timeNow()}.json`, cwd), requests }
+  const { text, requests, broken } = await timelineDocument(recording, text => note(unreadableNote(text)))
+  const written = await write(text, path ?? `gwctl-trace-${timeNow()}.json`, cwd)
+  if (broken !== undefined) throw broken
+  return { path: written, requests }
 }
 
 function timeNow(): string {

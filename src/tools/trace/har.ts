@@ -1,8 +1,7 @@
 import { STATUS_CODES } from 'node:http'
-import { createEventReader } from './events.ts'
-import type { Unreadable } from './output.ts'
+import { collectRequests, type Unreadable } from './recorded-requests.ts'
 import type { Recording } from './recording.ts'
-import { addEvents, EMPTY, type RequestTrace } from './state.ts'
+import type { RequestTrace } from './state.ts'
 import { eventCount } from './steps.ts'
 
 type Fields = readonly (readonly [string, string])[]
@@ -22,32 +21,10 @@ export async function harDocument(
   version: string,
   unreadable: Unreadable,
 ): Promise<{ readonly text: string; readonly broken?: unknown }> {
-  const reader = createEventReader()
-  const entries: string[] = []
-  let state = EMPTY
-  const collect = async () => {
-    for await (const text of recording.texts) {
-      const event = reader.read(text)
-      if (event === undefined) {
-        unreadable(text)
-        continue
-      }
-      state = addEvents(state, [event])
-      const ended = state.requests.find(({ end }) => end !== undefined)
-      if (ended === undefined) continue
-      entries.push(JSON.stringify(entryOf(ended)))
-      state = { ...state, requests: state.requests.filter(request => request !== ended) }
-    }
-  }
-  const failure = await collect().then(
-    () => undefined,
-    (broken: unknown) => ({ broken }),
-  )
-  if (failure !== undefined && entries.length === 0 && state.requests.length === 0) throw failure.broken
-  for (const request of state.requests) entries.push(JSON.stringify(entryOf(request)))
+  const { made: entries, ...rest } = await collectRequests(recording, unreadable, each => JSON.stringify(entryOf(each)))
   const creator = JSON.stringify({ name: 'gwctl', version })
   const list = entries.length === 0 ? '[]' : `[\n${entries.join(',\n')}\n]`
-  return { text: `{"log":{"version":"1.2","creator":${creator},"entries":${list}}}\n`, ...failure }
+  return { text: `{"log":{"version":"1.2","creator":${creator},"entries":${list}}}\n`, ...rest }
 }
 
 function entryOf(trace: RequestTrace) {

@@ -1,6 +1,6 @@
-import { createEventReader } from './events.ts'
+import { collectRequests, type Unreadable } from './recorded-requests.ts'
 import type { Recording } from './recording.ts'
-import { addEvents, EMPTY, type RequestTrace, type Step } from './state.ts'
+import type { RequestTrace, Step } from './state.ts'
 
 /** One line of Chrome's trace event format; times in microseconds. */
 interface TimelineEvent {
@@ -20,28 +20,17 @@ interface TimelineEvent {
  */
 export async function timelineDocument(
   recording: Recording,
-): Promise<{ readonly text: string; readonly requests: number }> {
-  const reader = createEventReader()
-  let state = EMPTY
-  for await (const text of recording.texts) {
-    const event = reader.read(text)
-    if (event !== undefined) state = addEvents(state, [event])
-  }
-  const { requests } = state
-  const workers = new Set(requests.map(workerOf))
-  const lines = [
-    ...[...workers].map(pid => named('process_name', pid, 0, `worker ${pid}`)),
-    ...requests.flatMap((request, row) => rowOf(request, row + 1)),
-  ].map(event => JSON.stringify(event))
-  return { text: `{"displayTimeUnit":"ms","traceEvents":[\n${lines.join(',\n')}\n]}\n`, requests: requests.length }
-}
-
-function workerOf({ steps }: RequestTrace): number {
-  return steps[0]?.event.worker ?? 0
+  unreadable: Unreadable,
+): Promise<{ readonly text: string; readonly requests: number; readonly broken?: unknown }> {
+  const { made, ...rest } = await collectRequests(recording, unreadable, (request, row) => rowOf(request, row + 1))
+  const workers = new Set(made.flatMap(row => row.map(({ pid }) => pid)))
+  const names = [...workers].map(pid => named('process_name', pid, 0, `worker ${pid}`))
+  const lines = [...names, ...made.flat()].map(event => JSON.stringify(event))
+  return { text: `{"displayTimeUnit":"ms","traceEvents":[\n${lines.join(',\n')}\n]}\n`, requests: made.length, ...rest }
 }
 
 function rowOf(request: RequestTrace, tid: number): TimelineEvent[] {
-  const pid = workerOf(request)
+  const pid = request.steps[0]?.event.worker ?? 0
   const name = `${request.method} ${request.path}`
   const started = request.steps.find(({ event }) => event.message.type === 'requestStarted')?.event.message
   const begin = started?.type === 'requestStarted' ? Date.parse(started.time) * 1000 : 0
