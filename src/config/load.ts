@@ -67,6 +67,7 @@ export async function loadSource(
         path: [],
         at: 'value',
         label: 'starts here',
+        help: 'move what is in it into the first document, or into a file of its own',
       }),
     )
   }

@@ -69,6 +69,7 @@ class Ports {
         path: portPath,
         at: valueAt(this.#c.document.value, portPath) === undefined ? 'parent' : 'value',
         label: 'already in use',
+        help: 'put the listeners of both under one port, or choose another port',
         related: [{ path: first.path, at: 'key', message: `port ${port} is opened here` }],
       })
       return undefined
