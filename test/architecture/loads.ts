@@ -8,6 +8,7 @@ export const NOT_FOR_VALIDATE = [
   'node_modules/eventsource/',
   'node_modules/@kubernetes/',
   'src/engine/',
+  'src/tools/terminal/',
   'src/tools/trace/',
 ]
 

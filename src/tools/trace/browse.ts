@@ -1,6 +1,5 @@
+import type { Quit } from '../terminal/leaving.ts'
 import { decidingStep, type RequestTrace, type Step, type TraceState } from './state.ts'
-
-export type { KeyPress } from './keys.ts'
 
 export type Pane = 'requests' | 'pipeline' | 'detail'
 export const PANES: readonly Pane[] = ['requests', 'pipeline', 'detail']
@@ -58,7 +57,7 @@ export interface Browse {
   readonly asked: Asked | undefined
   /** What was known when the picture was stopped. */
   readonly paused: TraceState | undefined
-  readonly quit: 'asked' | 'interrupted' | undefined
+  readonly quit: Quit | undefined
 }
 
 export const FRESH: Browse = {

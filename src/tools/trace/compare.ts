@@ -1,4 +1,4 @@
-import type { Row } from './cells.ts'
+import type { Row } from '../terminal/cells.ts'
 import { diffRow, headLines, lines } from './detail.ts'
 import { diffLines } from './line-diff.ts'
 import type { RequestTrace } from './state.ts'

@@ -1,5 +1,5 @@
 import { printYaml } from '../../diagnostics/print-yaml.ts'
-import { cut, type Row, span, type Tone, wrap } from './cells.ts'
+import { cut, type Row, span, type Tone, wrap } from '../terminal/cells.ts'
 import type { ReadEvent } from './events.ts'
 import { shortKey } from './steps.ts'
 

@@ -1,12 +1,12 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Failure } from '../../diagnostics/failure.ts'
+import { untilAborted, untilQuit } from '../terminal/leaving.ts'
+import { showView, type Terminal } from '../terminal/view.tsx'
 import { Actions } from './actions.ts'
 import type { SourceReader } from './detail.ts'
 import { createEventReader } from './events.ts'
 import type { Recording } from './recording.ts'
 import { TraceSession } from './session.ts'
-import { showTrace, type Terminal } from './view.tsx'
 
 export interface InteractiveOptions {
   readonly terminal: Terminal
@@ -29,7 +29,7 @@ export async function browseRecording(recording: Recording, options: Interactive
     { text: `waiting for a request at ${recording.name}`, code: undefined },
     sourceReader(options.cwd),
   )
-  const view = showTrace(session, options.terminal)
+  const view = showView(session, options.terminal)
   const actions = new Actions(session, {
     ...options,
     stdin: options.terminal.stdin,
@@ -49,7 +49,12 @@ export async function browseRecording(recording: Recording, options: Interactive
     },
   )
   try {
-    await Promise.race([quit(session), view.ended, aborted(options.signal), pumped.then(() => quit(session))])
+    await Promise.race([
+      untilQuit(session),
+      view.ended,
+      untilAborted(options.signal),
+      pumped.then(() => untilQuit(session)),
+    ])
   } finally {
     recording.close()
     session.close()
@@ -90,23 +95,4 @@ function sourceReader(cwd: string): SourceReader {
     if (!known.has(file)) known.set(file, read(file))
     return known.get(file)
   }
-}
-
-function quit(session: TraceSession): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const look = () => {
-      const asked = session.current.browse.quit
-      if (asked === 'asked') resolve()
-      if (asked === 'interrupted') reject(new Failure('interrupted', 'stopped by Ctrl-C'))
-    }
-    session.subscribe(look)
-    look()
-  })
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason))
-  })
 }

@@ -1,3 +1,5 @@
+import type { KeyName, KeyPress } from '../terminal/keyboard.ts'
+
 /** What a key does. Moving is bound to several keys each; everything else to one. */
 export type Command =
   | 'down'
@@ -109,26 +111,6 @@ const BY_NAME = {
   shiftTab: 'previousPane',
   escape: 'back',
 } as const satisfies Partial<Record<KeyName, Command>>
-
-/** A key as the terminal reports it, without its escape sequences. `text` is what a letter or a paste types. */
-export type KeyName =
-  | 'up'
-  | 'down'
-  | 'pageUp'
-  | 'pageDown'
-  | 'home'
-  | 'end'
-  | 'tab'
-  | 'shiftTab'
-  | 'enter'
-  | 'escape'
-  | 'backspace'
-  | 'interrupt'
-  | 'text'
-export interface KeyPress {
-  readonly name: KeyName
-  readonly text: string
-}
 
 export function commandOf({ name, text }: KeyPress): Command | undefined {
   if (name === 'text') return BY_LETTER.get(text)

@@ -1,8 +1,8 @@
+import { edited, type KeyPress } from '../terminal/keyboard.ts'
 import {
   type Browse,
   type DetailView,
   FRESH,
-  type KeyPress,
   PANES,
   type Pane,
   type Prompt,
@@ -244,9 +244,4 @@ function choose(browse: Browse, menu: { filter: string; at: number }, key: KeyPr
     default:
       return { ...browse, menu: { filter: edited(menu.filter, key), at: 0 } }
   }
-}
-
-function edited(text: string, key: KeyPress): string {
-  if (key.name === 'backspace') return [...text].slice(0, -1).join('')
-  return key.name === 'text' ? text + key.text : text
 }

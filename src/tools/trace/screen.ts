@@ -1,6 +1,6 @@
-import { visible } from '../../diagnostics/visible.ts'
+import { cellsOf, cut, pad, padRow, type Row, type Span, span } from '../terminal/cells.ts'
+import { list, type Size, typed } from '../terminal/layout.ts'
 import { type Browse, DETAIL_VIEWS, type Pane, type Prompt, shownOf } from './browse.ts'
-import { cellsOf, cut, pad, padRow, type Row, type Span, span } from './cells.ts'
 import { comparisonOf } from './compare.ts'
 import { detailOf, highlighted, matchesIn, type SourceReader } from './detail.ts'
 import { TONES } from './event-text.ts'
@@ -8,11 +8,6 @@ import { BINDINGS, bindingsFor } from './keys.ts'
 import type { Extent } from './press.ts'
 import type { RequestTrace, Step, TraceState } from './state.ts'
 import { durationText, eventCount, MARKS } from './steps.ts'
-
-export interface Size {
-  readonly columns: number
-  readonly rows: number
-}
 
 /** The connection in a few words, and the exit code that it will have led to once it is over. */
 export interface StreamStatus {
@@ -146,17 +141,6 @@ function frame({ title, front, width, rows, right = '' }: Frame, content: (inner
   return [[top], ...body, [span(`└${'─'.repeat(width - 2)}┘`, tone)]]
 }
 
-/** The rows around the cursor that there is room for. */
-function list<T>(items: readonly T[], cursor: number, rows: number, draw: (item: T) => Row): Row[] {
-  const start = Math.max(0, Math.min(cursor - Math.floor(rows / 2), items.length - rows))
-  return items.slice(start, start + rows).map((item, i) => {
-    const row = draw(item)
-    return start + i === cursor
-      ? [span('▸ ', 'cursor'), ...row.map(({ text }) => span(text, 'cursor'))]
-      : [span('  '), ...row]
-  })
-}
-
 function requestRow({ time, method, path, end }: RequestTrace, inner: number, marked: boolean): Row {
   const width = inner - 2
   const status = end === undefined ? '…' : String(end.status ?? 'gone')
@@ -250,15 +234,6 @@ const QUESTIONS = {
 function promptRow({ kind, text }: Prompt, columns: number): Row {
   if (kind === 'replay') return padRow([span(QUESTIONS.replay, 'bold'), span(text)], columns)
   return typed(QUESTIONS[kind], text, columns)
-}
-
-/** The end of what is typed is what the person looks at. */
-function typed(question: string, text: string, columns: number): Row {
-  const asked = cut(question, Math.max(0, columns - 10))
-  const room = columns - cellsOf(asked) - 1
-  let shown = visible(text)
-  while (shown !== '' && cellsOf(shown) > room) shown = [...shown].slice(1).join('')
-  return padRow([span(asked, 'bold'), span(shown), span('█')], columns)
 }
 
 function menuPicture({ filter, at }: { filter: string; at: number }, columns: number, height: number): Picture {

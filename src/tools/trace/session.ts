@@ -1,8 +1,11 @@
-import { type Asked, type Browse, FRESH, type KeyPress } from './browse.ts'
+import type { KeyPress } from '../terminal/keyboard.ts'
+import type { Size } from '../terminal/layout.ts'
+import type { Quit } from '../terminal/leaving.ts'
+import { type Asked, type Browse, FRESH } from './browse.ts'
 import type { SourceReader } from './detail.ts'
 import type { ReadEvent } from './events.ts'
 import { press } from './press.ts'
-import { type Picture, pictureOf, type Size, type StreamStatus } from './screen.ts'
+import { type Picture, pictureOf, type StreamStatus } from './screen.ts'
 import { addEvents, EMPTY, type TraceState } from './state.ts'
 
 /** All that the view depends on. Replaced as a whole whenever something changes. */
@@ -36,6 +39,10 @@ export class TraceSession {
 
   get current(): SessionState {
     return this.#current
+  }
+
+  get quit(): Quit | undefined {
+    return this.#current.browse.quit
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {

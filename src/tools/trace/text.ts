@@ -1,6 +1,6 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import { visible } from '../../diagnostics/visible.ts'
-import { cellsOf, pad } from './cells.ts'
+import { cellsOf, pad } from '../terminal/cells.ts'
 import type { RequestTrace, Step } from './state.ts'
 import { durationText, eventCount, MARKS, shortKey } from './steps.ts'
 

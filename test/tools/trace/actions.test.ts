@@ -6,8 +6,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { browseRecording } from '../../../src/tools/trace/interactive.ts'
 import { BINDINGS } from '../../../src/tools/trace/keys.ts'
 import { savedRecording } from '../../../src/tools/trace/recording.ts'
+import { FakeKeyboard, FakeScreen, isRestored } from '../../helpers/fake-terminal.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
-import { FakeKeyboard, FakeScreen, isRestored } from './fake-terminal.ts'
 import { Recorder } from './recorded-events.ts'
 
 let folder: string

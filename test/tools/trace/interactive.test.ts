@@ -9,7 +9,7 @@ import { decode, INVALID } from '../../../src/schema/decode.ts'
 import { browseRecording } from '../../../src/tools/trace/interactive.ts'
 import type { Recording } from '../../../src/tools/trace/recording.ts'
 import { testFile } from '../../../src/tools/trace/test-case.ts'
-import { ENTER_ALTERNATE, FakeKeyboard, FakeScreen, isRestored } from './fake-terminal.ts'
+import { ENTER_ALTERNATE, FakeKeyboard, FakeScreen, isRestored } from '../../helpers/fake-terminal.ts'
 import { Recorder } from './recorded-events.ts'
 
 // Ink's colours are decided when it loads, for the real stdout; ours are what is tested here.

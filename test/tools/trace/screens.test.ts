@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { browseRecording } from '../../../src/tools/trace/interactive.ts'
 import type { Recording } from '../../../src/tools/trace/recording.ts'
-import { FakeKeyboard, FakeScreen } from './fake-terminal.ts'
+import { FakeKeyboard, FakeScreen } from '../../helpers/fake-terminal.ts'
 
 /**
  * What `gwctl trace -f trace.jsonl` shows after some keys, in three sizes. `node scripts/interop/screens.mjs` holds a real

@@ -1,13 +1,25 @@
 import { Box, type Key, render, Text, useApp, useInput, useWindowSize } from 'ink'
 import { useEffect, useSyncExternalStore } from 'react'
 import type { Row, Tone } from './cells.ts'
-import type { KeyPress } from './keys.ts'
-import type { TraceSession } from './session.ts'
+import type { KeyPress } from './keyboard.ts'
+import type { Size } from './layout.ts'
 
 export interface Terminal {
   readonly stdin: NodeJS.ReadableStream
   readonly stdout: NodeJS.WritableStream
   readonly colors: boolean
+}
+
+/** What is drawn and who answers the keys. Listeners are told whenever the picture is another one. */
+export interface Session {
+  /** Replaced as a whole whenever something changes. */
+  readonly current: object
+  readonly subscribe: (listener: () => void) => () => void
+  /** One row fewer than the terminal has, each as wide as the terminal. */
+  picture(size: Size): { readonly rows: readonly Row[] }
+  press(key: KeyPress, size: Size): void
+  /** Gives the terminal away while `run` does; set by the view. */
+  suspend?: (run: () => Promise<void>) => Promise<void>
 }
 
 export interface View {
@@ -18,8 +30,8 @@ export interface View {
 }
 
 /** Takes over the terminal until `close`. Needs a terminal on both streams. */
-export function showTrace(session: TraceSession, terminal: Terminal): View {
-  const app = render(<TraceView session={session} colors={terminal.colors} />, {
+export function showView(session: Session, terminal: Terminal): View {
+  const app = render(<SessionView session={session} colors={terminal.colors} />, {
     stdin: terminal.stdin,
     stdout: terminal.stdout,
     alternateScreen: true,
@@ -42,7 +54,7 @@ export function showTrace(session: TraceSession, terminal: Terminal): View {
   }
 }
 
-export function TraceView({ session, colors }: { readonly session: TraceSession; readonly colors: boolean }) {
+function SessionView({ session, colors }: { readonly session: Session; readonly colors: boolean }) {
   const size = useWindowSize()
   useSyncExternalStore(session.subscribe, () => session.current)
   const { suspendTerminal } = useApp()

@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from 'node:stream'
-import { charWidth } from '../../../src/diagnostics/visible.ts'
+import { charWidth } from '../../src/diagnostics/visible.ts'
 
 /** A terminal's screen: keeps what is written to it and draws it, as far as Ink's control sequences go. */
 export class FakeScreen extends Writable {
