@@ -1,13 +1,14 @@
 import type { Settings } from '../config/settings.ts'
 import type { Bind, Snapshot } from '../config/snapshot.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { Budget, Clock, Runtime, Timer } from '../http/runtime.ts'
+import type { Clock, Runtime, Timer } from '../http/runtime.ts'
 import type { Downstream } from './downstream.ts'
 import { HeadSnapshots } from './head-snapshot.ts'
 import { PortListener } from './inbound/listener.ts'
 import type { ListenerHost } from './inbound/serve-exchange.ts'
 import type { ProcessLog } from './logging.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
+import { tellOfReplica } from './observe/replica-metrics.ts'
 import { Observer } from './observe.ts'
 import type { Serving } from './passage.ts'
 import { routeTables } from './route-table.ts'
@@ -96,7 +97,8 @@ export class Gateway {
       version: init.version ?? UNKNOWN_VERSION,
     })
     this.metrics.observed('agentgateway_requests_in_flight', 'Requests being served.', () => this.#inFlight)
-    this.#showBudgets()
+    // Of workers, the one that leads them tells it.
+    if (init.share === undefined) tellOfReplica(this.metrics, { workers: () => 1, budgets: () => this.state.budgets() })
   }
 
   get snapshot(): Snapshot | undefined {
@@ -233,27 +235,6 @@ export class Gateway {
     this.running.delete(x)
     this.#observer.finished(x)
     this.#settled()
-  }
-
-  /** All workers of a replica spend from one budget, so one of them tells of it. */
-  #showBudgets(): void {
-    if (this.runtime.worker.index !== 0) return
-    const each = (value: (budget: Budget) => number) => () =>
-      this.state.budgets().map(budget => [[budget.limit, budget.counts, budget.at], value(budget)] as const)
-    const labels = ['limit', 'counts', 'at']
-    const { metrics } = this
-    metrics.observedEach(
-      'agentgateway_rate_limit_remaining',
-      'What is left of local rate limits until the next fill.',
-      labels,
-      each(({ remaining }) => remaining),
-    )
-    metrics.observedEach(
-      'agentgateway_rate_limit_capacity',
-      'What local rate limits hold when they are full.',
-      labels,
-      each(({ capacity }) => capacity),
-    )
   }
 
   #settled(): void {

@@ -36,12 +36,12 @@ export class MetricsRegistry {
       .set(1)
   }
 
-  /** A gauge that is read when somebody asks for the metrics. */
-  observed(name: string, help: string, read: () => number): void {
+  /** Read when somebody asks for the metrics. */
+  observed(name: string, help: string, read: () => number, type: 'gauge' | 'counter' = 'gauge'): void {
     this.#add({
       name,
       mute() {},
-      render: format => `${heading(name, help, 'gauge', format)}${name} ${numberText(read())}\n`,
+      render: format => `${heading(name, help, type, format)}${name} ${numberText(read())}\n`,
     })
   }
 

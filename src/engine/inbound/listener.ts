@@ -90,6 +90,7 @@ export class PortListener {
     const secure = listeners.some(listener => listener.protocol === 'HTTPS') ? 'https' : 'tls'
     const meter = this.#host.connections.opened({ bind: key, protocol: protocol === 'tls' ? secure : protocol })
     socket.once('close', () => {
+      meter.open.add(-1)
       meter.received.add(socket.bytesRead)
       meter.sent.add(socket.bytesWritten)
     })

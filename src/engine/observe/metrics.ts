@@ -1,7 +1,7 @@
 import type { Attempt, Exchange, LlmFacts } from '../../http/exchange.ts'
 import type { CallPurpose } from '../../http/span.ts'
 import type { ComputedField } from '../../policies/frontend/telemetry.ts'
-import type { Counter, Family, Histogram, MetricsRegistry } from '../metrics-registry.ts'
+import type { Counter, Family, Gauge, Histogram, MetricsRegistry } from '../metrics-registry.ts'
 import { plain } from './access-log.ts'
 import { gatewayName, routeName, timePerOutputToken, UNKNOWN } from './record-fields.ts'
 
@@ -265,6 +265,7 @@ class LlmMetrics {
   readonly #duration: Family<Histogram>
   readonly #perToken: Family<Histogram>
   readonly #firstToken: Family<Histogram>
+  readonly #errors: Family<Counter>
 
   constructor(metrics: MetricsRegistry, own: readonly string[]) {
     const labels = [...GEN_AI, ...own]
@@ -290,6 +291,11 @@ class LlmMetrics {
       FIRST_TOKEN,
       labels,
     )
+    this.#errors = metrics.counter(
+      'agentgateway_gen_ai_server_errors_total',
+      'LLM requests that were answered with an error.',
+      ['status', ...labels],
+    )
   }
 
   finished(x: Exchange, llm: LlmFacts, duration: number, rest: readonly string[]): void {
@@ -304,6 +310,8 @@ class LlmMetrics {
       if (tokens !== undefined) this.#tokens.with(type, ...labels).observe(tokens)
     }
     this.#duration.with(...labels).observe(duration / 1000)
+    const status = x.response?.status ?? 0
+    if (status >= 400) this.#errors.with(String(status), ...labels).add(1)
     if (!llm.streaming || llm.timeToFirstToken === undefined) return
     this.#firstToken.with(...labels).observe(llm.timeToFirstToken / 1000)
     const each = timePerOutputToken(x, llm)
@@ -314,6 +322,7 @@ class LlmMetrics {
 /** The metrics of connections, before and beside any request. */
 export class ConnectionMetrics {
   readonly #connections: Family<Counter>
+  readonly #open: Family<Gauge>
   readonly #received: Family<Counter>
   readonly #sent: Family<Counter>
   readonly #handshakes: Family<Histogram>
@@ -322,6 +331,7 @@ export class ConnectionMetrics {
   constructor(metrics: MetricsRegistry) {
     const labels = ['bind', 'gateway', 'listener', 'protocol']
     this.#connections = metrics.counter('agentgateway_downstream_connections_total', 'Connections accepted.', labels)
+    this.#open = metrics.gauge('agentgateway_downstream_connections_active', 'Connections that are open.', labels)
     this.#received = metrics.counter(
       'agentgateway_downstream_received_bytes_total',
       'Bytes received from clients.',
@@ -345,7 +355,9 @@ export class ConnectionMetrics {
   opened(place: ConnectionPlace): ConnectionMeter {
     const labels = labelsOf(place)
     this.#connections.with(...labels).add(1)
-    return { received: this.#received.with(...labels), sent: this.#sent.with(...labels) }
+    const open = this.#open.with(...labels)
+    open.add(1)
+    return { open, received: this.#received.with(...labels), sent: this.#sent.with(...labels) }
   }
 
   /** ms. */
@@ -366,8 +378,9 @@ export interface ConnectionPlace {
   readonly listener?: { readonly namespace: string; readonly name: string } | undefined
 }
 
-/** Takes the bytes of one connection, at its end or as they come. */
+/** Takes the bytes of one connection, at its end or as they come, and that it is over. */
 export interface ConnectionMeter {
+  readonly open: Pick<Gauge, 'add'>
   readonly received: Pick<Counter, 'add'>
   readonly sent: Pick<Counter, 'add'>
 }

@@ -9,6 +9,7 @@ import { mergeProfiles, type Threads, thisThread } from '../../engine/admin/thre
 import { systemClock } from '../../engine/clock.ts'
 import type { LogControl, ProcessLog } from '../../engine/logging.ts'
 import { MetricsRegistry } from '../../engine/metrics-registry.ts'
+import { tellOfReplica } from '../../engine/observe/replica-metrics.ts'
 import { ReloadableState } from '../../engine/state-store.ts'
 import type { OrderName, Orders, Prepared, Report, ReservedPorts, WorkerStart } from '../../engine/workers/protocol.ts'
 import { ReplicaTrace } from '../../engine/workers/replica-trace.ts'
@@ -129,6 +130,10 @@ class Replica {
       failed: (worker, error) =>
         this.#logger.log('error', 'a worker could not be replaced', { worker, error: error.message }),
     })
+    tellOfReplica(this.#metrics, {
+      workers: () => this.#pool.workers.filter(worker => worker.welcomed).length,
+      budgets: () => this.#state.budgets(),
+    })
     this.trace = new ReplicaTrace(systemClock, () => this.#pool.workers)
     this.threads = this.#allThreads()
     this.logControl = {
@@ -166,6 +171,7 @@ class Replica {
         await this.close()
         return false
       }
+      this.#metrics.exclude(compiled.snapshot.telemetry.withoutMetrics)
       const ports = await this.#reserve(compiled.snapshot, new Map(), (_port, error) => {
         throw error
       })

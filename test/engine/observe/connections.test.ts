@@ -28,13 +28,17 @@ function value(gateway: TestGateway, name: string, labels: Readonly<Record<strin
 test('connections and bytes of clients, and connections to backends', async () => {
   await using upstream = await startUpstream((_req, res) => res.end('hello'))
   await using gateway = await startGateway(config(upstream.host))
+  const idle = connect(gateway.gateway.portOf(3000)!, '127.0.0.1')
   const request = 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n'
   const [first, second] = [
     await rawRequest(gateway.url(3000), request),
     await rawRequest(gateway.url(3000), request),
   ] as const
   const place = { bind: 'bind/3000', gateway: 'unknown', listener: 'unknown', protocol: 'http' }
-  expect(value(gateway, 'downstream_connections_total', place)).toBe(2)
+  expect(value(gateway, 'downstream_connections_total', place)).toBe(3)
+  await until(() => value(gateway, 'downstream_connections_active', place) === 1)
+  idle.destroy()
+  await until(() => value(gateway, 'downstream_connections_active', place) === 0)
   await until(() => value(gateway, 'downstream_received_bytes_total', place) === 2 * request.length)
   expect(value(gateway, 'downstream_sent_bytes_total', place)).toBe(first.length + second.length)
   expect(value(gateway, 'upstream_connect_duration_seconds_count', { transport: 'plaintext' })).toBe(1)

@@ -133,3 +133,22 @@ binds:
   expect(sum('time_to_first_token')).toBeCloseTo(first)
   expect(sum('time_per_output_token')).toBeCloseTo(each)
 })
+
+test('a call that fails counts as an error of the model, by status', async () => {
+  await using upstream = await startUpstream((_req, res) => res.writeHead(429).end('{}'))
+  const text = `
+binds:
+- port: 3000
+  listeners:
+  - routes:
+    - backends: [{ai: {name: oa, provider: {openAI: {}}, hostOverride: "${upstream.host}"}}]`
+  await using gateway = await startGateway(text)
+  const body = JSON.stringify({ model: 'gpt-x', messages: [{ role: 'user', content: 'x' }] })
+  const answer = await fetch(`${gateway.url(3000)}/v1/chat/completions`, { method: 'POST', body })
+  await answer.text()
+  const { samples } = parseExposition(gateway.gateway.metrics.render(), 'prometheus')
+  const errors = samples.filter(({ name }) => name === 'agentgateway_gen_ai_server_errors_total')
+  expect(errors.map(({ labels, value }) => [labels.gen_ai_request_model, labels.status, value])).toEqual([
+    ['gpt-x', '429', 1],
+  ])
+})

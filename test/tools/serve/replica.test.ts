@@ -57,6 +57,20 @@ describe('limits', () => {
     expect(left).toEqual(['8', '7', '6', '5', '4', '3', '2', '1', '0', '0'])
   })
 
+  test('the metrics tell what all workers have left, also while one of them is replaced', async () => {
+    await using replica = await startReplica(
+      reply('ok', 'localRateLimit: [{maxTokens: 50, tokensPerFill: 1, fillInterval: 1h}], '),
+      WORKERS,
+    )
+    await flood(replica.port(80), 20)
+    for (const { end } of [undefined, ...replica.serving.workers].map(worker => ({ end: () => worker?.end() }))) {
+      await end()
+      const metrics = await replica.metrics()
+      expect(sample(metrics, 'agentgateway_rate_limit_remaining')).toBe(30)
+      expect(sample(metrics, 'agentgateway_rate_limit_capacity')).toBe(50)
+    }
+  })
+
   test('a reload and the end of a worker leave the budget as it is; another budget is a new one', async () => {
     const limit = (tokens: number) =>
       reply('ok', `localRateLimit: [{maxTokens: ${tokens}, tokensPerFill: 1, fillInterval: 1h}], `)

@@ -1,0 +1,42 @@
+import { cpuUsage, memoryUsage } from 'node:process'
+import type { Budget } from '../../http/runtime.ts'
+import type { MetricsRegistry } from '../metrics-registry.ts'
+
+/** What all workers have in common. */
+export interface ReplicaFacts {
+  /** Threads that serve. */
+  readonly workers: () => number
+  readonly budgets: () => readonly Budget[]
+}
+
+/**
+ * What is true of the process, not of one of its workers: one of its threads tells it. Names without our prefix are
+ * those of Prometheus' own clients.
+ */
+export function tellOfReplica(metrics: MetricsRegistry, { workers, budgets }: ReplicaFacts): void {
+  metrics.observed('agentgateway_workers', 'Threads that serve.', workers)
+  const limits = ['limit', 'counts', 'at']
+  const each = (value: (budget: Budget) => number) => () =>
+    budgets().map(budget => [[budget.limit, budget.counts, budget.at], value(budget)] as const)
+  metrics.observedEach(
+    'agentgateway_rate_limit_remaining',
+    'What is left of local rate limits until the next fill.',
+    limits,
+    each(({ remaining }) => remaining),
+  )
+  metrics.observedEach(
+    'agentgateway_rate_limit_capacity',
+    'What local rate limits hold when they are full.',
+    limits,
+    each(({ capacity }) => capacity),
+  )
+  const started = (Date.now() - process.uptime() * 1000) / 1000
+  metrics.observed('process_start_time_seconds', 'When the process started, since the epoch.', () => started)
+  metrics.observed('process_resident_memory_bytes', 'Memory that the process holds.', () => memoryUsage.rss())
+  metrics.observed('process_cpu_seconds_total', 'Processor time that was used.', cpuSeconds, 'counter')
+}
+
+function cpuSeconds(): number {
+  const { user, system } = cpuUsage()
+  return (user + system) / 1e6
+}
