@@ -7,7 +7,7 @@ import { HeadSnapshots } from './head-snapshot.ts'
 import { PortListener } from './inbound/listener.ts'
 import type { ListenerHost } from './inbound/serve-exchange.ts'
 import type { ProcessLog } from './logging.ts'
-import { MetricsRegistry } from './metrics-registry.ts'
+import { MetricsRegistry } from './metrics/registry.ts'
 import { tellOfReplica } from './observe/replica-metrics.ts'
 import { Observer } from './observe.ts'
 import type { Serving } from './passage.ts'
@@ -58,7 +58,7 @@ const UNKNOWN_VERSION = '0'
 export class Gateway {
   readonly runtime: Runtime
   readonly state: ReloadableState
-  readonly metrics = new MetricsRegistry()
+  readonly metrics: MetricsRegistry
   readonly running = new RunningRequests()
   readonly #init: GatewayInit
   readonly #transport: ConfigurableTransport
@@ -72,6 +72,7 @@ export class Gateway {
 
   constructor(init: GatewayInit) {
     this.#init = init
+    this.metrics = new MetricsRegistry(init.share?.announce)
     this.state = new ReloadableState(init.share?.allocate)
     const transport = createTransport({
       clock: init.clock,

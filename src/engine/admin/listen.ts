@@ -112,7 +112,8 @@ async function replyOf(endpoint: EndpointOptions, request: IncomingMessage): Pro
   const known = found.methods.find(candidate => candidate === method)
   if (known === undefined) return methodNotAllowed(path, found.methods)
   try {
-    return await found.handler({ method: known, query: new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1)) })
+    const query = new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1))
+    return await found.handler({ method: known, query, headers: request.headers })
   } catch (error) {
     return text(`internal error: ${error instanceof Error ? error.message : String(error)}\n`, 500)
   }

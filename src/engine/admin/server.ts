@@ -3,9 +3,10 @@ import { parseListenAddress } from './address.ts'
 import { type Listening, listen } from './listen.ts'
 import { logLevel } from './log-level.ts'
 import { memoryReport } from './memory.ts'
+import { metricsReply } from './metrics-reply.ts'
 import { profileReply } from './profile.ts'
 import type { AdminSource } from './source.ts'
-import { type AdminPath, json, text } from './table.ts'
+import { type AdminPath, type AdminRequest, json, text } from './table.ts'
 import { tasksReport } from './tasks.ts'
 import { traceStream } from './trace-stream.ts'
 
@@ -28,15 +29,13 @@ export function startStats(address: string, source: Pick<AdminSource, 'metrics'>
 }
 
 function metricsPaths(source: Pick<AdminSource, 'metrics'>): readonly AdminPath[] {
-  const handler = async () => ({ ...text(await source.metrics()), headers: { 'content-type': PROMETHEUS_TEXT } })
-  const summary = 'Metrics in the Prometheus text format.'
+  const handler = async (request: AdminRequest) => metricsReply(await source.metrics(), request)
+  const summary = 'Metrics as Prometheus text, or as OpenMetrics if Accept asks for it.'
   return [
     { path: '/metrics', methods: ['GET'], summary, handler },
     { path: '/stats/prometheus', methods: ['GET'], summary, handler },
   ]
 }
-
-const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8'
 
 async function startEndpoint(address: string, paths: readonly AdminPath[], guarded: boolean): Promise<Listening> {
   const parsed = parseListenAddress(address)

@@ -1,4 +1,5 @@
 import type { LogControl } from '../logging.ts'
+import type { MetricFamily } from '../metrics/families.ts'
 import type { TraceSource } from '../trace-hub.ts'
 import type { Threads } from './threads.ts'
 
@@ -12,7 +13,6 @@ export interface AdminSource {
   readonly log: LogControl
   /** `pending` names what is not ready yet. */
   ready(): { readonly ok: boolean; readonly pending: readonly string[] }
-  /** Prometheus text. */
-  metrics(): string | Promise<string>
+  metrics(): readonly MetricFamily[] | Promise<readonly MetricFamily[]>
   readonly threads: Threads
 }

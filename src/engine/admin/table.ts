@@ -1,10 +1,11 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
 
 /** A request to an admin path, as far as a handler needs to see it. */
 export interface AdminRequest {
   readonly method: 'GET' | 'POST'
   readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
 }
 
 export interface TextReply {

@@ -1,6 +1,6 @@
 import type { Clock, Logger, Timer } from '../../http/runtime.ts'
 import type { Collector } from '../../policies/policy.ts'
-import type { Counter } from '../metrics-registry.ts'
+import type { Counter } from '../metrics/registry.ts'
 import { type Delivery, exportOnce, type Signal } from './otlp-call.ts'
 import { type ExportSource, exportRequest } from './otlp-encoding.ts'
 

@@ -1,7 +1,7 @@
 import type { Attempt, Exchange, LlmFacts } from '../../http/exchange.ts'
 import type { CallPurpose } from '../../http/span.ts'
 import type { ComputedField } from '../../policies/frontend/telemetry.ts'
-import type { Counter, Family, Gauge, Histogram, MetricsRegistry } from '../metrics-registry.ts'
+import type { Counter, Family, Gauge, Histogram, MetricsRegistry } from '../metrics/registry.ts'
 import { plain } from './access-log.ts'
 import { gatewayName, routeName, timePerOutputToken, UNKNOWN } from './record-fields.ts'
 

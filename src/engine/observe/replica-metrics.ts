@@ -1,6 +1,6 @@
 import { cpuUsage, memoryUsage } from 'node:process'
 import type { Budget } from '../../http/runtime.ts'
-import type { MetricsRegistry } from '../metrics-registry.ts'
+import type { MetricsRegistry } from '../metrics/registry.ts'
 
 /** What all workers have in common. */
 export interface ReplicaFacts {

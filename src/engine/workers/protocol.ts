@@ -4,6 +4,8 @@ import type { ThreadMemory } from '../admin/memory.ts'
 import type { StackProfile } from '../admin/pprof.ts'
 import type { ProfileKind } from '../admin/profile.ts'
 import type { ThreadTasks } from '../admin/tasks.ts'
+import type { MetricFamily } from '../metrics/families.ts'
+import type { SharedSeries } from '../metrics/registry.ts'
 
 /** What the leading thread asks of a worker: the argument and the answer of each order. */
 export interface Orders {
@@ -13,7 +15,8 @@ export interface Orders {
   commit: [ReservedPorts, undefined]
   abandon: [undefined, undefined]
   filterLog: [string, undefined]
-  metrics: [undefined, string]
+  /** What it shows beside its counters: values that are read when somebody asks. */
+  readings: [undefined, readonly MetricFamily[]]
   memory: [undefined, readonly ThreadMemory[]]
   tasks: [undefined, readonly ThreadTasks[]]
   profile: [{ readonly kind: ProfileKind; readonly seconds: number }, StackProfile | undefined]
@@ -58,6 +61,7 @@ export type Report =
   | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly type: 'failure'; readonly id: number; readonly error: WorkerFailure }
   | { readonly type: 'log'; readonly text: string }
+  | { readonly type: 'series'; readonly series: SharedSeries }
   | { readonly type: 'trace'; readonly watch: number; readonly events: readonly TraceEvent[] }
 
 export interface WorkerFailure {

@@ -1,4 +1,5 @@
 import type { WorkerPlace } from '../../http/runtime.ts'
+import type { SharedSeries } from '../metrics/registry.ts'
 import type { SessionRelay } from './session-relay.ts'
 
 /** What one of several workers has in common with the others. */
@@ -9,6 +10,8 @@ export interface Share {
   /** Of a request or a connection: no other worker gives the same one. */
   nextId(): number
   readonly relay: SessionRelay
+  /** The leading thread learns where this worker counts something. */
+  announce(series: SharedSeries): void
 }
 
 const BLOCK = 1024

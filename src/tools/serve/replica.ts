@@ -8,14 +8,15 @@ import type { AdminSource } from '../../engine/admin/source.ts'
 import { mergeProfiles, type Threads, thisThread } from '../../engine/admin/threads.ts'
 import { systemClock } from '../../engine/clock.ts'
 import type { LogControl, ProcessLog } from '../../engine/logging.ts'
-import { MetricsRegistry } from '../../engine/metrics-registry.ts'
+import { type MetricFamily, sumFamilies } from '../../engine/metrics/families.ts'
+import { MetricsRegistry } from '../../engine/metrics/registry.ts'
 import { tellOfReplica } from '../../engine/observe/replica-metrics.ts'
 import { ReloadableState } from '../../engine/state-store.ts'
 import type { OrderName, Orders, Prepared, Report, ReservedPorts, WorkerStart } from '../../engine/workers/protocol.ts'
 import { ReplicaTrace } from '../../engine/workers/replica-trace.ts'
 import { reservePorts } from '../../engine/workers/reserve-ports.ts'
 import { createSocketFolder, removeStaleFolders } from '../../engine/workers/socket-folder.ts'
-import { countersOf, sumMetrics } from '../../engine/workers/sum-metrics.ts'
+import { WorkerCounts } from '../../engine/workers/worker-counts.ts'
 import { type PoolWorker, WorkerPool } from '../../engine/workers/worker-pool.ts'
 import type { Timer } from '../../http/runtime.ts'
 import { referencedBy, reportOf } from '../check.ts'
@@ -103,10 +104,7 @@ class Replica {
   readonly #loader = new InputLoader(this.#state)
   readonly #metrics = new MetricsRegistry()
   readonly #synchronized
-  /** What each worker exposed last. */
-  readonly #exposed = new Map<PoolWorker, string>()
-  /** The counts of workers that have ended. */
-  #departed = ''
+  readonly #counts = new WorkerCounts()
   #current: Current | undefined
   #stopping = false
   #queue: Promise<unknown> = Promise.resolve()
@@ -219,10 +217,10 @@ class Replica {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  async metrics(): Promise<string> {
-    // Taken as it comes: a worker that ends before the others have answered is in the sums once, not twice.
-    await this.#all('metrics', undefined, PATIENCE, (worker, text) => this.#exposed.set(worker, text))
-    return sumMetrics([this.#metrics.render(), ...this.#exposed.values(), this.#departed])
+  async metrics(): Promise<readonly MetricFamily[]> {
+    const readings = await this.#all('readings', undefined)
+    const ours = this.#metrics.families()
+    return sumFamilies([...ours, ...this.#counts.families(), ...readings.flatMap(([, families]) => families)])
   }
 
   get #logger() {
@@ -259,6 +257,7 @@ class Replica {
 
   #receive(worker: PoolWorker, report: Report): void {
     if (report.type === 'trace') this.trace.receive(report.watch, report.events)
+    if (report.type === 'series') this.#counts.add(worker, report.series)
     if (report.type !== 'log') return
     Atomics.sub(new Int32Array(this.#backlogs[worker.index] as SharedArrayBuffer), 0, report.text.length)
     this.#options.log.write(report.text)
@@ -268,8 +267,6 @@ class Replica {
     const { index } = worker
     this.#logger.log('error', 'a worker has ended and is replaced', { worker: index, reason })
     this.trace.lost(index)
-    this.#departed = sumMetrics([this.#departed, countersOf(this.#exposed.get(worker) ?? '')])
-    this.#exposed.delete(worker)
   }
 
   /** Nothing is half of one configuration and half of another: no worker serves it before all have compiled it. */
@@ -361,16 +358,12 @@ class Replica {
     order: N,
     argument: Orders[N][0],
     patience = PATIENCE,
-    heard: (worker: PoolWorker, answer: Orders[N][1]) => void = () => {},
   ): Promise<readonly (readonly [PoolWorker, Orders[N][1]])[]> {
     const answers = await Promise.all(
       this.#pool.workers.map(worker =>
         withPatience(
           worker.ask(order, argument).then(
-            answer => {
-              heard(worker, answer)
-              return [worker, answer] as const
-            },
+            answer => [worker, answer] as const,
             () => undefined,
           ),
           patience,

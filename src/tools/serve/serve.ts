@@ -78,7 +78,7 @@ async function serveAlone(options: ServeOptions, { inputs }: Probed, settings: S
     trace: hub,
     log,
     ready: () => (stopping ? { ok: false, pending: ['shutting down'] } : { ok: true, pending: [] }),
-    metrics: () => gateway.metrics.render(),
+    metrics: () => gateway.metrics.families(),
     threads: thisThread('main', systemClock, gateway.running),
   }
   const endpoints = await startEndpoints(settings, source, () => gateway.stop({ min: 0, max: 0 }))

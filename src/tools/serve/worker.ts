@@ -61,6 +61,7 @@ class ServeWorker {
         allocate: (key, bytes) => this.#sharedMemory(key, bytes),
         nextId: blockwiseIds(new Int32Array(ids)),
         relay: this.#relay,
+        announce: series => report({ type: 'series', series }),
       },
     })
     this.#loader = new InputLoader(this.#gateway.state)
@@ -95,7 +96,7 @@ class ServeWorker {
       this.#log.change(filter, { reset: true })
       return undefined
     },
-    metrics: () => this.#gateway.metrics.render(),
+    readings: () => this.#gateway.metrics.readings(),
     memory: () => this.#threads().memory(),
     tasks: () => this.#threads().tasks(),
     profile: ({ kind, seconds }) => this.#threads().profile(kind, seconds),

@@ -4,6 +4,7 @@ import type { AdminSource } from '../../../src/engine/admin/source.ts'
 import { thisThread } from '../../../src/engine/admin/threads.ts'
 import { HeadSnapshots } from '../../../src/engine/head-snapshot.ts'
 import { ProcessLog } from '../../../src/engine/logging.ts'
+import { MetricsRegistry } from '../../../src/engine/metrics/registry.ts'
 import { TraceHub } from '../../../src/engine/trace-hub.ts'
 import { bodyOf, Exchange } from '../../../src/http/exchange.ts'
 import { HeaderList } from '../../../src/http/headers.ts'
@@ -20,6 +21,7 @@ export class FakeGateway implements AdminSource {
     format: 'text',
     sink: { write: (line: string) => this.logged.push(line) },
   })
+  readonly counted = new MetricsRegistry()
   quits = 0
   pending: string[] = []
   dumped: unknown = { binds: [] }
@@ -38,8 +40,8 @@ export class FakeGateway implements AdminSource {
     return { ok: this.pending.length === 0, pending: this.pending }
   }
 
-  metrics(): string {
-    return '# TYPE up gauge\nup 1\n'
+  metrics() {
+    return this.counted.families()
   }
 
   /** A request whose head has just been read. */

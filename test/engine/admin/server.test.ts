@@ -237,11 +237,45 @@ describe('readiness and stats', () => {
     expect((await call(server.address, '/healthz/ready', { method: 'POST' })).status).toBe(405)
   })
 
-  test.each(['/metrics', '/stats/prometheus'])('%s is Prometheus text under any name', async path => {
-    const server = await startStats('127.0.0.1:0', gateway)
-    open.push(server)
-    const answer = await call(server.address, path, { headers: { host: 'gateway.monitoring' } })
-    expect(answer).toMatchObject({ status: 200, text: '# TYPE up gauge\nup 1\n' })
-    expect(answer.headers['content-type']).toContain('text/plain')
+  describe.each(['/metrics', '/stats/prometheus'])('%s', path => {
+    const scrape = async (accept?: string) => {
+      const server = await startStats('127.0.0.1:0', gateway)
+      open.push(server)
+      const headers = { host: 'gateway.monitoring', ...(accept === undefined ? {} : { accept }) }
+      return call(server.address, path, { headers })
+    }
+    beforeEach(() => gateway.counted.counter('asked_total', 'Asked.').with().add(2))
+
+    test.each([
+      undefined,
+      '',
+      '*/*',
+      'text/html',
+      'text/plain;version=0.0.4',
+      'application/openmetrics-text;q=0',
+      'application/openmetrics-text;q=lots',
+      'application/openmetrics-text;version=2.0.0, text/plain;q=0.1',
+      'application/openmetrics-text;q=0.1, text/plain;q=0.9',
+      'application/openmetrics-text;q=0.5, */*',
+      'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited',
+    ])('Accept: %s gets Prometheus text', async accept => {
+      const { status, headers, text } = await scrape(accept)
+      expect(status).toBe(200)
+      expect(headers).toMatchObject({ 'content-type': 'text/plain; version=0.0.4; charset=utf-8', vary: 'accept' })
+      expect(text).toBe('# HELP asked_total Asked.\n# TYPE asked_total counter\nasked_total 2\n')
+    })
+
+    test.each([
+      'application/openmetrics-text',
+      'application/openmetrics-text; version="1.0.0"; charset=utf-8',
+      'Application/OpenMetrics-Text, text/plain',
+      'text/plain;q=0.4, application/openmetrics-text;version=1.0.0;q=0.5, */*;q=0.9',
+      // What Prometheus 3 sends.
+      'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2',
+    ])('Accept: %s gets OpenMetrics', async accept => {
+      const { headers, text } = await scrape(accept)
+      expect(headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
+      expect(text).toBe('# HELP asked Asked.\n# TYPE asked counter\nasked_total 2\n# EOF\n')
+    })
   })
 })

@@ -64,10 +64,25 @@ describe('while workers end', () => {
         expect([series, later.get(series)! >= value]).toEqual([series, true])
     }
     expect(seen.get('ECONNREFUSED')).toBe(undefined)
-    // What was counted since the last look goes with its worker, but nothing is counted twice.
+    // A worker that is ended in the middle of a request has not counted it, but nothing is counted twice.
     const counted = [...totals.at(-1)!].find(([series]) => series.startsWith('agentgateway_requests_total'))![1]
     expect(counted).toBeLessThanOrEqual([...seen.values()].reduce((sum, n) => sum + n, 0))
     expect(counted).toBeGreaterThan(0)
+  })
+
+  test('a worker that crashes takes nothing with it that nobody had asked for yet', async () => {
+    await using replica = await startReplica(reply('ok'), 2)
+    for (let i = 0; i < 40; i++) await ask({ port: replica.port(80), path: '/crash' })
+    // They answer once they are through with those requests.
+    await replica.admin('/debug/tasks')
+    await Promise.all(replica.serving.workers.map(worker => worker.end()))
+    const series = [...countersIn(await replica.metrics())].filter(([name]) =>
+      /_requests_total|_seconds_count/.test(name),
+    )
+    expect(series.map(([name, value]) => [name.split('{')[0], value])).toEqual([
+      ['agentgateway_requests_total', 40],
+      ['agentgateway_request_duration_seconds_count', 40],
+    ])
   })
 
   test('no more requests pass than the budget has', async () => {

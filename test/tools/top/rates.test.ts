@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { plainPaint } from '../../../src/diagnostics/paint.ts'
-import { MetricsRegistry } from '../../../src/engine/metrics-registry.ts'
+import { MetricsRegistry } from '../../../src/engine/metrics/registry.ts'
 import { parseExposition } from '../../../src/tools/top/exposition.ts'
 import { ratesOf } from '../../../src/tools/top/rates.ts'
 import { topText } from '../../../src/tools/top/screen.ts'

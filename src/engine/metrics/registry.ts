@@ -1,0 +1,237 @@
+import { Cells } from './cells.ts'
+import { labelsText, type MetricsFormat, renderMetrics } from './exposition.ts'
+import type { MetricFamily } from './families.ts'
+
+/** A series that has come up, as the thread that shows it needs it: the values live in memory that both share. */
+export interface SharedSeries {
+  readonly family: Omit<MetricFamily, 'series'>
+  readonly labels: string
+  readonly values: Float64Array
+}
+
+/**
+ * Counts what happens, in the Prometheus data model. A metric is declared once, at start; a series is looked up once,
+ * where its labels become known, and then costs an addition.
+ */
+export class MetricsRegistry {
+  readonly #metrics = new Map<string, Metric>()
+  readonly #store: SeriesStore
+  #excluded: ReadonlySet<string> = new Set()
+
+  /** `announce`: hears of each series of a counter, gauge or histogram. */
+  constructor(announce?: (series: SharedSeries) => void) {
+    this.#store = { cells: new Cells(announce !== undefined), announce }
+  }
+
+  /** These are not kept, whoever declares them later: names with or without prefix, unit and `_total`. */
+  exclude(names: readonly string[]): void {
+    this.#excluded = new Set(names.map(bareName))
+    for (const name of this.#metrics.keys()) if (this.#excluded.has(bareName(name))) this.#metrics.delete(name)
+  }
+
+  counter(name: string, help: string, labels: readonly string[] = []): Family<Counter> {
+    return this.#add(new Family({ name, help, type: 'counter', bounds: [] }, labels, Counter, this.#store))
+  }
+
+  gauge(name: string, help: string, labels: readonly string[] = []): Family<Gauge> {
+    return this.#add(new Family({ name, help, type: 'gauge', bounds: [] }, labels, Gauge, this.#store))
+  }
+
+  /** `bounds` are the upper bounds of the buckets, ascending, without infinity. */
+  histogram(name: string, help: string, bounds: readonly number[], labels: readonly string[] = []): Family<Histogram> {
+    return this.#add(new Family({ name, help, type: 'histogram', bounds }, labels, Histogram, this.#store))
+  }
+
+  /** Facts about the process as labels of a constant 1; `name` ends in `_info`. */
+  info(name: string, help: string, facts: Readonly<Record<string, string>>): void {
+    const read = () => [[Object.values(facts), 1] as const]
+    this.#add(new Reading({ name, help, type: 'info', bounds: [] }, Object.keys(facts), read))
+  }
+
+  /** Read when somebody asks for the metrics. */
+  observed(name: string, help: string, read: () => number, type: 'gauge' | 'counter' = 'gauge'): void {
+    this.#add(new Reading({ name, help, type, bounds: [] }, [], () => [[[], read()]]))
+  }
+
+  /** A gauge with labels: `read` gives the label values and the value of each series. */
+  observedEach(name: string, help: string, labels: readonly string[], read: ReadSeries): void {
+    this.#add(new Reading({ name, help, type: 'gauge', bounds: [] }, labels, read))
+  }
+
+  families(): readonly MetricFamily[] {
+    return [...this.#metrics.values()].map(metric => metric.family())
+  }
+
+  /** Those that are made when they are asked for, which nobody has announced. */
+  readings(): readonly MetricFamily[] {
+    return [...this.#metrics.values()].filter(metric => metric instanceof Reading).map(reading => reading.family())
+  }
+
+  render(format?: MetricsFormat): string {
+    return renderMetrics(this.families(), format)
+  }
+
+  #add<M extends Metric>(metric: M): M {
+    if (this.#metrics.has(metric.name)) throw new Error(`the metric ${metric.name} is declared twice`)
+    if (this.#excluded.has(bareName(metric.name))) metric.mute()
+    else this.#metrics.set(metric.name, metric)
+    return metric
+  }
+}
+
+const PREFIX = 'agentgateway_'
+
+function bareName(name: string): string {
+  const own = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name
+  return own.replace(/_(?:total|info)$/, '').replace(/_(?:seconds|bytes)$/, '')
+}
+
+interface Metric {
+  readonly name: string
+  /** Nobody will read it: series are no longer kept. */
+  mute(): void
+  family(): MetricFamily
+}
+
+type Head = Omit<MetricFamily, 'series'>
+type ReadSeries = () => Iterable<readonly [labels: readonly string[], value: number]>
+
+class Reading implements Metric {
+  readonly #head: Head
+  readonly #labels: readonly string[]
+  readonly #read: ReadSeries
+
+  constructor(head: Head, labels: readonly string[], read: ReadSeries) {
+    this.#head = head
+    this.#labels = labels
+    this.#read = read
+  }
+
+  get name(): string {
+    return this.#head.name
+  }
+
+  mute(): void {}
+
+  family(): MetricFamily {
+    const series = new Map<string, ArrayLike<number>>()
+    for (const [labels, value] of this.#read()) series.set(labelsText(this.#labels, labels), [value])
+    return { ...this.#head, series }
+  }
+}
+
+interface SeriesStore {
+  readonly cells: Cells
+  readonly announce: ((series: SharedSeries) => void) | undefined
+}
+
+/** Label values come from requests too: one metric never holds more series than this, the rest is counted together. */
+const MAX_SERIES = 10_000
+const OVERFLOW = 'overflow'
+
+type CellType<C> = new (values: Float64Array, bounds: readonly number[]) => C
+
+/** The series of one metric. */
+export class Family<C> implements Metric {
+  readonly #head: Head
+  readonly #labels: readonly string[]
+  readonly #Cell: CellType<C>
+  readonly #store: SeriesStore
+  readonly #series = new Map<string, C>()
+  readonly #values = new Map<string, Float64Array>()
+  #silent: C | undefined
+
+  constructor(head: Head, labels: readonly string[], Cell: CellType<C>, store: SeriesStore) {
+    this.#head = head
+    this.#labels = labels
+    this.#Cell = Cell
+    this.#store = store
+  }
+
+  get name(): string {
+    return this.#head.name
+  }
+
+  /** The series with these label values, in the order of the declaration; `unknown` stands for undefined. */
+  with(...values: readonly (string | undefined)[]): C {
+    if (this.#silent !== undefined) return this.#silent
+    const key = values.join('\u0000')
+    const found = this.#series.get(key)
+    if (found) return found
+    if (this.#series.size >= MAX_SERIES && values[0] !== OVERFLOW) return this.with(...values.map(() => OVERFLOW))
+    const cell = this.#open(labelsText(this.#labels, values))
+    this.#series.set(key, cell)
+    return cell
+  }
+
+  mute(): void {
+    this.#silent = new this.#Cell(new Float64Array(this.#size), this.#head.bounds)
+  }
+
+  family(): MetricFamily {
+    return { ...this.#head, series: this.#values }
+  }
+
+  get #size(): number {
+    return this.#head.type === 'histogram' ? this.#head.bounds.length + 2 : 1
+  }
+
+  /** Label values may differ and be written alike: `undefined` and `unknown`. */
+  #open(labels: string): C {
+    const { cells, announce } = this.#store
+    let values = this.#values.get(labels)
+    if (values === undefined) {
+      values = cells.take(this.#size)
+      this.#values.set(labels, values)
+      announce?.({ family: this.#head, labels, values })
+    }
+    return new this.#Cell(values, this.#head.bounds)
+  }
+}
+
+export class Counter {
+  readonly #values: Float64Array
+
+  constructor(values: Float64Array) {
+    this.#values = values
+  }
+
+  add(by = 1): void {
+    this.#values[0]! += by
+  }
+}
+
+export class Gauge {
+  readonly #values: Float64Array
+
+  constructor(values: Float64Array) {
+    this.#values = values
+  }
+
+  set(value: number): void {
+    this.#values[0] = value
+  }
+
+  add(by: number): void {
+    this.#values[0]! += by
+  }
+}
+
+export class Histogram {
+  readonly #values: Float64Array
+  readonly #bounds: readonly number[]
+
+  constructor(values: Float64Array, bounds: readonly number[]) {
+    this.#values = values
+    this.#bounds = bounds
+  }
+
+  observe(value: number): void {
+    const values = this.#values
+    const bounds = this.#bounds
+    let bucket = 0
+    while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++
+    values[0]! += value
+    values[bucket + 1]! += 1
+  }
+}
