@@ -29,8 +29,8 @@ import { memoryDownstream } from './src/tools/dry-run/memory-downstream.ts'
 import { stubTransport } from './src/tools/dry-run/stub-transport.ts'
 
 export async function open(config) {
-  const reply = { status: 200 }
-  const transport = stubTransport(() => reply)
+  const reply = { status: 200, headers: [['content-type', 'application/json']], body: '{}' }
+  const transport = stubTransport(systemClock, () => reply)
   const runtime = { ...offlineRuntime(), clock: systemClock, transport,
     call: (target, request, limit) => callWhole(transport, systemClock, target, request, limit) }
   const place = { cwd: '/', stdin: Readable.from([config]), env: {} }

@@ -72,6 +72,16 @@ export function openKeySource(source: JwksSource, path: Path, ctx: KeySourceCont
   return { keys: () => keys, trustedFor: undefined, refresh: () => undefined }
 }
 
+/** The same source with further keys, which are there at once: its own are fetched for tokens that need them only. */
+export function withKeys(source: KeySource, jwks: string): KeySource {
+  const { keys: more } = parseKeySet(jwks)
+  return {
+    keys: () => new Map([...source.keys(), ...more]),
+    trustedFor: source.trustedFor,
+    refresh: unknownKey => (unknownKey ? source.refresh(true) : undefined),
+  }
+}
+
 /** ms between two fetches that unknown keys ask for: clients choose what keys their tokens name. */
 const PAUSE = 10_000
 /** bytes. */

@@ -3,7 +3,7 @@ import type { WeightedBackend } from '../config/snapshot.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Attempt, Exchange, Reply } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
-import type { Runtime } from '../http/runtime.ts'
+import type { Clock, Runtime } from '../http/runtime.ts'
 import type { CallSpan, RequestSpan } from '../http/span.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../http/transport.ts'
 import { type Call, commitResponse, commitUpgrade } from './commit-response.ts'
@@ -52,9 +52,13 @@ export async function callBackend(call: Call, runtime: Runtime): Promise<Reply |
     if (outcome === 'answered') return undefined
     if (outcome !== 'again' && (last || !isRetryable(outcome))) throw outcome
     if (x.aborted) return undefined
-    if (retry && retry.backoff > 0) await new Promise<void>(resolve => runtime.clock.after(retry.backoff, resolve))
+    if (retry && retry.backoff > 0) await pause(retry.backoff, runtime.clock)
     if (x.aborted) return undefined
   }
+}
+
+function pause(ms: number, clock: Clock): Promise<void> {
+  return new Promise(resolve => clock.after(ms, resolve, 'held'))
 }
 
 function prepare({ x, chosen, passage }: Call): void {

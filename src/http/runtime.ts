@@ -9,7 +9,8 @@ export interface Clock {
   now(): number
   /** ms, never goes back. */
   mono(): number
-  after(ms: number, then: () => void): Timer
+  /** `held`: a request waits for nothing but this; where time is made up, it passes at once. */
+  after(ms: number, then: () => void, held?: 'held'): Timer
 }
 
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace'
@@ -55,6 +56,14 @@ export interface WorkerPlace {
   readonly count: number
 }
 
+/** What takes the place of the outside world in a dry run, where the transport and the clock are not all there is. */
+export interface StandIns {
+  /** A JSON Web Key Set that this issuer has beside its own. */
+  jwksFor(issuer: string): string
+  /** Accepted in place of the API key with that SHA-256. */
+  apiKeyFor(digest: string): string
+}
+
 /** Everything a compiled object may touch outside of its exchange. Tests and dry runs pass their own. */
 export interface Runtime {
   readonly clock: Clock
@@ -66,6 +75,8 @@ export interface Runtime {
   readonly worker: WorkerPlace
   /** Whole-response form of `transport.dispatch`; throws GatewayError, also past `limit` bytes. */
   call(target: Target, request: UpstreamRequest, limit: number): Promise<WholeResponse>
+  /** Set: no program is started either, and every MCP server is spoken to over streamable HTTP. */
+  readonly standIns?: StandIns
   /** Counts a call that a policy has made; `duration` in ms, from its start to the response head or the failure. */
   called?(purpose: CallPurpose, duration: number): void
 }

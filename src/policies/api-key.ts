@@ -78,7 +78,10 @@ function indexKeys({ keys }: Spec, ctx: CompileContext): ReadonlyMap<string, Key
       const message = 'this key is in the list already'
       ctx.report({ code: 'GW203', message, path: ['keys', i], at: 'value' })
     }
-    index.set(digest, isObject(metadata) ? metadata : {})
+    const facts = isObject(metadata) ? metadata : {}
+    index.set(digest, facts)
+    const { standIns } = ctx.runtime
+    if (standIns) index.set(digestOf(standIns.apiKeyFor(digest)), facts)
   }
   return index
 }

@@ -36,7 +36,7 @@ export const delay = definePolicy({
 /** Ends early when the client leaves. */
 function pause(ms: number, x: Exchange, clock: Clock): Promise<undefined> {
   return new Promise(resolve => {
-    const timer = clock.after(ms, () => resolve(undefined))
+    const timer = clock.after(ms, () => resolve(undefined), 'held')
     x.onAbort(() => {
       timer.cancel()
       resolve(undefined)

@@ -1,7 +1,7 @@
 // Lets requests with a valid JSON Web Token pass and shows its claims as `jwt` (specification, Inbound: JWT).
 import { createCredentialReader } from '../auth/credential.ts'
 import { type Claims, type JwtProvider, JwtVerifier } from '../auth/jwt.ts'
-import { jwks, openKeySource } from '../auth/key-source.ts'
+import { jwks, openKeySource, withKeys } from '../auth/key-source.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -106,10 +106,12 @@ function providersOf(spec: Spec, ctx: CompileContext): JwtProvider[] {
 }
 
 function openProvider(spec: ProviderSpec, path: Path, ctx: CompileContext): JwtProvider {
+  const { standIns } = ctx.runtime
+  const keys = openKeySource(spec.jwks, [...path, 'jwks'], ctx)
   return {
     issuer: spec.issuer,
     audiences: spec.audiences,
     requiredClaims: spec.jwtValidationOptions?.requiredClaims ?? ['exp'],
-    keys: openKeySource(spec.jwks, [...path, 'jwks'], ctx),
+    keys: standIns ? withKeys(keys, standIns.jwksFor(spec.issuer)) : keys,
   }
 }

@@ -109,7 +109,7 @@ function compileMember(
     ctx.report({ code: 'GW601', path: [...path, 'tokenize'], at: 'key', message: '`tokenize` is not served yet' })
   }
   const settings = { ...ctx.settings, ...policies?.settings }
-  const to = providerTarget({ provider, wire, address: spec, settings, key: undefined })
+  const to = providerTarget({ name, provider, wire, address: spec, settings, key: undefined })
   if (to === undefined) {
     ctx.report({
       code: 'GW103',

@@ -30,6 +30,8 @@ export interface ProviderAddress {
 }
 
 export interface ProviderTargetInit {
+  /** Of the provider's entry or of the model. */
+  readonly name: string
   readonly provider: string
   readonly wire: Wire
   readonly address: ProviderAddress
@@ -58,6 +60,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
       ...(at.unixPath === undefined ? {} : { unixPath: at.unixPath }),
       ...connectionOf(connection),
       named: isIP(at.host) === 0 && at.unixPath === undefined,
+      part: { kind: 'llm', name: init.name },
     },
     timeout: settings.requestTimeout,
     key: init.key,

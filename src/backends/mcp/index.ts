@@ -75,6 +75,7 @@ function targetOf(spec: McpTargetSpec, i: number, ctx: BackendContext): McpTarge
   const { name, stdio } = spec
   const { runtime } = ctx
   if (stdio) {
+    if (runtime.standIns) return [standIn(spec, ctx)]
     const program = { cmd: stdio.cmd, args: stdio.args, env: stdio.env, clearEnv: stdio.clear_env }
     const log = runtime.log.child('mcp::stdio')
     return [
@@ -88,9 +89,23 @@ function targetOf(spec: McpTargetSpec, i: number, ctx: BackendContext): McpTarge
   const kind = spec.sse ? 'sse' : 'mcp'
   const target = httpTarget(spec, kind, i, ctx)
   if (!target) return []
-  return kind === 'sse'
+  return kind === 'sse' && !runtime.standIns
     ? [{ name, kind, connect: onDown => new SseConnection(runtime, target, onDown) }]
     : [{ name, kind, connect: (_onDown, session) => new HttpConnection(runtime, target, session) }]
+}
+
+/** A program that is not started: something else answers under its name. */
+function standIn({ name }: McpTargetSpec, ctx: BackendContext): McpTarget {
+  const place: Target = {
+    key: `${ctx.key}/${name}`,
+    host: name,
+    port: 0,
+    connectTimeout: 0,
+    named: true,
+    part: { kind: 'mcp', name },
+  }
+  const target: HttpTarget = { name, place, path: '/mcp', authority: name, timeout: undefined, hooks: [] }
+  return { name, kind: 'stdio', connect: (_onDown, session) => new HttpConnection(ctx.runtime, target, session) }
 }
 
 /** Undefined for what this engine does not serve. */
@@ -109,6 +124,7 @@ function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: Ba
     host,
     port,
     named: !/^[\d.]+$|:/.test(host),
+    part: { kind: 'mcp', name: spec.name },
     ...connectionOf(connection),
   }
   const given = `${url.pathname === '/' ? '' : url.pathname}${url.search}`

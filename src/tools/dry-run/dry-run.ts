@@ -1,146 +1,264 @@
 import { createCelCompiler } from '../../cel/compiler.ts'
+import type { Loaded } from '../../config/load.ts'
 import { offlineRuntime } from '../../config/offline-runtime.ts'
-import type { Bind, Snapshot } from '../../config/snapshot.ts'
+import type { Snapshot } from '../../config/snapshot.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import { systemClock } from '../../engine/clock.ts'
 import { handle } from '../../engine/handle.ts'
 import { HeadSnapshots } from '../../engine/head-snapshot.ts'
-import { newPassage } from '../../engine/passage.ts'
+import { newPassage, type Serving } from '../../engine/passage.ts'
 import { runDone } from '../../engine/pipeline.ts'
 import { routeTables } from '../../engine/route-table.ts'
 import { TraceHub } from '../../engine/trace-hub.ts'
 import { callWhole } from '../../engine/upstream/call.ts'
-import { bodyOf, Exchange } from '../../http/exchange.ts'
-import { HeaderList } from '../../http/headers.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import type { HeaderList } from '../../http/headers.ts'
 import type { Runtime } from '../../http/runtime.ts'
 import type { TraceEvent } from '../../http/trace-event.ts'
-import { loadInput } from '../check.ts'
-import { type InputPlace, readInput } from '../input-files.ts'
+import type { Target } from '../../http/transport.ts'
+import { holdsResources, loadInput } from '../check-documents.ts'
+import type { InputPlace, InputText } from '../input-files.ts'
+import { readServed } from '../serve/served-input.ts'
+import { DryClock } from './dry-clock.ts'
+import { bindFor, type DryRequest, exchangeOf } from './dry-request.ts'
+import { FreshState } from './fresh-state.ts'
 import { memoryDownstream } from './memory-downstream.ts'
-import { type StubReply, stubTransport } from './stub-transport.ts'
+import type { DryCall, DryOutcome } from './outcome.ts'
+import { seededRandom } from './seeded-random.ts'
+import { StandInCredentials } from './stand-in-credentials.ts'
+import { type StubCall, type StubReply, stubTransport } from './stub-transport.ts'
+import { StubSet, type Stubs } from './stubs.ts'
 
-/** A request as plain data. */
-export interface DryRequest {
-  readonly method: string
-  /** Absolute. */
-  readonly url: string
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly body?: Buffer | undefined
-  /** The configured port that it comes in at; unset: that of the URL, else the first one. */
-  readonly port?: number | undefined
+export type { DryRequest } from './dry-request.ts'
+export type { DryCall, DryOutcome } from './outcome.ts'
+export type { Stub, Stubs } from './stubs.ts'
+
+export interface DryWorld {
+  /** ms since the epoch, at the beginning; now when unset. */
+  readonly time?: number
+  /** For weighted choices; 1 when unset. */
+  readonly seed?: number
+  readonly stubs?: Stubs
 }
 
-export interface DryOptions extends InputPlace {
+export interface DryOptions extends DryWorld {
+  readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** A configuration through which requests are run without a socket. */
+/** A configuration through which requests run without a socket, one at a time. */
 export interface DryGateway {
-  /** What happened to it, from `requestStarted` to `requestFinished`. */
-  run(request: DryRequest, upstream: StubReply): Promise<readonly TraceEvent[]>
+  readonly snapshot: Snapshot
+  /** Stands still between requests. */
+  readonly clock: DryClock
+  /** Throws a Failure where the configuration opens no port that the request could come in at. */
+  run(request: DryRequest): Promise<DryOutcome>
+  /** As it was at the beginning: budgets, sessions and health are forgotten. `stubs` replace those there were. */
+  reset(stubs?: Stubs): void
 }
 
 /**
- * Compiles what `run -f FILE` would serve. Nothing is opened and nobody is called: each call to a backend or another
- * service gets the answer that stands in for it. Throws a Failure `input` when the file cannot be read or served.
+ * Compiles what `run -f PATH` would serve: a file, a directory of resources, or stdin for `-`. Nothing is opened and
+ * nobody is called. Throws a Failure `input` when it cannot be read or served.
  */
-export async function openDryGateway(file: string, options: DryOptions): Promise<DryGateway> {
-  const input = await readInput(file, options)
-  let upstream: StubReply = { status: 200 }
-  const runtime = dryRuntime(() => upstream)
-  const loaded = await loadInput(input, { ...options, tier: 'env' }, runtime)
-  const { snapshot } = loaded
-  if (!loaded.runnable || !snapshot) {
-    const first = loaded.diagnostics.find(({ severity }) => severity === 'error')
-    throw new Failure('input', `${file} cannot be served: ${first?.message ?? 'it has findings'}.`, {
-      help: `See gwctl validate ${file}`,
-    })
-  }
-  const tables = routeTables(snapshot)
+export async function openDryGateway(path: string, options: DryOptions & InputPlace): Promise<DryGateway> {
+  const { loaded, gateway } = await loadDryGateway(await readServed(path, options), options)
+  if (gateway) return gateway
+  const first = loaded.diagnostics.find(({ severity }) => severity === 'error')
+  throw new Failure('input', `${path} cannot be served: ${first?.message ?? 'it has findings'}.`, {
+    help: `See gwctl validate ${path}`,
+  })
+}
+
+export interface DryLoaded {
+  readonly loaded: Loaded
+  /** Undefined: `loaded.diagnostics` say why it cannot be served. */
+  readonly gateway: DryGateway | undefined
+}
+
+/** The same for texts that have been read: one standalone file, or any number of files of resources. */
+export async function loadDryGateway(texts: readonly InputText[], options: DryOptions): Promise<DryLoaded> {
+  const world = new World(options)
+  const load = { cwd: options.cwd, env: options.env, tier: 'env' as const }
+  const resources = texts.length > 1 && texts.every(holdsResources)
+  const loaded = resources
+    ? (await (await import('../translate.ts')).loadResources(texts, load, world.runtime)).loaded
+    : await loadInput(texts[0] as InputText, load, world.runtime)
+  const { snapshot, runnable } = loaded
+  return { loaded, gateway: snapshot && runnable ? gatewayOf(snapshot, world) : undefined }
+}
+
+function gatewayOf(snapshot: Snapshot, world: World): DryGateway {
+  const heads = new HeadSnapshots(snapshot.credentials, snapshot.settings.sensitiveHeaders)
+  const serving: Serving = { snapshot, tables: routeTables(snapshot), heads }
   let lastId = 0
+  let last: Promise<unknown> = Promise.resolve()
   return {
-    async run(request, reply) {
-      upstream = reply
-      const heads = new HeadSnapshots(snapshot.credentials, snapshot.settings.sensitiveHeaders)
-      return runOnce(String(++lastId), request, { snapshot, tables, heads }, runtime)
+    snapshot,
+    clock: world.clock,
+    run(request) {
+      const run = last.then(() => runOnce(String(++lastId), request, serving, world))
+      last = run.catch(() => {})
+      return run
+    },
+    reset: stubs => {
+      lastId = 0
+      world.reset(stubs)
     },
   }
 }
 
-function dryRuntime(reply: () => StubReply): Runtime {
-  const transport = stubTransport(reply)
-  return {
-    ...offlineRuntime(),
-    clock: systemClock,
-    transport,
-    call: (target, request, limit) => callWhole(transport, systemClock, target, request, limit),
+/** All that a dry run has in place of the world outside. */
+class World {
+  readonly clock: DryClock
+  readonly runtime: Runtime
+  readonly credentials = new StandInCredentials()
+  readonly #state = new FreshState()
+  readonly #seed: number
+  #random: () => number
+  #stubs: Stubs
+  #set: StubSet
+  /** Told of each call, while a request runs. */
+  onCall: (purpose: DryCall['purpose'], call: StubCall, answer: (names: readonly string[]) => StubReply) => StubReply
+
+  constructor({ time = Date.now(), seed = 1, stubs = new Map() }: DryWorld) {
+    this.clock = new DryClock(time)
+    this.#seed = seed
+    this.#random = seededRandom(seed)
+    this.#stubs = stubs
+    this.#set = new StubSet(stubs)
+    this.onCall = unwatched
+    const transportFor = (purpose: DryCall['purpose']) =>
+      stubTransport(this.clock, call => this.onCall(purpose, call, names => this.#set.answer(call, names)))
+    const own = transportFor('service')
+    this.runtime = {
+      ...offlineRuntime(),
+      clock: this.clock,
+      random: () => this.#random(),
+      state: this.#state,
+      standIns: this.credentials,
+      transport: transportFor('backend'),
+      call: (target, request, limit) => callWhole(own, this.clock, target, request, limit),
+    }
+  }
+
+  reset(stubs: Stubs = this.#stubs): void {
+    this.onCall = unwatched
+    this.#state.forget()
+    this.clock.reset()
+    this.#random = seededRandom(this.#seed)
+    this.#stubs = stubs
+    this.#set = new StubSet(stubs)
   }
 }
 
-type Serving = Parameters<typeof handle>[2]
+/** Sessions take their leave when they are forgotten. */
+const unwatched: World['onCall'] = (_purpose, { target }, answer) => answer(addressesOf(target))
 
-async function runOnce(id: string, request: DryRequest, serving: Serving, runtime: Runtime) {
-  const url = new URL(request.url)
-  const bind = bindFor(serving.snapshot, request.port, url)
-  const x = exchangeOf(id, request, url, bind, runtime)
-  const hub = new TraceHub({ clock: runtime.clock, cel: createCelCompiler(), worker: 0 })
+async function runOnce(id: string, request: DryRequest, serving: Serving, world: World): Promise<DryOutcome> {
+  const { runtime, clock } = world
+  const bind = bindFor(serving.snapshot, request)
+  const x = exchangeOf(id, request, bind, clock)
+  const calls: DryCall[] = []
+  world.onCall = (purpose, call, answer) => {
+    const names = purpose === 'backend' ? namesOf(call.target, x) : addressesOf(call.target)
+    const reply = answer(names)
+    calls.push(callOf(purpose, names, call, reply, serving.heads))
+    return reply
+  }
+  const events: TraceEvent[] = []
+  const hub = new TraceHub({ clock, cel: createCelCompiler(), worker: 0 })
   const watch = hub.watch({ requests: 1 })
   if (watch === undefined || 'problem' in watch) throw new Error('a hub of its own has room for one watcher')
+  watch.onEvent = () => {
+    for (let event = watch.next(); event !== undefined; event = watch.next()) events.push(event)
+  }
   x.trace = hub.start(x, serving.heads)
   const passage = newPassage()
   const out = memoryDownstream()
   await handle(x, bind, serving, out, passage, runtime)
   await out.ended
   passage.deadline?.cancel()
-  x.endedMono = runtime.clock.mono()
+  x.endedMono = clock.mono()
+  x.responseBytes = out.body.length
   for (const pipeline of [passage.backend?.pipeline, passage.route, passage.listener]) runDone(pipeline, x)
-  const { error, reason } = x
+  traceEnd(x)
+  watch.close()
+  const { response } = x
+  return {
+    events,
+    status: response?.status,
+    headers: response ? pairsOf(response.headers) : [],
+    shown: response && serving.heads.response(response),
+    body: out.body,
+    upstream: calls,
+    listener: x.listener?.key,
+    route: x.route?.key,
+    backend: x.backend?.name,
+    backends: backendNames(calls, x),
+    error: x.error,
+    reason: x.reason,
+    llm: x.llm && { ...x.llm },
+    mcp: x.mcp && { ...x.mcp },
+    guards: x.guardChecks ?? [],
+    duration: clock.mono() - x.startedMono,
+  }
+}
+
+function traceEnd(x: Exchange): void {
+  const { error, reason, responseBytes } = x
   const status = x.response?.status ?? null
   x.trace?.emit({
     type: 'requestFinished',
     status,
     ...(error === undefined ? {} : { error }),
     reason,
-    bytes: out.bytes,
+    bytes: responseBytes,
   })
-  const events: TraceEvent[] = []
-  for (let event = watch.next(); event !== undefined; event = watch.next()) events.push(event)
-  watch.close()
-  return events
 }
 
-function bindFor({ binds }: Snapshot, port: number | undefined, url: URL): Bind {
-  const wanted = port ?? (Number(url.port) || (url.protocol === 'https:' ? 443 : 80))
-  const bind = binds.find(each => each.port === wanted) ?? binds.find(each => each.listeners.length > 0)
-  if (bind === undefined) throw new Failure('input', 'the configuration opens no port, so no request can come in.')
-  return bind
+function callOf(
+  purpose: DryCall['purpose'],
+  names: readonly string[],
+  { target, method, path, authority, headers, body }: StubCall,
+  reply: StubReply,
+  heads: HeadSnapshots,
+): DryCall {
+  const scheme = target.tls ? 'https' : 'http'
+  const sent = headers.copy()
+  sent.set('host', authority)
+  return {
+    purpose,
+    names,
+    method,
+    url: `${scheme}://${authority}${path}`,
+    headers: pairsOf(sent),
+    shown: heads.request({ method, scheme, authority, path, headers: sent }),
+    body,
+    status: reply.unreachable ? undefined : reply.status,
+  }
 }
 
-function exchangeOf(id: string, request: DryRequest, url: URL, bind: Bind, { clock }: Runtime): Exchange {
-  const secure = url.protocol === 'https:'
-  const headers = new HeaderList()
-  for (const [name, value] of request.headers) headers.append(name, value)
-  if (!headers.has('host')) headers.append('host', url.host)
-  if (request.body && !headers.has('content-length')) headers.append('content-length', String(request.body.length))
-  return new Exchange({
-    id,
-    connection: {
-      id: 1,
-      address: '127.0.0.1',
-      port: 1,
-      localPort: bind.port,
-      ...(secure ? { tls: { sni: url.hostname, protocol: 'TLSv1.3' } } : {}),
-    },
-    startedAt: clock.now(),
-    startedMono: clock.mono(),
-    httpVersion: '1.1',
-    request: {
-      method: request.method,
-      scheme: secure ? 'https' : 'http',
-      authority: headers.get('host') ?? url.host,
-      path: `${url.pathname}${url.search}`,
-      headers,
-    },
-    body: bodyOf(request.body),
-  })
+function namesOf(target: Target, x: Exchange): readonly string[] {
+  const part = target.part && target.part.name !== ANY_MODEL ? [target.part.name] : []
+  const llm = target.part?.kind === 'llm' && x.llm ? [x.llm.requestModel, x.llm.provider] : []
+  const backend = x.backend ? [x.backend.name] : []
+  return [...new Set([...part, ...llm, ...backend, ...addressesOf(target)])]
+}
+
+/** The name of a model that stands for all. */
+const ANY_MODEL = '*'
+
+function addressesOf({ host, port, unixPath }: Target): readonly string[] {
+  return unixPath === undefined ? [`${host}:${port}`, host] : [unixPath]
+}
+
+function backendNames(calls: readonly DryCall[], x: Exchange): readonly string[] {
+  const called = calls.filter(({ purpose }) => purpose === 'backend').flatMap(({ names }) => names)
+  return [...new Set([...called, ...(x.backend ? [x.backend.name] : [])])]
+}
+
+function pairsOf({ raw }: HeaderList): (readonly [string, string])[] {
+  const out: (readonly [string, string])[] = []
+  for (let i = 0; i + 1 < raw.length; i += 2) out.push([raw[i] as string, raw[i + 1] as string])
+  return out
 }

@@ -2,39 +2,51 @@ import type { Downstream } from '../../engine/downstream.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 
 export interface MemoryDownstream extends Downstream {
-  /** Bytes of the body. */
-  readonly bytes: number
   readonly ended: Promise<void>
+  /** What came of the body. */
+  readonly body: Buffer
+  /** The response broke off. */
+  readonly incomplete: boolean
 }
 
-/** A client's end that takes all it is sent and keeps its size. */
+/** A client's end that takes all it is sent and keeps it. */
 export function memoryDownstream(): MemoryDownstream {
   const { promise, resolve } = Promise.withResolvers<void>()
+  const chunks: Buffer[] = []
   let state: Downstream['state'] = 'waiting'
-  let bytes = 0
+  let incomplete = false
   const end = () => {
     state = 'ended'
     resolve()
   }
+  const cut = () => {
+    if (state === 'ended') return
+    incomplete = true
+    end()
+  }
   const sink: ChunkSink = {
     write: chunk => {
-      bytes += chunk.length
+      // The sender may use its memory again.
+      chunks.push(Buffer.from(chunk))
       return true
     },
     end,
-    fail: end,
+    fail: cut,
     onDrain: () => {},
   }
   return {
     get state() {
       return state
     },
-    get bytes() {
-      return bytes
+    get body() {
+      return Buffer.concat(chunks)
+    },
+    get incomplete() {
+      return incomplete
     },
     ended: promise,
     reply(_status, _headers, body) {
-      bytes += body === undefined ? 0 : Buffer.byteLength(body)
+      if (body !== undefined) chunks.push(Buffer.from(body))
       end()
     },
     start() {
@@ -45,6 +57,6 @@ export function memoryDownstream(): MemoryDownstream {
       upstream.destroy()
       end()
     },
-    cut: end,
+    cut,
   }
 }

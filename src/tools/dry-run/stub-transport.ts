@@ -1,27 +1,53 @@
+import { connectFailure } from '../../engine/upstream/failure.ts'
+import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { Transport } from '../../http/transport.ts'
+import type { Clock } from '../../http/runtime.ts'
+import type { ResponseHandler, Target, Transport, UpstreamRequest } from '../../http/transport.ts'
 
-/** What stands in for every service that is called. */
+/** One call that would have gone out, with its whole body. */
+export interface StubCall extends Omit<UpstreamRequest, 'body'> {
+  readonly target: Target
+  readonly body: Buffer
+}
+
+/** What stands in for the answer to one call. */
 export interface StubReply {
   readonly status: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
-  readonly body?: string
+  readonly body?: string | Buffer
+  /** ms until it comes. */
+  readonly delay?: number
+  /** It never comes: no connection can be made. */
+  readonly unreachable?: boolean
 }
 
-/** Answers each call at once and opens nothing. */
-export function stubTransport(reply: () => StubReply): Transport {
+export function jsonReply(value: unknown): StubReply {
+  return { status: 200, headers: [['content-type', 'application/json']], body: JSON.stringify(value) }
+}
+
+/** Answers each call and opens nothing. */
+export function stubTransport(clock: Clock, answer: (call: StubCall) => StubReply): Transport {
   return {
-    dispatch(_target, _request, on) {
+    dispatch(target, request, on) {
       let cancelled = false
-      queueMicrotask(() => {
-        if (cancelled) return
-        const { status, headers = [['content-type', 'application/json']], body = '{}' } = reply()
-        const fields = new HeaderList()
-        for (const [name, value] of headers) fields.append(name, value)
-        const sink = on.head(status, fields)
-        sink.write(Buffer.from(body))
-        sink.end()
-      })
+      bodyOf(request).then(
+        body => {
+          if (!cancelled) reply(answer({ ...request, target, body }), request.timeout ?? 0)
+        },
+        error => {
+          if (!cancelled) on.fail(error)
+        },
+      )
+      function reply(stub: StubReply, limit: number): void {
+        const late = limit > 0 && (stub.delay ?? 0) > limit
+        const then = () => {
+          if (cancelled) return
+          if (late) on.fail(new GatewayError('upstreamTimeout', { retryable: true }))
+          else give(stub, on)
+        }
+        if (stub.delay) clock.after(late ? limit : stub.delay, then, 'held')
+        else then()
+      }
       return {
         cancel: () => {
           cancelled = true
@@ -30,4 +56,23 @@ export function stubTransport(reply: () => StubReply): Transport {
     },
     close: async () => {},
   }
+}
+
+async function bodyOf({ body }: UpstreamRequest): Promise<Buffer> {
+  if (body === undefined || Buffer.isBuffer(body)) return body ?? Buffer.alloc(0)
+  const chunks: Buffer[] = []
+  for await (const chunk of body) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+function give({ status, headers = [], body = '', unreachable }: StubReply, on: ResponseHandler): void {
+  if (unreachable) {
+    on.fail(connectFailure(Object.assign(new Error('refused by a stub'), { code: 'ECONNREFUSED' })))
+    return
+  }
+  const fields = new HeaderList()
+  for (const [name, value] of headers) fields.append(name, value)
+  const sink = on.head(status, fields)
+  if (body.length > 0) sink.write(Buffer.from(body))
+  sink.end()
 }

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { openDryGateway } from '../dry-run/dry-run.ts'
+import { EVERYTHING } from '../dry-run/stubs.ts'
 import type { InputPlace } from '../input-files.ts'
 import { type Asked, shownOf } from './browse.ts'
 import { parseRequest, sendRequest, type WantedRequest } from './inject.ts'
@@ -113,8 +114,9 @@ export class Actions {
   /** The same request through another configuration, beside the recorded one. */
   async #rerun(request: RequestTrace, file: string): Promise<string> {
     const recorded = recordedRequest(request)
-    const gateway = await openDryGateway(file, this.#place)
-    const events = await gateway.run(recorded, { status: recorded.upstreamStatus ?? 200 })
+    const stubs = new Map([[EVERYTHING, { status: recorded.upstreamStatus ?? 200 }]])
+    const gateway = await openDryGateway(file, { ...this.#place, stubs })
+    const { events } = await gateway.run(recorded)
     const worker = HERE + ++this.#runs
     const named = events.map(event => {
       const message =

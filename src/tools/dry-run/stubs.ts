@@ -1,0 +1,80 @@
+import { completionReply, type LlmStub } from './stub-llm.ts'
+import { type McpStub, mcpReply } from './stub-mcp.ts'
+import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
+
+/** What answers in the place of a service. */
+export interface Stub {
+  /** 200 when unset. */
+  readonly status?: number
+  readonly headers?: readonly (readonly [name: string, value: string])[]
+  /** `{}` when unset. */
+  readonly body?: string | Buffer
+  /** ms until the answer comes. */
+  readonly delay?: number
+  /** Nothing answers there. */
+  readonly unreachable?: boolean
+  /** In place of `body`: a model's answer, in the API format of the call. */
+  readonly llm?: LlmStub
+  /** In place of `body`: an MCP server. */
+  readonly mcp?: McpStub
+}
+
+/**
+ * By the name of a backend, an MCP target, an LLM provider or model, or by address (`host:port` or `host`). Several:
+ * one for each call in turn, the last one for all that follow.
+ */
+export type Stubs = ReadonlyMap<string, Stub | readonly Stub[]>
+
+/** The stub for whatever has none of its own. */
+export const EVERYTHING = '*'
+
+/** Answers the calls of one gateway. What no stub is for gets 200 and as little as its protocol needs. */
+export class StubSet {
+  readonly #stubs: Stubs
+  readonly #calls = new Map<string, number>()
+
+  constructor(stubs: Stubs) {
+    this.#stubs = stubs
+  }
+
+  /** `names`: of what is called, the most precise one first. */
+  answer(call: StubCall, names: readonly string[]): StubReply {
+    return replyOf(this.#next(names), call)
+  }
+
+  #next(names: readonly string[]): Stub {
+    const name = [...names, EVERYTHING].find(each => this.#stubs.has(each))
+    const found = name === undefined ? undefined : this.#stubs.get(name)
+    if (name === undefined || found === undefined) return {}
+    if (!isList(found)) return found
+    const number = this.#calls.get(name) ?? 0
+    this.#calls.set(name, number + 1)
+    return found[Math.min(number, found.length - 1)] ?? {}
+  }
+}
+
+function isList(stub: Stub | readonly Stub[]): stub is readonly Stub[] {
+  return Array.isArray(stub)
+}
+
+function replyOf(stub: Stub, call: StubCall): StubReply {
+  const { status = 200, headers = [], body, delay, unreachable } = stub
+  const spoken = body === undefined && status < 400 ? spokenReply(stub, call) : undefined
+  const made = spoken ?? { ...jsonReply({}), status, ...(body === undefined ? {} : { body }) }
+  const own = new Set(headers.map(([name]) => name.toLowerCase()))
+  return {
+    status: stub.status ?? made.status,
+    headers: [...(made.headers ?? []).filter(([name]) => !own.has(name)), ...headers],
+    ...(made.body === undefined ? {} : { body: made.body }),
+    ...(delay === undefined ? {} : { delay }),
+    ...(unreachable ? { unreachable } : {}),
+  }
+}
+
+/** In the protocol of the part that is called; undefined where that is plain HTTP. */
+function spokenReply({ mcp, llm }: Stub, call: StubCall): StubReply | undefined {
+  const kind = call.target.part?.kind
+  if (mcp || kind === 'mcp') return mcpReply(mcp ?? {}, call)
+  if (llm || kind === 'llm') return completionReply(llm ?? {}, call)
+  return undefined
+}

@@ -1,0 +1,207 @@
+import { Readable } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { type DryGateway, type DryOutcome, openDryGateway, type Stub } from '../../../src/tools/dry-run/dry-run.ts'
+
+const TIME = Date.parse('2026-01-01T00:00:00Z')
+
+function open(text: string, stubs: Readonly<Record<string, Stub | readonly Stub[]>> = {}, seed = 1) {
+  const stdin = Readable.from([text])
+  return openDryGateway('-', { cwd: '/', stdin, env: {}, stubs: new Map(Object.entries(stubs)), time: TIME, seed })
+}
+
+function get(gateway: DryGateway, url: string): Promise<DryOutcome> {
+  return gateway.run({ method: 'GET', url, headers: [] })
+}
+
+function post(gateway: DryGateway, url: string, value: unknown, headers: readonly (readonly [string, string])[] = []) {
+  const own = [...headers, ['content-type', 'application/json'], ['accept', 'application/json, text/event-stream']]
+  return gateway.run({
+    method: 'POST',
+    url,
+    headers: own as (readonly [string, string])[],
+    body: Buffer.from(JSON.stringify(value)),
+  })
+}
+
+function routes(rest: string): string {
+  return `binds:\n- port: 3000\n  listeners:\n  - routes:\n    - name: only\n${rest.replace(/^/gm, '      ')}`
+}
+
+function headerOf({ headers }: Pick<DryOutcome, 'headers'>, name: string): string | undefined {
+  return headers.find(([each]) => each.toLowerCase() === name)?.[1]
+}
+
+describe('what comes of a request', () => {
+  it('tells the answer, the way to it and what went upstream', async () => {
+    const gateway = await open(
+      routes(`policies:
+  urlRewrite: {path: {full: /inner}}
+  requestHeaderModifier: {set: {x-by: gateway}}
+backends: [{host: 'backend.test:8080'}]`),
+      { 'backend.test:8080': { status: 201, headers: [['x-own', 'yes']], body: 'made' } },
+    )
+    const outcome = await post(gateway, 'http://gw.test:3000/outer?a=1', { a: 1 })
+    expect(outcome).toMatchObject({ status: 201, reason: 'Upstream', error: undefined })
+    expect(outcome.route).toMatch(/only$/)
+    expect(outcome.body.toString()).toBe('made')
+    expect(headerOf(outcome, 'x-own')).toBe('yes')
+    const [call, ...more] = outcome.upstream
+    expect(more).toEqual([])
+    expect(call).toMatchObject({ purpose: 'backend', method: 'POST', url: 'http://backend.test:8080/inner?a=1' })
+    expect(call?.names).toContain('backend.test:8080')
+    expect(call?.headers).toContainEqual(['x-by', 'gateway'])
+    expect(call?.body.toString()).toBe('{"a":1}')
+    const types = outcome.events.map(({ message }) => message.type)
+    expect([types.at(0), types.at(-1)]).toEqual(['requestStarted', 'requestFinished'])
+    expect(outcome.events.find(({ message }) => message.type === 'route')?.origins[0]?.line).toBe(5)
+  })
+
+  it('names who refused it, and shows no credential', async () => {
+    const gateway = await open(routes('policies:\n  directResponse: {status: 418}'))
+    const outcome = await gateway.run({
+      method: 'GET',
+      url: 'http://gw.test:3000/',
+      headers: [['authorization', 'Bearer very-secret']],
+    })
+    expect(outcome).toMatchObject({ status: 418, reason: 'DirectResponse', upstream: [] })
+    expect(JSON.stringify(outcome.events)).not.toContain('very-secret')
+  })
+
+  it('says that nothing can come in where no port is open', async () => {
+    const gateway = await open('binds: []')
+    await expect(get(gateway, 'http://gw.test/')).rejects.toThrow('opens no port')
+  })
+})
+
+describe('time', () => {
+  const LIMITED = routes(`policies:
+  localRateLimit: [{maxTokens: 1, tokensPerFill: 1, fillInterval: 60s}]
+backends: [{host: 'backend.test:80'}]`)
+
+  it('stands still, so that a budget comes back when the clock is moved only', async () => {
+    const gateway = await open(LIMITED)
+    const statuses = []
+    for (const wait of [0, 0, 59_999, 1]) {
+      gateway.clock.advance(wait)
+      statuses.push((await get(gateway, 'http://gw.test:3000/')).status)
+    }
+    expect(statuses).toEqual([200, 429, 429, 200])
+  })
+
+  it('passes at once where a request is held back', async () => {
+    const gateway = await open(routes(`policies:\n  delay: {duration: 1h}\nbackends: [{host: 'backend.test:80'}]`))
+    const started = performance.now()
+    const outcome = await get(gateway, 'http://gw.test:3000/')
+    expect(outcome).toMatchObject({ status: 200, duration: 3_600_000 })
+    expect(performance.now() - started).toBeLessThan(60_000)
+    expect(gateway.clock.now()).toBe(TIME + 3_600_000)
+  })
+
+  it('runs out for a request that is held back longer than it may take', async () => {
+    const gateway = await open(
+      routes(`policies:\n  delay: {duration: 10s}\n  timeout: {requestTimeout: 2s}\nbackends: [{host: 'b.test:80'}]`),
+    )
+    expect(await get(gateway, 'http://gw.test:3000/')).toMatchObject({ status: 504, duration: 2000, upstream: [] })
+  })
+
+  it('runs out for a backend that answers too late', async () => {
+    const gateway = await open(
+      routes(`policies:\n  timeout: {backendRequestTimeout: 2s}\nbackends: [{host: 'b.test:80'}]`),
+      { 'b.test': { delay: 3000 } },
+    )
+    expect(await get(gateway, 'http://gw.test:3000/')).toMatchObject({ status: 504, reason: 'Timeout', duration: 2000 })
+  })
+
+  it('begins again with everything else', async () => {
+    const gateway = await open(LIMITED)
+    await get(gateway, 'http://gw.test:3000/')
+    gateway.clock.advance(5000)
+    expect((await get(gateway, 'http://gw.test:3000/')).status).toBe(429)
+    gateway.reset()
+    expect(gateway.clock.now()).toBe(TIME)
+    expect((await get(gateway, 'http://gw.test:3000/')).status).toBe(200)
+  })
+})
+
+describe('stubs', () => {
+  it('answer one call after the other, for retries', async () => {
+    const config = routes(`policies:
+  retry: {attempts: 2, backoff: 1s, codes: [503]}
+backends: [{host: 'b.test:80'}]`)
+    const gateway = await open(config, { 'b.test': [{ status: 503 }, { unreachable: true }, { status: 200 }] })
+    const outcome = await get(gateway, 'http://gw.test:3000/')
+    expect(outcome.upstream.map(({ status }) => status)).toEqual([503, undefined, 200])
+    expect(outcome).toMatchObject({ status: 200, duration: 2000 })
+  })
+
+  it('stand for weighted backends, which the seed chooses among', async () => {
+    const config = routes(`backends:\n- {host: 'a.test:80', weight: 1}\n- {host: 'b.test:80', weight: 1}`)
+    const run = async (seed: number) => {
+      const gateway = await open(config, {}, seed)
+      const hosts = []
+      for (let i = 0; i < 20; i++) hosts.push((await get(gateway, 'http://gw.test:3000/')).upstream[0]?.names.at(-1))
+      return hosts.join()
+    }
+    expect(await run(1)).toBe(await run(1))
+    expect(await run(1)).not.toBe(await run(2))
+    expect(await run(1)).toMatch(/a\.test.*b\.test|b\.test.*a\.test/)
+  })
+
+  it('are a model that answers in the format of the call', async () => {
+    const gateway = await open(
+      `llm:\n  models:\n  - name: '*'\n    provider: openAI\n    params: {apiKey: not-a-real-key}`,
+      { openai: { llm: { text: 'Hi.', inputTokens: 40, outputTokens: 2 } } },
+    )
+    const outcome = await post(gateway, 'http://gw.test:4000/v1/chat/completions', { model: 'm', messages: [] })
+    expect(JSON.parse(outcome.body.toString())).toMatchObject({
+      model: 'm',
+      choices: [{ message: { content: 'Hi.' } }],
+    })
+    expect(outcome.llm).toMatchObject({ provider: 'openai', inputTokens: 40, outputTokens: 2 })
+    expect(outcome.upstream[0]?.headers).toContainEqual(['authorization', 'Bearer not-a-real-key'])
+    expect(JSON.stringify(outcome.upstream[0]?.shown)).not.toContain('not-a-real-key')
+    const streamed = await post(gateway, 'http://gw.test:4000/v1/chat/completions', {
+      model: 'm',
+      messages: [],
+      stream: true,
+    })
+    expect(headerOf(streamed, 'content-type')).toBe('text/event-stream')
+    expect(streamed.body.toString()).toContain('data: [DONE]')
+    expect(streamed.llm).toMatchObject({ inputTokens: 40, outputTokens: 2 })
+  })
+
+  it.each(['stdio: {cmd: /no/such/program}', 'mcp: {host: http://tools.test/mcp}', 'sse: {host: http://tools.test}'])(
+    'are an MCP server in the place of %s',
+    async place => {
+      const gateway = await open(
+        routes(`backends:
+- mcp:
+    targets: [{name: tools, ${place}}]
+  policies: {mcpAuthorization: {rules: ['mcp.tool.name == "echo"']}}`),
+        { tools: { mcp: { tools: [{ name: 'echo', result: 'said' }, 'reset'] } } },
+      )
+      const rpc = (method: string, params: object, session?: string) =>
+        post(
+          gateway,
+          'http://localhost:3000/mcp',
+          { jsonrpc: '2.0', id: 1, method, params },
+          session === undefined ? [] : [['mcp-session-id', session]],
+        )
+      const client = {
+        protocolVersion: '2025-06-18',
+        capabilities: {},
+        clientInfo: { name: 'test', version: '1' },
+      }
+      const session = headerOf(await rpc('initialize', client), 'mcp-session-id')
+      const list = (await rpc('tools/list', {}, session)).body.toString()
+      expect(list).toContain('"echo"')
+      expect(list).not.toContain('"reset"')
+      const said = await rpc('tools/call', { name: 'echo', arguments: {} }, session)
+      expect(said.body.toString()).toContain('"said"')
+      expect(said.upstream[0]?.names[0]).toBe('tools')
+      gateway.reset()
+      // The id of a session over streamable HTTP says enough to go on.
+      expect((await rpc('tools/list', {}, session)).status).toBe(place.startsWith('mcp') ? 200 : 404)
+    },
+  )
+})
