@@ -71,7 +71,7 @@ export default class Trace extends GatewayCommand {
     const request = traceRequest(flags, interactive && injected === undefined, injected?.expression)
     const recording =
       flags.file === undefined
-        ? await liveRecording(adminUrl(flags, this.io.env), request, flags.wait)
+        ? await liveRecording(adminUrl(flags, this.io.env), request, { wait: flags.wait, lasting: interactive })
         : savedRecording(flags.file, this.io)
     injected?.send()
     const shown = flags.record === undefined ? recording : await kept(recording, flags.record, this.io.cwd)

@@ -50,10 +50,10 @@ export interface TraceConnection {
 }
 
 /**
- * Connects to `/debug/trace` and resolves when the server is watching. Throws a Failure: `unreachable`, or `usage` with
- * the server's words when it refuses the request.
+ * Connects to `/debug/trace` and resolves when the server is watching; `signal` gives that up. Throws a Failure:
+ * `unreachable`, or `usage` with the server's words when it refuses the request.
  */
-export async function openTrace(admin: URL, request: TraceRequest): Promise<TraceConnection> {
+export async function openTrace(admin: URL, request: TraceRequest, signal?: AbortSignal): Promise<TraceConnection> {
   const query = new URLSearchParams()
   if (request.expression !== undefined) query.set('expression', request.expression)
   if (request.follow) {
@@ -89,6 +89,10 @@ export async function openTrace(admin: URL, request: TraceRequest): Promise<Trac
   source.addEventListener('end', event => inbox.end(endReason(String(event.data))))
   await new Promise<void>((resolve, reject) => {
     source.addEventListener('open', () => resolve())
+    signal?.addEventListener('abort', () => {
+      close(source, inbox)
+      reject(new Failure('unreachable', `nobody waits for ${shown(admin)} any more.`))
+    })
     source.addEventListener('error', event => {
       source.close()
       inbox.end(undefined)

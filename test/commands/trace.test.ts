@@ -297,8 +297,6 @@ describe('on a terminal', () => {
   test.each<[string, (opened: ReturnType<typeof open>) => unknown, number, string]>([
     ['Ctrl-C', ({ keyboard }) => keyboard.write('\u0003'), 130, 'stopped by Ctrl-C'],
     ['SIGTERM', ({ stop }) => stop.abort(new Failure('terminated', 'stopped by SIGTERM')), 143, 'stopped by SIGTERM'],
-    ['a lost connection', () => admin.close(), 4, 'broke before the trace was complete'],
-    ['the end of the gateway', () => gateway.trace.close(), 4, 'is shutting down'],
   ])('%s: the terminal is given back, the reason is said below it', async (_, end, expected, words) => {
     const opened = open([])
     await opened.screen.until(shown => shown.includes('waiting for a request'))
@@ -306,6 +304,59 @@ describe('on a terminal', () => {
     expect(await opened.code).toBe(expected)
     expect(isRestored(opened.screen, opened.keyboard)).toBe(true)
     expect(opened.stderr.text).toContain(words)
+  })
+
+  test('a gateway that restarts: what was recorded stays, and it goes on', async () => {
+    const { screen, keyboard, code } = open(['--record', 'kept.jsonl'])
+    await screen.until(shown => shown.includes('waiting for a request'))
+    await serve('/before')
+    let running = gateway.arrive('/running')
+    while (running.trace === undefined) running = gateway.arrive('/running')
+    await screen.until(shown => shown.includes('/before') && shown.includes('/running'))
+    const { address } = admin
+    await admin.close()
+    await screen.until(shown => shown.includes(`connection lost, waiting for the gateway at ${address}`))
+    expect(screen.shown).toMatch(/POST \/running +cut/)
+    gateway = new FakeGateway()
+    admin = await startAdmin(address, gateway)
+    await serve('/after')
+    await screen.until(shown => shown.includes('/after') && shown.includes('again, lost once'))
+    expect(screen.shown).toMatch(/\/before +200.*\n.*\/running +cut.*\n.*── connection lost ─+ .*\n.*\/after +200/)
+    keyboard.write('q')
+    expect(await code).toBe(0)
+    // Both gateways number their requests from r1.
+    const again = gwctl(['-f', 'kept.jsonl'])
+    expect(await again.code).toBe(0)
+    expect(again.stdout.text.match(/^POST \S+/gm)).toEqual(
+      ['before', 'after', 'running'].map(path => `POST http://api.example.com/${path}`),
+    )
+  })
+
+  test.each<[string, (opened: ReturnType<typeof open>) => unknown, number]>([
+    ['q', ({ keyboard }) => keyboard.write('q'), 0],
+    ['Ctrl-C', ({ keyboard }) => keyboard.write('\u0003'), 130],
+    ['SIGTERM', ({ stop }) => stop.abort(new Failure('terminated', 'stopped by SIGTERM')), 143],
+  ])('%s leaves while the gateway is away', async (_, leave, expected) => {
+    const opened = open([])
+    await opened.screen.until(shown => shown.includes('waiting for a request'))
+    gateway.trace.close()
+    await opened.screen.until(shown => shown.includes('connection lost'))
+    leave(opened)
+    expect(await opened.code).toBe(expected)
+    expect(isRestored(opened.screen, opened.keyboard)).toBe(true)
+  })
+
+  test('a request of its own is not armed again when the connection is lost: exit 4', async () => {
+    await using served = await startGateway(
+      'binds: [{port: 80, listeners: [{routes: [{policies: {delay: {duration: 1h}, directResponse: {status: 201}}}]}]}]',
+    )
+    const own = await startAdmin('127.0.0.1:0', Object.assign(new FakeGateway(), { trace: served.trace }))
+    const opened = open(['--admin', own.address, '--', 'GET', `${served.url(80)}/mine`])
+    await opened.screen.until(shown => shown.includes('/mine'))
+    await own.close()
+    await opened.screen.until(shown => shown.includes('exit code 4: the connection to'))
+    opened.keyboard.write('q')
+    expect(await opened.code).toBe(4)
   })
 
   test('--wait gives up here, too', async () => {

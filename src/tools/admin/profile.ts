@@ -50,7 +50,9 @@ export async function recordTimeline(
   cwd: string,
   note: (text: string) => void,
 ): Promise<{ readonly path: string; readonly requests: number }> {
-  const recording = await liveRecording(admin, traceRequest({ follow: true, for: seconds * 1000 }, false), undefined)
+  const recording = await liveRecording(admin, traceRequest({ follow: true, for: seconds * 1000 }, false), {
+    lasting: false,
+  })
   const { text, requests, broken } = await timelineDocument(recording, text => note(unreadableNote(text)))
   const written = await write(text, path ?? `gwctl-trace-${timeNow()}.json`, cwd)
   if (broken !== undefined) throw broken

@@ -6,6 +6,7 @@ import { openDryGateway } from '../dry-run/dry-run.ts'
 import { EVERYTHING } from '../dry-run/stubs.ts'
 import type { InputPlace } from '../input-files.ts'
 import { type Asked, shownOf } from './browse.ts'
+import type { ReadEvent } from './events.ts'
 import { parseRequest, sendRequest, type WantedRequest } from './inject.ts'
 import { recordedRequest } from './recorded-request.ts'
 import type { TraceSession } from './session.ts'
@@ -64,7 +65,7 @@ export class Actions {
 
   async #copy({ event }: Step): Promise<string> {
     // OSC 52 reaches the clipboard of whoever sits at the terminal, also over SSH and through tmux.
-    this.#place.stdout.write(`\u001b]52;c;${Buffer.from(printYaml(event)).toString('base64')}\u0007`)
+    this.#place.stdout.write(`\u001b]52;c;${Buffer.from(printYaml(asSent(event))).toString('base64')}\u0007`)
     return `event ${event.seq} copied`
   }
 
@@ -92,7 +93,7 @@ export class Actions {
   }
 
   async #save({ steps }: RequestTrace, file: string): Promise<string> {
-    const text = steps.map(({ event }) => `${JSON.stringify(event)}\n`).join('')
+    const text = steps.map(({ event }) => `${JSON.stringify(asSent(event))}\n`).join('')
     await writeFile(resolve(this.#place.cwd, file), text, { flag: 'wx' })
     return `${steps.length} events saved as ${file}: gwctl trace -f ${file}`
   }
@@ -121,11 +122,16 @@ export class Actions {
     const named = events.map(event => {
       const message =
         event.message.type === 'requestStarted' ? { ...event.message, source: `a dry run of ${file}` } : event.message
-      return { ...event, request: `${request.id}'`, worker, message }
+      return { ...event, request: `${request.id}'`, worker, stream: request.stream, message }
     })
     for (const event of named) this.#session.add(event)
     const [run] = addEvents({ requests: [], forgotten: 0 }, named).requests
     if (run !== undefined) this.#session.compare(request.key, run.key)
     return ''
   }
+}
+
+/** As the gateway wrote it. */
+function asSent({ stream: _, ...event }: ReadEvent): Omit<ReadEvent, 'stream'> {
+  return event
 }

@@ -13,9 +13,13 @@ export interface UnknownMessage {
 }
 
 /** An event that came from outside and has been checked. */
-export type ReadEvent = Omit<TraceEvent, 'message'> & { readonly message: TraceMessage | UnknownMessage }
+export type ReadEvent = Omit<TraceEvent, 'message'> & {
+  readonly message: TraceMessage | UnknownMessage
+  /** Which of the streams that a recording is made of, from 0: a gateway that was lost and came back begins another. */
+  readonly stream: number
+}
 
-/** Reads one stream. */
+/** Reads one recording. */
 export interface EventReader {
   /** The event in a JSON text; undefined when it is none: a stream survives an event that cannot be read. */
   read(text: string): ReadEvent | undefined
@@ -23,6 +27,8 @@ export interface EventReader {
 
 export function createEventReader(): EventReader {
   const translate = publicEventTranslator()
+  let stream = 0
+  let last = 0
   return {
     read(text) {
       let value: unknown
@@ -31,16 +37,24 @@ export function createEventReader(): EventReader {
       } catch {
         return undefined
       }
-      const translated = translate(value) ?? value
-      if (validate(translated)) return translated as ReadEvent
-      // Of a kind that this version does not know, or none at all.
-      const event = checked(TRACE_EVENT, translated)
+      const event = readEvent(translate(value) ?? value)
       if (event === undefined) return undefined
-      const { message } = event
-      if (!isRecord(message) || typeof message.type !== 'string') return undefined
-      return { ...event, message: readMessage(message, message.type) }
+      // Within a stream numbers rise; another one begins anew, and so do its numbers of requests.
+      if (event.seq <= last) stream++
+      last = event.seq
+      return { ...event, stream }
     },
   }
+}
+
+function readEvent(value: unknown): Omit<ReadEvent, 'stream'> | undefined {
+  if (validate(value)) return value as TraceEvent
+  // Of a kind that this version does not know, or none at all.
+  const event = checked(TRACE_EVENT, value)
+  if (event === undefined) return undefined
+  const { message } = event
+  if (!isRecord(message) || typeof message.type !== 'string') return undefined
+  return { ...event, message: readMessage(message, message.type) }
 }
 
 function readMessage(message: Readonly<Record<string, unknown>>, type: string): ReadEvent['message'] {

@@ -7,6 +7,7 @@ import type { SourceReader } from './detail.ts'
 import { createEventReader } from './events.ts'
 import type { Recording } from './recording.ts'
 import { TraceSession } from './session.ts'
+import { eventCount } from './steps.ts'
 
 export interface InteractiveOptions {
   readonly terminal: Terminal
@@ -38,7 +39,7 @@ export async function browseRecording(recording: Recording, options: Interactive
   })
   session.onAsked = asked => actions.perform(asked)
   let failure: unknown
-  const pumped = pump(recording, session).then(
+  const pumped = new Pump(recording, session).run().then(
     () => session.setStatus({ text: 'the trace is complete', code: 0 }),
     (error: unknown) => {
       failure = error
@@ -63,36 +64,76 @@ export async function browseRecording(recording: Recording, options: Interactive
   if (failure !== undefined) throw failure
 }
 
-async function pump(recording: Recording, session: TraceSession): Promise<void> {
-  const reader = createEventReader()
-  let unreadable = 0
-  for await (const text of recording.texts) {
-    const event = reader.read(text)
-    if (event === undefined) unreadable++
-    else session.add(event)
-    const lost = unreadable === 0 ? '' : `, ${unreadable} events unreadable`
-    const status = `recording ${recording.name}${lost}`
-    if (session.current.status.text !== status) session.setStatus({ text: status, code: undefined })
+/** Moves events from a recording to the picture, and says how the recording does. */
+class Pump {
+  readonly #recording: Recording
+  readonly #session: TraceSession
+  #unreadable = 0
+  #breaks = 0
+
+  constructor(recording: Recording, session: TraceSession) {
+    this.#recording = recording
+    this.#session = session
   }
+
+  async run(): Promise<void> {
+    const { link, texts } = this.#recording
+    if (link) link.onChange = () => this.#linkChanged(link.lost !== undefined)
+    const reader = createEventReader()
+    try {
+      for await (const text of texts) {
+        const event = reader.read(text)
+        if (event === undefined) this.#unreadable++
+        else this.#session.add(event)
+        this.#say()
+      }
+    } finally {
+      this.#session.breakOff()
+    }
+  }
+
+  #linkChanged(lost: boolean): void {
+    if (lost) {
+      this.#breaks++
+      this.#session.breakOff()
+    }
+    this.#say()
+  }
+
+  #say(): void {
+    const { link, name } = this.#recording
+    const lost = link?.lost !== undefined
+    const words = lost ? 'connection lost, waiting for the gateway at' : 'recording'
+    const again = lost || this.#breaks === 0 ? '' : ` again, lost ${timesText(this.#breaks)}`
+    const unreadable = this.#unreadable === 0 ? '' : `, ${eventCount(this.#unreadable)} unreadable`
+    const text = `${words} ${name}${again}${unreadable}`
+    if (this.#session.current.status.text !== text) this.#session.setStatus({ text, code: undefined, lost })
+  }
+}
+
+function timesText(times: number): string {
+  return times === 1 ? 'once' : `${times} times`
 }
 
 /** Larger files are no configuration. */
 const MAX_SOURCE = 16 * 1024 * 1024
 
-/** Files of the configuration as they are on this machine, each read once. */
+/** Files of the configuration as they are on this machine, each read again when it has changed. */
 function sourceReader(cwd: string): SourceReader {
-  const known = new Map<string, readonly string[] | undefined>()
-  const read = (file: string) => {
+  const known = new Map<string, { readonly version: string; readonly lines: readonly string[] }>()
+  return file => {
     try {
       const path = resolve(cwd, file)
       const about = statSync(path)
-      return about.isFile() && about.size <= MAX_SOURCE ? readFileSync(path, 'utf8').split(/\r?\n/) : undefined
+      if (!about.isFile() || about.size > MAX_SOURCE) return undefined
+      const version = `${about.ino} ${about.size} ${about.mtimeMs}`
+      const before = known.get(file)
+      if (before?.version === version) return before.lines
+      const lines = readFileSync(path, 'utf8').split(/\r?\n/)
+      known.set(file, { version, lines })
+      return lines
     } catch {
       return undefined
     }
-  }
-  return file => {
-    if (!known.has(file)) known.set(file, read(file))
-    return known.get(file)
   }
 }

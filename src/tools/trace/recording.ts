@@ -4,8 +4,9 @@ import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { Failure } from '../../diagnostics/failure.ts'
-import { openTrace, type TraceRequest } from '../admin-client.ts'
+import { openTrace, type TraceConnection, type TraceRequest } from '../admin-client.ts'
 import { type InputPlace, nameOf } from '../input-text.ts'
+import { type Link, openLastingTrace } from './lasting-trace.ts'
 
 /** The JSON text of each event, from wherever it comes. Reading throws a Failure when it ends before it should. */
 export interface Recording {
@@ -14,6 +15,8 @@ export interface Recording {
   readonly name: string
   /** The machine that the gateway runs on, where it is a running one. */
   readonly host?: string
+  /** Of a recording that waits for a gateway that has gone. */
+  readonly link?: Link
   close(): void
 }
 
@@ -43,12 +46,26 @@ export function traceRequest(
   }
 }
 
-/** What a running gateway does from now on; resolves when it is watching. `wait` ms without a request is a failure. */
-export async function liveRecording(admin: URL, request: TraceRequest, wait: number | undefined): Promise<Recording> {
-  const connection = await openTrace(admin, request)
+export interface LiveOptions {
+  /** So many milliseconds without a request are a failure. */
+  readonly wait?: number | undefined
+  /** Several requests are followed through restarts of the gateway. One is not: another may not be what was meant. */
+  readonly lasting: boolean
+}
+
+/** What a running gateway does from now on; resolves when it is watching. */
+export async function liveRecording(
+  admin: URL,
+  request: TraceRequest,
+  { wait, lasting }: LiveOptions,
+): Promise<Recording> {
+  const { follow } = request
+  const connection: TraceConnection & { readonly link?: Link } =
+    lasting && follow ? await openLastingTrace(admin, { ...request, follow }) : await openTrace(admin, request)
   const name = admin.protocol === 'unix:' ? admin.href : admin.host
   const host = admin.protocol === 'unix:' ? '127.0.0.1' : admin.hostname.replace(/^\[(.*)\]$/, '$1')
-  return { texts: untilEnd(connection, name, wait), name, host, close: () => connection.close() }
+  const { link } = connection
+  return { texts: untilEnd(connection, name, wait), name, host, ...(link && { link }), close: () => connection.close() }
 }
 
 /** Writes every event of a recording to a file as it passes, one JSON text per line. Throws a Failure `input`. */
@@ -90,11 +107,7 @@ export function savedRecording(path: string, place: InputPlace): Recording {
   }
 }
 
-async function* untilEnd(
-  connection: Awaited<ReturnType<typeof openTrace>>,
-  name: string,
-  wait: number | undefined,
-): AsyncGenerator<string> {
+async function* untilEnd(connection: TraceConnection, name: string, wait: number | undefined): AsyncGenerator<string> {
   let waited = false
   const timer =
     wait === undefined

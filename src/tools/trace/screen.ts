@@ -6,6 +6,7 @@ import { detailOf, highlighted, matchesIn, type SourceReader } from './detail.ts
 import { TONES } from './event-text.ts'
 import { BINDINGS, bindingsFor } from './keys.ts'
 import type { Extent } from './press.ts'
+import { requestLines, requestRow, requestsTitle } from './request-list.ts'
 import type { RequestTrace, Step, TraceState } from './state.ts'
 import { durationText, eventCount, MARKS } from './steps.ts'
 
@@ -13,6 +14,8 @@ import { durationText, eventCount, MARKS } from './steps.ts'
 export interface StreamStatus {
   readonly text: string
   readonly code: number | undefined
+  /** The gateway has gone and is waited for. */
+  readonly lost?: boolean
 }
 
 export interface Picture extends Extent {
@@ -31,13 +34,14 @@ export function pictureOf(
   const columns = Math.max(10, size.columns)
   // A frame as high as the terminal flickers on some of them.
   const height = Math.max(3, size.rows - 2)
-  const body = bodyPicture(state, browse, columns, height, source)
+  const body = bodyPicture(state, browse, status, columns, height, source)
   return { ...body, rows: [...body.rows, footer(state, browse, status, columns)] }
 }
 
 function bodyPicture(
   state: TraceState,
   browse: Browse,
+  status: StreamStatus,
   columns: number,
   height: number,
   source: SourceReader,
@@ -49,7 +53,7 @@ function bodyPicture(
     const [first, second] = [of(left), of(right)]
     if (first !== undefined && second !== undefined) return comparison(first, second, browse, columns, height)
   }
-  return panes(state, browse, columns, height, source)
+  return panes(state, browse, status, { columns, rows: height }, source)
 }
 
 function comparison(left: RequestTrace, right: RequestTrace, browse: Browse, columns: number, height: number): Picture {
@@ -65,8 +69,10 @@ function comparison(left: RequestTrace, right: RequestTrace, browse: Browse, col
 /** Below this there is room for one pane only. */
 const ROOM = { columns: 60, rows: 12 }
 
-function panes(state: TraceState, browse: Browse, columns: number, height: number, source: SourceReader): Picture {
+function panes(state: TraceState, browse: Browse, { lost }: StreamStatus, size: Size, source: SourceReader): Picture {
+  const { columns, rows: height } = size
   const shown = shownOf(browse, state)
+  const lined = requestLines(shown.requests, lost === true)
   const small = columns < ROOM.columns || height + 2 < ROOM.rows
   const detailHeight = small ? height : Math.max(5, Math.floor(height * 0.4))
   const detail = detailOf(shown.request, shown.step, { browse, width: columns - 4, source })
@@ -77,8 +83,8 @@ function panes(state: TraceState, browse: Browse, columns: number, height: numbe
       frame({ title: requestsTitle(state, browse, shown.requests), front: front('requests'), width, rows }, inner =>
         shown.requests.length === 0
           ? wrapped(state.requests.length === 0 ? 'no request yet' : 'no request matches', inner)
-          : list(shown.requests, shown.requests.indexOf(shown.request as RequestTrace), rows - 2, request =>
-              requestRow(request, inner, request.key === browse.marked),
+          : list(lined, lined.indexOf(shown.request as RequestTrace), rows - 2, line =>
+              requestRow(line, inner, browse.marked),
             ),
       ),
     pipeline: (width, rows) =>
@@ -141,21 +147,6 @@ function frame({ title, front, width, rows, right = '' }: Frame, content: (inner
   return [[top], ...body, [span(`└${'─'.repeat(width - 2)}┘`, tone)]]
 }
 
-function requestRow({ time, method, path, end }: RequestTrace, inner: number, marked: boolean): Row {
-  const width = inner - 2
-  const status = end === undefined ? '…' : String(end.status ?? 'gone')
-  const failed = end !== undefined && (end.status === null || end.status >= 500)
-  const tone = failed ? 'error' : end !== undefined && (end.status ?? 0) >= 400 ? 'warn' : 'success'
-  const clock = width >= 30 && time !== '' ? `${time} ` : ''
-  const middle = Math.max(0, width - cellsOf(clock) - 6)
-  return [
-    span(clock, 'dim'),
-    span(pad(`${method} ${path}`, middle)),
-    span(pad(status, 5, 'right'), tone),
-    span(marked ? '*' : ' ', 'info'),
-  ]
-}
-
 const LABEL = 15
 const TIME = 10
 
@@ -180,18 +171,16 @@ function stepRow({ event, label, text }: Step, inner: number): Row {
   ]
 }
 
-function requestsTitle(state: TraceState, browse: Browse, shown: readonly unknown[]): string {
-  const all = (browse.paused ?? state).requests.length
-  const filter = browse.filters.requests === '' ? '' : ` /${browse.filters.requests}`
-  const count = shown.length === all ? String(all) : `${shown.length} of ${all}`
-  return `Requests ${count}${state.forgotten === 0 ? '' : ` (${state.forgotten} forgotten)`}${filter}`
-}
-
 /** Where there is no room for all of it, the path gives way to how it ended. */
 function pipelineTitle(browse: Browse, request: RequestTrace | undefined, width: number): string {
   if (request === undefined) return 'Pipeline'
   const { end } = request
-  const outcome = end === undefined ? 'running' : `${end.status ?? 'client left'} in ${durationText(end.at)}`
+  const outcome =
+    end === undefined
+      ? request.broken
+        ? 'cut off'
+        : 'running'
+      : `${end.status ?? 'client left'} in ${durationText(end.at)}`
   const lost = request.lost === 0 ? '' : `, ${eventCount(request.lost)} lost`
   const least = browse.least === 'info' ? '' : browse.least === 'warn' ? ', warnings and errors' : ', errors'
   const filter = browse.filters.pipeline === '' ? '' : ` /${browse.filters.pipeline}`
@@ -209,7 +198,7 @@ function footer(state: TraceState, browse: Browse, status: StreamStatus, columns
   if (browse.note !== undefined) return padRow([span(browse.note, 'bold')], columns)
   const failed = status.code !== undefined && status.code !== 0
   const text = failed ? `exit code ${status.code}: ${status.text}` : status.text
-  const spans: Span[] = [span(text, failed ? 'error' : status.code === 0 ? 'success' : 'plain')]
+  const spans: Span[] = [span(text, failed ? 'error' : status.lost ? 'warn' : status.code === 0 ? 'success' : 'plain')]
   const lost = state.requests.reduce((sum, request) => sum + request.lost, 0)
   if (lost > 0) spans.push(span(`  ${eventCount(lost)} lost`, 'warn'))
   if (browse.paused !== undefined) {

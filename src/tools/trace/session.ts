@@ -6,7 +6,7 @@ import type { SourceReader } from './detail.ts'
 import type { ReadEvent } from './events.ts'
 import { press } from './press.ts'
 import { type Picture, pictureOf, type StreamStatus } from './screen.ts'
-import { addEvents, EMPTY, type TraceState } from './state.ts'
+import { addEvents, breakOff, EMPTY, type TraceState } from './state.ts'
 
 /** All that the view depends on. Replaced as a whole whenever something changes. */
 export interface SessionState {
@@ -62,6 +62,12 @@ export class TraceSession {
     const events = this.#waiting
     this.#waiting = []
     if (events.length > 0) this.#replace({ trace: addEvents(this.#current.trace, events) })
+  }
+
+  /** Requests that run have no end: their stream is over. */
+  breakOff(): void {
+    this.flush()
+    this.#replace({ trace: breakOff(this.#current.trace) })
   }
 
   setStatus(status: StreamStatus): void {

@@ -9,8 +9,9 @@ export interface TraceState {
 }
 
 export interface RequestTrace {
-  /** Tells requests of several workers apart. */
+  /** Tells requests of several workers and streams apart. */
   readonly key: string
+  readonly stream: number
   readonly id: string
   readonly method: string
   readonly url: string
@@ -19,8 +20,10 @@ export interface RequestTrace {
   readonly source: string
   /** Wall clock, `12:30:45`; empty when the start was not seen. */
   readonly time: string
-  /** undefined while the request runs. */
+  /** undefined while the request runs, or when its end was not seen. */
   readonly end: { readonly status: number | null; readonly at: number; readonly error: string | undefined } | undefined
+  /** The stream was over before the request. */
+  readonly broken: boolean
   readonly steps: readonly Step[]
   /** Events lost on the way or left out here. */
   readonly lost: number
@@ -44,8 +47,8 @@ export function addEvents(state: TraceState, events: readonly ReadEvent[]): Trac
   const steps = new Map<string, Step[]>()
   const known = new Map(state.requests.map(request => [request.key, request]))
   for (const event of events) {
-    const key = `${event.worker}/${event.request}`
-    const request = changed.get(key) ?? known.get(key) ?? unstarted(key, event.request)
+    const key = `${event.stream}/${event.worker}/${event.request}`
+    const request = changed.get(key) ?? known.get(key) ?? unstarted(key, event)
     const own = steps.get(key) ?? [...request.steps]
     steps.set(key, own)
     const full = own.length >= MAX_STEPS && event.message.type !== 'requestFinished'
@@ -54,9 +57,19 @@ export function addEvents(state: TraceState, events: readonly ReadEvent[]): Trac
     changed.set(key, full ? { ...told, lost: told.lost + 1 } : told)
   }
   for (const [key, request] of changed) known.set(key, { ...request, steps: steps.get(key) ?? [] })
-  const requests = [...known.values()]
+  const newest = events.reduce((most, { stream }) => Math.max(most, stream), 0)
+  const requests = [...known.values()].map(request => (request.stream < newest ? broken(request) : request))
   const excess = Math.max(0, requests.length - MAX_REQUESTS)
   return { requests: requests.slice(excess), forgotten: state.forgotten + excess }
+}
+
+/** `state` when nothing more is to come of its stream. */
+export function breakOff(state: TraceState): TraceState {
+  return { ...state, requests: state.requests.map(broken) }
+}
+
+function broken(request: RequestTrace): RequestTrace {
+  return request.end === undefined && !request.broken ? { ...request, broken: true } : request
 }
 
 /** The step that explains the outcome: of a failed request the first that failed, else the last one. */
@@ -70,9 +83,10 @@ function isCause({ event }: Step): boolean {
   return event.severity === 'error' && event.message.type !== 'requestFinished'
 }
 
-function unstarted(key: string, id: string): RequestTrace {
+function unstarted(key: string, { request: id, stream }: ReadEvent): RequestTrace {
   return {
     key,
+    stream,
     id,
     method: '?',
     url: '',
@@ -80,6 +94,7 @@ function unstarted(key: string, id: string): RequestTrace {
     source: '',
     time: '',
     end: undefined,
+    broken: false,
     steps: [],
     lost: 0,
   }

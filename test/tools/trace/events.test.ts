@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TraceMessage } from '../../../src/http/trace-event.ts'
 import { createEventReader } from '../../../src/tools/trace/events.ts'
+import { addEvents, EMPTY } from '../../../src/tools/trace/state.ts'
 import { wordsOf } from '../../../src/tools/trace/steps.ts'
 import { Recorder } from './recorded-events.ts'
 
@@ -33,7 +34,7 @@ test.each(MESSAGES)('%j', (message, line) => {
   const recorder = new Recorder()
   const sent = recorder.add(message, { scope: ['attempt 1'], from: 5, line: 4 })
   const event = recorder.events[0]!
-  expect(event).toEqual(sent)
+  expect(event).toEqual({ ...sent, stream: 0 })
   const { label, text } = wordsOf(event)
   expect(`${label}: ${text}`).toBe(line)
 })
@@ -77,6 +78,25 @@ describe('what comes from elsewhere', () => {
   test('names that objects inherit are no kinds', () => {
     expect(wordsOf(read({ ...event, message: { type: 'constructor' } })!)).toEqual({ label: 'constructor', text: '{}' })
   })
+})
+
+test('numbers that begin anew are another stream: what has the same name there is another request', () => {
+  const { texts } = ((recorder: Recorder) => {
+    recorder.start('1', '/before')
+    recorder.add({ type: 'listener', bind: 'b', listener: 'l' }, { request: '1' })
+    return recorder
+  })(new Recorder())
+  const again = new Recorder()
+  again.start('1', '/after')
+  again.finish('1', 200)
+  const reader = createEventReader()
+  const events = [...texts, '{"seq":', ...again.texts].flatMap(text => reader.read(text) ?? [])
+  expect(events.map(({ stream }) => stream)).toEqual([0, 0, 1, 1])
+  const { requests } = addEvents(EMPTY, events)
+  expect(requests).toMatchObject([
+    { path: '/before', broken: true, end: undefined },
+    { path: '/after', broken: false, end: { status: 200 } },
+  ])
 })
 
 test('the stream of the public system reads as ours', () => {

@@ -160,7 +160,7 @@ test('a complete recording stays until q', async () => {
 test('events that cannot be read are counted', async () => {
   const { screen, keyboard, recording, ended } = await open()
   recording.feed(['{"seq":', ...refused()])
-  await screen.until(text => text.includes('1 events unreadable') && text.includes('/v1/chat'))
+  await screen.until(text => text.includes('1 event unreadable') && text.includes('/v1/chat'))
   keyboard.write('q')
   await ended
 })
