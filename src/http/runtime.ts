@@ -1,3 +1,4 @@
+import type { Exchange } from './exchange.ts'
 import type { CallPurpose } from './span.ts'
 import type { Target, Transport, UpstreamRequest, WholeResponse } from './transport.ts'
 
@@ -62,6 +63,16 @@ export interface StandIns {
   jwksFor(issuer: string): string
   /** Accepted in place of the API key with that SHA-256. */
   apiKeyFor(digest: string): string
+  /** What a caller shows who has shown nothing in the request: a token of one of these issuers; undefined: nothing. */
+  tokenOf(x: Exchange, issuers: readonly TokenIssuer[]): string | undefined
+  /** The same for API keys; `keys`: metadata by SHA-256. */
+  apiKeyOf(x: Exchange, keys: ReadonlyMap<string, Readonly<Record<string, unknown>>>): string | undefined
+}
+
+export interface TokenIssuer {
+  readonly issuer: string
+  /** Undefined: any. */
+  readonly audiences: readonly string[] | undefined
 }
 
 /** Everything a compiled object may touch outside of its exchange. Tests and dry runs pass their own. */

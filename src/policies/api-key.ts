@@ -51,8 +51,10 @@ export const apiKey = definePolicy({
     if (spec.location) ctx.hides(spec.location)
     const credential = createCredentialReader(spec.location ?? { header: { name: 'authorization', prefix: 'Bearer ' } })
     const known = indexKeys(spec, ctx)
+    const { standIns } = ctx.runtime
+    const read = standIns ? (x: Exchange) => credential.read(x) ?? standIns.apiKeyOf(x, known) : credential.read
     function authenticate(x: Exchange): undefined {
-      const sent = credential.read(x)
+      const sent = read(x)
       if (sent === undefined) {
         if (mode === 'strict') throw new GatewayError('apiKey', { detail: 'no API Key found' })
         return
@@ -72,6 +74,7 @@ export const apiKey = definePolicy({
 /** By hash: looking a key up takes as long for a wrong one as for a right one, and no key is kept. */
 function indexKeys({ keys }: Spec, ctx: CompileContext): ReadonlyMap<string, KeyFacts> {
   const index = new Map<string, KeyFacts>()
+  const { standIns } = ctx.runtime
   for (const [i, { key, keyHash, metadata }] of keys.entries()) {
     const digest = keyHash === undefined ? digestOf(key as string) : keyHash.slice('sha256:'.length).toLowerCase()
     if (index.has(digest)) {
@@ -80,7 +83,6 @@ function indexKeys({ keys }: Spec, ctx: CompileContext): ReadonlyMap<string, Key
     }
     const facts = isObject(metadata) ? metadata : {}
     index.set(digest, facts)
-    const { standIns } = ctx.runtime
     if (standIns) index.set(digestOf(standIns.apiKeyFor(digest)), facts)
   }
   return index

@@ -74,9 +74,12 @@ export const jwtAuth = definePolicy({
     const { mode } = spec
     if (spec.location) ctx.hides(spec.location)
     const credential = createCredentialReader(spec.location ?? { header: { name: 'authorization', prefix: 'Bearer ' } })
-    const verifier = new JwtVerifier(providersOf(spec, ctx), ctx.runtime.clock)
+    const providers = providersOf(spec, ctx)
+    const { clock, standIns } = ctx.runtime
+    const read = standIns ? (x: Exchange) => credential.read(x) ?? standIns.tokenOf(x, providers) : credential.read
+    const verifier = new JwtVerifier(providers, clock)
     function authenticate(x: Exchange): undefined | Promise<undefined> {
-      const token = credential.read(x)
+      const token = read(x)
       if (token === undefined) {
         if (mode === 'strict') throw new GatewayError('jwt', { detail: 'no bearer token found' })
         return undefined

@@ -3,9 +3,10 @@ import { Failure } from '../../diagnostics/failure.ts'
 import { bodyOf, Exchange } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Clock } from '../../http/runtime.ts'
+import type { DryCaller } from './stand-in-credentials.ts'
 
 /** A request as plain data. */
-export interface DryRequest {
+export interface DryRequest extends DryCaller {
   readonly method: string
   /** Absolute. */
   readonly url: string

@@ -111,7 +111,7 @@ function gatewayOf(snapshot: Snapshot, world: World): DryGateway {
 class World {
   readonly clock: DryClock
   readonly runtime: Runtime
-  readonly credentials = new StandInCredentials()
+  readonly credentials: StandInCredentials
   readonly #state = new FreshState()
   readonly #seed: number
   #random: () => number
@@ -122,6 +122,7 @@ class World {
 
   constructor({ time = Date.now(), seed = 1, stubs = new Map() }: DryWorld) {
     this.clock = new DryClock(time)
+    this.credentials = new StandInCredentials(this.clock)
     this.#seed = seed
     this.#random = seededRandom(seed)
     this.#stubs = stubs
@@ -158,6 +159,7 @@ async function runOnce(id: string, request: DryRequest, serving: Serving, world:
   const { runtime, clock } = world
   const bind = bindFor(serving.snapshot, request)
   const x = exchangeOf(id, request, bind, clock)
+  world.credentials.calls(x, request)
   const calls: DryCall[] = []
   world.onCall = (purpose, call, answer) => {
     const names = purpose === 'backend' ? namesOf(call.target, x) : addressesOf(call.target)

@@ -1,10 +1,37 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import type { Claims } from '../../auth/jwt.ts'
-import type { StandIns } from '../../http/runtime.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { Exchange } from '../../http/exchange.ts'
+import type { Clock, StandIns, TokenIssuer } from '../../http/runtime.ts'
 
-/** Credentials that the gateways of one dry run accept: nobody else has the key, and it is gone with the process. */
+/** Who sends a request, where its header fields do not say. */
+export interface DryCaller {
+  /**
+   * The claims of a token, which is accepted whoever signed it: `iss` and `aud` are what the policy asks for and it
+   * lasts an hour unless they say otherwise; null leaves a claim out.
+   */
+  readonly jwt?: Readonly<Record<string, unknown>> | undefined
+  /** An API key, or metadata of the configured key that is meant. */
+  readonly apiKey?: string | Readonly<Record<string, unknown>> | undefined
+}
+
+const LIFETIME = 3600
+
+/**
+ * Credentials that the gateway of one dry run accepts. Tokens are signed and verified as ever, with a key that nobody
+ * else has and that is gone with the process.
+ */
 export class StandInCredentials implements StandIns {
+  readonly #clock: Clock
+  readonly #callers = new WeakMap<Exchange, DryCaller>()
   #pair: { readonly publicKey: KeyObject; readonly privateKey: KeyObject } | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  calls(x: Exchange, caller: DryCaller): void {
+    this.#callers.set(x, caller)
+  }
 
   jwksFor(issuer: string): string {
     const key = { ...this.#keys.publicKey.export({ format: 'jwk' }), kid: kidOf(issuer), alg: 'EdDSA' }
@@ -12,11 +39,30 @@ export class StandInCredentials implements StandIns {
   }
 
   apiKeyFor(digest: string): string {
-    return `dry-run-${digest}`
+    return `dry-run ${digest}`
   }
 
-  /** A token of that issuer, which `claims` say all about. */
-  tokenFor(issuer: string, claims: Claims): string {
+  tokenOf(x: Exchange, issuers: readonly TokenIssuer[]): string | undefined {
+    const given = this.#callers.get(x)?.jwt
+    if (given === undefined) return undefined
+    const meant = issuers.find(({ issuer }) => issuer === given.iss) ?? issuers[0]
+    const exp = Math.floor(this.#clock.now() / 1000) + LIFETIME
+    const claims = { iss: meant?.issuer, aud: meant?.audiences?.[0], exp, ...given }
+    const kept = Object.entries(claims).filter(([, value]) => value !== null)
+    return this.#sign(String(claims.iss), Object.fromEntries(kept))
+  }
+
+  apiKeyOf(x: Exchange, keys: Parameters<StandIns['apiKeyOf']>[1]): string | undefined {
+    const given = this.#callers.get(x)?.apiKey
+    if (given === undefined || typeof given === 'string') return given
+    for (const [digest, metadata] of keys) {
+      const fits = Object.entries(given).every(([name, value]) => isDeepStrictEqual(metadata[name], value))
+      if (fits) return this.apiKeyFor(digest)
+    }
+    return this.apiKeyFor('of nobody')
+  }
+
+  #sign(issuer: string, claims: Readonly<Record<string, unknown>>): string {
     const header = { alg: 'EdDSA', typ: 'JWT', kid: kidOf(issuer) }
     const signed = [header, claims].map(part => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
     return `${signed}.${sign(null, Buffer.from(signed), this.#keys.privateKey).toString('base64url')}`
@@ -28,7 +74,7 @@ export class StandInCredentials implements StandIns {
   }
 }
 
-/** The key names the issuer, as no key of its own does. */
+/** One key per issuer by name, so that a token is checked as one of its own issuer. */
 function kidOf(issuer: string): string {
   return `dry-run ${issuer}`
 }

@@ -205,3 +205,65 @@ backends: [{host: 'b.test:80'}]`)
     },
   )
 })
+
+describe('callers', () => {
+  const JWKS = '{"keys":[]}'
+  const GUARDED = routes(`policies:
+  jwtAuth:
+    providers:
+    - {issuer: 'https://one.test', audiences: [api], jwks: '${JWKS}'}
+    - {issuer: 'https://two.test', jwks: {url: 'https://two.test/keys'}}
+  authorization: {rules: ['jwt.role == "admin"']}
+backends: [{host: 'b.test:80'}]`)
+  const as = (gateway: DryGateway, jwt: Readonly<Record<string, unknown>>) =>
+    gateway.run({ method: 'GET', url: 'http://gw.test:3000/', headers: [], jwt })
+
+  it.each([
+    [200, { role: 'admin' }],
+    [403, { role: 'user' }],
+    [200, { role: 'admin', iss: 'https://two.test' }],
+    [401, { role: 'admin', iss: 'https://three.test' }],
+    [401, { role: 'admin', aud: 'other' }],
+    [401, { role: 'admin', exp: TIME / 1000 - 61 }],
+    [401, { role: 'admin', exp: null }],
+    [401, { role: 'admin', nbf: TIME / 1000 + 61 }],
+  ])('get %i with the claims %j', async (status, claims) => {
+    expect((await as(await open(GUARDED), claims)).status).toBe(status)
+  })
+
+  it('are nobody without claims, and are believed nothing but what is signed', async () => {
+    const gateway = await open(GUARDED)
+    expect((await get(gateway, 'http://gw.test:3000/')).status).toBe(401)
+    const forged = ['{"alg":"none","kid":"dry-run https://one.test"}', '{"role":"admin","iss":"https://one.test"}']
+    const token = `${forged.map(part => Buffer.from(part).toString('base64url')).join('.')}.`
+    const headers = [['authorization', `Bearer ${token}`]] as const
+    expect((await gateway.run({ method: 'GET', url: 'http://gw.test:3000/', headers })).status).toBe(401)
+  })
+
+  it('have tokens that expire when the clock is moved', async () => {
+    const gateway = await open(GUARDED)
+    const claims = { role: 'admin', exp: TIME / 1000 + 100 }
+    expect((await as(gateway, claims)).status).toBe(200)
+    gateway.clock.advance(161_000)
+    expect((await as(gateway, claims)).status).toBe(401)
+  })
+
+  it('show an API key, or are known by its metadata', async () => {
+    const gateway = await open(
+      routes(`policies:
+  apiKey:
+    keys:
+    - {keyHash: 'sha256:${'0'.repeat(64)}', metadata: {user: alice, team: a}}
+    - {key: not-a-secret, metadata: {user: bob}}
+  authorization: {rules: ['apiKey.user == "alice"']}
+backends: [{host: 'b.test:80'}]`),
+    )
+    const status = async (apiKey: string | Readonly<Record<string, unknown>>) =>
+      (await gateway.run({ method: 'GET', url: 'http://gw.test:3000/', headers: [], apiKey })).status
+    expect(await status({ user: 'alice' })).toBe(200)
+    expect(await status({ user: 'bob' })).toBe(403)
+    expect(await status('not-a-secret')).toBe(403)
+    expect(await status('guessed')).toBe(401)
+    expect(await status({ user: 'carol' })).toBe(401)
+  })
+})
