@@ -2,12 +2,14 @@ import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
+import type { CurlRequest } from '../curl/curl-request.ts'
 import { openDryGateway } from '../dry-run/dry-run.ts'
 import { EVERYTHING } from '../dry-run/stubs.ts'
 import type { InputPlace } from '../input-files.ts'
 import { type Asked, shownOf } from './browse.ts'
+
 import type { ReadEvent } from './events.ts'
-import { parseRequest, sendRequest, type WantedRequest } from './inject.ts'
+import { parseInjected, sendRequest } from './inject.ts'
 import { recordedRequest } from './recorded-request.ts'
 import type { TraceSession } from './session.ts'
 import { addEvents, type RequestTrace, type Step } from './state.ts'
@@ -45,7 +47,7 @@ export class Actions {
   }
 
   async #do(asked: Asked, request: RequestTrace | undefined, step: Step | undefined): Promise<string> {
-    if (asked.what === 'inject') return this.#send(parseRequest(asked.text.split(/\s+/), this.#place.cwd), 'sent')
+    if (asked.what === 'inject') return this.#send(parseInjected(asked.text.split(/\s+/), this.#place.cwd), 'sent')
     if (request === undefined) return ''
     switch (asked.what) {
       case 'copy':
@@ -107,7 +109,7 @@ export class Actions {
     return this.#send({ method, url: to, headers, body, insecure: true, connectTo }, `sent again${without}`)
   }
 
-  async #send(wanted: WantedRequest, said: string): Promise<string> {
+  async #send(wanted: CurlRequest, said: string): Promise<string> {
     const status = await sendRequest(wanted)
     return `${said}: ${status}`
   }

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { type ClientRequest, type RequestOptions, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
+import { type CurlRequest, parseCurl } from '../curl/curl-request.ts'
 
 export interface PreparedRequest {
   /** Which of the gateway's requests it is. */
@@ -10,15 +9,9 @@ export interface PreparedRequest {
   send(): void
 }
 
-/** What to send, as the words after `--` say. */
-export interface WantedRequest {
-  readonly method: string
-  readonly url: URL
-  readonly headers: readonly (readonly [string, string])[]
-  readonly body: string | Buffer | undefined
-  readonly insecure: boolean
-  /** Where to connect instead of where the URL says. */
-  readonly connectTo: { readonly host: string; readonly port: number } | undefined
+/** What the words after `--` ask for. Throws a Failure: `usage`, or `input` for a file that cannot be read. */
+export function parseInjected(words: readonly string[], cwd: string): CurlRequest {
+  return parseCurl(words, { cwd, example: "gwctl trace -- POST http://localhost:8080/v1 -H 'x-team: a' -d '{}'" })
 }
 
 /**
@@ -30,7 +23,7 @@ export async function prepareRequest(
   cwd: string,
   note: (text: string) => void,
 ): Promise<PreparedRequest> {
-  const wanted = parseRequest(words, cwd)
+  const wanted = parseInjected(words, cwd)
   const secure = wanted.url.protocol === 'https:'
   const sent = startRequest(wanted)
   let watching = false
@@ -47,7 +40,7 @@ export async function prepareRequest(
 }
 
 /** Sends a request and takes its response; resolves with the status. Throws a Failure `unreachable`. */
-export function sendRequest(wanted: WantedRequest): Promise<number> {
+export function sendRequest(wanted: CurlRequest): Promise<number> {
   return new Promise((done, fail) => {
     const sent = startRequest(wanted)
     sent.on('error', error =>
@@ -62,7 +55,7 @@ export function sendRequest(wanted: WantedRequest): Promise<number> {
   })
 }
 
-function startRequest({ url, method, headers, body, connectTo, insecure }: WantedRequest): ClientRequest {
+function startRequest({ url, method, headers, body, connectTo, insecure }: CurlRequest): ClientRequest {
   const secure = url.protocol === 'https:'
   const options: RequestOptions & { rejectUnauthorized?: boolean; servername?: string } = {
     method,
@@ -76,80 +69,11 @@ function startRequest({ url, method, headers, body, connectTo, insecure }: Wante
   return (secure ? requestHttps : requestHttp)(options)
 }
 
-/** Throws a Failure `usage`. */
-export function parseRequest(words: readonly string[], cwd: string): WantedRequest {
-  const [method = '', address = '', ...rest] = words
-  if (!/^[A-Za-z]+$/.test(method) || address === '') throw wrong('After -- comes a method and a URL.')
-  const url = URL.parse(/^\w+:\/\//.test(address) ? address : `http://${address}`)
-  if (url === null || !/^https?:$/.test(url.protocol)) throw wrong(`${address} is no URL of HTTP.`)
-  const headers: [string, string][] = []
-  let body: string | Buffer | undefined
-  let insecure = false
-  let connectTo: WantedRequest['connectTo']
-  const add = (more: string | Buffer) => {
-    body = body === undefined ? more : Buffer.concat([Buffer.from(body), Buffer.from('&'), Buffer.from(more)])
-  }
-  for (let i = 0; i < rest.length; i++) {
-    const option = rest[i] as string
-    const value = () => {
-      i++
-      const next = rest[i]
-      if (next === undefined) throw wrong(`${option} needs a value.`)
-      return next
-    }
-    if (option === '-H' || option === '--header') headers.push(headerOf(value()))
-    else if (option === '-d' || option === '--data' || option === '--data-binary') add(dataOf(value(), cwd))
-    else if (option === '--data-raw') add(value())
-    else if (option === '--json') {
-      add(dataOf(value(), cwd))
-      headers.push(['content-type', 'application/json'], ['accept', 'application/json'])
-    } else if (option === '-u' || option === '--user')
-      headers.push(['authorization', `Basic ${Buffer.from(value()).toString('base64')}`])
-    else if (option === '-k' || option === '--insecure') insecure = true
-    else if (option === '--connect-to') connectTo = connectToOf(value(), url)
-    else throw wrong(`${option} is no option that gwctl knows.`)
-  }
-  return { method: method.toUpperCase(), url, headers, body, insecure, connectTo }
-}
-
-function headersOf(url: URL, headers: WantedRequest['headers'], body: WantedRequest['body']) {
+function headersOf(url: URL, headers: CurlRequest['headers'], body: CurlRequest['body']) {
   const out: Record<string, string[]> = {}
   for (const [name, value] of headers) out[name.toLowerCase()] = [...(out[name.toLowerCase()] ?? []), value]
   const { host: [host = url.host] = [] } = out
-  if (body !== undefined) {
-    out['content-type'] ??= ['application/x-www-form-urlencoded']
-    out['content-length'] = [String(Buffer.byteLength(body))]
-  }
+  if (body !== undefined) out['content-length'] = [String(body.length)]
   // Node takes one host and no list of them.
   return { ...out, host }
-}
-
-function headerOf(text: string): [string, string] {
-  const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(text) ?? []
-  if (name === undefined || value === undefined) throw wrong(`${text} is no header: write NAME: VALUE.`)
-  return [name, value]
-}
-
-function dataOf(text: string, cwd: string): string | Buffer {
-  if (!text.startsWith('@')) return text
-  try {
-    return readFileSync(resolve(cwd, text.slice(1)))
-  } catch (error) {
-    throw new Failure('input', `cannot read ${text.slice(1)}.`, { cause: error })
-  }
-}
-
-/** `HOST1:PORT1:HOST2:PORT2`, as curl takes it; an empty part stands for any, or for the URL's own. */
-function connectToOf(text: string, url: URL): WantedRequest['connectTo'] {
-  const [, host1 = '', port1 = '', host2 = '', port2 = ''] = /^([^:]*):(\d*):(\[.*\]|[^:]*):(\d*)$/.exec(text) ?? []
-  if (host2 === '' && port2 === '') throw wrong(`${text}: write HOST1:PORT1:HOST2:PORT2.`)
-  const own = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
-  if ((host1 !== '' && host1 !== url.hostname) || (port1 !== '' && Number(port1) !== own)) return undefined
-  return { host: (host2 || url.hostname).replace(/^\[(.*)\]$/, '$1'), port: Number(port2) || own }
-}
-
-function wrong(message: string): Failure {
-  return new Failure('usage', message, {
-    help: "For example: gwctl trace -- POST http://localhost:8080/v1 -H 'x-team: a' -d '{}'",
-  })
 }

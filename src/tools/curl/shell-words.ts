@@ -1,0 +1,44 @@
+import { Failure } from '../../diagnostics/failure.ts'
+
+/**
+ * The words of one command as a shell reads them, with its quotes and continued lines: for commands that browsers and
+ * people save. Nothing is expanded. Throws a Failure `input` where a quote does not end.
+ */
+export function shellWords(text: string, name: string): readonly string[] {
+  const words: string[] = []
+  let rest = text.replace(/^(?:\s*#.*\n)+/, '').trim()
+  while (rest !== '') {
+    let word = ''
+    while (rest !== '' && !/^\s/.test(rest)) {
+      const part = PART.exec(rest)
+      if (part === null) throw new Failure('input', `${name} is no command: a quote in it does not end.`)
+      word += textOf(part)
+      rest = rest.slice(part[0].length)
+    }
+    words.push(word)
+    rest = rest.replace(SPACE, '')
+  }
+  return words
+}
+
+/** Between words, with the ends of lines that go on. */
+const SPACE = /^(?:\s|\\\r?\n)+/
+
+const PART =
+  /^(?:(?<continued>\\\r?\n)|'(?<single>[^']*)'|\$'(?<ansi>(?:[^'\\]|\\.)*)'|"(?<double>(?:[^"\\]|\\.)*)"|\\(?<escaped>.)|(?<plain>(?:[^\s'"\\$]|\$(?!'))+))/s
+
+function textOf({ groups = {} }: RegExpExecArray): string {
+  const { single, ansi, double, escaped, plain } = groups
+  if (ansi !== undefined)
+    return ansi.replaceAll(/\\(x[\da-f]{1,2}|u[\da-f]{1,4}|.)/gis, (_, code: string) => ansiChar(code))
+  if (double !== undefined) return double.replaceAll(/\\([$`"\\\n])/g, (_, char: string) => (char === '\n' ? '' : char))
+  return single ?? escaped ?? plain ?? ''
+}
+
+const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f', 0: '\0' }
+
+/** Of `$'…'`, which browsers write for what does not fit into plain quotes. */
+function ansiChar(code: string): string {
+  if (code.length > 1) return String.fromCharCode(Number.parseInt(code.slice(1), 16))
+  return CONTROLS[code] ?? code
+}
