@@ -57,7 +57,7 @@ export default class Validate extends GatewayCommand {
 
   /** Ends with the signal that stops it. */
   async #watch(paths: readonly string[], once: () => Promise<unknown>): Promise<never> {
-    const { watchInputs } = await import('../src/tools/check-watch.ts')
+    const { watchInputs } = await import('../src/tools/check/watch.ts')
     const stop = this.io.interruption()
     await watchInputs(paths, this.io.cwd, stop, async () => {
       if (this.io.stdout.isTTY) await this.print('\u001B[2J\u001B[3J\u001B[H')

@@ -1,6 +1,6 @@
 import { reportSchema } from '../../src/diagnostics/render/report-schema.ts'
 import { emit } from '../../src/schema/emit.ts'
-import { settings } from '../../src/tools/check-settings.ts'
+import { settings } from '../../src/tools/check/settings.ts'
 import type { Generator } from './generator.ts'
 
 /** The schemas of what `gwctl validate` writes and reads besides configurations. */

@@ -5,10 +5,10 @@ import type { Diagnostic } from '../diagnostics/diagnostic.ts'
 import { Failure } from '../diagnostics/failure.ts'
 import type { CheckReport, Fixed, Skipped, Suppressed } from '../diagnostics/render/report.ts'
 import { createLines } from '../diagnostics/source-text.ts'
+import type { FixLevel } from './check/fix.ts'
+import { SettingsFinder } from './check/settings.ts'
+import { applySuppressions } from './check/suppressions.ts'
 import { checkTexts, type DocumentOptions, looksLikeOurs, type Text } from './check-documents.ts'
-import type { FixLevel } from './check-fix.ts'
-import { SettingsFinder } from './check-settings.ts'
-import { applySuppressions } from './check-suppressions.ts'
 import { findInputs, type InputFile, type InputPlace, type InputText, readInputFile } from './input-files.ts'
 
 export { loadInput, referencedBy } from './check-documents.ts'
@@ -130,7 +130,7 @@ function unreadable(file: string, failure: Failure): Diagnostic {
 
 async function work(texts: readonly ReadText[], options: CheckOptions, curate: Curate) {
   if (options.fix === undefined) return { texts, found: await checkTexts(texts, options), fixed: [] as Fixed[] }
-  const { fixTexts } = await import('./check-fix.ts')
+  const { fixTexts } = await import('./check/fix.ts')
   return fixTexts(texts, options, options.fix, (now, diagnostics) => curate(now, diagnostics).kept)
 }
 
@@ -170,9 +170,9 @@ async function compare(diagnostics: readonly Diagnostic[], options: CheckOptions
   const known =
     baseline === undefined
       ? { kept: diagnostics, suppressed: [], gone: 0 }
-      : (await import('./check-baseline.ts')).applyBaseline(baseline, diagnostics, cwd)
+      : (await import('./check/baseline.ts')).applyBaseline(baseline, diagnostics, cwd)
   if (since === undefined) return known
-  const { changedSince } = await import('./check-since.ts')
+  const { changedSince } = await import('./check/since.ts')
   return { ...known, kept: await changedSince(since, known.kept, cwd) }
 }
 

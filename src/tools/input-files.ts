@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'nod
 import { Failure } from '../diagnostics/failure.ts'
 import { readText } from '../diagnostics/source.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
-import { type Glob, globRoot, isGlob, parseGlob } from './check-globs.ts'
+import { type Glob, globRoot, isGlob, parseGlob } from './check/globs.ts'
 
 export const MAX_INPUT = 16 * 1024 * 1024
 

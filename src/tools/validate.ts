@@ -38,7 +38,7 @@ export async function validate(paths: readonly string[], request: ValidateReques
   if (request.verbose) for (const line of skippedLines(report)) to.note(line)
   let failing = exceeds(report, request.failOn)
   if (request.writeBaseline !== undefined) {
-    const { writeBaseline } = await import('./check-baseline.ts')
+    const { writeBaseline } = await import('./check/baseline.ts')
     const count = writeBaseline(request.writeBaseline, report.diagnostics, request.cwd)
     to.note(`Wrote ${counted(count, 'finding')} to ${request.writeBaseline}.`)
     failing = false
@@ -65,7 +65,7 @@ function* skippedLines({ skipped, cwd }: CheckReport): Generator<string> {
 }
 
 async function printDiff({ report, rewritten }: CheckOutcome, request: ValidateRequest, to: Printer): Promise<void> {
-  const { unifiedDiff } = await import('./check-diff.ts')
+  const { unifiedDiff } = await import('./check/diff.ts')
   const diffs = rewritten.map(({ input, before, after }) => {
     return unifiedDiff(displayPath(input.file, request.cwd), before, after)
   })

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { CODES } from '../../src/diagnostics/codes.ts'
+import { applySuppressions } from '../../src/tools/check/suppressions.ts'
 import { checkTexts } from '../../src/tools/check-documents.ts'
-import { applySuppressions } from '../../src/tools/check-suppressions.ts'
 
 const root = new URL('../../fixtures/lint-k8s/', import.meta.url)
 const files = readdirSync(root).filter(name => name.endsWith('.yaml'))

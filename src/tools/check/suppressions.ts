@@ -1,10 +1,10 @@
-import { CODES, type Code, severityOf } from '../diagnostics/codes.ts'
-import { type Comment, findComments } from '../diagnostics/comments.ts'
-import type { Diagnostic } from '../diagnostics/diagnostic.ts'
-import type { Suppressed } from '../diagnostics/render/report.ts'
-import { createLines, type Lines } from '../diagnostics/source-text.ts'
-import { didYouMean } from '../diagnostics/suggest.ts'
-import { isCode, NOT_NEGOTIABLE } from './check-settings.ts'
+import { CODES, type Code, severityOf } from '../../diagnostics/codes.ts'
+import { type Comment, findComments } from '../../diagnostics/comments.ts'
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
+import type { Suppressed } from '../../diagnostics/render/report.ts'
+import { createLines, type Lines } from '../../diagnostics/source-text.ts'
+import { didYouMean } from '../../diagnostics/suggest.ts'
+import { isCode, NOT_NEGOTIABLE } from './settings.ts'
 
 export interface Sifted {
   readonly kept: readonly Diagnostic[]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { globRoot, parseGlob } from '../../src/tools/check-globs.ts'
+import { globRoot, parseGlob } from '../../../src/tools/check/globs.ts'
 
 test.each([
   ['*.yaml', 'a.yaml', true],

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
-import type { Diagnostic } from '../diagnostics/diagnostic.ts'
-import { Failure } from '../diagnostics/failure.ts'
-import type { Suppressed } from '../diagnostics/render/report.ts'
-import { replaceFile } from './replace-file.ts'
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import type { Suppressed } from '../../diagnostics/render/report.ts'
+import { replaceFile } from '../replace-file.ts'
 
 export const DEFAULT_BASELINE = '.gwctl-baseline.json'
 const VERSION = 1

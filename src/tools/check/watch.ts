@@ -1,7 +1,7 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import { globRoot, isGlob } from './check-globs.ts'
-import { SETTINGS_FILE } from './check-settings.ts'
+import { globRoot, isGlob } from './globs.ts'
+import { SETTINGS_FILE } from './settings.ts'
 
 /** Editors write a file in several steps. */
 const QUIET_MS = 100

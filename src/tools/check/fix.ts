@@ -1,6 +1,6 @@
-import type { Diagnostic, TextEdit } from '../diagnostics/diagnostic.ts'
-import type { Fixed } from '../diagnostics/render/report.ts'
-import { type CheckedTexts, checkTexts, type DocumentOptions, type Text } from './check-documents.ts'
+import type { Diagnostic, TextEdit } from '../../diagnostics/diagnostic.ts'
+import type { Fixed } from '../../diagnostics/render/report.ts'
+import { type CheckedTexts, checkTexts, type DocumentOptions, type Text } from '../check-documents.ts'
 
 export type FixLevel = 'safe' | 'all'
 

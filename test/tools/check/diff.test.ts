@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { unifiedDiff } from '../../src/tools/check-diff.ts'
+import { unifiedDiff } from '../../../src/tools/check/diff.ts'
 
 /** What `patch` does with it. */
 function apply(text: string, patch: string): string {

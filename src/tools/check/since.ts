@@ -1,7 +1,7 @@
 import { type ExecFileException, execFile } from 'node:child_process'
 import { basename, dirname, resolve } from 'node:path'
-import type { Diagnostic } from '../diagnostics/diagnostic.ts'
-import { Failure } from '../diagnostics/failure.ts'
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
+import { Failure } from '../../diagnostics/failure.ts'
 
 /** First and last line, 1-based. */
 type Lines = readonly [first: number, last: number]
