@@ -188,6 +188,7 @@ export class Gateway {
       nextId: share?.nextId ?? (() => ++this.#lastId),
       started: (x, out) => this.#started(x, out),
       finished: x => this.#finished(x),
+      refused: x => this.#observer.refused(x),
       relayStarted: () => {
         this.#inFlight++
       },

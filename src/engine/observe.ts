@@ -122,6 +122,12 @@ export class Observer {
     observation.tracing?.finished(x, duration)
   }
 
+  /** Nothing was served, so that nothing was started either. */
+  refused(x: Exchange): void {
+    x.observed = this.#current
+    this.finished(x)
+  }
+
   /** A policy has called another service; ms. */
   called(purpose: CallPurpose, duration: number): void {
     this.#metrics?.called(purpose, duration)

@@ -7,6 +7,7 @@ import { Http1Downstream, type ReplyWire } from './http1-downstream.ts'
 import { type Http1Head, MalformedRequest, readHttp1Head } from './http1-head.ts'
 import type { Http1Server } from './http1-server.ts'
 import { IncomingBody } from './incoming-body.ts'
+import { markRefused, recordRefusedHead, refusalReply } from './refused-head.ts'
 import { SocketBody } from './request-body.ts'
 import { exchangeFor, serveExchange } from './serve-exchange.ts'
 
@@ -76,7 +77,7 @@ export class Http1Connection extends Timed implements ReplyWire {
 
   /** The time for what the connection was waiting for is over. */
   override expire(): void {
-    if (this.#timesHead) this.#refuse(408)
+    if (this.#timesHead) this.#refuse(new MalformedRequest('its head does not end', 408))
     else this.socket.destroy()
   }
 
@@ -137,7 +138,8 @@ export class Http1Connection extends Timed implements ReplyWire {
 
   #onEnd = (): void => {
     this.#ended = true
-    if (!this.#lingering && (this.#reading || (this.#size > 0 && this.#out === undefined))) this.#refuse(400)
+    if (!this.#lingering && (this.#reading || (this.#size > 0 && this.#out === undefined)))
+      this.#refuse(new MalformedRequest('it ends too early'))
     // Whether it would still read a reply cannot be told from whether it has left.
     else this.socket.destroySoon()
   }
@@ -167,7 +169,7 @@ export class Http1Connection extends Timed implements ReplyWire {
       }
     } catch (error) {
       if (!(error instanceof MalformedRequest)) throw error
-      this.#refuse(error.status)
+      this.#refuse(error)
     } finally {
       this.#processing = false
     }
@@ -346,23 +348,26 @@ export class Http1Connection extends Timed implements ReplyWire {
   }
 
   /** Answers what is no request; into a reply that has begun, another one would be read as a part of it. */
-  #refuse(status: MalformedRequest['status']): void {
+  #refuse(refusal: MalformedRequest): void {
     const replying = this.#out !== undefined && this.#out.state !== 'waiting'
     const incoming = this.#incoming
     this.#incoming = undefined
     this.#lingering = true
+    // A request whose reply has gone, and its record with it, may still have been sending its body.
+    if (this.#out !== undefined) markRefused(this.#out.exchange, refusal)
+    else if (!this.#reading) this.#record(refusal)
     this.#settle()
     incoming?.destroy(new Error('the client sent no valid request'))
     if (replying || !this.socket.writable) {
       this.socket.destroy()
       return
     }
-    const [text, body] = REFUSALS[status]
-    this.socket.write(
-      `HTTP/1.1 ${status} ${text}\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
-      'latin1',
-    )
+    this.socket.write(refusalReply(refusal), 'latin1')
     this.#linger()
+  }
+
+  #record(refusal: MalformedRequest): void {
+    recordRefusedHead(refusal, this.#connection, this.#server.host, refusal.status === 408 ? HEAD_TIMEOUT : 0)
   }
 
   /** The exchange is over, by its last byte or without it. */
@@ -390,10 +395,3 @@ export class Http1Connection extends Timed implements ReplyWire {
 
 const LETTER = 65
 const LAST_LETTER = 90
-
-const REFUSALS = {
-  400: ['Bad Request', 'invalid request'],
-  408: ['Request Timeout', 'request timeout'],
-  417: ['Expectation Failed', 'expectation failed'],
-  431: ['Request Header Fields Too Large', 'request header fields too large'],
-} as const

@@ -35,7 +35,7 @@ const UNTIL_CLOSE = 3
 export class Http1Downstream implements OpenDownstream, ChunkSink {
   state: OpenDownstream['state'] = 'waiting'
   readonly #wire: ReplyWire
-  readonly #x: Exchange
+  readonly exchange: Exchange
   readonly #minor: 0 | 1
   #framing: typeof NONE | typeof LENGTH | typeof CHUNKS | typeof UNTIL_CLOSE = NONE
   /** Bytes of the body to come, where they were announced. */
@@ -48,7 +48,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
 
   constructor(wire: ReplyWire, x: Exchange, minor: 0 | 1) {
     this.#wire = wire
-    this.#x = x
+    this.exchange = x
     this.#minor = minor
   }
 
@@ -75,7 +75,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
     const size = chunk.length
     if (this.#framing === NONE || size === 0) return true
     const { socket } = this.#wire
-    this.#x.responseBytes += size
+    this.exchange.responseBytes += size
     if (this.#framing === LENGTH) {
       this.#left -= size
       if (this.#left < 0) {
@@ -127,7 +127,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
   }
 
   fail(error: Error): void {
-    this.#x.error ??= error.message
+    this.exchange.error ??= error.message
     this.cut()
   }
 
@@ -149,9 +149,9 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
     }
     this.#wire.release()
     let head =
-      this.#x.upgrade === undefined
+      this.exchange.upgrade === undefined
         ? `HTTP/1.1 ${status} Connection established\r\n`
-        : `HTTP/1.1 ${status} Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${this.#x.upgrade}\r\n`
+        : `HTTP/1.1 ${status} Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${this.exchange.upgrade}\r\n`
     for (let i = 0; i < headers.length; i += 2) {
       if (!/^(connection|upgrade)$/i.test(headers[i]!)) head += fieldLine(headers[i]!, headers[i + 1]!)
     }
@@ -194,7 +194,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
       announced = length
       lines.push(`content-length: ${length}`)
     }
-    if (bare || this.#x.received.method === 'HEAD') this.#framing = NONE
+    if (bare || this.exchange.received.method === 'HEAD') this.#framing = NONE
     else if (announced >= 0) {
       this.#framing = LENGTH
       this.#left = announced
@@ -213,7 +213,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
 
   #trailers(trailers: readonly string[] | undefined): string {
     if (trailers === undefined || trailers.length === 0) return ''
-    if (this.#x.response) this.#x.response.trailers = trailers
+    if (this.exchange.response) this.exchange.response.trailers = trailers
     let text = ''
     for (let i = 0; i < trailers.length; i += 2) text += fieldLine(trailers[i]!, trailers[i + 1]!)
     return text

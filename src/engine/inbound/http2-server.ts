@@ -40,7 +40,7 @@ export class Http2Server {
     socket.allowHalfOpen = false
     const session = performServerHandshake(socket, sessionOptions(http2))
     this.#sessions.add(session)
-    session.on('error', () => {})
+    session.on('error', (error: NodeJS.ErrnoException) => this.#failed(error, connection))
     session.setLocalWindowSize(Math.max(http2.connectionWindowSize, 65_535))
     // A connection on which nothing happens is closed as one of HTTP/1 is; streams that are open go on.
     session.setTimeout(http1.idleTimeout, () => session.close())
@@ -62,6 +62,16 @@ export class Http2Server {
 
   destroy(): void {
     for (const session of this.#sessions) session.destroy()
+  }
+
+  /** A client that is gone is no news; one that does not speak the protocol is, once for its connection. */
+  #failed({ code, message }: NodeJS.ErrnoException, { facts }: Connection): void {
+    if (code !== 'ERR_HTTP2_ERROR' && code !== 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES') return
+    this.#host.runtime.log.log('warn', 'connection ended', {
+      reason: `HTTP/2: ${message}`,
+      'connection.id': facts.id,
+      'src.addr': `${facts.address}:${facts.port}`,
+    })
   }
 
   #keepAlive(session: ServerHttp2Session, { keepaliveInterval, keepaliveTimeout }: FrontendSettings['http2']): Timer {

@@ -8,6 +8,7 @@ import type { ConnectionMetrics } from '../observe/metrics.ts'
 import { newPassage, type Passage, type Serving } from '../passage.ts'
 import { runDone } from '../pipeline.ts'
 import { replyFor } from '../respond.ts'
+import { selectByServerName } from '../route-table.ts'
 import type { Resolver } from '../upstream/dns.ts'
 import type { Connection } from './connection.ts'
 import type { SocketBody } from './request-body.ts'
@@ -24,6 +25,8 @@ export interface ListenerHost {
   nextId(): number
   started(x: Exchange, out: Downstream): void
   finished(x: Exchange): void
+  /** There was no request: only log and metrics hear of it. */
+  refused(x: Exchange): void
   /** A connection that is passed on as it is counts as one piece of work. */
   relayStarted(): void
   relayFinished(record: Readonly<Record<string, string | number>>): void
@@ -71,9 +74,18 @@ export function serveExchange(
   if (handed) return handed
   const passage = newPassage()
   host.started(x, out)
-  if (refusal) void answer(x, replyFor(refusal), passage, out)
-  else void handle(x, host.bind(), host.serving(), out, passage, host.runtime)
+  if (refusal) {
+    placeRefused(x, host)
+    void answer(x, replyFor(refusal), passage, out)
+  } else void handle(x, host.bind(), host.serving(), out, passage, host.runtime)
   return { finish: () => finish(x, passage, out, host) }
+}
+
+/** Where a request came that will not be looked at any further; with TLS the server name has chosen the listener. */
+export function placeRefused(x: Exchange, host: ListenerHost): void {
+  const { tls } = x.connection
+  x.bind = host.bind()
+  if (tls) x.listener = selectByServerName(host.bind().listeners, tls.sni)
 }
 
 /** The last byte has gone, or the client has. */

@@ -17,8 +17,8 @@ const PLACE = ['bind', 'gateway', 'listener', 'route', 'route_rule']
 const OUTCOME = ['backend', 'protocol', 'method', 'status', 'reason', ...PLACE]
 const GEN_AI = ['gen_ai_operation_name', 'gen_ai_system', 'gen_ai_request_model', 'gen_ai_response_model', ...PLACE]
 
-/** Methods with series of their own: over HTTP/2 a client may send any. */
-const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH', 'CONNECT', 'TRACE']
+/** Methods with series of their own: over HTTP/2 a client may send any. The last one is of heads that nobody could read. */
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH', 'CONNECT', 'TRACE', '']
 const OTHER_METHOD = '_OTHER'
 
 /** The metrics of requests, with the public system's names and labels. */
@@ -232,7 +232,7 @@ class Place {
 
   #make(x: Exchange, status: number, method: number, own: readonly string[]): Series {
     const labels = [...this.labels, ...own]
-    labels[2] = METHODS[method] ?? OTHER_METHOD
+    labels[2] = method < 0 ? OTHER_METHOD : METHODS[method] || UNKNOWN
     labels[3] = String(status)
     labels[4] = x.reason
     const { requests, bytes, duration } = this.#families

@@ -41,10 +41,13 @@ export function requestFields(x: Exchange, duration: number, sink: FieldSink): v
   if (last) sink.add('endpoint', last.target)
   sink.add('src.addr', `${connection.address}:${connection.port}`)
   if (connection.tls?.identity !== undefined) sink.add('src.identity', connection.tls.identity)
-  sink.add('http.method', received.method)
-  sink.add('http.host', withoutPort(received.authority))
-  sink.add('http.path', received.path)
-  sink.add('http.version', `HTTP/${x.httpVersion}`)
+  // A head that could not be read has none of these.
+  if (received.method !== '') {
+    sink.add('http.method', received.method)
+    sink.add('http.host', withoutPort(received.authority))
+    sink.add('http.path', received.path)
+    sink.add('http.version', `HTTP/${x.httpVersion}`)
+  }
   if (x.response) sink.add('http.status', x.response.status)
   const grpc = x.httpVersion === '1.1' ? undefined : grpcStatus(x)
   if (grpc !== undefined) sink.add('grpc.status', grpc)

@@ -1,0 +1,47 @@
+import { type Exchange, emptyHead } from '../../http/exchange.ts'
+import { HeaderList } from '../../http/headers.ts'
+import type { Connection } from './connection.ts'
+import type { MalformedRequest } from './http1-head.ts'
+import { SocketBody } from './request-body.ts'
+import { exchangeFor, type ListenerHost, placeRefused } from './serve-exchange.ts'
+
+const REFUSALS = {
+  400: ['Bad Request', 'invalid request'],
+  408: ['Request Timeout', 'request timeout'],
+  417: ['Expectation Failed', 'expectation failed'],
+  431: ['Request Header Fields Too Large', 'request header fields too large'],
+} as const
+
+/** The whole reply to bytes that are no request; every character one byte. */
+export function refusalReply({ status }: MalformedRequest): string {
+  const [text, body] = REFUSALS[status]
+  return `HTTP/1.1 ${status} ${text}\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
+}
+
+/**
+ * Tells log and metrics of a head that nobody could read: one record for each connection, since nothing is read after
+ * it. Of the request it says nothing, for there is none. `age`: ms since its first byte, where that is known.
+ */
+export function recordRefusedHead(
+  refusal: MalformedRequest,
+  connection: Connection,
+  host: ListenerHost,
+  age = 0,
+): void {
+  const head = { ...emptyHead(), method: '', path: '' }
+  const body = new SocketBody(Buffer.alloc(0), 0)
+  const x = exchangeFor({ connection, httpVersion: '1.1', head, body }, host)
+  placeRefused(x, host)
+  x.endedMono = x.startedMono + age
+  x.responseBytes = REFUSALS[refusal.status][1].length
+  markRefused(x, refusal)
+  host.refused(x)
+}
+
+/** A request whose head was served and whose body cannot be read on. */
+export function markRefused(x: Exchange, { status, message }: MalformedRequest): void {
+  const words = REFUSALS[status][1]
+  x.error = status === 400 ? `${words}: ${message}` : words
+  x.reason = 'InvalidRequest'
+  x.response ??= { status, headers: new HeaderList() }
+}
