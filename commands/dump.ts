@@ -1,8 +1,9 @@
 import { string as stringArg } from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { adminFlags, adminUrl, outputFlag } from '../src/cli/flags.ts'
+import { outputFlag } from '../src/cli/flags.ts'
 
 export default class Dump extends GatewayCommand {
   static override summary =
@@ -28,7 +29,7 @@ export default class Dump extends GatewayCommand {
       char: 'f',
       helpValue: 'PATH',
       summary: 'A saved dump instead of a running gateway; - for stdin.',
-      exclusive: ['admin', 'local'],
+      exclusive: ['admin', 'local', 'kube'],
     }),
     output: outputFlag(['yaml', 'json', 'jsonl', 'table', 'wide', 'dot'])(),
     'show-origin': Flags.boolean({ summary: 'Add the lines of the file that made each object.' }),
@@ -54,7 +55,10 @@ export default class Dump extends GatewayCommand {
       ...(width ? { width } : {}),
       ...rest,
     }
-    const dump = file === undefined ? await fetchDump(adminUrl(flags, this.io.env)) : await readDump(file, this.io)
+    const dump =
+      file === undefined
+        ? await fetchDump(await adminServer(flags, this.io, this.told()))
+        : await readDump(file, this.io)
     const wanted = { view: args.view, format: output?.format, effective, unused }
     await this.deliver(print(dump, file ?? 'the answer', wanted, options), output ?? { format: 'yaml' })
     return 'ok'

@@ -1,6 +1,7 @@
+import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { adminFlags, adminUrl, durationFlag, outputFlag } from '../src/cli/flags.ts'
+import { durationFlag, outputFlag } from '../src/cli/flags.ts'
 
 export default class Health extends GatewayCommand {
   static override summary = 'Say whether a gateway serves, and whether its backends do.'
@@ -22,7 +23,7 @@ export default class Health extends GatewayCommand {
     const { flags } = await this.parse(Health)
     this.obey(flags)
     const { askHealth, isHealthy, healthText } = await import('../src/tools/admin/health.ts')
-    const health = await askHealth(adminUrl(flags, this.io.env), flags.wait)
+    const health = await askHealth(await adminServer(flags, this.io, this.told()), flags.wait)
     const text =
       flags.output.format === 'json' ? `${JSON.stringify(health, null, 2)}\n` : healthText(health, await this.paint())
     await this.deliver(text, flags.output)

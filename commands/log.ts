@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
+import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { adminFlags, adminUrl } from '../src/cli/flags.ts'
 
 export default class Log extends GatewayCommand {
   static override summary = 'Show or change what a running gateway logs.'
@@ -32,7 +32,7 @@ export default class Log extends GatewayCommand {
     this.obey(flags)
     const { logLevel } = await import('../src/tools/admin/log-level.ts')
     const directives = [...(flags.level === undefined ? [] : [flags.level]), ...(flags.set ?? [])]
-    await this.print(`${await logLevel(adminUrl(flags, this.io.env), directives, flags.reset)}\n`)
+    await this.print(`${await logLevel(await adminServer(flags, this.io, this.told()), directives, flags.reset)}\n`)
     return 'ok'
   }
 }

@@ -1,8 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { adminFlags, adminUrl, outputFlag } from '../src/cli/flags.ts'
+import { outputFlag } from '../src/cli/flags.ts'
 
 export default class Profile extends GatewayCommand {
   static override summary = 'Record where a running gateway spends processor time, memory or the time of requests.'
@@ -40,7 +41,7 @@ export default class Profile extends GatewayCommand {
     const kind = args.kind as 'cpu' | 'heap' | 'trace'
     const output = profile.outputFor(kind, flags.output)
     this.progress(`Recording for ${flags.seconds}s…`)
-    const admin = adminUrl(flags, this.io.env)
+    const admin = await adminServer(flags, this.io, this.told())
     const wanted = { seconds: flags.seconds, path: output.path }
     if (kind === 'trace') {
       const { path, requests } = await profile.recordTimeline(admin, wanted, this.io.cwd, text => this.note(text))

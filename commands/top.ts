@@ -1,7 +1,8 @@
 import * as Flags from '@oclif/core/flags'
+import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { adminFlags, adminUrl, durationFlag } from '../src/cli/flags.ts'
+import { durationFlag } from '../src/cli/flags.ts'
 
 export default class Top extends GatewayCommand {
   static override summary =
@@ -31,7 +32,11 @@ export default class Top extends GatewayCommand {
     const live = stdout.isTTY === true && !flags.once && !json
     const interrupted = live ? this.io.interruption() : undefined
     const paint = await this.paint()
-    const looks = watchRates(adminUrl(flags, this.io.env), Math.max(100, flags.interval ?? 2000), interrupted)
+    const looks = watchRates(
+      await adminServer(flags, this.io, this.told()),
+      Math.max(100, flags.interval ?? 2000),
+      interrupted,
+    )
     if (live) await this.print(SCREEN.enter)
     try {
       let last: string | undefined

@@ -1,9 +1,10 @@
 // long: one command for two sources of a trace and four ways to show it.
 import { string as stringArg } from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import { exitCodeOf, type Outcome } from '../src/cli/exit-codes.ts'
-import { adminFlags, adminUrl, durationFlag, type OutputTarget, outputFlag } from '../src/cli/flags.ts'
+import { durationFlag, type OutputTarget, outputFlag } from '../src/cli/flags.ts'
 
 import { plainPaint } from '../src/diagnostics/paint.ts'
 import type { Recording } from '../src/tools/trace/recording.ts'
@@ -46,7 +47,7 @@ export default class Trace extends GatewayCommand {
       char: 'f',
       helpValue: 'PATH',
       summary: 'Events that --raw printed instead of a running gateway; - for stdin.',
-      exclusive: ['admin', 'local', 'where', 'follow', 'limit', 'for', 'wait'],
+      exclusive: ['admin', 'local', 'kube', 'where', 'follow', 'limit', 'for', 'wait'],
     }),
     record: Flags.string({ helpValue: 'PATH', summary: 'Also write the events to a file, for -f.' }),
     ...adminFlags,
@@ -71,7 +72,10 @@ export default class Trace extends GatewayCommand {
     const request = traceRequest(flags, interactive && injected === undefined, injected?.expression)
     const recording =
       flags.file === undefined
-        ? await liveRecording(adminUrl(flags, this.io.env), request, { wait: flags.wait, lasting: interactive })
+        ? await liveRecording(await adminServer(flags, this.io, this.told()), request, {
+            wait: flags.wait,
+            lasting: interactive,
+          })
         : savedRecording(flags.file, this.io)
     injected?.send()
     const shown = flags.record === undefined ? recording : await kept(recording, flags.record, this.io.cwd)

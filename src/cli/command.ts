@@ -3,6 +3,7 @@ import type { Config } from '@oclif/core/config'
 import * as Flags from '@oclif/core/flags'
 import { Failure } from '../diagnostics/failure.ts'
 import type { Paint } from '../diagnostics/paint.ts'
+import { withBareKube } from './cluster-flags.ts'
 import { type ColorLevel, colorLevel, paintFor } from './color.ts'
 import type { Outcome } from './exit-codes.ts'
 import type { OutputTarget } from './flags.ts'
@@ -31,7 +32,7 @@ export abstract class GatewayCommand extends Command {
   #progressShown = false
 
   constructor(argv: string[], io: Io = processIo()) {
-    super(argv, parserConfig)
+    super(withBareKube(argv), parserConfig)
     this.io = io
   }
 
@@ -77,6 +78,11 @@ export abstract class GatewayCommand extends Command {
     if (!this.#progressShown) return
     this.io.stderr.write('\r\u001B[K')
     this.#progressShown = false
+  }
+
+  /** Where use cases that have something to say besides say it. */
+  protected told() {
+    return { note: (text: string) => this.note(text) }
   }
 
   protected get verbose(): boolean {

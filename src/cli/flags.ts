@@ -2,7 +2,6 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { Failure } from '../diagnostics/failure.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
-import type { Io } from './io.ts'
 
 /** Where results go and in which form; without a path, to stdout. */
 export interface OutputTarget<Format extends string = string> {
@@ -45,29 +44,6 @@ export const durationFlag = Flags.custom<number>({
   helpValue: 'DURATION',
   parse: async text => parseDuration(text),
 })
-
-/** Which running gateway to ask. */
-export const adminFlags = {
-  admin: Flags.string({
-    helpValue: 'URL',
-    summary: 'Admin server to ask (also GWCTL_ADMIN).',
-    exclusive: ['local'],
-  }),
-  local: Flags.boolean({ summary: 'Ask the admin server of this machine, http://127.0.0.1:15000.' }),
-}
-
-/** Flag, then environment, then the address that `gwctl run` listens on by default. */
-export function adminUrl(flags: { readonly admin?: string | undefined; readonly local: boolean }, env: Io['env']): URL {
-  const text = flags.local ? undefined : (flags.admin ?? env.GWCTL_ADMIN)
-  const complete = text === undefined || /^(?:\w+:\/\/|unix:)/.test(text)
-  const url = URL.parse(text === undefined ? 'http://127.0.0.1:15000' : complete ? text : `http://${text}`)
-  if (url === null || !['http:', 'https:', 'unix:'].includes(url.protocol)) {
-    throw new Failure('usage', `${text} is no URL of an admin server.`, {
-      help: 'Write http://HOST:PORT or unix:/PATH, for example http://127.0.0.1:15000.',
-    })
-  }
-  return url
-}
 
 function parseOutput<Format extends string>(text: string, formats: readonly Format[]): OutputTarget<Format> {
   const [, name, path] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? []

@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import type { InferredFlags } from '@oclif/core/interfaces'
 import { Failure } from '../diagnostics/failure.ts'
 import type { ClusterRequest } from '../tools/cluster/read-cluster.ts'
+import { clusterChoice, clusterFlags } from './cluster-flags.ts'
 import { fileFlag, outputFlag } from './flags.ts'
 
 /** Everything that `translate` can be told. */
@@ -23,22 +24,7 @@ export const translateFlags = {
     summary: 'Leave guards out that are not served, instead of refusing the requests they would have judged.',
   }),
   'from-cluster': Flags.boolean({ summary: 'Read the resources of a cluster instead of files.', exclusive: ['file'] }),
-  kubeconfig: Flags.string({
-    helpValue: 'FILE',
-    summary: 'How to reach the cluster, - for stdin (default: KUBECONFIG, ~/.kube/config, or the pod’s account).',
-    dependsOn: ['from-cluster'],
-  }),
-  context: Flags.string({
-    helpValue: 'NAME',
-    summary: 'The context of the kubeconfig instead of its current one.',
-    dependsOn: ['from-cluster'],
-  }),
-  namespace: Flags.string({
-    char: 'n',
-    helpValue: 'NAME',
-    summary: 'The namespace to read instead of the one of the context.',
-    dependsOn: ['from-cluster'],
-  }),
+  ...clusterFlags('from-cluster'),
   'all-namespaces': Flags.boolean({
     char: 'A',
     summary: 'Read all namespaces.',
@@ -53,11 +39,5 @@ export type TranslateFlags = InferredFlags<typeof translateFlags>
 export function clusterRequest(flags: TranslateFlags, paths: readonly string[]): ClusterRequest | undefined {
   if (!flags['from-cluster']) return undefined
   if (paths.length > 0) throw new Failure('usage', 'Either a cluster or files can be translated, not both.')
-  const { kubeconfig, context, namespace } = flags
-  return {
-    allNamespaces: flags['all-namespaces'],
-    ...(kubeconfig === undefined ? {} : { kubeconfig }),
-    ...(context === undefined ? {} : { context }),
-    ...(namespace === undefined ? {} : { namespace }),
-  }
+  return { allNamespaces: flags['all-namespaces'], ...clusterChoice(flags) }
 }

@@ -1,12 +1,35 @@
-import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { type Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { text as readAll, buffer as readBytes } from 'node:stream/consumers'
 import { Failure } from '../diagnostics/failure.ts'
 
+/** Where an admin server answers, and how to get there. */
+export interface AdminServer {
+  /** The base of its paths, as its own machine names it; `unix:` for a socket. */
+  readonly url: URL
+  /** What people call it, without the credentials that a URL may hold. */
+  readonly name: string
+  /** The machine whose ports are the gateway's, where this one reaches them. */
+  readonly host: string | undefined
+  /** Opens the connections, where the URL alone does not lead there. */
+  readonly agent?: Agent
+  /** `NAMESPACE/NAME` of the pod that it runs in, where that is how it is reached. */
+  readonly pod?: string
+  /** The way out when nobody answers, where it is not the usual one. */
+  readonly help?: string
+}
+
+/** An admin server that its URL leads to. */
+export function adminServerAt(url: URL): AdminServer {
+  if (url.protocol === 'unix:') return { url, name: url.href, host: '127.0.0.1' }
+  const name = `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}`
+  return { url, name, host: url.hostname.replace(/^\[(.*)\]$/, '$1') }
+}
+
 /** A JSON document that an admin server answers with. Throws a Failure `unreachable` with the way out. */
-export async function getJson(admin: URL, path: string): Promise<unknown> {
+export async function getJson(admin: AdminServer, path: string): Promise<unknown> {
   const reply = await send(admin, path, 'GET')
   const body = await readAll(reply).catch((error: unknown) => {
-    throw new Failure('unreachable', `the connection to ${shown(admin)} broke: ${messageOf(error)}.`, { cause: error })
+    throw new Failure('unreachable', `the connection to ${admin.name} broke: ${messageOf(error)}.`, { cause: error })
   })
   try {
     return JSON.parse(body)
@@ -16,15 +39,15 @@ export async function getJson(admin: URL, path: string): Promise<unknown> {
 }
 
 /** Bytes that an admin server answers with. Throws a Failure: `unreachable`, or `usage` with the server's words. */
-export async function getBytes(admin: URL, path: string, method: 'GET' | 'POST' = 'GET'): Promise<Buffer> {
+export async function getBytes(admin: AdminServer, path: string, method: 'GET' | 'POST' = 'GET'): Promise<Buffer> {
   const reply = await send(admin, path, method)
   return readBytes(reply).catch((error: unknown) => {
-    throw new Failure('unreachable', `the connection to ${shown(admin)} broke: ${messageOf(error)}.`, { cause: error })
+    throw new Failure('unreachable', `the connection to ${admin.name} broke: ${messageOf(error)}.`, { cause: error })
   })
 }
 
 /** Whether the gateway serves its configuration, and in its own words what is missing. */
-export async function getReadiness(admin: URL): Promise<{ readonly ready: boolean; readonly words: string }> {
+export async function getReadiness(admin: AdminServer): Promise<{ readonly ready: boolean; readonly words: string }> {
   const reply = await call(admin, 'healthz/ready', 'GET')
   const words = (await readAll(reply).catch(() => '')).trim()
   if (reply.statusCode === 200) return { ready: true, words }
@@ -53,7 +76,11 @@ export interface TraceConnection {
  * Connects to `/debug/trace` and resolves when the server is watching; `signal` gives that up. Throws a Failure:
  * `unreachable`, or `usage` with the server's words when it refuses the request.
  */
-export async function openTrace(admin: URL, request: TraceRequest, signal?: AbortSignal): Promise<TraceConnection> {
+export async function openTrace(
+  admin: AdminServer,
+  request: TraceRequest,
+  signal?: AbortSignal,
+): Promise<TraceConnection> {
   const query = new URLSearchParams()
   if (request.expression !== undefined) query.set('expression', request.expression)
   if (request.follow) {
@@ -91,7 +118,7 @@ export async function openTrace(admin: URL, request: TraceRequest, signal?: Abor
     source.addEventListener('open', () => resolve())
     signal?.addEventListener('abort', () => {
       close(source, inbox)
-      reject(new Failure('unreachable', `nobody waits for ${shown(admin)} any more.`))
+      reject(new Failure('unreachable', `nobody waits for ${admin.name} any more.`))
     })
     source.addEventListener('error', event => {
       source.close()
@@ -137,7 +164,7 @@ class Inbox {
     this.#room()
   }
 
-  async *read(admin: URL): AsyncGenerator<string, TraceEnd, undefined> {
+  async *read(admin: AdminServer): AsyncGenerator<string, TraceEnd, undefined> {
     for (;;) {
       const batch = this.#waiting
       this.#waiting = []
@@ -151,7 +178,7 @@ class Inbox {
     }
     if (this.#end !== undefined) return this.#end
     if (this.#finished) return 'requests'
-    throw new Failure('unreachable', `the connection to ${shown(admin)} broke before the trace was complete.`, {
+    throw new Failure('unreachable', `the connection to ${admin.name} broke before the trace was complete.`, {
       help: 'The gateway may have stopped: look at its log.',
     })
   }
@@ -183,9 +210,9 @@ class Inbox {
 }
 
 /** As much of a Response as EventSource looks at. */
-function response(status: number, admin: URL, type?: string, body?: ReturnType<Inbox['throttled']>) {
+function response(status: number, admin: AdminServer, type?: string, body?: ReturnType<Inbox['throttled']>) {
   const get = (name: string) => (name.toLowerCase() === 'content-type' ? (type ?? null) : null)
-  return { status, url: admin.href, redirected: false, headers: { get }, body: body ?? null }
+  return { status, url: admin.url.href, redirected: false, headers: { get }, body: body ?? null }
 }
 
 function endReason(data: string): TraceEnd {
@@ -194,7 +221,7 @@ function endReason(data: string): TraceEnd {
 }
 
 /** Resolves with the head of a 200 answer; every other answer is a Failure with the server's own words. */
-async function send(admin: URL, path: string, method: string, signal?: AbortSignal): Promise<IncomingMessage> {
+async function send(admin: AdminServer, path: string, method: string, signal?: AbortSignal): Promise<IncomingMessage> {
   const reply = await call(admin, path, method, signal)
   if (reply.statusCode === 200) return reply
   const words = (await readAll(reply).catch(() => '')).trim()
@@ -202,49 +229,45 @@ async function send(admin: URL, path: string, method: string, signal?: AbortSign
 }
 
 /** Resolves with the head of any answer. */
-async function call(admin: URL, path: string, method: string, signal?: AbortSignal): Promise<IncomingMessage> {
+async function call(admin: AdminServer, path: string, method: string, signal?: AbortSignal): Promise<IncomingMessage> {
   const url = target(admin, path)
-  const unix = admin.protocol === 'unix:' ? { socketPath: admin.pathname, host: 'localhost' } : {}
+  const unix = admin.url.protocol === 'unix:' ? { socketPath: admin.url.pathname, host: 'localhost' } : {}
   const start = url.protocol === 'https:' ? (await import('node:https')).request : requestHttp
   return new Promise<IncomingMessage>((resolve, reject) => {
     // A connection of its own: the process may end as soon as the answer is read.
-    const sent = start(url, { method, agent: false, ...unix, ...(signal ? { signal } : {}) }, resolve)
-    sent.on('error', error => reject(unreachable(admin, error)))
+    const sent = start(url, { method, agent: admin.agent ?? false, ...unix, ...(signal ? { signal } : {}) }, resolve)
+    sent.on('error', error => reject(error instanceof Failure ? error : unreachable(admin, error)))
     sent.end()
   })
 }
 
 /** `path` below the base, whether or not the base ends with a slash. A Unix socket has no name of its own. */
-function target(admin: URL, path: string): URL {
-  const base = admin.protocol === 'unix:' ? 'http://localhost/' : admin.href.replace(/[?#].*$/, '').replace(/\/*$/, '/')
+function target({ url }: AdminServer, path: string): URL {
+  const base = url.protocol === 'unix:' ? 'http://localhost/' : url.href.replace(/[?#].*$/, '').replace(/\/*$/, '/')
   return new URL(path, base)
 }
 
-function unreachable(admin: URL, error: Error): Failure {
-  return new Failure('unreachable', `no gateway answers at ${shown(admin)}: ${messageOf(error)}.`, {
-    help: 'Is `gwctl run` running, and is that its admin address (`config.adminAddr`)? Name another one with --admin URL or GWCTL_ADMIN.',
+function unreachable(admin: AdminServer, error: Error): Failure {
+  return new Failure('unreachable', `no gateway answers at ${admin.name}: ${messageOf(error)}.`, {
+    help:
+      admin.help ??
+      'Is `gwctl run` running, and is that its admin address (`config.adminAddr`)? Name another one with --admin URL or GWCTL_ADMIN.',
     cause: error,
   })
 }
 
-function refused(admin: URL, path: string, status: number, words: string): Failure {
+function refused(admin: AdminServer, path: string, status: number, words: string): Failure {
   if (status === 400) return new Failure('usage', words)
   const first = words.split('\n', 1)[0] ?? ''
-  if (status === 403 || status === 429) return new Failure('unreachable', `${shown(admin)} refuses: ${first}.`)
+  if (status === 403 || status === 429) return new Failure('unreachable', `${admin.name} refuses: ${first}.`)
   return notAnAdminServer(admin, path, `answered ${status}${first === '' ? '' : ` (${first.slice(0, 200)})`}`)
 }
 
-function notAnAdminServer(admin: URL, path: string, what: string): Failure {
+function notAnAdminServer(admin: AdminServer, path: string, what: string): Failure {
   const name = path.replace(/^\/?/, '/').replace(/\?.*$/, '')
-  return new Failure('unreachable', `${shown(admin)} ${what} for ${name}.`, {
+  return new Failure('unreachable', `${admin.name} ${what} for ${name}.`, {
     help: 'Is that the admin address of a gateway, and not one of its listeners?',
   })
-}
-
-/** Without the credentials that a URL may hold. */
-function shown(admin: URL): string {
-  if (admin.protocol === 'unix:') return admin.href
-  return `${admin.protocol}//${admin.host}${admin.pathname === '/' ? '' : admin.pathname}`
 }
 
 function messageOf(error: unknown): string {

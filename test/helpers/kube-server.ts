@@ -1,6 +1,8 @@
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { createAuthority, createCertificate } from './certificates.ts'
+import { type ForwardingOptions, servePortForward } from './port-forward.ts'
 
 type Item = Record<string, unknown>
 
@@ -17,6 +19,10 @@ export interface KubeServerOptions {
   readonly expires?: string
   /** Answers of the first requests, before the server behaves. */
   readonly busy?: number
+  /** How ports of pods are reached; a pod that is not among the items is unknown. */
+  readonly forwarding?: ForwardingOptions
+  /** Bytes of nothing in each answer. */
+  readonly padding?: number
   /** Never answers. */
   readonly hangs?: boolean
 }
@@ -29,6 +35,7 @@ export async function startKubeServer(options: KubeServerOptions) {
   const { cert, key } = createCertificate(authority, ['localhost'])
   const client = createCertificate(authority, ['reader'])
   const requests: string[] = []
+  const upgraded = new Set<Duplex>()
   let busy = options.busy ?? 0
   let expired = false
   const server: Server = createServer({ cert, key, ca: authority.cert, requestCert: true, rejectUnauthorized: false })
@@ -36,7 +43,7 @@ export async function startKubeServer(options: KubeServerOptions) {
     requests.push(req.url!)
     const send = (status: number, body: object, headers = {}): void => {
       res.writeHead(status, { 'content-type': 'application/json', ...headers })
-      res.end(JSON.stringify(body))
+      res.end(JSON.stringify(body) + ' '.repeat(options.padding ?? 0))
     }
     const refuse = (code: number, reason: string, message: string, headers = {}) =>
       send(code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message }, headers)
@@ -54,12 +61,13 @@ export async function startKubeServer(options: KubeServerOptions) {
     if (!kinds) return refuse(404, 'NotFound', 'the server could not find the requested resource')
     if (rest.length === 0) return send(200, { kind: 'APIResourceList', resources: resourceList(kinds) })
     const namespace = rest[0] === 'namespaces' && rest.length > 1 ? rest[1] : undefined
-    const plural = rest.at(-1)!
+    const [plural = '', name] = namespace === undefined ? rest : rest.slice(2)
     const kind = Object.keys(kinds).find(each => kinds[each] === plural)
     if (kind === undefined) return refuse(404, 'NotFound', 'the server could not find the requested resource')
     if (options.forbidden?.includes(plural)) {
       return refuse(403, 'Forbidden', `${plural} is forbidden: User "reader" cannot list resource "${plural}"`)
     }
+    const selector = url.searchParams.get('labelSelector')
     const token2 = url.searchParams.get('continue')
     if (token2 !== null && options.expires === plural && !expired) {
       expired = true
@@ -69,8 +77,13 @@ export async function startKubeServer(options: KubeServerOptions) {
       item =>
         item.kind === kind &&
         item.apiVersion === apiVersion &&
-        (namespace === undefined || (item.metadata as Item).namespace === namespace),
+        (namespace === undefined || (item.metadata as Item).namespace === namespace) &&
+        (selector === null || selects(selector, item)),
     )
+    if (name !== undefined) {
+      const found = all.find(item => (item.metadata as Item).name === name)
+      return found ? send(200, found) : refuse(404, 'NotFound', `${plural} "${name}" not found`)
+    }
     const from = Number(token2 ?? 0)
     const limit = Number(url.searchParams.get('limit') ?? 0)
     const size = limit === 0 ? all.length : Math.min(limit, options.page ?? limit)
@@ -78,6 +91,29 @@ export async function startKubeServer(options: KubeServerOptions) {
     const items = all.slice(from, from + size).map(({ kind: _kind, apiVersion: _version, ...item }) => item)
     const next = from + size < all.length ? { continue: String(from + size) } : {}
     send(200, { kind: `${kind}List`, apiVersion, metadata: { resourceVersion: '1', ...next }, items })
+  })
+  server.on('upgrade', (req, socket) => {
+    requests.push(req.url!)
+    upgraded.add(socket)
+    socket.on('close', () => upgraded.delete(socket))
+    const refuse = (code: number, text: string) => {
+      const body = JSON.stringify({ kind: 'Status', status: 'Failure', message: text, code })
+      socket.end(
+        `HTTP/1.1 ${code} No\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      )
+    }
+    const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)\/portforward\?/.exec(req.url!) ?? []
+    const known = options.items.some(({ kind, metadata }) => {
+      const pod = metadata as Item
+      return kind === 'Pod' && pod.name === name && pod.namespace === namespace
+    })
+    const token = `Bearer ${options.token ?? 'secret-token'}`
+    if (req.headers.authorization !== token) refuse(401, 'Unauthorized')
+    else if (options.forbidden?.includes('pods/portforward')) {
+      refuse(403, `pods "${name}" is forbidden: User "reader" cannot get resource "pods/portforward"`)
+    } else if (!known) refuse(404, `pods "${name}" not found`)
+    else if (options.forwarding) servePortForward(req, socket, options.forwarding)
+    else refuse(500, 'no node')
   })
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
   const { port } = server.address() as AddressInfo
@@ -89,9 +125,22 @@ export async function startKubeServer(options: KubeServerOptions) {
     requests,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
+      for (const socket of upgraded) socket.destroy()
       await new Promise(done => server.close(done))
     },
   }
+}
+
+/** As much of label selectors as there is: `a=b`, `a in (b,c)`, `a notin (b)`, `a`, `!a`. */
+function selects(selector: string, item: Item): boolean {
+  const labels = ((item.metadata as Item).labels ?? {}) as Readonly<Record<string, string>>
+  return selector.split(/,(?![^(]*\))/).every(part => {
+    const [, label, operator, list] = /^(\S+) (in|notin) \((.*)\)$/.exec(part) ?? []
+    if (label !== undefined) return list!.split(',').includes(labels[label] ?? '') === (operator === 'in')
+    if (part.startsWith('!')) return !Object.hasOwn(labels, part.slice(1))
+    const [key = '', value] = part.split('=')
+    return value === undefined ? Object.hasOwn(labels, key) : labels[key] === value
+  })
 }
 
 function groupList({ kinds }: KubeServerOptions) {

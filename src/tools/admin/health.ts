@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../diagnostics/failure.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
-import { getReadiness } from '../admin-client.ts'
+import { type AdminServer, getReadiness } from '../admin-client.ts'
 import { modelOf } from '../dump/model.ts'
 import { fetchDump } from '../dump/read.ts'
 
@@ -23,7 +23,7 @@ export interface BackendHealth {
 const PAUSE = 200
 
 /** `wait`: ms in which the gateway may become ready. Throws a Failure `unreachable`, or `timeout` when it does not. */
-export async function askHealth(admin: URL, wait: number | undefined): Promise<Health> {
+export async function askHealth(admin: AdminServer, wait: number | undefined): Promise<Health> {
   const deadline = performance.now() + (wait ?? 0)
   for (;;) {
     const answer = await getReadiness(admin).catch((error: unknown) => {
@@ -58,7 +58,7 @@ export function healthText({ ready, pending, backends }: Health, paint: Paint): 
 }
 
 /** Those whose endpoints are watched; of the others nobody knows. */
-async function backendsOf(admin: URL): Promise<readonly BackendHealth[]> {
+async function backendsOf(admin: AdminServer): Promise<readonly BackendHealth[]> {
   const { backends } = modelOf(await fetchDump(admin), 'the answer')
   return backends.flatMap(({ key, health }) => {
     if (!Array.isArray(health) || health.length === 0) return []

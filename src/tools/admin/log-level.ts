@@ -1,8 +1,8 @@
 import { Failure } from '../../diagnostics/failure.ts'
-import { getBytes } from '../admin-client.ts'
+import { type AdminServer, getBytes } from '../admin-client.ts'
 
 /** Changes the filter of a running gateway, if there is anything to change, and returns it. Throws a Failure. */
-export async function logLevel(admin: URL, directives: readonly string[], reset: boolean): Promise<string> {
+export async function logLevel(admin: AdminServer, directives: readonly string[], reset: boolean): Promise<string> {
   const query = new URLSearchParams()
   if (directives.length > 0) query.set('level', directives.join(','))
   if (reset) query.set('reset', '')
@@ -10,7 +10,7 @@ export async function logLevel(admin: URL, directives: readonly string[], reset:
   const reply = await getBytes(admin, query.size === 0 ? 'logging' : `logging?${query}`, 'POST')
   const [, filter] = /^current log level is (.*)$/m.exec(reply.toString()) ?? []
   if (filter !== undefined) return filter
-  throw new Failure('unreachable', `${admin.host} answered /logging with something else than a level.`, {
+  throw new Failure('unreachable', `${admin.name} answered /logging with something else than a level.`, {
     help: 'Is that the admin address of a gateway?',
   })
 }

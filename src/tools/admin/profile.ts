@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
-import { getBytes } from '../admin-client.ts'
+import { type AdminServer, getBytes } from '../admin-client.ts'
 import { unreadableNote } from '../trace/recorded-requests.ts'
 import { liveRecording, traceRequest } from '../trace/recording.ts'
 import { timelineDocument } from '../trace/timeline.ts'
@@ -28,12 +28,12 @@ export function outputFor(
 }
 
 /** Has a profile recorded and writes it; returns the file's name. Throws a Failure. */
-export async function recordProfile(admin: URL, wanted: ProfileWanted, cwd: string): Promise<string> {
+export async function recordProfile(admin: AdminServer, wanted: ProfileWanted, cwd: string): Promise<string> {
   const { kind, seconds } = wanted
   const bytes = await getBytes(admin, `debug/pprof/${kind === 'cpu' ? 'profile' : 'heap'}?seconds=${seconds}`)
   // A gateway that is another program may answer 200 to anything.
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) {
-    throw new Failure('unreachable', `${admin.host} answered with something else than a profile.`, {
+    throw new Failure('unreachable', `${admin.name} answered with something else than a profile.`, {
       help: 'Is that the admin address of a gateway?',
     })
   }
@@ -45,7 +45,7 @@ export async function recordProfile(admin: URL, wanted: ProfileWanted, cwd: stri
  * after writing what came where the gateway went away.
  */
 export async function recordTimeline(
-  admin: URL,
+  admin: AdminServer,
   { seconds, path }: Omit<ProfileWanted, 'kind'>,
   cwd: string,
   note: (text: string) => void,

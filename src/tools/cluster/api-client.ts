@@ -1,13 +1,15 @@
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent, request as requestHttps } from 'node:https'
 import type { Socket } from 'node:net'
-import { text as readAll } from 'node:stream/consumers'
+import type { Duplex } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { asFields, asText, type Fields } from '../../config/resources/resource.ts'
 import { Failure } from '../../diagnostics/failure.ts'
+import { visible } from '../../diagnostics/visible.ts'
 import type { ClusterAccess } from './credentials.ts'
+import { handshake, proves } from './web-socket.ts'
 
-/** An answer of an API server that is no 200. */
+/** An answer of an API server that is not the one asked for. */
 export interface Refusal {
   readonly status: number
   /** The server's own words. */
@@ -15,18 +17,22 @@ export interface Refusal {
 }
 
 export type Answer = { readonly value: Fields } | { readonly refusal: Refusal }
+export type Upgrade = { readonly stream: Duplex; readonly head: Buffer } | { readonly refusal: Refusal }
 
 export interface ClientOptions {
   /** ms until an answer must be complete. */
   readonly timeout: number
+  /** bytes of an answer. */
+  readonly maxAnswer: number
 }
 
-const DEFAULTS: ClientOptions = { timeout: 30_000 }
+/** 500 of the largest objects that a store of Kubernetes takes would not fit; no list of a cluster comes near it. */
+const DEFAULTS: ClientOptions = { timeout: 30_000, maxAnswer: 128 * 1024 * 1024 }
 /** A server that is busy says when to come back. */
 const ATTEMPTS = 4
 const LONGEST_PAUSE = 10_000
 
-/** GET requests to one API server. Throws a Failure when it cannot be reached, or takes the credentials for wrong. */
+/** Calls to one API server. Throws a Failure when it cannot be reached, or takes the credentials for wrong. */
 export class ApiClient {
   readonly #access: ClusterAccess
   readonly #options: ClientOptions
@@ -40,7 +46,10 @@ export class ApiClient {
 
   async get(path: string): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
-      const { status, headers, text } = await this.#send(path)
+      const { status, headers, text } = await this.#within(async signal => {
+        const sent = await this.#request(path, signal)
+        return this.#read(await answered(sent))
+      })
       const value = parse(text)
       if (status === 200 && value) return { value }
       const wait = Number(headers['retry-after'])
@@ -48,40 +57,76 @@ export class ApiClient {
         await pause(Math.min(wait * 1000, LONGEST_PAUSE))
         continue
       }
-      const message = asText(value?.message) ?? text.split('\n', 1)[0]!.slice(0, 200)
-      if (status === 401) throw this.#unauthorized()
       if (status === 200) throw this.#failed('answered with something else than JSON')
-      return { refusal: { status, message } }
+      return { refusal: this.#refusal(status, text) }
     }
+  }
+
+  /** A WebSocket that speaks one subprotocol (RFC 6455). What has already come of it is `head`. */
+  async upgrade(path: string, protocol: string): Promise<Upgrade> {
+    const opening = handshake(protocol)
+    const reply = await this.#within(async signal => {
+      const sent = await this.#request(path, signal, opening.headers)
+      const got = await upgraded(sent)
+      return 'stream' in got ? got : this.#read(got)
+    })
+    if (!('stream' in reply)) return { refusal: this.#refusal(reply.status, reply.text) }
+    const problem = proves(reply.headers, opening)
+    if (problem === undefined) return reply
+    reply.stream.destroy()
+    throw this.#failed(problem)
   }
 
   close(): void {
     this.#agent.destroy()
   }
 
-  async #send(path: string) {
-    const signal = AbortSignal.timeout(this.#options.timeout)
+  /** Work that the timeout ends, with an error that says what was asked. */
+  async #within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const stop = new AbortController()
+    const timer = setTimeout(() => stop.abort(), this.#options.timeout)
     try {
-      const reply = await this.#reply(path, signal)
-      return { status: reply.statusCode ?? 0, headers: reply.headers, text: await readAll(reply) }
+      return await work(stop.signal)
     } catch (error) {
       if (error instanceof Failure) throw error
-      if (signal.aborted) {
+      if (stop.signal.aborted) {
         throw new Failure('timeout', `${this.#shown} gave no answer within ${this.#options.timeout / 1000} s.`)
       }
       throw this.#failed(reasonOf(error as NodeJS.ErrnoException), error)
+    } finally {
+      clearTimeout(timer)
     }
   }
 
-  async #reply(path: string, signal: AbortSignal): Promise<IncomingMessage> {
+  async #request(path: string, signal: AbortSignal, more: Readonly<Record<string, string>> = {}) {
     const { server, headers, tls, proxy } = this.#access
     const url = new URL(`${server.pathname.replace(/\/$/, '')}${path}`, server)
-    const all = { signal, headers: { accept: 'application/json', ...headers } }
-    if (url.protocol === 'http:') return answered(requestHttp(url, all))
-    if (!proxy) return answered(requestHttps(url, { ...all, agent: this.#agent }))
+    const all = { signal, headers: { accept: 'application/json', ...headers, ...more } }
+    if (url.protocol === 'http:') return requestHttp(url, all)
+    if (!proxy) return requestHttps(url, { ...all, agent: this.#agent })
     const socket = await tunnel(proxy, url, signal)
     // Not in the types: what is given here goes on to `tls.connect`.
-    return answered(requestHttps(url, { ...all, ...tls, agent: false, socket } as object))
+    return requestHttps(url, { ...all, ...tls, agent: false, socket } as object)
+  }
+
+  async #read(reply: IncomingMessage) {
+    const { maxAnswer } = this.#options
+    const chunks: Buffer[] = []
+    let length = 0
+    for await (const chunk of reply as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > maxAnswer) {
+        const help = 'Read one namespace at a time with -n.'
+        throw new Failure('unreachable', `${this.#shown} answered with more than ${maxAnswer} bytes.`, { help })
+      }
+      chunks.push(chunk)
+    }
+    return { status: reply.statusCode ?? 0, headers: reply.headers, text: Buffer.concat(chunks).toString() }
+  }
+
+  #refusal(status: number, text: string): Refusal {
+    if (status === 401) throw this.#unauthorized()
+    return { status, message: visible(asText(parse(text)?.message) ?? text.split('\n', 1)[0]!).slice(0, 500) }
   }
 
   get #shown(): string {
@@ -104,6 +149,18 @@ export class ApiClient {
 
 function answered(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((done, fail) => {
+    request.on('response', done)
+    request.on('error', fail)
+    request.end()
+  })
+}
+
+type Upgraded = { readonly stream: Duplex; readonly head: Buffer; readonly headers: IncomingMessage['headers'] }
+
+/** Resolves with an ordinary answer where the server does not change the protocol. */
+function upgraded(request: ClientRequest): Promise<Upgraded | IncomingMessage> {
+  return new Promise((done, fail) => {
+    request.on('upgrade', ({ headers }, stream, head) => done({ stream, head, headers }))
     request.on('response', done)
     request.on('error', fail)
     request.end()

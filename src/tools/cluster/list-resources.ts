@@ -1,10 +1,11 @@
 import { KINDS } from '../../config/kinds/index.ts'
 import type { ResourceKind } from '../../config/kinds/resource.ts'
-import { asFields, asItems, asText, type Fields, textOf } from '../../config/resources/resource.ts'
+import { asFields, asItems, type Fields, textOf } from '../../config/resources/resource.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import type { InputText } from '../input-files.ts'
 import type { ApiClient, Refusal } from './api-client.ts'
+import { type Listed, listAll } from './list-pages.ts'
 
 export interface ListRequest {
   /** All namespaces when undefined. */
@@ -19,7 +20,6 @@ export interface ListedResources {
   readonly notes: readonly string[]
 }
 
-const PAGE = 500
 /** Lists that are read at a time. */
 const AT_ONCE = 4
 /** Releases of Helm and tokens of accounts: many, large and never referred to. */
@@ -108,29 +108,10 @@ function versionsOf(kind: ResourceKind, groups: ReadonlyMap<string, readonly str
   )
 }
 
-type Listed = { readonly items: readonly Fields[] } | { readonly refusal: Refusal }
-
-async function listKind(kind: ServedKind, client: ApiClient, { namespace }: ListRequest): Promise<Listed> {
+function listKind(kind: ServedKind, client: ApiClient, { namespace }: ListRequest): Promise<Listed> {
   const base = kind.apiVersion === 'v1' ? '/api/v1' : `/apis/${kind.apiVersion}`
   const within = kind.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : ''
-  const path = `${base}${within}/${kind.plural}?${kind.kind === 'Secret' ? `fieldSelector=${SECRETS}&` : ''}`
-  const items: Fields[] = []
-  let next = `limit=${PAGE}`
-  for (let pages = 0; ; pages++) {
-    const answer = await client.get(path + next)
-    if ('refusal' in answer) {
-      // The list is older than what the server keeps: then all at once, which cannot grow old.
-      if (answer.refusal.status !== 410 || pages === 0) return answer
-      items.length = 0
-      next = 'limit=0'
-      pages = -1
-      continue
-    }
-    items.push(...asItems(answer.value.items))
-    const token = asText(asFields(answer.value.metadata)?.continue)
-    if (token === undefined) return { items }
-    next = `limit=${PAGE}&continue=${encodeURIComponent(token)}`
-  }
+  return listAll(client, `${base}${within}/${kind.plural}`, kind.kind === 'Secret' ? `fieldSelector=${SECRETS}` : '')
 }
 
 function noteOf({ plural }: ServedKind, { status, message }: Refusal, namespace: string | undefined): string {

@@ -1,15 +1,15 @@
 import { Failure } from '../../diagnostics/failure.ts'
-import { getJson } from '../admin-client.ts'
+import { type AdminServer, getJson } from '../admin-client.ts'
 import { type InputPlace, nameOf, readInput } from '../input-text.ts'
 
 /** A configuration dump: what a gateway has loaded. Secrets were redacted by the gateway that made it. */
 export type Dump = Readonly<Record<string, unknown>>
 
-export async function fetchDump(admin: URL): Promise<Dump> {
+export async function fetchDump(admin: AdminServer): Promise<Dump> {
   const value = await getJson(admin, 'config_dump')
   const problem = problemOf(value)
   if (problem === undefined) return value as Dump
-  throw new Failure('unreachable', `${admin.host} answered /config_dump with something that ${problem}.`, {
+  throw new Failure('unreachable', `${admin.name} answered /config_dump with something that ${problem}.`, {
     help: 'Is that the admin address of a gateway?',
   })
 }

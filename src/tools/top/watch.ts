@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../diagnostics/failure.ts'
-import { getBytes } from '../admin-client.ts'
+import { type AdminServer, getBytes } from '../admin-client.ts'
 import { parseExposition } from './exposition.ts'
 import { type Rates, ratesOf } from './rates.ts'
 
@@ -11,7 +11,7 @@ export type Look = { readonly rates: Rates } | { readonly lost: Failure }
  * What goes on, once every `interval` ms, until `signal` aborts. Throws a Failure `unreachable` when the gateway does not
  * answer at first.
  */
-export async function* watchRates(admin: URL, interval: number, signal?: AbortSignal): AsyncGenerator<Look> {
+export async function* watchRates(admin: AdminServer, interval: number, signal?: AbortSignal): AsyncGenerator<Look> {
   const look = async () => ({
     samples: parseExposition((await getBytes(admin, 'metrics')).toString()),
     at: performance.now(),

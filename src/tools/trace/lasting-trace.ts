@@ -1,7 +1,7 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { systemClock } from '../../engine/clock.ts'
 import type { Clock } from '../../http/runtime.ts'
-import { openTrace, type TraceConnection, type TraceEnd, type TraceRequest } from '../admin-client.ts'
+import { type AdminServer, openTrace, type TraceConnection, type TraceEnd, type TraceRequest } from '../admin-client.ts'
 
 /** Whether the gateway of a recording is there. */
 export class Link {
@@ -32,7 +32,7 @@ const PAUSES = { first: 250, most: 2000 }
  * only. Throws a Failure when the gateway cannot be reached to begin with, or refuses what it is asked.
  */
 export async function openLastingTrace(
-  admin: URL,
+  admin: AdminServer,
   request: TraceRequest & Required<Pick<TraceRequest, 'follow'>>,
   clock: Clock = systemClock,
 ): Promise<LastingTrace> {

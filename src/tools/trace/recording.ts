@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { Failure } from '../../diagnostics/failure.ts'
-import { openTrace, type TraceConnection, type TraceRequest } from '../admin-client.ts'
+import { type AdminServer, openTrace, type TraceConnection, type TraceRequest } from '../admin-client.ts'
 import { type InputPlace, nameOf } from '../input-text.ts'
 import { type Link, openLastingTrace } from './lasting-trace.ts'
 
@@ -55,17 +55,18 @@ export interface LiveOptions {
 
 /** What a running gateway does from now on; resolves when it is watching. */
 export async function liveRecording(
-  admin: URL,
+  admin: AdminServer,
   request: TraceRequest,
   { wait, lasting }: LiveOptions,
 ): Promise<Recording> {
   const { follow } = request
   const connection: TraceConnection & { readonly link?: Link } =
     lasting && follow ? await openLastingTrace(admin, { ...request, follow }) : await openTrace(admin, request)
-  const name = admin.protocol === 'unix:' ? admin.href : admin.host
-  const host = admin.protocol === 'unix:' ? '127.0.0.1' : admin.hostname.replace(/^\[(.*)\]$/, '$1')
+  const name = admin.name.replace(/^http:\/\//, '')
+  const { host } = admin
   const { link } = connection
-  return { texts: untilEnd(connection, name, wait), name, host, ...(link && { link }), close: () => connection.close() }
+  const close = () => connection.close()
+  return { texts: untilEnd(connection, name, wait), name, ...(host && { host }), ...(link && { link }), close }
 }
 
 /** Writes every event of a recording to a file as it passes, one JSON text per line. Throws a Failure `input`. */

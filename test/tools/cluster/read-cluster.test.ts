@@ -84,6 +84,7 @@ interface Told {
   readonly env?: Record<string, string>
   readonly account?: string
   readonly timeout?: number
+  readonly maxAnswer?: number
 }
 
 /** Reads with a kubeconfig that comes through stdin. */
@@ -99,6 +100,7 @@ function read(text: string, request: Partial<ClusterRequest> = {}, told: Told = 
     note: note => told.notes.push(note),
     progress: () => {},
     ...(told.timeout === undefined ? {} : { timeout: told.timeout }),
+    ...(told.maxAnswer === undefined ? {} : { maxAnswer: told.maxAnswer }),
   })
 }
 const TOKEN = { token: 'secret-token' }
@@ -260,6 +262,14 @@ describe('what goes wrong', () => {
     expect((await failure(read(config))).message).toContain('connection refused')
     await using silent = await start({ hangs: true })
     expect((await failure(read(kubeconfig(silent, TOKEN), {}, { notes: [], timeout: 50 }))).kind).toBe('timeout')
+  })
+
+  test('is an answer without end', async () => {
+    await using server = await start({ padding: 300_000 })
+    const told = { notes: [], maxAnswer: 200_000 }
+    const { kind, message, help } = await failure(read(kubeconfig(server, TOKEN), {}, told))
+    expect([kind, help]).toEqual(['unreachable', 'Read one namespace at a time with -n.'])
+    expect(message).toContain('answered with more than 200000 bytes')
   })
 
   test('is a kubeconfig without what is asked of it', async () => {

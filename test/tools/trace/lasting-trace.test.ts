@@ -1,11 +1,12 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
+import { adminServerAt } from '../../../src/tools/admin-client.ts'
 import { openLastingTrace } from '../../../src/tools/trace/lasting-trace.ts'
 import { ManualClock } from '../../engine/manual-clock.ts'
 import { Recorder } from './recorded-events.ts'
 
-const at = (served: { readonly port: number }) => new URL(`http://127.0.0.1:${served.port}`)
+const at = (served: { readonly port: number }) => adminServerAt(new URL(`http://127.0.0.1:${served.port}`))
 
 const stops: (() => void)[] = []
 afterEach(() => {

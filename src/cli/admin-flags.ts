@@ -1,0 +1,90 @@
+import * as Flags from '@oclif/core/flags'
+import type { InferredFlags } from '@oclif/core/interfaces'
+import { Failure } from '../diagnostics/failure.ts'
+import type { AdminServer } from '../tools/admin-client.ts'
+import type { PodsRequest, PodsTold } from '../tools/cluster/admin-pods.ts'
+import { clusterChoice, clusterFlags } from './cluster-flags.ts'
+import type { Io } from './io.ts'
+
+const inCluster = { dependsOn: ['kube'], helpGroup: 'cluster' }
+
+/** Which running gateway to ask. */
+export const adminFlags = {
+  admin: Flags.string({
+    helpValue: 'URL',
+    summary: 'Admin server to ask (also GWCTL_ADMIN).',
+    exclusive: ['local', 'kube'],
+  }),
+  local: Flags.boolean({
+    summary: 'Ask the admin server of this machine, http://127.0.0.1:15000.',
+    exclusive: ['kube'],
+  }),
+  kube: Flags.string({
+    helpValue: '[[TYPE/]NAME[.NS]]',
+    summary:
+      'Ask a pod in a cluster: one of the Gateway NAME, or of the TYPE pod, service, deployment, replicaset, ' +
+      'statefulset or daemonset; without a NAME, one of the only Gateway.',
+    helpGroup: 'cluster',
+  }),
+  ...clusterFlags('kube'),
+  pod: Flags.string({ helpValue: 'NAME', summary: 'The pod to ask of several.', ...inCluster }),
+  'admin-port': Flags.integer({
+    min: 1,
+    max: 65_535,
+    helpValue: 'PORT',
+    summary: 'The port of the admin server in the pod; 15000 when unset.',
+    ...inCluster,
+  }),
+}
+
+/** For commands that can ask every pod in turn. */
+export const allPodsFlag = Flags.boolean({
+  summary: 'Ask all pods instead of one.',
+  exclusive: ['pod'],
+  ...inCluster,
+})
+
+type AdminFlags = InferredFlags<typeof adminFlags>
+
+/** The one to ask; of several pods the first that is ready, which is said. Throws a Failure. */
+export async function adminServer(flags: AdminFlags, io: Io, told: PodsTold): Promise<AdminServer> {
+  const request = podsRequest(flags)
+  if (request === undefined) {
+    const { adminServerAt } = await import('../tools/admin-client.ts')
+    return adminServerAt(adminUrl(flags, io.env))
+  }
+  const { adminPod } = await import('../tools/cluster/admin-pods.ts')
+  return adminPod(request, io, told)
+}
+
+/** All that are to be asked: every pod where `all` says so. Throws a Failure. */
+export async function adminServers(
+  flags: AdminFlags,
+  all: boolean,
+  io: Io,
+  told: PodsTold,
+): Promise<readonly AdminServer[]> {
+  const request = podsRequest(flags)
+  if (request === undefined || !all) return [await adminServer(flags, io, told)]
+  const { adminPods } = await import('../tools/cluster/admin-pods.ts')
+  return adminPods(request, io)
+}
+
+function podsRequest(flags: AdminFlags): PodsRequest | undefined {
+  const { kube: target, pod, 'admin-port': port = 15_000 } = flags
+  if (target === undefined) return undefined
+  return { target, port, ...clusterChoice(flags), ...(pod === undefined ? {} : { pod }) }
+}
+
+/** Flag, then environment, then the address that `gwctl run` listens on by default. */
+function adminUrl(flags: { readonly admin?: string | undefined; readonly local: boolean }, env: Io['env']): URL {
+  const text = flags.local ? undefined : (flags.admin ?? env.GWCTL_ADMIN)
+  const complete = text === undefined || /^(?:\w+:\/\/|unix:)/.test(text)
+  const url = URL.parse(text === undefined ? 'http://127.0.0.1:15000' : complete ? text : `http://${text}`)
+  if (url === null || !['http:', 'https:', 'unix:'].includes(url.protocol)) {
+    throw new Failure('usage', `${text} is no URL of an admin server.`, {
+      help: 'Write http://HOST:PORT or unix:/PATH, for example http://127.0.0.1:15000.',
+    })
+  }
+  return url
+}

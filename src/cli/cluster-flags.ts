@@ -1,0 +1,48 @@
+import * as Flags from '@oclif/core/flags'
+
+/** Which cluster, and where in it, for every command that can reach one. `on`: the flag that asks for one. */
+export function clusterFlags(on: 'kube' | 'from-cluster') {
+  const common = { dependsOn: [on], helpGroup: 'cluster' }
+  return {
+    namespace: Flags.string({
+      char: 'n',
+      helpValue: 'NAME',
+      summary: 'The namespace instead of the one of the context.',
+      ...common,
+    }),
+    kubeconfig: Flags.string({
+      helpValue: 'FILE',
+      summary: 'How to reach the cluster, - for stdin (default: KUBECONFIG, ~/.kube/config, or the pod’s account).',
+      ...common,
+    }),
+    context: Flags.string({
+      helpValue: 'NAME',
+      summary: 'The context of the kubeconfig instead of its current one.',
+      ...common,
+    }),
+  }
+}
+
+/** What the flags say, without what they leave open. */
+export function clusterChoice(flags: {
+  readonly namespace?: string | undefined
+  readonly kubeconfig?: string | undefined
+  readonly context?: string | undefined
+}): { readonly namespace?: string; readonly kubeconfig?: string; readonly context?: string } {
+  const { namespace, kubeconfig, context } = flags
+  return {
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(kubeconfig === undefined ? {} : { kubeconfig }),
+    ...(context === undefined ? {} : { context }),
+  }
+}
+
+/** `--kube` may stand alone, which the parser does not know: then it means no name. */
+export function withBareKube(argv: readonly string[]): string[] {
+  const end = argv.indexOf('--')
+  return argv.map((word, i) => {
+    const next = i + 1 === end ? undefined : argv[i + 1]
+    const bare = word === '--kube' && (end < 0 || i < end) && (next === undefined || next.startsWith('-'))
+    return bare ? '--kube=' : word
+  })
+}

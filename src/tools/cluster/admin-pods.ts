@@ -1,0 +1,94 @@
+import { Agent } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { Failure } from '../../diagnostics/failure.ts'
+import { didYouMean } from '../../diagnostics/suggest.ts'
+import type { AdminServer } from '../admin-client.ts'
+import { ApiClient, type ClientOptions } from './api-client.ts'
+import { accessOf } from './credentials.ts'
+import { type FoundPods, findPods, type Pod } from './find-pods.ts'
+import { type ClusterChoice, type ClusterPlace, findContext } from './kubeconfig.ts'
+import { parseTarget } from './pod-target.ts'
+import { forwardPort } from './port-forward.ts'
+
+/** Whose admin servers are asked, as the flags say it. */
+export interface PodsRequest extends ClusterChoice {
+  /** `[TYPE/]NAME[.NS]`; empty for the only Gateway of the namespace. */
+  readonly target: string
+  /** That of the context when unset. */
+  readonly namespace?: string
+  /** One of the pods. */
+  readonly pod?: string
+  /** Of the admin server, in the pod. */
+  readonly port: number
+}
+
+export interface PodsTold extends Partial<ClientOptions> {
+  note(text: string): void
+}
+
+/** The admin server of one pod: the named one, or the first that is ready, which is told. Throws a Failure. */
+export async function adminPod(request: PodsRequest, place: ClusterPlace, told: PodsTold): Promise<AdminServer> {
+  const { client, found } = await reach(request, place, told)
+  const pod = request.pod === undefined ? found.pods[0]! : podNamed(request.pod, found)
+  told.note(choiceOf(pod, found, request))
+  return serverOf(pod, request.port, client)
+}
+
+/** The admin servers of all pods that run. Throws a Failure. */
+export async function adminPods(request: PodsRequest, place: ClusterPlace): Promise<readonly AdminServer[]> {
+  const { client, found } = await reach(request, place, {})
+  return found.pods.map(pod => serverOf(pod, request.port, client))
+}
+
+async function reach(request: PodsRequest, place: ClusterPlace, options: Partial<ClientOptions>) {
+  const access = await accessOf(await findContext(request, place), place)
+  const client = new ApiClient(access, options)
+  const found = await findPods(client, parseTarget(request.target, request.namespace, access.namespace))
+  return { client, found }
+}
+
+function podNamed(name: string, { of, pods }: FoundPods): Pod {
+  const pod = pods.find(each => each.name === name)
+  if (pod) return pod
+  const names = pods.map(each => each.name)
+  const guess = didYouMean(name, names)
+  throw new Failure('unreachable', `${of} has no running pod ${name}${guess === undefined ? '.' : `: ${guess}`}`, {
+    help: `It has: ${names.join(', ')}.`,
+  })
+}
+
+function choiceOf(pod: Pod, { of, pods }: FoundPods, { pod: named }: PodsRequest): string {
+  const ready = pods.filter(each => each.ready).length
+  const state = pod.ready ? '' : ', which is not ready'
+  if (named !== undefined || pods.length === 1) return `Asking pod ${pod.namespace}/${pod.name} of ${of}${state}.`
+  return `Asking pod ${pod.namespace}/${pod.name}${state}, one of ${pods.length} of ${of} (${ready} ready); --pod names another.`
+}
+
+function serverOf({ namespace, name }: Pod, port: number, client: ApiClient): AdminServer {
+  return {
+    // As the admin server knows itself: it answers to no other name.
+    url: new URL(`http://127.0.0.1:${port}`),
+    name: `pod ${namespace}/${name}`,
+    host: undefined,
+    pod: `${namespace}/${name}`,
+    agent: new ForwardingAgent(() => forwardPort(client, { namespace, pod: name, port })),
+    help: `Is port ${port} the one of its admin server? Name another one with --admin-port.`,
+  }
+}
+
+/** Every connection is one of its own through the API server. */
+class ForwardingAgent extends Agent {
+  readonly #dial: () => Promise<Duplex>
+
+  constructor(dial: () => Promise<Duplex>) {
+    super({ keepAlive: false })
+    this.#dial = dial
+  }
+
+  override createConnection(_options: unknown, callback?: (error: Error | null, stream: Duplex) => void): undefined {
+    this.#dial().then(
+      stream => callback?.(null, stream),
+      (error: Error) => callback?.(error, undefined as unknown as Duplex),
+    )
+  }
+}

@@ -1,0 +1,153 @@
+import { Duplex } from 'node:stream'
+import { Failure } from '../../diagnostics/failure.ts'
+import { visible } from '../../diagnostics/visible.ts'
+import type { ApiClient, Refusal } from './api-client.ts'
+import { clientFrame, FrameReader, type MessagePart, OPCODES } from './web-socket.ts'
+
+export interface PodPort {
+  readonly namespace: string
+  readonly pod: string
+  readonly port: number
+}
+
+/**
+ * What kubelets and container runtimes speak over a WebSocket; API servers pass it on as it is, newer ones too. Their
+ * other protocol, SPDY in a WebSocket, is made for many connections in one, which nobody needs here.
+ */
+const PROTOCOL = 'v4.channel.k8s.io'
+/** Of the one port that is asked for. Each begins with the port, two bytes, little end first. */
+const DATA = 0
+const ERROR = 1
+/** bytes of what the other end says about a failure. */
+const MAX_WORDS = 4096
+
+/** Connects to a port of a pod, through the API server and the pod's node. Throws a Failure. */
+export async function forwardPort(client: ApiClient, to: PodPort): Promise<Duplex> {
+  const path = `/api/v1/namespaces/${encodeURIComponent(to.namespace)}/pods/${encodeURIComponent(to.pod)}/portforward`
+  const reply = await client.upgrade(`${path}?ports=${to.port}`, PROTOCOL)
+  if ('refusal' in reply) throw refused(to, reply.refusal)
+  return new ForwardedPort(reply.stream, reply.head, to)
+}
+
+/** The bytes of one connection. Whatever ends it otherwise than well destroys it with a Failure. */
+class ForwardedPort extends Duplex {
+  readonly #socket: Duplex
+  readonly #to: PodPort
+  readonly #frames = new FrameReader()
+  /** Bytes of its port that a channel has yet to send. */
+  readonly #announced: [number, number] = [2, 2]
+  #channel: number | undefined
+  #words = ''
+  /** Whatever comes after the end is not looked at. */
+  #ended = false
+
+  constructor(socket: Duplex, head: Buffer, to: PodPort) {
+    super({ allowHalfOpen: true })
+    this.#socket = socket
+    this.#to = to
+    socket.on('data', (chunk: Buffer) => this.#take(chunk))
+    socket.on('error', error => this.destroy(broken(to, error.message)))
+    socket.on('close', () => this.#over())
+    if (head.length > 0) socket.unshift(head)
+  }
+
+  override _read(): void {
+    this.#socket.resume()
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket.write(clientFrame(OPCODES.binary, Buffer.of(DATA), chunk), done)
+  }
+
+  /** The protocol cannot close one direction, so this closes both; whoever speaks HTTP is done then. */
+  override _final(done: () => void): void {
+    this.#socket.end(clientFrame(OPCODES.close, NORMAL), () => done())
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.destroy()
+    done(error)
+  }
+
+  #take(chunk: Buffer): void {
+    try {
+      for (const part of this.#frames.read(chunk)) {
+        if (this.destroyed || this.#ended) return
+        this.#part(part)
+      }
+    } catch (error) {
+      this.destroy(broken(this.#to, (error as Error).message))
+    }
+  }
+
+  #part(part: MessagePart): void {
+    if (part.opcode === OPCODES.close) this.#over()
+    else if (part.opcode === OPCODES.ping) this.#answer(part.data)
+    else if (part.opcode !== OPCODES.pong) this.#content(part)
+  }
+
+  #content({ first, last, data }: MessagePart): void {
+    if (first) this.#channel = data[0]
+    const payload = this.#unannounced(first ? data.subarray(1) : data)
+    if (this.#channel === DATA && payload.length > 0 && !this.push(payload)) this.#socket.pause()
+    if (this.#channel !== ERROR) return
+    this.#words = (this.#words + payload.toString()).slice(0, MAX_WORDS)
+    if (last && this.#words !== '') this.destroy(unreachablePort(this.#to, this.#words))
+  }
+
+  /** Whoever asks faster than it reads gets no answer to some (RFC 6455 section 5.5.3). */
+  #answer(ping: Buffer): void {
+    if (!this.#socket.writableNeedDrain) this.#socket.write(clientFrame(OPCODES.pong, ping))
+  }
+
+  /** Without the port that a channel begins with. */
+  #unannounced(payload: Buffer): Buffer {
+    const channel = this.#channel
+    if (channel !== DATA && channel !== ERROR) return payload
+    const skipped = Math.min(this.#announced[channel], payload.length)
+    this.#announced[channel] -= skipped
+    return payload.subarray(skipped)
+  }
+
+  /** Nothing more will come. Whether what came was complete is for its reader to say. */
+  #over(): void {
+    if (this.destroyed || this.#ended) return
+    this.#ended = true
+    this.push(null)
+    this.#socket.resume()
+  }
+}
+
+/** The status of a close that is none (RFC 6455 section 7.4.1). */
+const NORMAL = Buffer.of(0x03, 0xe8)
+
+function refused(to: PodPort, { status, message }: Refusal): Failure {
+  const { namespace, pod } = to
+  if (status === 403) {
+    return new Failure(
+      'unreachable',
+      `these credentials may not reach the ports of pod ${namespace}/${pod}: ${message}.`,
+      {
+        help: `They need the verbs create and get on pods/portforward in namespace ${namespace}; docs/cluster-access.md has a Role.`,
+      },
+    )
+  }
+  if (status === 404) {
+    return new Failure('unreachable', `pod ${namespace}/${pod} is gone: ${message}.`, {
+      help: 'Ask again: its successor has another name.',
+    })
+  }
+  return new Failure('unreachable', `the API server opens no way to pod ${namespace}/${pod} (${status}): ${message}.`)
+}
+
+function unreachablePort({ namespace, pod, port }: PodPort, words: string): Failure {
+  const [refusal] = /connection refused/.exec(words) ?? []
+  const why = refusal ?? visible(words.trim()).slice(0, 400)
+  return new Failure('unreachable', `nothing answers on port ${port} of pod ${namespace}/${pod}: ${why}.`, {
+    help: 'Is its admin server on another port? Name it with --admin-port. It has to listen on localhost or on all addresses of the pod.',
+  })
+}
+
+function broken({ namespace, pod }: PodPort, why: string): Failure {
+  return new Failure('unreachable', `the way through the API server to pod ${namespace}/${pod} broke: ${why}.`)
+}
