@@ -18,6 +18,7 @@ export const COMMANDS: CommandTable = {
   schema: () => import('../../commands/schema.ts'),
   crds: () => import('../../commands/crds.ts'),
   completion: () => import('../../commands/completion.ts'),
+  diff: () => import('../../commands/diff.ts'),
   dump: () => import('../../commands/dump.ts'),
   health: () => import('../../commands/health.ts'),
   log: () => import('../../commands/log.ts'),

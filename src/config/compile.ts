@@ -118,6 +118,7 @@ function compileListener(plan: ListenerPlan, port: number, frontend: FrontendSet
     hostname: plan.hostname,
     protocol: plan.protocol,
     ...(tls ? { tls } : {}),
+    ...(plan.tls ? { tlsSpec: valueAt(all.c.redacted, [...plan.path, 'tls']) } : {}),
     passthrough: plan.protocol === 'TLS' && plan.tls === undefined,
     pipeline: assemble(all.policies.steps(levels, 'request')),
     routes: plan.routes.flatMap(route => (route.kind === 'tcp' ? [] : (compileRoute(route, parent, all) ?? []))),

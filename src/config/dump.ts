@@ -1,5 +1,18 @@
 import type { Origin } from '../diagnostics/diagnostic.ts'
-import { type Infer, integer, json, list, map, number, object, oneOf, opt, req, string } from '../schema/builder.ts'
+import {
+  boolean,
+  type Infer,
+  integer,
+  json,
+  list,
+  map,
+  number,
+  object,
+  oneOf,
+  opt,
+  req,
+  string,
+} from '../schema/builder.ts'
 import { valueAt } from './compile-context.ts'
 import type { Listener, Pipeline, PolicyField, Route, Snapshot, TcpRoute, WeightedBackend } from './snapshot.ts'
 
@@ -15,6 +28,7 @@ export function dumpOf(snapshot: Snapshot, version: string): Dump {
       key: bind.key,
       port: bind.port,
       protocol: bind.protocol,
+      proxyProtocol: bind.frontend.proxyProtocol !== undefined,
       listeners: bind.listeners.map(l => l.key),
       origin: place(bind.origin),
     })),
@@ -37,6 +51,7 @@ export function dumpOf(snapshot: Snapshot, version: string): Dump {
     workloads: asList(valueAt(snapshot.redacted, ['workloads'])),
     version: { version },
     config: valueAt(snapshot.redacted, ['config']) ?? {},
+    frontendPolicies: valueAt(snapshot.redacted, ['frontendPolicies']) ?? {},
   }
 }
 
@@ -48,6 +63,7 @@ function dumpListener(bind: string, listener: Listener) {
     bind,
     hostname: listener.hostname,
     protocol: listener.protocol,
+    ...(listener.tlsSpec === undefined ? {} : { tls: listener.tlsSpec }),
     policies: dumpPolicies(listener.pipeline),
     routes: listener.routes.map(r => r.key),
     origin: place(listener.origin),
@@ -211,6 +227,7 @@ const bind = object(
     key: req(string(), 'Key.'),
     port: req(integer(0, 65535), 'Port as it was configured.'),
     protocol: req(oneOf(['http', 'tls', 'tcp']), 'What the first bytes of a connection are.'),
+    proxyProtocol: opt(boolean, 'Whether connections may begin with a PROXY header.'),
     listeners: req(list(string()), 'Keys of its listeners.'),
     origin,
   },
@@ -226,6 +243,7 @@ const listener = object(
     bind: req(string(), 'Key of its bind.'),
     hostname: req(string(), 'Exact, `*.suffix`, or empty for every host.'),
     protocol: req(oneOf(['HTTP', 'HTTPS', 'TLS', 'TCP', 'HBONE']), 'Protocol.'),
+    tls: opt(json, 'Its TLS settings as they were written; secrets are `<redacted>`.'),
     policies,
     routes: req(list(string()), 'Keys of its routes.'),
     origin,
@@ -292,6 +310,7 @@ export const configDump = object(
     workloads: req(list(any), 'Workloads of the file.'),
     version: req(any, 'The version of the gateway.'),
     config: req(json, 'Settings of the process, as they were written.'),
+    frontendPolicies: opt(json, 'Policies over connections and requests of every port, as they were written.'),
   },
   grows,
 )

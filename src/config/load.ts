@@ -4,7 +4,7 @@ import { parseSource, type Source, type SourceDocument } from '../diagnostics/so
 import type { Runtime } from '../http/runtime.ts'
 import { HTTP_DEFAULTS } from '../policies/frontend/http.ts'
 import { decode, INVALID } from '../schema/decode.ts'
-import { redact } from '../schema/redact.ts'
+import { type Conceal, redact } from '../schema/redact.ts'
 import { compile } from './compile.ts'
 import { type Compilation, type ReadReferenced, type Tier, valueAt } from './compile-context.ts'
 import { Engines } from './engines.ts'
@@ -26,6 +26,8 @@ export interface LoadOptions {
   readonly advice?: boolean
   /** False: nobody looks at the specs in the snapshot, and no secrets are taken out of them. */
   readonly shown?: boolean
+  /** What stands for secrets in the specs of the snapshot; `<redacted>` when unset. */
+  readonly conceal?: Conceal
   /** Shared by files that are checked together; made for this file when unset. */
   readonly engines?: Engines
 }
@@ -101,7 +103,7 @@ async function compileDocument(
     env: options.env,
     limits: { maxBuffer: config?.frontendPolicies?.http?.maxBufferSize ?? HTTP_DEFAULTS.maxBuffer },
     credentials: new CredentialPlaces(),
-    redacted: options.shown === false ? value : redact(standalone, value),
+    redacted: options.shown === false ? value : redact(standalone, value, options.conceal),
     report,
   }
   const settings = resolveSettings(config?.config, options.env, problem =>

@@ -109,6 +109,8 @@ export interface Listener extends ObjectFacts {
   readonly hostname: string
   readonly protocol: 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | 'HBONE'
   readonly tls?: TlsFiles
+  /** As it was written, redacted: for dumps. */
+  readonly tlsSpec?: unknown
   /** TLS is not ended here: connections are chosen by server name and passed on as they are. */
   readonly passthrough: boolean
   readonly pipeline: Pipeline

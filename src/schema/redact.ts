@@ -3,53 +3,56 @@ import { Placeholder } from './placeholder.ts'
 
 export const REDACTED = '<redacted>'
 
+/** What stands for a secret: tells nothing about it, or at most whether two are the same. */
+export type Conceal = (secret: unknown) => string
+
 /**
  * A copy of a value as it was read, with every secret of its declaration replaced. What is under an unknown key, or of
  * another type than declared, is replaced too: a misspelt `apiKey` holds a key as well.
  */
-export function redact(schema: Schema<unknown>, value: unknown): unknown {
-  return redactNode(schema.node, value)
+export function redact(schema: Schema<unknown>, value: unknown, conceal: Conceal = () => REDACTED): unknown {
+  return redactNode(schema.node, value, conceal)
 }
 
-function redactNode(node: Node, value: unknown): unknown {
+function redactNode(node: Node, value: unknown, conceal: Conceal): unknown {
   if (value === null || value === undefined) return value
   switch (node.kind) {
     case 'lazy':
-      return redactNode(node.get().node, value)
+      return redactNode(node.get().node, value, conceal)
     case 'parsed':
-      return redactNode(node.base.node, value)
+      return redactNode(node.base.node, value, conceal)
     case 'shapes':
-      return redactShape(node, value)
+      return redactShape(node, value, conceal)
     case 'list':
-      return Array.isArray(value) ? value.map(item => redactNode(node.item.node, item)) : REDACTED
+      return Array.isArray(value) ? value.map(item => redactNode(node.item.node, item, conceal)) : conceal(value)
     case 'map':
-      return isMap(value) ? mapValues(value, item => redactNode(node.value.node, item)) : REDACTED
+      return isMap(value) ? mapValues(value, item => redactNode(node.value.node, item, conceal)) : conceal(value)
     case 'object':
-      return isMap(value) ? redactObject(node, value) : REDACTED
+      return isMap(value) ? redactObject(node, value, conceal) : conceal(value)
     case 'string':
-      return node.secret ? REDACTED : scalar(value)
+      return node.secret ? conceal(plain(value)) : scalar(value, conceal)
     case 'json':
       return plain(value)
     default:
-      return scalar(value)
+      return scalar(value, conceal)
   }
 }
 
-function redactObject(node: ObjectNode, value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function redactObject(node: ObjectNode, value: Readonly<Record<string, unknown>>, conceal: Conceal) {
   const { spelt } = node.index()
   return mapValues(value, (item, key) => {
     const known = spelt.get(key)
-    if (known !== undefined) return redactNode(known.field.schema.node, item)
-    return node.open ? plain(item) : REDACTED
+    if (known !== undefined) return redactNode(known.field.schema.node, item, conceal)
+    return node.open ? plain(item) : conceal(item)
   })
 }
 
-function redactShape(node: ShapesNode, value: unknown): unknown {
+function redactShape(node: ShapesNode, value: unknown, conceal: Conceal): unknown {
   const form = shapeOf(node, value)
-  return form === undefined ? REDACTED : redactNode(form.node, value)
+  return form === undefined ? conceal(value) : redactNode(form.node, value, conceal)
 }
 
-function shapeOf(node: ShapesNode, value: unknown): Schema<unknown> | undefined {
+export function shapeOf(node: ShapesNode, value: unknown): Schema<unknown> | undefined {
   if (value instanceof Placeholder) return node.string ?? node.number ?? node.boolean
   if (Array.isArray(value)) return node.list
   if (typeof value === 'object') return node.object
@@ -58,9 +61,9 @@ function shapeOf(node: ShapesNode, value: unknown): Schema<unknown> | undefined 
 }
 
 /** A scalar where one is declared; a list or map there is a mistake, and nobody said what is in it. */
-function scalar(value: unknown): unknown {
+function scalar(value: unknown, conceal: Conceal): unknown {
   if (value instanceof Placeholder) return value.text
-  return typeof value === 'object' ? REDACTED : value
+  return typeof value === 'object' ? conceal(value) : value
 }
 
 function plain(value: unknown): unknown {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { ReadReferenced, Tier } from '../config/compile-context.ts'
 import { Engines } from '../config/engines.ts'
-import { type Loaded, load, loadSource, readStandalone } from '../config/load.ts'
+import { type Loaded, type LoadOptions, load, loadSource, readStandalone } from '../config/load.ts'
 import { offlineRuntime } from '../config/offline-runtime.ts'
 import { classify, type DocumentClass, keysOf } from '../config/resources/classify.ts'
 import type { Diagnostic } from '../diagnostics/diagnostic.ts'
@@ -168,18 +168,21 @@ function asNote(d: Diagnostic): Diagnostic {
   return d.code === 'GW201' || d.code === 'GW204' ? { ...d, severity: 'info' } : d
 }
 
-export interface RunOptions extends Pick<DocumentOptions, 'cwd' | 'env' | 'tier'> {
+export interface RunOptions extends Pick<DocumentOptions, 'cwd' | 'env' | 'tier'>, Pick<LoadOptions, 'conceal'> {
   readonly readReferenced?: ReadReferenced
 }
 
 /** One standalone file, or the resources of one, as `run` loads it. */
 export async function loadInput(input: InputText, options: RunOptions, runtime: Runtime): Promise<Loaded> {
-  const { readReferenced } = options
+  const { readReferenced, conceal } = options
   if (holdsResources(input)) {
     return (await (await import('./translate.ts')).loadResources([input], options, runtime)).loaded
   }
-  const all = loadOptions(input.file, options, runtime)
-  return load(input.file, input.text, readReferenced ? { ...all, readReferenced } : all)
+  return load(input.file, input.text, {
+    ...loadOptions(input.file, options, runtime),
+    ...(readReferenced === undefined ? {} : { readReferenced }),
+    ...(conceal === undefined ? {} : { conceal }),
+  })
 }
 
 /** Resources, and no standalone configuration among them. */

@@ -98,6 +98,13 @@ function expandGlob(pattern: string, cwd: string, into: Found): InputFile[] {
 }
 
 const CONFIGURATION = /\.(?:ya?ml|jsonc?)$/i
+/** Whether a file below a directory is one of those that the directory stands for. */
+export function isConfiguration(path: string): boolean {
+  const folders = path.split('/').slice(0, -1)
+  const hidden = path.split('/').some(name => name.startsWith('.'))
+  return CONFIGURATION.test(path) && !hidden && !folders.some(name => NOT_ENTERED.has(name))
+}
+
 /** What packages and version control keep is not ours, and neither is anything hidden. */
 const NOT_ENTERED: ReadonlySet<string> = new Set(['node_modules', '__pycache__'])
 
@@ -150,14 +157,17 @@ export async function readInputFile(
   place: Pick<InputPlace, 'stdin'>,
 ): Promise<{ readonly bytes: Buffer; readonly text: string }> {
   const bytes = input.path === undefined ? await readStream(place.stdin) : readBytes(input.file, input.path)
-  if (bytes.length > MAX_INPUT) throw tooLarge(input.file, bytes.length)
+  return { bytes, text: inputText(input.file, bytes) }
+}
+
+/** The text that the bytes of a file are. Throws an input Failure when they are none. */
+export function inputText(file: string, bytes: Buffer): string {
+  if (bytes.length > MAX_INPUT) throw tooLarge(file, bytes.length)
   const read = readText(bytes)
-  if ('text' in read) return { bytes, text: read.text }
+  if ('text' in read) return read.text
   throw new Failure(
     'input',
-    read.problem === 'binary'
-      ? `${input.file} is a binary file, not text.`
-      : `${input.file} is neither UTF-8 nor UTF-16 text.`,
+    read.problem === 'binary' ? `${file} is a binary file, not text.` : `${file} is neither UTF-8 nor UTF-16 text.`,
     { help: 'Name a YAML or JSON file.' },
   )
 }

@@ -17,6 +17,7 @@ import { Failure } from '../diagnostics/failure.ts'
 import type { CheckReport, Skipped } from '../diagnostics/render/report.ts'
 import { parseSource, type Source } from '../diagnostics/source.ts'
 import type { Runtime } from '../http/runtime.ts'
+import type { Conceal } from '../schema/redact.ts'
 import { findInputs, type InputPlace, type InputText, readInputFile } from './input-files.ts'
 
 export interface TranslationOptions {
@@ -28,6 +29,8 @@ export interface TranslationOptions {
   readonly filesDir?: string
   /** Set where the result is served. */
   readonly env?: Readonly<Record<string, string | undefined>>
+  /** What stands for secrets in dumps of the result; `<redacted>` when unset. */
+  readonly conceal?: Conceal
 }
 
 export interface Translation {
@@ -80,7 +83,7 @@ async function translateSources(
     })
   }
   const files = new Map<string, Buffer>()
-  const { filesDir, gateway, env, ...rest } = options
+  const { filesDir, gateway, env, conceal, ...rest } = options
   const translated = translate(gathered.resources, gathered.faults, {
     ...rest,
     filePath: filesDir === undefined ? undefined : entry => fileFor(entry, filesDir, files),
@@ -90,6 +93,7 @@ async function translateSources(
     runtime,
     file: sources[0]?.file ?? '<stdin>',
     ...(env === undefined ? {} : { env }),
+    ...(conceal === undefined ? {} : { conceal }),
     readReferenced: path => (path === '/dev/null' ? Buffer.alloc(0) : files.get(path)),
   })
   const diagnostics = [
@@ -157,7 +161,7 @@ function fileFor(entry: DataEntry, folder: string, files: Map<string, Buffer>): 
   return path
 }
 
-export interface ServedPlace {
+export interface ServedPlace extends Pick<TranslationOptions, 'conceal'> {
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -167,15 +171,16 @@ export interface ServedPlace {
  * `validate` finds nothing about; `translate | run` serves what is left of the rest.
  */
 export async function loadResources(inputs: readonly InputText[], place: ServedPlace, runtime: Runtime) {
-  const { cwd, env } = place
-  const options = { env, partial: false, withSecrets: true, allowUnguarded: false, filesDir: '<memory>' }
+  const { cwd, env, conceal } = place
+  const hidden = conceal === undefined ? {} : { conceal }
+  const options = { env, ...hidden, partial: false, withSecrets: true, allowUnguarded: false, filesDir: '<memory>' }
   const { finished, report, resources, faults } = await translateTexts(inputs, cwd, options, runtime)
   const { diagnostics } = report
   const runnable =
     finished.loaded.runnable &&
     !diagnostics.some(({ severity, code }) => severity === 'error' || code.startsWith('GW6'))
   const loaded: Loaded = { ...finished.loaded, diagnostics, runnable }
-  return { loaded, resources, faults }
+  return { loaded, resources, faults, files: finished.work.files }
 }
 
 export type TranslationFormat = 'yaml' | 'json' | 'status' | 'status-table' | 'report'

@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import type { Runtime } from '../../http/runtime.ts'
+import type { Conceal } from '../../schema/redact.ts'
 import type { ReadReferenced } from '../compile-context.ts'
 import { Engines } from '../engines.ts'
 import { type Loaded, loadSource } from '../load.ts'
@@ -29,6 +30,8 @@ export interface FinishOptions {
   readonly engines?: Engines
   /** False: only findings are asked for. */
   readonly shown?: boolean
+  /** What stands for secrets in it; `<redacted>` when unset. */
+  readonly conceal?: Conceal
   /** Whether the file is linted. */
   readonly advice?: boolean
   /** How findings name the file when no resource made a part. */
@@ -53,6 +56,7 @@ export async function finish(translated: Translated, options: FinishOptions): Pr
       readReferenced: options.readReferenced,
       engines,
       shown: options.shown ?? true,
+      ...(options.conceal === undefined ? {} : { conceal: options.conceal }),
       // Before what is not served is taken out; a file with errors gets none.
       advice: options.advice === true && advice === undefined,
     })

@@ -34,9 +34,18 @@ function annotation(d: Diagnostic, cwd: string): string {
     ...columns,
     title: `${d.code} ${d.resource ?? ''}`.trim(),
   }
-  const text = Object.entries(properties).map(([name, value]) => `${name}=${property(String(value))}`)
   const message = [d.message, d.label, d.help, d.note].filter(part => part !== undefined).join('\n')
-  return `::${COMMAND[d.severity]} ${text.join(',')}::${data(message)}`
+  return workflowCommand(COMMAND[d.severity] ?? 'notice', properties, message)
+}
+
+/** A line that the runner makes an annotation of, whatever the texts in it hold. */
+export function workflowCommand(
+  name: string,
+  properties: Readonly<Record<string, string | number>>,
+  message: string,
+): string {
+  const text = Object.entries(properties).map(([key, value]) => `${key}=${property(String(value))}`)
+  return `::${name} ${text.join(',')}::${data(message)}`
 }
 
 /** The runner takes `##[command]` anywhere in a line. */
@@ -68,7 +77,7 @@ export function renderGithubSummary(report: CheckReport): string {
   const line = summaryLine(summarize(report, all), report.skipped.length, plainPaint)
   const rows = all.slice(0, MAX_ROWS).map(d => {
     const place = `${displayPath(d.file, report.cwd)}:${d.range.start.line}`
-    return `| ${d.severity} | ${d.code} | ${cell(place)} | ${cell(d.message)} |`
+    return `| ${d.severity} | ${d.code} | ${markdownText(place)} | ${markdownText(d.message)} |`
   })
   const table = rows.length === 0 ? '' : `\n| | Code | Place | Problem |\n|---|---|---|---|\n${rows.join('\n')}\n`
   const more = all.length > MAX_ROWS ? `\n${all.length - MAX_ROWS} more are in the log.\n` : ''
@@ -76,6 +85,6 @@ export function renderGithubSummary(report: CheckReport): string {
 }
 
 /** Plain words in a table: neither Markdown nor HTML of a file's text takes effect. */
-function cell(text: string): string {
+export function markdownText(text: string): string {
   return visible(text).replace(/[\\`*_{}[\]()#+!|<>&~$@:-]/g, char => `&#${char.charCodeAt(0)};`)
 }

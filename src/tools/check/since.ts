@@ -1,10 +1,12 @@
-import { type ExecFileException, execFile } from 'node:child_process'
 import { basename, dirname, resolve } from 'node:path'
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import { Failure } from '../../diagnostics/failure.ts'
+import { checkRevision, runGit } from '../git.ts'
 
 /** First and last line, 1-based. */
 type Lines = readonly [first: number, last: number]
+
+const EXAMPLE = 'For example: --since origin/main.'
 
 /** The diagnostics on lines that differ from a git revision; all of those in files that git does not know. */
 export async function changedSince(
@@ -12,8 +14,7 @@ export async function changedSince(
   diagnostics: readonly Diagnostic[],
   cwd: string,
 ): Promise<readonly Diagnostic[]> {
-  if (revision.startsWith('-') || revision === '') throw new Failure('usage', `${revision} is no git revision.`)
-  await git(cwd, ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`], revision)
+  await checkRevision(cwd, revision, EXAMPLE)
   const changed = new Map<string, readonly Lines[] | 'all'>()
   for (const { file } of diagnostics) {
     if (!changed.has(file)) changed.set(file, await changedLines(revision, resolve(cwd, file)))
@@ -43,21 +44,8 @@ function literal(name: string): string {
   return `:(literal)${name}`
 }
 
-function git(folder: string, args: readonly string[], revision: string): Promise<string> {
-  const options = { maxBuffer: 256 * 1024 * 1024, encoding: 'utf8', windowsHide: true } as const
-  return new Promise((resolved, rejected) => {
-    // Not `promisify`: in the bundle `execFile` loads late, and so lacks the property that tells how to do that.
-    execFile('git', ['-C', folder, ...args], options, (error, stdout, stderr) => {
-      if (error === null) resolved(stdout)
-      else rejected(gitFailure(error, stderr, folder, revision))
-    })
-  })
-}
-
-function gitFailure(error: ExecFileException, stderr: string, folder: string, revision: string): Failure {
-  if (error.code === 'ENOENT')
-    return new Failure('usage', '--since needs git, and it is not installed.', { cause: error })
-  const outside = stderr.includes('not a git repository')
-  const message = outside ? `${folder} is in no git repository.` : `git does not know the revision ${revision}.`
-  return new Failure('usage', message, { cause: error, help: 'For example: --since origin/main.' })
+async function git(folder: string, args: readonly string[], revision: string): Promise<string> {
+  const failed = (cause: unknown) =>
+    new Failure('usage', `git does not know the revision ${revision}.`, { cause, help: EXAMPLE })
+  return (await runGit(folder, args, failed)).toString()
 }

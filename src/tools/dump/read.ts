@@ -1,5 +1,6 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { type AdminServer, getJson } from '../admin-client.ts'
+import type { InputText } from '../input-files.ts'
 import { type InputPlace, nameOf, readInput } from '../input-text.ts'
 
 /** A configuration dump: what a gateway has loaded. Secrets were redacted by the gateway that made it. */
@@ -24,6 +25,20 @@ export async function readDump(path: string, place: InputPlace): Promise<Dump> {
   throw new Failure('input', `${name} ${problem}.`, {
     help: 'Save one with `gwctl dump -o json`, or with curl from /config_dump of the admin server.',
   })
+}
+
+/** The dump that a text is; undefined when it does not look like one. */
+export async function dumpIn({ file, text }: InputText): Promise<Dump | undefined> {
+  // Configurations have no version.
+  if (!/^version:/m.test(text) && !/^\s*\{.*"version"/s.test(text)) return undefined
+  let value: unknown
+  try {
+    value = /^\s*\{/.test(text) ? parseJson(text, file) : await parseYaml(text, file)
+  } catch (error) {
+    if (error instanceof Failure) return undefined
+    throw error
+  }
+  return problemOf(value) === undefined && 'version' in (value as Dump) ? (value as Dump) : undefined
 }
 
 function parseJson(text: string, name: string): unknown {

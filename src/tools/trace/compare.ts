@@ -1,6 +1,6 @@
+import { diffLines } from '../line-diff.ts'
 import type { Row } from '../terminal/cells.ts'
 import { diffRow, headLines, lines } from './detail.ts'
-import { diffLines } from './line-diff.ts'
 import type { RequestTrace } from './state.ts'
 import { durationText } from './steps.ts'
 

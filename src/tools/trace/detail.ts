@@ -1,8 +1,8 @@
 import type { HeadSnapshot } from '../../http/trace-event.ts'
+import { type DiffLine, diffLines } from '../line-diff.ts'
 import { cellsOf, cut, type Row, span, type Tone, wrap } from '../terminal/cells.ts'
 import type { Browse } from './browse.ts'
 import { eventText, TONES } from './event-text.ts'
-import { type DiffLine, diffLines } from './line-diff.ts'
 import type { RequestTrace, Step } from './state.ts'
 import { durationText, MARKS } from './steps.ts'
 

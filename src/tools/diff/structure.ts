@@ -1,0 +1,127 @@
+import { formatPath } from '../../diagnostics/diagnostic.ts'
+import { type Difference, differences, isHidden, isImplied, shownOf } from './differences.ts'
+import { Contents, pairParts, stableText } from './pairs.ts'
+import { backendParts, bindParts, type Part, type PartKind, writtenParts } from './parts.ts'
+import type { Side } from './side.ts'
+
+/** A field of an object that differs. */
+export interface FieldChange {
+  readonly field: string
+  readonly before?: FieldValue
+  readonly after?: FieldValue
+}
+export interface FieldValue {
+  /** As it was written; `<redacted>` for a secret. */
+  readonly value: unknown
+  /** Nobody wrote it. */
+  readonly default: boolean
+  /** `file:line`; empty when it is not known. */
+  readonly at: string
+}
+
+/** An object of which the two configurations say something different. */
+export interface Change {
+  readonly change: 'added' | 'removed' | 'changed' | 'renamed'
+  readonly kind: PartKind
+  readonly label: string
+  /** Of a renamed one: what it is called now. */
+  readonly newLabel?: string
+  /** What it does, where it is new or gone. */
+  readonly summary: string
+  /** `file:line` on each side; empty when it is not known. */
+  readonly before: string
+  readonly after: string
+  readonly fields: readonly FieldChange[]
+  /** Other objects of which the same is to be said. */
+  readonly also: readonly string[]
+}
+
+/** Everything in which two configurations differ, except in how they are written down. */
+export function structuralChanges(before: Side, after: Side): readonly Change[] {
+  const contents = new Contents()
+  const compare = (left: readonly Part[], right: readonly Part[]) =>
+    compareParts(left, right, { before, after, contents })
+  const [backendsBefore, backendsAfter] = [backendParts(before.dump), backendParts(after.dump)]
+  const { both } = pairParts(backendsBefore, backendsAfter, contents)
+  const renames = new Map(both.filter(pair => pair.renamed).map(pair => [pair.before.name, pair.after.name]))
+  const ports = compare(bindParts(before.dump, renames), bindParts(after.dump))
+  const rest = compare(
+    [...backendsBefore, ...writtenParts(before.dump), ...before.files()],
+    [...backendsAfter, ...writtenParts(after.dump), ...after.files()],
+  )
+  return merged([...ports, ...rest])
+}
+
+interface Comparison {
+  readonly before: Side
+  readonly after: Side
+  readonly contents: Contents
+}
+
+function compareParts(left: readonly Part[], right: readonly Part[], c: Comparison): Change[] {
+  const { both, removed, added } = pairParts(left, right, c.contents)
+  const place = (side: Side, part: Part) => lineOf(side.originOf(part.place, []))
+  const none = { fields: [], also: [], before: '', after: '' }
+  return [
+    ...removed.map((part): Change => {
+      return { ...none, ...wordsOf(part), change: 'removed', before: place(c.before, part) }
+    }),
+    ...both.flatMap(({ before, after, renamed }): Change[] => {
+      if (c.contents.of(before) === c.contents.of(after) && !renamed) return []
+      const fields =
+        stableText(before.written) === stableText(after.written)
+          ? []
+          : differences(before.settled(), after.settled()).map(each => fieldChange(each, before, after, c))
+      const inside = compareParts(before.parts, after.parts, c)
+      const places = { before: place(c.before, before), after: place(c.after, after) }
+      const change = renamed ? 'renamed' : 'changed'
+      const own = { ...none, ...wordsOf(before), ...places, change, summary: '', fields } as const
+      if (renamed) return [{ ...own, newLabel: after.label }, ...inside]
+      return fields.length === 0 ? inside : [own, ...inside]
+    }),
+    ...added.map((part): Change => {
+      return { ...none, ...wordsOf(part), change: 'added', after: place(c.after, part) }
+    }),
+  ]
+}
+
+function wordsOf({ kind, label, summary }: Part): Pick<Change, 'kind' | 'label' | 'summary'> {
+  return { kind, label, summary }
+}
+
+function fieldChange({ path, before, after }: Difference, left: Part, right: Part, c: Comparison): FieldChange {
+  return {
+    field: formatPath(after === undefined ? path.before : path.after),
+    ...(before === undefined ? {} : { before: fieldValue(before, lineOf(c.before.originOf(left.place, path.before))) }),
+    ...(after === undefined ? {} : { after: fieldValue(after, lineOf(c.after.originOf(right.place, path.after))) }),
+  }
+}
+
+function fieldValue(value: Exclude<Difference['before'], undefined>, at: string): FieldValue {
+  return { value: withoutMarks(shownOf(value)), default: isImplied(value), at }
+}
+
+/** What tells secrets apart is for comparing only. */
+function withoutMarks(value: unknown): unknown {
+  if (isHidden(value)) return '<redacted>'
+  if (Array.isArray(value)) return value.map(withoutMarks)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutMarks(item)]))
+}
+
+function lineOf(origin: string): string {
+  return origin.replace(/:\d+$/, '')
+}
+
+/** One policy holds at many places, and one route at many listeners: what is said of it is said once. */
+function merged(changes: readonly Change[]): Change[] {
+  const alike = Map.groupBy(changes, change => {
+    const { kind, label, before, after, fields } = change
+    const place = before + after
+    const name = kind === 'policy' ? label.replace(/ of .*/s, '') : label
+    return JSON.stringify([change.change, kind, name, before, after, fields, place === '' ? label : ''])
+  })
+  return [...alike.values()].flatMap(([first, ...others]) =>
+    first === undefined ? [] : [{ ...first, also: others.map(({ label }) => label) }],
+  )
+}
