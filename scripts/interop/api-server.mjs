@@ -103,7 +103,7 @@ function isAlive(pid) {
 }
 
 /** Three neighbours that nobody listens on: etcd takes one beside its own. */
-async function freePorts() {
+export async function freePorts() {
   for (;;) {
     const first = await portFree(0)
     if ((await portFree(first + 1)) && (await portFree(first + 2))) return [first, first + 1, first + 2]
