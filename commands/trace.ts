@@ -91,8 +91,9 @@ export default class Trace extends GatewayCommand {
 
   async #browse(recording: Recording): Promise<void> {
     const { browseRecording } = await import('../src/tools/trace/interactive.ts')
+    const { stdin, stdout, job } = this.io
     await browseRecording(recording, {
-      terminal: { stdin: this.io.stdin, stdout: this.io.stdout, colors: this.colors() > 0 },
+      terminal: { stdin, stdout, job, colors: this.colors() > 0 },
       signal: this.io.interruption(),
       codeOf: error => exitCodeOf({ error }),
       cwd: this.io.cwd,

@@ -1,4 +1,6 @@
 import { Failure } from '../diagnostics/failure.ts'
+import type { JobControl } from '../tools/terminal/job-control.ts'
+import { processJob } from './process-job.ts'
 
 /** A terminal says so and knows its size; a pipe, a file or a test's buffer says nothing. */
 export type Output = NodeJS.WritableStream & {
@@ -25,6 +27,7 @@ export interface Io {
    * they end the process at once, as does a second one.
    */
   interruption(): AbortSignal
+  readonly job: JobControl
 }
 
 export function processIo(): Io {
@@ -38,6 +41,7 @@ export function processIo(): Io {
     env: process.env,
     cwd: process.cwd(),
     interruption: claimSignals,
+    job: processJob(),
   }
 }
 

@@ -42,5 +42,6 @@ export function memoryIo(
     cwd: options.cwd ?? '/',
     stop,
     interruption: () => stop.signal,
+    job: { stop: async () => {}, watch: () => () => {} },
   }
 }

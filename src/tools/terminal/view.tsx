@@ -1,6 +1,8 @@
-import { Box, type Key, render, Text, useApp, useInput, useWindowSize } from 'ink'
-import { useEffect, useSyncExternalStore } from 'react'
+import { Box, type Key, render, Text, useApp, useInput, useStdin, useWindowSize } from 'ink'
+import { useEffect, useMemo, useSyncExternalStore } from 'react'
+import { Failure } from '../../diagnostics/failure.ts'
 import type { Row, Tone } from './cells.ts'
+import { type JobControl, Suspension } from './job-control.ts'
 import type { KeyPress } from './keyboard.ts'
 import type { Size } from './layout.ts'
 
@@ -8,6 +10,8 @@ export interface Terminal {
   readonly stdin: NodeJS.ReadableStream
   readonly stdout: NodeJS.WritableStream
   readonly colors: boolean
+  /** Where Ctrl-Z and the like are to stop the process. */
+  readonly job?: JobControl
 }
 
 /** What is drawn and who answers the keys. Listeners are told whenever the picture is another one. */
@@ -23,7 +27,7 @@ export interface Session {
 }
 
 export interface View {
-  /** Rejects when drawing failed; the terminal is as it was before in any case. */
+  /** Rejects when drawing failed, or when there is no terminal any more; it is as it was before in any case. */
   readonly ended: Promise<unknown>
   /** Gives the terminal back; resolves when that is written. */
   close(): Promise<unknown>
@@ -31,7 +35,7 @@ export interface View {
 
 /** Takes over the terminal until `close`. Needs a terminal on both streams. */
 export function showView(session: Session, terminal: Terminal): View {
-  const app = render(<SessionView session={session} colors={terminal.colors} />, {
+  const app = render(<SessionView session={session} colors={terminal.colors} job={terminal.job ?? NO_JOB} />, {
     stdin: terminal.stdin,
     stdout: terminal.stdout,
     alternateScreen: true,
@@ -44,24 +48,57 @@ export function showView(session: Session, terminal: Terminal): View {
     // Ink would fall back to printing once at the end where it takes the environment for CI.
     interactive: true,
   })
-  const ended = app.waitUntilExit()
+  const exited = app.waitUntilExit()
   return {
-    ended,
+    ended: Promise.race([exited, closed(terminal)]),
     close() {
       app.unmount()
-      return ended
+      return exited
     },
   }
 }
 
-function SessionView({ session, colors }: { readonly session: Session; readonly colors: boolean }) {
+/** Where SIGHUP is ignored, as with nohup, nothing else tells that a terminal was closed. */
+function closed({ stdin, stdout }: Terminal): Promise<never> {
+  return new Promise((_, reject) => {
+    stdin.once('end', () => {
+      // Ink leaves it as it was, and each of that would fail.
+      Object.assign(stdin, { setRawMode: () => stdin })
+      Object.assign(stdout, { write: toNobody })
+      reject(new Failure('terminated', 'the terminal was closed'))
+    })
+  })
+}
+
+function toNobody(_: unknown, ...rest: readonly unknown[]): boolean {
+  const done = rest.at(-1)
+  if (typeof done === 'function') setImmediate(() => done())
+  return true
+}
+
+const NO_JOB: JobControl = { stop: async () => {}, watch: () => () => {} }
+
+interface SessionProps {
+  readonly session: Session
+  readonly colors: boolean
+  readonly job: JobControl
+}
+
+function SessionView({ session, colors, job }: SessionProps) {
   const size = useWindowSize()
   useSyncExternalStore(session.subscribe, () => session.current)
   const { suspendTerminal } = useApp()
+  const { stdin } = useStdin()
+  const suspension = useMemo(
+    () => new Suspension(job, run => suspendTerminal(() => unread(stdin).then(run))),
+    [job, suspendTerminal, stdin],
+  )
   useEffect(() => {
-    session.suspend = run => suspendTerminal(run)
-  }, [session, suspendTerminal])
+    session.suspend = run => suspension.giveAway(run)
+    return suspension.watch()
+  }, [session, suspension])
   useInput((input, key) => {
+    if ((key.ctrl && input === 'z') || input === '\u001a') return void suspension.stop()
     for (const press of pressesOf(input, key)) session.press(press, size)
   })
   const { rows } = session.picture(size)
@@ -73,6 +110,14 @@ function SessionView({ session, colors }: { readonly session: Session; readonly 
       ))}
     </Box>
   )
+}
+
+/** Ink lets go of the keyboard, but Node goes on reading it: whoever has the terminal next would miss its first keys. */
+async function unread(stdin: NodeJS.ReadableStream): Promise<void> {
+  // That nobody listens any more, and then the pause itself, take effect in the next round.
+  await new Promise(setImmediate)
+  stdin.pause()
+  await new Promise(setImmediate)
 }
 
 function Line({ row, colors }: { readonly row: Row; readonly colors: boolean }) {

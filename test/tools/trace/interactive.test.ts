@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { createPatternCompiler } from '../../../src/cel/pattern.ts'
 import { Failure } from '../../../src/diagnostics/failure.ts'
 import { decode, INVALID } from '../../../src/schema/decode.ts'
+import type { JobControl, JobWatcher } from '../../../src/tools/terminal/job-control.ts'
 import { browseRecording } from '../../../src/tools/trace/interactive.ts'
 import type { Recording } from '../../../src/tools/trace/recording.ts'
 import { testFile } from '../../../src/tools/trace/test-case.ts'
@@ -62,13 +63,18 @@ class LiveRecording implements Recording {
   }
 }
 
-async function open(options: { columns?: number; rows?: number; colors?: boolean } = {}) {
+async function open(options: { columns?: number; rows?: number; colors?: boolean; job?: JobControl } = {}) {
   const screen = new FakeScreen(options.columns, options.rows)
   const keyboard = new FakeKeyboard()
   const recording = new LiveRecording()
   const stop = new AbortController()
   const ended = browseRecording(recording, {
-    terminal: { stdin: keyboard, stdout: screen, colors: options.colors ?? false },
+    terminal: {
+      stdin: keyboard,
+      stdout: screen,
+      colors: options.colors ?? false,
+      ...(options.job ? { job: options.job } : {}),
+    },
     signal: stop.signal,
     codeOf: error => (error instanceof Failure ? 4 : 70),
     cwd: folder,
@@ -118,6 +124,13 @@ describe('the terminal is given back', () => {
     expect(isRestored(screen, keyboard)).toBe(true)
   })
 
+  test('when the terminal is closed and nobody says so', async () => {
+    const { keyboard, recording, ended } = await open()
+    keyboard.end()
+    await expect(ended).rejects.toMatchObject({ kind: 'terminated' })
+    expect(recording.closed).toBe(true)
+  })
+
   test('when drawing fails', async () => {
     const { screen, keyboard, recording, ended } = await open()
     recording.feed(refused())
@@ -125,6 +138,65 @@ describe('the terminal is given back', () => {
     recording.end(Object.assign(new Error(), { message: Symbol('no text') }))
     await expect(ended).rejects.toThrow(TypeError)
     expect(isRestored(screen, keyboard)).toBe(true)
+  })
+})
+
+describe('stopped as a job of a shell', () => {
+  /** What the terminal was like while it was stopped. */
+  function shell() {
+    const stops: { readonly restored: boolean; readonly read: boolean }[] = []
+    let told: JobWatcher | undefined
+    let terminal: { screen: FakeScreen; keyboard: FakeKeyboard } | undefined
+    const job: JobControl = {
+      async stop() {
+        const { screen, keyboard } = terminal!
+        stops.push({ restored: isRestored(screen, keyboard), read: !keyboard.isPaused() })
+      },
+      watch(watcher) {
+        told = watcher
+        return () => {
+          told = undefined
+        }
+      },
+    }
+    const start = async () => {
+      const opened = await open({ job })
+      terminal = opened
+      return opened
+    }
+    return { stops, start, told: () => told }
+  }
+
+  test.each<[string, (keyboard: FakeKeyboard, told: JobWatcher) => void]>([
+    ['Ctrl-Z', keyboard => keyboard.write('\u001a')],
+    ['SIGTSTP', (_, told) => told.onStop()],
+  ])('%s: the terminal is given back and taken again', async (_, stop) => {
+    const { stops, start, told } = shell()
+    const { screen, keyboard, recording, ended } = await start()
+    const entered = () => screen.text.split(ENTER_ALTERNATE).length - 1
+    stop(keyboard, told()!)
+    await screen.until(() => entered() === 2)
+    expect(stops).toEqual([{ restored: true, read: false }])
+    expect(keyboard.raw).toBe(true)
+    recording.feed(refused())
+    await screen.until(text => text.includes('Detail: authorization'))
+    keyboard.write('q')
+    await ended
+    expect(isRestored(screen, keyboard)).toBe(true)
+    expect(told()).toBeUndefined()
+  })
+
+  test('after a stop that nobody announced, all is drawn anew', async () => {
+    const { stops, start, told } = shell()
+    const { screen, keyboard, ended } = await start()
+    keyboard.raw = false
+    screen.write('$ fg\n'.repeat(30))
+    told()?.onContinue()
+    await screen.until(text => text.includes('Requests 0') && !text.includes('fg'))
+    expect(keyboard.raw).toBe(true)
+    expect(stops).toEqual([])
+    keyboard.write('q')
+    await ended
   })
 })
 

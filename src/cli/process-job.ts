@@ -1,0 +1,38 @@
+import type { JobControl, JobWatcher } from '../tools/terminal/job-control.ts'
+
+/** Milliseconds in which a stop has come, if it comes at all: a group that no shell could continue is not stopped. */
+const STOPPING_MS = 50
+
+/** This process as a job. Windows has no jobs. */
+export function processJob(): JobControl {
+  if (process.platform === 'win32') return { stop: async () => {}, watch: () => () => {} }
+  const watchers = new Set<JobWatcher>()
+  let stopping = false
+  const onStop = () => {
+    for (const watcher of watchers) watcher.onStop()
+  }
+  const onContinue = () => {
+    if (stopping) return
+    for (const watcher of watchers) watcher.onContinue()
+  }
+  return {
+    async stop() {
+      stopping = true
+      // Nobody listens, so that the signal does what it does by default.
+      process.off('SIGTSTP', onStop)
+      // The group: with npx, the shell's job is more than this process.
+      process.kill(0, 'SIGTSTP')
+      await new Promise(resolve => setTimeout(resolve, STOPPING_MS))
+      if (watchers.size > 0) process.on('SIGTSTP', onStop)
+      stopping = false
+    },
+    watch(told) {
+      watchers.add(told)
+      if (watchers.size === 1) process.on('SIGTSTP', onStop).on('SIGCONT', onContinue)
+      return () => {
+        watchers.delete(told)
+        if (watchers.size === 0) process.off('SIGTSTP', onStop).off('SIGCONT', onContinue)
+      }
+    },
+  }
+}
