@@ -1,6 +1,6 @@
 import { string as stringArg } from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
+import { adminFlags, adminServers, allPodsFlag } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
 import { outputFlag } from '../src/cli/flags.ts'
@@ -15,6 +15,7 @@ export default class Dump extends GatewayCommand {
     { description: 'The gateway on this machine:', command: 'gwctl dump' },
     { description: 'Its backends and how they do:', command: 'gwctl dump backends' },
     { description: 'What holds for one route, and who says so:', command: 'gwctl dump --effective default/chat' },
+    { description: 'The gateway in a cluster:', command: 'gwctl dump routes --kube deploy/edge -n prod' },
     { description: 'Another one, as JSON:', command: 'gwctl dump --admin http://10.0.0.7:15000 -o json' },
     { description: 'A dump that somebody saved:', command: 'gwctl dump --file dump.json --output yaml' },
   ]
@@ -40,6 +41,7 @@ export default class Dump extends GatewayCommand {
     }),
     unused: Flags.boolean({ summary: 'What nothing refers to, and policies without effect.' }),
     ...adminFlags,
+    'all-pods': allPodsFlag,
   }
 
   async run(): Promise<Outcome> {
@@ -47,20 +49,23 @@ export default class Dump extends GatewayCommand {
     this.obey(flags)
     const { fetchDump, readDump } = await import('../src/tools/dump/read.ts')
     const { print } = await import('../src/tools/dump/print.ts')
+    const { printPods } = await import('../src/tools/dump/print-pods.ts')
+    const { askEach } = await import('../src/tools/admin/ask-each.ts')
     const { file, output, effective, unused } = flags
-    const { width, ...rest } = { width: output?.path === undefined ? this.io.stdout.columns : undefined }
-    const options = {
-      paint: await this.paint(),
-      showOrigin: flags['show-origin'],
-      ...(width ? { width } : {}),
-      ...rest,
-    }
-    const dump =
-      file === undefined
-        ? await fetchDump(await adminServer(flags, this.io, this.told()))
-        : await readDump(file, this.io)
+    const width = output?.path === undefined ? this.io.stdout.columns : undefined
+    const options = { paint: await this.paint(), showOrigin: flags['show-origin'], ...(width ? { width } : {}) }
     const wanted = { view: args.view, format: output?.format, effective, unused }
-    await this.deliver(print(dump, file ?? 'the answer', wanted, options), output ?? { format: 'yaml' })
+    const target = output ?? { format: 'yaml' }
+    if (file !== undefined) {
+      await this.deliver(print(await readDump(file, this.io), file, wanted, options), target)
+      return 'ok'
+    }
+    const all = flags['all-pods']
+    const { answers, failure } = await askEach(await adminServers(flags, all, this.io, this.told()), fetchDump)
+    const dumps = answers.map(({ admin, value }) => ({ pod: admin.pod ?? admin.name, dump: value }))
+    const text = all ? printPods(dumps, wanted, options) : print(dumps[0]!.dump, 'the answer', wanted, options)
+    await this.deliver(text, target)
+    if (failure) throw failure
     return 'ok'
   }
 }

@@ -1,4 +1,4 @@
-import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
+import { adminFlags, adminServers, allPodsFlag } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
 import { durationFlag, outputFlag } from '../src/cli/flags.ts'
@@ -12,21 +12,25 @@ export default class Health extends GatewayCommand {
     'gwctl health',
     { description: 'In a start script:', command: 'gwctl health --wait 30s && curl http://localhost:8080/' },
     { description: 'For a monitor:', command: 'gwctl health --output json' },
+    { description: 'Every pod of a Deployment:', command: 'gwctl health --kube deploy/edge -n prod --all-pods' },
   ]
   static override flags = {
     output: outputFlag(['text', 'json'])({ default: { format: 'text' } }),
     wait: durationFlag({ summary: 'Ask again until the gateway is ready, for so long.' }),
     ...adminFlags,
+    'all-pods': allPodsFlag,
   }
 
   async run(): Promise<Outcome> {
     const { flags } = await this.parse(Health)
     this.obey(flags)
-    const { askHealth, isHealthy, healthText } = await import('../src/tools/admin/health.ts')
-    const health = await askHealth(await adminServer(flags, this.io, this.told()), flags.wait)
-    const text =
-      flags.output.format === 'json' ? `${JSON.stringify(health, null, 2)}\n` : healthText(health, await this.paint())
-    await this.deliver(text, flags.output)
-    return isHealthy(health) ? 'ok' : 'findings'
+    const { askEach } = await import('../src/tools/admin/ask-each.ts')
+    const { askHealth, isHealthy, healthOutput } = await import('../src/tools/admin/health.ts')
+    const all = flags['all-pods']
+    const servers = await adminServers(flags, all, this.io, this.told())
+    const { answers, failure } = await askEach(servers, admin => askHealth(admin, flags.wait))
+    await this.deliver(healthOutput(answers, all, flags.output.format, await this.paint()), flags.output)
+    if (failure) throw failure
+    return answers.every(({ value }) => isHealthy(value)) ? 'ok' : 'findings'
   }
 }

@@ -1,17 +1,18 @@
 import * as Flags from '@oclif/core/flags'
-import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
+import { adminFlags, adminServers } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
 
 export default class Log extends GatewayCommand {
   static override summary = 'Show or change what a running gateway logs.'
   static override description =
-    'Changes hold until the gateway stops, for all of its workers. Exits 2 when a level is none, 4 when no gateway answers.'
+    'Changes hold until the gateway stops, for all of its workers; in a cluster, for all of its pods. Exits 2 when a level is none, 4 when no gateway answers.'
   static override examples = [
     'gwctl log',
     { description: 'More of everything:', command: 'gwctl log --level debug' },
     { description: 'More of one module, less of another:', command: 'gwctl log --set mcp=trace --set request=off' },
     { description: 'As it was at the start:', command: 'gwctl log --reset' },
+    { description: 'In every pod of a Gateway:', command: 'gwctl log --level debug --kube edge -n prod' },
   ]
   static override flags = {
     level: Flags.option({ options: ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const })({
@@ -30,9 +31,13 @@ export default class Log extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { flags } = await this.parse(Log)
     this.obey(flags)
+    const { askEach } = await import('../src/tools/admin/ask-each.ts')
     const { logLevel } = await import('../src/tools/admin/log-level.ts')
     const directives = [...(flags.level === undefined ? [] : [flags.level]), ...(flags.set ?? [])]
-    await this.print(`${await logLevel(await adminServer(flags, this.io, this.told()), directives, flags.reset)}\n`)
+    const servers = await adminServers(flags, flags.pod === undefined, this.io, this.told())
+    const { answers, failure } = await askEach(servers, admin => logLevel(admin, directives, flags.reset))
+    for (const { admin, value } of answers) await this.print(`${servers.length > 1 ? `${admin.pod}: ` : ''}${value}\n`)
+    if (failure) throw failure
     return 'ok'
   }
 }

@@ -269,6 +269,73 @@ describe('what comes through', () => {
   })
 })
 
+describe('all pods', () => {
+  const other = pod('edge-2')
+  const pods = [EDGE, POD, other, pod('edge-3', { phase: 'Pending' })]
+  /** The admin server of the last pod is not there. */
+  const withSilent = {
+    forwarding: { portOf: () => Number(admin.address.split(':')[1]), silent: ['edge-2'] },
+  }
+
+  test('log changes and shows every one, or the one that is named', async () => {
+    await using cluster = await startCluster(pods)
+    const { out, code, err } = await gwctl(cluster, 'log', '--kube', '--level', 'warn')
+    expect([out, code, err]).toEqual(['shop/edge-1: warn\nshop/edge-2: warn\n', 0, ''])
+    expect((await gwctl(cluster, 'log', '--kube', '--pod', 'edge-2')).out).toBe('warn\n')
+  })
+
+  test('health tells each by its name', async () => {
+    await using cluster = await startCluster(pods)
+    expect(await gwctl(cluster, 'health', '--kube', '--all-pods')).toEqual({
+      code: 0,
+      out: 'shop/edge-1\n  ready\nshop/edge-2\n  ready\n',
+      err: '',
+    })
+    const { out } = await gwctl(cluster, 'health', '--kube', '--all-pods', '-o', 'json')
+    expect(JSON.parse(out)).toEqual([
+      { pod: 'shop/edge-1', ready: true, backends: [] },
+      { pod: 'shop/edge-2', ready: true, backends: [] },
+    ])
+    gateway.pending = ['configuration']
+    expect((await gwctl(cluster, 'health', '--kube', '--all-pods')).code).toBe(1)
+  })
+
+  test('dump says in every format whose it is', async () => {
+    await using cluster = await startCluster(pods)
+    const dump = async (...argv: string[]) => (await gwctl(cluster, 'dump', '--kube', '--all-pods', ...argv)).out
+    expect(JSON.parse(await dump('-o', 'json'))).toEqual([
+      { pod: 'shop/edge-1', value: gateway.dumped },
+      { pod: 'shop/edge-2', value: gateway.dumped },
+    ])
+    const lines = (await dump('-o', 'jsonl')).trim().split('\n')
+    expect(new Set(lines.map(line => JSON.parse(line).pod))).toEqual(new Set(['shop/edge-1', 'shop/edge-2']))
+    expect(await dump()).toMatch(/^# pod shop\/edge-1\n[^#]*---\n# pod shop\/edge-2\n/)
+    expect(await dump('-o', 'dot')).toMatch(/^\/\/ pod shop\/edge-1\ndigraph/)
+    expect(await dump('routes')).toMatch(/^pod shop\/edge-1\n[\s\S]*\npod shop\/edge-2\n/)
+  })
+
+  test('those that answer are shown, and then who does not', async () => {
+    await using cluster = await startCluster(pods, withSilent)
+    const { out, code, err } = await gwctl(cluster, 'health', '--kube', '--all-pods')
+    expect(out).toBe('shop/edge-1\n  ready\n')
+    expect(err).toContain('nothing answers on port 15000 of pod shop/edge-2')
+    expect(code).toBe(4)
+  })
+
+  test('none answers', async () => {
+    await using cluster = await startCluster(pods)
+    const { out, code, err } = await gwctl(cluster, 'log', '--kube', '--admin-port', '1')
+    expect([out, code]).toEqual(['', 4])
+    expect(err.match(/nothing answers on port 1 of pod shop\/edge-[12]/g)).toHaveLength(2)
+  })
+
+  test('is no choice beside one pod, or where there is none', async () => {
+    await using cluster = await startCluster(pods)
+    expect((await gwctl(cluster, 'dump', '--kube', '--all-pods', '--pod', 'edge-1')).code).toBe(2)
+    expect((await gwctl(cluster, 'dump', '--all-pods')).code).toBe(2)
+  })
+})
+
 describe('what goes wrong on the way', () => {
   async function ask(say: (socket: Duplex) => void, protocol?: string) {
     const forwarding = { portOf: () => undefined, say, ...(protocol === undefined ? {} : { protocol }) }

@@ -9,6 +9,8 @@ export const CHANNELS = 'v4.channel.k8s.io'
 export interface ForwardingOptions {
   /** Where a connection to a port of a pod really goes; undefined: nobody listens there. */
   readonly portOf: (port: number) => number | undefined
+  /** Pods in which nobody listens. */
+  readonly silent?: readonly string[]
   /** The subprotocol that is answered, instead of the one that was agreed on. */
   readonly protocol?: string
   /** What is said once the port has been announced, instead of being connected to anything. */
@@ -32,10 +34,12 @@ export function servePortForward(req: IncomingMessage, socket: Duplex, options: 
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: ${protocol}\r\n\r\n`,
   )
   socket.on('error', () => {})
-  const port = Number(new URL(req.url!, 'http://localhost').searchParams.get('ports'))
+  const { pathname, searchParams } = new URL(req.url!, 'http://localhost')
+  const port = Number(searchParams.get('ports'))
+  const silent = options.silent?.some(pod => pathname.includes(`/pods/${pod}/`))
   for (const channel of [0, 1]) socket.write(message(channel, Buffer.of(port & 0xff, port >> 8)))
   if (options.say) options.say(socket)
-  else forward(socket, port, options.portOf(port))
+  else forward(socket, port, silent ? undefined : options.portOf(port))
 }
 
 /** One message of a channel. */

@@ -4,6 +4,7 @@ import type { Paint } from '../../diagnostics/paint.ts'
 import { type AdminServer, getReadiness } from '../admin-client.ts'
 import { modelOf } from '../dump/model.ts'
 import { fetchDump } from '../dump/read.ts'
+import type { Asked } from './ask-each.ts'
 
 export interface Health {
   readonly ready: boolean
@@ -46,7 +47,24 @@ export function isHealthy({ ready, backends }: Health): boolean {
   return ready && backends.every(({ state }) => state !== 'down')
 }
 
-export function healthText({ ready, pending, backends }: Health, paint: Paint): string {
+/** `byPod`: each under the name of its pod. */
+export function healthOutput(
+  answers: Asked<Health>['answers'],
+  byPod: boolean,
+  format: 'text' | 'json',
+  paint: Paint,
+): string {
+  const [first] = answers
+  if (format === 'json') {
+    const value = byPod ? answers.map(({ admin, value }) => ({ pod: admin.pod, ...value })) : first?.value
+    return `${JSON.stringify(value, null, 2)}\n`
+  }
+  if (!byPod) return answers.map(({ value }) => healthText(value, paint)).join('')
+  const indented = (health: Health) => healthText(health, paint).replaceAll(/^(?=.)/gm, '  ')
+  return answers.map(({ admin, value }) => `${paint.bold(admin.pod ?? admin.name)}\n${indented(value)}`).join('')
+}
+
+function healthText({ ready, pending, backends }: Health, paint: Paint): string {
   const lines = [ready ? paint.success('ready') : paint.error(pending ?? 'not ready')]
   for (const { backend, state, endpoints, evicted } of backends) {
     const words = `${backend}: ${endpoints - evicted.length} of ${endpoints} endpoints healthy`

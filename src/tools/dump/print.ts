@@ -18,14 +18,20 @@ export interface Wanted {
 
 /** What `gwctl dump` prints. `name` is the dump's, for messages. Throws a Failure. */
 export function print(dump: Dump, name: string, wanted: Wanted, options: RenderOptions): string {
-  const { effective, unused, format } = wanted
+  const { effective, unused } = wanted
+  const format = usualFormat(wanted)
   const view = viewName(wanted.view)
-  if (effective !== undefined) return printEffective(dump, name, effective, format ?? 'table', options)
+  if (effective !== undefined) return printEffective(dump, name, effective, format, options)
   if (format === 'dot') return dotOf(modelOf(dump, name))
-  if (unused) return renderRows(unusedView(dump, name), format ?? 'table', options)
-  if (view !== 'all') return renderView(view, modelOf(dump, name), format ?? 'table', options)
+  if (unused) return renderRows(unusedView(dump, name), format, options)
+  if (view !== 'all') return renderView(view, modelOf(dump, name), format, options)
   if (format === 'table' || format === 'wide') return printTables(dump, name, format, options)
-  return renderWhole(dump, format ?? 'yaml')
+  return renderWhole(dump, format)
+}
+
+/** The named format, or that which what is wanted is best read in. */
+export function usualFormat({ view = 'all', format, effective, unused }: Wanted): DumpFormat {
+  return format ?? (effective !== undefined || unused || view !== 'all' ? 'table' : 'yaml')
 }
 
 function viewName(given = 'all'): ViewName | 'all' {

@@ -1,0 +1,39 @@
+import { print, usualFormat, type Wanted } from './print.ts'
+import type { Dump } from './read.ts'
+import type { RenderOptions } from './render.ts'
+
+export interface PodDump {
+  /** `NAMESPACE/NAME`. */
+  readonly pod: string
+  readonly dump: Dump
+}
+
+/**
+ * What `gwctl dump` prints of several pods: the same of each, under a heading or, where the format has them, a comment
+ * with the pod's name; in JSON as `{pod, value}`. Throws a Failure.
+ */
+export function printPods(dumps: readonly PodDump[], wanted: Wanted, options: RenderOptions): string {
+  const format = usualFormat(wanted)
+  const texts = dumps.map(({ pod, dump }) => ({ pod, text: print(dump, `pod ${pod}`, wanted, options) }))
+  switch (format) {
+    case 'json':
+      return `${JSON.stringify(
+        texts.map(({ pod, text }) => ({ pod, value: JSON.parse(text) as unknown })),
+        null,
+        2,
+      )}\n`
+    case 'jsonl':
+      return texts.map(({ pod, text }) => text.replaceAll(/^.+$/gm, line => podLine(pod, line))).join('')
+    case 'yaml':
+      return texts.map(({ pod, text }) => `# pod ${pod}\n${text}`).join('---\n')
+    case 'dot':
+      return texts.map(({ pod, text }) => `// pod ${pod}\n${text}`).join('\n')
+    default:
+      return texts.map(({ pod, text }) => `${options.paint.bold(`pod ${pod}`)}\n${text}`).join('\n')
+  }
+}
+
+/** Around a line that is JSON already. */
+function podLine(pod: string, line: string): string {
+  return `{"pod":${JSON.stringify(pod)},"value":${line}}`
+}
