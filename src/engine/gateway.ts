@@ -6,13 +6,14 @@ import type { Downstream } from './downstream.ts'
 import { HeadSnapshots } from './head-snapshot.ts'
 import { PortListener } from './inbound/listener.ts'
 import type { ListenerHost } from './inbound/serve-exchange.ts'
+import type { Relay } from './inbound/tcp-relay.ts'
 import type { ProcessLog } from './logging.ts'
 import { MetricsRegistry } from './metrics/registry.ts'
 import { tellOfReplica } from './observe/replica-metrics.ts'
 import { Observer } from './observe.ts'
 import type { Serving } from './passage.ts'
 import { routeTables } from './route-table.ts'
-import { RunningRequests } from './running-requests.ts'
+import { RunningRequests, type RunningWork, runningConnection } from './running-requests.ts'
 import { ReloadableState } from './state-store.ts'
 import type { TraceHub } from './trace-hub.ts'
 import { traceFinished } from './trace-stages.ts'
@@ -60,6 +61,7 @@ export class Gateway {
   readonly state: ReloadableState
   readonly metrics: MetricsRegistry
   readonly running = new RunningRequests()
+  readonly #relays = new Set<Relay>()
   readonly #init: GatewayInit
   readonly #transport: ConfigurableTransport
   readonly #observer: Observer
@@ -189,10 +191,12 @@ export class Gateway {
       started: (x, out) => this.#started(x, out),
       finished: x => this.#finished(x),
       refused: x => this.#observer.refused(x),
-      relayStarted: () => {
+      relayStarted: relay => {
         this.#inFlight++
+        this.#relays.add(relay)
       },
-      relayFinished: record => {
+      relayFinished: (relay, record) => {
+        this.#relays.delete(relay)
         this.#observer.tcpFinished(record)
         this.#settled()
       },
@@ -202,6 +206,16 @@ export class Gateway {
     const everywhere = this.#serving?.snapshot.settings.ipv6 === false ? '0.0.0.0' : undefined
     const address = await listener.listen({ port, host: this.#init.host ?? everywhere, reusePort: share !== undefined })
     this.#ports.set(key, { listener, host, bind, port: address.port })
+  }
+
+  /** What is under way, for `/debug/tasks`. */
+  work(): RunningWork {
+    const { clock } = this.#init
+    return {
+      requests: this.running.report(clock),
+      connections: [...this.#relays].map(relay => runningConnection(relay, clock)),
+      sessions: this.state.sessions(),
+    }
   }
 
   /** For requests that another worker has taken: the way in that this one has for the port of that bind. */

@@ -1,7 +1,8 @@
 import type { Route, Step } from '../config/snapshot.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { Clock } from '../http/runtime.ts'
+import type { Clock, OpenSession } from '../http/runtime.ts'
+import type { Relay } from './inbound/tcp-relay.ts'
 
 /** Where a request that is being served stands. */
 export interface RunningRequest {
@@ -15,6 +16,27 @@ export interface RunningRequest {
   readonly step: string
   /** `FILE:LINE` of what it waits for; absent before a listener was found. */
   readonly at?: string
+}
+
+/** A connection that is passed on as it is. */
+export interface RunningConnection {
+  readonly source: string
+  readonly listener: string
+  /** ms since it was accepted. */
+  readonly age: number
+  readonly step: string
+  /** bytes from the client, and to it. */
+  readonly received: number
+  readonly sent: number
+  /** `FILE:LINE` of its route, or of the listener that has none for it. */
+  readonly at: string
+}
+
+/** All that a thread is at. */
+export interface RunningWork {
+  readonly requests: RunningReport
+  readonly connections: readonly RunningConnection[]
+  readonly sessions: readonly OpenSession[]
 }
 
 /** More than a person reads; the rest is counted. */
@@ -67,6 +89,20 @@ export class RunningRequests {
       })
     }
     return { requests, total: running.length }
+  }
+}
+
+export function runningConnection(relay: Relay, clock: Clock): RunningConnection {
+  const { source, listener, route, endpoint, startedMono, connected, received, sent } = relay
+  const { file, line } = (route ?? listener).origin
+  return {
+    source,
+    listener: listener.name,
+    age: Math.round(clock.mono() - startedMono),
+    step: connected ? `connected to ${endpoint}` : endpoint === undefined ? 'ending' : `connecting to ${endpoint}`,
+    received,
+    sent,
+    at: `${file}:${line}`,
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Budget, BudgetHolder, StateStore } from '../http/runtime.ts'
+import type { Budget, BudgetHolder, OpenSession, SessionHolder, StateStore } from '../http/runtime.ts'
 
 /**
  * State by identity, over reloads. `begin` opens a compilation; `commit` closes whatever the new configuration did not
@@ -40,6 +40,14 @@ export class ReloadableState implements StateStore {
   budgets(): Budget[] {
     const out: Budget[] = []
     for (const value of this.#held.values()) if ('budget' in value) out.push((value as BudgetHolder).budget())
+    return out
+  }
+
+  sessions(): OpenSession[] {
+    const out: OpenSession[] = []
+    for (const value of this.#held.values()) {
+      if ('openSessions' in value) out.push(...(value as SessionHolder).openSessions())
+    }
     return out
   }
 

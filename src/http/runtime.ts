@@ -50,6 +50,24 @@ export interface BudgetHolder {
   budget(): Budget
 }
 
+/** A session that clients may use at any time, for whoever looks into the gateway. Times in ms. */
+export interface OpenSession {
+  /** The beginning of its id: the whole would let a reader take part. */
+  readonly session: string
+  readonly backend: string
+  readonly age: number
+  readonly idle: number
+  /** Requests and streams that are open, in the words of the protocol. */
+  readonly calls: readonly string[]
+  readonly streams: number
+  readonly targets: readonly { readonly target: string; readonly state: string }[]
+}
+
+/** State that has sessions says so with a method of this name. */
+export interface SessionHolder {
+  openSessions(): readonly OpenSession[]
+}
+
 /** Which of the workers that share the ports of this replica this one is. */
 export interface WorkerPlace {
   /** From 0. */

@@ -25,7 +25,7 @@ export const mcpBackend = defineBackend({
     const setup = setupOf(spec, ctx)
     const store = ctx.state(
       'sessions',
-      () => new SessionStore(setup.runtime.clock, setup.sessionTtl, maxSessions(setup)),
+      () => new SessionStore(setup.backend, setup.runtime.clock, setup.sessionTtl, maxSessions(setup)),
     )
     const endpoint = new McpEndpoint(setup, store)
     return {

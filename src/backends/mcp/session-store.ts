@@ -1,12 +1,15 @@
-import type { Clock, Timer } from '../../http/runtime.ts'
+import type { Clock, OpenSession, SessionHolder, Timer } from '../../http/runtime.ts'
 import type { Session } from './session.ts'
 
 /** ms between two looks for idle sessions. */
 const SWEEP = 30_000
 const MAX_ENDED = 10_000
+/** characters. */
+const SHOWN_ID = 8
 
-/** The sessions of one backend. Ends those that nobody has used for `ttl` ms. */
-export class SessionStore {
+/** The sessions of one backend, `backend`. Ends those that nobody has used for `ttl` ms. */
+export class SessionStore implements SessionHolder {
+  readonly #backend: string
   readonly #clock: Clock
   readonly #ttl: number
   readonly #max: number
@@ -15,7 +18,8 @@ export class SessionStore {
   readonly #ended = new Set<string>()
   #timer: Timer | undefined
 
-  constructor(clock: Clock, ttl: number, max: number) {
+  constructor(backend: string, clock: Clock, ttl: number, max: number) {
+    this.#backend = backend
     this.#clock = clock
     this.#ttl = ttl
     this.#max = max
@@ -44,6 +48,19 @@ export class SessionStore {
     if (this.#ended.size <= MAX_ENDED) return
     const [oldest] = this.#ended
     if (oldest !== undefined) this.#ended.delete(oldest)
+  }
+
+  openSessions(): readonly OpenSession[] {
+    const now = this.#clock.mono()
+    return [...this.#sessions.values()].map(session => ({
+      session: session.id.slice(0, SHOWN_ID),
+      backend: this.#backend,
+      age: Math.round(now - session.startedMono),
+      idle: session.active > 0 ? 0 : Math.round(now - session.lastUsed),
+      calls: [...session.inFlight.values()].map(({ method }) => method),
+      streams: session.streams.size + (session.outlet === undefined ? 0 : 1),
+      targets: session.links.map(({ name, state }) => ({ target: name, state })),
+    }))
   }
 
   /** Ends all sessions: nothing refers to the backend any more. */

@@ -64,6 +64,7 @@ export class Session {
   readonly links: readonly Link[]
   readonly principal: string | undefined
   /** On the monotonic clock. */
+  readonly startedMono: number
   lastUsed: number
   /** Requests and streams that are open. */
   active = 0
@@ -85,7 +86,8 @@ export class Session {
   constructor(targets: readonly McpTarget[], options: SessionOptions) {
     this.links = targets.map(target => new Link(target))
     this.principal = options.principal
-    this.lastUsed = options.clock.mono()
+    this.startedMono = options.clock.mono()
+    this.lastUsed = this.startedMono
     this.#options = options
   }
 

@@ -12,6 +12,13 @@ export interface Listening {
   close(): Promise<void>
 }
 
+/** ms until a request must have come: who opens connections and says nothing must not hold them. */
+const REQUEST_TIMEOUT = 10_000
+/** ms in which a client reads nothing of its answer. */
+const READ_TIMEOUT = 30_000
+/** Open at a time: the gateway's own connections need file descriptors too. */
+const MAX_CONNECTIONS = 1024
+
 /** Answers a table of paths on one address. Throws the error of `listen` when the address cannot be had. */
 export async function listen(address: ListenAddress, endpoint: EndpointOptions): Promise<Listening> {
   if (address.kind === 'off') return { address: 'off', close: async () => {} }
@@ -33,15 +40,20 @@ type Place = { readonly host: string; readonly port: number } | { readonly path:
 
 function open(endpoint: EndpointOptions, place: Place): Promise<Server> {
   return new Promise((resolve, reject) => {
-    const server = createServer((request, response) => {
+    const server = createServer(limitsOf(endpoint), (request, response) => {
       answer(endpoint, request, response).catch(() => response.destroy())
     })
+    server.maxConnections = MAX_CONNECTIONS
     server.once('error', reject)
     server.listen(place, () => {
       server.off('error', reject)
       resolve(server)
     })
   })
+}
+
+function limitsOf({ requestTimeout = REQUEST_TIMEOUT }: EndpointOptions) {
+  return { headersTimeout: requestTimeout, requestTimeout, connectionsCheckingInterval: requestTimeout / 4 }
 }
 
 /** A machine without IPv6 still has a localhost. */
@@ -79,8 +91,10 @@ async function removeStaleSocket(path: string): Promise<void> {
 async function answer(endpoint: EndpointOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
   // Nothing here takes a body, and one that nobody reads would block the connection.
   request.resume()
+  const left = new AbortController()
+  response.once('close', () => left.abort())
   const refused = endpoint.refuse?.(request)
-  const reply = refused === undefined ? await replyOf(endpoint, request) : text(`${refused}\n`, 403)
+  const reply = refused === undefined ? await replyOf(endpoint, request, left.signal) : text(`${refused}\n`, 403)
   if ('stream' in reply && (response.destroyed || request.method === 'HEAD')) reply.cancel()
   if (response.destroyed) return
   const always = { 'cache-control': 'no-cache, no-store', 'x-content-type-options': 'nosniff' }
@@ -91,6 +105,7 @@ async function answer(endpoint: EndpointOptions, request: IncomingMessage, respo
     return
   }
   const type = reply.type === 'text/plain' ? 'text/plain; charset=utf-8' : reply.type
+  response.setTimeout(READ_TIMEOUT, () => response.destroy())
   response.writeHead(reply.status, {
     'content-type': type,
     'content-length': Buffer.byteLength(reply.body),
@@ -100,7 +115,7 @@ async function answer(endpoint: EndpointOptions, request: IncomingMessage, respo
   response.end(request.method === 'HEAD' ? undefined : reply.body)
 }
 
-async function replyOf(endpoint: EndpointOptions, request: IncomingMessage): Promise<AdminReply> {
+async function replyOf(endpoint: EndpointOptions, request: IncomingMessage, left: AbortSignal): Promise<AdminReply> {
   const target = request.url ?? '/'
   const mark = target.indexOf('?')
   const path = mark < 0 ? target : target.slice(0, mark)
@@ -113,7 +128,7 @@ async function replyOf(endpoint: EndpointOptions, request: IncomingMessage): Pro
   if (known === undefined) return methodNotAllowed(path, found.methods)
   try {
     const query = new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1))
-    return await found.handler({ method: known, query, headers: request.headers })
+    return await found.handler({ method: known, query, headers: request.headers, left })
   } catch (error) {
     return text(`internal error: ${error instanceof Error ? error.message : String(error)}\n`, 500)
   }

@@ -24,15 +24,16 @@ export class Profiler {
   /**
    * `cpu`: where processor time went during so many seconds. `heap`: all that was allocated in the first half of them,
    * and what was allocated in the second half and is still in use; the runtime keeps no older record, and in a gateway
-   * that keeps nothing, the second alone would be empty. Undefined while another profile is being taken.
+   * that keeps nothing, the second alone would be empty. Undefined while another profile is being taken. It ends with
+   * what there is when `left` says that nobody waits for it any more.
    */
-  async take(kind: ProfileKind, seconds: number): Promise<StackProfile | undefined> {
+  async take(kind: ProfileKind, seconds: number, left: AbortSignal): Promise<StackProfile | undefined> {
     if (this.#busy) return undefined
     this.#busy = true
     const inspector = await import('node:inspector/promises')
     const session = new inspector.Session()
     const startedAt = this.#clock.now()
-    const wait = (share: number) => new Promise<void>(resolve => this.#clock.after(seconds * 1000 * share, resolve))
+    const wait = (share: number) => this.#wait(seconds * 1000 * share, left)
     try {
       session.connect()
       const profile = await (kind === 'cpu' ? recordCpu(session, wait) : recordHeap(session, wait))
@@ -42,17 +43,28 @@ export class Profiler {
       this.#busy = false
     }
   }
+
+  #wait(ms: number, left: AbortSignal): Promise<void> {
+    if (left.aborted) return Promise.resolve()
+    return new Promise(resolve => {
+      const timer = this.#clock.after(ms, resolve)
+      left.addEventListener('abort', () => {
+        timer.cancel()
+        resolve()
+      })
+    })
+  }
 }
 
 /** `/debug/pprof/*`: `seconds` is 1 to 300, default 10; anything else is 400. */
 export async function profileReply(
   kind: ProfileKind,
-  { query }: AdminRequest,
+  { query, left }: AdminRequest,
   take: Profiler['take'],
 ): Promise<AdminReply> {
   const seconds = secondsOf(query.get('seconds'))
   if (seconds === undefined) return text(`seconds takes a number from 1 to ${MAX_SECONDS}\n`, 400)
-  const profile = await take(kind, seconds)
+  const profile = await take(kind, seconds, left)
   if (profile === undefined) return text('a profile is being taken already; try again when it is done\n', 429)
   return {
     status: 200,

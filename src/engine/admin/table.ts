@@ -6,6 +6,8 @@ export interface AdminRequest {
   readonly method: 'GET' | 'POST'
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
+  /** The client has its answer, or does not wait for it any more. */
+  readonly left: AbortSignal
 }
 
 export interface TextReply {
@@ -37,6 +39,8 @@ export interface EndpointOptions {
   readonly paths: readonly AdminPath[]
   /** A reason to refuse a request whatever its path is. */
   readonly refuse?: (request: IncomingMessage) => string | undefined
+  /** ms until a request must have come whole; 10 s when unset. */
+  readonly requestTimeout?: number
 }
 
 export function text(body: string, status = 200): TextReply {

@@ -1,29 +1,52 @@
 import { getActiveResourcesInfo } from 'node:process'
-import type { RunningReport } from '../running-requests.ts'
+import type { RunningWork } from '../running-requests.ts'
 
-/** What keeps one thread busy or waiting, by kind: sockets, timers, file operations. */
-export interface ThreadTasks {
+/** What one thread is at, and what keeps it busy or waiting by kind: sockets, timers, file operations. */
+export interface ThreadTasks extends Partial<RunningWork> {
   readonly thread: string
   readonly workload: Readonly<Record<string, number>>
-  readonly running: RunningReport
 }
 
-export function threadTasks(thread: string, running: RunningReport): ThreadTasks {
-  return { thread, running, workload: counted(getActiveResourcesInfo().map(kind => [kind, 1])) }
+/** More of one kind than a person reads; the rest is counted. */
+const MOST = 1000
+
+/** `work`: undefined for a thread that serves nothing. */
+export function threadTasks(thread: string, work: RunningWork | undefined): ThreadTasks {
+  return { thread, ...work, workload: counted(getActiveResourcesInfo().map(kind => [kind, 1])) }
 }
 
-/** `/debug/tasks`: the requests that are being served, the oldest first, and what the process waits for. */
+/**
+ * `/debug/tasks`: requests that are being served, connections that are passed on, sessions that clients have open (each
+ * kind the oldest first), and what the process waits for.
+ */
 export function tasksReport(threads: readonly ThreadTasks[]): unknown {
-  const workload = counted(threads.flatMap(each => Object.entries(each.workload)))
-  const total = threads.reduce((sum, { running }) => sum + running.total, 0)
-  const requests = threads
-    .flatMap(({ thread, running }) =>
-      running.requests.map(request => (threads.length === 1 ? request : { ...request, thread })),
-    )
-    .sort((a, b) => b.age - a.age)
-  const report = { requests, ...(total > requests.length ? { more: total - requests.length } : {}), workload }
-  if (threads.length === 1) return report
-  return { ...report, threads: threads.map(({ thread, workload }) => ({ thread, workload })) }
+  const requests = oldest(threads, each => each.requests?.requests ?? [])
+  const total = threads.reduce((sum, each) => sum + (each.requests?.total ?? 0), 0)
+  const connections = oldest(threads, each => each.connections ?? [])
+  const sessions = oldest(threads, each => each.sessions ?? [])
+  const more = {
+    ...(total > MOST ? { requests: total - MOST } : {}),
+    ...(connections.length > MOST ? { connections: connections.length - MOST } : {}),
+    ...(sessions.length > MOST ? { sessions: sessions.length - MOST } : {}),
+  }
+  return {
+    requests: requests.slice(0, MOST),
+    connections: connections.slice(0, MOST),
+    sessions: sessions.slice(0, MOST),
+    ...(Object.keys(more).length > 0 ? { more } : {}),
+    workload: counted(threads.flatMap(each => Object.entries(each.workload))),
+    ...(threads.length > 1 ? { threads: threads.map(({ thread, workload }) => ({ thread, workload })) } : {}),
+  }
+}
+
+function oldest<T extends { readonly age: number }>(
+  threads: readonly ThreadTasks[],
+  pick: (tasks: ThreadTasks) => readonly T[],
+): readonly T[] {
+  const all = threads.flatMap(each =>
+    pick(each).map(item => (threads.length === 1 ? item : { ...item, thread: each.thread })),
+  )
+  return all.sort((a, b) => b.age - a.age)
 }
 
 function counted(entries: readonly (readonly [kind: string, count: number])[]): Readonly<Record<string, number>> {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../http/runtime.ts'
-import { RunningRequests } from '../running-requests.ts'
+import type { RunningWork } from '../running-requests.ts'
 import { type ThreadMemory, threadMemory } from './memory.ts'
 import type { StackProfile } from './pprof.ts'
 import { type ProfileKind, Profiler } from './profile.ts'
@@ -9,17 +9,17 @@ import { type ThreadTasks, threadTasks } from './tasks.ts'
 export interface Threads {
   memory(): Promise<readonly ThreadMemory[]>
   tasks(): Promise<readonly ThreadTasks[]>
-  /** Undefined while another profile is being taken. */
-  profile(kind: ProfileKind, seconds: number): Promise<StackProfile | undefined>
+  /** Undefined while another profile is being taken. When nobody wants it any more (`left`), it ends. */
+  profile(kind: ProfileKind, seconds: number, left: AbortSignal): Promise<StackProfile | undefined>
 }
 
-/** `running`: the requests that this thread serves, where it serves any. */
-export function thisThread(name: string, clock: Clock, running = new RunningRequests()): Threads {
+/** `work`: what this thread is at, where it serves anything. */
+export function thisThread(name: string, clock: Clock, work?: () => RunningWork): Threads {
   const profiler = new Profiler(clock)
   return {
     memory: async () => [threadMemory(name)],
-    tasks: async () => [threadTasks(name, running.report(clock))],
-    profile: (kind, seconds) => profiler.take(kind, seconds),
+    tasks: async () => [threadTasks(name, work?.())],
+    profile: (kind, seconds, left) => profiler.take(kind, seconds, left),
   }
 }
 

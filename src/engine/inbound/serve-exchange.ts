@@ -12,6 +12,7 @@ import { selectByServerName } from '../route-table.ts'
 import type { Resolver } from '../upstream/dns.ts'
 import type { Connection } from './connection.ts'
 import type { SocketBody } from './request-body.ts'
+import type { Relay } from './tcp-relay.ts'
 
 /** What the connections of one port need of the gateway around them. */
 export interface ListenerHost {
@@ -28,8 +29,8 @@ export interface ListenerHost {
   /** There was no request: only log and metrics hear of it. */
   refused(x: Exchange): void
   /** A connection that is passed on as it is counts as one piece of work. */
-  relayStarted(): void
-  relayFinished(record: Readonly<Record<string, string | number>>): void
+  relayStarted(relay: Relay): void
+  relayFinished(relay: Relay, record: Readonly<Record<string, string | number>>): void
   /** Gives the request to the worker that keeps its session; undefined when it is served here. */
   handOver?(x: Exchange, out: Downstream): { finish(): void } | undefined
 }

@@ -33,12 +33,21 @@ export class TcpRelay {
     const chosen = route && pickBackend(route, runtime)
     // Asked once: it may be another endpoint the next time.
     const target = chosen?.backend.targetFor ? chosen.backend.targetFor(serverName) : chosen?.backend.target
-    const started = runtime.clock.mono()
-    const relay: Relay = { received: 0, sent: 0, error: undefined }
-    this.#host.relayStarted()
+    const relay: Relay = {
+      source: `${connection.facts.address}:${connection.facts.port}`,
+      listener,
+      route,
+      endpoint: target && (target.unixPath ?? `${target.host}:${target.port}`),
+      serverName,
+      startedMono: runtime.clock.mono(),
+      connected: false,
+      received: 0,
+      sent: 0,
+      error: undefined,
+    }
+    this.#host.relayStarted(relay)
     socket.once('close', () => {
-      const duration = runtime.clock.mono() - started
-      this.#host.relayFinished(recordOf(relay, duration, connection, listener, route, target, serverName))
+      this.#host.relayFinished(relay, recordOf(relay, runtime.clock.mono() - relay.startedMono))
     })
     if (!target) {
       relay.error = route ? 'no valid backends' : 'route not found'
@@ -65,9 +74,8 @@ export class TcpRelay {
       relay.error = 'upstream connect timed out'
       upstream.destroy()
     })
-    let connected = false
     upstream.once(dialer.secure ? 'secureConnect' : 'connect', () => {
-      connected = true
+      relay.connected = true
       limit.cancel()
       socket.on('data', (chunk: Buffer) => {
         relay.received += chunk.length
@@ -81,13 +89,13 @@ export class TcpRelay {
       socket.resume()
     })
     upstream.on('error', error => {
-      relay.error ??= connected ? error.message : connectFailure(error).message
+      relay.error ??= relay.connected ? error.message : connectFailure(error).message
     })
     upstream.once('close', () => {
       limit.cancel()
       // Whatever came last is still on its way to the client.
       if (!relay.error) socket.destroySoon()
-      else if (connected) breakOff(socket)
+      else if (relay.connected) breakOff(socket)
       else socket.destroy()
     })
     socket.once('close', broken => {
@@ -97,7 +105,17 @@ export class TcpRelay {
   }
 }
 
-interface Relay {
+/** A connection that is passed on. */
+export interface Relay {
+  /** `ADDRESS:PORT` of the client. */
+  readonly source: string
+  readonly listener: Listener
+  readonly route: TcpRoute | undefined
+  readonly endpoint: string | undefined
+  readonly serverName: string | undefined
+  readonly startedMono: number
+  /** The endpoint has accepted it. */
+  connected: boolean
   /** bytes from the client. */
   received: number
   /** bytes to the client. */
@@ -105,26 +123,19 @@ interface Relay {
   error: string | undefined
 }
 
-function recordOf(
-  relay: Relay,
-  duration: number,
-  connection: Connection,
-  listener: Listener,
-  route: TcpRoute | undefined,
-  target: Target | undefined,
-  serverName: string | undefined,
-): Record<string, string | number> {
+function recordOf(relay: Relay, duration: number): Record<string, string | number> {
+  const { source, listener, route, endpoint, serverName, received, sent, error } = relay
   return {
     gateway: `${listener.namespace}/default`,
     listener: listener.name,
     ...(route ? { route: `${route.namespace}/${route.name}` } : {}),
-    ...(target ? { endpoint: target.unixPath ?? `${target.host}:${target.port}` } : {}),
-    'src.addr': `${connection.facts.address}:${connection.facts.port}`,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    'src.addr': source,
     ...(serverName === undefined ? {} : { 'tls.sni': serverName }),
     protocol: 'tcp',
-    'tcp.bytes.received': relay.received,
-    'tcp.bytes.sent': relay.sent,
-    ...(relay.error === undefined ? {} : { error: relay.error }),
+    'tcp.bytes.received': received,
+    'tcp.bytes.sent': sent,
+    ...(error === undefined ? {} : { error }),
     duration: `${Math.round(duration)}ms`,
   }
 }

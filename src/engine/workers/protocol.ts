@@ -20,6 +20,7 @@ export interface Orders {
   memory: [undefined, readonly ThreadMemory[]]
   tasks: [undefined, readonly ThreadTasks[]]
   profile: [{ readonly kind: ProfileKind; readonly seconds: number }, StackProfile | undefined]
+  endProfile: [undefined, undefined]
   watch: [WatchOrder, WatchAnswer]
   unwatch: [number, undefined]
   stop: [{ readonly min: number; readonly max: number }, undefined]

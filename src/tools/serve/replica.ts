@@ -5,13 +5,14 @@ import { offlineRuntime } from '../../config/offline-runtime.ts'
 import type { Settings } from '../../config/settings.ts'
 import type { Snapshot } from '../../config/snapshot.ts'
 import type { AdminSource } from '../../engine/admin/source.ts'
-import { mergeProfiles, type Threads, thisThread } from '../../engine/admin/threads.ts'
+import type { Threads } from '../../engine/admin/threads.ts'
 import { systemClock } from '../../engine/clock.ts'
 import type { LogControl, ProcessLog } from '../../engine/logging.ts'
 import { type MetricFamily, sumFamilies } from '../../engine/metrics/families.ts'
 import { MetricsRegistry } from '../../engine/metrics/registry.ts'
 import { tellOfReplica } from '../../engine/observe/replica-metrics.ts'
 import { ReloadableState } from '../../engine/state-store.ts'
+import { allThreads } from '../../engine/workers/all-threads.ts'
 import type { OrderName, Orders, Prepared, Report, ReservedPorts, WorkerStart } from '../../engine/workers/protocol.ts'
 import { ReplicaTrace } from '../../engine/workers/replica-trace.ts'
 import { reservePorts } from '../../engine/workers/reserve-ports.ts'
@@ -133,7 +134,7 @@ class Replica {
       budgets: () => this.#state.budgets(),
     })
     this.trace = new ReplicaTrace(systemClock, () => this.#pool.workers)
-    this.threads = this.#allThreads()
+    this.threads = allThreads(systemClock, (order, argument, patience) => this.#all(order, argument, patience))
     this.logControl = {
       filter: () => log.filter(),
       change: async (directives, how) => {
@@ -329,28 +330,6 @@ class Replica {
       undefined,
       failed,
     )
-  }
-
-  #allThreads(): Threads {
-    const own = thisThread('main', systemClock)
-    const named = <T extends object>({ index }: PoolWorker, of: T) => ({ ...of, thread: `worker ${index}` })
-    return {
-      memory: async () => {
-        const workers = await this.#all('memory', undefined)
-        return [...(await own.memory()), ...workers.flatMap(([worker, each]) => each.map(of => named(worker, of)))]
-      },
-      tasks: async () => {
-        const workers = await this.#all('tasks', undefined)
-        return [...(await own.tasks()), ...workers.flatMap(([worker, each]) => each.map(of => named(worker, of)))]
-      },
-      profile: async (kind, seconds) => {
-        const mine = own.profile(kind, seconds)
-        const workers = await this.#all('profile', { kind, seconds }, seconds * 1000 + PATIENCE)
-        const profile = await mine
-        const others = workers.flatMap(([worker, each]) => (each ? [named(worker, { profile: each })] : []))
-        return profile && mergeProfiles([{ thread: 'main', profile }, ...others])
-      },
-    }
   }
 
   /** Asks every worker; those that do not answer in time are left out. */

@@ -79,7 +79,7 @@ async function serveAlone(options: ServeOptions, { inputs }: Probed, settings: S
     log,
     ready: () => (stopping ? { ok: false, pending: ['shutting down'] } : { ok: true, pending: [] }),
     metrics: () => gateway.metrics.families(),
-    threads: thisThread('main', systemClock, gateway.running),
+    threads: thisThread('main', systemClock, () => gateway.work()),
   }
   const endpoints = await startEndpoints(settings, source, () => gateway.stop({ min: 0, max: 0 }))
   const watcher =

@@ -84,6 +84,8 @@ class ServeWorker {
   }
 
   #ownThreads: Threads | undefined
+  /** Ends the profile that is being taken. */
+  #unwanted = new AbortController()
   readonly #handlers: Handlers = {
     prepare: prepared => this.#prepare(prepared),
     commit: ports => this.#commit(ports),
@@ -99,7 +101,14 @@ class ServeWorker {
     readings: () => this.#gateway.metrics.readings(),
     memory: () => this.#threads().memory(),
     tasks: () => this.#threads().tasks(),
-    profile: ({ kind, seconds }) => this.#threads().profile(kind, seconds),
+    profile: ({ kind, seconds }) => {
+      this.#unwanted = new AbortController()
+      return this.#threads().profile(kind, seconds, this.#unwanted.signal)
+    },
+    endProfile: () => {
+      this.#unwanted.abort()
+      return undefined
+    },
     watch: order => this.#watch(order),
     unwatch: id => {
       this.#watches.get(id)?.close()
@@ -114,7 +123,7 @@ class ServeWorker {
   }
 
   #threads(): Threads {
-    this.#ownThreads ??= thisThread('worker', systemClock, this.#gateway.running)
+    this.#ownThreads ??= thisThread('worker', systemClock, () => this.#gateway.work())
     return this.#ownThreads
   }
 

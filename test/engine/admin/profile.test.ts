@@ -144,6 +144,16 @@ test('one profile at a time, and the next one works', async () => {
   expect((await profiled('/debug/pprof/profile', () => {})).status).toBe(200)
 })
 
+test.each(['profile', 'heap'])('/debug/pprof/%s ends when its client leaves', async kind => {
+  const [host, port] = admin.address.split(':')
+  const sent = get({ host, port, path: `/debug/pprof/${kind}?seconds=300` })
+  sent.on('error', () => {})
+  while (gateway.clock.pending === 0) await new Promise(setImmediate)
+  sent.destroy()
+  while (gateway.clock.pending > 0) await new Promise(setImmediate)
+  expect((await profiled('/debug/pprof/profile', () => {})).status).toBe(200)
+})
+
 test.each(['0', '301', '-1', 'abc', '', '1.5'])('seconds=%s is refused', async seconds => {
   for (const kind of ['profile', 'heap']) {
     expect((await call(admin.address, `/debug/pprof/${kind}?seconds=${seconds}`)).status).toBe(400)

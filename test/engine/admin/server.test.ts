@@ -1,10 +1,12 @@
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Listening } from '../../../src/engine/admin/listen.ts'
+import { type Listening, listen } from '../../../src/engine/admin/listen.ts'
 import { startAdmin, startReadiness, startStats } from '../../../src/engine/admin/server.ts'
+import { text } from '../../../src/engine/admin/table.ts'
 import { call, FakeGateway } from './running-admin.ts'
 
 let gateway: FakeGateway
@@ -220,6 +222,43 @@ describe('addresses', () => {
       await expect(start(`unix:${path}`)).rejects.toMatchObject({ code: 'EADDRINUSE' })
       dead.close()
     })
+  })
+})
+
+describe('clients that do harm', () => {
+  const dial = (address: string): Promise<Socket> => {
+    const [host, port] = address.split(':')
+    return new Promise(resolve => {
+      const socket = connect({ host, port: Number(port) }, () => resolve(socket))
+      socket.on('error', () => {})
+    })
+  }
+
+  test('a thousand that say nothing do not keep others out, and too many more are turned away', async () => {
+    const silent = await Promise.all(Array.from({ length: 1000 }, () => dial(admin.address)))
+    expect((await call(admin.address, '/memory')).status).toBe(200)
+    const more = await Promise.all(Array.from({ length: 100 }, () => dial(admin.address)))
+    await Promise.any(more.map(socket => once(socket, 'close')))
+    for (const socket of [...silent, ...more]) socket.destroy()
+    await expect.poll(() => call(admin.address, '/memory').then(({ status }) => status, String)).toBe(200)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['half a head', 'GET / HTTP/1.1\r\nHost: local'],
+    ['a head and half a body', 'POST /logging HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc'],
+  ])('one that sends %s is not waited for', async (_name, bytes) => {
+    const handler = () => text('ok\n')
+    const paths = [{ path: '/logging', methods: ['POST' as const], summary: '', handler }]
+    const server = await listen({ kind: 'tcp', hosts: ['127.0.0.1'], port: 0 }, { paths, requestTimeout: 40 })
+    open.push(server)
+    const socket = await dial(server.address)
+    socket.write(bytes)
+    await once(socket.resume(), 'close')
+  })
+
+  test('a head of 20 KB is refused', async () => {
+    expect((await call(admin.address, '/memory', { headers: { x: 'a'.repeat(20_000) } })).status).toBe(431)
   })
 })
 

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Answer, ask, startReplica, type TestReplica } from '../../helpers/replica.ts'
@@ -230,6 +230,92 @@ describe('one replica to those who look at it', () => {
     const [profile] = await Promise.all([replica.admin('/debug/pprof/heap?seconds=1'), flood(replica.port(80), 200)])
     expect(profile.status).toBe(200)
   })
+})
+
+test('tasks show requests, LLM streams, connections and MCP sessions, of whichever worker', async () => {
+  await using upstream = await startUpstream((request, response) => {
+    if (!request.url?.includes('chat')) return
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('data: {"id":"1","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n')
+  })
+  const server = join(import.meta.dirname, '../../backends/mcp/stdio-server.ts')
+  await using replica = await startReplica(
+    `binds:
+- port: 80
+  listeners:
+  - routes:
+    - matches: [{path: {exact: /slow}}]
+      backends:
+      - host: '${upstream.host}'
+    - matches: [{path: {pathPrefix: /v1}}]
+      backends: [{ai: {name: m, hostOverride: '${upstream.host}', provider: {openAI: {model: gpt}}}}]
+    - backends: [{mcp: {targets: [{name: up, stdio: {cmd: '${process.execPath}', args: ['${server}', up]}}]}}]
+- port: 81
+  listeners:
+  - name: raw
+    protocol: TCP
+    tcpRoutes:
+    - backends: [{host: '${upstream.host}'}]
+`,
+    2,
+  )
+  const leave = new AbortController()
+  const at = { port: replica.port(80), signal: leave.signal }
+  const asked = [
+    ask({ ...at, path: '/slow?key=secret' }),
+    ask(
+      { ...at, path: '/v1/chat/completions', method: 'POST', headers: { 'content-type': 'application/json' } },
+      '{"model":"gpt","stream":true,"messages":[{"role":"user","content":"x"}]}',
+    ),
+  ]
+  const socket = connect(replica.port(81), '127.0.0.1', () => socket.write('GET /'))
+  const client = await connectMcp(replica.port(80))
+  const tasks = async () => JSON.parse((await replica.admin('/debug/tasks')).body) as Record<string, unknown>
+  const thread = expect.stringMatching(/^worker [01]$/)
+  const age = expect.any(Number)
+  await expect.poll(tasks).toMatchObject({
+    requests: expect.arrayContaining([
+      expect.objectContaining({
+        path: '/slow',
+        step: `waiting for ${upstream.host}`,
+        at: 'gateway.yaml:8',
+        thread,
+        age,
+      }),
+      expect.objectContaining({ path: '/v1/chat/completions', step: 'sending the response 200', thread, age }),
+    ]),
+    connections: [
+      {
+        listener: 'raw',
+        step: `connected to ${upstream.host}`,
+        received: 5,
+        sent: 0,
+        at: 'gateway.yaml:17',
+        thread,
+        age,
+      },
+    ],
+    sessions: [
+      { session: client.session.slice(0, 8), calls: [], targets: [{ target: 'up', state: 'ready' }], thread, age },
+    ],
+  })
+  expect((await replica.admin('/debug/tasks')).body).not.toMatch(`secret|${client.session}`)
+  leave.abort()
+  socket.destroy()
+  await Promise.allSettled(asked)
+  await expect.poll(async () => [(await tasks()).requests, (await tasks()).connections]).toEqual([[], []])
+})
+
+test('a profile that nobody waits for any more ends, in all workers', async () => {
+  await using replica = await startReplica(reply('ok'), 2)
+  const [host, port] = replica.serving.admin.split(':')
+  const leave = new AbortController()
+  const first = ask({ host, port, path: '/debug/pprof/profile?seconds=300', signal: leave.signal })
+  const other = async () => (await replica.admin('/debug/pprof/heap?seconds=1')).status
+  await expect.poll(other, { timeout: 15_000 }).toBe(429)
+  leave.abort()
+  await expect(first).rejects.toThrow('abort')
+  await expect.poll(other, { timeout: 15_000 }).toBe(200)
 })
 
 interface McpClient {
