@@ -41,7 +41,7 @@ export default class Dump extends GatewayCommand {
     }),
     unused: Flags.boolean({ summary: 'What nothing refers to, and policies without effect.' }),
     ...adminFlags,
-    'all-pods': allPodsFlag,
+    'all-pods': allPodsFlag(),
   }
 
   async run(): Promise<Outcome> {

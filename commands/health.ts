@@ -18,7 +18,7 @@ export default class Health extends GatewayCommand {
     output: outputFlag(['text', 'json'])({ default: { format: 'text' } }),
     wait: durationFlag({ summary: 'Ask again until the gateway is ready, for so long.' }),
     ...adminFlags,
-    'all-pods': allPodsFlag,
+    'all-pods': allPodsFlag(),
   }
 
   async run(): Promise<Outcome> {

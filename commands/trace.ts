@@ -1,13 +1,14 @@
 // long: one command for two sources of a trace and four ways to show it.
 import { string as stringArg } from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
+import { adminFlags, adminServer, adminServers, allPodsFlag } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import { exitCodeOf, type Outcome } from '../src/cli/exit-codes.ts'
 import { durationFlag, type OutputTarget, outputFlag } from '../src/cli/flags.ts'
 
 import { plainPaint } from '../src/diagnostics/paint.ts'
-import type { Recording } from '../src/tools/trace/recording.ts'
+import type { AdminServer, TraceRequest } from '../src/tools/admin-client.ts'
+import type { LiveOptions, Recording } from '../src/tools/trace/recording.ts'
 
 export default class Trace extends GatewayCommand {
   static override summary =
@@ -29,6 +30,7 @@ export default class Trace extends GatewayCommand {
       command: `gwctl trace -- POST http://localhost:8080/v1 -H 'x-team: a' -d '{}'`,
     },
     { description: 'For viewers of HTTP, until Ctrl-C:', command: 'gwctl trace --follow -o har=trace.har' },
+    { description: 'In a cluster, whichever pod gets it:', command: 'gwctl trace --kube edge -n prod --all-pods' },
     { description: 'What somebody recorded:', command: 'gwctl trace -f trace.jsonl' },
   ]
   static override flags = {
@@ -51,6 +53,7 @@ export default class Trace extends GatewayCommand {
     }),
     record: Flags.string({ helpValue: 'PATH', summary: 'Also write the events to a file, for -f.' }),
     ...adminFlags,
+    'all-pods': allPodsFlag('One request, of whichever pod sees it first.', ['follow', 'limit', 'for']),
   }
   static override args = {
     request: stringArg({
@@ -69,19 +72,26 @@ export default class Trace extends GatewayCommand {
     const output: OutputTarget<'text' | 'raw' | 'har'> | undefined = flags.raw ? { format: 'raw' } : flags.output
     const interactive = output === undefined && flags.file !== '-' && this.#isTerminal()
     const injected = words.length === 0 ? undefined : await this.#inject(words)
-    const request = traceRequest(flags, interactive && injected === undefined, injected?.expression)
+    const always = interactive && injected === undefined && !flags['all-pods']
+    const request = traceRequest(flags, always, injected?.expression)
+    const options = { wait: flags.wait, lasting: interactive }
     const recording =
-      flags.file === undefined
-        ? await liveRecording(await adminServer(flags, this.io, this.told()), request, {
-            wait: flags.wait,
-            lasting: interactive,
-          })
-        : savedRecording(flags.file, this.io)
+      flags.file !== undefined
+        ? savedRecording(flags.file, this.io)
+        : flags['all-pods']
+          ? await this.#first(await adminServers(flags, true, this.io, this.told()), request, options, interactive)
+          : await liveRecording(await adminServer(flags, this.io, this.told()), request, options)
     injected?.send()
     const shown = flags.record === undefined ? recording : await kept(recording, flags.record, this.io.cwd)
     if (interactive) await this.#browse(shown)
     else await this.#write(shown, output ?? { format: 'text' })
     return 'ok'
+  }
+
+  async #first(servers: readonly AdminServer[], request: TraceRequest, options: LiveOptions, interactive: boolean) {
+    const { firstRecording } = await import('../src/tools/trace/first-recording.ts')
+    // The view says it in its own place.
+    return firstRecording(servers, request, options, name => interactive || this.note(`Seen by ${name}.`))
   }
 
   async #inject(words: readonly string[]) {

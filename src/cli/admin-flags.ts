@@ -37,12 +37,10 @@ export const adminFlags = {
   }),
 }
 
-/** For commands that can ask every pod in turn. */
-export const allPodsFlag = Flags.boolean({
-  summary: 'Ask all pods instead of one.',
-  exclusive: ['pod'],
-  ...inCluster,
-})
+/** For commands that can ask every pod; `exclusive`: what they then cannot do. */
+export function allPodsFlag(summary = 'Ask all pods instead of one.', exclusive: string[] = []) {
+  return Flags.boolean({ summary, exclusive: ['pod', ...exclusive], ...inCluster })
+}
 
 type AdminFlags = InferredFlags<typeof adminFlags>
 

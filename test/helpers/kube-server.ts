@@ -21,6 +21,8 @@ export interface KubeServerOptions {
   readonly busy?: number
   /** How ports of pods are reached; a pod that is not among the items is unknown. */
   readonly forwarding?: ForwardingOptions
+  /** Pods that are listed, and gone when a port of theirs is asked for. */
+  readonly gone?: readonly string[]
   /** Bytes of nothing in each answer. */
   readonly padding?: number
   /** Never answers. */
@@ -112,6 +114,7 @@ export async function startKubeServer(options: KubeServerOptions) {
     else if (options.forbidden?.includes('pods/portforward')) {
       refuse(403, `pods "${name}" is forbidden: User "reader" cannot get resource "pods/portforward"`)
     } else if (!known) refuse(404, `pods "${name}" not found`)
+    else if (options.gone?.includes(name ?? '')) refuse(404, `pods "${name}" not found`)
     else if (options.forwarding) servePortForward(req, socket, options.forwarding)
     else refuse(500, 'no node')
   })
@@ -123,6 +126,8 @@ export async function startKubeServer(options: KubeServerOptions) {
     authority: authority.cert,
     client,
     requests,
+    /** Connections to ports of pods that are open now. */
+    forwarded: upgraded as ReadonlySet<Duplex>,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       for (const socket of upgraded) socket.destroy()

@@ -9,8 +9,8 @@ export const CHANNELS = 'v4.channel.k8s.io'
 export interface ForwardingOptions {
   /** Where a connection to a port of a pod really goes; undefined: nobody listens there. */
   readonly portOf: (port: number) => number | undefined
-  /** Pods in which nobody listens. */
-  readonly silent?: readonly string[]
+  /** The same for some pods only: the port on this machine, whatever was asked for. */
+  readonly own?: Readonly<Record<string, number | undefined>> | undefined
   /** The subprotocol that is answered, instead of the one that was agreed on. */
   readonly protocol?: string
   /** What is said once the port has been announced, instead of being connected to anything. */
@@ -36,10 +36,11 @@ export function servePortForward(req: IncomingMessage, socket: Duplex, options: 
   socket.on('error', () => {})
   const { pathname, searchParams } = new URL(req.url!, 'http://localhost')
   const port = Number(searchParams.get('ports'))
-  const silent = options.silent?.some(pod => pathname.includes(`/pods/${pod}/`))
+  const pod = /\/pods\/([^/]+)\//.exec(pathname)?.[1] ?? ''
+  const to = options.own && Object.hasOwn(options.own, pod) ? options.own[pod] : options.portOf(port)
   for (const channel of [0, 1]) socket.write(message(channel, Buffer.of(port & 0xff, port >> 8)))
   if (options.say) options.say(socket)
-  else forward(socket, port, silent ? undefined : options.portOf(port))
+  else forward(socket, port, to)
 }
 
 /** One message of a channel. */
@@ -76,5 +77,6 @@ function forward(socket: Duplex, port: number, to: number | undefined): void {
 }
 
 function close(socket: Duplex): void {
+  socket.resume()
   if (socket.writable) socket.end(frame(Buffer.of(0x03, 0xe8), { opcode: 8 }))
 }

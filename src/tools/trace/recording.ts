@@ -73,7 +73,8 @@ export async function liveRecording(
 export async function kept(recording: Recording, path: string, cwd: string): Promise<Recording> {
   try {
     const file = await fileFor(path, cwd)
-    return { ...recording, texts: writtenTo(recording.texts, file) }
+    // Who is recorded may become known later.
+    return Object.create(recording, { texts: { value: writtenTo(recording.texts, file) } }) as Recording
   } catch (error) {
     recording.close()
     throw error

@@ -1,0 +1,49 @@
+import type { AdminServer, TraceRequest } from '../admin-client.ts'
+import { type LiveOptions, liveRecording, type Recording } from './recording.ts'
+
+/**
+ * One request, of whichever gateway sees it first; the others are left as soon as it has. Resolves when all of them are
+ * watching: a request that is sent then is not missed. `seen` is told who it was. Throws a Failure when one of them
+ * cannot be watched.
+ */
+export async function firstRecording(
+  servers: readonly AdminServer[],
+  request: TraceRequest,
+  options: LiveOptions,
+  seen: (name: string) => void,
+): Promise<Recording> {
+  const opened = await Promise.allSettled(servers.map(admin => liveRecording(admin, request, options)))
+  const recordings = opened.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
+  const leave = (but?: Recording) => {
+    for (const each of recordings) if (each !== but) each.close()
+  }
+  const failed = opened.find(each => each.status === 'rejected')
+  if (failed) {
+    leave()
+    throw failed.reason
+  }
+  let name = recordings.length === 1 ? recordings[0]!.name : `${recordings.length} pods`
+
+  async function* texts(): AsyncGenerator<string> {
+    const iterators = recordings.map(each => each.texts[Symbol.asyncIterator]())
+    try {
+      const { recording, iterator, first } = await Promise.race(
+        iterators.map(async (iterator, i) => ({ recording: recordings[i]!, iterator, first: await iterator.next() })),
+      )
+      leave(recording)
+      name = recording.name
+      seen(name)
+      for (let next = first; next.done !== true; next = await iterator.next()) yield next.value
+    } finally {
+      leave()
+    }
+  }
+
+  return {
+    texts: texts(),
+    get name() {
+      return name
+    },
+    close: () => leave(),
+  }
+}

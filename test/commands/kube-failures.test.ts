@@ -1,0 +1,120 @@
+import type { Duplex } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { message } from '../helpers/port-forward.ts'
+import { frame } from '../helpers/websocket.ts'
+import { EDGE, KubePlace, POD } from './kube-place.ts'
+
+let place: KubePlace
+beforeEach(() => {
+  place = new KubePlace()
+})
+afterEach(() => place[Symbol.asyncDispose]())
+
+describe('what goes wrong on the way', () => {
+  async function ask(say: (socket: Duplex) => void, protocol?: string) {
+    const forwarding = { portOf: () => undefined, say, ...(protocol === undefined ? {} : { protocol }) }
+    await using cluster = await place.cluster([EDGE, POD], { forwarding })
+    const { code, err } = await place.gwctl(cluster, 'dump', '-q', '--kube', 'edge')
+    expect(code).toBe(4)
+    return err
+  }
+  const answer = (text: string) => message(0, `HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n${text}`)
+
+  test('nobody listens on the port', async () => {
+    await using cluster = await place.cluster([EDGE, POD])
+    const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge', '--admin-port', '15001')
+    expect(err).toContain('nothing answers on port 15001 of pod shop/edge-1: connection refused.')
+    expect(err).toContain('--admin-port')
+    expect(code).toBe(4)
+  })
+
+  test('an error that tries to drive the terminal', async () => {
+    const err = await ask(socket => socket.write(message(1, `no such \u001b[31mpod\u0007${'x'.repeat(9000)}`)))
+    expect(err).toContain('no such ␛[31mpod␇x')
+    expect(err.length).toBeLessThan(1000)
+  })
+
+  test('an error in pieces', async () => {
+    const err = await ask(socket => {
+      socket.write(Buffer.from([0x02, 4, 1, 0x6e, 0x6f, 0x70]))
+      socket.write(Buffer.from([0x89, 1, 0x21]))
+      socket.write(Buffer.from([0x80, 1, 0x65]))
+    })
+    expect(err).toContain(': nope.')
+  })
+
+  test('the pod is gone when its turn comes', async () => {
+    await using cluster = await place.cluster([EDGE, POD], { gone: ['edge-1'] })
+    const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge')
+    expect(err).toContain('pod shop/edge-1 is gone: pods "edge-1" not found.')
+    expect(err).toContain('its successor has another name')
+    expect(code).toBe(4)
+  })
+
+  test('the node cannot be reached', async () => {
+    await using cluster = await place.cluster([EDGE, POD], { forwarding: undefined as never })
+    const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge')
+    expect(err).toContain('the API server opens no way to pod shop/edge-1 (500): no node.')
+    expect(code).toBe(4)
+  })
+
+  test.each<[string, (socket: Duplex) => void, string]>([
+    ['cut before the answer', socket => socket.destroy(), 'no gateway answers at pod shop/edge-1'],
+    [
+      'closed before the answer',
+      socket => socket.end(frame(Buffer.of(3, 0xe8), { opcode: 8 })),
+      'no gateway answers at pod shop/edge-1',
+    ],
+    [
+      'cut in the middle',
+      socket => void socket.write(answer('{'), () => socket.destroy()),
+      'the connection to pod shop/edge-1 broke',
+    ],
+    [
+      'closed in the middle',
+      socket =>
+        void socket.write(Buffer.concat([answer('{'), frame(Buffer.alloc(0), { opcode: 8 }), message(0, 'more')])),
+      'the connection to pod shop/edge-1 broke',
+    ],
+    [
+      'a frame of impossible length',
+      socket => void socket.write(Buffer.from([0x82, 127, ...Array(8).fill(255)])),
+      'impossible length',
+    ],
+    ['an endless ping', socket => void socket.write(Buffer.from([0x89, 126, 0xff, 0xff])), 'control frame is too long'],
+    ['masked frames', socket => void socket.write(frame(Buffer.of(0, 1), { masked: true })), 'masked'],
+    ['an extension', socket => void socket.write(Buffer.from([0xc2, 1, 0])), 'extension'],
+    ['an unknown kind of frame', socket => void socket.write(Buffer.from([0x83, 1, 0])), 'nobody knows (3)'],
+    ['a piece of no message', socket => void socket.write(Buffer.from([0x80, 1, 0])), 'mixed up'],
+    ['no HTTP', socket => void socket.write(message(0, 'hello\r\n')), 'no gateway answers at pod shop/edge-1'],
+  ])('%s', async (_what, say, words) => {
+    expect(await ask(say)).toContain(words)
+  })
+
+  test('another subprotocol', async () => {
+    expect(await ask(() => {}, 'v1.echo')).toContain('it speaks the subprotocol v1.echo, not v4.channel.k8s.io')
+  })
+
+  test('no cluster', async () => {
+    const cluster = await place.cluster([])
+    await cluster[Symbol.asyncDispose]()
+    const { code, err } = await place.gwctl(cluster, 'dump', '--kube')
+    expect(err).toContain('connection refused')
+    expect(code).toBe(4)
+  })
+
+  test('a huge frame passes in pieces', async () => {
+    const body = `{"binds":[],"routes":[],"backends":[],"config":"${'x'.repeat(2_000_000)}"}`
+    const forwarding = {
+      portOf: () => undefined,
+      say: (socket: Duplex) => {
+        const bytes = message(0, `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+        for (let i = 0; i < bytes.length; i += 50_001) socket.write(bytes.subarray(i, i + 50_001))
+      },
+    }
+    await using cluster = await place.cluster([EDGE, POD], { forwarding })
+    const { code, out } = await place.gwctl(cluster, 'dump', '-o', 'json', '--kube', 'edge')
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toEqual(JSON.parse(body))
+  })
+})
