@@ -3,12 +3,17 @@ import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
 import { durationFlag } from '../src/cli/flags.ts'
+import type { AdminServer } from '../src/tools/admin-client.ts'
+
+/** ms until the view has its first rates. */
+const FIRST = 1000
 
 export default class Top extends GatewayCommand {
   static override summary =
     'Show what a running gateway is doing: rates, latencies and errors of each route and model, and what is left of rate limits.'
   static override description =
-    'On a terminal it is drawn anew until Ctrl-C, otherwise printed once. Exits 4 when no gateway answers.'
+    'On a terminal, a view that goes on until q (press ? for the keys); it waits for a gateway that stops and goes on ' +
+    'when it is back. Otherwise prints one look. Exits 4 when no gateway answers.'
   static override examples = [
     'gwctl top',
     { description: 'Every ten seconds:', command: 'gwctl top --interval 10s' },
@@ -25,41 +30,38 @@ export default class Top extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { flags } = await this.parse(Top)
     this.obey(flags)
-    const { watchRates } = await import('../src/tools/top/watch.ts')
-    const { topText } = await import('../src/tools/top/screen.ts')
-    const { stdout } = this.io
+    const admin = await adminServer(flags, this.io, this.told())
+    const interval = Math.max(100, flags.interval ?? 2000)
     const json = flags.json || flags.output === 'json'
-    const live = stdout.isTTY === true && !flags.once && !json
-    const interrupted = live ? this.io.interruption() : undefined
-    const paint = await this.paint()
-    const looks = watchRates(
-      await adminServer(flags, this.io, this.told()),
-      Math.max(100, flags.interval ?? 2000),
-      interrupted,
-    )
-    if (live) await this.print(SCREEN.enter)
-    try {
-      let last: string | undefined
-      for await (const look of looks) {
-        if ('lost' in look && !live) throw look.lost
-        const { columns, rows } = stdout
-        const room = { ...(columns ? { width: columns } : {}), ...(live && rows ? { rows: rows - 1 } : {}) }
-        const lost = 'lost' in look ? `${paint.error(look.lost.message)} Still trying.\n` : ''
-        if ('rates' in look) last = json ? `${JSON.stringify(look.rates)}\n` : topText(look.rates, { paint, ...room })
-        await this.print(live ? `${SCREEN.home}${lost}${last ?? ''}` : (last ?? ''))
-        if (!live && (flags.once || flags.output !== undefined || !json)) break
-      }
-    } finally {
-      if (live) await this.print(SCREEN.leave)
-    }
-    if (interrupted?.aborted) throw interrupted.reason
+    if (this.atTerminal && !flags.once && !json && flags.output === undefined) await this.#browse(admin, interval)
+    else await this.#write(admin, interval, !json ? 'text' : flags.json && !flags.once ? 'jsonl' : 'json')
     return 'ok'
   }
-}
 
-/** The other screen, so that what was on the terminal is there again afterwards. */
-const SCREEN = {
-  enter: '\u001b[?1049h\u001b[?25l',
-  home: '\u001b[H\u001b[J',
-  leave: '\u001b[?25h\u001b[?1049l',
-} as const
+  async #browse(admin: AdminServer, interval: number): Promise<void> {
+    const { watchGateway } = await import('../src/tools/top/watch.ts')
+    const { browseTop } = await import('../src/tools/top/interactive.ts')
+    const { isAsciiOnly } = await import('../src/tools/terminal/ascii.ts')
+    const { stdin, stdout, job } = this.io
+    const watch = { interval, first: Math.min(FIRST, interval) }
+    await browseTop(stop => watchGateway(admin, watch, stop), {
+      name: admin.pod ?? admin.name.replace(/^http:\/\//, ''),
+      interval,
+      asciiOnly: isAsciiOnly(this.io.env),
+      terminal: { stdin, stdout, job, colors: this.colors() > 0 },
+      signal: this.io.interruption(),
+    })
+  }
+
+  async #write(admin: AdminServer, interval: number, form: 'text' | 'json' | 'jsonl'): Promise<void> {
+    const { measuredRates, watchGateway } = await import('../src/tools/top/watch.ts')
+    const { topText } = await import('../src/tools/top/text.ts')
+    const { columns, isTTY } = this.io.stdout
+    const room = isTTY === true && columns ? { width: columns } : {}
+    for await (const rates of measuredRates(watchGateway(admin, { interval }))) {
+      const text = form === 'text' ? topText(rates, { paint: await this.paint(), ...room }) : JSON.stringify(rates)
+      await this.print(form === 'text' ? text : `${text}\n`)
+      if (form !== 'jsonl') return
+    }
+  }
+}

@@ -70,7 +70,7 @@ export default class Trace extends GatewayCommand {
     const { kept, liveRecording, savedRecording, traceRequest } = await import('../src/tools/trace/recording.ts')
     const words = (args.request as unknown as string[] | undefined) ?? []
     const output: OutputTarget<'text' | 'raw' | 'har'> | undefined = flags.raw ? { format: 'raw' } : flags.output
-    const interactive = output === undefined && flags.file !== '-' && this.#isTerminal()
+    const interactive = output === undefined && flags.file !== '-' && this.atTerminal
     const injected = words.length === 0 ? undefined : await this.#inject(words)
     const always = interactive && injected === undefined && !flags['all-pods']
     const request = traceRequest(flags, always, injected?.expression)
@@ -135,11 +135,5 @@ export default class Trace extends GatewayCommand {
     await this.deliver(text, output)
     if (signal.aborted) throw signal.reason
     if (broken !== undefined) throw broken
-  }
-
-  /** A screen that can be drawn on and a keyboard; a screen reader is better off with text. */
-  #isTerminal(): boolean {
-    const { stdin, stdout, env } = this.io
-    return stdout.isTTY === true && stdin.isTTY === true && env.TERM !== 'dumb' && env.INK_SCREEN_READER !== 'true'
   }
 }

@@ -89,6 +89,12 @@ export abstract class GatewayCommand extends Command {
     return this.#common.verbose
   }
 
+  /** A screen that can be drawn on and a keyboard; a screen reader is better off with text. */
+  protected get atTerminal(): boolean {
+    const { stdin, stdout, env } = this.io
+    return stdout.isTTY === true && stdin.isTTY === true && env.TERM !== 'dumb' && env.INK_SCREEN_READER !== 'true'
+  }
+
   protected colors(stream: Output = this.io.stdout): ColorLevel {
     return colorLevel(stream, this.io.env, this.#common['no-color'])
   }

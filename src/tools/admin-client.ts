@@ -39,8 +39,13 @@ export async function getJson(admin: AdminServer, path: string): Promise<unknown
 }
 
 /** Bytes that an admin server answers with. Throws a Failure: `unreachable`, or `usage` with the server's words. */
-export async function getBytes(admin: AdminServer, path: string, method: 'GET' | 'POST' = 'GET'): Promise<Buffer> {
-  const reply = await send(admin, path, method)
+export async function getBytes(
+  admin: AdminServer,
+  path: string,
+  method: 'GET' | 'POST' = 'GET',
+  signal?: AbortSignal,
+): Promise<Buffer> {
+  const reply = await send(admin, path, method, signal)
   return readBytes(reply).catch((error: unknown) => {
     throw new Failure('unreachable', `the connection to ${admin.name} broke: ${messageOf(error)}.`, { cause: error })
   })
@@ -277,6 +282,7 @@ function messageOf(error: unknown): string {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
+  ABORT_ERR: 'no answer in time',
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
   ENOTFOUND: 'no such host',

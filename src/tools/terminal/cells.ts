@@ -36,6 +36,21 @@ export function cut(text: string, width: number): string {
   return `${out}…`
 }
 
+/** The same, with the end kept. */
+export function cutStart(text: string, width: number): string {
+  const shown = visible(text)
+  if (cellsOf(shown) <= width) return shown
+  if (width <= 0) return ''
+  const chars = [...shown]
+  let cells = 1
+  let from = chars.length
+  while (from > 0 && cells + charWidth(chars[from - 1] as string) <= width) {
+    from--
+    cells += charWidth(chars[from] as string)
+  }
+  return `…${chars.slice(from).join('')}`
+}
+
 /** Exactly `width` cells. */
 export function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const shown = cut(text, width)

@@ -1,17 +1,40 @@
-export interface Sample {
+/** What a line of an exposition is about: the same in every look. */
+interface Series {
+  /** Without `agentgateway_`. */
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
-  readonly value: number
 }
 
-/** Samples of the Prometheus text format; what is none is left out. */
-export function parseExposition(text: string): readonly Sample[] {
-  return text.split('\n').flatMap(line => {
-    const [, name, labels = '', value] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/.exec(line) ?? []
-    if (name === undefined || value === undefined) return []
-    const number = value === '+Inf' ? Number.POSITIVE_INFINITY : Number(value)
-    return Number.isNaN(number) ? [] : [{ name, labels: labelsOf(labels), value: number }]
-  })
+export interface Sample extends Series {
+  readonly value: number
+  /** Name and labels as they were written. */
+  readonly series: string
+}
+
+/** Reads the Prometheus text format again and again; what is no sample is left out. */
+export class ExpositionReader {
+  /** Of the exposition before: nearly all of it comes again, and reading labels takes most of the time. */
+  #known: ReadonlyMap<string, Series> = new Map()
+
+  read(text: string): readonly Sample[] {
+    const known = new Map<string, Series>()
+    const samples = text.split('\n').flatMap(line => {
+      const [, series, value] = /^([^#{ ]+(?:\{.*\})?) (\S+)/.exec(line) ?? []
+      if (series === undefined || value === undefined) return []
+      const number = numberOf(value)
+      const about = this.#known.get(series) ?? seriesOf(series)
+      if (about === undefined || Number.isNaN(number)) return []
+      known.set(series, about)
+      return [{ name: about.name, labels: about.labels, value: number, series }]
+    })
+    this.#known = known
+    return samples
+  }
+}
+
+function seriesOf(text: string): Series | undefined {
+  const [, name, labels = ''] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?$/.exec(text) ?? []
+  return name === undefined ? undefined : { name: name.replace(/^agentgateway_/, ''), labels: labelsOf(labels) }
 }
 
 function labelsOf(text: string): Readonly<Record<string, string>> {
@@ -22,4 +45,8 @@ function labelsOf(text: string): Readonly<Record<string, string>> {
       (value as string).replaceAll(/\\(.)/g, (_, c) => (c === 'n' ? '\n' : c)),
     ]),
   )
+}
+
+function numberOf(text: string): number {
+  return text === '+Inf' ? Number.POSITIVE_INFINITY : text === '-Inf' ? Number.NEGATIVE_INFINITY : Number(text)
 }

@@ -1,26 +1,67 @@
 import type { Sample } from './exposition.ts'
+import { type Latency, latencyOf } from './quantile.ts'
 
-/** What went on between two looks, per second. */
-export interface RouteRate {
-  readonly route: string
-  readonly requests: number
-  readonly failed: number
-  readonly limited: number
-  /** ms; undefined when nothing came. */
-  readonly median: number | undefined
-  readonly slow: number | undefined
-  readonly bytes: number
+/** What went on between two looks: counts per second, latencies in ms, sizes in bytes. */
+export interface Rates {
+  readonly total: Totals
+  /** The busiest first. */
+  readonly routes: readonly Traffic[]
+  readonly models: readonly ModelRate[]
+  readonly mcp: readonly McpRate[]
+  readonly backends: readonly Traffic[]
+  /** The scarcest first. */
+  readonly budgets: readonly BudgetLeft[]
 }
 
-export interface ModelRate {
-  readonly model: string
+/** Undefined: the gateway does not tell. */
+export interface Totals extends Outcomes, Latency {
+  readonly inFlight: number
+  readonly connections: number | undefined
+  readonly workers: number | undefined
+  readonly memory: number | undefined
+  /** 1 is one processor in full use. */
+  readonly processors: number | undefined
+  /** Seconds since the epoch. */
+  readonly started: number | undefined
+}
+
+interface Outcomes {
+  readonly requests: number
+  /** Answered with 4xx, those with 429 included. */
+  readonly refused: number
+  readonly limited: number
+  /** Answered with 5xx. */
+  readonly failed: number
+}
+
+/** Requests of one route or to one backend. */
+export interface Traffic extends Outcomes, Latency {
+  readonly name: string
+  readonly retries: number
+  readonly bytes: number
+  /** The most frequent first. */
+  readonly outcomes: readonly { readonly status: string; readonly reason: string; readonly requests: number }[]
+}
+
+export interface ModelRate extends Latency {
+  readonly name: string
   readonly provider: string
-  readonly calls: number
-  /** ms; undefined when nothing came. */
-  readonly median: number | undefined
-  readonly slow: number | undefined
+  readonly requests: number
+  readonly failed: number
+  /** ms, median; undefined when nothing was streamed. */
+  readonly firstToken: number | undefined
   readonly inputTokens: number
   readonly outputTokens: number
+  /** Undefined where costs are not counted. */
+  readonly usdPerHour: number | undefined
+}
+
+export interface McpRate {
+  readonly target: string
+  /** A tool, prompt or resource; empty when the request was about none. */
+  readonly item: string
+  readonly method: string
+  readonly requests: number
 }
 
 export interface BudgetLeft {
@@ -32,122 +73,175 @@ export interface BudgetLeft {
   readonly capacity: number
 }
 
-export interface Rates {
-  readonly total: number
-  readonly inFlight: number
-  readonly routes: readonly RouteRate[]
-  readonly models: readonly ModelRate[]
-  /** The scarcest first. */
-  readonly budgets: readonly BudgetLeft[]
-}
-
-/** `seconds` lie between the two. The busiest come first. */
+/** `seconds` lie between the two. */
 export function ratesOf(before: readonly Sample[], now: readonly Sample[], seconds: number): Rates {
-  const earlier = new Map(before.map(sample => [keyOf(sample), sample.value]))
+  const earlier = new Map(before.map(({ series, value }) => [series, value]))
   // A counter that is lower than before has started anew.
   const grown = now.map(sample => {
-    const then = earlier.get(keyOf(sample)) ?? 0
-    return { ...sample, value: sample.value >= then ? sample.value - then : sample.value }
+    const then = earlier.get(sample.series) ?? 0
+    const { name, labels, series, value } = sample
+    return { name, labels, series, value: value >= then ? value - then : value }
   })
-  const routes = routeRates(grown, seconds)
+  const growth = new Looked(grown, seconds)
+  const gauges = new Looked(now, 1)
   return {
-    total: routes.reduce((sum, route) => sum + route.requests, 0),
-    inFlight: sum(now.filter(({ name }) => name === 'agentgateway_requests_in_flight')),
-    routes,
-    models: modelRates(grown, seconds),
-    budgets: budgetsOf(now),
+    total: totalsOf(growth, gauges),
+    routes: trafficBy('route', growth).map(each => (each.name === UNKNOWN ? { ...each, name: '(no route)' } : each)),
+    models: modelRates(growth),
+    mcp: mcpRates(growth),
+    backends: trafficBy('backend', growth).filter(({ name }) => name !== UNKNOWN),
+    budgets: budgetsOf(gauges),
   }
 }
 
-function routeRates(grown: readonly Sample[], seconds: number): RouteRate[] {
-  const requests = grown.filter(({ name }) => name === 'agentgateway_requests_total')
-  const bytes = grown.filter(({ name }) => name === 'agentgateway_response_bytes_total')
-  const buckets = grown.filter(({ name }) => name === 'agentgateway_request_duration_seconds_bucket')
-  const ofRoute = (samples: readonly Sample[]) => Map.groupBy(samples, ({ labels }) => labels.route ?? 'unknown')
-  const [byteGroups, bucketGroups] = [ofRoute(bytes), ofRoute(buckets)]
-  return [...ofRoute(requests)]
-    .map(([route, own]) => ({
-      route: route === 'unknown' ? '(no route)' : route,
-      requests: sum(own) / seconds,
-      failed: sum(own.filter(({ labels }) => /^5/.test(labels.status ?? ''))) / seconds,
-      limited: sum(own.filter(({ labels }) => labels.status === '429')) / seconds,
-      median: quantile(bucketGroups.get(route) ?? [], 0.5),
-      slow: quantile(bucketGroups.get(route) ?? [], 0.99),
-      bytes: sum(byteGroups.get(route) ?? []) / seconds,
-    }))
-    .sort((a, b) => b.requests - a.requests || (a.route < b.route ? -1 : 1))
+const UNKNOWN = 'unknown'
+
+/** Samples by metric. */
+class Looked {
+  readonly #byName: ReadonlyMap<string, readonly Sample[]>
+  readonly #seconds: number
+
+  constructor(samples: readonly Sample[], seconds: number) {
+    this.#byName = Map.groupBy(samples, ({ name }) => name)
+    this.#seconds = seconds
+  }
+
+  of(name: string): readonly Sample[] {
+    return this.#byName.get(name) ?? []
+  }
+
+  by(name: string, key: (labels: Sample['labels']) => string): (of: string) => readonly Sample[] {
+    const groups = Map.groupBy(this.of(name), ({ labels }) => key(labels))
+    return of => groups.get(of) ?? []
+  }
+
+  /** Undefined when there is no such metric. */
+  sum(name: string): number | undefined {
+    const samples = this.#byName.get(name)
+    return samples === undefined ? undefined : sum(samples)
+  }
+
+  perSecond(samples: readonly Sample[]): number {
+    return sum(samples) / this.#seconds
+  }
 }
 
-function modelRates(grown: readonly Sample[], seconds: number): ModelRate[] {
-  const usage = grown.filter(({ name }) => /^agentgateway_gen_ai_client_token_usage_(sum|count)$/.test(name))
-  const named = ({ labels }: Sample) => `${labels.gen_ai_system}/${labels.gen_ai_request_model}`
-  const groups = Map.groupBy(usage, named)
-  const buckets = Map.groupBy(
-    grown.filter(({ name }) => name === 'agentgateway_gen_ai_server_request_duration_bucket'),
-    named,
+function totalsOf(growth: Looked, now: Looked): Totals {
+  const cpu = growth.of('process_cpu_seconds_total')
+  return {
+    ...outcomesOf(growth.of('requests_total'), growth),
+    ...latencyOf(growth.of('request_duration_seconds_bucket')),
+    inFlight: now.sum('requests_in_flight') ?? 0,
+    connections: now.sum('downstream_connections_active'),
+    workers: now.sum('workers'),
+    memory: now.sum('process_resident_memory_bytes'),
+    processors: cpu.length === 0 ? undefined : growth.perSecond(cpu),
+    started: now.sum('process_start_time_seconds'),
+  }
+}
+
+function outcomesOf(requests: readonly Sample[], growth: Looked): Outcomes {
+  const answered = (status: RegExp) => requests.filter(({ labels }) => status.test(labels.status ?? ''))
+  return {
+    requests: growth.perSecond(requests),
+    refused: growth.perSecond(answered(/^4/)),
+    limited: growth.perSecond(answered(/^429$/)),
+    failed: growth.perSecond(answered(/^5/)),
+  }
+}
+
+function trafficBy(label: 'route' | 'backend', growth: Looked): Traffic[] {
+  const named = (labels: Sample['labels']) => labels[label] ?? UNKNOWN
+  const buckets = growth.by('request_duration_seconds_bucket', named)
+  const bytes = growth.by('response_bytes_total', named)
+  const retries = growth.by('retries_total', named)
+  return [...Map.groupBy(growth.of('requests_total'), ({ labels }) => named(labels))]
+    .map(([name, requests]) => ({
+      name,
+      ...outcomesOf(requests, growth),
+      ...latencyOf(buckets(name)),
+      retries: growth.perSecond(retries(name)),
+      bytes: growth.perSecond(bytes(name)),
+      outcomes: [...Map.groupBy(requests, ({ labels: { status = '', reason = '' } }) => `${status} ${reason}`).values()]
+        .map(same => {
+          const { status = '', reason = '' } = same[0]?.labels ?? {}
+          return { status, reason, requests: growth.perSecond(same) }
+        })
+        .sort((a, b) => b.requests - a.requests || compare(a.status + a.reason, b.status + b.reason)),
+    }))
+    .sort((a, b) => b.requests - a.requests || compare(a.name, b.name))
+}
+
+function modelRates(growth: Looked): ModelRate[] {
+  const named = ({ gen_ai_system = '', gen_ai_request_model = '' }: Sample['labels']) =>
+    JSON.stringify([gen_ai_system, gen_ai_request_model])
+  const group = (name: string) => growth.by(`gen_ai_${name}`, named)
+  const requests = group('server_request_duration_count')
+  const buckets = group('server_request_duration_bucket')
+  const firstToken = group('server_time_to_first_token_bucket')
+  const [tokens, tokenCounts] = [group('client_token_usage_sum'), group('client_token_usage_count')]
+  const errors = group('server_errors_total')
+  const cost = growth.of('gen_ai_client_cost_usd_total').length > 0 ? group('client_cost_usd_total') : undefined
+  const known = ['server_request_duration_count', 'client_token_usage_count'].flatMap(name =>
+    growth.of(`gen_ai_${name}`).map(({ labels }) => named(labels)),
   )
-  return [...groups.values()]
-    .map(own => {
-      const { gen_ai_system: provider = '', gen_ai_request_model: model = '' } = own[0]?.labels ?? {}
-      const of = (end: string, type: string) =>
-        sum(own.filter(({ name, labels }) => name.endsWith(end) && labels.gen_ai_token_type === type)) / seconds
+  const ofType = (samples: readonly Sample[], type: string) =>
+    growth.perSecond(samples.filter(({ labels }) => labels.gen_ai_token_type === type))
+  return [...new Set(known)]
+    .map(key => {
+      const [provider, name] = JSON.parse(key) as [string, string]
+      const own = requests(key)
       return {
-        model,
+        name,
         provider,
-        calls: of('_count', 'output'),
-        median: quantile(own[0] ? (buckets.get(named(own[0])) ?? []) : [], 0.5),
-        slow: quantile(own[0] ? (buckets.get(named(own[0])) ?? []) : [], 0.99),
-        inputTokens: of('_sum', 'input'),
-        outputTokens: of('_sum', 'output'),
+        requests: own.length > 0 ? growth.perSecond(own) : ofType(tokenCounts(key), 'output'),
+        failed: growth.perSecond(errors(key)),
+        ...latencyOf(buckets(key)),
+        firstToken: latencyOf(firstToken(key)).p50,
+        inputTokens: ofType(tokens(key), 'input'),
+        outputTokens: ofType(tokens(key), 'output'),
+        usdPerHour: cost && growth.perSecond(cost(key)) * 3600,
       }
     })
-    .sort((a, b) => b.calls - a.calls || (a.model < b.model ? -1 : 1))
+    .sort((a, b) => b.requests - a.requests || compare(a.name, b.name))
 }
 
-function budgetsOf(now: readonly Sample[]): BudgetLeft[] {
-  const keyed = (labels: Sample['labels']) => `${labels.limit} ${labels.counts} ${labels.at}`
-  const capacities = new Map(
-    now
-      .filter(({ name }) => name === 'agentgateway_rate_limit_capacity')
-      .map(({ labels, value }) => [keyed(labels), value]),
-  )
+function mcpRates(growth: Looked): McpRate[] {
+  const known = (value: string | undefined) => (value === undefined || value === UNKNOWN ? '' : value)
+  return [
+    ...Map.groupBy(growth.of('mcp_requests_total'), ({ labels: { server, resource, method } }) =>
+      JSON.stringify([known(server), known(resource), known(method)]),
+    ),
+  ]
+    .map(([key, own]) => {
+      const [target, item, method] = JSON.parse(key) as [string, string, string]
+      return { target, item, method, requests: growth.perSecond(own) }
+    })
+    .sort((a, b) => b.requests - a.requests || compare(a.target + a.item, b.target + b.item))
+}
+
+function budgetsOf(now: Looked): BudgetLeft[] {
+  const keyed = ({ limit, counts, at }: Sample['labels']) => JSON.stringify([limit, counts, at])
+  const capacities = now.by('rate_limit_capacity', keyed)
   return now
-    .filter(({ name }) => name === 'agentgateway_rate_limit_remaining')
+    .of('rate_limit_remaining')
     .map(({ labels, value }) => ({
       limit: labels.limit ?? '',
       at: labels.at ?? '',
       counts: labels.counts ?? '',
       remaining: value,
-      capacity: capacities.get(keyed(labels)) ?? value,
+      capacity: capacities(keyed(labels))[0]?.value ?? value,
     }))
-    .sort((a, b) => a.remaining / Math.max(1, a.capacity) - b.remaining / Math.max(1, b.capacity))
+    .sort((a, b) => leftOf(a) - leftOf(b))
 }
 
-/** ms below which so great a part of the observations lies, interpolated within its bucket as Prometheus does. */
-function quantile(buckets: readonly Sample[], part: number): number | undefined {
-  const byBound = new Map<number, number>()
-  for (const { labels, value } of buckets) {
-    const bound = labels.le === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels.le)
-    byBound.set(bound, (byBound.get(bound) ?? 0) + value)
-  }
-  const sorted = [...byBound].sort(([a], [b]) => a - b)
-  const total = sorted.at(-1)?.[1] ?? 0
-  if (total === 0) return undefined
-  const rank = part * total
-  let [lower, below] = [0, 0]
-  for (const [bound, count] of sorted) {
-    if (count >= rank) {
-      if (bound === Number.POSITIVE_INFINITY) return lower * 1000
-      return (lower + ((bound - lower) * (rank - below)) / Math.max(1, count - below)) * 1000
-    }
-    lower = bound
-    below = count
-  }
-  return lower * 1000
+/** From 0, nothing left, to 1. */
+export function leftOf({ remaining, capacity }: BudgetLeft): number {
+  return Math.min(1, Math.max(0, remaining / Math.max(1, capacity)))
 }
 
-function keyOf({ name, labels }: Sample): string {
-  return `${name}${JSON.stringify(labels)}`
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 function sum(samples: readonly Sample[]): number {

@@ -1,109 +1,307 @@
-import type { Paint } from '../../diagnostics/paint.ts'
-import { type Column, renderTable } from '../dump/table.ts'
-import type { Rates } from './rates.ts'
+import { rowInAscii } from '../terminal/ascii.ts'
+import { cellsOf, cut, pad, padRow, type Row, type Span, span, wrap } from '../terminal/cells.ts'
+import { type Size, typed } from '../terminal/layout.ts'
+import { type Browse, chosenIn, type ShownSection, shownSections } from './browse.ts'
+import { milliseconds, rate, size as sizeText, span as spanText, sparkline } from './figures.ts'
+import { BINDINGS } from './keys.ts'
+import type { Extent } from './press.ts'
+import type { Totals } from './rates.ts'
+import type { ShownRow } from './sections.ts'
+import { TOTAL, type TopState, uptimeOf } from './state.ts'
+import { tableRows } from './table.ts'
 
-const right = (title: string): Column => ({ title, align: 'right' })
-const left = (title: string): Column => ({ title, align: 'left' })
-
-interface TopOptions {
-  readonly paint: Paint
-  readonly width?: number
-  readonly rows?: number
+export interface Picture extends Extent {
+  /** One fewer than the terminal has, each exactly as wide as the terminal. */
+  readonly rows: readonly Row[]
 }
 
-/** One look as text, at most `rows` lines. */
-export function topText({ routes, models, budgets, total, inFlight }: Rates, options: TopOptions): string {
-  const head = `${options.paint.bold(`${rate(total)} requests/s`)}, ${inFlight} in flight\n`
-  const tables = [
-    routes.length === 0 ? `${options.paint.dim('no request has come yet')}\n` : routeTable(routes, options),
-    ...(models.length === 0 ? [] : [modelTable(models, options)]),
-    ...(budgets.length === 0 ? [] : [budgetTable(budgets, options)]),
+/** What never changes while one looks. */
+export interface Surroundings {
+  /** The admin server, as the person knows it. */
+  readonly name: string
+  /** ms between two looks. */
+  readonly interval: number
+  readonly asciiOnly: boolean
+}
+
+/** What the terminal shows, for every size: the lower it is, the less stands above the list. */
+export function pictureOf(live: TopState, browse: Browse, around: Surroundings, { columns, rows }: Size): Picture {
+  const width = Math.max(10, columns)
+  // A frame as high as the terminal flickers on some of them.
+  const height = Math.max(3, rows - 1)
+  const state = browse.paused ?? live
+  const sections = shownSections(browse, live)
+  const above = [
+    ...(height >= 8 ? [live.lost ? lostRow(live.lost.text, width) : gatewayRow(state, around, width)] : []),
+    ...(height >= 4 ? [totalsRow(state, width)] : []),
+    ...(height >= 6 ? [tabsRow(browse, sections, width)] : []),
+    ...(height >= 20 ? [padRow([], width)] : []),
   ]
-  const text = [head, ...tables].join('\n')
-  const lines = text.split('\n')
-  return options.rows === undefined || lines.length <= options.rows
-    ? text
-    : `${lines.slice(0, options.rows - 1).join('\n')}\n`
+  const page = height - above.length - 1
+  const { lines, shown, visible } = bodyRows(state, browse, sections, width, page)
+  const body = Array.from({ length: page }, (_, i) => padRow(shown[i] ?? [], width))
+  const all = [...above, ...body, footer(live, browse, around, width)]
+  return { rows: around.asciiOnly ? all.map(rowInAscii) : all, lines, page: visible }
 }
 
-function routeTable(routes: Rates['routes'], options: TopOptions): string {
-  return renderTable(
-    [left('ROUTE'), right('REQ/S'), right('5XX/S'), right('429/S'), right('P50'), right('P99'), right('BYTES/S')],
-    routes.map(route => [
-      route.route,
-      rate(route.requests),
-      rate(route.failed),
-      rate(route.limited),
-      milliseconds(route.median),
-      milliseconds(route.slow),
-      size(route.bytes),
-    ]),
-    options,
+/** A part of a line; where there is no room, those with the lowest rank give way. */
+interface Part {
+  readonly rank: number
+  readonly part: Span
+}
+
+function lostRow(text: string, width: number): Row {
+  return padRow([span(text, 'error')], width)
+}
+
+/** Where, since when and on what. */
+function gatewayRow(state: TopState, { name }: Surroundings, width: number): Row {
+  const up = uptimeOf(state)
+  const { workers, memory, processors, connections } = state.rates?.total ?? ({} as Partial<Totals>)
+  const told = (rank: number, value: number | undefined, text: (value: number) => string): Part[] =>
+    value === undefined ? [] : [{ rank, part: span(text(value)) }]
+  return fitted(
+    [
+      { rank: 9, part: span(name, 'bold') },
+      ...told(8, up, seconds => `up ${spanText(seconds)}`),
+      ...told(6, workers, value => counted(value, 'worker')),
+      ...told(5, memory, sizeText),
+      ...told(4, state.measured ? processors : undefined, value => `${Math.round(value * 100)}% cpu`),
+      ...told(7, connections, value => counted(value, 'connection')),
+    ],
+    width,
   )
 }
 
-function modelTable(models: Rates['models'], options: TopOptions): string {
-  const columns = ['CALLS/S', 'P50', 'P99', 'TOKENS IN/S', 'TOKENS OUT/S'].map(right)
-  return renderTable(
-    [left('MODEL'), left('PROVIDER'), ...columns],
-    models.map(model => [
-      model.model,
-      model.provider,
-      rate(model.calls),
-      milliseconds(model.median),
-      milliseconds(model.slow),
-      rate(model.inputTokens),
-      rate(model.outputTokens),
-    ]),
-    options,
+const LEAST_HISTORY = 10
+
+function totalsRow({ rates, history }: TopState, width: number): Row {
+  if (rates === undefined) return padRow([], width)
+  const { requests, refused, failed, inFlight, p50, p90, p99 } = rates.total
+  const values = history.get(TOTAL) ?? []
+  const row = fitted(
+    [
+      { rank: 9, part: span(`${figure(requests)} req/s`, 'bold') },
+      { rank: 8, part: span(`${figure(failed)} 5xx/s`, failed > 0 ? 'error' : 'plain') },
+      { rank: 3, part: span(`${figure(refused)} 4xx/s`, refused > 0 ? 'warn' : 'plain') },
+      { rank: 7, part: span(`${inFlight} in flight`) },
+      ...(p50 === undefined
+        ? []
+        : [
+            { rank: 5, part: span(`p50 ${milliseconds(p50)}`) },
+            { rank: 2, part: span(`p90 ${milliseconds(p90)}`) },
+            { rank: 6, part: span(`p99 ${milliseconds(p99)}`) },
+          ]),
+      { rank: 4, part: span(' '.repeat(LEAST_HISTORY), 'info') },
+    ],
+    width,
+  )
+  const place = row.findIndex(({ tone }) => tone === 'info')
+  if (place === -1) return row
+  const before = row.slice(0, place)
+  const left = width - before.reduce((sum, { text }) => sum + cellsOf(text), 0)
+  return padRow([...before, span(sparkline(values, Math.min(60, left)), 'info')], width)
+}
+
+/** In a line of text, nothing is `0`. */
+function figure(value: number): string {
+  return value === 0 ? '0' : rate(value)
+}
+
+/** As many as there is room for, with two blanks between them. */
+function fitted(parts: readonly Part[], width: number): Row {
+  const kept = [...parts]
+  const needed = () => kept.reduce((sum, { part }) => sum + cellsOf(part.text) + 2, -2)
+  while (kept.length > 1 && needed() > width) {
+    kept.splice(
+      kept.reduce((least, { rank }, i) => (rank < (kept[least] as Part).rank ? i : least), 0),
+      1,
+    )
+  }
+  return padRow(
+    kept.flatMap(({ part }, i) => (i === 0 ? [part] : [span('  '), part])),
+    width,
   )
 }
 
-function budgetTable(budgets: Rates['budgets'], options: TopOptions): string {
-  return renderTable(
-    [left('BUDGET'), left('COUNTS'), right('LEFT'), right('OF'), left(''), left('SET AT')],
-    budgets.map(({ limit, counts, remaining, capacity, at }) => [
-      shortLimit(limit),
-      counts,
-      String(remaining),
-      String(capacity),
-      bar(remaining / Math.max(1, capacity)),
-      at,
-    ]),
-    options,
+/** The sections with their keys; where there is no room, the titles of those that are not shown give way. */
+function tabsRow({ section, filter }: Browse, sections: readonly ShownSection[], width: number): Row {
+  const names = [
+    { id: 'all', full: '0 All' },
+    ...sections.map((each, i) => ({ id: each.section.id, full: `${i + 1} ${each.section.title} ${each.rows.length}` })),
+  ]
+  const spansOf = (short: boolean): Span[] => {
+    const tabs = names.flatMap(({ id, full }) => {
+      if (id === section) return [span(`[${full}]`, 'bold')]
+      return [span(short ? ` ${full[0]} ` : ` ${full} `, 'dim')]
+    })
+    return filter === '' ? tabs : [...tabs, span(` /${filter}`, 'info')]
+  }
+  const full = spansOf(false)
+  return padRow(full.reduce((sum, { text }) => sum + cellsOf(text), 0) <= width ? full : spansOf(true), width)
+}
+
+interface Body {
+  readonly shown: readonly Row[]
+  /** Of what covers the list. */
+  readonly lines: number
+  /** Lines of the list that are seen at once. */
+  readonly visible: number
+}
+
+function bodyRows(
+  state: TopState,
+  browse: Browse,
+  sections: readonly ShownSection[],
+  width: number,
+  page: number,
+): Body {
+  const covering = coverOf(state, browse, sections, width)
+  if (covering !== undefined) {
+    return { ...windowOf(covering, browse.top, page), lines: covering.length }
+  }
+  const { shown, index } = chosenIn(browse, sections)
+  if (shown === undefined) return { shown: overview(state, browse, sections, width, page), lines: 0, visible: page }
+  return { shown: oneSection(shown, index, state, browse, width, page), lines: 0, visible: Math.max(1, page - 1) }
+}
+
+/** Says so when there is more below. */
+function windowOf(rows: readonly Row[], top: number, page: number): Pick<Body, 'shown' | 'visible'> {
+  if (rows.length <= page) return { shown: rows, visible: page }
+  const visible = Math.max(1, page - 1)
+  const below = rows.length - top - visible
+  const more: Row = below > 0 ? [span(`… ${below} more`, 'dim')] : []
+  return { shown: [...rows.slice(top, top + visible), more], visible }
+}
+
+function oneSection(
+  { section, rows, all }: ShownSection,
+  cursor: number,
+  state: TopState,
+  browse: Browse,
+  width: number,
+  page: number,
+): Row[] {
+  if (rows.length === 0) return [[span(cut(all === 0 ? section.empty : 'nothing matches the filter', width), 'dim')]]
+  const most = page - 1
+  const start = Math.max(0, Math.min(cursor - Math.floor(most / 2), rows.length - most))
+  const count = rows.length > most ? `${cursor + 1}/${rows.length}` : ''
+  const options = { ...browse, width, count, cursor: rows[cursor]?.key, history: state.history }
+  return tableRows(section, rows, rows.slice(start, start + most), options)
+}
+
+/** The first rows of each section, as many as there is room for. */
+function overview(
+  state: TopState,
+  browse: Browse,
+  sections: readonly ShownSection[],
+  width: number,
+  page: number,
+): Row[] {
+  const filled = sections.filter(({ rows }) => rows.length > 0)
+  if (filled.length === 0) {
+    const any = sections.some(({ all }) => all > 0)
+    return [[span(cut(any ? 'nothing matches the filter' : 'no request has come yet', width), 'dim')]]
+  }
+  const shares = share(
+    filled.map(({ rows }) => rows.length),
+    page,
   )
+  return filled.flatMap(({ section, rows }, i) => {
+    const room = shares[i] ?? 0
+    if (room === 0) return []
+    const count = rows.length > room ? `${room}/${rows.length}` : ''
+    const options = { ...browse, width, count, cursor: undefined, history: state.history }
+    const table = tableRows(section, rows, rows.slice(0, room), options)
+    return i === 0 ? table : [[], ...table]
+  })
 }
 
-/** The route or policy that the limit stands on, without the policy's own name and the namespaces that go without saying. */
-function shortLimit(limit: string): string {
-  const parts = limit.replace(/^\w+:/, '').replace(/@.*$/, '').split('/')
-  return parts
-    .slice(-2)
-    .join('/')
-    .replace(/^default\//, '')
+/** Rows for each list: two at least (or none at all, from the end), then one after the other gets what is left. */
+function share(needs: readonly number[], page: number): readonly number[] {
+  const shares: number[] = []
+  let left = page
+  for (const need of needs) {
+    const head = shares.length === 0 ? 1 : 2
+    const least = Math.min(need, 2)
+    if (shares.length > 0 && left < head + least) break
+    shares.push(Math.max(0, Math.min(least, left - head)))
+    left -= head + least
+  }
+  while (left > 0) {
+    const hungry = shares.flatMap((rows, i) => (rows < (needs[i] as number) ? [i] : []))
+    if (hungry.length === 0) break
+    for (const i of hungry) {
+      if (left <= 0) break
+      shares[i] = (shares[i] as number) + 1
+      left--
+    }
+  }
+  return shares
 }
 
-function bar(part: number): string {
-  const full = Math.round(Math.min(1, Math.max(0, part)) * BAR)
-  return '█'.repeat(full) + '░'.repeat(BAR - full)
+function coverOf(
+  state: TopState,
+  browse: Browse,
+  sections: readonly ShownSection[],
+  width: number,
+): readonly Row[] | undefined {
+  if (browse.cover === 'help') return helpRows(width)
+  const { shown, row } = chosenIn(browse, sections)
+  if (browse.cover !== 'row' || shown === undefined || row === undefined) return undefined
+  return rowAlone(shown, row, state, width)
 }
 
-const BAR = 10
-
-function rate(value: number): string {
-  return value === 0 ? '-' : value < 10 ? value.toFixed(1) : String(Math.round(value))
+/** Every column of a row, also those that there is no room for in the list. */
+function rowAlone({ section }: ShownSection, row: ShownRow, state: TopState, width: number): Row[] {
+  const [name, ...columns] = section.columns
+  const label = Math.max(...columns.map(({ title }) => cellsOf(title))) + 2
+  const facts = columns.flatMap(({ title }, i): Row[] => {
+    const { text = '', tone = 'plain' } = row.cells[i + 1] ?? {}
+    return text === '' ? [] : [[span(pad(title, label), 'dim'), span(text, tone)]]
+  })
+  const history = state.history.get(row.key)
+  const spark: Row[] = history
+    ? [[span(pad('HISTORY', label), 'dim'), span(sparkline(history, width - label), 'info')]]
+    : []
+  const heading = wrap(`${name?.title} ${row.cells[0]?.text}`, width).map((text): Row => [span(text, 'bold')])
+  const details = row.details.map((text): Row => [span(text)])
+  return [...heading, ...facts, ...spark, ...(details.length === 0 ? [] : [[], ...details])]
 }
 
-function milliseconds(value: number | undefined): string {
-  return value === undefined
-    ? '-'
-    : value < 1000
-      ? `${value.toFixed(value < 10 ? 1 : 0)}ms`
-      : `${(value / 1000).toFixed(1)}s`
+function helpRows(width: number): Row[] {
+  const keys = Math.max(...BINDINGS.map(({ keys }) => cellsOf(keys))) + 2
+  return [
+    [span('Keys (Esc goes back)', 'bold')],
+    ...BINDINGS.map((binding): Row => [span(pad(binding.keys, keys), 'bold'), span(binding.what)]),
+    [],
+    ...wrap('Rates are per second since the look before. Latencies are estimates from histograms.', width).map(
+      (text): Row => [span(text, 'dim')],
+    ),
+  ]
 }
 
-function size(bytes: number): string {
-  if (bytes === 0) return '-'
-  const step = Math.min(3, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
-  return `${(bytes / 1000 ** step).toFixed(step === 0 ? 0 : 1)}${['B', 'kB', 'MB', 'GB'][step]}`
+/** What is going on, then the keys, as far as there is room. */
+function footer(live: TopState, browse: Browse, { interval }: Surroundings, width: number): Row {
+  if (browse.typing) return typed('filter: ', browse.filter, width)
+  if (browse.note !== undefined) return padRow([span(browse.note, 'bold')], width)
+  const status = statusOf(live, browse, interval)
+  const left = width - cellsOf(status.text)
+  const keys = ['? keys  / filter  r e l n sort  p pause  q quit', '? keys  / filter  q quit', '? keys  q quit']
+  const shown = keys.find(text => cellsOf(text) + 2 <= left) ?? ''
+  return padRow([status, span(pad(shown, Math.max(0, left), 'right'), 'dim')], width)
+}
+
+function statusOf(live: TopState, { paused }: Browse, interval: number): Span {
+  const { lost } = live
+  if (lost !== undefined) return span(`gone for ${spanText((lost.at - lost.since) / 1000)}, trying again`, 'error')
+  if (paused !== undefined) return span('paused', 'warn')
+  const up = uptimeOf(live)
+  if (live.restarted && up !== undefined && up < 60) return span(`restarted ${spanText(up)} ago`, 'warn')
+  if (!live.measured) return span('measuring')
+  return span(`every ${interval < 10_000 ? `${interval / 1000}s` : spanText(interval / 1000)}`)
+}
+
+function counted(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`
 }

@@ -1,32 +1,81 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../diagnostics/failure.ts'
+import { systemClock } from '../../engine/clock.ts'
+import type { Clock } from '../../http/runtime.ts'
 import { type AdminServer, getBytes } from '../admin-client.ts'
-import { parseExposition } from './exposition.ts'
-import { type Rates, ratesOf } from './rates.ts'
+import { ExpositionReader } from './exposition.ts'
+import type { Rates } from './rates.ts'
+import { addLook, EMPTY, type Look } from './state.ts'
 
-/** One look, or why there was none: a gateway that goes away may come back. */
-export type Look = { readonly rates: Rates } | { readonly lost: Failure }
+export interface WatchOptions {
+  /** ms between two looks. */
+  readonly interval: number
+  /** ms between the first and the second one; `interval` when unset. */
+  readonly first?: number
+  readonly clock?: Clock
+}
+
+/** A gateway that takes longer to answer counts as gone. */
+const PATIENCE = 5000
+
+/** Looks at the metrics of an admin server; see `watchMetrics`. */
+export function watchGateway(admin: AdminServer, options: WatchOptions, signal?: AbortSignal): AsyncGenerator<Look> {
+  const read = async (until: AbortSignal) => String(await getBytes(admin, 'metrics', 'GET', until))
+  return watchMetrics(read, options, signal)
+}
 
 /**
- * What goes on, once every `interval` ms, until `signal` aborts. Throws a Failure `unreachable` when the gateway does not
- * answer at first.
+ * Looks until `signal` aborts, and throws its reason then. A Failure of `read` is a look too, since a gateway that goes
+ * away may come back, but not the first time: then it is thrown.
  */
-export async function* watchRates(admin: AdminServer, interval: number, signal?: AbortSignal): AsyncGenerator<Look> {
-  const look = async () => ({
-    samples: parseExposition((await getBytes(admin, 'metrics')).toString()),
-    at: performance.now(),
-  })
-  let before = await look()
-  for (;;) {
-    await sleep(interval, undefined, signal ? { signal } : {}).catch(() => {})
-    if (signal?.aborted) return
+export async function* watchMetrics(
+  read: (signal: AbortSignal) => Promise<string>,
+  { interval, first = interval, clock = systemClock }: WatchOptions,
+  signal: AbortSignal = new AbortController().signal,
+): AsyncGenerator<Look> {
+  const exposition = new ExpositionReader()
+  for (let turn = 0; ; turn++) {
+    let look: Look
     try {
-      const now = await look()
-      yield { rates: ratesOf(before.samples, now.samples, (now.at - before.at) / 1000) }
-      before = now
+      const samples = exposition.read(await inTime(read, clock, signal))
+      look = { at: clock.mono(), time: clock.now(), samples }
     } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      yield { lost: error }
+      signal.throwIfAborted()
+      if (!(error instanceof Failure) || turn === 0) throw error
+      look = { at: clock.mono(), lost: error }
     }
+    yield look
+    await pause(turn === 0 ? first : interval, clock, signal)
   }
+}
+
+/** Rates since the look before, for programs. Throws the Failure when the gateway goes away. */
+export async function* measuredRates(looks: AsyncGenerator<Look>): AsyncGenerator<{ readonly time: string } & Rates> {
+  let state = EMPTY
+  for await (const look of looks) {
+    if ('lost' in look) throw look.lost
+    state = addLook(state, look)
+    if (state.measured && state.rates !== undefined) yield { time: new Date(look.time).toISOString(), ...state.rates }
+  }
+}
+
+async function inTime(read: (signal: AbortSignal) => Promise<string>, clock: Clock, signal: AbortSignal) {
+  const late = new AbortController()
+  const timer = clock.after(PATIENCE, () => late.abort())
+  try {
+    return await read(AbortSignal.any([signal, late.signal]))
+  } finally {
+    timer.cancel()
+  }
+}
+
+async function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = clock.after(ms, resolve)
+  const stop = () => resolve()
+  signal.addEventListener('abort', stop)
+  await promise
+  signal.removeEventListener('abort', stop)
+  timer.cancel()
+  signal.throwIfAborted()
 }

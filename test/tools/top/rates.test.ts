@@ -1,29 +1,31 @@
 import { describe, expect, test } from 'vitest'
-import { plainPaint } from '../../../src/diagnostics/paint.ts'
 import { MetricsRegistry } from '../../../src/engine/metrics/registry.ts'
-import { parseExposition } from '../../../src/tools/top/exposition.ts'
+import { ExpositionReader } from '../../../src/tools/top/exposition.ts'
 import { ratesOf } from '../../../src/tools/top/rates.ts'
-import { topText } from '../../../src/tools/top/screen.ts'
 
 /** A gateway's registry with the metrics that `gwctl top` reads. */
 function registry() {
   const metrics = new MetricsRegistry()
-  const requests = metrics.counter('agentgateway_requests_total', 'Requests.', ['route', 'status'])
+  const requests = metrics.counter('agentgateway_requests_total', 'Requests.', ['route', 'backend', 'status', 'reason'])
   const seconds = metrics.histogram('agentgateway_request_duration_seconds', 'Time.', [0.01, 0.1, 1], ['route'])
+  const models = ['gen_ai_system', 'gen_ai_request_model']
   const tokens = metrics.histogram(
     'agentgateway_gen_ai_client_token_usage',
     'Tokens.',
     [100, 1000],
-    ['gen_ai_token_type', 'gen_ai_system', 'gen_ai_request_model'],
+    ['gen_ai_token_type', ...models],
   )
-  const look = () => parseExposition(metrics.render())
-  const serve = (route: string, status: string, took: number, times = 1) => {
+  const took = metrics.histogram('agentgateway_gen_ai_server_request_duration', 'Time.', [0.1, 1], models)
+  const errors = metrics.counter('agentgateway_gen_ai_server_errors_total', 'Errors.', ['status', ...models])
+  const cost = metrics.counter('agentgateway_gen_ai_client_cost_usd_total', 'Cost.', models)
+  const look = () => new ExpositionReader().read(metrics.render())
+  const serve = (route: string, status: string, took: number, times = 1, backend = 'b') => {
     for (let i = 0; i < times; i++) {
-      requests.with(route, status).add()
+      requests.with(route, backend, status, 'Upstream').add()
       seconds.with(route).observe(took)
     }
   }
-  return { look, serve, tokens }
+  return { look, serve, tokens, took, errors, cost, metrics }
 }
 
 describe('rates', () => {
@@ -36,42 +38,91 @@ describe('rates', () => {
     serve('default/b', '200', 0.5, 38)
     serve('default/b', '503', 0.5, 2)
     const { total, routes } = ratesOf(before, look(), 2)
-    expect(total).toBe(30)
-    expect(routes.map(r => [r.route, r.requests, r.failed, r.limited])).toEqual([
+    expect(total).toMatchObject({ requests: 30, refused: 5, limited: 5, failed: 1 })
+    expect(routes.map(r => [r.name, r.requests, r.failed, r.refused])).toEqual([
       ['default/b', 20, 1, 0],
       ['default/a', 10, 0, 5],
     ])
+    expect(routes[0]?.outcomes).toEqual([
+      { status: '200', reason: 'Upstream', requests: 19 },
+      { status: '503', reason: 'Upstream', requests: 1 },
+    ])
     // Ten of the twenty lie below 10 ms.
-    expect(routes[1]?.median).toBeCloseTo(10)
-    expect(routes[0]?.median).toBeCloseTo(550)
+    expect(routes[1]?.p50).toBeCloseTo(10)
+    expect(routes[1]?.p90).toBeCloseTo(82)
+    expect(routes[0]?.p50).toBeCloseTo(550)
   })
 
-  test('a gateway that has started anew counts from zero', () => {
+  test('by backend, without what went to none', () => {
+    const { look, serve } = registry()
+    serve('r', '200', 0.1, 4, '/b1')
+    serve('r', '502', 0.1, 2, '/b2')
+    serve('r', '404', 0.1, 2, 'unknown')
+    expect(ratesOf([], look(), 1).backends.map(b => [b.name, b.requests, b.failed])).toEqual([
+      ['/b1', 4, 0],
+      ['/b2', 2, 2],
+    ])
+  })
+
+  test('a counter that fell back has started anew', () => {
     const old = registry()
     old.serve('r', '200', 0.1, 1000)
     const fresh = registry()
     fresh.serve('r', '200', 0.1, 4)
-    expect(ratesOf(old.look(), fresh.look(), 2).total).toBe(2)
+    expect(ratesOf(old.look(), fresh.look(), 2).total.requests).toBe(2)
   })
 
-  test('models by their tokens', () => {
-    const { look, tokens } = registry()
+  test('models: requests, errors, tokens and costs', () => {
+    const { look, tokens, took, errors, cost } = registry()
     const before = look()
+    for (let i = 0; i < 4; i++) took.with('openai', 'gpt "x"').observe(0.05)
+    errors.with('500', 'openai', 'gpt "x"').add(2)
     tokens.with('input', 'openai', 'gpt "x"').observe(300)
     tokens.with('output', 'openai', 'gpt "x"').observe(50)
-    expect(ratesOf(before, look(), 1).models).toEqual([
-      { model: 'gpt "x"', provider: 'openai', calls: 1, inputTokens: 300, outputTokens: 50 },
+    cost.with('openai', 'gpt "x"').add(0.01)
+    expect(ratesOf(before, look(), 2).models).toEqual([
+      {
+        name: 'gpt "x"',
+        provider: 'openai',
+        requests: 2,
+        failed: 1,
+        p50: 50,
+        p90: expect.closeTo(90),
+        p99: 99,
+        firstToken: undefined,
+        inputTokens: 150,
+        outputTokens: 25,
+        usdPerHour: 18,
+      },
     ])
+  })
+
+  test('what a gateway does not tell is not known', () => {
+    const { look } = registry()
+    expect(ratesOf([], look(), 1).total).toMatchObject({ inFlight: 0, workers: undefined, memory: undefined })
   })
 })
 
-test('the screen: a line for each route, as many as there is room for', () => {
-  const { look, serve } = registry()
-  const before = look()
-  for (let i = 0; i < 30; i++) serve(`default/r${i}`, '200', 0.05, 30 - i)
-  const rates = ratesOf(before, look(), 1)
-  const text = topText(rates, { paint: plainPaint, width: 80, rows: 10 })
-  expect(text.split('\n').length).toBeLessThanOrEqual(10)
-  expect(text).toContain('465 requests/s, 0 in flight')
-  expect(text).toMatch(/ROUTE +REQ\/S +5XX\/S +429\/S +P50 +P99 +BYTES\/S\ndefault\/r0 +30 +- +- +55ms +99ms +-\n/)
+describe('the exposition', () => {
+  const read = (text: string) =>
+    new ExpositionReader().read(text).map(({ name, labels, value }) => [name, labels, value])
+
+  test('names, labels with what stands in quotes, and values', () => {
+    expect(read('# HELP x y\n# TYPE x counter\nx 1\nagentgateway_y{a="1 } 2",b="q\\"\\\\\\n"} +Inf\n')).toEqual([
+      ['x', {}, 1],
+      ['y', { a: '1 } 2', b: 'q"\\\n' }, Number.POSITIVE_INFINITY],
+    ])
+  })
+
+  test('timestamps are left out, and lines that are none as well', () => {
+    expect(read('x{a="b"} 2 1700000000000\n\nhello\nx{ 1\nx NaN\n<html> 1\n')).toEqual([['x', { a: 'b' }, 2]])
+  })
+
+  test('the same labels in the next exposition', () => {
+    const reader = new ExpositionReader()
+    const [first] = reader.read('x{a="b"} 1\n')
+    const [second] = reader.read('x{a="b"} 2\n')
+    expect(second).toEqual({ ...first, value: 2 })
+    expect(second?.labels).toBe(first?.labels)
+  })
 })

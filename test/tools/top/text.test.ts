@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { plainPaint } from '../../../src/diagnostics/paint.ts'
+import { ExpositionReader } from '../../../src/tools/top/exposition.ts'
+import { ratesOf } from '../../../src/tools/top/rates.ts'
+import { topText } from '../../../src/tools/top/text.ts'
+import { PlayedGateway, type Plot } from './played-gateway.ts'
+
+function printed(plot: Plot): string {
+  const gateway = new PlayedGateway(plot, 0)
+  const exposition = new ExpositionReader()
+  const before = exposition.read(gateway.look(1))
+  return topText(ratesOf(before, exposition.read(gateway.look(1)), 1), { paint: plainPaint })
+}
+
+test('every section that has something to show, with all columns', () => {
+  const lines = printed('busy').split('\n')
+  expect(lines[0]).toBe('117 requests/s, 0.5 failed/s, 17 in flight')
+  expect(lines.filter(line => /^[A-Z]/.test(line)).map(line => line.split(/ {2,}/).join(' '))).toEqual([
+    'ROUTE REQ/S 4XX/S 429/S 5XX/S P50 P90 P99 RETRY/S BYTES/S',
+    'MODEL PROVIDER REQ/S ERR/S P50 P90 P99 TTFT TOK IN/S TOK OUT/S',
+    'BUDGET COUNTS LEFT OF SET AT',
+    'MCP TARGET ITEM METHOD REQ/S',
+    'BACKEND REQ/S 4XX/S 429/S 5XX/S P50 P90 P99 RETRY/S BYTES/S',
+  ])
+})
+
+test('a gateway that nobody has asked yet', () => {
+  expect(printed('idle')).toBe('- requests/s, - failed/s, 0 in flight\n\nno request has come yet\n')
+})

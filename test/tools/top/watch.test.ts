@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import { Failure } from '../../../src/diagnostics/failure.ts'
+import { measuredRates, watchMetrics } from '../../../src/tools/top/watch.ts'
+import { ManualClock } from '../../engine/manual-clock.ts'
+
+const refused = () => Promise.reject(new Failure('unreachable', 'connection refused'))
+const metrics = (requests: number) => Promise.resolve(`agentgateway_requests_total{status="200"} ${requests}\n`)
+type Read = (signal: AbortSignal) => Promise<string>
+
+/** Looks at what `answers` give one after the other; `pass` lets time go by once somebody waits for it. */
+function watching(...answers: readonly Read[]) {
+  const clock = new ManualClock()
+  const stop = new AbortController()
+  let turn = 0
+  const read: Read = signal => (answers[turn++] as Read)(signal)
+  const looks = watchMetrics(read, { interval: 2000, first: 1000, clock }, stop.signal)
+  const pass = async (ms: number) => {
+    await expect.poll(() => clock.pending, { interval: 1 }).toBeGreaterThan(0)
+    clock.advance(ms)
+  }
+  return { looks, stop, pass }
+}
+
+test('the second look comes early, the others at their interval', async () => {
+  const { looks, pass } = watching(
+    () => metrics(1),
+    () => metrics(2),
+    () => metrics(3),
+  )
+  const first = (await looks.next()).value
+  let next = looks.next()
+  await pass(1000)
+  const second = (await next).value
+  next = looks.next()
+  await pass(2000)
+  const third = (await next).value
+  expect([second.at - first.at, third.at - second.at]).toEqual([1000, 2000])
+})
+
+test('no answer at first is an error, later a look', async () => {
+  await expect(watching(refused).looks.next()).rejects.toMatchObject({ kind: 'unreachable' })
+  const { looks, pass } = watching(
+    () => metrics(1),
+    refused,
+    () => metrics(2),
+  )
+  await looks.next()
+  let next = looks.next()
+  await pass(1000)
+  expect((await next).value).toMatchObject({ lost: { message: 'connection refused' } })
+  next = looks.next()
+  await pass(2000)
+  expect((await next).value).toHaveProperty('samples')
+})
+
+test('an answer that does not come is given up after five seconds', async () => {
+  const silent: Read = signal =>
+    new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(new Failure('unreachable', 'no answer in time')))
+    })
+  const { looks, pass } = watching(() => metrics(1), silent)
+  await looks.next()
+  const next = looks.next()
+  await pass(1000)
+  await pass(5000)
+  expect((await next).value).toMatchObject({ lost: { message: 'no answer in time' } })
+})
+
+test('whoever stops it while it waits gets the reason', async () => {
+  const { looks, stop } = watching(() => metrics(1))
+  await looks.next()
+  const next = looks.next()
+  stop.abort(new Failure('terminated', 'stopped by SIGTERM'))
+  await expect(next).rejects.toMatchObject({ kind: 'terminated' })
+})
+
+test('for programs: rates from the second look on, and the failure when the gateway goes away', async () => {
+  const { looks, pass } = watching(
+    () => metrics(10),
+    () => metrics(30),
+    refused,
+  )
+  const rates = measuredRates(looks)
+  let next = rates.next()
+  await pass(1000)
+  expect((await next).value).toMatchObject({ time: '2026-01-15T12:30:46.250Z', total: { requests: 20 } })
+  next = rates.next()
+  await pass(2000)
+  await expect(next).rejects.toMatchObject({ kind: 'unreachable' })
+})
