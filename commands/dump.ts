@@ -14,6 +14,7 @@ export default class Dump extends GatewayCommand {
   static override examples = [
     { description: 'The gateway on this machine:', command: 'gwctl dump' },
     { description: 'Its backends and how they do:', command: 'gwctl dump backends' },
+    { description: 'Routes that a policy guards:', command: `gwctl dump routes --select '"cors" in policies'` },
     { description: 'What holds for one route, and who says so:', command: 'gwctl dump --effective default/chat' },
     { description: 'The gateway in a cluster:', command: 'gwctl dump routes --kube deploy/edge -n prod' },
     { description: 'Another one, as JSON:', command: 'gwctl dump --admin http://10.0.0.7:15000 -o json' },
@@ -39,6 +40,11 @@ export default class Dump extends GatewayCommand {
       summary: 'The policies of one route as they hold, and which of several wins.',
       exclusive: ['unused'],
     }),
+    select: Flags.string({
+      helpValue: 'CEL',
+      summary: 'Of a view, only the objects that this holds for; its variables are the fields that -o json prints.',
+      exclusive: ['effective'],
+    }),
     unused: Flags.boolean({ summary: 'What nothing refers to, and policies without effect.' }),
     ...adminFlags,
     'all-pods': allPodsFlag(),
@@ -51,10 +57,12 @@ export default class Dump extends GatewayCommand {
     const { print } = await import('../src/tools/dump/print.ts')
     const { printPods } = await import('../src/tools/dump/print-pods.ts')
     const { askEach } = await import('../src/tools/admin/ask-each.ts')
-    const { file, output, effective, unused } = flags
+    const { file, output, effective, unused, select } = flags
     const width = output?.path === undefined ? this.io.stdout.columns : undefined
     const options = { paint: await this.paint(), showOrigin: flags['show-origin'], ...(width ? { width } : {}) }
-    const wanted = { view: args.view, format: output?.format, effective, unused }
+    const chosen =
+      select === undefined ? {} : { select: (await import('../src/tools/dump/select.ts')).selectBy(select) }
+    const wanted = { view: args.view, format: output?.format, effective, unused, ...chosen }
     const target = output ?? { format: 'yaml' }
     if (file !== undefined) {
       await this.deliver(print(await readDump(file, this.io), file, wanted, options), target)

@@ -1,22 +1,20 @@
 import type { Exchange } from '../http/exchange.ts'
 import type { TraceScope } from '../http/trace-event.ts'
 import type { CelResult, CelScope } from '../schema/builder.ts'
+import { checkProgram, sizeProblem, throwIfInvalid } from './check.ts'
 import { createEnvironments, type Environments, wordsOf } from './environment.ts'
 import type { CelCompiler, Expression, Outcome } from './expression.ts'
 import { describeFailure } from './failure.ts'
 import { CREDENTIAL_HEADERS } from './header-view.ts'
 import { createPatternCompiler, type ReplacingPatternCompiler } from './pattern.ts'
-import { type Context, type Rejection, rejection, spanOf, typeName, unknownVariable } from './problems.ts'
-import { acceptsStatically, convertResult } from './results.ts'
+import { type Context, type Rejection, rejection, unknownVariable } from './problems.ts'
+import { convertResult } from './results.ts'
 import { harden, prepare, type TreeFacts } from './rewrite.ts'
 import { Run } from './run.ts'
 import { completeFractions } from './source.ts'
 import { type LocalScope, type Program, parseProgram } from './syntax-tree.ts'
 import { VARIABLES, variableNamed, visible } from './variables.ts'
 import { buildVariable, type EnvironmentFacts, fromExtra, type ViewSettings } from './views.ts'
-
-/** Longest expression, in UTF-16 units (specification, CELExpression). */
-export const MAX_EXPRESSION_LENGTH = 16_384
 
 export interface CelCompilerOptions {
   /** What the variable `env` shows. */
@@ -46,10 +44,8 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
   const kept = new Map<string, ReturnType<CelCompiler['compile']>>()
   return {
     compile(text, scope, result) {
-      if (text.length > MAX_EXPRESSION_LENGTH) {
-        const message = `the expression is ${text.length} characters long; the limit is ${MAX_EXPRESSION_LENGTH}`
-        return { kind: 'size', problem: { message } }
-      }
+      const tooLarge = sizeProblem(text)
+      if (tooLarge) return tooLarge
       const key = `${scope} ${result} ${text}`
       const known = kept.get(key)
       if (known) return known
@@ -60,7 +56,6 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
   }
 
   function compile(text: string, scope: CelScope, result: CelResult): ReturnType<CelCompiler['compile']> {
-    if (negatesTooDeeply(text)) return { kind: 'size', problem: { message: 'the expression is nested too deeply' } }
     const source = completeFractions(result === 'duration' ? quoteDuration(text) : text)
     const context: Context = { text, scope, functions: environments.functions, place: source.place }
     try {
@@ -88,16 +83,6 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
   }
 }
 
-/**
- * Whether more than 64 signs follow one another outside of text and comments. The library bounds all other nesting, but
- * recurses for each sign, so that the end of the stack, wherever it is today, would decide.
- */
-function negatesTooDeeply(text: string): boolean {
-  const tokens = /"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\/[^\n]*|(?:[!-]\s*){65}/gs
-  for (const [token] of text.matchAll(tokens)) if (token.startsWith('!') || token.startsWith('-')) return true
-  return false
-}
-
 /** Where a duration is wanted, `2s` may stand without quotes (specification, Delay and extAuth cache). */
 function quoteDuration(text: string): string {
   return /^\s*(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\s*$/.test(text) ? JSON.stringify(text.trim()) : text
@@ -114,31 +99,12 @@ function check(
 ): Rejection | undefined {
   const environment = environments.check(words, context.scope)
   const program = parseProgram(environment, source)
-  const facts = prepare(program.ast)
-  for (const [name, node] of facts.free) {
-    if (!environment.hasVariable(name)) return { kind: 'type', problem: unknownVariable(node, context) }
-  }
-  for (const node of facts.tooBig) {
-    return { kind: 'syntax', problem: { message: 'the number does not fit in 64 bits', ...spanOf(node, context) } }
-  }
-  throwIfInvalid(program)
-  for (const node of facts.patterns) {
-    const made = patterns.compile(node.args as string, false)
-    if ('problem' in made) {
-      const { span: _, ...problem } = made.problem
-      return { kind: 'type', problem: { ...problem, ...spanOf(node, context) } }
-    }
-  }
-  const type = program.ast.checkedType
-  const expected = acceptsStatically(result, type)
-  if (!expected) return undefined
-  const message = `the expression must give ${expected}, but it gives ${typeName(type)}`
-  return { kind: 'type', problem: { message, label: typeName(type), ...spanOf(program.ast, context) } }
-}
-
-function throwIfInvalid(program: Program): void {
-  const { valid, error } = program.check()
-  if (!valid) throw error
+  return checkProgram(program, prepare(program.ast), {
+    context,
+    result,
+    patterns,
+    unknown: (name, node) => (environment.hasVariable(name) ? undefined : unknownVariable(node, context)),
+  })
 }
 
 interface Parts {

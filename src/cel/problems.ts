@@ -115,6 +115,16 @@ const WORDS: Readonly<Record<string, string>> = {
   invalid_macro_argument: 'the first argument must be a plain name for the loop variable',
 }
 
+/** Of a place whose names are no variables of requests. */
+export function unknownName(node: SyntaxNode, names: readonly string[], context: Context): Problem {
+  const name = String(node.args)
+  return {
+    message: `unknown field \`${name}\``,
+    ...spanOf(node, context),
+    ...meant(name, names, listing('Fields', names)),
+  }
+}
+
 /** Also used for names found by walking the tree, before the checker runs. */
 export function unknownVariable(node: SyntaxNode, context: Context): Problem {
   const name = String(node.args)

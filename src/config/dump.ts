@@ -316,3 +316,11 @@ export const configDump = object(
 )
 
 export type DumpDocument = Infer<typeof configDump>
+
+/** What an object of a section (`routes`, `binds`, …) may have; nothing where only its author knows. */
+export function dumpFields(section: string): readonly string[] {
+  const { node: dump } = configDump
+  const node = dump.kind === 'object' ? dump.fields[section]?.schema.node : undefined
+  const item = node?.kind === 'list' ? node.item.node : undefined
+  return item?.kind === 'object' ? Object.keys(item.fields) : []
+}

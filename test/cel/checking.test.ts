@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MAX_EXPRESSION_LENGTH } from '../../src/cel/compiler.ts'
+import { MAX_EXPRESSION_LENGTH } from '../../src/cel/check.ts'
 import type { CelResult, CelScope } from '../../src/schema/builder.ts'
 import { compile, problemOf } from './exchange-fixture.ts'
 

@@ -137,6 +137,70 @@ workloads      0
   })
 })
 
+describe('--select', () => {
+  const names = async (view: string, expression: string) => {
+    const { code, out } = await gwctl(view, '--select', expression, '-o', 'jsonl')
+    expect(code).toBe(0)
+    return out.split('\n').flatMap(line => (line === '' ? [] : [(JSON.parse(line) as { name: string }).name]))
+  }
+
+  test.each([
+    ['name == "chat"', ['chat']],
+    ['"cors" in policies && hostnames.exists(h, h.endsWith(".com"))', ['chat']],
+    ['matches.exists(m, m.path.exact == "/mcp")', ['tools']],
+    ['self.namespace == "default" && name.matches("^t.*s$")', ['tools']],
+    ['backends.map(b, int(b.weight)).exists(w, w > 2)', ['chat']],
+    // A field that none has at present is known all the same, and so is what it means that it is not there.
+    ['ruleName == "x"', []],
+    ['has(self.ruleName)', []],
+    ['false', []],
+  ])('routes for which %s', async (expression, expected) => {
+    expect((await names('routes', expression)).filter(name => name === 'chat' || name === 'tools')).toEqual(expected)
+  })
+
+  test('every view has it, also that of what is unused, in any format', async () => {
+    expect((await gwctl('binds', '--select', 'port > 80')).out).toMatch(/^BIND .*\nbind\/81 .*\n$/)
+    expect((await gwctl('mcp', '--select', 'has(self.stdio)')).out).toMatch(/^BACKEND .*\n.* time .*\n$/)
+    expect((await gwctl('--unused', '--select', 'kind == "backend"')).out).toMatch(/^KIND .*\nbackend .*spare.*\n$/)
+    expect((await gwctl('services', '--select', 'x')).code).toBe(2)
+    const { out } = await gwctl('policies', '--select', 'at == "route default/tools"', '-o', 'yaml')
+    expect(out).toMatch(/^- policy: cors\n/)
+  })
+
+  test('an object with several rows comes whole, or not at all', async () => {
+    const [first, ...others] = dump.backends
+    const health = [{ endpoint: 'a:1' }, { endpoint: 'b:2' }]
+    save({ ...dump, backends: [{ ...first, name: 'two', health }, ...others] })
+    expect((await gwctl('backends', '--select', 'name == "two"')).out.trimEnd().split('\n')).toHaveLength(3)
+  })
+
+  test.each([
+    ['nmae == "chat"', 'unknown field `nmae`', 'did you mean `name`?'],
+    ['request.path == "/"', 'unknown field `request`', 'Fields: self, key, name'],
+    ['namespace == "default"', 'reserved', 'write `self.namespace`'],
+    ['name ==', 'unexpected token', '-o json'],
+    ['name > 3', 'it fails for all of them', 'wrong types'],
+    ['name', 'it fails for all of them', 'wrong type'],
+    ['1 + 1', 'must give a boolean', ''],
+    ['name.matches("(")', 'bad pattern', 'RE2'],
+    [`${'!'.repeat(100)}true`, 'nested too deeply', ''],
+    [`"${'x'.repeat(20_000)}" == name`, '20010 characters', ''],
+  ])('%s is refused and says why', async (expression, message, help) => {
+    const { code, out, err } = await gwctl('routes', '--select', expression)
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain(message)
+    expect(err).toContain(help)
+  })
+
+  test('where there are no rows of one kind it is wrong usage', async () => {
+    for (const argv of [[], ['routes', '-o', 'dot'], ['-o', 'table'], ['--effective', 'chat']]) {
+      const { code, err } = await gwctl(...argv, '--select', 'true')
+      expect([argv, code]).toEqual([argv, 2])
+      expect(err).toMatch(/select/)
+    }
+  })
+})
+
 describe('--effective', () => {
   test('who wins and who is overridden', async () => {
     const { out } = await gwctl('--effective', 'chat')

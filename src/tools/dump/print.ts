@@ -5,26 +5,30 @@ import { dotOf } from './dot.ts'
 import { effectivePolicies, effectiveText, findRoute } from './effective.ts'
 import { modelOf } from './model.ts'
 import type { Dump } from './read.ts'
-import { type DumpFormat, type RenderOptions, renderRows, renderView, renderWhole } from './render.ts'
+import { type DumpFormat, type RenderOptions, renderRows, renderWhole } from './render.ts'
+import type { Selection } from './select.ts'
 import { unusedOf } from './unused.ts'
-import { VIEWS, type View, type ViewName } from './views.ts'
+import { VIEWS, type View, type ViewName, viewOf } from './views.ts'
 
 export interface Wanted {
   readonly view: string | undefined
   readonly format: DumpFormat | undefined
   readonly effective: string | undefined
   readonly unused: boolean
+  /** Of the rows of one view. */
+  readonly select?: Selection
 }
 
 /** What `gwctl dump` prints. `name` is the dump's, for messages. Throws a Failure. */
 export function print(dump: Dump, name: string, wanted: Wanted, options: RenderOptions): string {
-  const { effective, unused } = wanted
+  const { effective, unused, select = all => all } = wanted
   const format = usualFormat(wanted)
   const view = viewName(wanted.view)
+  if (wanted.select && (format === 'dot' || (view === 'all' && !unused))) throw noRows(format)
   if (effective !== undefined) return printEffective(dump, name, effective, format, options)
   if (format === 'dot') return dotOf(modelOf(dump, name))
-  if (unused) return renderRows(unusedView(dump, name), format, options)
-  if (view !== 'all') return renderView(view, modelOf(dump, name), format, options)
+  if (unused) return renderRows(select(unusedView(dump, name), 'unused'), format, options)
+  if (view !== 'all') return renderRows(select(viewOf(view, modelOf(dump, name)), view), format, options)
   if (format === 'table' || format === 'wide') return printTables(dump, name, format, options)
   return renderWhole(dump, format)
 }
@@ -32,6 +36,11 @@ export function print(dump: Dump, name: string, wanted: Wanted, options: RenderO
 /** The named format, or that which what is wanted is best read in. */
 export function usualFormat({ view = 'all', format, effective, unused }: Wanted): DumpFormat {
   return format ?? (effective !== undefined || unused || view !== 'all' ? 'table' : 'yaml')
+}
+
+function noRows(format: DumpFormat): Failure {
+  const message = format === 'dot' ? 'a graph has no rows to select from.' : '--select needs a view to select from.'
+  return new Failure('usage', message, { help: 'Name one: `gwctl dump routes --select \'kind == "tcp"\'`.' })
 }
 
 function viewName(given = 'all'): ViewName | 'all' {
@@ -57,7 +66,7 @@ function printEffective(dump: Dump, name: string, wanted: string, format: DumpFo
 function printTables(dump: Dump, name: string, format: 'table' | 'wide', options: RenderOptions): string {
   const model = modelOf(dump, name)
   const tables = VIEWS.filter(view => view !== 'summary').map(view => {
-    const text = renderView(view, model, format, options)
+    const text = renderRows(viewOf(view, model), format, options)
     return text.split('\n').length > 2 ? text : ''
   })
   return tables.filter(text => text !== '').join('\n')

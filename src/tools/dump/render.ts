@@ -1,9 +1,8 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
-import type { DumpDocument } from './model.ts'
 import type { Dump } from './read.ts'
 import { type Column, renderTable } from './table.ts'
-import { type View, type ViewName, viewOf } from './views.ts'
+import type { View } from './views.ts'
 
 export const FORMATS = ['yaml', 'json', 'jsonl', 'table', 'wide', 'dot'] as const
 export type DumpFormat = (typeof FORMATS)[number]
@@ -24,15 +23,6 @@ export function renderWhole(dump: Dump, format: 'yaml' | 'json' | 'jsonl'): stri
     .flatMap(([section, value]) => (Array.isArray(value) ? value : [value]).map(object => ({ section, object })))
     .map(line => `${JSON.stringify(line)}\n`)
     .join('')
-}
-
-export function renderView(
-  name: ViewName,
-  dump: DumpDocument,
-  format: Exclude<DumpFormat, 'dot'>,
-  options: RenderOptions,
-) {
-  return renderRows(viewOf(name, dump), format, options)
 }
 
 export function renderRows(

@@ -1,0 +1,71 @@
+import type { CelResult, Problem } from '../schema/builder.ts'
+import type { ReplacingPatternCompiler } from './pattern.ts'
+import { type Context, type Rejection, spanOf, typeName } from './problems.ts'
+import { acceptsStatically } from './results.ts'
+import type { TreeFacts } from './rewrite.ts'
+import type { Program, SyntaxNode } from './syntax-tree.ts'
+
+/** Longest expression, in UTF-16 units (specification, CELExpression). */
+export const MAX_EXPRESSION_LENGTH = 16_384
+
+/** What is too large to be parsed. */
+export function sizeProblem(text: string): Rejection | undefined {
+  if (text.length > MAX_EXPRESSION_LENGTH) {
+    const message = `the expression is ${text.length} characters long; the limit is ${MAX_EXPRESSION_LENGTH}`
+    return { kind: 'size', problem: { message } }
+  }
+  return negatesTooDeeply(text)
+    ? { kind: 'size', problem: { message: 'the expression is nested too deeply' } }
+    : undefined
+}
+
+/**
+ * Whether more than 64 signs follow one another outside of text and comments. The library bounds all other nesting, but
+ * recurses for each sign, so that the end of the stack, wherever it is today, would decide.
+ */
+function negatesTooDeeply(text: string): boolean {
+  const tokens = /"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\/[^\n]*|(?:[!-]\s*){65}/gs
+  for (const [token] of text.matchAll(tokens)) if (token.startsWith('!') || token.startsWith('-')) return true
+  return false
+}
+
+export interface Checks {
+  readonly context: Context
+  readonly result: CelResult
+  readonly patterns: ReplacingPatternCompiler
+  /** What to say of a name that is none here. */
+  readonly unknown: (name: string, node: SyntaxNode) => Problem | undefined
+}
+
+/** Names, numbers, patterns and the type of the result; throws the library's own error for what it finds. */
+export function checkProgram(
+  program: Program,
+  facts: TreeFacts,
+  { context, result, patterns, unknown }: Checks,
+): Rejection | undefined {
+  for (const [name, node] of facts.free) {
+    const problem = unknown(name, node)
+    if (problem) return { kind: 'type', problem }
+  }
+  for (const node of facts.tooBig) {
+    return { kind: 'syntax', problem: { message: 'the number does not fit in 64 bits', ...spanOf(node, context) } }
+  }
+  throwIfInvalid(program)
+  for (const node of facts.patterns) {
+    const made = patterns.compile(node.args as string, false)
+    if ('problem' in made) {
+      const { span: _, ...problem } = made.problem
+      return { kind: 'type', problem: { ...problem, ...spanOf(node, context) } }
+    }
+  }
+  const type = program.ast.checkedType
+  const expected = acceptsStatically(result, type)
+  if (!expected) return undefined
+  const message = `the expression must give ${expected}, but it gives ${typeName(type)}`
+  return { kind: 'type', problem: { message, label: typeName(type), ...spanOf(program.ast, context) } }
+}
+
+export function throwIfInvalid(program: Program): void {
+  const { valid, error } = program.check()
+  if (!valid) throw error
+}

@@ -1,0 +1,76 @@
+import { checkProgram, sizeProblem } from './check.ts'
+import { createEnvironments, wordsOf } from './environment.ts'
+import type { Outcome } from './expression.ts'
+import { describeFailure, isAbsence } from './failure.ts'
+import { wrap } from './json-view.ts'
+import { createPatternCompiler } from './pattern.ts'
+import { type Context, type Rejection, rejection, unknownName } from './problems.ts'
+import { convertResult } from './results.ts'
+import { harden, prepare } from './rewrite.ts'
+import { Run } from './run.ts'
+import { completeFractions } from './source.ts'
+import { parseProgram } from './syntax-tree.ts'
+
+export interface Condition {
+  /** The value is a boolean, false where a field is not there. Never throws: one of another type makes it fail. */
+  evaluate(variables: Readonly<Record<string, unknown>>): Outcome
+}
+
+/** A condition over plain data: `names` are its variables, and not those of requests. */
+export function compileCondition(text: string, names: readonly string[]): Condition | Rejection {
+  const tooLarge = sizeProblem(text)
+  if (tooLarge) return tooLarge
+  const run = new Run()
+  const patterns = createPatternCompiler()
+  const environments = createEnvironments(run, patterns)
+  const source = completeFractions(text)
+  // The scope is for names of requests, which are unknown here.
+  const context: Context = { text, scope: 'log', functions: environments.functions, place: source.place }
+  try {
+    const environment = environments.run(wordsOf(source.text))
+    for (const name of names) {
+      if (!RESERVED.has(name) && !environment.hasVariable(name)) environment.registerVariable(name, 'dyn')
+    }
+    const program = parseProgram(environment, source.text)
+    const facts = prepare(program.ast)
+    const unknown: Parameters<typeof checkProgram>[2]['unknown'] = (name, node) =>
+      names.includes(name) ? undefined : unknownName(node, names, context)
+    const refused = checkProgram(program, facts, { context, result: 'bool', patterns, unknown })
+    if (refused) return refused
+    const locals = harden(program.ast, run)
+    return {
+      evaluate(variables) {
+        const root = Object.create(null) as Record<string, unknown>
+        for (const name of facts.free.keys()) {
+          if (Object.hasOwn(variables, name)) root[name] = wrap(variables[name])
+        }
+        run.begin(() => new Map(Object.entries(root)))
+        try {
+          const outcome = convertResult('bool', program(root))
+          return run.spent ? SPENT : outcome
+        } catch (error) {
+          if (run.spent) return SPENT
+          return isAbsence(error) ? FALSE : { ok: false, error: describeFailure(error, source.place) }
+        } finally {
+          for (const local of locals) {
+            local.iterValue = undefined
+            local.accuValue = undefined
+          }
+          run.end()
+        }
+      },
+    }
+  } catch (error) {
+    return rejection(error, context)
+  }
+}
+
+/** Words that CEL keeps for itself: none is a variable, but any may follow a dot. */
+export const RESERVED: ReadonlySet<string> = new Set(
+  'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
+    ' ',
+  ),
+)
+
+const FALSE: Outcome = { ok: true, value: false }
+const SPENT: Outcome = { ok: false, error: 'the expression takes too many steps' }
