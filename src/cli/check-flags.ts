@@ -4,8 +4,8 @@ import { CODES, type Code } from '../diagnostics/codes.ts'
 import { Failure } from '../diagnostics/failure.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
 import { REPORT_FORMATS } from '../tools/report.ts'
-import type { ReportTarget, ValidateRequest } from '../tools/validate.ts'
-import { fileFlag, jsonFlag, outputFlag } from './flags.ts'
+import type { ValidateRequest } from '../tools/validate.ts'
+import { fileFlag, jsonFlag, outputFlag, outputTargets, withOptionalValues } from './flags.ts'
 import type { Io } from './io.ts'
 
 const severities = ['error', 'warning', 'info'] as const
@@ -90,7 +90,7 @@ export function checkRequest(
     settings: flags.config,
     select: flags.select ?? [],
     ignore: flags.ignore ?? [],
-    outputs: targets(flags),
+    outputs: outputTargets(flags.json ? [{ format: 'json' }] : flags.output, flags.hook ? 'concise' : 'text'),
     failOn: flags['fail-on'],
     minSeverity: flags['min-severity'],
     maxProblems: flags['max-problems'],
@@ -104,22 +104,9 @@ export function checkRequest(
   }
 }
 
-/** Stdout gets the text unless another report goes there. */
-function targets({ output = [], json, hook }: CheckFlags): ReportTarget[] {
-  const asked: ReportTarget[] = json ? [{ format: 'json' }] : output
-  const toStdout = asked.filter(({ path }) => path === undefined)
-  if (toStdout.length > 1) {
-    const [first, second] = toStdout.map(({ format }) => format)
-    throw new Failure('usage', `${first} and ${second} cannot both go to stdout: give one a file, -o ${second}=PATH.`)
-  }
-  if (toStdout.length > 0) return asked
-  return [...asked, { format: hook ? 'concise' : 'text' }]
-}
-
 /** oclif knows no flags with a value that may be missing: `--fix` stands for `--fix=safe`. */
 export function withFlagDefaults(argv: readonly string[]): string[] {
-  const end = argv.indexOf('--')
-  return argv.map((word, i) => ((end < 0 || i < end) && Object.hasOwn(DEFAULTS, word) ? DEFAULTS[word]! : word))
+  return withOptionalValues(argv, DEFAULTS)
 }
 
 const DEFAULTS: Readonly<Record<string, string>> = {

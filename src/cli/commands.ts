@@ -25,6 +25,7 @@ export const COMMANDS: CommandTable = {
   profile: () => import('../../commands/profile.ts'),
   top: () => import('../../commands/top.ts'),
   trace: () => import('../../commands/trace.ts'),
+  test: () => import('../../commands/test.ts'),
   translate: () => import('../../commands/translate.ts'),
   run: () => import('../../commands/run.ts'),
   validate: () => import('../../commands/validate.ts'),

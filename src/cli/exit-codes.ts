@@ -19,8 +19,11 @@ export const EXIT_CODES = {
   terminated: 143,
 } as const satisfies Record<FailureKind | 'ok' | 'readerGone' | 'findings' | 'bug', number>
 
-/** What a command reports when it has done its work; `forward` hands on the code of a child (`run -- CMD`). */
-export type Outcome = 'ok' | 'findings' | { readonly forward: number }
+/**
+ * What a command reports when it has done its work. `usage`: it was given something it cannot work with, and has said
+ * what. `forward` hands on the code of a child (`run -- CMD`).
+ */
+export type Outcome = 'ok' | 'findings' | 'usage' | { readonly forward: number }
 
 /** How a command ended: with an outcome, or with whatever it threw. */
 export type Ending = { readonly outcome: Outcome | 'readerGone' } | { readonly error: unknown }

@@ -21,6 +21,25 @@ export function outputFlag<const Format extends string>(formats: readonly Format
   })
 }
 
+/** Stdout gets `standard` unless another report goes there. */
+export function outputTargets<Format extends string>(
+  asked: readonly OutputTarget<Format>[] = [],
+  standard: Format,
+): OutputTarget<Format>[] {
+  const toStdout = asked.filter(({ path }) => path === undefined)
+  if (toStdout.length > 1) {
+    const [first, second] = toStdout.map(({ format }) => format)
+    throw new Failure('usage', `${first} and ${second} cannot both go to stdout: give one a file, -o ${second}=PATH.`)
+  }
+  return toStdout.length > 0 ? [...asked] : [...asked, { format: standard }]
+}
+
+/** oclif knows no flags with a value that may be missing: `defaults` says what each of them stands for. */
+export function withOptionalValues(argv: readonly string[], defaults: Readonly<Record<string, string>>): string[] {
+  const end = argv.indexOf('--')
+  return argv.map((word, i) => ((end < 0 || i < end) && Object.hasOwn(defaults, word) ? defaults[word]! : word))
+}
+
 export const jsonFlag = Flags.boolean({ summary: 'The same as -o json.', exclusive: ['output'] })
 
 /** `-f PATH`, repeatable; `-` is stdin. Positional paths mean the same. */
@@ -45,7 +64,8 @@ export const durationFlag = Flags.custom<number>({
   parse: async text => parseDuration(text),
 })
 
-function parseOutput<Format extends string>(text: string, formats: readonly Format[]): OutputTarget<Format> {
+/** `FORMAT[=PATH]`. Throws a Failure `usage`. */
+export function parseOutput<Format extends string>(text: string, formats: readonly Format[]): OutputTarget<Format> {
   const [, name, path] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? []
   const format = formats.find(known => known === name)
   if (format === undefined) {

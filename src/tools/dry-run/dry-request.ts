@@ -1,6 +1,8 @@
-import type { Bind, Snapshot } from '../../config/snapshot.ts'
+import type { Bind } from '../../config/snapshot.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import { bodyOf, Exchange } from '../../http/exchange.ts'
+import type { Serving } from '../../engine/passage.ts'
+import { hostOf, selectListener } from '../../engine/route-table.ts'
+import { bodyOf, Exchange, type RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Clock } from '../../http/runtime.ts'
 import type { DryCaller } from './stand-in-credentials.ts'
@@ -8,34 +10,28 @@ import type { DryCaller } from './stand-in-credentials.ts'
 /** A request as plain data. */
 export interface DryRequest extends DryCaller {
   readonly method: string
-  /** Absolute. */
+  /** Absolute, or a path: then the host is the header field's, that of the listener or localhost. */
   readonly url: string
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body?: Buffer | undefined
-  /** The configured port that it comes in at; unset: that of the URL, else the first one. */
+  /** The configured port that it comes in at; unset: that of the URL, else the first that has a route for it. */
   readonly port?: number | undefined
   /** The client's address; 127.0.0.1 when unset. */
   readonly source?: string | undefined
-  /** The server name that its TLS connection asked for; unset: the host of an `https` URL. */
+  /** The server name that its TLS connection asked for; unset: the host. */
   readonly sni?: string | undefined
 }
 
-/** Throws a Failure where there is none. */
-export function bindFor({ binds }: Snapshot, { port, url }: DryRequest): Bind {
-  const { port: own, protocol } = new URL(url)
-  const wanted = port ?? (Number(own) || (protocol === 'https:' ? 443 : 80))
-  const bind = binds.find(each => each.port === wanted) ?? binds.find(each => each.listeners.length > 0)
-  if (bind === undefined) throw new Failure('input', 'the configuration opens no port, so no request can come in.')
-  return bind
+/** A request as it comes in. */
+interface Arrival {
+  readonly bind: Bind
+  readonly head: RequestHead
 }
 
-export function exchangeOf(id: string, request: DryRequest, bind: Bind, clock: Clock): Exchange {
-  const url = new URL(request.url)
-  const secure = url.protocol === 'https:'
-  const headers = new HeaderList()
-  for (const [name, value] of request.headers) headers.append(name, value)
-  if (!headers.has('host')) headers.append('host', url.host)
-  if (request.body && !headers.has('content-length')) headers.append('content-length', String(request.body.length))
+/** Throws a Failure when no port is open for it. */
+export function exchangeOf(id: string, request: DryRequest, serving: Serving, clock: Clock): Exchange {
+  const { bind, head } = arrivalOf(request, serving)
+  const { scheme, authority } = head
   return new Exchange({
     id,
     connection: {
@@ -43,18 +39,77 @@ export function exchangeOf(id: string, request: DryRequest, bind: Bind, clock: C
       address: request.source ?? '127.0.0.1',
       port: 1,
       localPort: bind.port,
-      ...(secure ? { tls: { sni: request.sni ?? url.hostname, protocol: 'TLSv1.3' } } : {}),
+      ...(scheme === 'https' ? { tls: { sni: request.sni ?? hostOf(authority), protocol: 'TLSv1.3' } } : {}),
     },
     startedAt: clock.now(),
     startedMono: clock.mono(),
     httpVersion: '1.1',
-    request: {
-      method: request.method,
-      scheme: secure ? 'https' : 'http',
-      authority: headers.get('host') ?? url.host,
-      path: `${url.pathname}${url.search}`,
-      headers,
-    },
+    request: head,
     body: bodyOf(request.body),
   })
+}
+
+/** The bind whose port the request has come in at. */
+export function bindOf(x: Exchange, { snapshot }: Serving): Bind {
+  return snapshot.binds.find(({ port }) => port === x.connection.localPort) as Bind
+}
+
+function arrivalOf(request: DryRequest, { snapshot, tables }: Serving): Arrival {
+  const asked = askedFor(request)
+  const arrivals = snapshot.binds
+    .filter(({ listeners }) => listeners.length > 0)
+    .map((bind): Arrival => ({ bind, head: headAt(bind, request, asked) }))
+  const wanted = request.port ?? asked.port
+  const found =
+    arrivals.find(({ bind }) => bind.port === wanted) ?? arrivals.find(each => leads(each, tables)) ?? arrivals[0]
+  if (found === undefined) {
+    throw new Failure('input', 'the configuration opens no port, so no request can come in.')
+  }
+  return found
+}
+
+interface Asked {
+  readonly scheme?: 'http' | 'https'
+  readonly authority?: string
+  readonly port?: number
+  /** As it is written. */
+  readonly path: string
+}
+
+function askedFor({ url, headers }: DryRequest): Asked {
+  const host = headers.find(([name]) => name.toLowerCase() === 'host')?.[1]
+  const named = host === undefined ? {} : { authority: host }
+  if (url.startsWith('/')) return { path: url, ...named }
+  const { protocol, port, host: authority } = new URL(url)
+  const path = url.replace(/^[^:]*:\/\/[^/?#]*/, '').replace(/#.*$/s, '')
+  const secure = protocol === 'https:'
+  return {
+    scheme: secure ? 'https' : 'http',
+    authority,
+    ...named,
+    port: Number(port) || (secure ? 443 : 80),
+    path: path.startsWith('/') ? path : `/${path}`,
+  }
+}
+
+function headAt(bind: Bind, { method, headers, body }: DryRequest, asked: Asked): RequestHead {
+  const list = new HeaderList()
+  for (const [name, value] of headers) list.append(name, value)
+  const authority = asked.authority ?? ownName(bind)
+  if (!list.has('host')) list.append('host', authority)
+  if (body && !list.has('content-length')) list.append('content-length', String(body.length))
+  const scheme = asked.scheme ?? (bind.protocol === 'tls' ? 'https' : 'http')
+  return { method, scheme, authority, path: asked.path, headers: list }
+}
+
+/** What clients that know nothing else ask for. */
+function ownName({ listeners }: Bind): string {
+  const name = listeners.find(({ hostname }) => hostname !== '' && !hostname.startsWith('*'))?.hostname
+  return listeners.some(({ hostname }) => hostname === '') ? 'localhost' : (name ?? 'localhost')
+}
+
+function leads({ bind, head }: Arrival, tables: Serving['tables']): boolean {
+  const host = hostOf(head.authority)
+  const listener = selectListener(bind.listeners, host)
+  return listener !== undefined && tables.get(listener)?.find(head, host) !== undefined
 }

@@ -19,7 +19,7 @@ import { holdsResources, loadInput } from '../check-documents.ts'
 import type { InputPlace, InputText } from '../input-files.ts'
 import { readServed } from '../serve/served-input.ts'
 import { DryClock } from './dry-clock.ts'
-import { bindFor, type DryRequest, exchangeOf } from './dry-request.ts'
+import { bindOf, type DryRequest, exchangeOf } from './dry-request.ts'
 import { FreshState } from './fresh-state.ts'
 import { memoryDownstream } from './memory-downstream.ts'
 import type { DryCall, DryOutcome } from './outcome.ts'
@@ -157,8 +157,7 @@ const unwatched: World['onCall'] = (_purpose, { target }, answer) => answer(addr
 
 async function runOnce(id: string, request: DryRequest, serving: Serving, world: World): Promise<DryOutcome> {
   const { runtime, clock } = world
-  const bind = bindFor(serving.snapshot, request)
-  const x = exchangeOf(id, request, bind, clock)
+  const x = exchangeOf(id, request, serving, clock)
   world.credentials.calls(x, request)
   const calls: DryCall[] = []
   world.onCall = (purpose, call, answer) => {
@@ -177,7 +176,7 @@ async function runOnce(id: string, request: DryRequest, serving: Serving, world:
   x.trace = hub.start(x, serving.heads)
   const passage = newPassage()
   const out = memoryDownstream()
-  await handle(x, bind, serving, out, passage, runtime)
+  await handle(x, bindOf(x, serving), serving, out, passage, runtime)
   await out.ended
   passage.deadline?.cancel()
   x.endedMono = clock.mono()

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Clock, StandIns, TokenIssuer } from '../../http/runtime.ts'
+import { sameJson } from './same-json.ts'
 
 /** Who sends a request, where its header fields do not say. */
 export interface DryCaller {
@@ -56,7 +56,7 @@ export class StandInCredentials implements StandIns {
     const given = this.#callers.get(x)?.apiKey
     if (given === undefined || typeof given === 'string') return given
     for (const [digest, metadata] of keys) {
-      const fits = Object.entries(given).every(([name, value]) => isDeepStrictEqual(metadata[name], value))
+      const fits = Object.entries(given).every(([name, value]) => sameJson(metadata[name], value))
       if (fits) return this.apiKeyFor(digest)
     }
     return this.apiKeyFor('of nobody')

@@ -6,7 +6,7 @@ export interface StepWords {
   readonly text: string
 }
 
-export function wordsOf({ message: m }: ReadEvent): StepWords {
+export function wordsOf({ message: m }: Pick<ReadEvent, 'message'>): StepWords {
   switch (m.type) {
     case 'requestStarted':
       return { label: 'request', text: `${m.method} ${m.url} from ${m.source}` }

@@ -1,45 +1,26 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
-import { type Infer, integer, list, map, object, opt, req, string } from '../../schema/builder.ts'
 import { recordedRequest } from './recorded-request.ts'
 import type { RequestTrace } from './state.ts'
 
-const request = object('request', {
-  method: req(string({ min: 1 }), 'Method.'),
-  url: req(string({ min: 1 }), 'Absolute URL.'),
-  headers: opt(map(list(string())), 'Header fields by their names in lower case, without credentials.'),
-  body: opt(string(), 'Body, where the trace has one that is text.'),
-})
-
-const expected = object('expectation', {
-  status: opt(integer(100, 999), 'Status of the response.'),
-  route: opt(string(), 'Key of the route.'),
-  backend: opt(string(), 'Name of the backend that is called.'),
-})
-
-const upstream = object('upstream answer', {
-  status: req(integer(100, 599), 'Status.'),
-  body: opt(string(), 'Body.'),
-})
-
-const testCase = object('test case', {
-  name: req(string({ min: 1 }), 'What it shows.'),
-  request: req(request, 'What is sent.'),
-  upstream: opt(upstream, 'What stands in for every service that is called; 200 with an empty object when unset.'),
-  expect: req(expected, 'What has to come of it.'),
-})
-
-/** A file of test cases: `schemas/gwtest.schema.json` is made of it. */
-export const testFile = object('test file', {
-  config: opt(string({ min: 1 }), 'The configuration, relative to this file.'),
-  cases: req(list(testCase, { min: 1 }), 'Test cases.'),
-})
-
-export type TestCase = Infer<typeof testCase>
+/** What `gwctl test` runs: the part of its cases that a trace can tell. */
+interface SavedCase {
+  readonly name: string
+  readonly request: {
+    readonly method: string
+    readonly url: string
+    /** By name in lower case, without credentials. */
+    readonly headers?: Readonly<Record<string, readonly string[]>>
+    readonly body?: string
+  }
+  /** What stands in for every service that is called. */
+  readonly upstream?: { readonly status: number }
+  readonly expect: { readonly status?: number; readonly route?: string; readonly backend?: string }
+}
 
 /** What a request was and what came of it, as the trace tells. */
-function testCaseOf(trace: RequestTrace): TestCase {
+function testCaseOf(trace: RequestTrace): SavedCase {
   const { method, url, path, end, steps } = trace
   const messages = steps.map(({ event }) => event.message)
   const route = messages.findLast(message => message.type === 'route')

@@ -1,0 +1,84 @@
+import * as Flags from '@oclif/core/flags'
+import type { InferredFlags } from '@oclif/core/interfaces'
+import { Failure } from '../diagnostics/failure.ts'
+import { COVERAGE_FORMATS, type CoverageFormat, TEST_FORMATS } from '../tools/test/formats.ts'
+import type { TestCommand } from '../tools/test/test.ts'
+import {
+  fileFlag,
+  jsonFlag,
+  type OutputTarget,
+  outputFlag,
+  outputTargets,
+  parseOutput,
+  withOptionalValues,
+} from './flags.ts'
+import type { Io } from './io.ts'
+
+const shards = Flags.custom<{ readonly index: number; readonly of: number }>({
+  helpValue: 'I/N',
+  parse: async text => {
+    const [, index, of] = /^(\d+)\/(\d+)$/.exec(text)?.map(Number) ?? []
+    if (index !== undefined && of !== undefined && index >= 1 && index <= of) return { index, of }
+    throw new Failure('usage', `${text} is no shard. Write 1/3, 2/3 and 3/3 for three parts.`)
+  },
+})
+
+const coverages = Flags.custom<OutputTarget<CoverageFormat>>({
+  parse: async text => parseOutput(text, COVERAGE_FORMATS),
+})
+
+/** Everything that `test` can be told. */
+export const testFlags = {
+  file: fileFlag,
+  config: Flags.string({
+    helpValue: 'PATH',
+    summary: 'The configuration to test, in place of the one that a test file names.',
+  }),
+  filter: Flags.string({ helpValue: 'PATTERN', summary: 'Only cases whose names match.' }),
+  bail: Flags.boolean({ summary: 'Stop after the first failure.' }),
+  shard: shards({ summary: 'Only the I-th of N equal parts of the cases.' }),
+  coverage: coverages({
+    multiple: true,
+    multipleNonGreedy: true,
+    helpValue: '[=text|json|lcov[=PATH]]',
+    summary: 'What of the configurations was reached; lcov and json go into a file (lcov.info, coverage.json).',
+  }),
+  'fail-under': Flags.integer({
+    min: 0,
+    max: 100,
+    helpValue: 'PERCENT',
+    summary: 'Less coverage makes the exit code 1.',
+  }),
+  watch: Flags.boolean({ summary: 'Run again on every change.' }),
+  output: outputFlag(TEST_FORMATS)({ multiple: true, multipleNonGreedy: true }),
+  json: jsonFlag,
+}
+
+type TestFlags = InferredFlags<typeof testFlags>
+
+/** What the flags ask for, as the use case takes it; `place` is the command's Io, and stays one for its lazy stdin. */
+export function testCommand(
+  flags: TestFlags,
+  place: Pick<Io, 'cwd' | 'env' | 'stdin'>,
+  verbose: boolean,
+): Omit<TestCommand, 'paint' | 'notePaint' | 'tool'> {
+  return {
+    cwd: place.cwd,
+    env: place.env,
+    get stdin() {
+      return place.stdin
+    },
+    outputs: outputTargets(flags.json ? [{ format: 'json' }] : flags.output, 'text'),
+    coverage: flags.coverage ?? [],
+    bail: flags.bail,
+    verbose,
+    ...(flags.config !== undefined && { config: flags.config }),
+    ...(flags.filter !== undefined && { filter: flags.filter }),
+    ...(flags.shard !== undefined && { shard: flags.shard }),
+    ...(flags['fail-under'] !== undefined && { failUnder: flags['fail-under'] }),
+  }
+}
+
+export function withTestFlagDefaults(argv: readonly string[]): string[] {
+  return withOptionalValues(argv, { '--coverage': '--coverage=text' })
+}

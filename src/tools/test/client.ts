@@ -1,0 +1,98 @@
+import { LATEST_SESSION_VERSION } from '../../mcp/protocol.ts'
+import type { DryGateway, DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
+import type { TestHeaders, TestRequest } from './test-file.ts'
+
+/** Sends the requests of one case: what the shorthands leave out, it fills in as the clients of their protocols do. */
+export class TestClient {
+  readonly #gateway: DryGateway
+  /** Session ids of MCP by where they were opened. */
+  readonly #sessions = new Map<string, string>()
+
+  constructor(gateway: DryGateway) {
+    this.#gateway = gateway
+  }
+
+  send(request: TestRequest): Promise<DryOutcome> {
+    if (request.mcp !== undefined) return this.#callMcp(request, request.mcp)
+    if (request.llm !== undefined) return this.#gateway.run(prompt(request, request.llm))
+    return this.#gateway.run(plain(request))
+  }
+
+  /** What opens the session comes first; where that is refused, it is what comes of the request. */
+  async #callMcp(request: TestRequest, method: string): Promise<DryOutcome> {
+    const { params = {} } = request
+    if (method === 'initialize') return this.#rpc(request, { id: 1, method, params: { ...GREETING, ...params } })
+    const place = JSON.stringify([request.url, request.host, request.port, request.path])
+    if (!this.#sessions.has(place)) {
+      const opened = await this.#rpc(request, { id: 1, method: 'initialize', params: GREETING })
+      if (opened.status !== 200) return opened
+      const id = opened.headers.find(([name]) => name.toLowerCase() === 'mcp-session-id')?.[1]
+      this.#sessions.set(place, id ?? '')
+      await this.#rpc(request, { method: 'notifications/initialized' }, id)
+    }
+    return this.#rpc(request, { id: 2, method, params }, this.#sessions.get(place))
+  }
+
+  #rpc(request: TestRequest, message: object, session = ''): Promise<DryOutcome> {
+    const own: Fields = [
+      ['content-type', 'application/json'],
+      ['accept', 'application/json, text/event-stream'],
+      ...(session === '' ? [] : ([['mcp-session-id', session]] as const)),
+    ]
+    const dry = { ...request, path: request.path ?? '/mcp' }
+    return this.#gateway.run(requestOf(dry, 'POST', own, JSON.stringify({ jsonrpc: '2.0', ...message })))
+  }
+}
+
+const GREETING = {
+  protocolVersion: LATEST_SESSION_VERSION,
+  capabilities: {},
+  clientInfo: { name: 'gwctl test', version: '1' },
+}
+
+type Fields = readonly (readonly [name: string, value: string])[]
+
+const JSON_FIELDS: Fields = [['content-type', 'application/json']]
+
+function plain(request: TestRequest): DryRequest {
+  const { json, body } = request
+  const text = json === undefined ? body : JSON.stringify(json)
+  return requestOf(request, text === undefined ? 'GET' : 'POST', json === undefined ? [] : JSON_FIELDS, text)
+}
+
+function prompt(request: TestRequest, format: 'chat' | 'messages'): DryRequest {
+  const { model = 'test', system, user = '', stream } = request
+  const streamed = stream === undefined ? {} : { stream }
+  const said = { role: 'user', content: user }
+  const first = system === undefined ? [] : [{ role: 'system', content: system }]
+  const body =
+    format === 'chat'
+      ? { model, messages: [...first, said], ...streamed }
+      : { model, max_tokens: 1024, ...(system === undefined ? {} : { system }), messages: [said], ...streamed }
+  const path = request.path ?? (format === 'chat' ? '/v1/chat/completions' : '/v1/messages')
+  return requestOf({ ...request, path }, 'POST', JSON_FIELDS, JSON.stringify(body))
+}
+
+/** `defaults`: header fields where the case writes none of that name. */
+function requestOf(request: TestRequest, method: string, defaults: Fields, body: string | undefined): DryRequest {
+  const { url, path = '/', host, port, jwt, apiKey, source } = request
+  const own = fieldsOf(request.headers ?? {})
+  const names = new Set(own.map(([name]) => name.toLowerCase()))
+  const asked: Fields = host === undefined || names.has('host') ? [] : [['host', host]]
+  return {
+    method: request.method ?? method,
+    url: url ?? path,
+    headers: [...asked, ...defaults.filter(([name]) => !names.has(name)), ...own],
+    body: body === undefined ? undefined : Buffer.from(body),
+    port,
+    jwt,
+    apiKey,
+    source,
+  }
+}
+
+export function fieldsOf(headers: TestHeaders): Fields {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).map(each => [name, String(each)] as const),
+  )
+}

@@ -1,0 +1,19 @@
+/** The last line of what begins on a line: those that are indented further follow it, blank lines in between included. */
+export function blockEnd(lines: readonly string[], start: number): number {
+  const first = lines[start - 1] ?? ''
+  const indent = indentOf(first)
+  let end = start
+  for (let line = start + 1; line <= lines.length; line++) {
+    const text = lines[line - 1] ?? ''
+    if (/^\s*(?:#|$)/.test(text)) continue
+    // The items of a list may stand as far out as its key.
+    const item = /^\s*- /.test(text) && !/^\s*- /.test(first)
+    if (indentOf(text) < indent || (indentOf(text) === indent && !item)) break
+    end = line
+  }
+  return end
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length
+}

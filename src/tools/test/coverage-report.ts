@@ -1,0 +1,94 @@
+import type { Paint } from '../../diagnostics/paint.ts'
+import { displayPath } from '../../diagnostics/render/report.ts'
+import { visible } from '../../diagnostics/visible.ts'
+import { blockEnd } from './config-lines.ts'
+import { COVERED, type Coverage, type CoveredPart, percentOf } from './coverage.ts'
+
+/** What no request came to, and how much that is. */
+export function coverageText(parts: Coverage, cwd: string, paint: Paint): string {
+  const missed = parts.filter(({ hits }) => hits === 0)
+  const lines = missed.map(
+    ({ kind, name, origin }) =>
+      `  ${kind.padEnd(8)} ${visible(name)}  ${paint.dim(`${displayPath(origin.file, cwd)}:${origin.line}`)}`,
+  )
+  const counts = COVERED.flatMap(kind => {
+    const own = parts.filter(part => part.kind === kind)
+    return own.length === 0 ? [] : `${plural(kind)} ${own.filter(({ hits }) => hits > 0).length}/${own.length}`
+  })
+  const head = lines.length === 0 ? [] : ['Never reached:', ...lines, '']
+  return [...head, `Coverage ${rounded(percentOf(parts))} %: ${counts.join(', ')}`].map(line => `${line}\n`).join('')
+}
+
+function plural(kind: CoveredPart['kind']): string {
+  return kind === 'policy' ? 'policies' : `${kind}s`
+}
+
+/** Never up: 99.96 % are not all. */
+export function rounded(percent: number): number {
+  return Math.floor(percent * 10) / 10
+}
+
+export function coverageJson(parts: Coverage, cwd: string) {
+  return {
+    percent: rounded(percentOf(parts)),
+    parts: parts.map(({ kind, name, origin, hits }) => ({
+      kind,
+      name,
+      file: displayPath(origin.file, cwd),
+      line: origin.line,
+      hits,
+    })),
+  }
+}
+
+/**
+ * A tracefile of lcov: each line of a configuration that belongs to a part counts as often as the innermost one was
+ * reached; parts are its functions.
+ */
+export function coverageLcov(parts: Coverage, textOf: (file: string) => string | undefined, cwd: string): string {
+  const byFile = Map.groupBy(parts, ({ origin }) => origin.file)
+  return [...byFile].map(([file, own]) => record(displayPath(file, cwd), own, textOf(file) ?? '')).join('')
+}
+
+function record(file: string, parts: Coverage, text: string): string {
+  const lines = countedLines(parts, text.split('\n'))
+  const functions = uniqueNames(parts)
+  const out = [
+    'TN:',
+    `SF:${file}`,
+    ...functions.map(([name, { origin }]) => `FN:${origin.line},${name}`),
+    ...functions.map(([name, { hits }]) => `FNDA:${hits},${name}`),
+    `FNF:${functions.length}`,
+    `FNH:${functions.filter(([, { hits }]) => hits > 0).length}`,
+    ...lines.map(([line, hits]) => `DA:${line},${hits}`),
+    `LF:${lines.length}`,
+    `LH:${lines.filter(([, hits]) => hits > 0).length}`,
+    'end_of_record',
+  ]
+  return out.map(line => `${line}\n`).join('')
+}
+
+/** Parts come in the order of their lines, so that the innermost one is the last to say something. */
+function countedLines(parts: Coverage, written: readonly string[]): (readonly [line: number, hits: number])[] {
+  const lines = new Map<number, number>()
+  for (const { origin, hits } of parts) {
+    const end = blockEnd(written, origin.line)
+    for (let line = origin.line; line <= end; line++) lines.set(line, hits)
+  }
+  // Several may stand on one line, between braces.
+  for (const [line, own] of Map.groupBy(parts, ({ origin }) => origin.line)) {
+    lines.set(line, Math.max(...own.map(({ hits }) => hits)))
+  }
+  return [...lines].filter(([line]) => !/^\s*(?:#|$)/.test(written[line - 1] ?? '')).sort(([a], [b]) => a - b)
+}
+
+/** The format has no way to escape anything. */
+function uniqueNames(parts: Coverage): (readonly [name: string, part: CoveredPart])[] {
+  const used = new Set<string>()
+  return parts.map(part => {
+    const plain = visible(`${part.kind} ${part.name}`)
+    const name = used.has(plain) ? `${plain} (line ${part.origin.line})` : plain
+    used.add(name)
+    return [name, part]
+  })
+}

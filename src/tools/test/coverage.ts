@@ -1,0 +1,111 @@
+import type { Bind, Listener, Route, Snapshot, Step } from '../../config/snapshot.ts'
+import type { Origin } from '../../diagnostics/diagnostic.ts'
+import type { TraceEvent } from '../../http/trace-event.ts'
+import { shortKey } from '../trace/steps.ts'
+import type { RunFile } from './run-tests.ts'
+
+export const COVERED = ['listener', 'route', 'policy', 'backend'] as const
+
+/** A part of a configuration that requests can come to. */
+export interface CoveredPart {
+  readonly kind: (typeof COVERED)[number]
+  /** `hello`, `hello/cors` */
+  readonly name: string
+  readonly origin: Origin
+  /** How often requests came to it; of a policy, how often it did something. */
+  hits: number
+}
+
+/** Parts by where they are written; configurations that several test files share are counted once. */
+export type Coverage = readonly CoveredPart[]
+
+export function coverageOf(files: readonly RunFile[]): Coverage {
+  const parts = new Map<string, CoveredPart>()
+  for (const { ran } of files) {
+    if (ran === undefined) continue
+    const own = partsOf(ran.snapshot)
+    for (const part of own)
+      if (!parts.has(keyOf(part.kind, part.origin))) parts.set(keyOf(part.kind, part.origin), part)
+    for (const event of ran.events) for (const key of reached(event)) hit(parts.get(key))
+    for (const { silent, holder } of own) {
+      const part = silent && parts.get(keyOf('policy', silent))
+      if (part && holder) part.hits = parts.get(keyOf(holder.kind, holder.origin))?.hits ?? 0
+    }
+  }
+  return [...parts.values()].sort((a, b) => byPlace(a.origin, b.origin))
+}
+
+/** Percent; 100 where there is nothing to come to. */
+export function percentOf(parts: Coverage): number {
+  return parts.length === 0 ? 100 : (parts.filter(({ hits }) => hits > 0).length / parts.length) * 100
+}
+
+function hit(part: CoveredPart | undefined): void {
+  if (part) part.hits++
+}
+
+function keyOf(kind: CoveredPart['kind'], { file, line, col }: Origin): string {
+  return `${kind} ${file}:${line}:${col}`
+}
+
+function byPlace(a: Origin, b: Origin): number {
+  return a.file === b.file ? a.line - b.line || a.col - b.col : a.file < b.file ? -1 : 1
+}
+
+function reached({ message, origins }: TraceEvent): string[] {
+  switch (message.type) {
+    case 'listener':
+      return message.listener === null ? [] : origins.map(origin => keyOf('listener', origin))
+    case 'route':
+      return message.selected === null ? [] : origins.map(origin => keyOf('route', origin))
+    case 'policy':
+      return message.result === 'skipped' ? [] : origins.map(origin => keyOf('policy', origin))
+    case 'backend':
+      return origins.map(origin => keyOf('backend', origin))
+    default:
+      return []
+  }
+}
+
+interface Part extends CoveredPart {
+  /** The policy tells nothing when it runs: it counts as often as what it stands on. */
+  readonly silent?: Origin
+  readonly holder?: { readonly kind: CoveredPart['kind']; readonly origin: Origin }
+}
+
+function partsOf({ binds }: Snapshot): Part[] {
+  return binds.flatMap(bind => bind.listeners.flatMap(listener => [...listenerParts(listener, bind)]))
+}
+
+function* listenerParts(listener: Listener, bind: Bind): Generator<Part> {
+  const { origin, key } = listener
+  yield { kind: 'listener', name: `${shortKey(key)} on ${bind.port}`, origin, hits: 0 }
+  yield* policyParts(listener.pipeline.steps, shortKey(key), { kind: 'listener', origin })
+  for (const route of listener.routes) yield* routeParts(route, new Set())
+}
+
+/** `above`: groups that delegate to this one, which may come back to them. */
+function* routeParts(route: Route, above: ReadonlySet<object>): Generator<Part> {
+  const name = shortKey(route.key)
+  yield { kind: 'route', name, origin: route.origin, hits: 0 }
+  yield* policyParts(route.pipeline.steps, name, { kind: 'route', origin: route.origin })
+  for (const { backend, pipeline, origin, delegates } of route.backends) {
+    if (delegates === undefined) {
+      yield { kind: 'backend', name: shortKey(backend.name), origin, hits: 0 }
+      yield* policyParts(pipeline.steps, name, { kind: 'backend', origin })
+    } else if (!above.has(delegates)) {
+      for (const inner of delegates.routes) yield* routeParts(inner, new Set([...above, delegates]))
+    }
+  }
+}
+
+function* policyParts(steps: readonly Step[], holder: string, on: NonNullable<Part['holder']>): Generator<Part> {
+  for (const { policy, hooks, origins } of steps) {
+    const { request, attempt, response, requestBody, responseBody } = hooks
+    const tells = request ?? attempt ?? response ?? requestBody ?? responseBody
+    for (const origin of origins) {
+      const part = { kind: 'policy' as const, name: `${holder}/${policy}`, origin, hits: 0 }
+      yield tells === undefined ? { ...part, silent: origin, holder: on } : part
+    }
+  }
+}

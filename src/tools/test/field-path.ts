@@ -1,0 +1,21 @@
+const STEP = /([^.[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]/y
+
+/**
+ * `json.choices[0].message`, `json.choices.0.message` (brackets have to be quoted between YAML's braces), `header["x.y"]`
+ * → steps; undefined when it is none of them.
+ */
+export function parseFieldPath(text: string): (string | number)[] | undefined {
+  const steps: (string | number)[] = []
+  STEP.lastIndex = 0
+  while (STEP.lastIndex < text.length) {
+    const at = STEP.lastIndex
+    if (steps.length > 0 && text[at] === '.') STEP.lastIndex++
+    else if (steps.length > 0 && text[at] !== '[') return undefined
+    const [, name, index, quoted] = STEP.exec(text) ?? []
+    if (name !== undefined) steps.push(/^\d+$/.test(name) ? Number(name) : name)
+    else if (index !== undefined) steps.push(Number(index))
+    else if (quoted !== undefined) steps.push(quoted.replace(/\\(.)/g, '$1'))
+    else return undefined
+  }
+  return steps.length > 0 ? steps : undefined
+}

@@ -1,0 +1,66 @@
+import type { Diagnostic, Finding, Origin } from '../../diagnostics/diagnostic.ts'
+import { parseSource } from '../../diagnostics/source.ts'
+import { decode, INVALID } from '../../schema/decode.ts'
+import type { InputText } from '../input-files.ts'
+import { type TestFile, testFile } from './test-file.ts'
+
+/** A file of test cases that can run. */
+export interface ReadTestFile {
+  readonly file: string
+  readonly content: TestFile
+  /** Where each case is written. */
+  readonly origins: readonly Origin[]
+  /** A mistake that shows when the file is run, at a field of the file. */
+  finding(finding: Finding): Diagnostic
+}
+
+/** Diagnostics: what is wrong with it; without an error the file can run nevertheless. */
+export interface TestFileReading {
+  readonly read: ReadTestFile | undefined
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+export function readTestFile({ file, text }: InputText): TestFileReading {
+  const source = parseSource(file, text)
+  const [document, ...more] = source.documents
+  // Only gwctl reads this file, so nobody takes `off` for a boolean.
+  const diagnostics = source.diagnostics.filter(({ code }) => code !== 'GW005' && code !== 'GW006')
+  if (document === undefined || document.broken) return { read: undefined, diagnostics }
+  const report = (finding: Finding) => void diagnostics.push(document.resolve(finding))
+  for (const extra of more.filter(each => !each.empty)) {
+    const message = 'a test file is one document'
+    diagnostics.push(extra.resolve({ code: 'GW008', message, path: [], at: 'value', label: 'starts here' }))
+  }
+  const context = { report, paths: new WeakMap(), cel: undefined, patterns: undefined, missing: new Set<never>() }
+  const content = decode(testFile, document.empty ? {} : document.value, [], context)
+  if (content !== INVALID) reportTwins(content, report)
+  const sound = diagnostics.every(({ severity }) => severity !== 'error')
+  if (content === INVALID || !sound) return { read: undefined, diagnostics }
+  return {
+    read: {
+      file,
+      content,
+      origins: content.cases.map((_, i) => document.origin(['cases', i])),
+      finding: finding => document.resolve(finding),
+    },
+    diagnostics,
+  }
+}
+
+/** Reports tell cases apart by their names. */
+function reportTwins({ cases }: TestFile, report: (finding: Finding) => void): void {
+  const first = new Map<string, number>()
+  for (const [i, { name }] of cases.entries()) {
+    const before = first.get(name)
+    if (before === undefined) first.set(name, i)
+    else {
+      report({
+        code: 'GW203',
+        message: `two cases are called \`${name}\``,
+        path: ['cases', i, 'name'],
+        at: 'value',
+        related: [{ path: ['cases', before, 'name'], at: 'value', message: 'first used here' }],
+      })
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import type { TraceEvent } from '../../http/trace-event.ts'
+import type { DryGateway, DryOutcome } from '../dry-run/dry-run.ts'
+import { TestClient } from './client.ts'
+import { expectedAt } from './expectation.ts'
+import { parseFieldPath } from './field-path.ts'
+import { compare, Hidden, shown } from './matcher.ts'
+import { stubsOf } from './stubs-of.ts'
+import type { TestCase, TestFile, TestStep } from './test-file.ts'
+import { fieldAt, viewOf } from './view.ts'
+
+/** A field that is not as expected, in words. */
+export interface WrongField {
+  readonly field: string
+  readonly expected: string
+  readonly actual: string
+}
+
+/** One request of a case that did not do what was expected of it. */
+export interface WrongOutcome {
+  /** 1-based, where the case has several. */
+  readonly step: number | undefined
+  readonly repetition: number | undefined
+  readonly fields: readonly WrongField[]
+  readonly events: readonly TraceEvent[]
+}
+
+export interface CaseResult {
+  readonly wrong: readonly WrongOutcome[]
+  /** Of all requests, in order: for coverage. */
+  readonly events: readonly (readonly TraceEvent[])[]
+}
+
+/** Runs a case from the beginning; whatever was there before is forgotten. */
+export async function runCase(file: TestFile, testCase: TestCase, gateway: DryGateway): Promise<CaseResult> {
+  gateway.reset(stubsOf(file, testCase))
+  const client = new TestClient(gateway)
+  const wrong: WrongOutcome[] = []
+  const events: (readonly TraceEvent[])[] = []
+  const steps = stepsOf(testCase)
+  for (const [number, { advance, request, repeat, expect = {} }] of steps.entries()) {
+    if (advance !== undefined) gateway.clock.advance(advance)
+    if (request === undefined) continue
+    for (let repetition = 0; repetition < repeat; repetition++) {
+      const outcome = await client.send(request)
+      events.push(outcome.events)
+      const fields = wrongFields(expect, outcome, repetition)
+      if (fields.length === 0) continue
+      wrong.push({
+        step: steps.length > 1 ? number + 1 : undefined,
+        repetition: repeat > 1 ? repetition + 1 : undefined,
+        fields,
+        events: outcome.events,
+      })
+    }
+  }
+  return { wrong, events }
+}
+
+function stepsOf({ steps, request, repeat, expect }: TestCase): readonly TestStep[] {
+  if (steps) return steps
+  return [{ repeat, ...(request && { request }), ...(expect && { expect }) }]
+}
+
+function wrongFields(expect: Readonly<Record<string, unknown>>, outcome: DryOutcome, repetition: number): WrongField[] {
+  const view = viewOf(outcome)
+  return Object.entries(expect).flatMap(([field, value]) => {
+    const actual = fieldAt(view, parseFieldPath(field) ?? [])
+    return compare(expectedAt(field, value, repetition), actual).map(difference => ({
+      field: [field, ...difference.path].reduce<string>(joined, ''),
+      expected: difference.actual instanceof Hidden ? 'another value' : difference.expected,
+      actual: difference.actual instanceof Hidden ? 'a credential, which is not shown' : shown(difference.actual),
+    }))
+  })
+}
+
+function joined(path: string, step: string | number): string {
+  if (typeof step === 'number') return `${path}[${step}]`
+  return path === '' ? step : `${path}.${step}`
+}

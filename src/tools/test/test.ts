@@ -1,0 +1,138 @@
+import { createPatternCompiler } from '../../cel/pattern.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import type { Paint } from '../../diagnostics/paint.ts'
+import type { Tool } from '../../diagnostics/render/json.ts'
+import { renderText as renderDiagnostics } from '../../diagnostics/render/text.ts'
+import { type Coverage, coverageOf, percentOf } from './coverage.ts'
+import { coverageJson, coverageLcov, coverageText, rounded } from './coverage-report.ts'
+import { diagnosticsOf } from './diagnostics.ts'
+import { findTests } from './find-tests.ts'
+import type { CoverageFormat, TestFormat } from './formats.ts'
+import { countsOf, type TestReport } from './report.ts'
+import { runTests, type TestOptions } from './run-tests.ts'
+
+export interface TestTarget<Format> {
+  readonly format: Format
+  /** Undefined: stdout. */
+  readonly path?: string
+}
+
+export interface TestCommand extends Omit<TestOptions, 'filter'> {
+  readonly filter?: string
+  readonly outputs: readonly TestTarget<TestFormat>[]
+  readonly coverage: readonly TestTarget<CoverageFormat>[]
+  /** Percent of the parts of all configurations that tests have to reach. */
+  readonly failUnder?: number
+  readonly paint: Paint
+  /** For what goes to stderr. */
+  readonly notePaint: Paint
+  readonly verbose: boolean
+  readonly tool: Tool
+}
+
+/** The command's way out. */
+export interface TestPrinter {
+  deliver(text: string, target: { readonly path?: string }): Promise<void>
+  /** What is not data, to stderr. */
+  note(text: string): void
+}
+
+/** `broken`: a test file is no such file; everything else has run nevertheless. */
+export type TestOutcome = 'passed' | 'failed' | 'broken'
+
+/** Finds, runs and reports. Throws a Failure when there is nothing to run. */
+export async function test(paths: readonly string[], command: TestCommand, to: TestPrinter): Promise<TestOutcome> {
+  const inputs = findTests(paths, command)
+  const { filter, ...options } = command
+  const started = performance.now()
+  const chosen = filter === undefined ? {} : { filter: patternOf(filter) }
+  const files = await runTests(inputs, { ...options, ...chosen })
+  const report: TestReport = { files, cwd: command.cwd, duration: performance.now() - started }
+  const counts = countsOf(report)
+  if (counts.passed + counts.failed + counts.skipped + counts.broken === 0) throw nothing(command, inputs.length)
+  const wanted = command.coverage.length > 0 || command.failUnder !== undefined
+  const coverage = wanted ? coverageOf(files) : undefined
+  await print(report, coverage, command, to)
+  if (counts.broken > 0) return 'broken'
+  return counts.failed > 0 || isTooLittle(coverage, command, to) ? 'failed' : 'passed'
+}
+
+function patternOf(source: string) {
+  const compiled = createPatternCompiler().compile(source, false)
+  if (!('problem' in compiled)) return compiled
+  throw new Failure('usage', `--filter ${source} is no pattern: ${compiled.problem.message}.`)
+}
+
+function nothing({ filter, shard }: TestCommand, files: number): Failure {
+  const where = `${files} test file${files === 1 ? '' : 's'}`
+  if (filter !== undefined) {
+    return new Failure('input', `no case of ${where} has a name that matches ${filter}.`, {
+      help: 'Leave --filter out to see all of them with -v.',
+    })
+  }
+  return new Failure('input', `${where} leave nothing for shard ${shard?.index} of ${shard?.of}.`)
+}
+
+async function print(report: TestReport, coverage: Coverage | undefined, command: TestCommand, to: TestPrinter) {
+  const mistakes = diagnosticsOf(report)
+  if (mistakes.diagnostics.length > 0) {
+    to.note(renderDiagnostics(mistakes, { paint: command.notePaint }).trimEnd())
+  }
+  for (const target of command.outputs)
+    await to.deliver(await rendered(report, coverage, target.format, command), target)
+  const github = command.outputs.some(({ format }) => format === 'github')
+  if (command.env.GITHUB_ACTIONS === 'true' && !github)
+    to.note((await rendered(report, coverage, 'github', command)).trimEnd())
+  if (coverage !== undefined) await printCoverage(report, coverage, command, to)
+}
+
+async function rendered(
+  report: TestReport,
+  coverage: Coverage | undefined,
+  format: TestFormat,
+  command: TestCommand,
+): Promise<string> {
+  switch (format) {
+    case 'text':
+      return (await import('./render-text.ts')).renderText(report, command)
+    case 'tap':
+      return (await import('./render-tap.ts')).renderTap(report)
+    case 'json':
+      return (await import('./render-json.ts')).renderJson(report, command.tool, coverage)
+    case 'junit':
+      return (await import('./render-junit.ts')).renderJunit(report)
+    case 'github':
+      return (await import('./render-github.ts')).renderGithub(report)
+  }
+}
+
+/** Stdout may be taken by a report for machines. */
+async function printCoverage(report: TestReport, coverage: Coverage, command: TestCommand, to: TestPrinter) {
+  const { cwd, paint, notePaint } = command
+  const texts = new Map(report.files.flatMap(({ texts }) => texts.map(({ file, text }) => [file, text])))
+  const forPeople = command.outputs.some(({ format, path }) => format === 'text' && path === undefined)
+  for (const { format, path } of command.coverage) {
+    if (format === 'text' && path === undefined) {
+      if (forPeople) await to.deliver(`\n${coverageText(coverage, cwd, paint)}`, {})
+      else to.note(coverageText(coverage, cwd, notePaint).trimEnd())
+      continue
+    }
+    const file = path ?? STANDARD_FILES[format]
+    const text =
+      format === 'lcov'
+        ? coverageLcov(coverage, name => texts.get(name), cwd)
+        : format === 'json'
+          ? `${JSON.stringify(coverageJson(coverage, cwd), null, 2)}\n`
+          : coverageText(coverage, cwd, paint)
+    await to.deliver(text, { path: file })
+    to.note(`Wrote ${file}.`)
+  }
+}
+
+const STANDARD_FILES = { text: 'coverage.txt', json: 'coverage.json', lcov: 'lcov.info' } as const
+
+function isTooLittle(coverage: Coverage | undefined, { failUnder }: TestCommand, to: TestPrinter): boolean {
+  if (coverage === undefined || failUnder === undefined || percentOf(coverage) >= failUnder) return false
+  to.note(`coverage of ${rounded(percentOf(coverage))} % is less than the ${failUnder} % of --fail-under`)
+  return true
+}

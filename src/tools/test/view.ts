@@ -1,0 +1,121 @@
+import type { HeadSnapshot, TraceEvent } from '../../http/trace-event.ts'
+import type { DryCall, DryOutcome } from '../dry-run/dry-run.ts'
+import { shortKey } from '../trace/steps.ts'
+import { Hidden, isRecord, Names } from './matcher.ts'
+import { llmText, mcpAnswer } from './spoken.ts'
+
+/** What a test can look at, as one value: `expectation.ts` says what is in it. */
+export type View = Readonly<Record<string, unknown>>
+
+export function viewOf(outcome: DryOutcome): View {
+  const { status, reason, error, duration, events, llm } = outcome
+  const body = outcome.body.toString()
+  const calls = outcome.upstream.filter(({ purpose }) => purpose === 'backend').map(callView)
+  const header = headerView(outcome.headers, outcome.shown)
+  return withoutGaps({
+    status,
+    reason,
+    error,
+    duration,
+    header,
+    body,
+    json: jsonIn(body),
+    route: namesOf(outcome.route),
+    listener: namesOf(outcome.listener),
+    backend: outcome.backends.length === 0 ? undefined : new Names(outcome.backends),
+    policy: policiesIn(events),
+    authorization: authorizationIn(events),
+    upstream: calls.at(-1),
+    calls,
+    mcp: mcpAnswer(body, textOf(header['content-type'])),
+    llm: llm && {
+      provider: llm.provider,
+      model: llm.requestModel,
+      streaming: llm.streaming,
+      inputTokens: llm.inputTokens,
+      outputTokens: llm.outputTokens,
+      totalTokens: llm.totalTokens,
+      text: llmText(body),
+    },
+  })
+}
+
+/** What is at a path; undefined where nothing is. */
+export function fieldAt(view: View, path: readonly (string | number)[]): unknown {
+  let at: unknown = view
+  for (const step of path) {
+    if (Array.isArray(at)) at = typeof step === 'number' ? at[step] : undefined
+    else at = isRecord(at) && Object.hasOwn(at, step) ? at[step] : undefined
+  }
+  return at
+}
+
+function callView({ method, url, headers, shown, body, status, names }: DryCall): View {
+  const { host, pathname, search } = new URL(url)
+  const text = body.toString()
+  return withoutGaps({
+    method,
+    url,
+    path: pathname + search,
+    host,
+    header: headerView(headers, shown),
+    body: text,
+    json: jsonIn(text),
+    status,
+    backend: new Names(names),
+  })
+}
+
+type Fields = readonly (readonly [name: string, value: string])[]
+
+/** By name in lower case; a field that comes several times is joined. */
+function headerView(fields: Fields, shown: HeadSnapshot | undefined): Readonly<Record<string, string | Hidden>> {
+  const out: Record<string, string | Hidden> = {}
+  for (const [i, [name, value]] of fields.entries()) {
+    const key = name.toLowerCase()
+    const before = out[key]
+    const joined = before === undefined ? value : `${textOf(before)}, ${value}`
+    const hidden = before instanceof Hidden || shown?.headers[i]?.[1] !== value
+    out[key] = hidden ? new Hidden(joined) : joined
+  }
+  return out
+}
+
+function textOf(field: string | Hidden | undefined): string {
+  return field instanceof Hidden ? field.value : (field ?? '')
+}
+
+function namesOf(key: string | undefined): Names | undefined {
+  return key === undefined ? undefined : new Names([key, shortKey(key)])
+}
+
+const WEIGHT = { skipped: 0, applied: 1, replied: 2, failed: 3 } as const
+
+/** What each policy did, over all its moments. */
+function policiesIn(events: readonly TraceEvent[]): Readonly<Record<string, keyof typeof WEIGHT>> {
+  const out: Record<string, keyof typeof WEIGHT> = {}
+  for (const { message } of events) {
+    if (message.type !== 'policy') continue
+    const before = out[message.policy]
+    if (before === undefined || WEIGHT[message.result] > WEIGHT[before]) out[message.policy] = message.result
+  }
+  return out
+}
+
+/** A single refusal decides. */
+function authorizationIn(events: readonly TraceEvent[]): 'allow' | 'deny' | undefined {
+  const results = events.flatMap(({ message }) => (message.type === 'authorization' ? message.result : []))
+  return results.includes('deny') ? 'deny' : results[0]
+}
+
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function withoutGaps(view: Readonly<Record<string, unknown>>): View {
+  return Object.fromEntries(Object.entries(view).filter(([, value]) => value !== undefined))
+}

@@ -1,0 +1,43 @@
+import { dirname, join } from 'node:path'
+import { Failure } from '../../diagnostics/failure.ts'
+import { watchInputs } from '../check/watch.ts'
+import { readInputFile } from '../input-files.ts'
+import { findTests } from './find-tests.ts'
+import { readTestFile } from './read-test-file.ts'
+import { type TestCommand, type TestPrinter, test } from './test.ts'
+
+export interface Watching {
+  readonly stop: AbortSignal
+  /** Called before each run. */
+  again(): Promise<void>
+}
+
+/** Runs now and after each change of the tests or of what they test, until the signal that stops it, which it throws. */
+export async function watchTests(
+  paths: readonly string[],
+  command: TestCommand,
+  to: TestPrinter,
+  { stop, again }: Watching,
+): Promise<never> {
+  const watched = [...paths, ...(await configsOf(paths, command))]
+  await watchInputs(watched, command.cwd, stop, async () => {
+    await again()
+    await test(paths, command, to).catch(error => {
+      if (!(error instanceof Failure) || error.kind !== 'input') throw error
+      to.note(error.message)
+    })
+    to.note('Waiting for changes. Ctrl-C stops.')
+  })
+  throw stop.reason
+}
+
+async function configsOf(paths: readonly string[], command: TestCommand): Promise<readonly string[]> {
+  if (command.config !== undefined) return [command.config]
+  const found = new Set<string>()
+  for (const input of findTests(paths, command)) {
+    const { text } = await readInputFile(input, command)
+    const config = readTestFile({ file: input.file, text }).read?.content.config
+    if (config !== undefined) found.add(join(dirname(input.file), config))
+  }
+  return [...found]
+}

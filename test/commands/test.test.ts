@@ -1,0 +1,500 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { main } from '../../src/cli/main.ts'
+import { Failure } from '../../src/diagnostics/failure.ts'
+import { memoryIo } from '../cli/memory-io.ts'
+
+const root = new URL('../../', import.meta.url)
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gwctl-test-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(join(folder, file)), { recursive: true })
+  writeFileSync(join(folder, file), text)
+}
+
+async function gwctl(argv: readonly string[], options: Parameters<typeof memoryIo>[0] = {}) {
+  const io = memoryIo({ cwd: folder, ...options })
+  const code = await main(['test', ...argv], io, root)
+  return { code, out: io.stdout.text, err: io.stderr.text }
+}
+
+const CONFIG = `binds:
+- port: 3000
+  listeners:
+  - routes:
+    - name: limited
+      matches: [{path: {pathPrefix: /limited}}]
+      policies:
+        localRateLimit: [{maxTokens: 2, tokensPerFill: 2, fillInterval: 60s}]
+      backends: [{host: 'api.test:80'}]
+    - name: guarded
+      matches: [{path: {pathPrefix: /guarded}}]
+      policies:
+        jwtAuth: {issuer: 'https://id.test', jwks: '{"keys":[]}'}
+        authorization:
+          rules:
+          - 'jwt.role == "admin"'
+        requestHeaderModifier: {set: {x-user: gateway}}
+      backends: [{host: 'api.test:80'}]
+    - name: tools
+      matches: [{path: {pathPrefix: /mcp}}]
+      backends:
+      - mcp: {targets: [{name: everything, stdio: {cmd: /no/such/program}}]}
+        policies: {mcpAuthorization: {rules: ['mcp.tool.name != "reset"']}}
+llm:
+  port: 4000
+  models:
+  - {name: '*', provider: openAI, params: {apiKey: $KEY}}
+`
+
+/** One case per line of YAML between braces. */
+function cases(...lines: readonly string[]): string {
+  return `config: gateway.yaml
+env: {KEY: dummy}
+stubs:
+  everything: {mcp: {tools: [{name: echo, result: said}, reset]}}
+  api.test: {headers: {x-from: stub}, json: {list: [{id: 1, name: one}, {id: 2}], text: four, count: 4}}
+  openai: {llm: {text: Hi there., inputTokens: 900}}
+cases:
+${lines.map((line, i) => `- ${line.startsWith('name') ? line : `name: case ${i}\n  ${line}`}\n`).join('')}`
+}
+
+async function run(...lines: readonly string[]) {
+  write('gateway.yaml', CONFIG)
+  write('a.gwtest.yaml', cases(...lines))
+  return gwctl(['-v'])
+}
+
+const ADMIN = 'request: {path: /guarded, jwt: {role: admin}}'
+
+describe('what a case can send and expect', () => {
+  test.each([
+    ['a list of statuses', 'repeat: 3\n  request: {path: /limited}\n  expect: {status: [200, 200, 429]}'],
+    ['claims of a token', `${ADMIN}\n  expect: {status: 200, upstream.header.x-user: gateway}`],
+    ['other claims', 'request: {path: /guarded, jwt: {role: user}}\n  expect: {status: 403, authorization: deny}'],
+    ['no token', 'request: {path: /guarded}\n  expect: {status: 401, reason: JwtAuth, policy.jwtAuth: failed}'],
+    ['nothing upstream', 'request: {path: /guarded}\n  expect: {upstream: {absent: true}, calls: []}'],
+    ['an unknown path', 'request: {path: /nowhere, port: 3000}\n  expect: {status: 404, route: {absent: true}}'],
+    ['MCP tools', 'request: {mcp: tools/list}\n  expect: {status: 200, mcp.tools: {include: echo, exclude: [reset]}}'],
+    ['an MCP call', 'request: {mcp: tools/call, params: {name: echo}}\n  expect: {mcp.text: said, mcp.isError: null}'],
+    [
+      'a prompt',
+      'request: {llm: chat, user: hey}\n  expect: {backend: openai, llm: {text: Hi there., inputTokens: 900}}',
+    ],
+    [
+      'a prompt that is streamed',
+      'request: {llm: chat, user: hey, model: m, stream: true}\n  expect: {llm: {text: Hi there., streaming: true}, upstream.json: {model: m}}',
+    ],
+    ['what a provider is sent', 'request: {llm: chat, user: hey}\n  expect: {upstream.json.messages.0.content: hey}'],
+    ['a credential', 'request: {llm: chat, user: hey}\n  expect: {upstream.header.authorization: Bearer dummy}'],
+    [
+      'steps, with time between them',
+      `steps:
+  - {request: {path: /limited}, repeat: 2, expect: {status: 200}}
+  - {request: {path: /limited}, expect: {status: 429, header.x-ratelimit-remaining: 0}}
+  - {advance: 60s, request: {path: /limited}, expect: {status: 200, header.x-ratelimit-remaining: {lt: 2}}}`,
+    ],
+    ['a stub of its own', `stubs: {api.test: {status: 503}}\n  ${ADMIN}\n  expect: {status: 503, reason: Upstream}`],
+    ['an absolute URL', 'request: {url: "http://any.test:3000/limited?a=1"}\n  expect: {upstream.path: /limited?a=1}'],
+  ])('%s', async (_, lines) => {
+    const { code, out, err } = await run(lines)
+    expect({ code, err, out }).toMatchObject({ code: 0, err: '', out: expect.stringContaining('1 passed') })
+  })
+
+  test('each case begins anew, a case goes on', async () => {
+    const once = 'request: {path: /limited}\n  expect: {header.x-ratelimit-remaining: 1}'
+    expect(
+      (
+        await run(
+          once,
+          once,
+          'repeat: 2\n  request: {path: /limited}\n  expect: {header.x-ratelimit-remaining: [1, 0]}',
+        )
+      ).code,
+    ).toBe(0)
+  })
+})
+
+describe('matchers', () => {
+  test.each([
+    ['json.count', '4', '5'],
+    ['json.count', '{equals: 4}', '{equals: "4"}'],
+    ['json.count', '{gt: 3, lt: 5}', '{gt: 3, lt: 4}'],
+    ['json.count', '{gte: 4, lte: 4}', '{gte: 5}'],
+    ['json.count', '{lte: 4}', '{lte: 3}'],
+    ['json.count', '{any: [3, 4]}', '{any: [3, 5]}'],
+    ['json.count', '{not: 5}', '{not: 4}'],
+    ['json.text', '{contains: ou}', '{contains: ou2}'],
+    ['json.text', '{contains: [fo, ur]}', '{contains: [fo, five]}'],
+    ['json.text', '{notContains: five}', '{notContains: [five, our]}'],
+    ['json.text', '{matches: "^f.*r$"}', '{matches: "^o"}'],
+    ['json.text', '{notMatches: "^o"}', '{notMatches: ou}'],
+    ['json.text', '{length: 4}', '{length: {gt: 4}}'],
+    ['json.list', '{length: {gte: 2}}', '{length: 3}'],
+    ['json.list', '{include: {id: 2}}', '{include: {id: 3}}'],
+    ['json.list', '{exclude: {id: 3}}', '{exclude: [{id: 3}, {name: one}]}'],
+    ['json.list', '[{id: 1}, {id: 2}]', '[{id: 1}]'],
+    ['json', '{list: [{name: one}, {}], count: {gt: 3}}', '{list: [{name: two}, {}]}'],
+    ['json.list[0].name', 'one', 'two'],
+    ['json.none', '{absent: true}', '{absent: false}'],
+    ['json.text', '{absent: false}', '{absent: true}'],
+    ['header.x-from', 'stub', '{not: stub}'],
+    ['header["x-from"]', 'stub', 'nobody'],
+    ['body', '{contains: four}', '{contains: five}'],
+    ['backend', 'api.test', 'other.test'],
+    ['route', 'guarded', 'limited'],
+    // What is not there is not "without" anything: such a case would look in the wrong place and never fail.
+    ['json.text', '{notContains: x}', '{notContains: f}'],
+  ])('%s: %s holds, %s does not', async (field, right, wrong) => {
+    const quoted = JSON.stringify(field)
+    const { code, out } = await run(
+      `${ADMIN}\n  expect: {${quoted}: ${right}}`,
+      `${ADMIN}\n  expect: {${quoted}: ${wrong}}`,
+    )
+    expect(out).toContain('✓ case 0')
+    expect(out).toContain('✖ case 1')
+    expect(code).toBe(1)
+  })
+
+  test.each(['{notContains: x}', '{notMatches: x}', '{exclude: x}', '{lt: 5}', '{contains: ""}', '{length: 0}', '1'])(
+    '%s does not hold of what is not there',
+    async matcher => {
+      expect((await run(`${ADMIN}\n  expect: {json.nowhere: ${matcher}}`)).code).toBe(1)
+    },
+  )
+})
+
+describe('a failure', () => {
+  test('shows the fields that differ, then the step that decided with its line', async () => {
+    const { code, out } = await run(
+      'name: user is let in\n  request: {path: /guarded, jwt: {role: user}}\n  expect: {status: 200, route: guarded, reason: Upstream}',
+    )
+    expect(code).toBe(1)
+    expect(out.replace(/\(\d+ ms\)/, '(1 ms)')).toBe(`a.gwtest.yaml
+  ✖ user is let in  line 8
+      status  expected 200, got 403
+      reason  expected "Upstream", got "Authorization"
+      decided by authorization: deny: none of 1 rules matched  gateway.yaml:14
+      14 |         authorization:
+
+✖ 1 failed, 0 passed in 1 file (1 ms)
+`)
+  })
+
+  test('names the step and the repetition, and does not repeat itself for ever', async () => {
+    const { out } = await run(
+      'steps:\n  - {request: {path: /limited}, expect: {status: 200}}\n  - {request: {path: /limited}, repeat: 9, expect: {status: 200}}',
+    )
+    expect(out).toContain('step 2, repetition 2\n      status  expected 200, got 429\n')
+    expect(out).toContain('and 5 more like these')
+  })
+
+  test('never shows a credential', async () => {
+    for (const format of ['text', 'json', 'tap', 'junit', 'github']) {
+      write('gateway.yaml', CONFIG)
+      write(
+        'a.gwtest.yaml',
+        cases(
+          'request: {llm: chat}\n  expect: {upstream.header.authorization: none, upstream.header: {x-a: b}, upstream: {not: {method: POST}}}',
+        ),
+      )
+      const { code, out, err } = await gwctl(['-o', format])
+      expect(code).toBe(1)
+      expect(out).toContain('a credential, which is not shown')
+      expect(out + err).not.toContain('dummy')
+    }
+  })
+
+  test('of a configuration that cannot be served is its mistakes', async () => {
+    write('gateway.yaml', CONFIG.replace('jwtAuth:', 'jwtAuht:'))
+    write('a.gwtest.yaml', cases(`${ADMIN}\n  expect: {status: 200}`))
+    const { code, out, err } = await gwctl([])
+    expect(code).toBe(1)
+    expect(err).toContain('error[GW102]: unknown field `jwtAuht` in route policies\n  --> gateway.yaml:13:9\n')
+    expect(out).toContain('✖ case 0: the configuration cannot be served')
+  })
+})
+
+describe('a mistake in a test file', () => {
+  test.each([
+    ['request: {path: /limited}\n  expect: {statsu: 200}', 'GW102', '10:12', 'did you mean `status`?'],
+    ['request: {path: /limited}\n  expect: {upstream.heder.x: 1}', 'GW102', '10:12', 'did you mean `header`?'],
+    ['request: {path: /limited}\n  expect: {status.x: 1}', 'GW111', '10:12', '`status` has no members'],
+    ['request: {path: /limited}\n  expect: {header.X-A: 1}', 'GW111', '10:12', 'write `header.x-a`'],
+    ['request: {path: /limited}\n  expect: {"json.": 1}', 'GW111', '10:12', 'is no path of a field'],
+    ['request: {path: /limited}\n  expect: {body: {matches: "("}}', 'GW112', '10:29', 'RE2'],
+    ['request: {path: /limited}\n  expect: {status: {lt: many}}', 'GW101', '10:25', 'a number'],
+    ['request: {path: /limited}\n  expect: {status: {lt: 300, foo: 1}}', 'GW102', '10:30', '`foo` is no matcher'],
+    ['request: {path: /limited}\n  expect: {status: [200, 201]}', 'GW109', '10:20', '`{any: [...]}`'],
+    ['repeat: 2\n  request: {path: /limited}\n  expect: {status: [200]}', 'GW109', '11:20', '1 for 2'],
+    ['request: {path: /limited}', 'GW111', '8:3', 'could never fail'],
+    ['expect: {status: 200}', 'GW107', '8:3', '`request`'],
+    ['request: {pth: /limited}\n  expect: {status: 200}', 'GW102', '9:13', 'did you mean `path`?'],
+    ['request: {path: limited}\n  expect: {status: 200}', 'GW106', '9:19', 'starts with /'],
+    ['request: {url: /limited}\n  expect: {status: 200}', 'GW106', '9:18', 'absolute'],
+    ['request: {url: "http://[", path: /}\n  expect: {status: 200}', 'GW108', '', 'path'],
+    ['request: {method: GET}\n  expect: {status: 200}', 'GW107', '', 'url'],
+    ['request: {path: /, user: hey}\n  expect: {status: 200}', 'GW111', '9:22', 'goes with `llm`'],
+    ['request: {path: /}\n  repeat: 0\n  expect: {status: 200}', 'GW105', '10:11', ''],
+    ['request: {path: /}\n  expect: {guard: {regex: Mask}}', 'GW601', '10:12', 'not run yet'],
+    ['steps: []', 'GW109', '9:10', ''],
+  ])('%s', async (lines, code, place, words) => {
+    const { code: exit, out, err } = await run(lines)
+    if (code !== 'GW601') expect(exit).toBe(2)
+    expect(err).toContain(`[${code}]`)
+    expect(err).toContain(`--> a.gwtest.yaml:${place}`)
+    expect(err).toContain(words)
+    if (exit === 2) expect(out).toContain('✖ a.gwtest.yaml: nothing of it ran')
+  })
+
+  test.each([
+    ['', 'GW103'],
+    ['cases: []\n', 'GW109'],
+    ['- a\n', 'GW101'],
+    ['cases: [\n', 'GW001'],
+    ['time: yesterday\ncases: [{name: a, request: {path: /}, expect: {status: 200}}]\n', 'GW106'],
+    ['cases: [{name: a, request: {path: /}, expect: {status: 200}}]\n', 'GW103'],
+    ['config: nowhere.yaml\ncases: [{name: a, request: {path: /}, expect: {status: 200}}]\n', 'GW207'],
+    [`cases: [${'{name: a, request: {path: /}, expect: {status: 200}},'.repeat(2)}]\n`, 'GW203'],
+    ['a: &a [*a]\n', 'GW'],
+    [`cases: ${'['.repeat(3000)}\n`, 'GW'],
+  ])('a file of %j', async (text, code) => {
+    write('a.gwtest.yaml', text)
+    const { code: exit, err } = await gwctl([])
+    expect(exit).toBe(2)
+    expect(err).toContain(`error[${code}`)
+  })
+
+  test('does not keep the other files from running', async () => {
+    write('gateway.yaml', CONFIG)
+    write('a.gwtest.yaml', 'cases: 1\n')
+    write('b.gwtest.yaml', cases(`${ADMIN}\n  expect: {status: 200}`))
+    const { code, out } = await gwctl([])
+    expect(code).toBe(2)
+    expect(out).toContain('1 could not run, 1 passed in 2 files')
+  })
+})
+
+describe('what is run', () => {
+  const PASSES = `${ADMIN}\n  expect: {status: 200}`
+  const FAILS = `${ADMIN}\n  expect: {status: 201}`
+
+  test('every test file below the directory, or those that are named', async () => {
+    write('gateway.yaml', CONFIG)
+    write('a.gwtest.yaml', cases(PASSES))
+    write('deep/er/b.gwtest.yaml', cases(PASSES).replace('gateway.yaml', '../../gateway.yaml'))
+    write('deep/other.yaml', cases(FAILS))
+    write('.hidden/c.gwtest.yaml', cases(FAILS))
+    write('node_modules/d.gwtest.yaml', cases(FAILS))
+    expect((await gwctl([])).out).toContain('2 passed in 2 files')
+    expect((await gwctl(['deep'])).out).toContain('1 passed in 1 file')
+    expect((await gwctl(['**/*.yaml'])).out).toContain('2 passed in 2 files')
+    expect((await gwctl(['deep/other.yaml', '--config', 'gateway.yaml'])).code).toBe(1)
+    expect((await gwctl(['-', '--config', 'gateway.yaml'], { stdin: cases(PASSES) })).code).toBe(0)
+  })
+
+  test('resources in a directory', async () => {
+    write(
+      'k8s/gateway.yaml',
+      `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: web}
+spec: {gatewayClassName: agentgateway, listeners: [{name: http, port: 80, protocol: HTTP}]}
+`,
+    )
+    write(
+      'k8s/route.yaml',
+      `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: moved}
+spec:
+  parentRefs: [{name: web}]
+  rules:
+  - filters: [{type: RequestRedirect, requestRedirect: {hostname: new.test, statusCode: 301}}]
+`,
+    )
+    write(
+      'a.gwtest.yaml',
+      'config: k8s\ncases:\n- name: moved\n  request: {path: /a}\n  expect: {status: 301, header.location: {contains: new.test}}\n',
+    )
+    expect(await gwctl([])).toMatchObject({ code: 0, err: '' })
+    write('a.gwtest.yaml', 'config: k8s\ncases:\n- name: moved\n  request: {path: /a}\n  expect: {status: 302}\n')
+    expect((await gwctl([])).out).toMatch(/decided by .*\n.*|k8s\/route\.yaml:\d+/)
+  })
+
+  test('nothing', async () => {
+    const { code, err } = await gwctl([])
+    expect(code).toBe(3)
+    expect(err).toContain('there is no *.gwtest.yaml in .')
+    write('gateway.yaml', CONFIG)
+    expect((await gwctl(['.'])).err).toContain('none of them named so')
+    expect((await gwctl(['a.gwtest.yaml'])).code).toBe(3)
+    write('a.gwtest.yaml', cases(PASSES))
+    expect(await gwctl(['--filter', 'nothing'])).toMatchObject({ code: 3, err: expect.stringContaining('nothing') })
+    expect((await gwctl(['--shard', '2/2'])).code).toBe(3)
+  })
+
+  test('some of the cases', async () => {
+    write('gateway.yaml', CONFIG)
+    write(
+      'a.gwtest.yaml',
+      cases(
+        `name: good\n  ${PASSES}`,
+        `name: bad\n  ${FAILS}`,
+        `name: worse\n  ${FAILS}`,
+        `name: left\n  skip: later\n  ${FAILS}`,
+      ),
+    )
+    expect((await gwctl(['--filter', '^good$'])).out).toContain('✓ 1 passed in')
+    expect((await gwctl(['--bail'])).out).toContain('✖ 1 failed, 1 passed in')
+    expect((await gwctl([])).out).toContain('✖ 2 failed, 1 passed, 1 skipped in')
+    const parts = await Promise.all([1, 2, 3].map(async i => (await gwctl(['--shard', `${i}/3`, '-v'])).out))
+    expect(parts.map(out => out.match(/^ {2}[✓✖-] \w+/gm)?.map(line => line.slice(4)))).toEqual([
+      ['good', 'left'],
+      ['bad'],
+      ['worse'],
+    ])
+  })
+
+  test.each([
+    ['--shard', '4/3'],
+    ['--shard', '0/3'],
+    ['--filter', '('],
+    ['--fail-under', '101'],
+    ['-o', 'html'],
+    ['--coverage=html'],
+  ])('%s %s is refused', async (...argv) => {
+    write('a.gwtest.yaml', cases(PASSES))
+    expect((await gwctl(argv)).code).toBe(2)
+  })
+
+  test('again on every change, until it is stopped', async () => {
+    write('gateway.yaml', CONFIG)
+    write('tests/a.gwtest.yaml', cases(FAILS).replace('gateway.yaml', '../gateway.yaml'))
+    const io = memoryIo({ cwd: folder })
+    const ended = main(['test', 'tests', '--watch'], io, root)
+    await expect.poll(() => io.stderr.text).toContain('Waiting for changes')
+    expect(io.stdout.text).toContain('1 failed')
+    write('tests/a.gwtest.yaml', cases(PASSES).replace('gateway.yaml', '../gateway.yaml'))
+    await expect.poll(() => io.stdout.text).toContain('✓ 1 passed')
+    write('gateway.yaml', CONFIG.replace('"admin"', '"owner"'))
+    await expect.poll(() => io.stdout.text.match(/1 failed/g)?.length).toBe(2)
+    io.stop.abort(new Failure('interrupted', 'stopped'))
+    expect(await ended).toBe(130)
+  })
+})
+
+describe('reports', () => {
+  const LINES = [
+    `name: good & <fine>\n  ${ADMIN}\n  expect: {status: 200}`,
+    `name: 'bad # one'\n  ${ADMIN}\n  expect: {status: 500}`,
+    `name: left\n  skip: later\n  ${ADMIN}\n  expect: {status: 500}`,
+  ]
+
+  beforeEach(() => {
+    write('gateway.yaml', CONFIG)
+    write('a.gwtest.yaml', cases(...LINES))
+    write('b.gwtest.yaml', 'cases: 1\n')
+  })
+
+  test('JSON', async () => {
+    const { code, out } = await gwctl(['--json', '--coverage=json'])
+    expect(code).toBe(2)
+    const { version, summary, files, coverage } = JSON.parse(out)
+    expect(version).toBe(1)
+    expect(summary).toMatchObject({ passed: 1, failed: 1, skipped: 1, broken: 1, files: 2 })
+    expect(files[0].cases[1]).toMatchObject({
+      name: 'bad # one',
+      line: 11,
+      state: 'failed',
+      failures: [
+        {
+          fields: [{ field: 'status', expected: '500', actual: '200' }],
+          decidedBy: { file: 'gateway.yaml', line: 18 },
+        },
+      ],
+    })
+    expect(files[1]).toMatchObject({ broken: true, diagnostics: [{ code: 'GW101' }] })
+    expect(coverage.parts).toContainEqual({ kind: 'route', name: 'guarded', file: 'gateway.yaml', line: 10, hits: 2 })
+    expect(JSON.parse(readFileSync(join(folder, 'coverage.json'), 'utf8'))).toEqual(coverage)
+  })
+
+  test('TAP', async () => {
+    const { out } = await gwctl(['-o', 'tap'])
+    expect(out).toContain('TAP version 14\n1..4\nok 1 - a.gwtest.yaml: good & <fine>\n')
+    expect(out).toContain('not ok 2 - a.gwtest.yaml: bad \\# one\n  ---\n  at: "a.gwtest.yaml:11"\n')
+    expect(out).toContain('ok 3 - a.gwtest.yaml: left # SKIP later\n')
+    expect(out).toContain('not ok 4 - b.gwtest.yaml: nothing of it ran\n')
+  })
+
+  test('JUnit, beside the text', async () => {
+    const { out } = await gwctl(['-o', 'junit=test.xml'])
+    expect(out).toContain('✖ 1 failed, 1 could not run, 1 passed, 1 skipped in 2 files')
+    const xml = readFileSync(join(folder, 'test.xml'), 'utf8')
+    expect(xml).toContain('<testsuites name="gwctl test" tests="4" failures="1" errors="1" skipped="1"')
+    expect(xml).toContain('<testcase name="good &amp; &lt;fine&gt;" classname="a.gwtest.yaml"')
+    expect(xml).toContain('<failure message="status: expected 500, got 200">')
+    expect(xml).toContain('<skipped message="later"/>')
+    expect(xml).toMatch(/<error message="1:8: GW101 /)
+  })
+
+  test('GitHub', async () => {
+    const { out } = await gwctl(['-o', 'github'])
+    expect(out).toContain('::error file=a.gwtest.yaml,line=11,title=bad # one::status: expected 500, got 200%0A')
+    expect(out).toMatch(/^::error file=b\.gwtest\.yaml,line=1,.*title=GW101::/m)
+    const { err } = await gwctl([], { env: { GITHUB_ACTIONS: 'true' } })
+    expect(err).toContain('::error file=a.gwtest.yaml,line=11')
+  })
+
+  test('names in a file cannot drive the terminal or the workflow', async () => {
+    rmSync(join(folder, 'b.gwtest.yaml'))
+    write('a.gwtest.yaml', cases(`name: "x\\e[31m\\n::error::y"\n  ${ADMIN}\n  expect: {json.text: "\\e[2J"}`))
+    for (const format of ['text', 'tap', 'github', 'junit']) {
+      const { out } = await gwctl(['-o', format])
+      expect(out).not.toContain('\u001b')
+      expect(out).not.toMatch(/^::error::/m)
+    }
+  })
+})
+
+describe('coverage', () => {
+  test('tells what no request came to', async () => {
+    write('gateway.yaml', CONFIG)
+    write('a.gwtest.yaml', cases(`${ADMIN}\n  expect: {status: 200}`))
+    const { code, out } = await gwctl(['--coverage'])
+    expect(code).toBe(0)
+    expect(out).toContain('  route    limited  gateway.yaml:5\n')
+    expect(out).toContain('  policy   limited/localRateLimit  gateway.yaml:8\n')
+    expect(out).not.toContain('guarded/jwtAuth')
+    expect(out).toMatch(/Coverage 4\d(\.\d)? %: listeners 1\/2, routes 1\/4, policies 3\/\d, backends 1\/4\n$/)
+    expect((await gwctl(['--fail-under', '30'])).code).toBe(0)
+    expect(await gwctl(['--fail-under', '90'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('less than the 90 % of --fail-under'),
+    })
+  })
+
+  test('as lcov counts the lines of the configuration', async () => {
+    write('gateway.yaml', CONFIG)
+    write('a.gwtest.yaml', cases(`repeat: 2\n  ${ADMIN}\n  expect: {status: 200}`))
+    expect(await gwctl(['--coverage=lcov'])).toMatchObject({ code: 0, err: 'Wrote lcov.info.\n' })
+    const lines = readFileSync(join(folder, 'lcov.info'), 'utf8').split('\n')
+    expect(lines[1]).toBe('SF:gateway.yaml')
+    expect(lines).toContain('FN:10,route guarded')
+    expect(lines).toContain('FNDA:2,route guarded')
+    expect(lines).toContain('FNDA:0,route limited')
+    // The last line of the rules of authorization, and the rate limit that nobody met.
+    expect(lines).toContain('DA:16,2')
+    expect(lines).toContain('DA:8,0')
+    const found = lines.filter(line => line.startsWith('DA:'))
+    expect(lines).toContain(`LF:${found.length}`)
+    expect(lines).toContain(`LH:${found.filter(line => !line.endsWith(',0')).length}`)
+  })
+})
