@@ -7,8 +7,7 @@ import { exitCodeOf, type Outcome } from '../src/cli/exit-codes.ts'
 import { durationFlag, type OutputTarget, outputFlag } from '../src/cli/flags.ts'
 
 import { plainPaint } from '../src/diagnostics/paint.ts'
-import type { AdminServer, TraceRequest } from '../src/tools/admin-client.ts'
-import type { LiveOptions, Recording } from '../src/tools/trace/recording.ts'
+import type { Recording } from '../src/tools/trace/recording.ts'
 
 export default class Trace extends GatewayCommand {
   static override summary =
@@ -67,6 +66,7 @@ export default class Trace extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Trace)
     this.obey(flags)
+    const { firstRecording } = await import('../src/tools/trace/first-recording.ts')
     const { kept, liveRecording, savedRecording, traceRequest } = await import('../src/tools/trace/recording.ts')
     const words = (args.request as unknown as string[] | undefined) ?? []
     const output: OutputTarget<'text' | 'raw' | 'har'> | undefined = flags.raw ? { format: 'raw' } : flags.output
@@ -79,19 +79,15 @@ export default class Trace extends GatewayCommand {
       flags.file !== undefined
         ? savedRecording(flags.file, this.io)
         : flags['all-pods']
-          ? await this.#first(await adminServers(flags, true, this.io, this.told()), request, options, interactive)
+          ? await firstRecording(await adminServers(flags, true, this.io, this.told()), request, options)
           : await liveRecording(await adminServer(flags, this.io, this.told()), request, options)
+    const { name } = recording
     injected?.send()
     const shown = flags.record === undefined ? recording : await kept(recording, flags.record, this.io.cwd)
     if (interactive) await this.#browse(shown)
     else await this.#write(shown, output ?? { format: 'text' })
+    if (recording.name !== name) this.note(`Seen by ${recording.name}.`)
     return 'ok'
-  }
-
-  async #first(servers: readonly AdminServer[], request: TraceRequest, options: LiveOptions, interactive: boolean) {
-    const { firstRecording } = await import('../src/tools/trace/first-recording.ts')
-    // The view says it in its own place.
-    return firstRecording(servers, request, options, name => interactive || this.note(`Seen by ${name}.`))
   }
 
   async #inject(words: readonly string[]) {

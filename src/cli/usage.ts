@@ -61,6 +61,7 @@ function plainMessage(message: string): string {
   }
   return message
     .replace(/\nSee more help with --help$/, '')
+    .replace(/All of the following must be provided when using (--[\w-]+): (.*)/g, '$1 is for use with $2 only')
     .replace(/^Parsing (--[\w-]+) \n\t/, '$1: ')
     .replace(/^The following errors? occurred:\n\s*/, '')
     .replace(/\n\s*/g, '; ')

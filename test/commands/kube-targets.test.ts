@@ -99,7 +99,7 @@ describe('which pod is asked', () => {
     ],
     ['another type', [], ['--kube', 'deplyment/x'], 2, ['did you mean `deployment`?', 'Types: pod, gateway, ']],
     ['a path for a name', [], ['--kube', 'pod/../../x'], 2, ['names no resource']],
-    ['flags of a cluster without one', [], ['--pod', 'x'], 2, ['--kube']],
+    ['flags of a cluster without one', [], ['--pod', 'x'], 2, ['--pod is for use with --kube only']],
     ['two places', [], ['--kube', 'x', '--local'], 2, ['--kube']],
   ])('%s', async (_what, items, flags, code, words) => {
     await using cluster = await place.cluster(items)

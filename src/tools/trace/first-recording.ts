@@ -3,14 +3,13 @@ import { type LiveOptions, liveRecording, type Recording } from './recording.ts'
 
 /**
  * One request, of whichever gateway sees it first; the others are left as soon as it has. Resolves when all of them are
- * watching: a request that is sent then is not missed. `seen` is told who it was. Throws a Failure when one of them
- * cannot be watched.
+ * watching: a request that is sent then is not missed. Its name is that of the one who has. Throws a Failure when one of
+ * them cannot be watched.
  */
 export async function firstRecording(
   servers: readonly AdminServer[],
   request: TraceRequest,
   options: LiveOptions,
-  seen: (name: string) => void,
 ): Promise<Recording> {
   const opened = await Promise.allSettled(servers.map(admin => liveRecording(admin, request, options)))
   const recordings = opened.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
@@ -31,8 +30,7 @@ export async function firstRecording(
         iterators.map(async (iterator, i) => ({ recording: recordings[i]!, iterator, first: await iterator.next() })),
       )
       leave(recording)
-      name = recording.name
-      seen(name)
+      if (first.done !== true) name = recording.name
       for (let next = first; next.done !== true; next = await iterator.next()) yield next.value
     } finally {
       leave()
