@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
+import { adminFlags, adminServer, adminServers, allPodsFlag } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
 import { durationFlag } from '../src/cli/flags.ts'
@@ -18,6 +18,7 @@ export default class Top extends GatewayCommand {
     'gwctl top',
     { description: 'Every ten seconds:', command: 'gwctl top --interval 10s' },
     { description: 'One look, for a script:', command: 'gwctl top -o json' },
+    { description: 'One at each pod of a Gateway:', command: 'gwctl top --kube edge -n prod --all-pods' },
   ]
   static override flags = {
     interval: durationFlag({ summary: 'Time between two looks, at least 100ms; 2s when unset.' }),
@@ -25,14 +26,23 @@ export default class Top extends GatewayCommand {
     json: Flags.boolean({ summary: 'One JSON object per look.' }),
     output: Flags.option({ char: 'o', options: ['text', 'json'] as const, summary: 'One look in this form.' })(),
     ...adminFlags,
+    'all-pods': allPodsFlag('One look at each pod.'),
   }
 
   async run(): Promise<Outcome> {
     const { flags } = await this.parse(Top)
     this.obey(flags)
-    const admin = await adminServer(flags, this.io, this.told())
     const interval = Math.max(100, flags.interval ?? 2000)
     const json = flags.json || flags.output === 'json'
+    if (flags['all-pods']) {
+      const { lookAtPods } = await import('../src/tools/top/pods.ts')
+      const servers = await adminServers(flags, true, this.io, this.told())
+      const { text, failure } = await lookAtPods(servers, interval, json, await this.paint())
+      await this.print(text)
+      if (failure) throw failure
+      return 'ok'
+    }
+    const admin = await adminServer(flags, this.io, this.told())
     if (this.atTerminal && !flags.once && !json && flags.output === undefined) await this.#browse(admin, interval)
     else await this.#write(admin, interval, !json ? 'text' : flags.json && !flags.once ? 'jsonl' : 'json')
     return 'ok'

@@ -105,6 +105,23 @@ describe('all pods', () => {
     expect(await dump('routes')).toMatch(/^pod shop\/edge-1\n[\s\S]*\npod shop\/edge-2\n/)
   })
 
+  test('top measures each', async () => {
+    await using cluster = await place.cluster(pods)
+    const { code, out } = await place.gwctl(cluster, 'top', '--kube', '--all-pods', '--interval', '100ms', '--json')
+    const looks = out
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(looks).toMatchObject([
+      { pod: 'shop/edge-1', total: {} },
+      { pod: 'shop/edge-2', total: {} },
+    ])
+    expect(code).toBe(0)
+    expect((await place.gwctl(cluster, 'top', '--kube', '--all-pods', '--interval', '100ms')).out).toMatch(
+      /^pod shop\/edge-1\n.* requests\/s[\s\S]*\npod shop\/edge-2\n/,
+    )
+  })
+
   test('trace shows one request, of the pod that sees it', async () => {
     const second = new FakeGateway()
     const other = await startAdmin('127.0.0.1:0', withThreads(second))

@@ -58,6 +58,12 @@ export async function* measuredRates(looks: AsyncGenerator<Look>): AsyncGenerato
   }
 }
 
+/** One measurement, which takes `interval` ms. Throws a Failure. */
+export async function measureOnce(admin: AdminServer, interval: number): Promise<{ readonly time: string } & Rates> {
+  for await (const rates of measuredRates(watchGateway(admin, { interval }))) return rates
+  throw new Failure('unreachable', `${admin.name} tells no figures.`)
+}
+
 async function inTime(read: (signal: AbortSignal) => Promise<string>, clock: Clock, signal: AbortSignal) {
   const late = new AbortController()
   const timer = clock.after(PATIENCE, () => late.abort())

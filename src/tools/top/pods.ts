@@ -1,0 +1,23 @@
+import type { Failure } from '../../diagnostics/failure.ts'
+import type { Paint } from '../../diagnostics/paint.ts'
+import { askEach } from '../admin/ask-each.ts'
+import type { AdminServer } from '../admin-client.ts'
+import { topText } from './text.ts'
+import { measureOnce } from './watch.ts'
+
+/**
+ * One look at each pod, which takes `interval` ms: a text under its name, or a line of JSON. `failure`: why some are
+ * missing. Throws a Failure when all are.
+ */
+export async function lookAtPods(
+  servers: readonly AdminServer[],
+  interval: number,
+  json: boolean,
+  paint: Paint,
+): Promise<{ readonly text: string; readonly failure: Failure | undefined }> {
+  const { answers, failure } = await askEach(servers, admin => measureOnce(admin, interval))
+  const texts = answers.map(({ admin: { pod }, value }) =>
+    json ? `${JSON.stringify({ pod, ...value })}\n` : `${paint.bold(`pod ${pod}`)}\n${topText(value, { paint })}`,
+  )
+  return { text: texts.join(json ? '' : '\n'), failure }
+}
