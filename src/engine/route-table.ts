@@ -1,7 +1,6 @@
 import { type Matched, moreSpecific } from '../config/match-order.ts'
 import type { Listener, Route, RouteGroup, Snapshot, TcpRoute } from '../config/snapshot.ts'
 import type { RouteMatch } from '../config/standalone/route-section.ts'
-import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { RequestHead } from '../http/exchange.ts'
 
 export type { Matched } from '../config/match-order.ts'
@@ -24,10 +23,10 @@ export class RouteTable {
   readonly #hosts = new Map<string, Bucket>()
   readonly #wildcards = new Map<string, Bucket>()
   readonly #any: Bucket | undefined
-  readonly #routes: readonly Route[]
+  readonly routes: readonly Route[]
 
   constructor(routes: readonly Route[]) {
-    this.#routes = routes
+    this.routes = routes
     const byHost = new Map<string, Matched[]>()
     for (const route of routes) {
       for (const host of route.hostnames.length > 0 ? route.hostnames : ['']) {
@@ -58,25 +57,6 @@ export class RouteTable {
       }
     }
     return this.#any && findIn(this.#any, head, path)
-  }
-
-  /** Every route that was passed over and the first condition that failed: for traces and `explain`, not for serving. */
-  tried(
-    head: RequestHead,
-    host: string,
-    until: Route | undefined,
-  ): { route: string; failed: string; origin: Origin }[] {
-    const path = pathOf(head.path)
-    const out: { route: string; failed: string; origin: Origin }[] = []
-    for (const route of this.#routes) {
-      if (route === until) continue
-      const wrongHost = route.hostnames.length > 0 && !route.hostnames.some(name => hostMatches(name, host))
-      const failed = wrongHost
-        ? `host is not ${route.hostnames.join(' or ')}`
-        : (failures(route, head, path) ?? 'less specific')
-      out.push({ route: route.key, failed, origin: route.origin })
-    }
-    return out
   }
 }
 
@@ -143,7 +123,7 @@ export function selectTcpRoute(routes: readonly TcpRoute[], serverName: string |
   return best
 }
 
-function hostRank(name: string, host: string): number {
+export function hostRank(name: string, host: string): number {
   if (name === '') return 0
   if (name === host) return Number.MAX_SAFE_INTEGER
   if (name === '*') return 1
@@ -196,7 +176,7 @@ function findIn(bucket: Bucket, head: RequestHead, path: string): Matched | unde
   }
 }
 
-function pathMatches({ path: wanted }: RouteMatch, path: string): boolean {
+export function pathMatches({ path: wanted }: RouteMatch, path: string): boolean {
   if (wanted.exact !== undefined) return path === wanted.exact
   if (wanted.regex !== undefined) return wanted.regex.test(path)
   const prefix = trimSlash(wanted.pathPrefix!)
@@ -211,10 +191,14 @@ function restMatches(match: RouteMatch, head: RequestHead): boolean {
 
 type ValueTest = RouteMatch['headers'][number]
 
-function headerMatches({ name, value }: ValueTest, head: RequestHead): boolean {
-  const pseudo = name.startsWith(':') ? pseudoHeader(name, head) : undefined
-  const values = name.startsWith(':') ? (pseudo === undefined ? [] : [pseudo]) : head.headers.getAll(name.toLowerCase())
-  return values.some(v => (value.exact === undefined ? value.regex!.test(v) : v === value.exact))
+export function headerMatches({ name, value }: ValueTest, head: RequestHead): boolean {
+  return valuesOf(name, head).some(v => (value.exact === undefined ? value.regex!.test(v) : v === value.exact))
+}
+
+export function valuesOf(name: string, head: RequestHead): readonly string[] {
+  if (!name.startsWith(':')) return head.headers.getAll(name.toLowerCase())
+  const pseudo = pseudoHeader(name, head)
+  return pseudo === undefined ? [] : [pseudo]
 }
 
 function pseudoHeader(name: string, head: RequestHead): string | undefined {
@@ -224,42 +208,20 @@ function pseudoHeader(name: string, head: RequestHead): string | undefined {
   return name === ':scheme' ? head.scheme : undefined
 }
 
-function queryMatches(wanted: RouteMatch['query'], target: string): boolean {
-  const at = target.indexOf('?')
-  const query = new URLSearchParams(at < 0 ? '' : target.slice(at))
+export function queryMatches(wanted: RouteMatch['query'], target: string): boolean {
+  const query = queryOf(target)
   return wanted.every(({ name, value }) => {
     const last = query.getAll(name).at(-1)
     return last !== undefined && (value.exact === undefined ? value.regex!.test(last) : last === value.exact)
   })
 }
 
-function failures(route: Route, head: RequestHead, path: string): string | undefined {
-  let first: string | undefined
-  for (const match of route.matches) {
-    const failed = failure(match, head, path)
-    if (failed === undefined) return undefined
-    first ??= failed
-  }
-  return first
+export function queryOf(target: string): URLSearchParams {
+  const at = target.indexOf('?')
+  return new URLSearchParams(at < 0 ? '' : target.slice(at))
 }
 
-function failure(match: RouteMatch, head: RequestHead, path: string): string | undefined {
-  if (!pathMatches(match, path)) {
-    const { exact, pathPrefix, regex } = match.path
-    return exact !== undefined
-      ? `path is not ${exact}`
-      : pathPrefix !== undefined
-        ? `path is not under ${pathPrefix}`
-        : `path does not match ${regex!.source}`
-  }
-  if (match.method !== undefined && match.method !== head.method) return `method is not ${match.method}`
-  const header = match.headers.find(h => !headerMatches(h, head))
-  if (header) return `header ${header.name} does not match`
-  const query = match.query.find(q => !queryMatches([q], head.path))
-  return query && `query parameter ${query.name} does not match`
-}
-
-function pathOf(target: string): string {
+export function pathOf(target: string): string {
   const at = target.indexOf('?')
   return at < 0 ? target : target.slice(0, at)
 }

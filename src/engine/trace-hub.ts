@@ -204,8 +204,10 @@ function notYetKnown(filter: Expression): string | undefined {
 function severityOf(message: TraceMessage): TraceEvent['severity'] {
   switch (message.type) {
     case 'requestFinished':
-    case 'callEnd':
       return severityOfReply(message.status ?? undefined, message.error)
+    case 'callEnd':
+      // A program that is spoken to over its streams has no status.
+      return severityOfReply(message.status ?? 200, message.error)
     case 'authorization':
       return message.result === 'deny' ? 'error' : 'success'
     case 'policy':

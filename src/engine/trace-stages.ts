@@ -2,6 +2,7 @@ import type { Bind, Listener, WeightedBackend } from '../config/snapshot.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { Attempt, Exchange, ResponseHead } from '../http/exchange.ts'
 import type { HeadSnapshots } from './head-snapshot.ts'
+import { routeMisses } from './route-misses.ts'
 import type { Matched, RouteTable } from './route-table.ts'
 
 // What a request that is watched tells at each stage. Apart from the stages, which ask `if (x.trace)` first: their code
@@ -21,7 +22,7 @@ export function traceListener(x: Exchange, bind: Bind, listener: Listener | unde
 /** `origin`: of what holds the routes. */
 export function traceRoute(x: Exchange, table: RouteTable, host: string, matched: Matched | undefined, origin: Origin) {
   x.trace?.emit(
-    { type: 'route', selected: matched?.route.key ?? null, tried: table.tried(x.request, host, matched?.route) },
+    { type: 'route', selected: matched?.route.key ?? null, tried: routeMisses(table.routes, x.request, host, matched) },
     { severity: matched ? 'success' : 'error', origins: [matched?.route.origin ?? origin] },
   )
 }

@@ -47,6 +47,12 @@ const HEAD: Schema<HeadSnapshot> = object(
   grows,
 )
 
+const NOT_CHOSEN = object(
+  'backend that was not chosen',
+  { backend: req(string(), 'Name of the backend.'), reason: req(string(), 'Why not.') },
+  grows,
+)
+
 /** One declaration per kind of message, told apart by `type`. */
 export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<TraceMessage, { type: T }>> } = {
   requestStarted: message('requestStarted', {
@@ -116,6 +122,7 @@ export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<
     backend: req(string(), 'Name of the chosen backend.'),
     kind: req(string(), 'Its kind: static, mcp, ai.'),
     reason: opt(string(), 'Why it was chosen among several.'),
+    others: opt(list(NOT_CHOSEN), 'Those it was chosen among.'),
   }),
   callStart: message('callStart', {
     target: req(string(), 'Host and port that are called.'),

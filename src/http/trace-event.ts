@@ -58,7 +58,13 @@ export type TraceMessage =
       readonly result: 'allow' | 'deny'
       readonly rules: readonly { readonly rule: string; readonly mode: string; readonly matched: boolean }[]
     }
-  | { readonly type: 'backend'; readonly backend: string; readonly kind: string; readonly reason?: string }
+  | {
+      readonly type: 'backend'
+      readonly backend: string
+      readonly kind: string
+      readonly reason?: string
+      readonly others?: readonly { readonly backend: string; readonly reason: string }[]
+    }
   | { readonly type: 'callStart'; readonly target: string; readonly purpose: string }
   | { readonly type: 'callEnd'; readonly target: string; readonly status?: number; readonly error?: string }
   | {

@@ -17,6 +17,7 @@ import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 import type { Wire } from './providers/provider.ts'
 import { inDialect } from './reply.ts'
 import { type AiSpec, aiSchema, type ProviderChoice, type ProviderEntry } from './schema.ts'
+import { traceProviders } from './trace-choice.ts'
 
 export { compileLlmSection } from './model-router.ts'
 
@@ -69,7 +70,9 @@ async function callMembers(
   const body = await readBody(x, format !== undefined).catch(error => {
     throw inDialect(dialect, error)
   })
-  callInTurn(rank(groups, runtime.random, runtime.clock.mono()), runtime.clock, x, on, (member, handler) =>
+  const members = rank(groups, runtime.random, runtime.clock.mono())
+  if (x.trace) traceProviders(x, members)
+  callInTurn(members, runtime.clock, x, on, (member, handler) =>
     callAround(member.policies, x, attempt, handler, around =>
       callProvider(runtime, member.to, route, x, attempt, around, body?.fork()),
     ),

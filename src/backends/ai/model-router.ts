@@ -12,6 +12,7 @@ import type { LlmSpec } from './llm-schema.ts'
 import { formField } from './multipart.ts'
 import { answer, callAround } from './part-policies.ts'
 import { bodyError, routerError } from './router-error.ts'
+import { traceModel, traceVirtualModel } from './trace-choice.ts'
 import { compileVirtualModels, type ModelChoice, type VirtualModel } from './virtual-models.ts'
 
 const MODELS_PATH = /^(?:\/v1)?\/models(?:[/?]|$)/
@@ -119,6 +120,7 @@ class ModelRouter {
     const virtual = this.#virtual.get(name)
     if (virtual) {
       const candidates = virtual.choose(x)
+      if (x.trace) traceVirtualModel(x, virtual, candidates)
       if (candidates.length > 0) return candidates
       throw routerError(
         'virtual_model_no_matching_target',
@@ -126,6 +128,7 @@ class ModelRouter {
       )
     }
     const model = this.#public.find(name).find(each => each.fits(x))
+    if (x.trace) traceModel(x, name, model, this.#models)
     if (!model) throw routerError('model_not_found')
     return [{ model, name, health: model.health, rules: model.rules }]
   }

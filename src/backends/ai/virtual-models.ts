@@ -14,6 +14,9 @@ export interface VirtualModel {
   readonly name: string
   /** Whom to ask, best first; the next one only when a call fails. Empty: no condition holds. */
   choose(x: Exchange): readonly ModelChoice[]
+  /** The models that it may choose, and why it has not chosen one: for traces. */
+  readonly targets: readonly string[]
+  readonly whyNot: string
 }
 
 /** By name; one with a finding is left out. */
@@ -38,18 +41,20 @@ export function compileVirtualModels(
       continue
     }
     if (targetsExist(virtual, i, declared, ctx)) {
-      out.set(virtual.name, { name: virtual.name, choose: compileChoice(virtual.routing, index, ctx) })
+      const { name, routing } = virtual
+      const targets = targetsOf(virtual).map(({ model }) => model)
+      const whyNot = routing.conditional ? 'its condition does not hold, or one before it does' : 'not drawn'
+      out.set(name, { name, choose: compileChoice(routing, index, ctx), targets, whyNot })
     }
   }
   return out
 }
 
 function targetsExist(virtual: VirtualModelSpec, i: number, models: ModelIndex<string>, ctx: BackendContext): boolean {
-  const { weighted, failover, conditional } = virtual.routing
+  const { weighted, failover } = virtual.routing
   const kind = weighted ? 'weighted' : failover ? 'failover' : 'conditional'
-  const targets = (weighted ?? failover ?? conditional)?.targets ?? []
   let complete = true
-  for (const [t, { model }] of targets.entries()) {
+  for (const [t, { model }] of targetsOf(virtual).entries()) {
     if (models.find(model).length > 0) continue
     complete = false
     ctx.report({
@@ -61,6 +66,10 @@ function targetsExist(virtual: VirtualModelSpec, i: number, models: ModelIndex<s
     })
   }
   return complete
+}
+
+function targetsOf({ routing }: VirtualModelSpec): readonly { readonly model: string }[] {
+  return (routing.weighted ?? routing.failover ?? routing.conditional)?.targets ?? []
 }
 
 type Choice = VirtualModel['choose']

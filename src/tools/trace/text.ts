@@ -37,15 +37,18 @@ function treeOf(steps: readonly Step[]): TreeLine[] {
     open = scope
     const depth = scope.length
     lines.push({ depth, step })
-    if (message.type !== 'route') continue
-    for (const { route, failed, origin } of message.tried) {
-      lines.push({
-        depth: depth + 1,
-        note: `not ${shortKey(route)}: ${failed}${origin ? `  ${origin.file}:${origin.line}` : ''}`,
-      })
-    }
+    for (const note of notChosen(message)) lines.push({ depth: depth + 1, note })
   }
   return lines
+}
+
+function notChosen(message: Step['event']['message']): string[] {
+  if (message.type === 'backend')
+    return (message.others ?? []).map(({ backend, reason }) => `not ${backend}: ${reason}`)
+  if (message.type !== 'route') return []
+  return message.tried.map(({ route, failed, origin }) => {
+    return `not ${shortKey(route)}: ${failed}${origin ? `  ${origin.file}:${origin.line}` : ''}`
+  })
 }
 
 function lineText(line: TreeLine, paint: Paint): string {
