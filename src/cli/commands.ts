@@ -27,6 +27,7 @@ export const COMMANDS: CommandTable = {
   trace: () => import('../../commands/trace.ts'),
   test: () => import('../../commands/test.ts'),
   translate: () => import('../../commands/translate.ts'),
+  route: () => import('../../commands/route.ts'),
   run: () => import('../../commands/run.ts'),
   validate: () => import('../../commands/validate.ts'),
   version: () => import('../../commands/version.ts'),

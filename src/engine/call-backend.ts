@@ -11,7 +11,7 @@ import { forwardedHeaders } from './forwarded-head.ts'
 import { subtypeOf } from './observe/metrics.ts'
 import type { Passage } from './passage.ts'
 import { requestBodyHooks, runAttempt } from './pipeline.ts'
-import { traceBackend, traceCallEnd, traceCallStart } from './trace-stages.ts'
+import { traceBackend, traceCallEnd, traceCallStart } from './trace/stages.ts'
 import { wrapRequestBody } from './transform-request.ts'
 
 /** Request bodies up to this size are kept for another attempt; a larger body is sent once. */

@@ -11,7 +11,7 @@ import type { Passage } from './passage.ts'
 import { responseBodyHooks, runResponse } from './pipeline.ts'
 import { mergeQueued } from './respond.ts'
 import { CollectingSink, PausedSink, transformSink } from './sinks.ts'
-import { traceFinalResponse } from './trace-stages.ts'
+import { traceFinalResponse } from './trace/stages.ts'
 
 /** What every step of one call to a backend works on. */
 export interface Call {

@@ -10,7 +10,7 @@ import type { Passage, Serving } from './passage.ts'
 import { flushChunks, passChunk, responseBodyHooks, runRequest, runResponse } from './pipeline.ts'
 import { headOf, inDialect, mergeQueued, replyFor } from './respond.ts'
 import { coverage, hostOf, type Matched, selectByServerName, selectListener } from './route-table.ts'
-import { traceArrival, traceFinalResponse, traceListener, tracePolicies, traceRoute } from './trace-stages.ts'
+import { traceArrival, traceFinalResponse, traceListener, tracePolicies, traceRoute } from './trace/stages.ts'
 
 /**
  * The way of a request, top to bottom: listener and its policies, route and its policies, backend, answer. Never

@@ -103,6 +103,7 @@ export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<
   }),
   authorization: message('authorization', {
     result: req(oneOf(['allow', 'deny']), 'The decision.'),
+    subject: opt(string(), 'What it is about, where that is not the request: a tool of an MCP target.'),
     rules: req(
       list(
         object(

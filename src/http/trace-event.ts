@@ -56,6 +56,7 @@ export type TraceMessage =
   | {
       readonly type: 'authorization'
       readonly result: 'allow' | 'deny'
+      readonly subject?: string
       readonly rules: readonly { readonly rule: string; readonly mode: string; readonly matched: boolean }[]
     }
   | {

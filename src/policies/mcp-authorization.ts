@@ -1,4 +1,5 @@
 import type { Expression } from '../cel/expression.ts'
+import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { Exchange, McpItem } from '../http/exchange.ts'
 import { cel, type Infer, list, object, opt, req, shapes } from '../schema/builder.ts'
 import { definePolicy } from './policy.ts'
@@ -36,7 +37,7 @@ export const mcpAuthorization = definePolicy({
   perBackend: true,
   schema,
   merge: (wide: Spec, narrow: Spec): Spec => ({ rules: [...rulesOf(wide), ...rulesOf(narrow)] }),
-  compile(spec) {
+  compile(spec, { origin }) {
     const all = rulesOf(spec)
     const allow = all.flatMap(each => expressionOf(each, 'allow'))
     const deny = all.flatMap(each => expressionOf(each, 'deny'))
@@ -46,13 +47,33 @@ export const mcpAuthorization = definePolicy({
         allows(x, item) {
           const extra = { mcp: { [item.kind]: { name: item.name, target: item.target } } }
           const holds = (e: Expression) => isTrue(e, x, extra)
-          if (deny.some(holds) || !require.every(holds)) return false
-          return allow.length === 0 || allow.some(holds)
+          const refused = deny.some(holds) || !require.every(holds)
+          const allowed = !refused && (allow.length === 0 || allow.some(holds))
+          if (x.trace && !allowed) traceRefusal(all, x, item, origin)
+          return allowed
         },
       },
     }
   },
 })
+
+/** Why an item is hidden: what each rule says of it. */
+function traceRefusal(all: readonly Rule[], x: Exchange, { kind, name, target }: McpItem, origin: Origin): void {
+  const { trace } = x
+  if (!trace) return
+  x.trace = undefined
+  const extra = { mcp: { [kind]: { name, target } } }
+  const rules = MODES.flatMap(mode =>
+    all.flatMap(rule => expressionOf(rule, mode)).map(e => ({ rule: e.text, mode, matched: isTrue(e, x, extra) })),
+  )
+  x.trace = trace
+  trace.emit(
+    { type: 'authorization', result: 'deny', subject: `${kind} ${name} of ${target}`, rules },
+    { origins: [origin] },
+  )
+}
+
+const MODES = ['deny', 'require', 'allow'] as const
 
 function rulesOf(spec: Spec): readonly Rule[] {
   return 'rules' in spec ? spec.rules : spec

@@ -1,5 +1,6 @@
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { cut, type Row, span, type Tone, wrap } from '../terminal/cells.ts'
+import { textOf } from './body-text.ts'
 import type { ReadEvent } from './events.ts'
 import { shortKey } from './steps.ts'
 
@@ -19,7 +20,7 @@ export interface EventFormat {
 
 /** Everything that an event says, as lines of at most `width` cells. */
 export function eventText({ message }: ReadEvent, { json, hex }: EventFormat, width: number): Row[] {
-  if (message.type === 'body') return lines(bodyText(message.base64, hex), width)
+  if (message.type === 'body') return lines(bodyText(Buffer.from(message.base64, 'base64'), hex), width)
   if (json) return lines(JSON.stringify(message, null, 2), width)
   switch (message.type) {
     case 'snapshot': {
@@ -46,21 +47,8 @@ export function eventText({ message }: ReadEvent, { json, hex }: EventFormat, wi
   }
 }
 
-/** JSON is set out in lines, other text stands as it is, and bytes are counted. */
-function bodyText(base64: string, hex: boolean): string {
-  const bytes = Buffer.from(base64, 'base64')
-  if (hex) return hexDump(bytes)
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return `${bytes.length} bytes that are no text: ${bytes.subarray(0, 64).toString('hex')}`
-  }
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
+function bodyText(bytes: Buffer, hex: boolean): string {
+  return hex ? hexDump(bytes) : textOf(bytes)
 }
 
 /** As `hexdump -C` writes it. */

@@ -29,7 +29,10 @@ export function wordsOf({ message: m }: Pick<ReadEvent, 'message'>): StepWords {
     case 'cel':
       return { label: 'cel', text: `${m.expression} → ${m.error ?? compactJson(m.result)}` }
     case 'authorization':
-      return { label: 'authorization', text: `${m.result}${decidingRule(m.rules)}` }
+      return {
+        label: 'authorization',
+        text: `${m.result}${m.subject === undefined ? '' : ` ${m.subject}`}${decidingRule(m.rules)}`,
+      }
     case 'backend':
       return { label: 'backend', text: `${shortKey(m.backend)} (${m.kind})${detail(m.reason)}` }
     case 'callStart':

@@ -1,9 +1,9 @@
-import { type Matched, moreSpecific } from '../config/match-order.ts'
-import type { Listener, Route } from '../config/snapshot.ts'
-import type { RouteMatch } from '../config/standalone/route-section.ts'
-import type { Origin } from '../diagnostics/diagnostic.ts'
-import type { RequestHead } from '../http/exchange.ts'
-import { headerMatches, hostRank, pathMatches, pathOf, queryMatches, queryOf, valuesOf } from './route-table.ts'
+import { type Matched, moreSpecific } from '../../config/match-order.ts'
+import type { Listener, Route } from '../../config/snapshot.ts'
+import type { RouteMatch } from '../../config/standalone/route-section.ts'
+import type { Origin } from '../../diagnostics/diagnostic.ts'
+import type { RequestHead } from '../../http/exchange.ts'
+import { headerMatches, hostRank, pathMatches, pathOf, queryMatches, queryOf, valuesOf } from '../route-table.ts'
 
 // Why a request went the way it went. For traces and dry runs: serving never comes here.
 

@@ -1,9 +1,9 @@
-import type { Bind, Listener, WeightedBackend } from '../config/snapshot.ts'
-import type { Origin } from '../diagnostics/diagnostic.ts'
-import type { Attempt, Exchange, ResponseHead } from '../http/exchange.ts'
-import type { HeadSnapshots } from './head-snapshot.ts'
+import type { Bind, Listener, WeightedBackend } from '../../config/snapshot.ts'
+import type { Origin } from '../../diagnostics/diagnostic.ts'
+import type { Attempt, Exchange, ResponseHead } from '../../http/exchange.ts'
+import type { HeadSnapshots } from '../head-snapshot.ts'
+import type { Matched, RouteTable } from '../route-table.ts'
 import { routeMisses } from './route-misses.ts'
-import type { Matched, RouteTable } from './route-table.ts'
 
 // What a request that is watched tells at each stage. Apart from the stages, which ask `if (x.trace)` first: their code
 // stays small enough for V8 to inline, so that requests that nobody watches cost what they would cost without tracing.

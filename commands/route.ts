@@ -1,0 +1,88 @@
+// long: the request on a command line takes many flags.
+import * as Flags from '@oclif/core/flags'
+import { GatewayCommand } from '../src/cli/command.ts'
+import type { Outcome } from '../src/cli/exit-codes.ts'
+import { outputFlag } from '../src/cli/flags.ts'
+import { requestArg, requestFlags, requestOf } from '../src/cli/request-flags.ts'
+import { Failure } from '../src/diagnostics/failure.ts'
+import { plainPaint } from '../src/diagnostics/paint.ts'
+import { ROUTE_FORMATS } from '../src/tools/route/render.ts'
+
+const EXAMPLE = `gwctl route -f gateway.yaml POST /v1/chat/completions -H 'x-team: a' --json '{"model": "any"}'`
+
+export default class Route extends GatewayCommand {
+  static override summary =
+    'Explain what would happen to a request: routes tried, policies, backend, what it gets. Offline.'
+  static override description =
+    'Runs the request through the compiled configuration with the code that serves traffic. Nothing is opened and nobody ' +
+    'is called: stubs answer for backends, and whatever cannot be known is printed as unknown with what was assumed. ' +
+    'Exits 0 when a backend answers or a policy does by intent (a redirect, a direct response, a preflight), 1 when ' +
+    'the request is rejected, fails or matches nothing.'
+  static override examples = [
+    'gwctl route -f gateway.yaml GET https://api.example.com/v1/models',
+    EXAMPLE,
+    {
+      description: 'As somebody, at a time, with a backend that is down:',
+      command: `gwctl route -f gateway.yaml /admin --jwt-claims '{"sub": "bob"}' --at 2026-01-01T00:00:00Z --stub openai=down`,
+    },
+    { description: 'In a script:', command: 'gwctl route -f gateway.yaml /admin --expect 403 > /dev/null' },
+    {
+      description: 'What a browser has sent (copied as cURL):',
+      command: 'gwctl route -f gateway.yaml --curl copied.sh',
+    },
+  ]
+  static override args = { request: requestArg }
+  static override flags = {
+    file: Flags.string({
+      char: 'f',
+      required: true,
+      helpValue: 'PATH',
+      summary: 'The configuration: a file, a directory of resources, or - for stdin.',
+    }),
+    ...requestFlags,
+    seed: Flags.integer({
+      helpValue: 'N',
+      default: 1,
+      summary: 'For what is drawn by chance: another one may draw otherwise.',
+    }),
+    stub: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'BACKEND=STATUS[:FILE]',
+      summary: 'What a backend answers, by name or address; BACKEND=down: nothing. * is every one. Repeatable.',
+    }),
+    expect: Flags.integer({
+      min: 100,
+      max: 599,
+      helpValue: 'STATUS',
+      summary: 'Exit 0 for this status only, 1 for any other.',
+    }),
+    'all-routes': Flags.boolean({ summary: 'Every route that was not chosen, instead of the nearest ones.' }),
+    output: outputFlag(ROUTE_FORMATS)({ default: { format: 'text' } }),
+  }
+
+  async run(): Promise<Outcome> {
+    const { args, flags } = await this.parse(Route)
+    this.obey(flags)
+    const words = (args.request as unknown as string[] | undefined) ?? []
+    const request = await requestOf(words, flags, this.io, EXAMPLE)
+    const { parseStub, routeRequest, unusedStubs } = await import('../src/tools/route/route.ts')
+    const stubs = new Map((flags.stub ?? []).map(text => parseStub(text, this.io.cwd)))
+    const { file, at: time, seed } = flags
+    const routed = await routeRequest({ file, request, time, seed, stubs }, this.io)
+    if ('refused' in routed) {
+      const { renderText } = await import('../src/diagnostics/render/text.ts')
+      this.io.stderr.write(renderText(routed.refused, { paint: await this.paint(this.io.stderr) }))
+      throw new Failure('input', `${file} cannot be served, so no request can come in.`)
+    }
+    const { explanation, run } = routed
+    for (const note of unusedStubs(run)) this.note(note)
+    const { renderRoute } = await import('../src/tools/route/render.ts')
+    const paint = flags.output.path === undefined ? await this.paint() : plainPaint
+    const text = await renderRoute(explanation, run, flags.output.format, { paint, allRoutes: flags['all-routes'] })
+    await this.deliver(text, flags.output)
+    const { verdict, status } = explanation
+    const good = flags.expect === undefined ? verdict === 'reached' || verdict === 'answered' : status === flags.expect
+    return good ? 'ok' : 'findings'
+  }
+}

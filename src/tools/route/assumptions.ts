@@ -1,0 +1,64 @@
+import type { Bind } from '../../config/snapshot.ts'
+import type { DryCall } from '../dry-run/dry-run.ts'
+import { EVERYTHING } from '../dry-run/stubs.ts'
+import type { Run } from './explain-request.ts'
+import type { Assumption } from './explanation.ts'
+
+/** Everything that the outcome rests on and nobody can know without the network. */
+export function assumptionsOf(run: Run, bind: Bind | undefined): Assumption[] {
+  return [
+    ...portAssumption(run, bind),
+    ...callerAssumptions(run),
+    ...budgetAssumption(run),
+    ...healthAssumption(run),
+    ...answerAssumptions(run),
+  ]
+}
+
+function portAssumption({ request }: Run, bind: Bind | undefined): Assumption[] {
+  const { port, protocol } = new URL(request.url)
+  const asked = Number(port) || (protocol === 'https:' ? 443 : 80)
+  if (bind === undefined || bind.port === asked) return []
+  return [{ unknown: `what leads to port ${asked}, which is not opened here`, assumed: `port ${bind.port}` }]
+}
+
+function callerAssumptions({ request, opensSession }: Run): Assumption[] {
+  const out: Assumption[] = []
+  if (request.jwt) out.push({ unknown: 'whether a token with these claims is signed', assumed: 'it is' })
+  if (opensSession) {
+    const flag = "-H 'mcp-session-id: ID'"
+    out.push({ unknown: 'the MCP session, which the request does not name', assumed: 'one just opened', flag })
+  }
+  return out
+}
+
+function budgetAssumption({ outcome: { headers } }: Run): Assumption[] {
+  const limited = headers.some(([name]) => name.toLowerCase() === 'x-ratelimit-limit')
+  return limited ? [{ unknown: 'what earlier requests have taken of the budget', assumed: 'nothing' }] : []
+}
+
+function healthAssumption({ gateway: { snapshot }, outcome }: Run): Assumption[] {
+  const listeners = snapshot.binds.flatMap(bind => bind.listeners)
+  const uses = listeners.flatMap(({ routes }) => routes.flatMap(({ backends }) => backends))
+  const health = uses.find(({ backend }) => backend.name === outcome.backend)?.backend.health?.()
+  if (!Array.isArray(health) || health.length === 0) return []
+  return [{ unknown: `the health of ${health.length} endpoints`, assumed: 'all healthy' }]
+}
+
+/** One for each place that is called and has no stub of its own. */
+function answerAssumptions({ outcome, stubbed }: Run): Assumption[] {
+  const open = outcome.upstream.filter(({ names }) => ![...names, EVERYTHING].some(name => stubbed.has(name)))
+  const byName = new Map(open.map(call => [shortName(call), call]))
+  return [...byName].map(([name, call]) => {
+    return {
+      unknown: `what ${name} answers`,
+      assumed: `${call.status ?? 'nothing'} with a minimal body`,
+      flag: `--stub ${name}=STATUS[:FILE]`,
+    }
+  })
+}
+
+/** The most precise one but for keys, which are long. */
+function shortName({ names, url }: DryCall): string {
+  return names.find(name => !name.startsWith('/')) ?? names[0] ?? url
+}

@@ -1,0 +1,36 @@
+import type { HeadSnapshot } from '../../http/trace-event.ts'
+import type { DryCall, DryOutcome } from '../dry-run/dry-run.ts'
+import { type DiffLine, diffLines } from '../line-diff.ts'
+import { textOf } from '../trace/body-text.ts'
+import type { CallMade } from './explanation.ts'
+
+/** Every call that would go out, those with the request as what has become of it. */
+export function callsOf(received: HeadSnapshot, body: Buffer | undefined, { upstream }: DryOutcome): CallMade[] {
+  return upstream.map(call => ({
+    to: addressOf(call.names),
+    purpose: call.purpose,
+    method: call.method,
+    url: call.shown.url ?? call.url,
+    head: call.purpose === 'backend' ? diffLines(linesOf(received), linesOf(call.shown)) : [],
+    body: call.purpose === 'backend' ? bodyDiff(body, call) : [],
+    status: call.status ?? null,
+  }))
+}
+
+/** The last names are `host:port` and host, or the path of a socket; port 0 stands for a program. */
+function addressOf(names: readonly string[]): string {
+  const [last = '', before = ''] = [names.at(-1), names.at(-2)]
+  if (last.endsWith(':0')) return `${names[0]}, a program`
+  return before.startsWith(`${last}:`) ? before : last
+}
+
+/** Order says nothing and case neither, so both sides have theirs alike. */
+function linesOf({ method, url, headers }: HeadSnapshot): string[] {
+  const fields = headers.map(([name, value]) => `${name.toLowerCase()}: ${value}`)
+  return [`${method} ${url}`, ...fields.toSorted()]
+}
+
+function bodyDiff(body: Buffer | undefined, call: DryCall): readonly DiffLine[] {
+  if (call.body.length === 0 && (body === undefined || body.length === 0)) return []
+  return diffLines(textOf(body ?? Buffer.alloc(0)).split('\n'), textOf(call.body).split('\n'))
+}

@@ -1,0 +1,110 @@
+import type { Bind, Listener, Route, Snapshot } from '../../config/snapshot.ts'
+import type { Origin } from '../../diagnostics/diagnostic.ts'
+import { hostOf } from '../../engine/route-table.ts'
+import { listenerMisses } from '../../engine/trace/route-misses.ts'
+import type { HeadSnapshot, TraceMessage } from '../../http/trace-event.ts'
+import type { DryGateway, DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
+import { textOf } from '../trace/body-text.ts'
+import { assumptionsOf } from './assumptions.ts'
+import { backendsOf } from './backends.ts'
+import { callsOf } from './calls.ts'
+import type { Explanation, Verdict } from './explanation.ts'
+import { passedPolicies } from './passed-policies.ts'
+import { messagesOf, originsOf, place } from './trace-reading.ts'
+
+/** A request that was run, and what is known of the run. */
+export interface Run {
+  readonly gateway: DryGateway
+  readonly request: DryRequest
+  readonly outcome: DryOutcome
+  readonly seed: number
+  /** Names that have a stub of their own. */
+  readonly stubbed: ReadonlySet<string>
+  /** The session was opened for this request. */
+  readonly opensSession: boolean
+}
+
+/** What a dry run shows, put together from the events, the calls and the compiled configuration. */
+export function explainRequest(run: Run): Explanation {
+  const { gateway, request, outcome, seed } = run
+  const { snapshot } = gateway
+  const bind = bindOf(snapshot, outcome)
+  const listener = bind?.listeners.find(({ key }) => key === outcome.listener)
+  const route = listener && routeOf(listener, outcome.route)
+  const received = receivedHead(outcome)
+  const body = request.body && textOf(request.body)
+  return {
+    verdict: verdictOf(outcome),
+    status: outcome.status ?? null,
+    reason: outcome.reason,
+    ...(outcome.error === undefined ? {} : { error: outcome.error }),
+    request: { ...received, ...(body === undefined ? {} : { body }), source: request.source ?? '127.0.0.1' },
+    time: new Date(gateway.clock.start).toISOString(),
+    seed,
+    port: bind?.port ?? 0,
+    listener: listenerChoice(bind, listener, request, received),
+    routes: routeChoices(outcome),
+    policies: passedPolicies({ listener, route, outcome }),
+    backends: backendsOf(route, outcome, seed),
+    calls: callsOf(received, request.body, outcome),
+    response: outcome.shown ? { ...outcome.shown, body: textOf(outcome.body) } : null,
+    assumed: assumptionsOf(run, bind),
+  }
+}
+
+function bindOf({ binds }: Snapshot, { events }: DryOutcome): Bind | undefined {
+  const [told] = messagesOf(events, 'listener')
+  return binds.find(({ key }) => key === told?.bind)
+}
+
+/** Also one of a group that another route leads to. */
+function routeOf(listener: Listener, key: string | undefined): Route | undefined {
+  const known = new Set(listener.routes)
+  for (const { backends } of known) {
+    for (const { delegates } of backends) for (const route of delegates?.routes ?? []) known.add(route)
+  }
+  return [...known].find(route => route.key === key)
+}
+
+function receivedHead({ events }: DryOutcome): HeadSnapshot {
+  const [first] = messagesOf(events, 'snapshot')
+  return first?.state ?? { headers: [] }
+}
+
+function listenerChoice(
+  bind: Bind | undefined,
+  listener: Listener | undefined,
+  { sni }: DryRequest,
+  { url = '' }: HeadSnapshot,
+): Explanation['listener'] {
+  const { protocol, host } = new URL(url)
+  const name = protocol === 'https:' ? (sni ?? host) : host
+  const misses = listenerMisses(bind?.listeners ?? [], hostOf(name), listener?.key)
+  return {
+    name: listener?.key ?? null,
+    ...(listener ? { origin: place(listener.origin) } : {}),
+    others: misses.map(({ listener, failed, origin }) => ({ name: listener, why: failed, origin: place(origin) })),
+  }
+}
+
+function routeChoices({ events }: DryOutcome): Explanation['routes'] {
+  return events.flatMap(({ message, origins }) => {
+    if (message.type !== 'route') return []
+    return [{ name: message.selected, ...originsOf(origins), others: message.tried.map(triedRoute) }]
+  })
+}
+
+function triedRoute({ route, failed, origin }: Extract<TraceMessage, { type: 'route' }>['tried'][number]) {
+  const at: { readonly origin?: Origin } = origin ? { origin } : {}
+  return { name: route, why: failed, ...(at.origin ? { origin: place(at.origin) } : {}) }
+}
+
+function verdictOf({ reason, events, upstream }: DryOutcome): Verdict {
+  const missed = [...messagesOf(events, 'listener'), ...messagesOf(events, 'route')].some(message => {
+    return (message.type === 'listener' ? message.listener : message.selected) === null
+  })
+  if (missed) return 'unmatched'
+  if (reason === 'Upstream') return 'reached'
+  if (reason === 'DirectResponse') return 'answered'
+  return upstream.some(({ purpose }) => purpose === 'backend') ? 'failed' : 'rejected'
+}

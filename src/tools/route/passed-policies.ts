@@ -1,0 +1,114 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Listener, Route, Step } from '../../config/snapshot.ts'
+import type { TraceEvent, TraceMessage } from '../../http/trace-event.ts'
+import type { DryOutcome } from '../dry-run/dry-run.ts'
+import type { PolicyPassed } from './explanation.ts'
+import { messagesOf, place } from './trace-reading.ts'
+
+interface Passed {
+  readonly listener: Listener | undefined
+  readonly route: Route | undefined
+  readonly outcome: DryOutcome
+}
+
+/** The merged policies of listener, route and backend in the order they run, with what each did to the request. */
+export function passedPolicies({ listener, route, outcome }: Passed): PolicyPassed[] {
+  const told = toldBy(outcome.events)
+  const chosen = route?.backends.find(({ backend }) => backend.name === outcome.backend)
+  const at = (level: PolicyPassed['at'], steps: readonly Step[] = []) =>
+    steps.map(step => policyPassed(level, step, told, outcome))
+  return [
+    ...at('listener', listener?.pipeline.steps),
+    ...at('route', route?.pipeline.steps),
+    ...at('backend', chosen?.pipeline.steps),
+  ]
+}
+
+const PHASES = { gateway: 'listener', route: 'route', backend: 'backend' } as const
+
+/** What the trace tells of one run of a policy, with the expressions that were evaluated for it. */
+interface Told {
+  readonly message: Extract<TraceMessage, { type: 'policy' }>
+  readonly event: TraceEvent
+  readonly checks: readonly TraceMessage[]
+}
+
+function toldBy(events: readonly TraceEvent[]): Told[] {
+  const out: Told[] = []
+  let checks: { message: TraceMessage; event: TraceEvent }[] = []
+  for (const event of events) {
+    const { message, origins } = event
+    if (message.type === 'cel' || message.type === 'authorization') checks.push({ message, event })
+    if (message.type !== 'policy') continue
+    const own = checks.filter(check => isDeepStrictEqual(check.event.origins, origins))
+    out.push({ message, event, checks: own.map(check => check.message) })
+    checks = checks.filter(check => !own.includes(check))
+  }
+  return out
+}
+
+function policyPassed(at: PolicyPassed['at'], step: Step, all: readonly Told[], outcome: DryOutcome): PolicyPassed {
+  const own = all.filter(({ message, event }) => {
+    const where = PHASES[message.phase as keyof typeof PHASES] ?? at
+    return message.policy === step.policy && where === at && isDeepStrictEqual(event.origins, step.origins)
+  })
+  // Of several calls or moments the one that ended the way says most.
+  const last = own.find(({ message }) => message.result === 'failed' || message.result === 'replied') ?? own[0]
+  const did = step.policy === 'mcpAuthorization' ? itemsRefused(outcome) : didOf(step, last?.message, outcome)
+  const checks = [...own.flatMap(each => each.checks), ...did.checks]
+  return {
+    policy: step.policy,
+    at,
+    result: did.result ?? (decides(step, at) ? 'not reached' : 'in force'),
+    ...(did.detail === undefined ? {} : { detail: did.detail }),
+    origins: step.origins.map(place),
+    overridden: (step.overridden ?? []).map(place),
+    fields: (step.fields ?? []).map(({ name, wonBy, overridden }) => {
+      return { name, wonBy: wonBy.map(place), overridden: overridden.map(place) }
+    }),
+    rules: checks.flatMap(check => (check.type === 'authorization' ? rulesOf(check) : [])),
+    expressions: checks.flatMap(check => {
+      if (check.type !== 'cel') return []
+      const { type: _, ...rest } = check
+      return [rest]
+    }),
+  }
+}
+
+/** What a policy did, and checks that no event of its own tells. */
+interface Did {
+  readonly result?: PolicyPassed['result'] | undefined
+  readonly detail?: string | undefined
+  readonly checks: readonly TraceMessage[]
+}
+
+/** The backend asks for each item, apart from the policies that run. */
+function itemsRefused({ events, reason }: DryOutcome): Did {
+  const checks = messagesOf(events, 'authorization').filter(({ subject }) => subject !== undefined)
+  if (checks.length === 0) return { checks }
+  const items = `${checks.length} ${checks.length === 1 ? 'item' : 'items'}`
+  return reason === 'MCP' ? { result: 'failed', checks } : { result: 'applied', detail: `hides ${items}`, checks }
+}
+
+function rulesOf({ rules, subject }: Extract<TraceMessage, { type: 'authorization' }>): PolicyPassed['rules'] {
+  return rules.map(rule => ({ ...rule, ...(subject === undefined ? {} : { subject }) }))
+}
+
+/** Whether it runs before the backend is called. */
+function decides({ hooks }: Step, at: PolicyPassed['at']): boolean {
+  return hooks.request !== undefined || (at === 'backend' && hooks.attempt !== undefined)
+}
+
+function didOf(
+  { policy }: Step,
+  message: Extract<TraceMessage, { type: 'policy' }> | undefined,
+  { headers }: DryOutcome,
+): Did {
+  const { result, detail } = message ?? {}
+  const [limit, left, seconds] = ['limit', 'remaining', 'reset'].map(name => {
+    return headers.findLast(([each]) => each.toLowerCase() === `x-ratelimit-${name}`)?.[1]
+  })
+  if (policy !== 'localRateLimit' || result === undefined || limit === undefined) return { result, detail, checks: [] }
+  const budget = `${left} of ${limit} left, next fill in ${seconds} s`
+  return { result, detail: result === 'failed' ? `${detail}: ${budget}` : budget, checks: [] }
+}

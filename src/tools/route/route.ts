@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { Failure } from '../../diagnostics/failure.ts'
+import type { CheckReport } from '../../diagnostics/render/report.ts'
+import { didYouMean } from '../../diagnostics/suggest.ts'
+import { LATEST_SESSION_VERSION } from '../../mcp/protocol.ts'
+import { reportOf } from '../check.ts'
+import { type DryGateway, type DryOutcome, type DryRequest, loadDryGateway, type Stub } from '../dry-run/dry-run.ts'
+import { EVERYTHING } from '../dry-run/stubs.ts'
+import type { InputPlace } from '../input-files.ts'
+import { readServed } from '../serve/served-input.ts'
+import { explainRequest, type Run } from './explain-request.ts'
+import type { Explanation } from './explanation.ts'
+
+export interface RouteQuery {
+  /** A file, a directory of resources, or - for stdin. */
+  readonly file: string
+  readonly request: DryRequest
+  /** ms since the epoch; now when unset. */
+  readonly time: number | undefined
+  readonly seed: number
+  readonly stubs: ReadonlyMap<string, Stub>
+}
+
+export interface RoutePlace extends InputPlace {
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/**
+ * Runs one request through a configuration, without a socket. A report: of the configuration's findings, where it
+ * cannot be served. Throws a Failure `input`.
+ */
+export async function routeRequest(
+  query: RouteQuery,
+  place: RoutePlace,
+): Promise<{ readonly run: Run; readonly explanation: Explanation } | { readonly refused: CheckReport }> {
+  const { file, request, time, seed, stubs } = query
+  const texts = await readServed(file, place)
+  const world = { seed, stubs, ...(time === undefined ? {} : { time }) }
+  const { loaded, gateway } = await loadDryGateway(texts, { ...place, ...world })
+  if (gateway === undefined) return { refused: reportOf(texts, loaded, place.cwd) }
+  const { opensSession, ...done } = await inSession(gateway, request)
+  const run = { gateway, ...done, seed, stubbed: new Set(stubs.keys()), opensSession }
+  return { run, explanation: explainRequest(run) }
+}
+
+/** A request to an MCP server that lacks a session gets one first, with the caller's own credentials. */
+async function inSession(gateway: DryGateway, request: DryRequest) {
+  const outcome = await gateway.run(request)
+  if (!lacksSession(request, outcome)) return { request, outcome, opensSession: false }
+  gateway.reset()
+  const opened = await gateway.run({ ...request, body: Buffer.from(JSON.stringify(INITIALIZE)), method: 'POST' })
+  const session = opened.headers.find(([name]) => name.toLowerCase() === SESSION)?.[1]
+  if (session === undefined) return { request, outcome, opensSession: false }
+  const within = { ...request, headers: [...request.headers, [SESSION, session] as const] }
+  return { request: within, outcome: await gateway.run(within), opensSession: true }
+}
+
+const SESSION = 'mcp-session-id'
+const INITIALIZE = {
+  jsonrpc: '2.0',
+  id: 'gwctl route',
+  method: 'initialize',
+  params: {
+    protocolVersion: LATEST_SESSION_VERSION,
+    capabilities: {},
+    clientInfo: { name: 'gwctl route', version: '1' },
+  },
+}
+
+function lacksSession({ headers }: DryRequest, { mcp, reason, status }: DryOutcome): boolean {
+  const named = headers.some(([name]) => name.toLowerCase() === SESSION)
+  return mcp !== undefined && mcp.method !== 'initialize' && reason === 'MCP' && status === 400 && !named
+}
+
+/** What to say of stubs that nobody asked for: a name may be misspelt. */
+export function unusedStubs({ stubbed, outcome }: Run): string[] {
+  const called = [...new Set(outcome.upstream.flatMap(({ names }) => names))]
+  const unused = [...stubbed].filter(name => name !== EVERYTHING && !called.includes(name))
+  return unused.map(name => {
+    const known = called.length === 0 ? 'nothing is called' : `what is called has the names ${called.join(', ')}`
+    return `The stub ${name} is not asked: ${didYouMean(name, called) ?? known}`
+  })
+}
+
+/** `BACKEND=STATUS[:FILE]`, `BACKEND=down`. Throws a Failure. */
+export function parseStub(text: string, cwd: string): readonly [name: string, stub: Stub] {
+  const [, name, answer, file] = /^(.+)=(\d{3}|down)(?::(.+))?$/s.exec(text) ?? []
+  const status = Number(answer)
+  if (name === undefined || (answer !== 'down' && (status < 200 || status > 599))) {
+    throw new Failure('usage', `${text} is no stub.`, {
+      help: 'Write BACKEND=STATUS, BACKEND=STATUS:FILE with the body, or BACKEND=down; * stands for every backend.',
+    })
+  }
+  if (answer === 'down') return [name, { unreachable: true }]
+  if (file === undefined) return [name, { status }]
+  try {
+    return [name, { status, body: readFileSync(resolve(cwd, file)) }]
+  } catch (error) {
+    throw new Failure('input', `cannot read ${file}, the body of the stub ${name}.`, { cause: error })
+  }
+}

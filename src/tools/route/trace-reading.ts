@@ -1,0 +1,20 @@
+import type { Origin } from '../../diagnostics/diagnostic.ts'
+import type { TraceEvent, TraceMessage, TraceMessageType } from '../../http/trace-event.ts'
+
+/** The messages of one type, in order. */
+export function messagesOf<T extends TraceMessageType>(
+  events: readonly TraceEvent[],
+  type: T,
+): readonly Extract<TraceMessage, { type: T }>[] {
+  return events.flatMap(({ message }) => (message.type === type ? [message as Extract<TraceMessage, { type: T }>] : []))
+}
+
+/** `FILE:LINE`. */
+export function place({ file, line }: Origin): string {
+  return `${file}:${line}`
+}
+
+/** The place of an event, where it has one. */
+export function originsOf(origins: readonly Origin[]): { readonly origin?: string } {
+  return origins[0] ? { origin: place(origins[0]) } : {}
+}

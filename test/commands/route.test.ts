@@ -1,0 +1,393 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { main } from '../../src/cli/main.ts'
+import type { Explanation } from '../../src/tools/route/explanation.ts'
+import { memoryIo } from '../cli/memory-io.ts'
+
+const root = new URL('../../', import.meta.url)
+
+const CONFIG = `binds:
+- port: 3000
+  listeners:
+  - name: api
+    hostname: api.example.com
+    policies:
+      authorization: {rules: [{deny: 'source.address == "10.9.9.9"'}]}
+    routes:
+    - name: chat
+      matches:
+      - {path: {pathPrefix: /v1}, method: POST, headers: [{name: x-team, value: {exact: a}}]}
+      - {path: {pathPrefix: /v1}, method: POST, query: [{name: team, value: {exact: a}}]}
+      policies:
+        jwtAuth: {issuer: 'https://issuer.test', audiences: [me], jwks: '{"keys": []}'}
+        authorization: {rules: [{allow: 'jwt.role == "admin"'}, {deny: 'request.path.contains("secret")'}]}
+        localRateLimit: [{maxTokens: 5, tokensPerFill: 5, fillInterval: 10s}]
+        requestHeaderModifier: {set: {x-key: hidden}, remove: [x-team]}
+      backends:
+      - {host: 'a.test:80', weight: 9}
+      - {host: 'b.test:80', weight: 1}
+      - {host: 'c.test:80', weight: 0}
+    - name: keyed
+      matches: [{path: {exact: /keyed}}]
+      policies:
+        apiKey: {keys: [{key: very-secret, metadata: {name: ci, team: a}}]}
+      backends: [{host: 'keyed.test:80'}]
+    - {name: headed, matches: [{path: {exact: /headed}, headers: [{name: x-role, value: {exact: a}}]}]}
+    - name: fallback
+      matches: [{path: {pathPrefix: /}, method: GET}]
+      policies:
+        directResponse: {status: 404, body: nothing here}
+  - name: any
+    routes:
+    - name: moved
+      policies:
+        requestRedirect: {path: {full: /new}, status: 302}
+  - name: tls
+    hostname: '*.example.com'
+    routes: []
+`
+
+const MODELS = `llm:
+  port: 3000
+  models:
+  - {name: gpt-big, provider: openAI, params: {apiKey: sk-secret}}
+  - {name: 'gpt-*', provider: openAI, params: {apiKey: sk-secret}}
+  - {name: small, provider: anthropic, params: {apiKey: sk-secret}}
+  virtualModels:
+  - name: auto
+    routing:
+      conditional:
+        targets:
+        - {when: 'request.headers["x-tier"] == "gold"', model: gpt-big}
+        - {model: small}
+`
+
+const TOOLS = `mcp:
+  port: 3000
+  targets:
+  - {name: time, stdio: {cmd: no-such-program, args: []}}
+  policies:
+    mcpAuthorization: {rules: ['mcp.tool.name == "now"']}
+`
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gwctl-route-'))
+  for (const [name, text] of Object.entries({
+    'gateway.yaml': CONFIG,
+    'models.yaml': MODELS,
+    'tools.yaml': TOOLS,
+    'broken.yaml': 'binds:\n- prot: 1\n',
+    'claims.json': '{"role": "admin"}',
+    'body.json': '{"from": "a file"}',
+    'copied.sh':
+      "curl 'http://api.example.com:3000/v1/chat?team=b' \\\n  -H 'x-team: a' \\\n  --data-raw '{}' --compressed\n",
+  }))
+    writeFileSync(join(folder, name), text)
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const AT = ['--at', '2026-01-15T12:00:00Z']
+
+async function route(argv: readonly string[], file = 'gateway.yaml') {
+  const io = memoryIo({ cwd: folder })
+  const code = await main(['route', '-f', file, ...(argv.includes('--at') ? [] : AT), ...argv], io, root)
+  return { code, out: io.stdout.text, err: io.stderr.text }
+}
+
+async function explained(argv: readonly string[], file?: string): Promise<Explanation & { code: number }> {
+  const { code, out } = await route(['-o', 'json', ...argv], file)
+  return { ...(JSON.parse(out) as Explanation), code }
+}
+
+const CHAT = ['POST', 'http://api.example.com:3000/v1/chat', '-H', 'x-team: a']
+const ADMIN = ['--jwt-claims', '{"role": "admin"}']
+
+test('tells the whole way of a request that a backend answers', async () => {
+  const { code, out, err } = await route([...CHAT, '--json', '{"a":1}', ...ADMIN])
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(out).toBe(`POST http://api.example.com:3000/v1/chat  200 from a backend
+from 127.0.0.1 at 2026-01-15T12:00:00.000Z
+
+listener  api on port 3000  gateway.yaml:4
+            not any: less specific: any host  gateway.yaml:32
+            not tls: less specific: host *.example.com is wider  gateway.yaml:37
+route     chat  gateway.yaml:9
+            not fallback: method is not GET  gateway.yaml:28
+            not keyed: path is not /keyed  gateway.yaml:22
+            not headed: path is not /headed  gateway.yaml:27
+policies  ✓ authorization applied, at the listener  gateway.yaml:7
+              false: deny if source.address == "10.9.9.9"
+          ✓ jwtAuth applied  gateway.yaml:14
+          ✓ authorization applied  gateway.yaml:15
+              true: allow if jwt.role == "admin"
+              false: deny if request.path.contains("secret")
+          ✓ localRateLimit applied: 4 of 5 left, next fill in 10 s  gateway.yaml:16
+          ✓ requestHeaderModifier applied  gateway.yaml:17
+backend   chat/backend0 (host): drawn by weight, 9 of 10, with seed 1  gateway.yaml:19
+            not chat/backend1: not drawn: weight 1 of 10  gateway.yaml:20
+            not chat/backend2: weight 0: never drawn  gateway.yaml:21
+sent      to a.test:80, answered with 200
+            - POST http://api.example.com:3000/v1/chat
+            + POST http://a.test/v1/chat
+              accept: application/json
+              content-length: 7
+              content-type: application/json
+            - host: api.example.com:3000
+            - x-team: a
+            + host: a.test
+            + x-key: hidden
+              the body as it came
+response  200
+            content-type: application/json
+            x-ratelimit-limit: 5
+            x-ratelimit-remaining: 4
+            x-ratelimit-reset: 10
+            {}
+unknown   whether a token with these claims is signed, assumed it is
+          what earlier requests have taken of the budget, assumed nothing
+          what a.test:80 answers, assumed 200 with a minimal body (--stub a.test:80=STATUS[:FILE])
+`)
+})
+
+describe('the verdict is the exit code', () => {
+  test.each<[string, string[], number, Partial<Explanation>]>([
+    [
+      'a backend answers, whatever it says',
+      [...CHAT, ...ADMIN, '--stub', '*=500'],
+      0,
+      { verdict: 'reached', status: 500 },
+    ],
+    ['a direct response', ['http://api.example.com:3000/x'], 0, { verdict: 'answered', status: 404 }],
+    ['a redirect', ['http://other:3000/x'], 0, { verdict: 'answered', status: 302 }],
+    ['a refusal', [...CHAT, '--jwt-claims', '{"role": "user"}'], 1, { verdict: 'rejected', status: 403 }],
+    ['no token', CHAT, 1, { verdict: 'rejected', status: 401, reason: 'JwtAuth' }],
+    ['no route', ['PUT', 'http://api.example.com:3000/v1/chat'], 1, { verdict: 'unmatched', status: 404 }],
+    ['a backend that is down', [...CHAT, ...ADMIN, '--stub', 'a.test=down'], 1, { verdict: 'failed', status: 503 }],
+    ['what is expected', [...CHAT, '--expect', '401'], 0, { verdict: 'rejected' }],
+    ['what is not expected', [...CHAT, ...ADMIN, '--expect', '403'], 1, { verdict: 'reached' }],
+  ])('%s', async (_, argv, code, expected) => {
+    expect(await explained(argv)).toMatchObject({ ...expected, code })
+  })
+
+  test('the format does not change it', async () => {
+    for (const format of ['text', 'json', 'mermaid']) expect((await route([...CHAT, '-o', format])).code).toBe(1)
+  })
+})
+
+describe('why a route was not chosen', () => {
+  test.each<[string, string[], string]>([
+    ['another host', ['http://other:3000/'], 'not api: host is not api.example.com  gateway.yaml:4'],
+    ['a method', ['http://api.example.com:3000/v1'], 'not chat: method is not POST (the nearest of 2 matches)'],
+    ['a header that is missing', ['http://api.example.com:3000/headed'], 'not headed: header x-role is missing'],
+    ['a header with another value', ['http://api.example.com:3000/headed', '-H', 'x-role: b'], 'x-role does not match'],
+    ['a query parameter', ['POST', 'http://api.example.com:3000/v1?team=b'], 'query parameter team does not match'],
+    [
+      'another one fits better',
+      ['http://api.example.com:3000/keyed'],
+      'not fallback: less specific: / is no exact path',
+    ],
+    ['a path', ['POST', 'http://api.example.com:3000/keyed'], 'not chat: path is not under /v1'],
+  ])('%s', async (_, argv, text) => {
+    expect((await route(argv)).out).toContain(text)
+  })
+
+  test('only the nearest ones are shown, all with --all-routes', async () => {
+    const routes = Array.from({ length: 9 }, (_, i) => `    - {name: r${i}, matches: [{path: {exact: /r${i}}}]}\n`)
+    writeFileSync(join(folder, 'many.yaml'), `binds:\n- port: 3000\n  listeners:\n  - routes:\n${routes.join('')}`)
+    const few = await route(['http://h:3000/r7'], 'many.yaml')
+    expect(few.out.match(/not r\d/g)).toHaveLength(5)
+    expect(few.out).toContain('and 3 more (--all-routes)')
+    const all = await route(['http://h:3000/r7', '--all-routes'], 'many.yaml')
+    expect(all.out.match(/not r\d/g)).toHaveLength(8)
+  })
+})
+
+describe('the request', () => {
+  test('is read from a saved curl command', async () => {
+    const { request, code } = await explained(['--curl', 'copied.sh', ...ADMIN])
+    expect(code).toBe(0)
+    expect(request).toMatchObject({ method: 'POST', body: '{}' })
+    expect(request.headers).toContainEqual(['accept-encoding', 'deflate, gzip, br, zstd'])
+  })
+
+  test('stands after -- as curl takes it', async () => {
+    const { request } = await explained(['--', 'curl', '-X', 'PUT', 'api.example.com:3000/a', '-d', 'b=c']).catch(() =>
+      explained(['--']),
+    )
+    expect(request).toMatchObject({ method: 'PUT', url: 'http://api.example.com:3000/a', body: 'b=c' })
+  })
+
+  test('comes from an address, at a time, and asks TLS for a name', async () => {
+    const refused = await explained([...CHAT, ...ADMIN, '--source', '10.9.9.9'])
+    expect(refused).toMatchObject({ status: 403, request: { source: '10.9.9.9' }, time: '2026-01-15T12:00:00.000Z' })
+    expect(refused.policies.map(({ result }) => result)).toEqual(['failed'])
+    const late = await explained([...CHAT, '--jwt-claims', '{"role": "admin", "exp": 1768470000}'])
+    expect(late).toMatchObject({ status: 401, error: expect.stringMatching(/expired/i) })
+    const inTime = await explained([...CHAT, '--jwt-claims', '{"role": "admin", "exp": 1768478401}'])
+    expect(inTime.status).toBe(200)
+    const other = await explained(['https://other:3000/x', '--tls-sni', 'api.example.com'])
+    expect(other).toMatchObject({ status: 421, listener: { name: expect.stringMatching(/api$/) } })
+  })
+
+  test('has the claims of a file, or a key by its metadata', async () => {
+    expect((await explained([...CHAT, '--jwt-claims', '@claims.json'])).status).toBe(200)
+    const keyed = ['http://api.example.com:3000/keyed']
+    expect((await explained([...keyed, '--api-key', 'ci'])).status).toBe(200)
+    expect((await explained([...keyed, '--api-key', '{"team": "a"}'])).status).toBe(200)
+    expect((await explained([...keyed, '--api-key', 'other'])).status).toBe(401)
+    expect((await explained(keyed)).status).toBe(401)
+  })
+
+  test('shows no credential', async () => {
+    const { out } = await route([
+      'http://api.example.com:3000/keyed',
+      '-H',
+      'authorization: Bearer very-secret',
+      '-o',
+      'json',
+    ])
+    expect(out).toContain('"status": 200')
+    expect(out).toContain('<redacted>')
+    expect(out).not.toContain('very-secret')
+  })
+})
+
+describe('backends', () => {
+  test('another seed may draw another one', async () => {
+    const drawn = new Set<string | undefined>()
+    for (let seed = 1; drawn.size < 2 && seed <= 50; seed++) {
+      drawn.add((await explained([...CHAT, ...ADMIN, '--seed', String(seed)])).backends[0]?.name)
+    }
+    expect([...drawn].map(name => name?.at(-1)).toSorted()).toEqual(['0', '1'])
+  })
+
+  test('are answered for by stubs, and one that nobody asks is told', async () => {
+    const { response, assumed } = await explained([...CHAT, ...ADMIN, '--stub', 'a.test:80=201:body.json'])
+    expect(response).toMatchObject({ status: 201, body: '{\n  "from": "a file"\n}' })
+    expect(JSON.stringify(assumed)).not.toContain('a.test')
+    const { err } = await route([...CHAT, ...ADMIN, '--stub', 'a.tst:80=500'])
+    expect(err).toBe('The stub a.tst:80 is not asked: did you mean `a.test:80`?\n')
+  })
+
+  const ask = (model: string, ...more: string[]) => [
+    'http://h:3000/v1/chat/completions',
+    '--json',
+    JSON.stringify({ model, messages: [] }),
+    ...more,
+  ]
+
+  test('tell which model answers, and why no other', async () => {
+    const big = await explained(ask('gpt-big'), 'models.yaml')
+    expect(big.backends.at(-1)).toEqual({
+      name: 'gpt-big',
+      kind: 'model',
+      why: 'asked for as gpt-big',
+      others: [
+        { name: 'gpt-*', why: 'less specific, or further down' },
+        { name: 'small', why: 'another name' },
+      ],
+    })
+    expect(big).toMatchObject({ verdict: 'reached', calls: [{ to: 'api.openai.com:443' }] })
+    const none = await explained(ask('nobody'), 'models.yaml')
+    expect(none).toMatchObject({ status: 404, code: 1 })
+    expect(none.backends.at(-1)).toMatchObject({ name: 'nobody', why: 'no model fits that name' })
+  })
+
+  test('tell what a virtual model chooses by', async () => {
+    const gold = await explained(ask('auto', '-H', 'x-tier: gold'), 'models.yaml')
+    expect(gold.backends.at(-1)).toMatchObject({ name: 'gpt-big', why: 'chosen for the virtual model auto' })
+    const plain = await explained(ask('auto'), 'models.yaml')
+    expect(plain.backends.at(-1)).toMatchObject({
+      name: 'small',
+      others: [{ name: 'gpt-big', why: 'its condition does not hold, or one before it does' }],
+    })
+    expect(JSON.stringify(plain)).not.toContain('sk-secret')
+  })
+})
+
+describe('MCP', () => {
+  const call = (name: string) => [
+    '/mcp',
+    '-H',
+    'accept: application/json, text/event-stream',
+    '--json',
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } }),
+  ]
+
+  test('a session is opened first, no program is started, and both are said', async () => {
+    const { verdict, calls, assumed } = await explained(call('now'), 'tools.yaml')
+    expect(verdict).toBe('reached')
+    expect(calls).toMatchObject([{ to: 'time, a program', status: 200 }])
+    expect(assumed.map(({ unknown }) => unknown)).toEqual([
+      'what leads to port 80, which is not opened here',
+      'the MCP session, which the request does not name',
+      'what time answers',
+    ])
+  })
+
+  test('a tool that is not allowed is refused by rule', async () => {
+    const { code, out } = await route(call('admin'), 'tools.yaml')
+    expect(code).toBe(1)
+    expect(out).toContain('✗ mcpAuthorization failed, at the backend  tools.yaml:6')
+    expect(out).toContain('false: allow if mcp.tool.name == "now", for tool admin of time')
+  })
+})
+
+test('-o mermaid draws the way, and marks where it ends', async () => {
+  const { out } = await route([...CHAT, '--jwt-claims', '{"role": "<b>"}', '-o', 'mermaid'])
+  expect(out).toMatch(/^flowchart TD\n {2}s0\["POST http:\/\/api\.example\.com:3000\/v1\/chat"\]\n/)
+  expect(out).toContain('["authorization failed: authorization failed<br/>gateway.yaml:15"]:::bad')
+  expect(out).toContain('["403 Authorization"]:::bad')
+})
+
+test('-o FORMAT=PATH writes a file', async () => {
+  const { out } = await route([...CHAT, '-o', 'json=out.json'])
+  expect(out).toBe('')
+})
+
+describe('what is wrong is said', () => {
+  test.each<[string[], number, string]>([
+    [[], 2, 'A request needs a URL.'],
+    [['ftp://h'], 2, 'no URL of HTTP'],
+    [['/a', '--at', 'tomorrow'], 2, 'tomorrow is no time'],
+    [['/a', '--source', 'me'], 2, '--source takes an IP address, not me'],
+    [['/a', '--jwt-claims', '[1]'], 2, '--jwt-claims takes a JSON object'],
+    [['/a', '--jwt-claims', '{"secret": '], 2, '--jwt-claims takes a JSON object'],
+    [['/a', '--stub', 'a'], 2, 'a is no stub'],
+    [['/a', '--stub', 'a=999'], 2, 'a=999 is no stub'],
+    [['/a', '--stub', 'a=200:missing'], 3, 'cannot read missing'],
+    [['/a', '--curl', 'copied.sh'], 2, 'given twice'],
+    [['--curl', 'claims.json'], 3, 'holds no curl command'],
+    [['--curl', 'copied.s'], 3, 'copied.s does not exist: did you mean `copied.sh`?'],
+    [['/a', '-o', 'jsn'], 2, 'unknown format jsn: did you mean `json`?'],
+    [['/a', '--sed', '2'], 2, 'unknown flag --sed: did you mean `--seed`?'],
+  ])('%j', async (argv, code, message) => {
+    const run = await route(argv)
+    expect(run).toMatchObject({ code, out: '' })
+    expect(run.err).toContain(message)
+  })
+
+  test('a configuration with findings shows them and is not run', async () => {
+    const { code, out, err } = await route(['/a'], 'broken.yaml')
+    expect({ code, out }).toEqual({ code: 3, out: '' })
+    expect(err).toContain('broken.yaml:2:3')
+    expect(err).toContain('broken.yaml cannot be served')
+  })
+
+  test('so is a configuration that is not there', async () => {
+    expect(await route(['/a'], 'gatway.yaml')).toMatchObject({ code: 3, err: expect.stringContaining('did you mean') })
+  })
+})
+
+test('the example of the documentation is what comes of it', async () => {
+  const document = readFileSync(new URL('docs/route.md', root), 'utf8')
+  const [, command = '', shown = ''] = /```sh\ngwctl (.*)\n```\n\n```\n(.*?)```/s.exec(document) ?? []
+  const io = memoryIo({ cwd: fileURLToPath(root) })
+  const code = await main([...command.split(' '), '--at', '2026-01-15T12:00:00Z'], io, root)
+  expect(code).toBe(0)
+  expect(io.stdout.text).toBe(shown)
+})
