@@ -277,6 +277,61 @@ describe('dumps that somebody else has made', () => {
     expect(model.backends).toMatchObject([{ key: '/b', kind: 'host', spec: 'example.com:80' }])
   })
 
+  test('one of the public system with connections and models', async () => {
+    const use = (backend: string) => ({ weight: 1, backend })
+    const listener = (key: string, more: object) => ({
+      key,
+      listenerName: key,
+      hostname: '',
+      protocol: 'HTTP',
+      ...more,
+    })
+    const route = { key: 'm', name: 'm', namespace: 'internal', backends: [use('/router')] }
+    const tcpRoute = { key: 't', name: 't', namespace: 'default', backends: [{ weight: 1, backend: use('/up') }] }
+    const named = (name: string, target: unknown) => ({ name, namespace: '', target })
+    const endpoint = { provider: { openAI: { model: 'gpt-4o' } } }
+    save({
+      binds: [
+        {
+          key: 'bind/1',
+          address: '[::]:1',
+          protocol: 'tcp',
+          listeners: { raw: listener('raw', { tcpRoutes: { t: tcpRoute } }) },
+        },
+        {
+          key: 'bind/2',
+          address: '[::]:2',
+          protocol: 'http',
+          listeners: { llm: listener('llm', { routes: { m: route } }) },
+        },
+      ],
+      backends: [
+        { backend: { host: named('up', '127.0.0.1:3') } },
+        { backend: { ai: named('model', { providers: [{ active: { 'gpt-x': { endpoint } }, rejected: {} }] }) } },
+        {
+          backend: {
+            llmRouter: named('router', {
+              models: [{ name: 'gpt-x', visibility: 'internal', backend: use('/model') }],
+              virtualModels: [{ name: 'any' }],
+            }),
+          },
+        },
+      ],
+      routes: {},
+      policies: [],
+      services: [],
+      workloads: [],
+      version: {},
+      config: {},
+    })
+    expect((await gwctl('models')).out).toMatch(
+      /^MODEL .*\ngpt-x +concrete +openAI +gpt-4o +internal\nany +virtual +- +- +public\n$/,
+    )
+    expect((await gwctl('routes')).out).toMatch(/\(connections\) +- +\/up\n/)
+    expect((await gwctl('--unused')).out).toBe('KIND  NAME  WHY\n')
+    expect((await gwctl('-o', 'yaml')).out).toContain('llmRouter:')
+  })
+
   test('one that is broken: the place and the way out', async () => {
     save({ ...dump, routes: [{ key: 'r' }] })
     const { code, err } = await gwctl('routes')

@@ -40,7 +40,7 @@ export function publicDump(dump: Dump): Dump | undefined {
     routes,
     backends: listOf(dump.backends).flatMap(backendOf),
     policies: listOf(dump.policies),
-    models: listOf(dump.models).map(model => ({ ...fieldsOf(fieldsOf(model.kind).concrete), ...model })),
+    models: modelsOf(dump),
     services: listOf(dump.services),
     workloads: listOf(dump.workloads),
     version: fieldsOf(dump.version),
@@ -72,6 +72,8 @@ function routeOf(kind: 'http' | 'tcp', listener: string, [key, value]: readonly 
 
 function referenceOf(use: Fields): string {
   if (typeof use.backend === 'string') return use.backend
+  // Of a route for connections.
+  if (isFields(use.backend)) return referenceOf(use.backend)
   const service = fieldsOf(use.service)
   if ('name' in service) return `service ${JSON.stringify(service.name)}:${textOf(service.port)}`
   const [kind = 'invalid'] = Object.keys(use).filter(name => name !== 'weight' && name !== 'inlinePolicies')
@@ -84,6 +86,34 @@ function backendOf(entry: Fields) {
     const key = `${textOf(namespace)}/${textOf(name)}`
     return { key, name: textOf(name), kind, protocol: kind, spec: target ?? rest, origin: '' }
   })
+}
+
+/** Later versions list them by themselves; 1.4 has them in the router that chooses among them. */
+function modelsOf(dump: Dump) {
+  const own = listOf(dump.models).map(model => ({ ...fieldsOf(fieldsOf(model.kind).concrete), ...model }))
+  const routers = listOf(dump.backends).map(entry => fieldsOf(fieldsOf(fieldsOf(entry.backend).llmRouter).target))
+  const providers = new Map(listOf(dump.backends).flatMap(providerOf))
+  return [
+    ...own,
+    ...routers.flatMap(({ models, virtualModels }) => [
+      ...listOf(models).map(model => {
+        const backend = referenceOf(fieldsOf(model.backend))
+        return { ...model, backend, ...providers.get(backend) }
+      }),
+      ...listOf(virtualModels).map(model => ({ ...model, virtual: true })),
+    ]),
+  ]
+}
+
+/** The provider of a model's backend, by the backend's key. */
+function providerOf(entry: Fields): [string, Fields][] {
+  const { name, namespace, target } = fieldsOf(fieldsOf(entry.backend).ai)
+  const [group] = listOf(fieldsOf(target).providers)
+  const [first] = Object.values(fieldsOf(group?.active))
+  const provider = fieldsOf(fieldsOf(fieldsOf(first).endpoint).provider)
+  const [kind] = Object.keys(provider)
+  if (kind === undefined) return []
+  return [[`${textOf(namespace)}/${textOf(name)}`, { provider: kind, params: fieldsOf(provider[kind]) }]]
 }
 
 /** `[{cors: {…}}, {timeout: {…}}]` */

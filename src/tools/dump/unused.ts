@@ -9,7 +9,8 @@ export interface Unused {
 
 /** What nothing leads to, and policies that have no effect anywhere because narrower ones win. */
 export function unusedOf(dump: DumpDocument): readonly Unused[] {
-  const used = new Set(dump.routes.flatMap(route => route.backends.map(use => use.backend)))
+  const models = (dump.models ?? []).map(model => model.backend)
+  const used = new Set<unknown>([...dump.routes.flatMap(route => route.backends.map(use => use.backend)), ...models])
   const listening = new Set(dump.routes.map(route => route.listener))
   return [
     ...dump.listeners
