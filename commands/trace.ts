@@ -6,17 +6,21 @@ import { GatewayCommand } from '../src/cli/command.ts'
 import { exitCodeOf, type Outcome } from '../src/cli/exit-codes.ts'
 import { durationFlag, type OutputTarget, outputFlag } from '../src/cli/flags.ts'
 
+import { Failure } from '../src/diagnostics/failure.ts'
 import { plainPaint } from '../src/diagnostics/paint.ts'
 import type { Recording } from '../src/tools/trace/recording.ts'
+
+const FORMATS = ['tui', 'text', 'raw', 'har', 'test'] as const
+type Format = (typeof FORMATS)[number]
 
 export default class Trace extends GatewayCommand {
   static override summary =
     'Record what happens to the next request: route, policies, backend, response, with their config lines.'
   static override description =
-    'On a terminal, shows the requests that come in and every step of each (press ? for the keys). Otherwise prints one ' +
-    'request as a tree, as JSON Lines with --raw, or as a HAR document with -o har, which is written when the recording ' +
-    'ends, with Ctrl-C at the latest. Exits 4 when the gateway cannot be reached or the connection ' +
-    'breaks, 5 when no request comes within --wait.'
+    'On a terminal, shows the requests that come in and every step of each (press ? for the keys), also after the ' +
+    'gateway has restarted. Otherwise prints one request as a tree, as JSON Lines with --raw, as a case for tests with ' +
+    '-o test, or as a HAR document with -o har; documents are written when the recording ends, with Ctrl-C at the ' +
+    'latest. Exits 4 when the gateway cannot be reached or the connection breaks, 5 when no request comes within --wait.'
   static override examples = [
     'gwctl trace',
     { description: 'The next request as JSON Lines:', command: 'gwctl trace --raw | head' },
@@ -28,13 +32,14 @@ export default class Trace extends GatewayCommand {
       description: 'Send a request and see what happens to it:',
       command: `gwctl trace -- POST http://localhost:8080/v1 -H 'x-team: a' -d '{}'`,
     },
+    { description: 'As a test case:', command: 'gwctl trace -o test=chat.gwtest.yaml' },
     { description: 'For viewers of HTTP, until Ctrl-C:', command: 'gwctl trace --follow -o har=trace.har' },
     { description: 'In a cluster, whichever pod gets it:', command: 'gwctl trace --kube edge -n prod --all-pods' },
     { description: 'What somebody recorded:', command: 'gwctl trace -f trace.jsonl' },
   ]
   static override flags = {
     raw: Flags.boolean({ summary: 'Print JSON Lines, one event per line: -o raw.', exclusive: ['output'] }),
-    output: outputFlag(['text', 'raw', 'har'])(),
+    output: outputFlag(FORMATS)(),
     where: Flags.string({
       aliases: ['expression'],
       helpValue: 'CEL',
@@ -69,8 +74,9 @@ export default class Trace extends GatewayCommand {
     const { firstRecording } = await import('../src/tools/trace/first-recording.ts')
     const { kept, liveRecording, savedRecording, traceRequest } = await import('../src/tools/trace/recording.ts')
     const words = (args.request as unknown as string[] | undefined) ?? []
-    const output: OutputTarget<'text' | 'raw' | 'har'> | undefined = flags.raw ? { format: 'raw' } : flags.output
-    const interactive = output === undefined && flags.file !== '-' && this.atTerminal
+    const output: OutputTarget<Format> = flags.raw ? { format: 'raw' } : (flags.output ?? { format: 'tui' })
+    if (output.format === 'tui' && output.path !== undefined) throw new Failure('usage', 'a view is no file.')
+    const interactive = output.format === 'tui' && flags.file !== '-' && this.atTerminal
     const injected = words.length === 0 ? undefined : await this.#inject(words)
     const always = interactive && injected === undefined && !flags['all-pods']
     const request = traceRequest(flags, always, injected?.expression)
@@ -85,7 +91,7 @@ export default class Trace extends GatewayCommand {
     injected?.send()
     const shown = flags.record === undefined ? recording : await kept(recording, flags.record, this.io.cwd)
     if (interactive) await this.#browse(shown)
-    else await this.#write(shown, output ?? { format: 'text' })
+    else await this.#write(shown, output)
     if (recording.name !== name) this.note(`Seen by ${recording.name}.`)
     return 'ok'
   }
@@ -107,10 +113,10 @@ export default class Trace extends GatewayCommand {
     })
   }
 
-  async #write(recording: Recording, output: OutputTarget<'text' | 'raw' | 'har'>): Promise<void> {
+  async #write(recording: Recording, output: OutputTarget<Format>): Promise<void> {
     const { unreadableNote } = await import('../src/tools/trace/recorded-requests.ts')
     const unreadable = (text: string) => this.note(unreadableNote(text))
-    if (output.format === 'har') return this.#writeHar(recording, output, unreadable)
+    if (output.format === 'har' || output.format === 'test') return this.#writeDocument(recording, output, unreadable)
     const { linesInto, rawLines, requestTrees } = await import('../src/tools/trace/output.ts')
     const lines =
       output.format === 'raw'
@@ -120,16 +126,24 @@ export default class Trace extends GatewayCommand {
     for await (const line of lines) await this.print(line)
   }
 
-  /** One document, so a signal ends the recording and not the process. */
-  async #writeHar(recording: Recording, output: OutputTarget, unreadable: (text: string) => void): Promise<void> {
-    const { harDocument } = await import('../src/tools/trace/har.ts')
-    const { buildInfo } = await import('../src/cli/build-info.ts')
+  /** A document is whole only at the end, so a signal ends the recording and not the process. */
+  async #writeDocument(recording: Recording, output: OutputTarget<Format>, unreadable: (text: string) => void) {
     const signal = this.io.interruption()
     if (signal.aborted) recording.close()
     signal.addEventListener('abort', () => recording.close())
-    const { text, broken } = await harDocument(recording, buildInfo().version, unreadable)
-    await this.deliver(text, output)
+    const { text, broken } = await this.#document(recording, output, unreadable)
+    if (text !== '') await this.deliver(text, output)
     if (signal.aborted) throw signal.reason
     if (broken !== undefined) throw broken
+  }
+
+  async #document(recording: Recording, { format, path }: OutputTarget<Format>, unreadable: (text: string) => void) {
+    if (format === 'test') {
+      const { testDocument } = await import('../src/tools/trace/test-case.ts')
+      return testDocument(recording, { cwd: this.io.cwd, path }, unreadable)
+    }
+    const { harDocument } = await import('../src/tools/trace/har.ts')
+    const { buildInfo } = await import('../src/cli/build-info.ts')
+    return harDocument(recording, buildInfo().version, unreadable)
   }
 }

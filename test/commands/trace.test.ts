@@ -1,15 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { parse } from 'yaml'
+import { createPatternCompiler } from '../../src/cel/pattern.ts'
 import type { Io } from '../../src/cli/io.ts'
 import { main } from '../../src/cli/main.ts'
 import { Failure } from '../../src/diagnostics/failure.ts'
 import type { Listening } from '../../src/engine/admin/listen.ts'
 import { startAdmin } from '../../src/engine/admin/server.ts'
+import { decode } from '../../src/schema/decode.ts'
+import { testFile } from '../../src/tools/test/test-file.ts'
 import { type MemoryOutput, memoryIo } from '../cli/memory-io.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { FakeKeyboard, FakeScreen, isRestored } from '../helpers/fake-terminal.ts'
@@ -456,6 +460,71 @@ describe('-o har', () => {
     expect(await run.code).toBe(3)
     expect(run.stdout.text).toBe('')
   })
+})
+
+describe('-o test', () => {
+  test('the next request as a case that its schema takes, without credentials', async () => {
+    await using served = await startGateway(
+      `binds: [{port: 80, listeners: [{routes: [{name: mine, policies: {directResponse: {status: 201, body: hi}}}]}]}]`,
+    )
+    const own = await startAdmin('127.0.0.1:0', Object.assign(new FakeGateway(), { trace: served.trace }))
+    const words = ['POST', `${served.url(80)}/mine?x=1`, '-H', 'authorization: Bearer very-secret', '-d', 'hello']
+    const run = gwctl(['--admin', own.address, '-o', 'test', '--', ...words])
+    expect(await run.code).toBe(0)
+    await own.close()
+    expect(run.stdout.text).not.toContain('very-secret')
+    const file = parse(run.stdout.text)
+    expect(problemsOf(file)).toEqual([])
+    expect(file.cases).toMatchObject([
+      { request: { method: 'POST', url: `${served.url(80)}/mine?x=1` }, expect: { status: 201 } },
+    ])
+  })
+
+  test('several, in a file that names the configuration as seen from there', async () => {
+    mkdirSync(join(folder, 'tests'))
+    const run = gwctl(['-o', 'test=tests/all.gwtest.yaml', '--limit', '2'])
+    await serve('/one')
+    await serve('/two', 404)
+    expect(await run.code).toBe(0)
+    const file = parse(readFileSync(join(folder, 'tests/all.gwtest.yaml'), 'utf8'))
+    expect(problemsOf(file)).toEqual([])
+    expect(file).toMatchObject({
+      config: '../c.yaml',
+      cases: [{ name: 'POST /one answers 200' }, { name: 'POST /two answers 404' }],
+    })
+    expect(run.stdout.text).toBe('')
+  })
+
+  test('no request that has ended: exit 3, and no file', async () => {
+    const recorder = new Recorder()
+    recorder.start()
+    writeFileSync(join(folder, 'trace.jsonl'), recorder.texts.join('\n'))
+    const run = gwctl(['-f', 'trace.jsonl', '-o', 'test=a.gwtest.yaml'])
+    expect(await run.code).toBe(3)
+    expect(run.stderr.text).toContain('no request has ended')
+    expect(existsSync(join(folder, 'a.gwtest.yaml'))).toBe(false)
+  })
+
+  function problemsOf(file: unknown): readonly unknown[] {
+    const problems: unknown[] = []
+    const context = {
+      report: (problem: unknown) => problems.push(problem),
+      paths: new WeakMap(),
+      cel: undefined,
+      patterns: createPatternCompiler(),
+      missing: new Set<never>(),
+    }
+    decode(testFile, file, [], context)
+    return problems
+  }
+})
+
+test('-o tui is what a terminal gets in any case, and no file', async () => {
+  const run = gwctl(['-o', 'tui'])
+  await serve()
+  expect(await run.code).toBe(0)
+  expect(run.stdout.text).toContain('200 in')
+  expect(await gwctl(['-o', 'tui=x']).code).toBe(2)
 })
 
 test.each([

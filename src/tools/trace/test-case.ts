@@ -1,7 +1,10 @@
 import { writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { dirname, isAbsolute, relative, resolve } from 'node:path'
+import { Failure } from '../../diagnostics/failure.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { recordedRequest } from './recorded-request.ts'
+import { collectRequests, type Unreadable } from './recorded-requests.ts'
+import type { Recording } from './recording.ts'
 import type { RequestTrace } from './state.ts'
 
 /** What `gwctl test` runs: the part of its cases that a trace can tell. */
@@ -57,8 +60,7 @@ export async function saveTestCase(trace: RequestTrace, cwd: string): Promise<st
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '')
-  const file = trace.steps.flatMap(({ event }) => event.origins)[0]?.file
-  const text = printYaml({ ...(file === undefined ? {} : { config: file }), cases: [testCaseOf(trace)] })
+  const text = testText([trace], { cwd, folder: cwd })
   for (let number = 1; ; number++) {
     const name = `${words.slice(0, 60) || 'request'}${number === 1 ? '' : `-${number}`}.gwtest.yaml`
     try {
@@ -68,6 +70,30 @@ export async function saveTestCase(trace: RequestTrace, cwd: string): Promise<st
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
   }
+}
+
+/**
+ * A recording as one test file, with a case for each request that has ended. Of a recording that breaks off, it holds
+ * what came, and `broken` says what went wrong, also where no request has ended and `text` is empty. `path` is where the
+ * file will be, for the name of the configuration in it.
+ */
+export async function testDocument(
+  recording: Recording,
+  place: { readonly cwd: string; readonly path: string | undefined },
+  unreadable: Unreadable,
+): Promise<{ readonly text: string; readonly broken?: unknown }> {
+  const { made, ...rest } = await collectRequests(recording, unreadable, trace => trace)
+  const ended = made.filter(({ end }) => end !== undefined)
+  if (ended.length === 0) return { text: '', broken: rest.broken ?? new Failure('input', 'no request has ended.') }
+  const folder = place.path === undefined ? place.cwd : dirname(resolve(place.cwd, place.path))
+  return { text: testText(ended, { cwd: place.cwd, folder }), ...rest }
+}
+
+/** `folder`: of the file that the text is for. */
+function testText(traces: readonly RequestTrace[], { cwd, folder }: { readonly cwd: string; readonly folder: string }) {
+  const file = traces.flatMap(({ steps }) => steps.flatMap(({ event }) => event.origins))[0]?.file
+  const config = file === undefined || isAbsolute(file) ? file : relative(folder, resolve(cwd, file))
+  return printYaml({ ...(config === undefined ? {} : { config }), cases: traces.map(testCaseOf) })
 }
 
 function textOf(bytes: Buffer): string | undefined {

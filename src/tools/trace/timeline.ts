@@ -22,26 +22,74 @@ export async function timelineDocument(
   recording: Recording,
   unreadable: Unreadable,
 ): Promise<{ readonly text: string; readonly requests: number; readonly broken?: unknown }> {
-  const { made, ...rest } = await collectRequests(recording, unreadable, (request, row) => rowOf(request, row + 1))
-  const workers = new Set(made.flatMap(row => row.map(({ pid }) => pid)))
-  const names = [...workers].map(pid => named('process_name', pid, 0, `worker ${pid}`))
-  const lines = [...names, ...made.flat()].map(event => JSON.stringify(event))
-  return { text: `{"displayTimeUnit":"ms","traceEvents":[\n${lines.join(',\n')}\n]}\n`, requests: made.length, ...rest }
+  const { made, ...rest } = await collectRequests(recording, unreadable, request => request)
+  const requests = [...made].sort((a, b) => beginOf(a) - beginOf(b))
+  const rows = requests.flatMap(rowsOf).map((row, i) => eventsOf(row, i + 1))
+  const workers = new Set(requests.map(workerOf))
+  // Viewers write the number behind the name.
+  const names = [...workers].map(pid => named('process_name', pid, 0, 'worker'))
+  const lines = [...names, ...rows.flat()].map(event => JSON.stringify(event))
+  const text = `{"displayTimeUnit":"ms","traceEvents":[\n${lines.join(',\n')}\n]}\n`
+  return { text, requests: requests.length, ...rest }
 }
 
-function rowOf(request: RequestTrace, tid: number): TimelineEvent[] {
-  const pid = request.steps[0]?.event.worker ?? 0
+interface TimelineRow {
+  readonly request: RequestTrace
+  readonly steps: readonly Step[]
+  /** The row of the request itself; others hold what goes on beside its steps. */
+  readonly first: boolean
+}
+
+/** In one row, viewers show what lies within something else, but leave out what overlaps with it. */
+function rowsOf(request: RequestTrace): TimelineRow[] {
+  const rows: { steps: Step[]; open: number[] }[] = [{ steps: [], open: [endOf(request)] }]
+  for (const step of [...request.steps].sort(byBeginThenLength)) {
+    const { at, from } = step.event
+    const row = rows.find(({ open }) => {
+      while (open.length > 0 && (open.at(-1) as number) <= (from ?? at)) open.pop()
+      return from === undefined || open.length === 0 || at <= (open.at(-1) as number)
+    })
+    if (row === undefined) rows.push({ steps: [step], open: [at] })
+    else {
+      row.steps.push(step)
+      if (from !== undefined) row.open.push(at)
+    }
+  }
+  return rows.map(({ steps }, i) => ({ request, steps, first: i === 0 }))
+}
+
+function byBeginThenLength({ event: a }: Step, { event: b }: Step): number {
+  return (a.from ?? a.at) - (b.from ?? b.at) || b.at - a.at
+}
+
+function eventsOf({ request, steps, first }: TimelineRow, tid: number): TimelineEvent[] {
+  const pid = workerOf(request)
   const name = `${request.method} ${request.path}`
-  const started = request.steps.find(({ event }) => event.message.type === 'requestStarted')?.event.message
-  const begin = started?.type === 'requestStarted' ? Date.parse(started.time) * 1000 : 0
-  const last = request.end?.at ?? request.steps.at(-1)?.event.at ?? 0
+  const begin = beginOf(request)
   const { status, error } = request.end ?? {}
   const outcome = { request: request.id, status, error, lostEvents: request.lost }
+  const title = status ? `${name}: ${status}` : name
   return [
-    named('thread_name', pid, tid, name),
-    { ph: 'X', name, pid, tid, ts: begin, dur: last, args: outcome },
-    ...request.steps.map(step => stepOf(step, pid, tid, begin)),
+    named('thread_name', pid, tid, first ? title : `${title} (beside it)`),
+    { ph: 'M', name: 'thread_sort_index', pid, tid, args: { sort_index: tid } },
+    ...(first ? [{ ph: 'X', name, pid, tid, ts: begin, dur: endOf(request), args: outcome } as const] : []),
+    ...steps.map(step => stepOf(step, pid, tid, begin)),
   ]
+}
+
+function workerOf({ steps }: RequestTrace): number {
+  return steps[0]?.event.worker ?? 0
+}
+
+/** Microseconds since the epoch. */
+function beginOf({ steps }: RequestTrace): number {
+  const started = steps.find(({ event }) => event.message.type === 'requestStarted')?.event.message
+  return started?.type === 'requestStarted' ? Date.parse(started.time) * 1000 : 0
+}
+
+/** Microseconds after it began. */
+function endOf({ end, steps }: RequestTrace): number {
+  return end?.at ?? steps.at(-1)?.event.at ?? 0
 }
 
 function stepOf({ event, label, text }: Step, pid: number, tid: number, begin: number): TimelineEvent {
