@@ -1,4 +1,5 @@
 // long: the request on a command line takes many flags.
+import { dirname, resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
@@ -66,7 +67,7 @@ export default class Route extends GatewayCommand {
     this.obey(flags)
     const words = (args.request as unknown as string[] | undefined) ?? []
     const request = await requestOf(words, flags, this.io, EXAMPLE)
-    const { parseStub, routeRequest, unusedStubs } = await import('../src/tools/route/route.ts')
+    const { parseStub, routeNotes, routeRequest } = await import('../src/tools/route/route.ts')
     const stubs = new Map((flags.stub ?? []).map(text => parseStub(text, this.io.cwd)))
     const { file, at: time, seed } = flags
     const routed = await routeRequest({ file, request, time, seed, stubs }, this.io)
@@ -76,10 +77,15 @@ export default class Route extends GatewayCommand {
       throw new Failure('input', `${file} cannot be served, so no request can come in.`)
     }
     const { explanation, run } = routed
-    for (const note of unusedStubs(run)) this.note(note)
+    for (const note of await routeNotes(explanation, run, flags.output.format)) this.note(note)
     const { renderRoute } = await import('../src/tools/route/render.ts')
     const paint = flags.output.path === undefined ? await this.paint() : plainPaint
-    const text = await renderRoute(explanation, run, flags.output.format, { paint, allRoutes: flags['all-routes'] })
+    const folder = resolve(this.io.cwd, dirname(flags.output.path ?? 'here'))
+    const text = await renderRoute(explanation, run, flags.output.format, {
+      paint,
+      allRoutes: flags['all-routes'],
+      place: { config: file, cwd: this.io.cwd, folder, stubs },
+    })
     await this.deliver(text, flags.output)
     const { verdict, status } = explanation
     const good = flags.expect === undefined ? verdict === 'reached' || verdict === 'answered' : status === flags.expect

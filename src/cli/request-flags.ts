@@ -60,14 +60,14 @@ export async function requestOf(
     })
   }
   const all = [...words, ...saved, ...optionsOf(flags)]
-  const { method, url, headers, body } = parseCurl(all, { cwd: io.cwd, example })
+  const { method, url, hostless, headers, body } = parseCurl(all, { cwd: io.cwd, example })
   const { source } = flags
   if (source !== undefined && isIP(source) === 0) {
     throw new Failure('usage', `--source takes an IP address, not ${source}.`)
   }
   return {
     method,
-    url: url.href,
+    url: hostless ? `${url.pathname}${url.search}` : url.href,
     headers,
     body,
     source,

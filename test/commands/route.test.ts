@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -76,6 +76,7 @@ const TOOLS = `mcp:
 let folder: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'gwctl-route-'))
+  mkdirSync(join(folder, 'cases'))
   for (const [name, text] of Object.entries({
     'gateway.yaml': CONFIG,
     'models.yaml': MODELS,
@@ -104,6 +105,13 @@ async function explained(argv: readonly string[], file?: string): Promise<Explan
 }
 
 const CHAT = ['POST', 'http://api.example.com:3000/v1/chat', '-H', 'x-team: a']
+const MCP_CALL = (name: string) => [
+  '/mcp',
+  '-H',
+  'accept: application/json, text/event-stream',
+  '--json',
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } }),
+]
 const ADMIN = ['--jwt-claims', '{"role": "admin"}']
 
 test('tells the whole way of a request that a backend answers', async () => {
@@ -174,7 +182,8 @@ describe('the verdict is the exit code', () => {
   })
 
   test('the format does not change it', async () => {
-    for (const format of ['text', 'json', 'mermaid']) expect((await route([...CHAT, '-o', format])).code).toBe(1)
+    for (const format of ['text', 'json', 'test', 'mermaid'])
+      expect((await route([...CHAT, '-o', format])).code).toBe(1)
   })
 })
 
@@ -310,27 +319,18 @@ describe('backends', () => {
 })
 
 describe('MCP', () => {
-  const call = (name: string) => [
-    '/mcp',
-    '-H',
-    'accept: application/json, text/event-stream',
-    '--json',
-    JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } }),
-  ]
-
   test('a session is opened first, no program is started, and both are said', async () => {
-    const { verdict, calls, assumed } = await explained(call('now'), 'tools.yaml')
+    const { verdict, calls, assumed } = await explained(MCP_CALL('now'), 'tools.yaml')
     expect(verdict).toBe('reached')
     expect(calls).toMatchObject([{ to: 'time, a program', status: 200 }])
     expect(assumed.map(({ unknown }) => unknown)).toEqual([
-      'what leads to port 80, which is not opened here',
       'the MCP session, which the request does not name',
       'what time answers',
     ])
   })
 
   test('a tool that is not allowed is refused by rule', async () => {
-    const { code, out } = await route(call('admin'), 'tools.yaml')
+    const { code, out } = await route(MCP_CALL('admin'), 'tools.yaml')
     expect(code).toBe(1)
     expect(out).toContain('✗ mcpAuthorization failed, at the backend  tools.yaml:6')
     expect(out).toContain('false: allow if mcp.tool.name == "now", for tool admin of time')
@@ -340,13 +340,40 @@ describe('MCP', () => {
 test('-o mermaid draws the way, and marks where it ends', async () => {
   const { out } = await route([...CHAT, '--jwt-claims', '{"role": "<b>"}', '-o', 'mermaid'])
   expect(out).toMatch(/^flowchart TD\n {2}s0\["POST http:\/\/api\.example\.com:3000\/v1\/chat"\]\n/)
-  expect(out).toContain('["authorization failed: authorization failed<br/>gateway.yaml:15"]:::bad')
+  expect(out).toContain('["authorization failed<br/>gateway.yaml:15"]:::bad')
   expect(out).toContain('["403 Authorization"]:::bad')
+})
+
+describe('-o test', () => {
+  test.each<[string, string[], string]>([
+    ['answered', [...CHAT, ...ADMIN, '--json', '{"a": 1}', '--stub', 'a.test=201:body.json'], 'gateway.yaml'],
+    ['drawn', [...CHAT, ...ADMIN, '--seed', '7', '--stub', '*=503'], 'gateway.yaml'],
+    ['down', [...CHAT, ...ADMIN, '--stub', '*=down'], 'gateway.yaml'],
+    ['refused', [...CHAT, '--jwt-claims', '{"role": "user"}', '--source', '10.1.1.1'], 'gateway.yaml'],
+    ['keyed', ['/keyed', '-H', 'host: api.example.com', '--api-key', 'ci'], 'gateway.yaml'],
+    ['unmatched', ['PUT', 'http://api.example.com:3000/a', '-H', 'x-a: 1', '-H', 'x-a: 2'], 'gateway.yaml'],
+    ['tool', MCP_CALL('now'), 'tools.yaml'],
+    ['hidden', MCP_CALL('admin'), 'tools.yaml'],
+  ])('%s: gwctl test agrees with it', async (name, argv, file) => {
+    await route(['-o', `test=cases/${name}.gwtest.yaml`, ...argv], file)
+    const text = readFileSync(join(folder, 'cases', `${name}.gwtest.yaml`), 'utf8')
+    expect(text).toContain(`config: ../${file}\n`)
+    const io = memoryIo({ cwd: folder })
+    const code = await main(['test', `cases/${name}.gwtest.yaml`], io, root)
+    expect({ code, out: io.stdout.text }).toEqual({ code: 0, out: expect.stringContaining('1 passed') })
+  })
+
+  test('says which fields it leaves out', async () => {
+    const { out, err } = await route([...CHAT, '-H', 'authorization: Bearer very-secret', '-o', 'test'])
+    expect(out).not.toMatch(/very-secret|redacted/)
+    expect(err).toContain('does without authorization')
+  })
 })
 
 test('-o FORMAT=PATH writes a file', async () => {
   const { out } = await route([...CHAT, '-o', 'json=out.json'])
   expect(out).toBe('')
+  expect(JSON.parse(readFileSync(join(folder, 'out.json'), 'utf8'))).toMatchObject({ verdict: 'rejected' })
 })
 
 describe('what is wrong is said', () => {

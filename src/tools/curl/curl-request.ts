@@ -6,6 +6,8 @@ import { Failure } from '../../diagnostics/failure.ts'
 export interface CurlRequest {
   readonly method: string
   readonly url: URL
+  /** Only a path was given; the URL is one of localhost. */
+  readonly hostless: boolean
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: Buffer | undefined
   readonly insecure: boolean
@@ -129,6 +131,7 @@ class Parser {
     return {
       method: (method ?? this.#method ?? (body ? 'POST' : 'GET')).toUpperCase(),
       url,
+      hostless: address.startsWith('/'),
       headers: [...this.#headers, ...defaults],
       body,
       insecure: this.#insecure,

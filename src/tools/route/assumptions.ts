@@ -16,6 +16,7 @@ export function assumptionsOf(run: Run, bind: Bind | undefined): Assumption[] {
 }
 
 function portAssumption({ request }: Run, bind: Bind | undefined): Assumption[] {
+  if (request.url.startsWith('/')) return []
   const { port, protocol } = new URL(request.url)
   const asked = Number(port) || (protocol === 'https:' ? 443 : 80)
   if (bind === undefined || bind.port === asked) return []

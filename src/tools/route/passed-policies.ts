@@ -108,7 +108,10 @@ function didOf(
   const [limit, left, seconds] = ['limit', 'remaining', 'reset'].map(name => {
     return headers.findLast(([each]) => each.toLowerCase() === `x-ratelimit-${name}`)?.[1]
   })
-  if (policy !== 'localRateLimit' || result === undefined || limit === undefined) return { result, detail, checks: [] }
+  if (policy !== 'localRateLimit' || result === undefined || limit === undefined) {
+    // Its name and what it did say the same.
+    return detail === `${policy} ${result}` ? { result, checks: [] } : { result, detail, checks: [] }
+  }
   const budget = `${left} of ${limit} left, next fill in ${seconds} s`
   return { result, detail: result === 'failed' ? `${detail}: ${budget}` : budget, checks: [] }
 }

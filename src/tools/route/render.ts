@@ -1,19 +1,22 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import type { Run } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
+import type { TestCasePlace } from './test-case.ts'
 
-export const ROUTE_FORMATS = ['text', 'json', 'mermaid'] as const
+export const ROUTE_FORMATS = ['text', 'json', 'test', 'mermaid'] as const
 export type RouteFormat = (typeof ROUTE_FORMATS)[number]
 
 export interface RenderOptions {
   readonly paint: Paint
   readonly allRoutes: boolean
+  /** Of a test case. */
+  readonly place: TestCasePlace
 }
 
 /** Each renderer loads only when it is asked for. */
 export async function renderRoute(
   explanation: Explanation,
-  _run: Run,
+  run: Run,
   format: RouteFormat,
   options: RenderOptions,
 ): Promise<string> {
@@ -22,6 +25,8 @@ export async function renderRoute(
       return (await import('./text.ts')).explanationText(explanation, options)
     case 'json':
       return `${JSON.stringify(explanation, null, 2)}\n`
+    case 'test':
+      return (await import('./test-case.ts')).testFileText(explanation, run, options.place)
     case 'mermaid':
       return (await import('./mermaid.ts')).explanationMermaid(explanation)
   }

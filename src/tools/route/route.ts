@@ -11,6 +11,7 @@ import type { InputPlace } from '../input-files.ts'
 import { readServed } from '../serve/served-input.ts'
 import { explainRequest, type Run } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
+import type { RouteFormat } from './render.ts'
 
 export interface RouteQuery {
   /** A file, a directory of resources, or - for stdin. */
@@ -73,8 +74,16 @@ function lacksSession({ headers }: DryRequest, { mcp, reason, status }: DryOutco
   return mcp !== undefined && mcp.method !== 'initialize' && reason === 'MCP' && status === 400 && !named
 }
 
-/** What to say of stubs that nobody asked for: a name may be misspelt. */
-export function unusedStubs({ stubbed, outcome }: Run): string[] {
+/** What to say beside the output. */
+export async function routeNotes(explanation: Explanation, run: Run, format: RouteFormat): Promise<string[]> {
+  const { leftOut } = await import('./test-case.ts')
+  const fields = format === 'test' ? leftOut(explanation) : []
+  const without = `The test case does without ${fields.join(', ')}, which may be a credential: --jwt-claims and --api-key stay in it.`
+  return [...unusedStubs(run), ...(fields.length === 0 ? [] : [without])]
+}
+
+/** A name may be misspelt. */
+function unusedStubs({ stubbed, outcome }: Run): string[] {
   const called = [...new Set(outcome.upstream.flatMap(({ names }) => names))]
   const unused = [...stubbed].filter(name => name !== EVERYTHING && !called.includes(name))
   return unused.map(name => {

@@ -110,10 +110,10 @@ function writePolicy(policy: PolicyPassed, lines: Lines): void {
   const { result, detail } = policy
   const mark = result === 'in force' || result === 'not reached' ? 'info' : RESULTS[result]
   const place = policy.at === 'route' ? '' : `, at the ${policy.at}`
-  const words = `${policy.policy} ${result}${place}${detail === undefined ? '' : `: ${detail}`}`
-  const text = visible(`${MARKS[mark]} ${words}`)
-  const [origin, ...more] = policy.origins
-  lines.add('policies', mark === 'error' ? paint.error(text) : text, [origin, ...more].join(' + '))
+  const words = visible(`${policy.policy} ${result}${place}${detail === undefined ? '' : `: ${detail}`}`)
+  const origins = policy.origins.join(' + ')
+  if (mark === 'error') lines.add('policies', paint.error(`${MARKS.error} ${words}`), origins)
+  else lines.add('policies', `${mark === 'success' ? paint.success(MARKS.success) : MARKS[mark]} ${words}`, origins)
   for (const { name, wonBy, overridden } of policy.fields) {
     const by = wonBy.length === 0 ? 'lost' : wonBy.join(' + ')
     lines.more(

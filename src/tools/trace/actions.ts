@@ -106,7 +106,10 @@ export class Actions {
     const to = new URL(url)
     const connectTo = gateway === undefined || port === undefined ? undefined : { host: gateway, port }
     const without = redacted.length === 0 ? '' : ` without ${redacted.join(', ')}: the trace does not have it`
-    return this.#send({ method, url: to, headers, body, insecure: true, connectTo }, `sent again${without}`)
+    return this.#send(
+      { method, url: to, hostless: false, headers, body, insecure: true, connectTo },
+      `sent again${without}`,
+    )
   }
 
   async #send(wanted: CurlRequest, said: string): Promise<string> {

@@ -1,0 +1,98 @@
+import { relative, resolve } from 'node:path'
+import { printYaml } from '../../diagnostics/print-yaml.ts'
+import type { Stub } from '../dry-run/dry-run.ts'
+import type { TestCase, TestFile, TestRequest, TestStub } from '../test/test-file.ts'
+import type { Run } from './explain-request.ts'
+import type { Explanation } from './explanation.ts'
+
+export interface TestCasePlace {
+  /** The configuration, as it was named. */
+  readonly config: string
+  readonly cwd: string
+  /** The folder that the test file is written to. */
+  readonly folder: string
+  readonly stubs: ReadonlyMap<string, Stub>
+}
+
+type Written<T> = { readonly [K in keyof T]?: unknown }
+
+/**
+ * The request and what has come of it, as a file for `gwctl test`. Credentials of the request are left out: what it was
+ * given by flags stays.
+ */
+export function testFileText(explanation: Explanation, run: Run, place: TestCasePlace): string {
+  const { time, seed, verdict, status, reason } = explanation
+  const route = explanation.routes.at(-1)?.name
+  const called = verdict === 'reached' || verdict === 'failed'
+  const [backend] = explanation.backends
+  const file: Written<TestFile> = {
+    ...(place.config === '-' ? {} : { config: relative(place.folder, resolve(place.cwd, place.config)) }),
+    time,
+    ...(seed === 1 ? {} : { seed }),
+    ...(place.stubs.size === 0 ? {} : { stubs: Object.fromEntries([...place.stubs].map(stubEntry)) }),
+    cases: [
+      {
+        name: `${explanation.request.method} ${pathOf(run.request.url)} ${status === null ? 'gets no answer' : `answers ${status}`}`,
+        request: requestOf(explanation, run),
+        expect: {
+          ...(status === null ? {} : { status }),
+          reason,
+          ...(route ? { route } : {}),
+          ...(called && backend ? { backend: backend.name } : {}),
+        },
+      } satisfies Written<TestCase>,
+    ],
+  }
+  return printYaml(file)
+}
+
+/** Header fields whose values are not shown, so that a case has to do without them. */
+export function leftOut({ request }: Explanation): readonly string[] {
+  return request.headers.flatMap(([name, value]) => (value === REDACTED ? [name] : []))
+}
+
+const REDACTED = '<redacted>'
+
+function requestOf({ request: shown }: Explanation, { request, opensSession }: Run): Written<TestRequest> {
+  const { method, url, jwt, apiKey, source } = request
+  const call = opensSession ? messageIn(request.body) : undefined
+  const body = request.body?.toString()
+  const given = request.headers.some(([name]) => name.toLowerCase() === 'host')
+  const own = new Set([...(given ? [] : ['host']), 'content-length', ...(call ? SESSION_FIELDS : [])])
+  const fields = shown.headers.filter(([name, value]) => value !== REDACTED && !own.has(name.toLowerCase()))
+  const headers = Object.fromEntries(
+    [...Map.groupBy(fields, ([name]) => name.toLowerCase())].map(([name, all]) => {
+      return [name, all.length === 1 ? all[0]?.[1] : all.map(([, value]) => value)]
+    }),
+  )
+  return {
+    ...(call ? { mcp: call.method, ...(call.params === undefined ? {} : { params: call.params }) } : { method }),
+    ...(url.startsWith('/') ? { path: url } : { url }),
+    ...(fields.length === 0 ? {} : { headers }),
+    ...(call || body === undefined ? {} : { body }),
+    ...(jwt === undefined ? {} : { jwt }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(source === undefined ? {} : { source }),
+  }
+}
+
+/** `gwctl test` sends its own with an MCP method. */
+const SESSION_FIELDS: readonly string[] = ['content-type', 'accept', 'mcp-session-id']
+
+function messageIn(body: Buffer | undefined): { readonly method: unknown; readonly params?: unknown } | undefined {
+  try {
+    const message = JSON.parse(body?.toString() ?? '') as { readonly method: unknown; readonly params?: unknown }
+    return typeof message.method === 'string' ? message : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function stubEntry([name, { status, body, unreachable }]: readonly [string, Stub]): [string, Written<TestStub>] {
+  if (unreachable) return [name, { unreachable }]
+  return [name, { ...(status === undefined ? {} : { status }), ...(body === undefined ? {} : { body: String(body) }) }]
+}
+
+function pathOf(url: string): string {
+  return url.startsWith('/') ? url : new URL(url).pathname
+}
