@@ -61,6 +61,8 @@ export type Cluster = Awaited<ReturnType<typeof startKubeServer>>
 export class KubePlace implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'gwctl-kube-'))
   readonly gateway = new FakeGateway()
+  /** A proxy on the way to the cluster. */
+  proxy: string | undefined
   readonly #admin
 
   constructor() {
@@ -90,7 +92,7 @@ export class KubePlace implements AsyncDisposable {
     const ca = Buffer.from(authority).toString('base64')
     const config = {
       'current-context': 'main',
-      clusters: [{ name: 'c', cluster: { server: url, 'certificate-authority-data': ca } }],
+      clusters: [{ name: 'c', cluster: { server: url, 'certificate-authority-data': ca, 'proxy-url': this.proxy } }],
       users: [{ name: 'u', user: { token: 'secret-token' } }],
       contexts: [{ name: 'main', context: { cluster: 'c', user: 'u', namespace: 'shop' } }],
     }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { startAdmin } from '../../src/engine/admin/server.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
+import { startConnectProxy } from '../helpers/connect-proxy.ts'
 import { EDGE, KubePlace, POD, pod, portIn, watched, withThreads } from './kube-place.ts'
 
 let place: KubePlace
@@ -38,6 +39,14 @@ describe('what comes through', () => {
     expect(await io.ended).toBe(0)
     expect(io.stdout.text).toContain('"requestFinished"')
     expect(io.stderr.text).toBe('Asking pod shop/edge-1 of Gateway shop/edge.\n')
+  })
+
+  test('what goes through a proxy', async () => {
+    await using cluster = await place.cluster([EDGE, POD])
+    using proxy = await startConnectProxy(cluster.port)
+    place.proxy = proxy.url
+    expect((await place.gwctl(cluster, 'health', '--kube')).out).toBe('ready\n')
+    expect(new Set(proxy.tunnels)).toEqual(new Set([`localhost:${cluster.port}`]))
   })
 
   test('profile', async () => {

@@ -1,6 +1,4 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -8,6 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { Failure } from '../../../src/diagnostics/failure.ts'
 import { type ClusterRequest, readCluster } from '../../../src/tools/cluster/read-cluster.ts'
 import { renderTranslation, translateTexts } from '../../../src/tools/translate.ts'
+import { startConnectProxy } from '../../helpers/connect-proxy.ts'
 import { type KubeServerOptions, startKubeServer } from '../../helpers/kube-server.ts'
 
 const GATEWAY = 'gateway.networking.k8s.io/v1'
@@ -218,24 +217,10 @@ describe('who asks', () => {
 
   test('goes through a proxy', async () => {
     await using server = await start()
-    const tunnels: string[] = []
-    const proxy = createServer().on('connect', (req, socket, head) => {
-      tunnels.push(req.url!)
-      const up = connect(server.port, '127.0.0.1', () => {
-        socket.write('HTTP/1.1 200 OK\r\n\r\n')
-        up.write(head)
-        up.pipe(socket)
-        socket.pipe(up)
-      })
-      up.on('error', () => socket.destroy())
-      socket.on('error', () => up.destroy())
-    })
-    await new Promise<void>(done => proxy.listen(0, '127.0.0.1', done))
-    const { port } = proxy.address() as AddressInfo
-    const texts = await read(kubeconfig(server, TOKEN, { 'proxy-url': `http://127.0.0.1:${port}` }))
-    proxy.close()
+    using proxy = await startConnectProxy(server.port)
+    const texts = await read(kubeconfig(server, TOKEN, { 'proxy-url': proxy.url }))
     expect(texts).not.toHaveLength(0)
-    expect(tunnels[0]).toBe(`localhost:${server.port}`)
+    expect(proxy.tunnels[0]).toBe(`localhost:${server.port}`)
   })
 })
 
