@@ -5,19 +5,25 @@ import { join } from 'node:path'
 
 const CRASH = `data:text/javascript,process.on('SIGUSR2',()=>{throw new Error('a crash on purpose')})`
 
-/** What is pressed or sent, and the exit code. */
+/** What is pressed or sent, and the exit code; `only`: the one view that can. */
 const WAYS = [
   { name: 'q', leave: ({ press }) => press('q'), code: 0 },
   { name: 'Esc', leave: ({ press }) => press('Escape'), code: 0 },
   { name: 'Ctrl-C', leave: ({ press }) => press('C-c'), code: 130 },
-  { name: 'q out of the menu', leave: ({ press }) => press('?', 'q', 'u', 'i', 't', 'Enter'), code: 0 },
+  { name: 'q out of the menu', leave: ({ press }) => press('?', 'q', 'u', 'i', 't', 'Enter'), code: 0, only: 'trace' },
   { name: 'Ctrl-C while something is typed', leave: ({ press }) => press('/', 'x', 'C-c'), code: 130 },
   { name: 'SIGINT', leave: ({ send }) => send('SIGINT'), code: 130 },
   { name: 'SIGTERM', leave: ({ send }) => send('SIGTERM'), code: 143 },
   { name: 'SIGHUP', leave: ({ send }) => send('SIGHUP'), code: 129 },
   { name: 'a crash', leave: ({ send }) => send('SIGUSR2'), code: 70 },
-  { name: 'the editor and back, then q', leave: edited, code: 0 },
-  { name: 'an editor that cannot be started, then q', leave: notEdited, code: 0, editor: '/no/such/editor' },
+  { name: 'the editor and back, then q', leave: edited, code: 0, only: 'trace' },
+  {
+    name: 'an editor that cannot be started, then q',
+    leave: notEdited,
+    code: 0,
+    editor: '/no/such/editor',
+    only: 'trace',
+  },
   { name: 'Ctrl-Z, fg, then q', leave: stopped, code: 0 },
   { name: 'SIGTSTP, fg, then q', leave: context => stopped(context, 'SIGTSTP'), code: 0 },
   { name: 'SIGSTOP, fg, then q', leave: stoppedHard, code: 0 },
@@ -25,19 +31,21 @@ const WAYS = [
 ]
 
 /** How many of them do not leave the terminal as it was. */
-export async function checkLeaving(terminals, command, folder) {
+export async function checkLeaving(terminals, view) {
   let wrong = 0
-  for (const way of WAYS) {
-    const problems = await leftBy(way, terminals, command, folder)
+  for (const way of WAYS.filter(({ only = view.name }) => only === view.name)) {
+    const played = await view.play({})
+    const problems = await leftBy(way, terminals, view, played.command)
+    played.stop()
     console.log(
-      `${problems.length === 0 ? 'ok  ' : 'LEFT'} ${way.name}${problems.map(each => `\n       ${each}`).join('')}`,
+      `${problems.length === 0 ? 'ok  ' : 'LEFT'} ${view.name}: ${way.name}${problems.map(each => `\n       ${each}`).join('')}`,
     )
     if (problems.length > 0) wrong++
   }
   return wrong
 }
 
-async function leftBy({ leave, code, editor }, terminals, command, folder) {
+async function leftBy({ leave, code, editor }, terminals, { ready, answers, folder }, command) {
   const file = name => join(terminals.scratch, name)
   const problems = []
   const context = {
@@ -47,6 +55,8 @@ async function leftBy({ leave, code, editor }, terminals, command, folder) {
     /** A command between what tells what the terminal is like. */
     line: run => `clear; echo before; ${run}; echo "code $?"; stty -g | diff - ${file('stty')} && echo sane`,
     shown: words => expectShown(terminals, words, problems),
+    ready: () => expectShown(terminals, ready, problems),
+    answers,
     /** A prompt, and everything as it was. */
     clean: async () => {
       await expectShown(terminals, 'before', problems)
@@ -61,13 +71,13 @@ async function leftBy({ leave, code, editor }, terminals, command, folder) {
   try {
     terminals.enter(`export EDITOR=${editor ?? editing} NODE_OPTIONS="--import \\"${CRASH}\\""`)
     terminals.enter(`stty -g > ${file('stty')}; ${context.line(file('view'))}`)
-    await context.shown('the trace is complete')
+    await context.ready()
     await leave(context)
     const after = await terminals.until(text => text.includes(`code ${code}`) && text.trimEnd().endsWith('$'))
     await context.clean()
     if (!after.includes(`code ${code}`)) problems.push(`not code ${code}`)
     if (!after.includes('sane')) problems.push('stty differs')
-    if (/[┌│█]/.test(after)) problems.push('the view is still on the screen')
+    if (/[┌│█▸]/.test(after) || after.includes(ready)) problems.push('the view is still on the screen')
     if (after.trimEnd().split('\n').at(-1) !== '$') problems.push('something was left for the shell to read')
     if (problems.length > 0) problems.push(after)
   } finally {
@@ -81,11 +91,11 @@ async function expectShown(terminals, words, problems) {
   if (!text.includes(words)) problems.push(`never shown: ${words}\n${text}`)
 }
 
-async function edited({ press, shown }) {
+async function edited({ press, shown, ready }) {
   press('o')
   await shown('editing +')
   press('Enter')
-  await shown('the trace is complete')
+  await ready()
   press('q')
 }
 
@@ -96,22 +106,23 @@ async function notEdited({ press, shown }) {
 }
 
 async function stopped(context, signal) {
-  const { press, send, shown } = context
+  const { press, send, shown, ready, answers } = context
   if (signal) send(signal)
   else press('C-z')
   await goneOn(context)
-  await shown('the trace is complete')
-  press('k')
-  await shown('GET')
+  await ready()
+  const [key, answer] = answers
+  press(key)
+  await shown(answer)
   press('q')
 }
 
 /** Nobody can prepare for SIGSTOP: only what comes after it can be as it should. */
-async function stoppedHard({ terminals, press, send, shown, line }) {
+async function stoppedHard({ terminals, press, send, shown, ready, line }) {
   send('SIGSTOP')
   await shown('Stopped')
   terminals.enter(line('fg'))
-  await shown('the trace is complete')
+  await ready()
   press('q')
 }
 

@@ -1,4 +1,4 @@
-/** Numbers as a person reads them in a narrow column: nothing is `-`, at most six cells. */
+/** Numbers as a person reads them in a narrow column: two digits that count, nothing is `-`, at most six cells. */
 export function rate(value: number): string {
   if (value < 0.05) return value > 0 ? '<0.1' : '-'
   return value < 9.95 ? value.toFixed(1) : count(Math.round(value))
@@ -48,5 +48,5 @@ export function sparkline(values: readonly (number | undefined)[], width: number
 const LEVELS = '▁▂▃▄▅▆▇█'
 
 function scaled(value: number): string {
-  return value < 99.95 ? value.toFixed(1) : String(Math.round(value))
+  return value < 9.95 ? value.toFixed(1) : String(Math.round(value))
 }

@@ -35,13 +35,15 @@ export async function* watchMetrics(
   const exposition = new ExpositionReader()
   for (let turn = 0; ; turn++) {
     let look: Look
+    // The gateway counts up to when it is asked; how long the answer takes to read does not matter.
+    const [at, time] = [clock.mono(), clock.now()]
     try {
       const samples = exposition.read(await inTime(read, clock, signal))
-      look = { at: clock.mono(), time: clock.now(), samples }
+      look = { at, time, samples }
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof Failure) || turn === 0) throw error
-      look = { at: clock.mono(), lost: error }
+      look = { at, lost: error }
     }
     yield look
     await pause(turn === 0 ? first : interval, clock, signal)

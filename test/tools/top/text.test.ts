@@ -14,7 +14,7 @@ function printed(plot: Plot): string {
 
 test('every section that has something to show, with all columns', () => {
   const lines = printed('busy').split('\n')
-  expect(lines[0]).toBe('117 requests/s, 0.5 failed/s, 17 in flight')
+  expect(lines[0]).toBe('60 requests/s, 0.4 failed/s, 17 in flight')
   expect(lines.filter(line => /^[A-Z]/.test(line)).map(line => line.split(/ {2,}/).join(' '))).toEqual([
     'ROUTE REQ/S 4XX/S 429/S 5XX/S P50 P90 P99 RETRY/S BYTES/S',
     'MODEL PROVIDER REQ/S ERR/S P50 P90 P99 TTFT TOK IN/S TOK OUT/S',
