@@ -70,7 +70,8 @@ function levelOf(name: string, directive: string): Threshold {
   const rank = (NAMES as readonly string[]).indexOf(name.toLowerCase())
   if (rank >= 0) return rank as Threshold
   const [guess] = closest(name.toLowerCase(), NAMES)
-  const hint = guess === undefined ? `A module needs a level: ${name}=debug.` : `Did you mean ${guess}?`
+  const other = name === directive ? `A module needs a level: ${name}=debug.` : `Levels: ${NAMES.join(', ')}.`
+  const hint = guess === undefined ? other : `Did you mean ${guess}?`
   const missing = name === '' ? 'there is no level after the equals sign.' : `${name} is no level. ${hint}`
   throw new LogFilterError(`\`${directive}\`: ${missing}`)
 }

@@ -111,7 +111,7 @@ function insidePaths({ threads }: AdminSource): readonly AdminPath[] {
     {
       path: '/debug/tasks',
       methods: ['GET'],
-      summary: 'What the process waits for.',
+      summary: 'What it is at: requests, connections, sessions, and what the process waits for.',
       handler: async () => json(tasksReport(await threads.tasks())),
     },
   ]

@@ -5,6 +5,8 @@ import type { RunningWork } from '../running-requests.ts'
 export interface ThreadTasks extends Partial<RunningWork> {
   readonly thread: string
   readonly workload: Readonly<Record<string, number>>
+  /** It was asked and has not answered: what it is at is not known. */
+  readonly silent?: boolean
 }
 
 /** More of one kind than a person reads; the rest is counted. */
@@ -35,8 +37,12 @@ export function tasksReport(threads: readonly ThreadTasks[]): unknown {
     sessions: sessions.slice(0, MOST),
     ...(Object.keys(more).length > 0 ? { more } : {}),
     workload: counted(threads.flatMap(each => Object.entries(each.workload))),
-    ...(threads.length > 1 ? { threads: threads.map(({ thread, workload }) => ({ thread, workload })) } : {}),
+    ...(threads.length > 1 ? { threads: threads.map(summaryOf) } : {}),
   }
+}
+
+function summaryOf({ thread, workload, silent }: ThreadTasks) {
+  return { thread, workload, ...(silent ? { silent } : {}) }
 }
 
 function oldest<T extends { readonly age: number }>(

@@ -6,6 +6,7 @@ import { type AdminReply, type AdminRequest, text } from './table.ts'
 
 /** Watching makes requests dearer, so no stream goes on for ever by itself. */
 const LIMITS = { requests: 1000, seconds: 3600, defaultSeconds: 600 }
+const PARAMETERS: readonly string[] = ['expression', 'follow', 'seconds']
 const KEEPALIVE_MS = 1000
 /** Events written at one go; between two goes the requests have their turn. */
 const BATCH = 64
@@ -15,6 +16,9 @@ const BATCH = 64
  * the end. `follow=N` watches N requests for at most `seconds`; then the last event is named `end` and says why.
  */
 export async function traceStream(hub: TraceSource, { query }: AdminRequest): Promise<AdminReply> {
+  const unknown = [...query.keys()].find(name => !PARAMETERS.includes(name))
+  // A filter that is misspelt would match everything.
+  if (unknown !== undefined) return text(`there is no parameter ${unknown}: ${PARAMETERS.join(', ')}\n`, 400)
   const follow = count(query.get('follow'), LIMITS.requests)
   if (follow === 'wrong') return text(`follow takes a number from 1 to ${LIMITS.requests}\n`, 400)
   const seconds = count(query.get('seconds'), LIMITS.seconds)

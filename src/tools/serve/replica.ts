@@ -134,7 +134,11 @@ class Replica {
       budgets: () => this.#state.budgets(),
     })
     this.trace = new ReplicaTrace(systemClock, () => this.#pool.workers)
-    this.threads = allThreads(systemClock, (order, argument, patience) => this.#all(order, argument, patience))
+    this.threads = allThreads(
+      systemClock,
+      () => this.#pool.workers,
+      (order, argument, patience) => this.#all(order, argument, patience),
+    )
     this.logControl = {
       filter: () => log.filter(),
       change: async (directives, how) => {

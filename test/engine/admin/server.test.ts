@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -77,6 +77,16 @@ describe('paths', () => {
     for (const path of ['/config_dump', '/debug/trace', '/logging', '/memory', '/quitquitquit']) {
       expect(text).toContain(path)
     }
+  })
+
+  test('docs/admin.md has the same paths with the same methods', async () => {
+    const { text } = await call(admin.address, '/')
+    const listed = text.matchAll(/^(\/\S*) +(GET POST|GET|POST) /gm)
+    const document = readFileSync(new URL('../../../docs/admin.md', import.meta.url), 'utf8')
+    const documented = document.matchAll(/^\| `(\/[^`]*)` \| (GET, POST|GET|POST) \|/gm)
+    expect([...documented].map(([, path, methods]) => `${path} ${methods}`)).toEqual(
+      [...listed].map(([, path, methods]) => `${path} ${methods?.replace(' ', ', ')}`),
+    )
   })
 
   test('a body that nobody asked for does no harm', async () => {

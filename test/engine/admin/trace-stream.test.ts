@@ -175,6 +175,15 @@ describe('follow', () => {
       expect(answer.text).toMatch(/takes a number from 1 to/)
     },
   )
+
+  test('a parameter that is misspelt does not open a stream of everything', async () => {
+    const answer = await call(admin.address, '/debug/trace?expresion=false')
+    expect([answer.status, answer.text]).toEqual([
+      400,
+      'there is no parameter expresion: expression, follow, seconds\n',
+    ])
+    expect(gateway.arrive().trace).toBeUndefined()
+  })
 })
 
 describe('slow and lost readers', () => {
