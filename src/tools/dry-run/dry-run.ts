@@ -112,6 +112,7 @@ class World {
   readonly clock: DryClock
   readonly runtime: Runtime
   readonly credentials: StandInCredentials
+  readonly hub: TraceHub
   readonly #state = new FreshState()
   readonly #seed: number
   #random: () => number
@@ -123,6 +124,7 @@ class World {
   constructor({ time = Date.now(), seed = 1, stubs = new Map() }: DryWorld) {
     this.clock = new DryClock(time)
     this.credentials = new StandInCredentials(this.clock)
+    this.hub = new TraceHub({ clock: this.clock, cel: createCelCompiler(), worker: 0 })
     this.#seed = seed
     this.#random = seededRandom(seed)
     this.#stubs = stubs
@@ -167,13 +169,12 @@ async function runOnce(id: string, request: DryRequest, serving: Serving, world:
     return reply
   }
   const events: TraceEvent[] = []
-  const hub = new TraceHub({ clock, cel: createCelCompiler(), worker: 0 })
-  const watch = hub.watch({ requests: 1 })
+  const watch = world.hub.watch({ requests: 1 })
   if (watch === undefined || 'problem' in watch) throw new Error('a hub of its own has room for one watcher')
   watch.onEvent = () => {
     for (let event = watch.next(); event !== undefined; event = watch.next()) events.push(event)
   }
-  x.trace = hub.start(x, serving.heads)
+  x.trace = world.hub.start(x, serving.heads)
   const passage = newPassage()
   const out = memoryDownstream()
   await handle(x, bindOf(x, serving), serving, out, passage, runtime)

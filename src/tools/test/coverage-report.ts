@@ -2,7 +2,8 @@ import type { Paint } from '../../diagnostics/paint.ts'
 import { displayPath } from '../../diagnostics/render/report.ts'
 import { visible } from '../../diagnostics/visible.ts'
 import { blockEnd } from './config-lines.ts'
-import { COVERED, type Coverage, type CoveredPart, percentOf } from './coverage.ts'
+import { type Coverage, type CoveredPart, percentOf } from './coverage.ts'
+import { COVERED } from './reached.ts'
 
 /** What no request came to, and how much that is. */
 export function coverageText(parts: Coverage, cwd: string, paint: Paint): string {

@@ -1,14 +1,12 @@
 import type { Bind, Listener, Route, Snapshot, Step } from '../../config/snapshot.ts'
 import type { Origin } from '../../diagnostics/diagnostic.ts'
-import type { TraceEvent } from '../../http/trace-event.ts'
 import { shortKey } from '../trace/steps.ts'
+import { type CoveredKind, placeKey } from './reached.ts'
 import type { RunFile } from './run-tests.ts'
-
-export const COVERED = ['listener', 'route', 'policy', 'backend'] as const
 
 /** A part of a configuration that requests can come to. */
 export interface CoveredPart {
-  readonly kind: (typeof COVERED)[number]
+  readonly kind: CoveredKind
   /** `hello`, `hello/cors` */
   readonly name: string
   readonly origin: Origin
@@ -24,12 +22,18 @@ export function coverageOf(files: readonly RunFile[]): Coverage {
   for (const { ran } of files) {
     if (ran === undefined) continue
     const own = partsOf(ran.snapshot)
-    for (const part of own)
-      if (!parts.has(keyOf(part.kind, part.origin))) parts.set(keyOf(part.kind, part.origin), part)
-    for (const event of ran.events) for (const key of reached(event)) hit(parts.get(key))
-    for (const { silent, holder } of own) {
-      const part = silent && parts.get(keyOf('policy', silent))
-      if (part && holder) part.hits = parts.get(keyOf(holder.kind, holder.origin))?.hits ?? 0
+    for (const part of own) {
+      const key = placeKey(part.kind, part.origin)
+      if (!parts.has(key)) parts.set(key, part)
+    }
+    for (const [key, hits] of ran.reached) {
+      const part = parts.get(key)
+      if (part) part.hits += hits
+    }
+    for (const { origin, silentOn } of own) {
+      const part = parts.get(placeKey('policy', origin))
+      const holder = silentOn && parts.get(placeKey(silentOn.kind, silentOn.origin))
+      if (part && holder) part.hits = Math.max(part.hits, holder.hits)
     }
   }
   return [...parts.values()].sort((a, b) => byPlace(a.origin, b.origin))
@@ -40,37 +44,13 @@ export function percentOf(parts: Coverage): number {
   return parts.length === 0 ? 100 : (parts.filter(({ hits }) => hits > 0).length / parts.length) * 100
 }
 
-function hit(part: CoveredPart | undefined): void {
-  if (part) part.hits++
-}
-
-function keyOf(kind: CoveredPart['kind'], { file, line, col }: Origin): string {
-  return `${kind} ${file}:${line}:${col}`
-}
-
 function byPlace(a: Origin, b: Origin): number {
   return a.file === b.file ? a.line - b.line || a.col - b.col : a.file < b.file ? -1 : 1
 }
 
-function reached({ message, origins }: TraceEvent): string[] {
-  switch (message.type) {
-    case 'listener':
-      return message.listener === null ? [] : origins.map(origin => keyOf('listener', origin))
-    case 'route':
-      return message.selected === null ? [] : origins.map(origin => keyOf('route', origin))
-    case 'policy':
-      return message.result === 'skipped' ? [] : origins.map(origin => keyOf('policy', origin))
-    case 'backend':
-      return origins.map(origin => keyOf('backend', origin))
-    default:
-      return []
-  }
-}
-
 interface Part extends CoveredPart {
-  /** The policy tells nothing when it runs: it counts as often as what it stands on. */
-  readonly silent?: Origin
-  readonly holder?: { readonly kind: CoveredPart['kind']; readonly origin: Origin }
+  /** Of a policy that tells nothing when it runs: what it stands on, which it counts as often as. */
+  readonly silentOn?: Pick<CoveredPart, 'kind' | 'origin'>
 }
 
 function partsOf({ binds }: Snapshot): Part[] {
@@ -99,13 +79,17 @@ function* routeParts(route: Route, above: ReadonlySet<object>): Generator<Part> 
   }
 }
 
-function* policyParts(steps: readonly Step[], holder: string, on: NonNullable<Part['holder']>): Generator<Part> {
+function* policyParts(
+  steps: readonly Step[],
+  holder: string,
+  silentOn: NonNullable<Part['silentOn']>,
+): Generator<Part> {
   for (const { policy, hooks, origins } of steps) {
     const { request, attempt, response, requestBody, responseBody } = hooks
     const tells = request ?? attempt ?? response ?? requestBody ?? responseBody
     for (const origin of origins) {
       const part = { kind: 'policy' as const, name: `${holder}/${policy}`, origin, hits: 0 }
-      yield tells === undefined ? { ...part, silent: origin, holder: on } : part
+      yield tells === undefined ? { ...part, silentOn } : part
     }
   }
 }

@@ -1,5 +1,4 @@
 import { displayPath } from '../../diagnostics/render/report.ts'
-import { decidedBy } from './decided-by.ts'
 import type { WrongOutcome } from './run-case.ts'
 import type { RunCase, RunFile } from './run-tests.ts'
 
@@ -41,9 +40,8 @@ export interface WrongWords {
   readonly decision?: { readonly text: string; readonly file?: string; readonly line?: number }
 }
 
-export function wordsOf({ step, repetition, fields, events }: WrongOutcome, cwd: string): WrongWords {
+export function wordsOf({ step, repetition, fields, decision }: WrongOutcome, cwd: string): WrongWords {
   const which = [step && `step ${step}`, repetition && `repetition ${repetition}`].filter(Boolean).join(', ')
-  const decision = decidedBy(events)
   if (decision === undefined) return { which, fields }
   const { text, origin } = decision
   return {

@@ -1,6 +1,7 @@
 import type { TraceEvent } from '../../http/trace-event.ts'
 import type { DryGateway, DryOutcome } from '../dry-run/dry-run.ts'
 import { TestClient } from './client.ts'
+import { type Decision, decidedBy } from './decided-by.ts'
 import { expectedAt } from './expectation.ts'
 import { parseFieldPath } from './field-path.ts'
 import { compare, Hidden, shown } from './matcher.ts'
@@ -21,39 +22,37 @@ export interface WrongOutcome {
   readonly step: number | undefined
   readonly repetition: number | undefined
   readonly fields: readonly WrongField[]
-  readonly events: readonly TraceEvent[]
+  readonly decision: Decision | undefined
 }
 
-export interface CaseResult {
-  readonly wrong: readonly WrongOutcome[]
-  /** Of all requests, in order: for coverage. */
-  readonly events: readonly (readonly TraceEvent[])[]
-}
-
-/** Runs a case from the beginning; whatever was there before is forgotten. */
-export async function runCase(file: TestFile, testCase: TestCase, gateway: DryGateway): Promise<CaseResult> {
+/** Runs a case from the beginning; whatever was there before is forgotten. `seen` is told what happens to each request. */
+export async function runCase(
+  file: TestFile,
+  testCase: TestCase,
+  gateway: DryGateway,
+  seen: (events: readonly TraceEvent[]) => void,
+): Promise<readonly WrongOutcome[]> {
   gateway.reset(stubsOf(file, testCase))
   const client = new TestClient(gateway)
   const wrong: WrongOutcome[] = []
-  const events: (readonly TraceEvent[])[] = []
   const steps = stepsOf(testCase)
   for (const [number, { advance, request, repeat, expect = {} }] of steps.entries()) {
     if (advance !== undefined) gateway.clock.advance(advance)
     if (request === undefined) continue
     for (let repetition = 0; repetition < repeat; repetition++) {
       const outcome = await client.send(request)
-      events.push(outcome.events)
+      seen(outcome.events)
       const fields = wrongFields(expect, outcome, repetition)
       if (fields.length === 0) continue
       wrong.push({
         step: steps.length > 1 ? number + 1 : undefined,
         repetition: repeat > 1 ? repetition + 1 : undefined,
         fields,
-        events: outcome.events,
+        decision: decidedBy(outcome.events),
       })
     }
   }
-  return { wrong, events }
+  return wrong
 }
 
 function stepsOf({ steps, request, repeat, expect }: TestCase): readonly TestStep[] {

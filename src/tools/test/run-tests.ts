@@ -2,10 +2,10 @@ import { dirname, join } from 'node:path'
 import type { Snapshot } from '../../config/snapshot.ts'
 import type { Diagnostic, Origin } from '../../diagnostics/diagnostic.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import type { TraceEvent } from '../../http/trace-event.ts'
 import { type DryGateway, loadDryGateway } from '../dry-run/dry-run.ts'
 import { type InputFile, type InputPlace, type InputText, readInputFile } from '../input-files.ts'
 import { readServed } from '../serve/served-input.ts'
+import { countReached, type Reached } from './reached.ts'
 import { type ReadTestFile, readTestFile } from './read-test-file.ts'
 import { runCase, type WrongOutcome } from './run-case.ts'
 
@@ -41,8 +41,8 @@ export interface RunFile {
   /** Of the test file and of its configuration. */
   readonly diagnostics: readonly Diagnostic[]
   readonly texts: readonly InputText[]
-  /** What ran, for coverage. */
-  readonly ran?: { readonly snapshot: Snapshot; readonly events: readonly TraceEvent[] }
+  /** What ran, and what of it was reached. */
+  readonly ran?: { readonly snapshot: Snapshot; readonly reached: Reached }
 }
 
 /** Runs the cases of all files, one file after the other. Throws a Failure where a file cannot be read. */
@@ -91,26 +91,25 @@ class TestRun {
       this.over = this.#options.bail === true
       return { ...base, texts, cases, diagnostics: [...diagnostics, ...loaded.diagnostics] }
     }
-    const events: TraceEvent[] = []
+    const reached: Reached = new Map()
     const cases: RunCase[] = []
     for (const { i } of chosen) {
-      cases.push(await this.#case(read, i, gateway, events))
+      cases.push(await this.#case(read, i, gateway, reached))
       if (this.over) break
     }
-    return { ...base, texts, cases, ran: { snapshot: gateway.snapshot, events } }
+    return { ...base, texts, cases, ran: { snapshot: gateway.snapshot, reached } }
   }
 
-  async #case(read: ReadTestFile, index: number, gateway: DryGateway, events: TraceEvent[]): Promise<RunCase> {
+  async #case(read: ReadTestFile, index: number, gateway: DryGateway, reached: Reached): Promise<RunCase> {
     const testCase = read.content.cases[index] as ReadTestFile['content']['cases'][number]
     const about = { ...NOT_RUN, name: testCase.name, origin: read.origins[index] as Origin }
     if (testCase.skip !== undefined) return { ...about, state: 'skipped', reason: testCase.skip }
     const started = performance.now()
-    const result = await runCase(read.content, testCase, gateway)
-    for (const each of result.events) events.push(...each)
-    const failed = result.wrong.length > 0
+    const wrong = await runCase(read.content, testCase, gateway, events => countReached(events, reached))
+    const failed = wrong.length > 0
     if (failed && this.#options.bail) this.over = true
     const duration = performance.now() - started
-    return { ...about, state: failed ? 'failed' : 'passed', wrong: result.wrong, duration }
+    return { ...about, state: failed ? 'failed' : 'passed', wrong, duration }
   }
 
   #chooses(name: string): boolean {

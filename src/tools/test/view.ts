@@ -108,7 +108,9 @@ function authorizationIn(events: readonly TraceEvent[]): 'allow' | 'deny' | unde
   return results.includes('deny') ? 'deny' : results[0]
 }
 
-export function jsonIn(text: string): unknown {
+function jsonIn(text: string): unknown {
+  // Streams and plain text are many; a failure to parse takes long.
+  if (!/^\s*[[{"\dtfn-]/.test(text)) return undefined
   try {
     return JSON.parse(text)
   } catch {
