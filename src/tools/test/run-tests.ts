@@ -51,16 +51,19 @@ export async function runTests(inputs: readonly InputFile[], options: TestOption
   const files: RunFile[] = []
   for (const input of inputs) {
     const { text } = await readInputFile(input, options)
-    options.progress?.(`Testing: ${input.file}`)
     files.push(await run.file({ file: input.file, text }))
     if (run.over) break
   }
   return files
 }
 
+/** ms between two words about how far it is: what is faster than that needs none. */
+const BETWEEN = 100
+
 class TestRun {
   over = false
   readonly #options: TestOptions
+  #toldAt = performance.now()
   /** Cases that were chosen or left to other shards. */
   #seen = 0
 
@@ -93,7 +96,8 @@ class TestRun {
     }
     const reached: Reached = new Map()
     const cases: RunCase[] = []
-    for (const { i } of chosen) {
+    for (const [done, { i }] of chosen.entries()) {
+      this.#tell(`${text.file}: ${done} of ${chosen.length} cases`)
       cases.push(await this.#case(read, i, gateway, reached))
       if (this.over) break
     }
@@ -110,6 +114,13 @@ class TestRun {
     if (failed && this.#options.bail) this.over = true
     const duration = performance.now() - started
     return { ...about, state: failed ? 'failed' : 'passed', wrong, duration }
+  }
+
+  #tell(text: string): void {
+    const now = performance.now()
+    if (now - this.#toldAt < BETWEEN) return
+    this.#toldAt = now
+    this.#options.progress?.(`Testing ${text}`)
   }
 
   #chooses(name: string): boolean {

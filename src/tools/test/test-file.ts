@@ -64,10 +64,13 @@ const request = object(
   'request',
   {
     method: opt(name, 'Method; GET when unset, POST with a body.'),
-    url: opt(address, 'Absolute URL, in place of `path`, `host` and `port`.'),
+    url: opt(address, 'Absolute URL, in place of `path` and `host`.'),
     path: opt(string({ pattern: /^\//, form: 'a path that starts with /' }), 'Path and query.'),
     host: opt(name, 'Host that is asked for; unset: that of the listener, or localhost.'),
-    port: opt(port, 'Port of the configuration that it comes in at; unset: the first with a route for it.'),
+    port: opt(
+      port,
+      'Port of the configuration that it comes in at; unset: that of `url`, else the first with a route for it.',
+    ),
     headers: opt(headers, 'Header fields by name.'),
     body: opt(string(), 'Body as text.'),
     json: opt(json, 'Body as JSON.'),

@@ -13,6 +13,8 @@ interface SavedCase {
   readonly request: {
     readonly method: string
     readonly url: string
+    /** Of the configuration, where the URL says another one. */
+    readonly port?: number
     /** By name in lower case, without credentials. */
     readonly headers?: Readonly<Record<string, readonly string[]>>
     readonly body?: string
@@ -35,6 +37,8 @@ function testCaseOf(trace: RequestTrace): SavedCase {
     if (/^host$/i.test(name)) continue
     headers[name.toLowerCase()] = [...(headers[name.toLowerCase()] ?? []), value]
   }
+  const { port, protocol } = new URL(url)
+  const said = Number(port) || (protocol === 'https:' ? 443 : 80)
   const text = recorded.body && textOf(recorded.body)
   const { upstreamStatus } = recorded
   return {
@@ -42,6 +46,7 @@ function testCaseOf(trace: RequestTrace): SavedCase {
     request: {
       method,
       url,
+      ...(recorded.port === undefined || recorded.port === said ? {} : { port: recorded.port }),
       ...(Object.keys(headers).length === 0 ? {} : { headers }),
       ...(text === undefined ? {} : { body: text }),
     },
