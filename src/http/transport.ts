@@ -73,14 +73,15 @@ export interface Target {
   readonly permits?: (address: string) => boolean
   /** True when `host` is a DNS name, which then becomes the request's authority unless a policy fixed that. */
   readonly named: boolean
-  /** Set where only a part of a backend is called: what the configuration calls it. */
+  /** Set where only a part of a backend is called. */
   readonly part?: BackendPart
 }
 
 /** An MCP target, or an LLM provider or model. */
 export interface BackendPart {
   readonly kind: 'mcp' | 'llm'
-  readonly name: string
+  /** What the configuration calls it, the most precise name first. */
+  readonly names: readonly string[]
 }
 
 /** An HTTP CONNECT proxy. Equal `key`s are the same proxy, asked in the same way. */

@@ -9,7 +9,14 @@ import type { FixLevel } from './check/fix.ts'
 import { SettingsFinder } from './check/settings.ts'
 import { applySuppressions } from './check/suppressions.ts'
 import { checkTexts, type DocumentOptions, looksLikeOurs, type Text } from './check-documents.ts'
-import { findInputs, type InputFile, type InputPlace, type InputText, readInputFile } from './input-files.ts'
+import {
+  findInputs,
+  type InputFile,
+  type InputPlace,
+  type InputText,
+  isTestFile,
+  readInputFile,
+} from './input-files.ts'
 
 export { loadInput, referencedBy } from './check-documents.ts'
 
@@ -60,6 +67,10 @@ export async function check(paths: readonly string[], options: CheckOptions): Pr
   const texts: ReadText[] = []
   for (const input of inputs.files) {
     if (options.settings) settings.prepare(resolve(options.cwd, input.file))
+    if (isTestFile(input.file)) {
+      skipped.push({ file: input.file, reason: 'test cases: `gwctl test` runs them' })
+      continue
+    }
     if (isIgnored(input, options, settings)) {
       skipped.push({ file: input.file, reason: 'ignored by the settings' })
       continue

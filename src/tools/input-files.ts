@@ -97,6 +97,11 @@ function expandGlob(pattern: string, cwd: string, into: Found): InputFile[] {
   })
 }
 
+/** A file of test cases, by its name. */
+export function isTestFile(file: string): boolean {
+  return /\.gwtest\.(?:ya?ml|jsonc?)$/i.test(file)
+}
+
 const CONFIGURATION = /\.(?:ya?ml|jsonc?)$/i
 /** Whether a file below a directory is one of those that the directory stands for. */
 export function isConfiguration(path: string): boolean {

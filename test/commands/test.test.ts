@@ -196,6 +196,20 @@ describe('a failure', () => {
     expect(out).toContain('and 5 more like these')
   })
 
+  test('names stubs that nothing called, for they may be misspelt', async () => {
+    const { out } = await run('stubs: {opnai: {status: 500}}\n  request: {llm: chat}\n  expect: {status: 500}')
+    expect(out).toContain('  stubs that nothing called: everything, api.test, opnai\n')
+    const { out: bare } = await run(
+      'stubs: {other: {status: 500}}\n  request: {mcp: tools/list}\n  expect: {status: 500}',
+    )
+    expect(bare).toContain('nothing called: api.test, openai, other\n')
+    write(
+      'a.gwtest.yaml',
+      'config: gateway.yaml\nenv: {KEY: k}\nstubs: {x: {}}\ncases: [{name: a, request: {llm: chat, model: m}, expect: {status: 1}}]\n',
+    )
+    expect((await gwctl([])).out).toContain('nothing called: x; called without a stub: openAI\n')
+  })
+
   test('never shows a credential', async () => {
     for (const format of ['text', 'json', 'tap', 'junit', 'github']) {
       write('gateway.yaml', CONFIG)

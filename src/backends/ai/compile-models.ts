@@ -65,7 +65,7 @@ function compileModel(
   if (chosen === undefined) return undefined
   const policies = ctx.policiesAt(path)
   const to = providerTarget({
-    name: spec.name,
+    names: [spec.name, typeof spec.provider === 'string' ? spec.provider : (spec.provider.reference ?? 'custom')],
     provider: chosen.provider,
     wire: { ...chosen.wire, model: params.model ?? chosen.wire.model },
     address: { ...addressOf(params), ...(chosen.address && !hasAddress(params) ? chosen.address : {}) },

@@ -106,13 +106,13 @@ function compileMember(
   path: Path,
   ctx: BackendContext,
 ): Member | undefined {
-  const { provider, wire } = wireOf(choice)
+  const { key, provider, wire } = wireOf(choice)
   const policies = ctx.policiesAt([...path, 'policies'], name)
   if (spec.tokenize) {
     ctx.report({ code: 'GW601', path: [...path, 'tokenize'], at: 'key', message: '`tokenize` is not served yet' })
   }
   const settings = { ...ctx.settings, ...policies?.settings }
-  const to = providerTarget({ name, provider, wire, address: spec, settings, key: undefined })
+  const to = providerTarget({ names: [name, key], provider, wire, address: spec, settings, key: undefined })
   if (to === undefined) {
     ctx.report({
       code: 'GW103',
@@ -127,11 +127,11 @@ function compileMember(
   return { name, to, health, rules: settings.health, policies: policies?.hooks ?? [] }
 }
 
-/** The chosen provider's name in telemetry, and how it is called. */
-function wireOf(choice: ProviderChoice): { readonly provider: string; readonly wire: Wire } {
+/** The chosen provider in the file, its name in telemetry, and how it is called. */
+function wireOf(choice: ProviderChoice): { readonly key: ProviderKey; readonly provider: string; readonly wire: Wire } {
   const key = Object.keys(choice).find(name => choice[name as ProviderKey] !== undefined) as ProviderKey
   const definition = PROVIDERS[key]
   const settings = choice[key] as never
   const override = choice.custom?.providerOverride
-  return { provider: override ?? definition.telemetryName, wire: definition.wire(settings) }
+  return { key, provider: override ?? definition.telemetryName, wire: definition.wire(settings) }
 }

@@ -30,8 +30,8 @@ export interface ProviderAddress {
 }
 
 export interface ProviderTargetInit {
-  /** Of the provider's entry or of the model. */
-  readonly name: string
+  /** Of the provider's entry or of the model, and of the provider in the file. */
+  readonly names: readonly string[]
   readonly provider: string
   readonly wire: Wire
   readonly address: ProviderAddress
@@ -60,7 +60,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
       ...(at.unixPath === undefined ? {} : { unixPath: at.unixPath }),
       ...connectionOf(connection),
       named: isIP(at.host) === 0 && at.unixPath === undefined,
-      part: { kind: 'llm', name: init.name },
+      part: { kind: 'llm', names: init.names },
     },
     timeout: settings.requestTimeout,
     key: init.key,

@@ -102,7 +102,7 @@ function standIn({ name }: McpTargetSpec, ctx: BackendContext): McpTarget {
     port: 0,
     connectTimeout: 0,
     named: true,
-    part: { kind: 'mcp', name },
+    part: { kind: 'mcp', names: [name] },
   }
   const target: HttpTarget = { name, place, path: '/mcp', authority: name, timeout: undefined, hooks: [] }
   return { name, kind: 'stdio', connect: (_onDown, session) => new HttpConnection(ctx.runtime, target, session) }
@@ -124,7 +124,7 @@ function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: Ba
     host,
     port,
     named: !/^[\d.]+$|:/.test(host),
-    part: { kind: 'mcp', name: spec.name },
+    part: { kind: 'mcp', names: [spec.name] },
     ...connectionOf(connection),
   }
   const given = `${url.pathname === '/' ? '' : url.pathname}${url.search}`

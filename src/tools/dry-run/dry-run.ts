@@ -26,7 +26,7 @@ import type { DryCall, DryOutcome } from './outcome.ts'
 import { seededRandom } from './seeded-random.ts'
 import { StandInCredentials } from './stand-in-credentials.ts'
 import { type StubCall, type StubReply, stubTransport } from './stub-transport.ts'
-import { StubSet, type Stubs } from './stubs.ts'
+import { type Answered, StubSet, type Stubs } from './stubs.ts'
 
 export type { DryRequest } from './dry-request.ts'
 export type { DryCall, DryOutcome } from './outcome.ts'
@@ -119,7 +119,7 @@ class World {
   #stubs: Stubs
   #set: StubSet
   /** Told of each call, while a request runs. */
-  onCall: (purpose: DryCall['purpose'], call: StubCall, answer: (names: readonly string[]) => StubReply) => StubReply
+  onCall: (purpose: DryCall['purpose'], call: StubCall, answer: (names: readonly string[]) => Answered) => StubReply
 
   constructor({ time = Date.now(), seed = 1, stubs = new Map() }: DryWorld) {
     this.clock = new DryClock(time)
@@ -155,7 +155,7 @@ class World {
 }
 
 /** Sessions take their leave when they are forgotten. */
-const unwatched: World['onCall'] = (_purpose, { target }, answer) => answer(addressesOf(target))
+const unwatched: World['onCall'] = (_purpose, { target }, answer) => answer(addressesOf(target)).reply
 
 async function runOnce(id: string, request: DryRequest, serving: Serving, world: World): Promise<DryOutcome> {
   const { runtime, clock } = world
@@ -164,9 +164,9 @@ async function runOnce(id: string, request: DryRequest, serving: Serving, world:
   const calls: DryCall[] = []
   world.onCall = (purpose, call, answer) => {
     const names = purpose === 'backend' ? namesOf(call.target, x) : addressesOf(call.target)
-    const reply = answer(names)
-    calls.push(callOf(purpose, names, call, reply, serving.heads))
-    return reply
+    const answered = answer(names)
+    calls.push(callOf(purpose, names, call, answered, serving.heads))
+    return answered.reply
   }
   const events: TraceEvent[] = []
   const watch = world.hub.watch({ requests: 1 })
@@ -222,7 +222,7 @@ function callOf(
   purpose: DryCall['purpose'],
   names: readonly string[],
   { target, method, path, authority, headers, body }: StubCall,
-  reply: StubReply,
+  { reply, stub }: Answered,
   heads: HeadSnapshots,
 ): DryCall {
   const scheme = target.tls ? 'https' : 'http'
@@ -236,15 +236,18 @@ function callOf(
     headers: pairsOf(sent),
     shown: heads.request({ method, scheme, authority, path, headers: sent }),
     body,
+    stub,
     status: reply.unreachable ? undefined : reply.status,
   }
 }
 
 function namesOf(target: Target, x: Exchange): readonly string[] {
-  const part = target.part && target.part.name !== ANY_MODEL ? [target.part.name] : []
+  const part = target.part?.names.filter(name => name !== ANY_MODEL) ?? []
   const llm = target.part?.kind === 'llm' && x.llm ? [x.llm.requestModel, x.llm.provider] : []
-  const backend = x.backend ? [x.backend.name] : []
-  return [...new Set([...part, ...llm, ...backend, ...addressesOf(target)])]
+  const own = x.backend ? [x.backend.name] : []
+  // Where the file gives no name, the address says more than the place in the file.
+  const named = x.backend?.name === x.backend?.key ? [...addressesOf(target), ...own] : [...own, ...addressesOf(target)]
+  return [...new Set([...part, ...llm, ...named])]
 }
 
 /** The name of a model that stands for all. */

@@ -15,6 +15,8 @@ export interface DryCall {
   /** The same call without the values of credentials. */
   readonly shown: HeadSnapshot
   readonly body: Buffer
+  /** The name of the stub that answers; undefined: none is for it, so it is the least that does. */
+  readonly stub: string | undefined
   /** What the stub answers with; undefined where nothing answers. */
   readonly status: number | undefined
 }

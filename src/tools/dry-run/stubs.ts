@@ -28,6 +28,12 @@ export type Stubs = ReadonlyMap<string, Stub | readonly Stub[]>
 /** The stub for whatever has none of its own. */
 export const EVERYTHING = '*'
 
+export interface Answered {
+  /** Undefined: there is none for the call. */
+  readonly stub: string | undefined
+  readonly reply: StubReply
+}
+
 /** Answers the calls of one gateway. What no stub is for gets 200 and as little as its protocol needs. */
 export class StubSet {
   readonly #stubs: Stubs
@@ -38,14 +44,13 @@ export class StubSet {
   }
 
   /** `names`: of what is called, the most precise one first. */
-  answer(call: StubCall, names: readonly string[]): StubReply {
-    return replyOf(this.#next(names), call)
+  answer(call: StubCall, names: readonly string[]): Answered {
+    const stub = [...names, EVERYTHING].find(each => this.#stubs.has(each))
+    return { stub, reply: replyOf(stub === undefined ? {} : this.#next(stub), call) }
   }
 
-  #next(names: readonly string[]): Stub {
-    const name = [...names, EVERYTHING].find(each => this.#stubs.has(each))
-    const found = name === undefined ? undefined : this.#stubs.get(name)
-    if (name === undefined || found === undefined) return {}
+  #next(name: string): Stub {
+    const found = this.#stubs.get(name) ?? {}
     if (!isList(found)) return found
     const number = this.#calls.get(name) ?? 0
     this.#calls.set(name, number + 1)

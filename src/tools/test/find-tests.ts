@@ -1,13 +1,11 @@
 import { Failure } from '../../diagnostics/failure.ts'
-import { findInputs, type InputFile, type InputPlace } from '../input-files.ts'
-
-const TEST_FILE = /\.gwtest\.(?:ya?ml|jsonc?)$/i
+import { findInputs, type InputFile, type InputPlace, isTestFile } from '../input-files.ts'
 
 /** The test files that the paths mean: files as they are named, and every `*.gwtest.yaml` of directories and globs. */
 export function findTests(paths: readonly string[], { cwd }: Pick<InputPlace, 'cwd'>): readonly InputFile[] {
   const { files, failures } = findInputs(paths, cwd)
   if (failures[0]) throw failures[0]
-  const tests = files.filter(({ file, named }) => named || TEST_FILE.test(file))
+  const tests = files.filter(({ file, named }) => named || isTestFile(file))
   if (tests.length > 0) return tests
   const looked =
     files.length === 0 ? 'no YAML file is there' : `${files.length} YAML or JSON files are there, none of them named so`

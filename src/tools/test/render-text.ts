@@ -22,7 +22,15 @@ function fileBlock(file: RunFile, { cwd }: TestReport, options: TextOptions): st
   if (file.broken) return [`${paint.error('✖')} ${name}: nothing of it ran`, '']
   const shown = file.cases.filter(({ state }) => options.verbose || state === 'failed')
   if (shown.length === 0) return []
-  return [paint.bold(name), ...shown.flatMap(each => caseLines(each, file, cwd, options)), '']
+  return [paint.bold(name), ...shown.flatMap(each => caseLines(each, file, cwd, options)), ...stubLines(file), '']
+}
+
+/** A stub that is misspelt answers nothing, and no case says so. */
+function stubLines({ cases, ran }: RunFile): string[] {
+  if (ran === undefined || ran.uncalled.length === 0 || cases.every(({ state }) => state !== 'failed')) return []
+  const called = [...ran.unstubbed].map(visible).join(', ')
+  const rest = called === '' ? '' : `; called without a stub: ${called}`
+  return [`  stubs that nothing called: ${ran.uncalled.map(visible).join(', ')}${rest}`]
 }
 
 const MARKS = { passed: '✓', failed: '✖', skipped: '-' } as const

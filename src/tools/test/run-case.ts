@@ -1,4 +1,3 @@
-import type { TraceEvent } from '../../http/trace-event.ts'
 import type { DryGateway, DryOutcome } from '../dry-run/dry-run.ts'
 import { TestClient } from './client.ts'
 import { type Decision, decidedBy } from './decided-by.ts'
@@ -25,12 +24,12 @@ export interface WrongOutcome {
   readonly decision: Decision | undefined
 }
 
-/** Runs a case from the beginning; whatever was there before is forgotten. `seen` is told what happens to each request. */
+/** Runs a case from the beginning; whatever was there before is forgotten. `seen` is told of each request. */
 export async function runCase(
   file: TestFile,
   testCase: TestCase,
   gateway: DryGateway,
-  seen: (events: readonly TraceEvent[]) => void,
+  seen: (outcome: DryOutcome) => void,
 ): Promise<readonly WrongOutcome[]> {
   gateway.reset(stubsOf(file, testCase))
   const client = new TestClient(gateway)
@@ -41,7 +40,7 @@ export async function runCase(
     if (request === undefined) continue
     for (let repetition = 0; repetition < repeat; repetition++) {
       const outcome = await client.send(request)
-      seen(outcome.events)
+      seen(outcome)
       const fields = wrongFields(expect, outcome, repetition)
       if (fields.length === 0) continue
       wrong.push({

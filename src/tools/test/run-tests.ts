@@ -2,12 +2,13 @@ import { dirname, join } from 'node:path'
 import type { Snapshot } from '../../config/snapshot.ts'
 import type { Diagnostic, Origin } from '../../diagnostics/diagnostic.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import { type DryGateway, loadDryGateway } from '../dry-run/dry-run.ts'
+import { type DryGateway, type DryOutcome, loadDryGateway } from '../dry-run/dry-run.ts'
 import { type InputFile, type InputPlace, type InputText, readInputFile } from '../input-files.ts'
 import { readServed } from '../serve/served-input.ts'
 import { countReached, type Reached } from './reached.ts'
 import { type ReadTestFile, readTestFile } from './read-test-file.ts'
 import { runCase, type WrongOutcome } from './run-case.ts'
+import type { TestFile } from './test-file.ts'
 
 export interface TestOptions extends InputPlace {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -42,7 +43,13 @@ export interface RunFile {
   readonly diagnostics: readonly Diagnostic[]
   readonly texts: readonly InputText[]
   /** What ran, and what of it was reached. */
-  readonly ran?: { readonly snapshot: Snapshot; readonly reached: Reached }
+  readonly ran?: {
+    readonly snapshot: Snapshot
+    readonly reached: Reached
+    /** Stubs that nothing called, and what was called without one. */
+    readonly uncalled: readonly string[]
+    readonly unstubbed: ReadonlySet<string>
+  }
 }
 
 /** Runs the cases of all files, one file after the other. Throws a Failure where a file cannot be read. */
@@ -94,22 +101,32 @@ class TestRun {
       this.over = this.#options.bail === true
       return { ...base, texts, cases, diagnostics: [...diagnostics, ...loaded.diagnostics] }
     }
-    const reached: Reached = new Map()
+    const witness = new Witness()
     const cases: RunCase[] = []
     for (const [done, { i }] of chosen.entries()) {
       this.#tell(`${text.file}: ${done} of ${chosen.length} cases`)
-      cases.push(await this.#case(read, i, gateway, reached))
+      cases.push(await this.#case(read, i, gateway, witness))
       if (this.over) break
     }
-    return { ...base, texts, cases, ran: { snapshot: gateway.snapshot, reached } }
+    return {
+      ...base,
+      texts,
+      cases,
+      ran: {
+        snapshot: gateway.snapshot,
+        reached: witness.reached,
+        unstubbed: witness.unstubbed,
+        uncalled: witness.uncalled(read.content),
+      },
+    }
   }
 
-  async #case(read: ReadTestFile, index: number, gateway: DryGateway, reached: Reached): Promise<RunCase> {
+  async #case(read: ReadTestFile, index: number, gateway: DryGateway, witness: Witness): Promise<RunCase> {
     const testCase = read.content.cases[index] as ReadTestFile['content']['cases'][number]
     const about = { ...NOT_RUN, name: testCase.name, origin: read.origins[index] as Origin }
     if (testCase.skip !== undefined) return { ...about, state: 'skipped', reason: testCase.skip }
     const started = performance.now()
-    const wrong = await runCase(read.content, testCase, gateway, events => countReached(events, reached))
+    const wrong = await runCase(read.content, testCase, gateway, outcome => witness.see(outcome))
     const failed = wrong.length > 0
     if (failed && this.#options.bail) this.over = true
     const duration = performance.now() - started
@@ -151,6 +168,26 @@ class TestRun {
       const help = error.help === undefined ? {} : { help: error.help }
       return { broken: finding({ code: 'GW207', message: error.message, path: ['config'], at: 'value', ...help }) }
     }
+  }
+}
+
+/** What all requests of a file came to. */
+class Witness {
+  readonly reached: Reached = new Map()
+  readonly unstubbed = new Set<string>()
+  readonly #called = new Set<string>()
+
+  see({ events, upstream }: DryOutcome): void {
+    countReached(events, this.reached)
+    for (const { stub, names } of upstream) {
+      if (stub !== undefined) this.#called.add(stub)
+      else if (names[0] !== undefined) this.unstubbed.add(names[0])
+    }
+  }
+
+  uncalled({ stubs = {}, cases }: TestFile): readonly string[] {
+    const names = [stubs, ...cases.map(each => each.stubs ?? {})].flatMap(each => Object.keys(each))
+    return [...new Set(names)].filter(name => !this.#called.has(name))
   }
 }
 
