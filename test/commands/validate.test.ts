@@ -121,6 +121,15 @@ describe('directories', () => {
     expect((await place.validate(['k'])).out).toContain('3 skipped')
   })
 
+  test('test cases are for gwctl test', async () => {
+    place.write({ 'k/good.yaml': GOOD, 'k/a.gwtest.yaml': 'config: good.yaml\ncases: []\n' })
+    const { code, err } = await place.validate(['k', '-v'])
+    expect(code).toBe(0)
+    expect(err).toContain('skipped k/a.gwtest.yaml: test cases: `gwctl test` runs them')
+    expect((await place.validate(['--hook', 'k/a.gwtest.yaml'])).code).toBe(0)
+    expect((await place.validate(['k/a.gwtest.yaml'])).code).toBe(3)
+  })
+
   test('resources of other tools are skipped one by one', async () => {
     place.write({ 'k/all.yaml': `${RESOURCE}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: app}\n` })
     const { code, out } = await place.validate(['k', '-o', 'json'])

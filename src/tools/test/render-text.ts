@@ -25,12 +25,16 @@ function fileBlock(file: RunFile, { cwd }: TestReport, options: TextOptions): st
   return [paint.bold(name), ...shown.flatMap(each => caseLines(each, file, cwd, options)), ...stubLines(file), '']
 }
 
-/** A stub that is misspelt answers nothing, and no case says so. */
+/** A stub that is misspelt answers nothing, and what it was meant for is called without one. */
 function stubLines({ cases, ran }: RunFile): string[] {
-  if (ran === undefined || ran.uncalled.length === 0 || cases.every(({ state }) => state !== 'failed')) return []
-  const called = [...ran.unstubbed].map(visible).join(', ')
-  const rest = called === '' ? '' : `; called without a stub: ${called}`
-  return [`  stubs that nothing called: ${ran.uncalled.map(visible).join(', ')}${rest}`]
+  if (ran === undefined || cases.every(({ state }) => state !== 'failed')) return []
+  const { uncalled, unstubbed } = ran
+  if (uncalled.length === 0 || unstubbed.size === 0) return []
+  return [`  called without a stub: ${listed(unstubbed)}; stubs that nothing called: ${listed(uncalled)}`]
+}
+
+function listed(names: Iterable<string>): string {
+  return [...names].map(visible).join(', ')
 }
 
 const MARKS = { passed: '✓', failed: '✖', skipped: '-' } as const
