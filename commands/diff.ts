@@ -4,6 +4,7 @@ import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
 import { outputFlag } from '../src/cli/flags.ts'
+import { plainPaint } from '../src/diagnostics/paint.ts'
 
 const SIDE = 'A file, a directory of resources, a saved dump, live, git:REVISION:PATH, or - for stdin.'
 
@@ -29,6 +30,17 @@ export default class Diff extends GatewayCommand {
   static override flags = {
     output: outputFlag(['text', 'json', 'markdown', 'github'])({ default: { format: 'text' } }),
     structural: Flags.boolean({ summary: 'Compare the objects only; run no requests.' }),
+    requests: Flags.string({
+      helpValue: 'PATH',
+      summary: 'Run recorded requests instead: events of `gwctl trace --raw`, or HAR; - for stdin.',
+      exclusive: ['structural'],
+    }),
+    limit: Flags.integer({
+      min: 1,
+      helpValue: 'N',
+      summary: 'Try at most N requests; 1500 when unset.',
+      exclusive: ['structural', 'requests'],
+    }),
     ...adminFlags,
   }
 
@@ -45,10 +57,16 @@ export default class Diff extends GatewayCommand {
       get stdin() {
         return io.stdin
       },
+      witness: !flags.structural,
+      ...(flags.requests === undefined ? {} : { requests: flags.requests }),
+      ...(flags.limit === undefined ? {} : { limit: flags.limit }),
+      progress: text => this.progress(text),
       admin: () => adminServer(flags, io, this.told()),
-    })
+    }).finally(() => this.clearProgress())
     for (const note of found.notes) this.note(note)
-    await this.deliver(renderDiff(found, flags.output.format, await this.paint()), flags.output)
+    const { format, path } = flags.output
+    const paint = path === undefined ? await this.paint() : plainPaint
+    await this.deliver(renderDiff(found, format, paint), flags.output)
     return differs(found) ? 'findings' : 'ok'
   }
 }

@@ -1,29 +1,45 @@
+import { compareRequests, type Requests } from './requests.ts'
 import { readSides, type SideOptions } from './side.ts'
-import { type Change, structuralChanges } from './structure.ts'
+import { type Change, compareStructure } from './structure.ts'
 
-export interface DiffOptions extends SideOptions {}
+export interface DiffOptions extends SideOptions {
+  /** False: only the objects are compared. */
+  readonly witness: boolean
+  /** Recorded requests instead of derived ones: a file of `gwctl trace --raw`, or a HAR document. */
+  readonly requests?: string
+  /** Derived requests to try, at most. */
+  readonly limit?: number
+}
 
 /** What two configurations do not have in common. */
 export interface Diff {
   readonly before: string
   readonly after: string
   readonly changes: readonly Change[]
+  /** Unset where none were run. */
+  readonly requests?: Requests
   /** What could not be compared. */
   readonly notes: readonly string[]
 }
 
 /** Compares two configurations. Throws a Failure that names the side that cannot be read, compiled or reached. */
 export async function diff(names: readonly [string, string], options: DiffOptions): Promise<Diff> {
-  const [before, after] = await readSides(names, options)
-  const dumps = [before, after].filter(side => side.configuration === undefined)
+  const sides = await readSides(names, options)
+  const [before, after] = sides
+  const notes = sides
+    .filter(side => side.configuration === undefined)
+    .map(({ name }) => `${name} is a dump: whether a secret has changed cannot be told.`)
+  const structure = compareStructure(before, after)
+  const requests = options.witness ? await compareRequests(sides, structure, options, notes) : undefined
   return {
     before: before.name,
     after: after.name,
-    changes: structuralChanges(before, after),
-    notes: dumps.map(({ name }) => `${name} is a dump: whether a secret has changed cannot be told.`),
+    changes: structure.changes,
+    ...(requests === undefined ? {} : { requests }),
+    notes,
   }
 }
 
-export function differs({ changes }: Diff): boolean {
-  return changes.length > 0
+export function differs({ changes, requests }: Diff): boolean {
+  return changes.length > 0 || (requests?.differ ?? []).length > 0
 }

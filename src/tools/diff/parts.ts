@@ -9,6 +9,7 @@ import type { Schema } from '../../schema/builder.ts'
 import { Leaf, type Settled, type SettledMap, settle } from '../../schema/settle.ts'
 import type { DumpBackend, DumpDocument, DumpPolicies, DumpRoute } from '../dump/model.ts'
 import { matchWords } from '../dump/views.ts'
+import { meaningOf } from './differences.ts'
 
 export type PartKind =
   | 'bind'
@@ -38,6 +39,8 @@ export interface Part {
   settled(): Settled
   readonly place: Place
   readonly parts: readonly Part[]
+  /** Keys of the routes that may do something else when it changes. */
+  readonly routes: readonly string[] | 'all'
 }
 
 export interface Place {
@@ -57,6 +60,9 @@ export interface Place {
 export type Renames = ReadonlyMap<string, string>
 const NO_RENAMES: Renames = new Map()
 
+/** Key of the backend that stands for the `llm` section. */
+const LLM = 'llm:router'
+
 type Fields = Readonly<Record<string, unknown>>
 
 /** Ports with their listeners, their routes, and the policies of each. */
@@ -64,22 +70,26 @@ export function bindParts(dump: DumpDocument, renames: Renames = NO_RENAMES): re
   const backendsByKey = new Map(dump.backends.map(backend => [backend.key, backend]))
   const routes = Map.groupBy(dump.routes, route => route.listener)
   const listeners = Map.groupBy(dump.listeners, listener => listener.bind)
+  const keysOf = (listener: string) => (routes.get(listener) ?? []).map(route => route.key)
   return dump.binds.map(bind =>
     part('bind', bind.key, {
       label: `port ${bind.port}`,
       // Of dumps of others it is not known.
       written: bind.proxyProtocol === true ? { proxyProtocol: true } : {},
       place: { origin: bind.origin, ends: path => path.at(-2) === 'binds' || path.at(-2) === 'gateways' },
+      routes: bind.listeners.flatMap(keysOf),
       parts: (listeners.get(bind.key) ?? []).map(listener => {
         const { key, name, hostname, protocol, tls } = listener
         const own = { hostname, protocol, ...(tls === undefined ? {} : { tls }) }
+        const label = `listener ${name} of port ${bind.port}`
         const inside = (routes.get(key) ?? []).map(route => routePart(route, backendsByKey, renames))
         return part('listener', name, {
           named: !/^listener\d+$/.test(name),
-          label: `listener ${name} of port ${bind.port}`,
+          label,
           written: own,
           place: { origin: listener.origin, ends: path => path.at(-2) === 'listeners' || path.at(-2) === 'gateways' },
-          parts: [...policyParts(listener.policies, `listener ${name} of port ${bind.port}`), ...inside],
+          routes: keysOf(key),
+          parts: [...policyParts(listener.policies, label, keysOf(key)), ...inside],
         })
       }),
     }),
@@ -88,6 +98,7 @@ export function bindParts(dump: DumpDocument, renames: Renames = NO_RENAMES): re
 
 function routePart(route: DumpRoute, byKey: ReadonlyMap<string, DumpBackend>, renames: Renames): Part {
   const label = `route ${route.namespace}/${route.name}`
+  const routes = [route.key]
   const uses = route.backends.map((use, i) => {
     const { backend: key, weight, routeGroup } = use
     const inline = key.startsWith(`/${route.key}/`) ? byKey.get(key) : undefined
@@ -102,7 +113,7 @@ function routePart(route: DumpRoute, byKey: ReadonlyMap<string, DumpBackend>, re
           : { [inline.kind]: settle(backendSchema(inline.kind), inline.spec) }),
         weight: settle(undefined, weight),
       }),
-      policies: policyParts(use.policies, `${inline || routeGroup ? `backend ${i}` : `backend ${key}`} of ${label}`, {
+      policies: policyParts(use.policies, `backend ${inline || routeGroup ? i : key} of ${label}`, routes, {
         name: inline || routeGroup ? `${i}` : target,
         named: !inline,
       }),
@@ -120,7 +131,8 @@ function routePart(route: DumpRoute, byKey: ReadonlyMap<string, DumpBackend>, re
       origin: route.origin,
       ends: path => /^(routes|tcpRoutes|llm|mcp)$/.test(String(path.at(-2) ?? path.at(-1))),
     },
-    parts: [...policyParts(route.policies, label), ...uses.flatMap(use => use.policies)],
+    routes,
+    parts: [...policyParts(route.policies, label, routes), ...uses.flatMap(use => use.policies)],
   })
 }
 
@@ -131,24 +143,31 @@ export function backendParts(dump: DumpDocument): readonly Part[] {
   return dump.backends
     .filter(backend => !inline(backend))
     .map(({ key, kind, spec, origin }) => {
-      const section = key === 'llm:router'
+      const section = key === LLM
       const { models, virtualModels, policies, targets, ...own } = isFields(spec) ? spec : {}
       const rest = section ? own : kind === 'mcp' && isFields(spec) ? { ...own, targets: [] } : spec
+      const users = dump.routes.filter(route => route.backends.some(use => use.backend === key)).map(route => route.key)
       const schema = section ? llmSection : backendSchema(kind)
       return part('backend', key, {
         label: section || key === 'mcp' ? `${kind} section` : `backend ${key}`,
         written: { [kind]: rest },
         settled: () => ({ [kind]: settle(schema, rest) }),
         place: { origin, ends: path => path.at(-1) === kind, inner: 'parent' },
+        routes: users,
         parts:
           kind === 'mcp' && Array.isArray(targets)
-            ? targets.filter(isFields).map((each, i) => targetPart(key, each, i, origin))
+            ? targets.filter(isFields).map((each, i) => targetPart(key, each, i, { origin, users }))
             : [],
       })
     })
 }
 
-function targetPart(backend: string, target: Fields, i: number, origin: string): Part {
+function targetPart(
+  backend: string,
+  target: Fields,
+  i: number,
+  { origin, users }: { readonly origin: string; readonly users: readonly string[] },
+): Part {
   const { name, ...own } = target
   return part('target', String(name), {
     label: `target ${String(name)} of backend ${backend}`,
@@ -158,6 +177,7 @@ function targetPart(backend: string, target: Fields, i: number, origin: string):
       return rest
     },
     place: { origin, inner: ['targets', i], ends: path => path.at(-1) === 'mcp' },
+    routes: users,
     parts: [],
   })
 }
@@ -166,13 +186,14 @@ function targetPart(backend: string, target: Fields, i: number, origin: string):
 export function writtenParts(dump: DumpDocument): readonly Part[] {
   const idle = new Set((dump.idlePolicies ?? []).map(({ name }) => name))
   const models = dump.models ?? []
+  const asking = dump.routes.filter(({ backends }) => backends.some(use => use.backend === LLM)).map(({ key }) => key)
   const concrete = models.filter(({ virtual }) => virtual !== true).length
   return [
     ...dump.policies.map((policy, i) => targetedPart(policy, i, idle)),
     ...models.map((model, i) => {
       const [list, at] = model.virtual === true ? (['virtualModels', i - concrete] as const) : (['models', i] as const)
       const { name, virtual: _, ...own } = model
-      return listed('model', String(name), own, itemOf(llmSection, list), ['llm', list, at])
+      return listed('model', String(name), own, itemOf(llmSection, list), ['llm', list, at], asking)
     }),
     ...dump.services.map((each, i) =>
       listed('service', `${String(each.namespace)}/${String(each.hostname)}`, each, itemOf(standalone, 'services'), [
@@ -196,12 +217,13 @@ function targetedPart(policy: Fields, i: number, idle: ReadonlySet<string>): Par
   const full = isFields(name) ? `${String(name.namespace ?? 'default')}/${String(name.name)}` : String(name)
   const kinds = isFields(body) ? Object.keys(body) : []
   const own = { target, ...(phase === undefined ? {} : { phase }), ...(idle.has(full) ? { policy: body } : {}), kinds }
-  return listed('policy', full, own, itemOf(standalone, 'policies'), ['policies', i])
+  return listed('policy', full, own, itemOf(standalone, 'policies'), ['policies', i], [])
 }
 
 function policyParts(
   policies: DumpPolicies,
   holder: string,
+  routes: readonly string[],
   use?: { readonly name: string; readonly named: boolean },
 ): Part[] {
   return Object.entries(policies as Readonly<Record<string, DumpPolicies[string]>>).map(([name, each]) => {
@@ -214,26 +236,34 @@ function policyParts(
       written: { [name]: each.spec },
       settled: () => settle(schemaNamed(trafficPolicies, name), each.spec),
       place: { origin: each.origins.at(-1) ?? '', ends: path => path.at(-1) === name, fields },
+      routes,
       parts: [],
     })
   })
 }
 
-function listed(kind: PartKind, name: string, written: unknown, schema: Schema<unknown> | undefined, path: Path): Part {
+/** The same text for specs of a policy that mean the same. */
+export function policyMeaning(name: string, spec: unknown): string {
+  return meaningOf(settle(schemaNamed(trafficPolicies, name), spec))
+}
+
+function listed(
+  kind: PartKind,
+  name: string,
+  written: unknown,
+  schema: Schema<unknown> | undefined,
+  path: Path,
+  routes: Part['routes'] = 'all',
+): Part {
+  const label = kind === 'settings' ? 'settings' : `${kind} ${name}`
   const settled = () => settle(schema, written)
-  return part(kind, name, {
-    label: kind === 'settings' ? 'settings' : `${kind} ${name}`,
-    written,
-    settled,
-    place: { origin: '', path },
-    parts: [],
-  })
+  return part(kind, name, { label, written, settled, place: { origin: '', path }, routes, parts: [] })
 }
 
 function part(
   kind: PartKind,
   name: string,
-  rest: Partial<Part> & Pick<Part, 'label' | 'written' | 'place' | 'parts'>,
+  rest: Partial<Part> & Pick<Part, 'label' | 'written' | 'place' | 'routes' | 'parts'>,
 ): Part {
   return { kind, name, named: true, summary: '', settled: () => settle(undefined, rest.written), ...rest }
 }

@@ -1,21 +1,48 @@
 import { workflowCommand } from '../../diagnostics/render/github.ts'
 import type { Diff } from './diff.ts'
+import type { RequestDifference } from './requests.ts'
 import type { Change } from './structure.ts'
-import { countWords, fieldWords, listWords } from './words.ts'
+import {
+  countWords,
+  decisionWords,
+  fieldWords,
+  listWords,
+  outcomeWords,
+  requestCountWords,
+  requestWords,
+} from './words.ts'
 
 /** A step shows this many annotations of each kind and drops the others. */
 const SHOWN = 10
 
 /** Workflow commands: an annotation at each line of the new configuration that differs. */
-export function renderGithub({ changes }: Diff): string {
-  const lines = changes.slice(0, SHOWN).map(annotation)
-  return [...lines, countWords(changes)].map(line => `${line}\n`).join('')
+export function renderGithub({ changes, requests }: Diff): string {
+  const lines = [
+    ...(requests?.differ ?? []).slice(0, SHOWN).map(requestAnnotation),
+    ...changes.slice(0, SHOWN).map(annotation),
+    countWords(changes),
+    ...(requests === undefined ? [] : [requestCountWords(requests)]),
+  ]
+  return lines.map(line => `${line}\n`).join('')
 }
 
-function annotation({ change, label, newLabel, before, after, fields, also }: Change): string {
-  const [, file, line] = /^(.*):(\d+)$/s.exec(after || before) ?? []
-  const place = file === undefined || line === undefined || after === '' ? {} : { file, line }
+function requestAnnotation(each: RequestDifference): string {
+  const title = requestWords(each)
+  const message = [...each.differences.map(outcomeWords), decisionWords(each)].join('\n')
+  return workflowCommand('warning', { ...fileAndLine(each.after.at), title }, message)
+}
+
+function annotation({ change, label, newLabel, after, fields, also }: Change): string {
   const title = `${label} ${change === 'renamed' ? `is now ${newLabel ?? label}` : `was ${change}`}`
   const others = also.length === 0 ? [] : [`also ${listWords(also)}`]
-  return workflowCommand('notice', { ...place, title }, [...fields.map(fieldWords), ...others].join('\n') || title)
+  return workflowCommand(
+    'notice',
+    { ...fileAndLine(after), title },
+    [...fields.map(fieldWords), ...others].join('\n') || title,
+  )
+}
+
+function fileAndLine(at: string): { readonly file?: string; readonly line?: string } {
+  const [, file, line] = /^(.*):(\d+)$/s.exec(at) ?? []
+  return file === undefined || line === undefined ? {} : { file, line }
 }

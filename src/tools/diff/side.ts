@@ -42,6 +42,8 @@ export interface SideOptions extends InputPlace {
   readonly env: Readonly<Record<string, string | undefined>>
   /** The gateway that `live` means. */
   readonly admin: () => Promise<AdminServer>
+  /** For whoever waits. */
+  progress(text: string): void
 }
 
 /** Reads both sides. Throws a Failure that names the one that cannot be read or compiled. */
@@ -94,6 +96,7 @@ function concealer(): Conceal {
 
 async function readSide(operand: Operand, options: SideOptions, conceal: Conceal): Promise<Side> {
   const { name, path, revision } = operand
+  options.progress(`Reading ${name}`)
   if (path === undefined) return dumpSide(name, modelOf(await fetchDump(await options.admin()), name))
   const configuration = await readConfiguration(path, revision, options)
   const [first, ...others] = configuration.texts
@@ -183,6 +186,7 @@ function filePart(path: string, mark: string): Part {
     label: `file ${path}`,
     summary,
     written: mark,
+    routes: 'all',
     settled,
     place,
     parts: [],

@@ -36,11 +36,21 @@ export interface Change {
   readonly also: readonly string[]
 }
 
+export interface Structure {
+  readonly changes: readonly Change[]
+  /** The routes of each side that may do something else. */
+  readonly routes: { readonly before: Touched; readonly after: Touched }
+}
+
+/** Routes by key, with the policies that have changed there; of others, more than policies has. */
+export type Touched = ReadonlyMap<string, ReadonlySet<string> | 'all'>
+
 /** Everything in which two configurations differ, except in how they are written down. */
-export function structuralChanges(before: Side, after: Side): readonly Change[] {
+export function compareStructure(before: Side, after: Side): Structure {
   const contents = new Contents()
+  const routes = { before: new Routes(before), after: new Routes(after) }
   const compare = (left: readonly Part[], right: readonly Part[]) =>
-    compareParts(left, right, { before, after, contents })
+    compareParts(left, right, { before, after, contents, routes })
   const [backendsBefore, backendsAfter] = [backendParts(before.dump), backendParts(after.dump)]
   const { both } = pairParts(backendsBefore, backendsAfter, contents)
   const renames = new Map(both.filter(pair => pair.renamed).map(pair => [pair.before.name, pair.after.name]))
@@ -49,21 +59,45 @@ export function structuralChanges(before: Side, after: Side): readonly Change[] 
     [...backendsBefore, ...writtenParts(before.dump), ...before.files()],
     [...backendsAfter, ...writtenParts(after.dump), ...after.files()],
   )
-  return merged([...ports, ...rest])
+  return {
+    changes: merged([...ports, ...rest]),
+    routes: { before: routes.before.touched, after: routes.after.touched },
+  }
 }
 
 interface Comparison {
   readonly before: Side
   readonly after: Side
   readonly contents: Contents
+  readonly routes: { readonly before: Routes; readonly after: Routes }
+}
+
+/** The routes of one side that something changed is about. */
+class Routes {
+  readonly touched = new Map<string, Set<string> | 'all'>()
+  readonly #side: Side
+
+  constructor(side: Side) {
+    this.#side = side
+  }
+
+  add({ kind, routes, written }: Part): void {
+    const keys = routes === 'all' ? this.#side.dump.routes.map(route => route.key) : routes
+    for (const key of keys) {
+      const known = this.touched.get(key) ?? new Set()
+      if (kind !== 'policy' || routes === 'all') this.touched.set(key, 'all')
+      else if (known !== 'all') this.touched.set(key, known.add(Object.keys(written as object)[0] ?? ''))
+    }
+  }
 }
 
 function compareParts(left: readonly Part[], right: readonly Part[], c: Comparison): Change[] {
   const { both, removed, added } = pairParts(left, right, c.contents)
-  const place = (side: Side, part: Part) => lineOf(side.originOf(part.place, []))
+  const place = (side: Side, part: Part) => side.originOf(part.place, [])
   const none = { fields: [], also: [], before: '', after: '' }
   return [
     ...removed.map((part): Change => {
+      c.routes.before.add(part)
       return { ...none, ...wordsOf(part), change: 'removed', before: place(c.before, part) }
     }),
     ...both.flatMap(({ before, after, renamed }): Change[] => {
@@ -72,6 +106,10 @@ function compareParts(left: readonly Part[], right: readonly Part[], c: Comparis
         stableText(before.written) === stableText(after.written)
           ? []
           : differences(before.settled(), after.settled()).map(each => fieldChange(each, before, after, c))
+      if (fields.length > 0 || renamed) {
+        c.routes.before.add(before)
+        c.routes.after.add(after)
+      }
       const inside = compareParts(before.parts, after.parts, c)
       const places = { before: place(c.before, before), after: place(c.after, after) }
       const change = renamed ? 'renamed' : 'changed'
@@ -80,6 +118,7 @@ function compareParts(left: readonly Part[], right: readonly Part[], c: Comparis
       return fields.length === 0 ? inside : [own, ...inside]
     }),
     ...added.map((part): Change => {
+      c.routes.after.add(part)
       return { ...none, ...wordsOf(part), change: 'added', after: place(c.after, part) }
     }),
   ]
@@ -122,6 +161,10 @@ function merged(changes: readonly Change[]): Change[] {
     return JSON.stringify([change.change, kind, name, before, after, fields, place === '' ? label : ''])
   })
   return [...alike.values()].flatMap(([first, ...others]) =>
-    first === undefined ? [] : [{ ...first, also: others.map(({ label }) => label) }],
+    first === undefined ? [] : [{ ...first, ...lines(first), also: others.map(({ label }) => label) }],
   )
+}
+
+function lines({ before, after }: Change): Pick<Change, 'before' | 'after'> {
+  return { before: lineOf(before), after: lineOf(after) }
 }

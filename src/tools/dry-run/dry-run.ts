@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { createCelCompiler } from '../../cel/compiler.ts'
 import type { Loaded } from '../../config/load.ts'
 import { offlineRuntime } from '../../config/offline-runtime.ts'
@@ -15,7 +16,7 @@ import type { HeaderList } from '../../http/headers.ts'
 import type { Runtime } from '../../http/runtime.ts'
 import type { TraceEvent } from '../../http/trace-event.ts'
 import type { Target } from '../../http/transport.ts'
-import { holdsResources, loadInput } from '../check-documents.ts'
+import { holdsResources, loadInput, type RunOptions } from '../check-documents.ts'
 import type { InputPlace, InputText } from '../input-files.ts'
 import { readServed } from '../serve/served-input.ts'
 import { DryClock } from './dry-clock.ts'
@@ -40,7 +41,7 @@ export interface DryWorld {
   readonly stubs?: Stubs
 }
 
-export interface DryOptions extends DryWorld {
+export interface DryOptions extends DryWorld, Partial<Pick<RunOptions, 'tier' | 'readReferenced'>> {
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -78,7 +79,8 @@ export interface DryLoaded {
 /** The same for texts that have been read: one standalone file, or any number of files of resources. */
 export async function loadDryGateway(texts: readonly InputText[], options: DryOptions): Promise<DryLoaded> {
   const world = new World(options)
-  const load = { cwd: options.cwd, env: options.env, tier: 'env' as const }
+  const { cwd, env, tier = 'env', readReferenced } = options
+  const load = { cwd, env, tier, ...(readReferenced === undefined ? {} : { readReferenced }) }
   const resources = texts.length > 1 && texts.every(holdsResources)
   const loaded = resources
     ? (await (await import('../translate.ts')).loadResources(texts, load, world.runtime)).loaded
@@ -177,8 +179,10 @@ async function runOnce(id: string, request: DryRequest, serving: Serving, world:
   x.trace = world.hub.start(x, serving.heads)
   const passage = newPassage()
   const out = memoryDownstream()
-  await handle(x, bindOf(x, serving), serving, out, passage, runtime)
-  await out.ended
+  // A call that is given up, as at a deadline, never comes back; what follows an answer is done in the same turn.
+  const answered = out.ended.then(() => setImmediate())
+  await Promise.race([handle(x, bindOf(x, serving), serving, out, passage, runtime), answered])
+  await answered
   passage.deadline?.cancel()
   x.endedMono = clock.mono()
   x.responseBytes = out.body.length

@@ -1,0 +1,130 @@
+import { sampleOf } from './pattern-sample.ts'
+
+/** Who asks, as far as expressions look at it. */
+export interface Facts {
+  readonly claims?: Readonly<Record<string, unknown>>
+  readonly keyMetadata?: Readonly<Record<string, unknown>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly method?: string
+  readonly path?: string
+  readonly source?: string
+  /** MCP tool. */
+  readonly tool?: string
+}
+
+/** A condition that was read off an expression: what makes it hold, and what makes it fail. */
+export interface Condition {
+  readonly holds: Facts
+  readonly fails: Facts
+}
+
+const REF = String.raw`(?:jwt|apiKey|request|source|mcp)(?:\.\w+|\[(?:"[^"]*"|'[^']*')\])+`
+const TEXT = String.raw`(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')`
+const VALUE = String.raw`(?:${TEXT}|-?\d+(?:\.\d+)?\b|true\b|false\b)`
+
+/** What a value must be, and what it must not: two texts of a pattern's match, each read with its own function. */
+const FORMS: readonly { readonly pattern: RegExp; readonly read: (match: readonly string[]) => Reading }[] = [
+  {
+    pattern: new RegExp(`(${REF})\\s*(==|!=|<=|>=|<|>)\\s*(${VALUE})`, 'g'),
+    read: ([ref, op, value]) => compared(ref, op, value),
+  },
+  {
+    pattern: new RegExp(`(${VALUE})\\s*(==|!=)\\s*(${REF})`, 'g'),
+    read: ([value, op, ref]) => compared(ref, op, value),
+  },
+  { pattern: new RegExp(`(${VALUE})\\s+in\\s+(${REF})`, 'g'), read: ([value, ref]) => member(ref, value) },
+  {
+    pattern: new RegExp(`(${REF})\\.exists\\(\\s*(\\w+)\\s*,\\s*\\2\\s*==\\s*(${VALUE})\\s*\\)`, 'g'),
+    read: ([ref, , value]) => member(ref, value),
+  },
+  {
+    pattern: new RegExp(`(${REF})\\s+in\\s+\\[\\s*(${VALUE})`, 'g'),
+    read: ([ref, value]) => compared(ref, '==', value),
+  },
+  {
+    pattern: new RegExp(`(${REF})\\.(startsWith|endsWith|contains|matches)\\(\\s*(${TEXT})\\s*\\)`, 'g'),
+    read: ([ref, how, text]) => resembling(ref, how, text),
+  },
+  {
+    pattern: new RegExp(`has\\(\\s*(${REF})\\s*\\)`, 'g'),
+    read: ([ref]) => ({ ref: ref ?? '', holds: 'x', fails: undefined }),
+  },
+]
+
+interface Reading {
+  readonly ref: string
+  readonly holds: unknown
+  /** Undefined: nothing is there. */
+  readonly fails: unknown
+}
+
+/** The comparisons in an expression that say what a caller has to be. Others are passed over. */
+export function conditionsIn(expression: string): Condition[] {
+  return FORMS.flatMap(({ pattern, read }) =>
+    [...expression.matchAll(pattern)].flatMap(([, ...parts]) => {
+      const { ref, holds, fails } = read(parts)
+      const made = factsFor(ref, holds)
+      return made === undefined ? [] : [{ holds: made, fails: fails === undefined ? {} : (factsFor(ref, fails) ?? {}) }]
+    }),
+  )
+}
+
+/** Both together; of what cannot be both, the latter. */
+export function bothFacts(a: Facts, b: Facts): Facts {
+  const joined = <K extends 'claims' | 'keyMetadata' | 'headers'>(key: K) =>
+    a[key] === undefined && b[key] === undefined ? {} : { [key]: { ...a[key], ...b[key] } }
+  return { ...a, ...b, ...joined('claims'), ...joined('keyMetadata'), ...joined('headers') }
+}
+
+function compared(ref = '', op = '==', text = ''): Reading {
+  const value = valueOfText(text)
+  if (op === '==') return { ref, holds: value, fails: otherThan(value) }
+  if (op === '!=') return { ref, holds: otherThan(value), fails: value }
+  const number = Number(value)
+  const [above, below] = [number + 1, number - 1]
+  if (op === '<') return { ref, holds: below, fails: value }
+  if (op === '<=') return { ref, holds: value, fails: above }
+  return op === '>' ? { ref, holds: above, fails: value } : { ref, holds: value, fails: below }
+}
+
+function member(ref = '', text = ''): Reading {
+  const value = valueOfText(text)
+  return { ref, holds: [value], fails: [otherThan(value)] }
+}
+
+function resembling(ref = '', how = '', quoted = ''): Reading {
+  const text = String(valueOfText(quoted))
+  const holds =
+    how === 'startsWith' ? `${text}x` : how === 'endsWith' ? `x${text}` : how === 'matches' ? sampleOf(text) : text
+  return { ref, holds: holds ?? text, fails: 'other' }
+}
+
+function valueOfText(text: string): unknown {
+  if (!/^["']/.test(text)) return JSON.parse(text)
+  const inner = text.slice(1, -1)
+  return inner.replaceAll(/\\(.)/g, '$1')
+}
+
+function otherThan(value: unknown): unknown {
+  if (typeof value === 'boolean') return !value
+  return typeof value === 'number' ? value + 1 : `not-${String(value)}`
+}
+
+/** Undefined for what nobody who sends a request decides. */
+function factsFor(ref: string, value: unknown): Facts | undefined {
+  const [root, ...path] = [...ref.matchAll(/(?:^|\.)(\w+)|\[["']([^"']*)["']\]/g)].map(
+    ([, name, quoted]) => name ?? quoted ?? '',
+  )
+  const [first, second] = path
+  if (root === 'jwt') return { claims: nested(path, value) }
+  if (root === 'apiKey') return { keyMetadata: nested(path, value) }
+  if (root === 'source') return first === 'address' ? { source: String(value) } : undefined
+  if (root === 'mcp') return first === 'tool' && second === 'name' ? { tool: String(value) } : undefined
+  if (first === 'headers' && second !== undefined) return { headers: { [second]: String(value) } }
+  if (first === 'method') return { method: String(value) }
+  return first === 'path' && String(value).startsWith('/') ? { path: String(value) } : undefined
+}
+
+function nested([name, ...rest]: readonly string[], value: unknown): Record<string, unknown> {
+  return name === undefined ? {} : { [name]: rest.length === 0 ? value : nested(rest, value) }
+}

@@ -1,0 +1,75 @@
+import type { Origin } from '../../../diagnostics/diagnostic.ts'
+import type { DryOutcome } from '../../dry-run/dry-run.ts'
+import type { DumpDocument, DumpPolicies, DumpRoute } from '../../dump/model.ts'
+import { policyMeaning } from '../parts.ts'
+import { addressOf, type Result } from './outcome.ts'
+
+/** What has made an outcome what it is. */
+export interface Decision {
+  /** `default/chat`; unset where none was found. */
+  readonly route?: string
+  /** `policy authorization`, `backend 127.0.0.1:1`, `no route`. */
+  readonly step: string
+  /** `file:line`; empty when it is not known. */
+  readonly at: string
+}
+
+/** `changed`: policies of the route that are not the same on both sides. */
+export function decisionOf(result: Result, { routes }: DumpDocument, changed: ReadonlySet<string>): Decision {
+  if ('refused' in result) return { step: result.refused, at: '' }
+  const { events } = result
+  const found = routes.find(({ key }) => key === result.route)
+  const route = found === undefined ? {} : { route: `${found.namespace}/${found.name}` }
+  const stopped = events.findLast(({ message }) => message.type === 'policy' && /replied|failed/.test(message.result))
+  if (stopped?.message.type === 'policy') {
+    return { ...route, step: `policy ${stopped.message.policy}`, at: placeOf(stopped.origins[0]) }
+  }
+  const own = found ? policiesOf(found) : new Map()
+  const named = result.reason === 'Timeout' ? 'timeout' : changedIn(result, own, changed)
+  const policy = named === undefined ? undefined : own.get(named)
+  if (policy) return { ...route, step: `policy ${named}`, at: lineOf(policy.origins.at(-1)) }
+  const chosen = events.findLast(({ message }) => message.type === 'backend')
+  if (chosen?.message.type === 'backend') {
+    const call = result.upstream.findLast(({ purpose }) => purpose === 'backend')
+    const name = call === undefined ? chosen.message.kind : addressOf(call)
+    return { ...route, step: `backend ${name}`, at: placeOf(chosen.origins[0]) }
+  }
+  const listener = events.find(({ message }) => message.type === 'listener')
+  if (result.listener === undefined) return { step: 'no listener', at: '' }
+  return { ...route, step: found ? 'no backend' : 'no route', at: placeOf(listener?.origins[0]) }
+}
+
+/** The one policy that is not the same on both sides and has had its say; undefined when there are several. */
+function changedIn({ events }: DryOutcome, own: Policies, changed: ReadonlySet<string>): string | undefined {
+  const here = [...changed].filter(name => own.has(name))
+  const told = new Set(events.flatMap(({ message }) => (message.type === 'policySelection' ? message.policies : [])))
+  const applied = events.flatMap(({ message }) => (message.type === 'policy' ? message.policy : []))
+  // Policies of a backend are the backend's own affair, and say nothing.
+  const [only, ...others] = here.filter(name => !told.has(name) || applied.includes(name))
+  return others.length === 0 ? only : undefined
+}
+
+/** Of two routes, the policies that only one has, or that each has in another way. */
+export function changedPolicies(before: DumpRoute | undefined, after: DumpRoute | undefined): ReadonlySet<string> {
+  if (!before || !after) return new Set()
+  const [left, right] = [policiesOf(before), policiesOf(after)]
+  const meaning = (name: string, { spec }: DumpPolicies[string] = { origins: [] }) => policyMeaning(name, spec)
+  const differs = (name: string) =>
+    left.has(name) !== right.has(name) || meaning(name, left.get(name)) !== meaning(name, right.get(name))
+  return new Set([...left.keys(), ...right.keys()].filter(differs))
+}
+
+type Policies = ReadonlyMap<string, DumpPolicies[string]>
+
+function policiesOf({ policies, backends }: DumpRoute): Policies {
+  const all = [policies, ...backends.map(use => use.policies)] as readonly DumpPolicies[]
+  return new Map(all.flatMap(each => Object.entries(each)))
+}
+
+function lineOf(origin = ''): string {
+  return origin.replace(/:\d+$/, '')
+}
+
+function placeOf(origin: Origin | undefined): string {
+  return origin === undefined ? '' : `${origin.file}:${origin.line}`
+}

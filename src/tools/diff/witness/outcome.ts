@@ -1,0 +1,98 @@
+import type { DryCall, DryOutcome } from '../../dry-run/dry-run.ts'
+
+/** What came of a request: an outcome, or why the port does not even take it. */
+export type Result = DryOutcome | { readonly refused: string }
+
+/** One thing that is not the same for the same request. */
+export interface OutcomeDifference {
+  /** `status`, `call`, `request header x-team`, `response body` … */
+  readonly what: string
+  readonly before: string
+  readonly after: string
+}
+
+/** Of each run, and of no meaning for whoever asks. */
+const VOLATILE: ReadonlySet<string> = new Set(['mcp-session-id', 'traceparent', 'tracestate', 'x-request-id', 'date'])
+const UNSET = 'unset'
+
+/** Where two outcomes differ; of those whose status differs, the rest follows from that. */
+export function outcomeDifferences(before: Result, after: Result): OutcomeDifference[] {
+  const [left, right] = [statusOf(before), statusOf(after)]
+  if (left !== right || 'refused' in before || 'refused' in after) return differ('status', left, right)
+  return [
+    ...callDifferences(before.upstream, after.upstream),
+    ...fieldDifferences('response header', before, after, ['content-length']),
+    ...(before.body.equals(after.body) ? [] : differ('response body', textOf(before.body), textOf(after.body))),
+  ]
+}
+
+export function statusOf(result: Result): string {
+  return 'refused' in result ? result.refused : String(result.status ?? 'no response')
+}
+
+function callDifferences(before: readonly DryCall[], after: readonly DryCall[]): OutcomeDifference[] {
+  const words = (calls: readonly DryCall[]) => (calls.length === 0 ? 'none' : calls.map(callWords).join(', '))
+  if (words(before) !== words(after)) return differ('call', words(before), words(after))
+  return before.flatMap((call, i) => {
+    const other = after[i] as DryCall
+    return [
+      ...fieldDifferences('request header', call, other, ['content-length']),
+      ...(call.body.equals(other.body) ? [] : differ('request body', textOf(call.body), textOf(other.body))),
+    ]
+  })
+}
+
+function callWords(call: DryCall): string {
+  const { protocol, pathname, search } = new URL(call.url)
+  const words = `${call.method} ${protocol}//${addressOf(call)}${pathname}${search}`
+  return call.purpose === 'backend' ? words : `${words} (by a policy)`
+}
+
+/** Where a call goes, whatever host it names. */
+export function addressOf({ names, url }: DryCall): string {
+  return names.find(name => /^[^/]*:\d+$/.test(name)) ?? new URL(url).host
+}
+
+type Headed = Pick<DryCall, 'headers' | 'shown'> | Pick<DryOutcome, 'headers' | 'shown'>
+
+function fieldDifferences(what: string, before: Headed, after: Headed, passed: readonly string[]): OutcomeDifference[] {
+  const [left, right] = [fieldsOf(before.headers), fieldsOf(after.headers)]
+  const [seenLeft, seenRight] = [fieldsOf(before.shown?.headers ?? []), fieldsOf(after.shown?.headers ?? [])]
+  const names = [...new Set([...left.keys(), ...right.keys()])]
+  return names.flatMap(name => {
+    const [a, b] = [left.get(name), right.get(name)]
+    if (a === b || VOLATILE.has(name) || passed.includes(name) || bothTokens(a, b)) return []
+    return differ(`${what} ${name}`, seenLeft.get(name) ?? UNSET, seenRight.get(name) ?? UNSET)
+  })
+}
+
+function fieldsOf(headers: readonly (readonly [string, string])[]): ReadonlyMap<string, string> {
+  const out = new Map<string, string>()
+  for (const [name, value] of headers) {
+    const key = name.toLowerCase()
+    const known = out.get(key)
+    out.set(key, known === undefined ? value : `${known}, ${value}`)
+  }
+  return out
+}
+
+/** Each side signs the token of a caller with a key of its own. */
+function bothTokens(before: string | undefined, after: string | undefined): boolean {
+  const token = /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/i
+  return before !== undefined && after !== undefined && token.test(before) && token.test(after)
+}
+
+function differ(what: string, before: string, after: string): OutcomeDifference[] {
+  return [{ what, before, after }]
+}
+
+/** A list of tools by their names, which is what differs in it. */
+function textOf(body: Buffer): string {
+  if (body.length === 0) return 'empty'
+  const text = body.toString('utf8', 0, SHOWN_BYTES)
+  if (!text.includes('"tools":[')) return text
+  const names = [...text.matchAll(/"name":"([^"]*)"/g)].map(([, name]) => name)
+  return `tools ${names.length === 0 ? 'none' : names.join(', ')}`
+}
+
+const SHOWN_BYTES = 4000

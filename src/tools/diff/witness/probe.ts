@@ -1,0 +1,68 @@
+import type { DryRequest } from '../../dry-run/dry-run.ts'
+import type { McpStub } from '../../dry-run/stub-mcp.ts'
+import type { Facts } from './conditions.ts'
+
+/** A request with what is around it while it runs. */
+export interface Probe {
+  readonly request: DryRequest
+  /** What a reader has to know of it beside method and URL: `role=contractor`. */
+  readonly words: readonly string[]
+  /** How often it is sent, one right after the other. */
+  readonly calls: number
+  /** How every backend answers, where that is the point. */
+  readonly upstream?: { readonly delay?: number; readonly status?: number }
+  /** Asked within a session of its own, of servers that offer this. */
+  readonly mcp?: McpStub
+}
+
+/** What no configuration of the world asks for by name. */
+export const SOME_HOST = 'localhost'
+
+/** The same from another caller. */
+export function askedBy(probe: Probe, facts: Facts): Probe {
+  const { claims, keyMetadata, headers = {}, method, path, source } = facts
+  return {
+    ...probe,
+    request: {
+      ...probe.request,
+      url: path === undefined ? probe.request.url : elsewhere(probe.request.url, { pathname: path }),
+      method: method ?? probe.request.method,
+      headers: withHeaders(probe.request.headers, headers),
+      ...(claims === undefined ? {} : { jwt: claims }),
+      ...(keyMetadata === undefined ? {} : { apiKey: keyMetadata }),
+      ...(source === undefined ? {} : { source }),
+    },
+    words: [...probe.words, ...factWords(facts)],
+  }
+}
+
+export function elsewhere(url: string, change: { readonly pathname?: string; readonly hostname?: string }): string {
+  return Object.assign(new URL(url), change).href
+}
+
+export function withHeaders(
+  fields: DryRequest['headers'],
+  changes: Readonly<Record<string, string>>,
+): DryRequest['headers'] {
+  const names = new Set(Object.keys(changes).map(name => name.toLowerCase()))
+  return [...fields.filter(([name]) => !names.has(name.toLowerCase())), ...Object.entries(changes)]
+}
+
+function factWords({ claims, keyMetadata, headers = {}, source }: Facts): string[] {
+  return [
+    ...(claims === undefined ? [] : Object.keys(claims).length === 0 ? ['a token'] : entryWords(claims)),
+    ...(keyMetadata === undefined
+      ? []
+      : Object.keys(keyMetadata).length === 0
+        ? ['an API key']
+        : [`an API key of ${entryWords(keyMetadata).join(', ')}`]),
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...(source === undefined ? [] : [`from ${source}`]),
+  ]
+}
+
+function entryWords(entries: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(entries).map(([name, value]) => {
+    return `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`
+  })
+}

@@ -1,0 +1,60 @@
+import type { DumpDocument, DumpRoute } from '../../dump/model.ts'
+import { conditionsIn } from './conditions.ts'
+import type { Specs } from './policy-probes.ts'
+import { elsewhere, type Probe, withHeaders } from './probe.ts'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const MOST_MODELS = 20
+
+/** Requests in the protocol that the backends of a route speak: a question to each model, a look at the tools. */
+export function protocolProbes(probe: Probe, dump: DumpDocument, route: DumpRoute, specs: Specs): Probe[] {
+  const kinds = new Set(
+    route.backends.flatMap(use => dump.backends.find(({ key }) => key === use.backend)?.protocol ?? []),
+  )
+  return [
+    ...(kinds.has('llm') ? modelsOf(dump, specs).flatMap(model => chatProbes(probe, model)) : []),
+    ...(kinds.has('mcp') ? mcpProbes(probe, specs) : []),
+  ]
+}
+
+function modelsOf(dump: DumpDocument, specs: Specs): string[] {
+  const named = (dump.models ?? []).map(({ name }) => String(name).replace('*', 'some'))
+  const used = (specs.get('') ?? []).flatMap(spec =>
+    [...JSON.stringify(spec ?? null).matchAll(/"model":"([^"]+)"/g)].map(([, name]) => name as string),
+  )
+  return [...new Set([...named, ...used, 'some-model'])].slice(0, MOST_MODELS)
+}
+
+function chatProbes(probe: Probe, model: string): Probe[] {
+  const { pathname } = new URL(probe.request.url)
+  const api = `${pathname.replace(/\/$/, '')}/v1/chat/completions`
+  const paths = pathname === '/' ? [api] : [api, pathname]
+  const body = Buffer.from(JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }))
+  return paths.map(path => {
+    const url = elsewhere(probe.request.url, { pathname: path })
+    const headers = withHeaders(probe.request.headers, JSON_TYPE)
+    return {
+      ...probe,
+      request: { ...probe.request, method: 'POST', url, headers, body },
+      words: [...probe.words, `model ${model}`],
+    }
+  })
+}
+
+/** What the rules name is there to be called, and one tool that none of them names. */
+function mcpProbes(probe: Probe, specs: Specs): Probe[] {
+  const rules = JSON.stringify(specs.get('mcpAuthorization') ?? []).replaceAll('\\"', '"')
+  const named = conditionsIn(rules).flatMap(({ holds }) => holds.tool ?? [])
+  const tools = [...new Set([...named, 'some_tool'])].slice(0, MOST_MODELS)
+  return [
+    mcpProbe(probe, { tools }, 'tools/list', {}, 'tools/list'),
+    ...tools.map(name => mcpProbe(probe, { tools }, 'tools/call', { name, arguments: {} }, `tools/call ${name}`)),
+  ]
+}
+
+function mcpProbe(probe: Probe, mcp: Probe['mcp'], method: string, params: object, words: string): Probe {
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 2, method, params }))
+  const headers = withHeaders(probe.request.headers, { ...JSON_TYPE, accept: 'application/json, text/event-stream' })
+  const request = { ...probe.request, method: 'POST', headers, body }
+  return { ...probe, request, words: [...probe.words, words], ...(mcp === undefined ? {} : { mcp }) }
+}

@@ -1,0 +1,49 @@
+import type { DryGateway, DryOutcome, DryRequest, Stubs } from '../../dry-run/dry-run.ts'
+import type { Result } from './outcome.ts'
+import { type Probe, withHeaders } from './probe.ts'
+
+/** What comes of each call of a probe. The gateway has forgotten what came before. */
+export async function runProbe(gateway: DryGateway, probe: Probe): Promise<readonly Result[]> {
+  const refused = refusal(gateway, probe.request)
+  if (refused !== undefined) return [{ refused }]
+  gateway.reset(new Map())
+  if (probe.upstream) {
+    const { backends } = await gateway.run(probe.request)
+    gateway.reset(new Map(backends.map(name => [name, probe.upstream ?? {}])))
+  }
+  if (probe.mcp) return [await runInSession(gateway, probe)]
+  const results: DryOutcome[] = []
+  for (let call = 0; call < probe.calls; call++) results.push(await gateway.run(probe.request))
+  return results
+}
+
+/** Why a request does not get as far as HTTP. */
+function refusal({ snapshot }: DryGateway, { port, url }: DryRequest): string | undefined {
+  // A recorded request need not say where it came in.
+  if (port === undefined) return undefined
+  const bind = snapshot.binds.find(each => each.port === port)
+  if (bind === undefined) return 'port closed'
+  if (bind.protocol === 'tcp') return 'no HTTP here'
+  const secure = url.startsWith('https:')
+  if (secure === (bind.protocol === 'tls')) return undefined
+  return secure ? 'no TLS here' : 'TLS only'
+}
+
+/** A client of MCP introduces itself first. */
+async function runInSession(gateway: DryGateway, { request, mcp = {} }: Probe): Promise<DryOutcome> {
+  const body = { jsonrpc: '2.0', id: 1, method: 'initialize', params: HELLO }
+  const hello = { ...request, body: Buffer.from(JSON.stringify(body)) }
+  const { headers, backends } = await gateway.run(hello)
+  const stubs: Stubs = new Map(backends.map(name => [name, { mcp }]))
+  gateway.reset(stubs)
+  const greeted = backends.length === 0 ? { headers } : await gateway.run(hello)
+  const session = greeted.headers.find(([name]) => name.toLowerCase() === 'mcp-session-id')?.[1]
+  if (session === undefined) return gateway.run(request)
+  return gateway.run({ ...request, headers: withHeaders(request.headers, { 'mcp-session-id': session }) })
+}
+
+const HELLO = {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'gwctl', version: '1' },
+}

@@ -1,0 +1,223 @@
+import { createHash } from 'node:crypto'
+import type { DryGateway } from '../../dry-run/dry-run.ts'
+import type { DumpDocument, DumpRoute } from '../../dump/model.ts'
+import type { Touched } from '../structure.ts'
+import type { Facts } from './conditions.ts'
+import { changedPolicies, type Decision, decisionOf } from './decision.ts'
+import { type OutcomeDifference, outcomeDifferences, type Result } from './outcome.ts'
+import { callersFor, policyProbes, specsAt, tellsCallersApart } from './policy-probes.ts'
+import { askedBy, type Probe } from './probe.ts'
+import { protocolProbes } from './protocol-probes.ts'
+import { boundaryProbes, entryProbes } from './route-probes.ts'
+import { runProbe } from './run-probe.ts'
+
+/** A request with which two configurations do not do the same, seen by running it through both. */
+export interface Witness {
+  readonly probe: Probe
+  /** Which of its calls, from 1. */
+  readonly call: number
+  readonly differences: readonly OutcomeDifference[]
+  readonly before: Decision
+  readonly after: Decision
+  /** How many other requests differ in the same way. */
+  readonly more: number
+}
+
+export interface WitnessSide {
+  readonly dump: DumpDocument
+  readonly gateway: DryGateway
+  /** The routes that are looked at. */
+  readonly routes: Touched
+}
+
+export interface WitnessLimits {
+  /** Requests to try, at most; one that is sent several times counts as often. */
+  readonly requests: number
+  progress(text: string): void
+}
+
+export interface Witnesses {
+  readonly found: readonly Witness[]
+  /** Requests that ran through both; one that was sent several times counts as often. */
+  readonly tried: number
+  /** Routes that the limit left out. */
+  readonly left: number
+}
+
+/** Requests that a route gets when there are many. */
+const LEAST_SHARE = 8
+
+/** Derives requests from the routes that may have changed, and finds those that show it. */
+export async function findWitnesses(
+  before: WitnessSide,
+  after: WitnessSide,
+  limits: WitnessLimits,
+): Promise<Witnesses> {
+  const search = new Search(before, after)
+  const routes = alternately(touchedRoutes(before), touchedRoutes(after))
+  const nameOf = ({ namespace, name }: DumpRoute) => `${namespace}/${name}`
+  const left = new Set(routes.map(({ route }) => nameOf(route)))
+  const all = left.size
+  const share = Math.max(LEAST_SHARE, Math.ceil(limits.requests / routes.length))
+  for (const { side, route } of routes) {
+    if (search.tried >= limits.requests) break
+    limits.progress(`Trying requests: ${all - left.size} of ${all} routes`)
+    await search.explore(side.dump, route, side.routes.get(route.key) ?? 'all', share)
+    left.delete(nameOf(route))
+  }
+  return { found: search.witnesses(), tried: search.tried, left: left.size }
+}
+
+interface Visit {
+  readonly side: WitnessSide
+  readonly route: DumpRoute
+}
+
+function touchedRoutes(side: WitnessSide): readonly Visit[] {
+  return side.dump.routes.filter(({ key }) => side.routes.has(key)).map(route => ({ side, route }))
+}
+
+/** Where not all can be visited, neither side comes short. */
+function alternately(before: readonly Visit[], after: readonly Visit[]): readonly Visit[] {
+  const pairs = Array.from({ length: Math.max(before.length, after.length) }, (_, i) => [before[i], after[i]])
+  return pairs.flat().filter(visit => visit !== undefined)
+}
+
+/** Runs recorded requests through both. */
+export async function replayed(
+  before: WitnessSide,
+  after: WitnessSide,
+  probes: AsyncIterable<Probe>,
+): Promise<Witnesses> {
+  const search = new Search(before, after)
+  for await (const probe of probes) await search.attempt(probe)
+  return { found: search.witnesses(), tried: search.tried, left: 0 }
+}
+
+class Search {
+  readonly #before: WitnessSide
+  readonly #after: WitnessSide
+  readonly #known = new Map<string, Promise<boolean>>()
+  readonly #found: Found[] = []
+  readonly #told = new Map<string, Found>()
+  #tried = 0
+  #until = Number.POSITIVE_INFINITY
+
+  constructor(before: WitnessSide, after: WitnessSide) {
+    this.#before = before
+    this.#after = after
+  }
+
+  get tried(): number {
+    return this.#tried
+  }
+
+  witnesses(): readonly Witness[] {
+    return this.#found
+  }
+
+  /** Everybody who may ask, then what else a request may be, asked by somebody who gets through. */
+  async explore(dump: DumpDocument, route: DumpRoute, changed: ReadonlySet<string> | 'all', share: number) {
+    this.#until = this.#tried + share
+    const specs = specsAt(dump, route)
+    const meant = changed === 'all' ? specs : new Map([...specs].filter(([name]) => changed.has(name)))
+    const callers = callersFor(specs)
+    const everybody = changed === 'all' || tellsCallersApart(meant)
+    for (const entry of entryProbes(dump, route)) {
+      const own = [...protocolProbes(entry, dump, route, specs), entry]
+      const passing = await this.#ask(own, callers, everybody)
+      const varied = policyProbes(passing, meant, changed === 'all' ? route.backends.length : 1)
+      for (const probe of [...varied, ...(changed === 'all' ? boundaryProbes(passing) : [])]) await this.attempt(probe)
+    }
+  }
+
+  /**
+   * The first request that gets through on both sides stands for the others. `everybody`: each of them is run, because
+   * what is different may be who gets through.
+   */
+  async #ask(probes: readonly Probe[], callers: readonly Facts[], everybody: boolean): Promise<Probe> {
+    let passing: Probe | undefined
+    for (const caller of callers) {
+      for (const probe of probes) {
+        const asked = askedBy(probe, caller)
+        if (await this.attempt(asked)) passing ??= asked
+      }
+      if (passing && !everybody) break
+    }
+    return passing ?? (probes[0] as Probe)
+  }
+
+  /** Whether it gets through on both sides. What has run before does not run again. */
+  attempt(probe: Probe): Promise<boolean> {
+    const key = keyOf(probe)
+    const known = this.#known.get(key)
+    if (known) return known
+    if (this.#tried >= this.#until) return Promise.resolve(false)
+    this.#tried += probe.calls
+    const made = this.#run(probe)
+    this.#known.set(key, made)
+    return made
+  }
+
+  async #run(probe: Probe): Promise<boolean> {
+    const before = await runProbe(this.#before.gateway, probe)
+    const after = await runProbe(this.#after.gateway, probe)
+    const calls = Array.from({ length: Math.max(before.length, after.length) }, (_, i): Compared => {
+      const [left, right] = [resultAt(before, i), resultAt(after, i)]
+      return { call: i + 1, left, right, differences: outcomeDifferences(left, right) }
+    })
+    // What a client sees first is no better than what it cannot miss.
+    const telling = calls.find(({ differences }) => differences.some(({ what }) => what === 'status'))
+    const shown = telling ?? calls.find(({ differences }) => differences.length > 0)
+    if (shown) this.#keep(probe, shown)
+    return passes(before) && passes(after)
+  }
+
+  #keep(probe: Probe, { call, left, right, differences }: Compared): void {
+    const [routeBefore, routeAfter] = [routeOf(left, this.#before.dump), routeOf(right, this.#after.dump)]
+    const changed = changedPolicies(routeBefore, routeAfter)
+    const before = decisionOf(left, this.#before.dump, changed)
+    const after = decisionOf(right, this.#after.dump, changed)
+    const identity = (difference: OutcomeDifference) => identityOf(difference, before, after)
+    const told = differences.map(each => this.#told.get(identity(each)))
+    const fresh = differences.filter((_, i) => told[i] === undefined)
+    const witness: Found = { probe, call, differences: fresh, before, after, more: 0 }
+    if (fresh.length > 0) this.#found.push(witness)
+    else if (told[0]) told[0].more++
+    for (const each of fresh) this.#told.set(identity(each), witness)
+  }
+}
+
+interface Compared {
+  readonly call: number
+  readonly left: Result
+  readonly right: Result
+  readonly differences: readonly OutcomeDifference[]
+}
+
+type Found = { -readonly [K in keyof Witness]: Witness[K] }
+
+function routeOf(result: Result, { routes }: DumpDocument): DumpRoute | undefined {
+  return 'refused' in result ? undefined : routes.find(({ key }) => key === result.route)
+}
+
+/** Differences that are the same one, seen with different requests. */
+function identityOf({ what, before, after }: OutcomeDifference, left: Decision, right: Decision): string {
+  const hosts = (text: string) => text.replaceAll(/(:\/\/[^/]*)[^,]*/g, '$1')
+  const values = what.endsWith('body') ? [] : [hosts(before), hosts(after)]
+  return JSON.stringify([what, values, left.route, right.route, what === 'status' ? [left, right] : []])
+}
+
+function keyOf({ words: _, request: { body, ...request }, ...rest }: Probe): string {
+  const content = body && createHash('sha1').update(body).digest('base64')
+  return JSON.stringify([request, content, rest])
+}
+
+/** A port that refuses the first call refuses the others. */
+function resultAt(results: readonly Result[], call: number): Result {
+  return results[Math.min(call, results.length - 1)] as Result
+}
+
+function passes([first]: readonly Result[]): boolean {
+  return first !== undefined && !('refused' in first) && first.status !== undefined && first.status < 400
+}
