@@ -19,6 +19,7 @@ import type { Target } from '../../http/transport.ts'
 import { holdsResources, loadInput, type RunOptions } from '../check-documents.ts'
 import type { InputPlace, InputText } from '../input-files.ts'
 import { readServed } from '../serve/served-input.ts'
+import { type BackendNames, backendNames } from './backend-names.ts'
 import { DryClock } from './dry-clock.ts'
 import { bindOf, type DryRequest, exchangeOf } from './dry-request.ts'
 import { FreshState } from './fresh-state.ts'
@@ -92,13 +93,14 @@ export async function loadDryGateway(texts: readonly InputText[], options: DryOp
 function gatewayOf(snapshot: Snapshot, world: World): DryGateway {
   const heads = new HeadSnapshots(snapshot.credentials, snapshot.settings.sensitiveHeaders)
   const serving: Serving = { snapshot, tables: routeTables(snapshot), heads }
+  const names = backendNames(serving)
   let lastId = 0
   let last: Promise<unknown> = Promise.resolve()
   return {
     snapshot,
     clock: world.clock,
     run(request) {
-      const run = last.then(() => runOnce(String(++lastId), request, serving, world))
+      const run = last.then(() => runOnce(String(++lastId), request, { serving, names }, world))
       last = run.catch(() => {})
       return run
     },
@@ -159,7 +161,17 @@ class World {
 /** Sessions take their leave when they are forgotten. */
 const unwatched: World['onCall'] = (_purpose, { target }, answer) => answer(addressesOf(target)).reply
 
-async function runOnce(id: string, request: DryRequest, serving: Serving, world: World): Promise<DryOutcome> {
+interface Compiled {
+  readonly serving: Serving
+  readonly names: BackendNames
+}
+
+async function runOnce(
+  id: string,
+  request: DryRequest,
+  { serving, names: written }: Compiled,
+  world: World,
+): Promise<DryOutcome> {
   const { runtime, clock } = world
   const x = exchangeOf(id, request, serving, clock)
   world.credentials.calls(x, request)
@@ -200,7 +212,7 @@ async function runOnce(id: string, request: DryRequest, serving: Serving, world:
     listener: x.listener?.key,
     route: x.route?.key,
     backend: x.backend?.name,
-    backends: backendNames(calls, x),
+    backends: namesOfBackend(calls, x, written),
     error: x.error,
     reason: x.reason,
     llm: x.llm && { ...x.llm },
@@ -261,9 +273,9 @@ function addressesOf({ host, port, unixPath }: Target): readonly string[] {
   return unixPath === undefined ? [`${host}:${port}`, host] : [unixPath]
 }
 
-function backendNames(calls: readonly DryCall[], x: Exchange): readonly string[] {
+function namesOfBackend(calls: readonly DryCall[], { backend }: Exchange, written: BackendNames): readonly string[] {
   const called = calls.filter(({ purpose }) => purpose === 'backend').flatMap(({ names }) => names)
-  return [...new Set([...called, ...(x.backend ? [x.backend.name] : [])])]
+  return [...new Set([...called, ...(backend ? [...(written.get(backend) ?? []), backend.name] : [])])]
 }
 
 function pairsOf({ raw }: HeaderList): (readonly [string, string])[] {
