@@ -43,15 +43,7 @@ export type Node =
       readonly isolate: boolean
       readonly unique?: Unique
     }
-  | {
-      readonly kind: 'map'
-      readonly value: Schema<unknown>
-      readonly min: number
-      readonly max: number
-      readonly keys?: (key: string) => Problem | undefined
-      readonly rules?: readonly ServerRule[]
-      readonly isolate: boolean
-    }
+  | MapNode
   | ObjectNode
   | ShapesNode
   | ParsedNode
@@ -77,6 +69,17 @@ export interface NumberNode {
   readonly kind: 'number' | 'integer'
   readonly min: number
   readonly max: number
+}
+export interface MapNode {
+  readonly kind: 'map'
+  readonly value: Schema<unknown>
+  readonly min: number
+  readonly max: number
+  readonly keys?: (key: string) => Problem | undefined
+  readonly rules?: readonly ServerRule[]
+  /** What stands under these keys is shown no more than a `secret`. */
+  readonly secretKeys?: (key: string) => boolean
+  readonly isolate: boolean
 }
 export interface ObjectNode {
   readonly kind: 'object'
@@ -227,7 +230,7 @@ export function list<T>(item: Schema<T>, o: ListOptions = {}): Schema<readonly T
 }
 export function map<T>(
   value: Schema<T>,
-  o: CountOptions & { keys?: (key: string) => Problem | undefined; rules?: readonly ServerRule[] } = {},
+  o: CountOptions & Partial<Pick<MapNode, 'keys' | 'rules' | 'secretKeys'>> = {},
 ): Schema<Readonly<Record<string, T>>> {
   return make({ kind: 'map', value, min: 0, max: Number.POSITIVE_INFINITY, isolate: false, ...o })
 }

@@ -1,4 +1,4 @@
-import type { Node, ObjectNode, Schema, ShapesNode } from './builder.ts'
+import type { MapNode, Node, ObjectNode, Schema, ShapesNode } from './builder.ts'
 import { Placeholder } from './placeholder.ts'
 
 export const REDACTED = '<redacted>'
@@ -26,7 +26,7 @@ function redactNode(node: Node, value: unknown, conceal: Conceal): unknown {
     case 'list':
       return Array.isArray(value) ? value.map(item => redactNode(node.item.node, item, conceal)) : conceal(value)
     case 'map':
-      return isMap(value) ? mapValues(value, item => redactNode(node.value.node, item, conceal)) : conceal(value)
+      return isMap(value) ? redactMap(node, value, conceal) : conceal(value)
     case 'object':
       return isMap(value) ? redactObject(node, value, conceal) : conceal(value)
     case 'string':
@@ -36,6 +36,12 @@ function redactNode(node: Node, value: unknown, conceal: Conceal): unknown {
     default:
       return scalar(value, conceal)
   }
+}
+
+function redactMap(node: MapNode, value: Readonly<Record<string, unknown>>, conceal: Conceal) {
+  return mapValues(value, (item, key) =>
+    node.secretKeys?.(key) ? conceal(plain(item)) : redactNode(node.value.node, item, conceal),
+  )
 }
 
 function redactObject(node: ObjectNode, value: Readonly<Record<string, unknown>>, conceal: Conceal) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { standalone } from '../../src/config/standalone/standalone.ts'
+import { headerChangeFields } from '../../src/policies/parts/header-changes.ts'
 import { json, lazy, list, map, object, opt, type Schema, secret, shapes, string } from '../../src/schema/builder.ts'
 import { Placeholder } from '../../src/schema/placeholder.ts'
 import { REDACTED, redact } from '../../src/schema/redact.ts'
@@ -51,6 +52,19 @@ describe('the whole configuration', () => {
         'env.{}',
       ]),
     )
+  })
+})
+
+test('headers that let somebody in are hidden where a header modifier sets them', () => {
+  const { add, set } = headerChangeFields
+  const schema = object('modifier', { add, set }) as Schema<unknown>
+  const shown = redact(schema, {
+    set: { Authorization: `Bearer ${SECRET}`, 'x-team': PLAIN, 'X-API-Key': SECRET },
+    add: { cookie: SECRET, via: new Placeholder('VIA', 'gw') },
+  })
+  expect(shown).toEqual({
+    set: { Authorization: REDACTED, 'x-team': PLAIN, 'X-API-Key': REDACTED },
+    add: { cookie: REDACTED, via: 'gw' },
   })
 })
 

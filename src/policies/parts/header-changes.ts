@@ -1,3 +1,4 @@
+import { CREDENTIAL_HEADERS } from '../../cel/header-view.ts'
 import { isFieldName, toFieldValue } from '../../http/field-value.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { type Infer, list, map, object, opt, type Problem, parsed, string } from '../../schema/builder.ts'
@@ -22,9 +23,17 @@ function fieldNameProblem(name: string): Problem | undefined {
 
 const fieldName = string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, form: 'a header name' })
 
+/** Names of fields whose values let somebody in. */
+const CREDENTIALS: ReadonlySet<string> = new Set([...CREDENTIAL_HEADERS, 'x-api-key', 'api-key', 'x-goog-api-key'])
+const fieldValues = map(fieldValue, {
+  keys: fieldNameProblem,
+  max: 64,
+  secretKeys: name => CREDENTIALS.has(name.toLowerCase()),
+})
+
 export const headerChangeFields = {
-  add: opt(map(fieldValue, { keys: fieldNameProblem, max: 64 }), 'Values to add beside those already there.'),
-  set: opt(map(fieldValue, { keys: fieldNameProblem, max: 64 }), 'Values that replace those already there.'),
+  add: opt(fieldValues, 'Values to add beside those already there.'),
+  set: opt(fieldValues, 'Values that replace those already there.'),
   remove: opt(list(fieldName, { max: 64 }), 'Names to remove.'),
 }
 export const headerChanges = object('header modifier', headerChangeFields)
