@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { message } from '../helpers/port-forward.ts'
-import { frame } from '../helpers/websocket.ts'
+import { FrameReader, frame } from '../helpers/websocket.ts'
 import { EDGE, KubePlace, POD } from './kube-place.ts'
 
 let place: KubePlace
@@ -101,6 +101,34 @@ describe('what goes wrong on the way', () => {
     const { code, err } = await place.gwctl(cluster, 'dump', '--kube')
     expect(err).toContain('connection refused')
     expect(code).toBe(4)
+  })
+
+  test('nothing happens for minutes: the way is kept open', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      let pings = 0
+      const forwarding = {
+        portOf: () => undefined,
+        say: (socket: Duplex) => {
+          const frames = new FrameReader()
+          socket.on('data', chunk => {
+            pings += frames.read(chunk).filter(({ opcode }) => opcode === 9).length
+            if (pings > 0) socket.write(message(0, 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nready'))
+          })
+        },
+      }
+      await using cluster = await place.cluster([EDGE, POD], { forwarding })
+      const asked = place.start(cluster, ['health', '--kube', 'edge'])
+      while (pings === 0) {
+        await new Promise(setImmediate)
+        vi.advanceTimersByTime(10_000)
+      }
+      await asked.ended
+      expect(pings).toBeGreaterThan(0)
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   test('a huge frame passes in pieces', async () => {

@@ -18,6 +18,8 @@ const PROTOCOL = 'v4.channel.k8s.io'
 /** Of the one port that is asked for. Each begins with the port, two bytes, little end first. */
 const DATA = 0
 const ERROR = 1
+/** ms. A profile says nothing for minutes, and load balancers on the way end what is idle for one. */
+const PING = 10_000
 /** bytes of what the other end says about a failure. */
 const MAX_WORDS = 4096
 
@@ -34,6 +36,7 @@ class ForwardedPort extends Duplex {
   readonly #socket: Duplex
   readonly #to: PodPort
   readonly #frames = new FrameReader()
+  readonly #pings: NodeJS.Timeout
   /** Bytes of its port that a channel has yet to send. */
   readonly #announced: [number, number] = [2, 2]
   #channel: number | undefined
@@ -49,6 +52,7 @@ class ForwardedPort extends Duplex {
     socket.on('error', error => this.destroy(broken(to, error.message)))
     socket.on('close', () => this.#over())
     if (head.length > 0) socket.unshift(head)
+    this.#pings = setInterval(() => this.#control(OPCODES.ping), PING).unref()
   }
 
   override _read(): void {
@@ -61,10 +65,12 @@ class ForwardedPort extends Duplex {
 
   /** The protocol cannot close one direction, so this closes both; whoever speaks HTTP is done then. */
   override _final(done: () => void): void {
+    clearInterval(this.#pings)
     this.#socket.end(clientFrame(OPCODES.close, NORMAL), () => done())
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    clearInterval(this.#pings)
     this.#socket.destroy()
     done(error)
   }
@@ -82,7 +88,7 @@ class ForwardedPort extends Duplex {
 
   #part(part: MessagePart): void {
     if (part.opcode === OPCODES.close) this.#over()
-    else if (part.opcode === OPCODES.ping) this.#answer(part.data)
+    else if (part.opcode === OPCODES.ping) this.#control(OPCODES.pong, part.data)
     else if (part.opcode !== OPCODES.pong) this.#content(part)
   }
 
@@ -96,8 +102,9 @@ class ForwardedPort extends Duplex {
   }
 
   /** Whoever asks faster than it reads gets no answer to some (RFC 6455 section 5.5.3). */
-  #answer(ping: Buffer): void {
-    if (!this.#socket.writableNeedDrain) this.#socket.write(clientFrame(OPCODES.pong, ping))
+  #control(opcode: number, ...payload: Buffer[]): void {
+    const { writable, writableNeedDrain } = this.#socket
+    if (writable && !writableNeedDrain) this.#socket.write(clientFrame(opcode, ...payload))
   }
 
   /** Without the port that a channel begins with. */

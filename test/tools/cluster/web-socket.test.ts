@@ -6,17 +6,17 @@ import { frame, FrameReader as ServerReader } from '../../helpers/websocket.ts'
 function messages(chunks: readonly Buffer[]) {
   const reader = new FrameReader()
   const found: { opcode: number; data: Buffer }[] = []
-  let open: Buffer[] | undefined
+  let open: Buffer[] = []
   for (const { opcode, first, last, data } of chunks.flatMap(chunk => reader.read(chunk))) {
     if (opcode >= OPCODES.close) {
       found.push({ opcode, data: Buffer.from(data) })
       continue
     }
-    expect(first).toBe(open === undefined || open.length === 0)
-    open = [...(open ?? []), ...(data.length > 0 ? [Buffer.from(data)] : [])]
+    if (first !== (open.length === 0)) throw new Error('the first piece of a message is not marked as such')
+    if (data.length > 0) open.push(data)
     if (!last) continue
     found.push({ opcode, data: Buffer.concat(open) })
-    open = undefined
+    open = []
   }
   return found
 }
