@@ -1,8 +1,7 @@
 // `gwctl top` of a gateway that always does the same, for screens.mjs.
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { PlayedGateway } from '../../test/tools/top/played-gateway.ts'
+import { Worker } from 'node:worker_threads'
 
 /** After so many the golden screens were drawn. */
 const LOOKS = 7
@@ -26,23 +25,13 @@ export function topView(root) {
 }
 
 async function playGateway(root, { plot = 'busy', gone, ascii }) {
-  const gateway = new PlayedGateway(plot, Date.now() / 1000)
-  let before
-  let looks = 0
-  const server = createServer((_request, response) => {
-    const now = performance.now()
-    response.end(gateway.look(before === undefined ? 1 : (now - before) / 1000))
-    before = now
-    looks++
-    if (gone && looks === LOOKS) server.close()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
+  const looks = gone ? LOOKS : Number.POSITIVE_INFINITY
+  const server = new Worker(new URL('./played-server.mjs', import.meta.url), { workerData: { plot, looks } })
+  const [port] = await once(server, 'message')
   const locale = ascii ? 'LC_ALL=C ' : ''
   return {
     command: `${locale}${process.execPath} ${join(root, 'bin/run.js')} top --interval 1s --admin 127.0.0.1:${port}`,
     plain: text => text.replaceAll(`127.0.0.1:${port}`, '127.0.0.1:15000'),
-    stop: () => server.close(),
+    stop: () => server.terminate(),
   }
 }

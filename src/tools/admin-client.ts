@@ -268,7 +268,8 @@ function refused(admin: AdminServer, path: string, status: number, words: string
   return notAnAdminServer(admin, path, `answered ${status}${first === '' ? '' : ` (${first.slice(0, 200)})`}`)
 }
 
-function notAnAdminServer(admin: AdminServer, path: string, what: string): Failure {
+/** Somebody else answers there. */
+export function notAnAdminServer(admin: AdminServer, path: string, what: string): Failure {
   const name = path.replace(/^\/?/, '/').replace(/\?.*$/, '')
   return new Failure('unreachable', `${admin.name} ${what} for ${name}.`, {
     help: 'Is that the admin address of a gateway, and not one of its listeners?',

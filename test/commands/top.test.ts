@@ -12,6 +12,7 @@ import { memoryIo } from '../cli/memory-io.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { FakeKeyboard, FakeScreen, isRestored } from '../helpers/fake-terminal.ts'
 import { startGateway, type TestGateway } from '../helpers/gateway.ts'
+import { startUpstream } from '../helpers/upstream.ts'
 
 const root = new URL('../../', import.meta.url)
 const config = `
@@ -89,6 +90,13 @@ describe('where there is no terminal', () => {
     expect(await code).toBe(4)
     expect(io.stdout.text).toBe('')
     expect(io.stderr.text).toContain('Is `gwctl run` running')
+  })
+
+  test('somebody else answers there: exit 4', async () => {
+    await using upstream = await startUpstream((_req, res) => res.end('hello 1\n'))
+    const { io, code } = start(['--admin', upstream.host])
+    expect(await code).toBe(4)
+    expect(io.stderr.text).toContain('answered with something else than metrics for /metrics.')
   })
 
   test('from a shell', async () => {

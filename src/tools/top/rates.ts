@@ -15,7 +15,7 @@ export interface Rates {
 
 /** Undefined: the gateway does not tell. */
 export interface Totals extends Outcomes, Latency {
-  readonly inFlight: number
+  readonly inFlight: number | undefined
   readonly connections: number | undefined
   readonly workers: number | undefined
   readonly memory: number | undefined
@@ -23,6 +23,8 @@ export interface Totals extends Outcomes, Latency {
   readonly processors: number | undefined
   /** Seconds since the epoch. */
   readonly started: number | undefined
+  /** False: the file was changed and refused, and what was loaded before is served. */
+  readonly synchronized: boolean | undefined
 }
 
 interface Outcomes {
@@ -128,15 +130,18 @@ class Looked {
 
 function totalsOf(growth: Looked, now: Looked): Totals {
   const cpu = growth.of('process_cpu_seconds_total')
+  const synchronized = now.sum('config_synchronized')
   return {
     ...outcomesOf(growth.of('requests_total'), growth),
     ...latencyOf(growth.of('request_duration_seconds_bucket')),
-    inFlight: now.sum('requests_in_flight') ?? 0,
+    inFlight: now.sum('requests_in_flight'),
     connections: now.sum('downstream_connections_active'),
-    workers: now.sum('workers'),
-    memory: now.sum('process_resident_memory_bytes'),
+    // The second names are those of the public system.
+    workers: now.sum('workers') ?? now.sum('tokio_num_workers'),
+    memory: now.sum('process_resident_memory_bytes') ?? now.sum('process_rss'),
     processors: cpu.length === 0 ? undefined : growth.perSecond(cpu),
     started: now.sum('process_start_time_seconds'),
+    synchronized: synchronized === undefined ? undefined : synchronized > 0,
   }
 }
 

@@ -57,12 +57,13 @@ function lostRow(text: string, width: number): Row {
 /** Where, since when and on what. */
 function gatewayRow(state: TopState, { name }: Surroundings, width: number): Row {
   const up = uptimeOf(state)
-  const { workers, memory, processors, connections } = state.rates?.total ?? ({} as Partial<Totals>)
+  const { workers, memory, processors, connections, synchronized } = state.rates?.total ?? ({} as Partial<Totals>)
   const told = (rank: number, value: number | undefined, text: (value: number) => string): Part[] =>
     value === undefined ? [] : [{ rank, part: span(text(value)) }]
   return fitted(
     [
       { rank: 9, part: span(name, 'bold') },
+      ...(synchronized === false ? [{ rank: 9, part: span('changed file refused', 'warn') }] : []),
       ...told(8, up, seconds => `up ${spanText(seconds)}`),
       ...told(6, workers, value => counted(value, 'worker')),
       ...told(5, memory, sizeText),
@@ -84,7 +85,7 @@ function totalsRow({ rates, history }: TopState, width: number): Row {
       { rank: 9, part: span(`${figure(requests)} req/s`, 'bold') },
       { rank: 8, part: span(`${figure(failed)} 5xx/s`, failed > 0 ? 'error' : 'plain') },
       { rank: 3, part: span(`${figure(refused)} 4xx/s`, refused > 0 ? 'warn' : 'plain') },
-      { rank: 7, part: span(`${inFlight} in flight`) },
+      ...(inFlight === undefined ? [] : [{ rank: 7, part: span(`${inFlight} in flight`) }]),
       ...(p50 === undefined
         ? []
         : [

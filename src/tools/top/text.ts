@@ -8,7 +8,8 @@ import { SECTIONS } from './sections.ts'
 export function topText(rates: Rates, options: { readonly paint: Paint; readonly width?: number }): string {
   const { requests, failed, inFlight } = rates.total
   const { paint } = options
-  const head = `${paint.bold(`${rate(requests)} requests/s`)}, ${rate(failed)} failed/s, ${inFlight} in flight\n`
+  const running = inFlight === undefined ? '' : `, ${inFlight} in flight`
+  const head = `${paint.bold(`${rate(requests)} requests/s`)}, ${rate(failed)} failed/s${running}\n`
   const tables = SECTIONS.flatMap(({ columns, rows }) => {
     const cells = rows(rates).map(row => row.cells.map(({ text }) => text))
     const filled = columns.flatMap((_, i) => (cells.some(row => row[i] !== '') ? [i] : []))

@@ -1,7 +1,7 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { systemClock } from '../../engine/clock.ts'
 import type { Clock } from '../../http/runtime.ts'
-import { type AdminServer, getBytes } from '../admin-client.ts'
+import { type AdminServer, getBytes, notAnAdminServer } from '../admin-client.ts'
 import { ExpositionReader } from './exposition.ts'
 import type { Rates } from './rates.ts'
 import { addLook, EMPTY, type Look } from './state.ts'
@@ -19,7 +19,11 @@ const PATIENCE = 5000
 
 /** Looks at the metrics of an admin server; see `watchMetrics`. */
 export function watchGateway(admin: AdminServer, options: WatchOptions, signal?: AbortSignal): AsyncGenerator<Look> {
-  const read = async (until: AbortSignal) => String(await getBytes(admin, 'metrics', 'GET', until))
+  const read = async (until: AbortSignal) => {
+    const text = String(await getBytes(admin, 'metrics', 'GET', until))
+    if (text === '' || /^# TYPE /m.test(text)) return text
+    throw notAnAdminServer(admin, 'metrics', 'answered with something else than metrics')
+  }
   return watchMetrics(read, options, signal)
 }
 

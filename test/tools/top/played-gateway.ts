@@ -163,7 +163,7 @@ export class PlayedGateway {
   /** Most take as long as the median and some twenty times that. */
   #observe(name: string, labels: Readonly<Record<string, string>>, came: number, median: number): void {
     for (const bound of BOUNDS) {
-      const part = bound >= 20 * median ? 1 : bound >= 2 * median ? 0.93 : bound >= median ? 0.6 : 0
+      const part = bound >= 20 * median ? 1 : bound >= 2 * median ? 0.93 : bound >= median ? 0.55 : 0
       this.#add(`${name}_bucket`, { ...labels, le: String(bound) }, came * part)
     }
     this.#add(`${name}_bucket`, { ...labels, le: '+Inf' }, came)

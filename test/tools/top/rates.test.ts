@@ -99,7 +99,7 @@ describe('rates', () => {
 
   test('what a gateway does not tell is not known', () => {
     const { look } = registry()
-    expect(ratesOf([], look(), 1).total).toMatchObject({ inFlight: 0, workers: undefined, memory: undefined })
+    expect(ratesOf([], look(), 1).total).toMatchObject({ inFlight: undefined, workers: undefined, memory: undefined })
   })
 })
 

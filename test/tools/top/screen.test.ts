@@ -94,6 +94,15 @@ describe('every size', () => {
   }
 })
 
+test('a file that was changed and refused', () => {
+  const samples = (synchronized: number) =>
+    new ExpositionReader().read(`agentgateway_config_synchronized ${synchronized}\n`)
+  const first = (synchronized: number) =>
+    linesOf(addLook(EMPTY, { at: 0, time: 0, samples: samples(synchronized) }), FRESH, { columns: 40, rows: 10 })[0]
+  expect(first(0)).toContain('changed file refused')
+  expect(first(1)).not.toContain('refused')
+})
+
 describe('a list of five hundred', () => {
   test('shows as many as fit, and where one is', () => {
     const lines = show(many, '1', 'n', 'pageDown', 'pageDown')
@@ -157,7 +166,7 @@ test('a row alone shows what there is no room for, and its answers', () => {
   const size = { columns: 40, rows: 24 }
   const lines = linesOf(busy, browsed(busy, ['1', 'j', 'enter'], FRESH, size), size).join('\n')
   expect(lines).toMatch(/ROUTE default\/chat +\n/)
-  expect(lines).toMatch(/P90 +477ms/)
+  expect(lines).toMatch(/P90 +480ms/)
   expect(lines).toMatch(/429 RateLimit/)
   expect(show(busy, '1', 'j', 'enter', 'escape')).toEqual(show(busy, '1', 'j'))
 })
