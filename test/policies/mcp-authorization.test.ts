@@ -5,6 +5,8 @@ import { mcpAuthorization } from '../../src/policies/mcp-authorization.ts'
 import type { CompileContext } from '../../src/policies/policy.ts'
 import { decode, INVALID } from '../../src/schema/decode.ts'
 
+const CONTEXT = { origin: { file: 'test.yaml', line: 1, col: 1 } } as unknown as CompileContext
+
 type Spec = Parameters<typeof mcpAuthorization.compile>[0]
 
 function read(value: unknown): Spec {
@@ -36,7 +38,7 @@ function allows(
     body: bodyOf(undefined),
   })
   if (jwt) x.auth.jwt = jwt
-  const hooks = mcpAuthorization.compile(spec, undefined as unknown as CompileContext)
+  const hooks = mcpAuthorization.compile(spec, CONTEXT)
   return hooks.mcpAuthorization?.allows(x, { kind: 'tool', target: 't', ...item }) ?? true
 }
 
