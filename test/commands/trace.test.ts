@@ -270,11 +270,13 @@ describe('a saved trace', () => {
     ['nope.jsonl', undefined, 'there is no such file'],
     ['empty.jsonl', '\n\n', 'holds no trace events'],
     ['other.txt', 'hello\n', 'holds no trace events'],
+    ['log.jsonl', '{"level":"info"}\n{"level":"\u009b2Jwarn"}\n', 'holds no trace events'],
   ])('%s: exit 3', async (name, text, words) => {
     if (text !== undefined) writeFileSync(join(folder, name), text)
     const run = gwctl(['-f', name])
     expect(await run.code).toBe(3)
     expect(run.stderr.text).toContain(words)
+    expect(run.stderr.text).not.toContain('\u009b')
   })
 })
 

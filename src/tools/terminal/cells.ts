@@ -74,23 +74,29 @@ export function padRow(row: Row, width: number): Row {
 
 /** `text` in lines of at most `width` cells, broken between words where possible. */
 export function wrap(text: string, width: number): string[] {
+  return text.split('\n').flatMap(line => wrapLine(visible(line), width))
+}
+
+function wrapLine(text: string, width: number): string[] {
   const lines: string[] = []
-  for (const line of text.split('\n')) {
-    let rest = visible(line)
-    while (cellsOf(rest) > width && width > 0) {
-      let end = 0
-      let cells = 0
-      for (const char of rest) {
-        cells += charWidth(char)
-        if (cells > width) break
-        end += char.length
-      }
-      const space = rest.lastIndexOf(' ', end)
-      const at = space > end / 2 ? space : Math.max(end, 1)
-      lines.push(rest.slice(0, at))
-      rest = rest.slice(at).replace(/^ /, '')
+  let start = 0
+  let space = -1
+  let cells = 0
+  for (let i = 0; width > 0 && i < text.length; ) {
+    const char = String.fromCodePoint(text.codePointAt(i) as number)
+    const wider = cells + charWidth(char)
+    if (wider <= width || i === start) {
+      if (char === ' ') space = i
+      cells = wider
+      i += char.length
+      continue
     }
-    lines.push(rest)
+    // A word that takes more than half of the line is broken: the line would be short.
+    const end = char !== ' ' && space - start > (i - start) / 2 ? space : i
+    lines.push(text.slice(start, end))
+    start = text[end] === ' ' ? end + 1 : end
+    i = start
+    cells = 0
   }
-  return lines
+  return [...lines, text.slice(start)]
 }

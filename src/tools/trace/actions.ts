@@ -6,6 +6,7 @@ import type { CurlRequest } from '../curl/curl-request.ts'
 import { openDryGateway } from '../dry-run/dry-run.ts'
 import { EVERYTHING } from '../dry-run/stubs.ts'
 import type { InputPlace } from '../input-files.ts'
+import { copyToClipboard } from '../terminal/clipboard.ts'
 import { type Asked, shownOf } from './browse.ts'
 
 import type { ReadEvent } from './events.ts'
@@ -66,8 +67,7 @@ export class Actions {
   }
 
   async #copy({ event }: Step): Promise<string> {
-    // OSC 52 reaches the clipboard of whoever sits at the terminal, also over SSH and through tmux.
-    this.#place.stdout.write(`\u001b]52;c;${Buffer.from(printYaml(asSent(event))).toString('base64')}\u0007`)
+    await copyToClipboard(printYaml(asSent(event)), this.#place)
     return `event ${event.seq} copied`
   }
 

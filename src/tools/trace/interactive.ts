@@ -39,8 +39,9 @@ export async function browseRecording(recording: Recording, options: Interactive
   })
   session.onAsked = asked => actions.perform(asked)
   let failure: unknown
-  const pumped = new Pump(recording, session).run().then(
-    () => session.setStatus({ text: 'the trace is complete', code: 0 }),
+  const pump = new Pump(recording, session)
+  const pumped = pump.run().then(
+    () => session.setStatus({ text: `the trace is complete${pump.unreadable}`, code: 0 }),
     (error: unknown) => {
       failure = error
       const text = error instanceof Error ? error.message : String(error)
@@ -92,6 +93,11 @@ class Pump {
     }
   }
 
+  /** How much of it could not be read; empty when all could. */
+  get unreadable(): string {
+    return this.#unreadable === 0 ? '' : `, ${eventCount(this.#unreadable)} unreadable`
+  }
+
   #linkChanged(lost: boolean): void {
     if (lost) {
       this.#breaks++
@@ -105,8 +111,7 @@ class Pump {
     const lost = link?.lost !== undefined
     const words = lost ? 'connection lost, waiting for the gateway at' : 'recording'
     const again = lost || this.#breaks === 0 ? '' : ` again, lost ${timesText(this.#breaks)}`
-    const unreadable = this.#unreadable === 0 ? '' : `, ${eventCount(this.#unreadable)} unreadable`
-    const text = `${words} ${name}${again}${unreadable}`
+    const text = `${words} ${name}${again}${this.unreadable}`
     if (this.#session.current.status.text !== text) this.#session.setStatus({ text, code: undefined, lost })
   }
 }

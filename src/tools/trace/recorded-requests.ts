@@ -1,3 +1,4 @@
+import { visible } from '../../diagnostics/visible.ts'
 import { createEventReader } from './events.ts'
 import type { Recording } from './recording.ts'
 import { addEvents, EMPTY, type RequestTrace } from './state.ts'
@@ -6,7 +7,7 @@ import { addEvents, EMPTY, type RequestTrace } from './state.ts'
 export type Unreadable = (text: string) => void
 
 export function unreadableNote(text: string): string {
-  return `skipped an event that cannot be read: ${JSON.stringify(text.slice(0, 80))}`
+  return `skipped an event that cannot be read: ${visible(text.slice(0, 80))}`
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { Failure } from '../../diagnostics/failure.ts'
 import { type AdminServer, openTrace, type TraceConnection, type TraceRequest } from '../admin-client.ts'
 import { type InputPlace, nameOf } from '../input-text.ts'
+import { createEventReader } from './events.ts'
 import { type Link, openLastingTrace } from './lasting-trace.ts'
 
 /** The JSON text of each event, from wherever it comes. Reading throws a Failure when it ends before it should. */
@@ -101,11 +102,17 @@ async function* writtenTo(texts: AsyncIterable<string>, file: FileHandle): Async
 
 /** A saved trace: JSON Lines, or a stream as the admin server sends it. `-` is stdin, read as it comes. */
 export function savedRecording(path: string, place: InputPlace): Recording {
-  const input = path === '-' ? place.stdin : createReadStream(resolve(place.cwd, path))
+  let input: NodeJS.ReadableStream | undefined
+  // Opened by whoever reads it: nobody else would hear that it cannot be.
+  const open = () => {
+    const opened = path === '-' ? place.stdin : createReadStream(resolve(place.cwd, path))
+    input = opened
+    return opened
+  }
   return {
-    texts: linesOf(input, nameOf(path)),
+    texts: linesOf(open, nameOf(path)),
     name: nameOf(path),
-    close: () => void (input as Partial<Readable>).destroy?.(),
+    close: () => void (input as Partial<Readable> | undefined)?.destroy?.(),
   }
 }
 
@@ -138,13 +145,14 @@ async function* untilEnd(connection: TraceConnection, name: string, wait: number
   }
 }
 
-async function* linesOf(input: NodeJS.ReadableStream, name: string): AsyncGenerator<string> {
+async function* linesOf(open: () => NodeJS.ReadableStream, name: string): AsyncGenerator<string> {
   let found = false
+  const reader = createEventReader()
   try {
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const line of createInterface({ input: open(), crlfDelay: Number.POSITIVE_INFINITY })) {
       const text = line.replace(/^data: ?/, '').trim()
       if (!text.startsWith('{')) continue
-      found = true
+      found ||= reader.read(text) !== undefined
       yield text
     }
   } catch (error) {

@@ -158,7 +158,7 @@ function stepRow({ event, label, text }: Step, inner: number): Row {
   const place = origin !== undefined && width >= 40 ? `${file}:${origin.line}` : ''
   const shown = cut(place, 24)
   const took = event.from === undefined ? `@${durationText(event.at)}` : durationText(event.at - event.from)
-  const time = width >= 34 ? pad(took, TIME, 'right') : ''
+  const time = width >= 44 ? pad(took, TIME, 'right') : ''
   const room = Math.max(0, width - 2 - cellsOf(indent) - cellsOf(time) - (shown === '' ? 0 : cellsOf(shown) + 2) - 1)
   const name = pad(label, Math.min(LABEL, room))
   const rest = room - cellsOf(name) - 1

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { browseRecording } from '../../../src/tools/trace/interactive.ts'
 import { BINDINGS } from '../../../src/tools/trace/keys.ts'
 import { savedRecording } from '../../../src/tools/trace/recording.ts'
@@ -187,6 +187,50 @@ test('o opens the line in the editor of the environment and takes the terminal b
   keyboard.write('o')
   await expect.poll(() => readIfThere(join(folder, 'opened'))).toBe('+52 conf/gateway.yaml')
   await close()
+})
+
+describe('y', () => {
+  const program = (name: string, code: string) => {
+    writeFileSync(join(folder, name), `#!${process.execPath}\n${code}\n`, { mode: 0o755 })
+  }
+  const CLIPBOARD = '\u001b]52;c;'
+
+  test('within tmux, tmux is told: it would ignore what is only printed', async () => {
+    program(
+      'tmux',
+      `require('node:fs').writeFileSync('${join(folder, 'copied')}', process.argv.slice(2).join(' ') + '\\n' + require('node:fs').readFileSync(0))`,
+    )
+    const recorder = new Recorder()
+    recorder.refused()
+    const { screen, keyboard, close } = await open(recorder, { TMUX: '/tmp/tmux,1,0', PATH: folder })
+    keyboard.write('y')
+    await screen.until(text => text.includes('event 6 copied'))
+    expect(readIfThere(join(folder, 'copied'))).toMatch(/^load-buffer -w -\n.*\n/)
+    expect(readIfThere(join(folder, 'copied'))).toContain('jwt.roles')
+    expect(screen.text).not.toContain(CLIPBOARD)
+    await close()
+  })
+
+  test('where tmux cannot, the terminal is asked', async () => {
+    program('tmux', 'process.exit(1)')
+    const recorder = new Recorder()
+    recorder.refused()
+    const { screen, keyboard, close } = await open(recorder, { TMUX: '/tmp/tmux,1,0', PATH: folder })
+    keyboard.write('y')
+    await screen.until(text => text.includes('event 6 copied'))
+    expect(screen.text).toContain(CLIPBOARD)
+    await close()
+  })
+
+  test('more than terminals take is not sent', async () => {
+    const recorder = new Recorder()
+    recorder.add({ type: 'cel', expression: 'x'.repeat(300_000) })
+    const { screen, keyboard, close } = await open(recorder)
+    keyboard.write('y')
+    await screen.until(text => text.includes('too long for a clipboard'))
+    expect(screen.text).not.toContain(CLIPBOARD)
+    await close()
+  })
 })
 
 test('no two keys are the same', () => {

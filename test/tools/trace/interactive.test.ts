@@ -233,6 +233,8 @@ test('events that cannot be read are counted', async () => {
   const { screen, keyboard, recording, ended } = await open()
   recording.feed(['{"seq":', ...refused()])
   await screen.until(text => text.includes('1 event unreadable') && text.includes('/v1/chat'))
+  recording.end()
+  await screen.until(text => text.includes('the trace is complete, 1 event unreadable'))
   keyboard.write('q')
   await ended
 })
