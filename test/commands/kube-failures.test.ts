@@ -1,5 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { main } from '../../src/cli/main.ts'
+import { memoryIo } from '../cli/memory-io.ts'
 import { message } from '../helpers/port-forward.ts'
 import { FrameReader, frame } from '../helpers/websocket.ts'
 import { EDGE, KubePlace, POD } from './kube-place.ts'
@@ -93,6 +95,13 @@ describe('what goes wrong on the way', () => {
 
   test('another subprotocol', async () => {
     expect(await ask(() => {}, 'v1.echo')).toContain('it speaks the subprotocol v1.echo, not v4.channel.k8s.io')
+  })
+
+  test('no kubeconfig', async () => {
+    const io = memoryIo({ cwd: place.folder, env: { HOME: place.folder } })
+    expect(await main(['dump', '--kube'], io, new URL('../../', import.meta.url))).toBe(4)
+    expect(io.stderr.text).toContain('there is no kubeconfig, and this is no pod of a cluster.')
+    expect(io.stderr.text).toContain('--kubeconfig FILE')
   })
 
   test('no cluster', async () => {

@@ -72,7 +72,13 @@ describe('which pod is asked', () => {
   test.each<[string, readonly object[], readonly string[], number, readonly string[]]>([
     ['several Gateways', twoGateways, ['--kube'], 2, ['has 2 Gateways', 'Name one with --kube NAME: edge, inner.']],
     ['no Gateway', [], ['--kube'], 4, ['namespace shop has no Gateway.', '-n']],
-    ['no such Gateway', [EDGE], ['--kube', 'egde'], 4, ['has no Gateway egde: did you mean `edge`?']],
+    [
+      'no such Gateway',
+      [EDGE],
+      ['--kube', 'egde'],
+      4,
+      ['has no Gateway egde: did you mean `edge`?', 'It has: edge; for other resources name the type too'],
+    ],
     ['no such pod', [POD], ['--kube', 'pod/edge-2'], 4, ['did you mean `edge-1`?', 'It has: edge-1.']],
     [
       'no such pod of it',

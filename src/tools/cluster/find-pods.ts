@@ -76,11 +76,18 @@ async function read(client: ApiClient, owner: PodOwner, name: string, namespace:
   throw new Failure(
     'unreachable',
     `namespace ${namespace} has no ${owner.kind} ${name}${guess === undefined ? '.' : `: ${guess}`}`,
-    { help: names.length === 0 ? 'Name another namespace with -n.' : `It has: ${shown}${more}.` },
+    {
+      help: `${names.length === 0 ? 'Name another namespace with -n' : `It has: ${shown}${more}`}${otherKind(owner)}.`,
+    },
   )
 }
 
 const MOST_NAMES = 10
+
+/** A name without a type is that of a Gateway, which is easily forgotten. */
+function otherKind(owner: PodOwner): string {
+  return owner === GATEWAY ? '; for other resources name the type too, as in deploy/NAME' : ''
+}
 
 async function namesOf(client: ApiClient, owner: PodOwner, namespace: string): Promise<readonly string[]> {
   const found = await listAll(client, `${owner.api}/namespaces/${encodeURIComponent(namespace)}/${owner.plural}`)

@@ -38,7 +38,7 @@ export async function findContext(choice: ClusterChoice, place: ClusterPlace): P
   const own = files.length === 0 && choice.context === undefined ? inCluster(place) : undefined
   if (own) return own
   if (files.length === 0) {
-    throw new Failure('input', 'there is no kubeconfig, and this is no pod of a cluster.', {
+    throw new Failure('unreachable', 'there is no kubeconfig, and this is no pod of a cluster.', {
       help: 'Name one with --kubeconfig FILE or KUBECONFIG.',
     })
   }

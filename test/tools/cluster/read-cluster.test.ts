@@ -264,7 +264,7 @@ describe('what goes wrong', () => {
     expect((await failure(read('a: [secret-token', {}))).message).toContain('line 1')
     expect((await failure(read('kind: Pod', {}))).message).toContain('is no kubeconfig')
     const nowhere = { notes: [], env: { HOME: '/nonexistent' } }
-    expect((await failure(read('', {}, nowhere))).kind).toBe('input')
+    expect((await failure(read('', {}, nowhere))).kind).toBe('unreachable')
   })
 })
 
