@@ -123,7 +123,8 @@ function isIgnored({ path, named }: InputFile, options: CheckOptions, settings: 
   return options.settings === true && path !== undefined && (!named || options.hook === true) && settings.ignores(path)
 }
 
-function unreadable(file: string, failure: Failure): Diagnostic {
+/** A file that cannot be read, as a finding about it. */
+export function unreadable(file: string, failure: Failure): Diagnostic {
   const help = failure.help === undefined ? {} : { help: failure.help }
   const { range } = createLines('')
   const message = failure.message.replace(/\.$/, '')

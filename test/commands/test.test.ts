@@ -254,6 +254,9 @@ describe('a mistake in a test file', () => {
     ['request: {path: /}\n  repeat: 0\n  expect: {status: 200}', 'GW105', '10:11', ''],
     ['request: {path: /}\n  expect: {guard: {regex: Mask}}', 'GW601', '10:12', 'not run yet'],
     ['steps: []', 'GW109', '9:10', ''],
+    ['request: {path: /, method: post}\n  expect: {status: 200}', 'GW106', '9:30', 'capitals'],
+    ['request: {path: "/a b"}\n  expect: {status: 200}', 'GW106', '9:19', 'no spaces'],
+    ['request: {path: /, headers: {"a b": c}}\n  expect: {status: 200}', 'GW106', '9:32', 'no name of a header field'],
   ])('%s', async (lines, code, place, words) => {
     const { code: exit, out, err } = await run(lines)
     if (code !== 'GW601') expect(exit).toBe(2)
@@ -307,6 +310,19 @@ describe('what is run', () => {
     expect((await gwctl(['**/*.yaml'])).out).toContain('2 passed in 2 files')
     expect((await gwctl(['deep/other.yaml', '--config', 'gateway.yaml'])).code).toBe(1)
     expect((await gwctl(['-', '--config', 'gateway.yaml'], { stdin: cases(PASSES) })).code).toBe(0)
+  })
+
+  test('what cannot be read is told, and the rest is run', async () => {
+    write('gateway.yaml', CONFIG)
+    write('a.gwtest.yaml', 'a\0b')
+    write('b.gwtest.yaml', cases(PASSES))
+    const { code, out, err } = await gwctl([])
+    expect(code).toBe(2)
+    expect(out).toContain('1 could not run, 1 passed in 2 files')
+    expect(err).toContain('error[GW007]: a.gwtest.yaml is a binary file')
+    expect((await gwctl(['a.gwtest.yaml'])).code).toBe(3)
+    expect((await gwctl(['b.gwtest.yaml', '--config', 'nowhere.yaml'])).code).toBe(3)
+    expect((await gwctl(['b.gwtest.yaml', '--config', '-'], { stdin: CONFIG })).code).toBe(0)
   })
 
   test('resources in a directory', async () => {

@@ -29,6 +29,7 @@ import { seededRandom } from './seeded-random.ts'
 import { StandInCredentials } from './stand-in-credentials.ts'
 import { type StubCall, type StubReply, stubTransport } from './stub-transport.ts'
 import { type Answered, StubSet, type Stubs } from './stubs.ts'
+import { untilQuiet } from './until-quiet.ts'
 
 export type { DryRequest } from './dry-request.ts'
 export type { DryCall, DryOutcome } from './outcome.ts'
@@ -192,9 +193,10 @@ async function runOnce(
   const passage = newPassage()
   const out = memoryDownstream()
   // A call that is given up, as at a deadline, never comes back; what follows an answer is done in the same turn.
-  const answered = out.ended.then(() => setImmediate())
+  const answered = untilQuiet(out).then(() => setImmediate())
   await Promise.race([handle(x, bindOf(x, serving), serving, out, passage, runtime), answered])
   await answered
+  if (out.state !== 'ended') x.abort()
   passage.deadline?.cancel()
   x.endedMono = clock.mono()
   x.responseBytes = out.body.length

@@ -3,8 +3,9 @@ import type { ChunkSink } from '../../http/transport.ts'
 
 export interface MemoryDownstream extends Downstream {
   readonly ended: Promise<void>
-  /** What came of the body. */
+  /** What came of the body, and its bytes. */
   readonly body: Buffer
+  readonly size: number
   /** The response broke off. */
   readonly incomplete: boolean
 }
@@ -15,6 +16,11 @@ export function memoryDownstream(): MemoryDownstream {
   const chunks: Buffer[] = []
   let state: Downstream['state'] = 'waiting'
   let incomplete = false
+  let size = 0
+  const add = (chunk: Buffer) => {
+    chunks.push(chunk)
+    size += chunk.length
+  }
   const end = () => {
     state = 'ended'
     resolve()
@@ -27,7 +33,7 @@ export function memoryDownstream(): MemoryDownstream {
   const sink: ChunkSink = {
     write: chunk => {
       // The sender may use its memory again.
-      chunks.push(Buffer.from(chunk))
+      add(Buffer.from(chunk))
       return true
     },
     end,
@@ -41,12 +47,15 @@ export function memoryDownstream(): MemoryDownstream {
     get body() {
       return Buffer.concat(chunks)
     },
+    get size() {
+      return size
+    },
     get incomplete() {
       return incomplete
     },
     ended: promise,
     reply(_status, _headers, body) {
-      if (body !== undefined) chunks.push(Buffer.from(body))
+      if (body !== undefined) add(Buffer.from(body))
       end()
     },
     start() {

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path'
 import type { Snapshot } from '../../config/snapshot.ts'
 import type { Diagnostic, Origin } from '../../diagnostics/diagnostic.ts'
 import { Failure } from '../../diagnostics/failure.ts'
+import { unreadable } from '../check.ts'
 import { type DryGateway, type DryOutcome, loadDryGateway } from '../dry-run/dry-run.ts'
 import { type InputFile, type InputPlace, type InputText, readInputFile } from '../input-files.ts'
 import { readServed } from '../serve/served-input.ts'
@@ -52,13 +53,18 @@ export interface RunFile {
   }
 }
 
-/** Runs the cases of all files, one file after the other. Throws a Failure where a file cannot be read. */
+/** Runs the cases of all files, one file after the other. Throws a Failure where the only one cannot be read. */
 export async function runTests(inputs: readonly InputFile[], options: TestOptions): Promise<readonly RunFile[]> {
   const run = new TestRun(options)
   const files: RunFile[] = []
   for (const input of inputs) {
-    const { text } = await readInputFile(input, options)
-    files.push(await run.file({ file: input.file, text }))
+    const text = await readInputFile(input, options).catch(error => {
+      if (inputs.length > 1 && error instanceof Failure) return error
+      throw error
+    })
+    if (text instanceof Failure) {
+      files.push({ file: input.file, texts: [], cases: [], broken: true, diagnostics: [unreadable(input.file, text)] })
+    } else files.push(await run.file({ file: input.file, text: text.text }))
     if (run.over) break
   }
   return files
@@ -70,6 +76,8 @@ const BETWEEN = 100
 class TestRun {
   over = false
   readonly #options: TestOptions
+  /** Read once: it may be stdin. */
+  #given: Promise<readonly InputText[]> | undefined
   #toldAt = performance.now()
   /** Cases that were chosen or left to other shards. */
   #seen = 0
@@ -154,7 +162,10 @@ class TestRun {
   async #configOf({ file, content, finding }: ReadTestFile) {
     const { config: given, cwd } = this.#options
     const place = { cwd, stdin: this.#options.stdin }
-    if (given !== undefined) return { texts: await readServed(given, place) }
+    if (given !== undefined) {
+      this.#given ??= readServed(given, place)
+      return { texts: await this.#given }
+    }
     const { config } = content
     if (config === undefined) {
       const help = 'name it with `config`, or with `gwctl test --config PATH`'
@@ -162,7 +173,9 @@ class TestRun {
       return { broken: finding({ code: 'GW103', message, path: [], at: 'value', help }) }
     }
     try {
-      return { texts: await readServed(join(file.startsWith('<') ? '.' : dirname(file), config), place) }
+      // A file of that name, not stdin.
+      const path = join(file.startsWith('<') ? '.' : dirname(file), config)
+      return { texts: await readServed(path === '-' ? './-' : path, place) }
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       const help = error.help === undefined ? {} : { help: error.help }

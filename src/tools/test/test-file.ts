@@ -20,8 +20,11 @@ import { checkExpectations, expectation } from './expectation.ts'
 
 // `*.gwtest.yaml`: what `gwctl test` runs and `gwctl trace` saves. `schemas/gwtest.schema.json` is made of it.
 
+const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const word = shapes({ string: string(), number: number(), boolean })
-const headers = map(shapes({ string: string(), number: number(), boolean, list: list(word) }))
+const headers = map(shapes({ string: string(), number: number(), boolean, list: list(word) }), {
+  keys: key => (FIELD_NAME.test(key) ? undefined : { message: `\`${key}\` is no name of a header field` }),
+})
 
 const name = string({ min: 1 })
 const entries = list(
@@ -63,9 +66,15 @@ const address = parsed(string(), 'an absolute http or https URL', readAddress, '
 const request = object(
   'request',
   {
-    method: opt(name, 'Method; GET when unset, POST with a body.'),
+    method: opt(
+      string({ pattern: /^[A-Z][A-Z-]*$/, form: 'a method in capitals such as `POST`' }),
+      'Method; GET when unset, POST with a body.',
+    ),
     url: opt(address, 'Absolute URL, in place of `path` and `host`.'),
-    path: opt(string({ pattern: /^\//, form: 'a path that starts with /' }), 'Path and query.'),
+    path: opt(
+      string({ pattern: /^\/[^\s#]*$/, form: 'a path that starts with / and has no spaces' }),
+      'Path and query.',
+    ),
     host: opt(name, 'Host that is asked for; unset: that of the listener, or localhost.'),
     port: opt(
       port,

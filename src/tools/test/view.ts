@@ -1,4 +1,5 @@
 import type { HeadSnapshot, TraceEvent } from '../../http/trace-event.ts'
+import { nestsDeeperThan } from '../../mcp/json-outline.ts'
 import type { DryCall, DryOutcome } from '../dry-run/dry-run.ts'
 import { shortKey } from '../trace/steps.ts'
 import { Hidden, isRecord, Names } from './matcher.ts'
@@ -108,9 +109,12 @@ function authorizationIn(events: readonly TraceEvent[]): 'allow' | 'deny' | unde
   return results.includes('deny') ? 'deny' : results[0]
 }
 
+/** What is deeper can be parsed and not be shown. */
+const MAX_DEPTH = 500
+
 function jsonIn(text: string): unknown {
   // Streams and plain text are many; a failure to parse takes long.
-  if (!/^\s*[[{"\dtfn-]/.test(text)) return undefined
+  if (!/^\s*[[{"\dtfn-]/.test(text) || nestsDeeperThan(MAX_DEPTH, Buffer.from(text))) return undefined
   try {
     return JSON.parse(text)
   } catch {

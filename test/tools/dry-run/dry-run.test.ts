@@ -207,6 +207,16 @@ backends: [{host: 'b.test:80'}]`)
   )
 })
 
+describe('what never ends', () => {
+  it('is left when it has nothing more to say, as a stream for what an MCP server says by itself', async () => {
+    const gateway = await open(routes('backends:\n- mcp: {targets: [{name: tools, stdio: {cmd: none}}]}'))
+    const outcome = await gateway.run({ method: 'GET', url: '/sse', headers: [['accept', 'text/event-stream']] })
+    expect(outcome.status).toBe(200)
+    expect(outcome.body.toString()).toContain('event: endpoint')
+    expect(outcome.events.at(-1)?.message.type).toBe('requestFinished')
+  })
+})
+
 describe('callers', () => {
   const JWKS = '{"keys":[]}'
   const GUARDED = routes(`policies:
