@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -199,6 +199,17 @@ describe('--select', () => {
       expect(err).toMatch(/select/)
     }
   })
+})
+
+test('the examples of docs/admin.md work', async () => {
+  const document = readFileSync(new URL('docs/admin.md', root), 'utf8')
+  const examples = [...document.matchAll(/^gwctl dump (.*?)(?: +#.*)?$/gm)].map(([, line]) => line!)
+  expect(examples.length).toBeGreaterThan(4)
+  for (const line of examples) {
+    const argv = (line.match(/'[^']*'|\S+/g) ?? []).map(word => word.replace(/^'(.*)'$/, '$1'))
+    const { code, err } = await gwctl(...argv.filter(word => word !== '-f' && word !== 'saved.json'))
+    expect([line, code, err]).toEqual([line, 0, ''])
+  }
 })
 
 describe('--effective', () => {

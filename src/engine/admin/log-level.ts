@@ -5,6 +5,8 @@ import { type AdminReply, type AdminRequest, text } from './table.ts'
 
 /** `/logging`: without a query it reads; `level` adds directives, `reset` goes back to the filter of the start first. */
 export async function logLevel(log: LogControl, { method, query }: AdminRequest): Promise<AdminReply> {
+  const unknown = [...query.keys()].find(name => name !== 'level' && name !== 'reset')
+  if (unknown !== undefined) return text(`there is no parameter ${unknown}\n\n${USAGE}`, 400)
   const level = query.get('level') ?? ''
   const reset = query.has('reset')
   if (level !== '' || reset) {

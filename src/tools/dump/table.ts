@@ -13,7 +13,8 @@ export interface TableOptions {
 }
 
 const GAP = '  '
-const MIN_WIDTH = 8
+/** Columns that a cell keeps while others are wider, and where the terminal is too narrow for that. */
+const MIN_WIDTHS = [8, 3]
 
 /** A table without lines. Where the terminal is narrow, the widest columns give way. */
 export function renderTable(
@@ -34,12 +35,16 @@ export function renderTable(
 }
 
 function narrow(widths: number[], room: number): void {
+  for (const least of MIN_WIDTHS) narrowTo(widths, room, least)
+}
+
+function narrowTo(widths: number[], room: number, least: number): void {
   let over = widths.reduce((sum, width) => sum + width, 0) - room
   while (over > 0) {
     const widest = widths.indexOf(Math.max(...widths))
     const width = widths[widest] as number
-    if (width <= MIN_WIDTH) return
-    const second = Math.max(MIN_WIDTH, ...widths.filter((_, i) => i !== widest).filter(other => other < width))
+    if (width <= least) return
+    const second = Math.max(least, ...widths.filter((_, i) => i !== widest).filter(other => other < width))
     const cut = Math.min(over, Math.max(1, width - second))
     widths[widest] = width - cut
     over -= cut

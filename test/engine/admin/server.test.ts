@@ -130,6 +130,12 @@ describe('logging', () => {
     },
   )
 
+  test('a parameter that is misspelt is not passed over', async () => {
+    const answer = await post('?lvl=debug')
+    expect(answer.status).toBe(400)
+    expect(answer.text).toMatch(/^there is no parameter lvl\n/)
+  })
+
   test('a GET cannot change the level', async () => {
     expect((await call(admin.address, '/logging?level=off')).status).toBe(405)
     expect((await call(admin.address, '/logging?reset')).status).toBe(405)
