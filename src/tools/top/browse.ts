@@ -2,6 +2,15 @@ import type { Quit } from '../terminal/leaving.ts'
 import { SECTIONS, type Section, type SectionId, type ShownRow, type SortKey } from './sections.ts'
 import type { TopState } from './state.ts'
 
+/** What never changes while one looks. */
+export interface Surroundings {
+  /** The admin server, as the person knows it. */
+  readonly name: string
+  /** ms between two looks. */
+  readonly interval: number
+  readonly asciiOnly: boolean
+}
+
 /** What the person at the keyboard looks at. */
 export interface Browse {
   /** `all`: the first rows of each section. */

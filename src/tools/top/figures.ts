@@ -9,11 +9,10 @@ export function count(value: number): string {
   return step === 0 ? String(value) : `${scaled(value / 1000 ** step)}${['', 'k', 'M', 'G'][step]}`
 }
 
-/** Bytes. */
-export function size(bytes: number): string {
-  if (bytes < 0.5) return '-'
-  const step = Math.min(4, Math.max(0, Math.floor(Math.log10(bytes) / 3)))
-  return `${step === 0 ? Math.round(bytes) : scaled(bytes / 1000 ** step)}${['B', 'kB', 'MB', 'GB', 'TB'][step]}`
+export function bytes(value: number): string {
+  if (value < 0.5) return '-'
+  const step = Math.min(4, Math.max(0, Math.floor(Math.log10(value) / 3)))
+  return `${step === 0 ? Math.round(value) : scaled(value / 1000 ** step)}${['B', 'kB', 'MB', 'GB', 'TB'][step]}`
 }
 
 export function milliseconds(value: number | undefined): string {
@@ -23,7 +22,7 @@ export function milliseconds(value: number | undefined): string {
 }
 
 /** Seconds as `2h13m`, in its two largest units. */
-export function span(seconds: number): string {
+export function duration(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds))
   const [minutes, hours, days] = [Math.floor(whole / 60), Math.floor(whole / 3600), Math.floor(whole / 86_400)]
   if (minutes === 0) return `${whole}s`
@@ -31,9 +30,9 @@ export function span(seconds: number): string {
   return days === 0 ? `${hours}h${minutes % 60}m` : `${days}d${hours % 24}h`
 }
 
-/** `part` from 0 to 1. */
+/** `part` from 0 to 1: empty when nothing is left, full when nothing was used, and neither otherwise. */
 export function bar(part: number, width: number): string {
-  const full = Math.round(Math.min(1, Math.max(0, part)) * width)
+  const full = part <= 0 ? 0 : part >= 1 ? width : Math.min(width - 1, Math.max(1, Math.round(part * width)))
   return '█'.repeat(full) + '░'.repeat(width - full)
 }
 

@@ -1,6 +1,6 @@
 import { untilAborted, untilQuit } from '../terminal/leaving.ts'
 import { showView, type Terminal } from '../terminal/view.tsx'
-import type { Surroundings } from './screen.ts'
+import type { Surroundings } from './browse.ts'
 import { TopSession } from './session.ts'
 import type { Look } from './state.ts'
 

@@ -1,27 +1,18 @@
 import { rowInAscii } from '../terminal/ascii.ts'
 import { cellsOf, cut, pad, padRow, type Row, type Span, span, wrap } from '../terminal/cells.ts'
 import { type Size, typed } from '../terminal/layout.ts'
-import { type Browse, chosenIn, type ShownSection, shownSections } from './browse.ts'
-import { milliseconds, rate, size as sizeText, span as spanText, sparkline } from './figures.ts'
+import { type Browse, chosenIn, type ShownSection, type Surroundings, shownSections } from './browse.ts'
+import { duration, sparkline } from './figures.ts'
+import { gatewayRow, lostRow, tabsRow, totalsRow } from './header.ts'
 import { BINDINGS } from './keys.ts'
 import type { Extent } from './press.ts'
-import type { Totals } from './rates.ts'
 import type { ShownRow } from './sections.ts'
-import { TOTAL, type TopState, uptimeOf } from './state.ts'
+import { type TopState, uptimeOf } from './state.ts'
 import { tableRows } from './table.ts'
 
 export interface Picture extends Extent {
   /** One fewer than the terminal has, each exactly as wide as the terminal. */
   readonly rows: readonly Row[]
-}
-
-/** What never changes while one looks. */
-export interface Surroundings {
-  /** The admin server, as the person knows it. */
-  readonly name: string
-  /** ms between two looks. */
-  readonly interval: number
-  readonly asciiOnly: boolean
 }
 
 /** What the terminal shows, for every size: the lower it is, the less stands above the list. */
@@ -42,104 +33,6 @@ export function pictureOf(live: TopState, browse: Browse, around: Surroundings, 
   const body = Array.from({ length: page }, (_, i) => padRow(shown[i] ?? [], width))
   const all = [...above, ...body, footer(live, browse, around, width)]
   return { rows: around.asciiOnly ? all.map(rowInAscii) : all, lines, page: visible }
-}
-
-/** A part of a line; where there is no room, those with the lowest rank give way. */
-interface Part {
-  readonly rank: number
-  readonly part: Span
-}
-
-function lostRow(text: string, width: number): Row {
-  return padRow([span(text, 'error')], width)
-}
-
-/** Where, since when and on what. */
-function gatewayRow(state: TopState, { name }: Surroundings, width: number): Row {
-  const up = uptimeOf(state)
-  const { workers, memory, processors, connections, synchronized } = state.rates?.total ?? ({} as Partial<Totals>)
-  const told = (rank: number, value: number | undefined, text: (value: number) => string): Part[] =>
-    value === undefined ? [] : [{ rank, part: span(text(value)) }]
-  return fitted(
-    [
-      { rank: 9, part: span(name, 'bold') },
-      ...(synchronized === false ? [{ rank: 9, part: span('changed file refused', 'warn') }] : []),
-      ...told(8, up, seconds => `up ${spanText(seconds)}`),
-      ...told(6, workers, value => counted(value, 'worker')),
-      ...told(5, memory, sizeText),
-      ...told(4, state.measured ? processors : undefined, value => `${Math.round(value * 100)}% cpu`),
-      ...told(7, connections, value => counted(value, 'connection')),
-    ],
-    width,
-  )
-}
-
-const LEAST_HISTORY = 10
-
-function totalsRow({ rates, history }: TopState, width: number): Row {
-  if (rates === undefined) return padRow([], width)
-  const { requests, refused, failed, inFlight, p50, p90, p99 } = rates.total
-  const values = history.get(TOTAL) ?? []
-  const row = fitted(
-    [
-      { rank: 9, part: span(`${figure(requests)} req/s`, 'bold') },
-      { rank: 8, part: span(`${figure(failed)} 5xx/s`, failed > 0 ? 'error' : 'plain') },
-      { rank: 3, part: span(`${figure(refused)} 4xx/s`, refused > 0 ? 'warn' : 'plain') },
-      ...(inFlight === undefined ? [] : [{ rank: 7, part: span(`${inFlight} in flight`) }]),
-      ...(p50 === undefined
-        ? []
-        : [
-            { rank: 5, part: span(`p50 ${milliseconds(p50)}`) },
-            { rank: 2, part: span(`p90 ${milliseconds(p90)}`) },
-            { rank: 6, part: span(`p99 ${milliseconds(p99)}`) },
-          ]),
-      { rank: 4, part: span(' '.repeat(LEAST_HISTORY), 'info') },
-    ],
-    width,
-  )
-  const place = row.findIndex(({ tone }) => tone === 'info')
-  if (place === -1) return row
-  const before = row.slice(0, place)
-  const left = width - before.reduce((sum, { text }) => sum + cellsOf(text), 0)
-  return padRow([...before, span(sparkline(values, Math.min(60, left)), 'info')], width)
-}
-
-/** In a line of text, nothing is `0`. */
-function figure(value: number): string {
-  return value === 0 ? '0' : rate(value)
-}
-
-/** As many as there is room for, with two blanks between them. */
-function fitted(parts: readonly Part[], width: number): Row {
-  const kept = [...parts]
-  const needed = () => kept.reduce((sum, { part }) => sum + cellsOf(part.text) + 2, -2)
-  while (kept.length > 1 && needed() > width) {
-    kept.splice(
-      kept.reduce((least, { rank }, i) => (rank < (kept[least] as Part).rank ? i : least), 0),
-      1,
-    )
-  }
-  return padRow(
-    kept.flatMap(({ part }, i) => (i === 0 ? [part] : [span('  '), part])),
-    width,
-  )
-}
-
-/** The sections with their keys; where there is no room, the titles of those that are not shown give way. */
-function tabsRow({ section, filter }: Browse, sections: readonly ShownSection[], width: number): Row {
-  const names = [
-    { id: 'all', full: '0 All' },
-    ...sections.map((each, i) => ({ id: each.section.id, full: `${i + 1} ${each.section.title} ${each.rows.length}` })),
-  ]
-  const spansOf = (short: boolean): Span[] => {
-    const tabs = names.flatMap(({ id, full }) => {
-      if (id === section) return [span(`[${full}]`, 'bold')]
-      return [span(short ? ` ${full[0]} ` : ` ${full} `, 'dim')]
-    })
-    return filter === '' ? tabs : [...tabs, span(` /${filter}`, 'info')]
-  }
-  const full = spansOf(false)
-  return padRow(full.reduce((sum, { text }) => sum + cellsOf(text), 0) <= width ? full : spansOf(true), width)
 }
 
 interface Body {
@@ -295,14 +188,10 @@ function footer(live: TopState, browse: Browse, { interval }: Surroundings, widt
 
 function statusOf(live: TopState, { paused }: Browse, interval: number): Span {
   const { lost } = live
-  if (lost !== undefined) return span(`gone for ${spanText((lost.at - lost.since) / 1000)}, trying again`, 'error')
+  if (lost !== undefined) return span(`gone for ${duration((lost.at - lost.since) / 1000)}, trying again`, 'error')
   if (paused !== undefined) return span('paused', 'warn')
   const up = uptimeOf(live)
-  if (live.restarted && up !== undefined && up < 60) return span(`restarted ${spanText(up)} ago`, 'warn')
+  if (live.restarted && up !== undefined && up < 60) return span(`restarted ${duration(up)} ago`, 'warn')
   if (!live.measured) return span('measuring')
-  return span(`every ${interval < 10_000 ? `${interval / 1000}s` : spanText(interval / 1000)}`)
-}
-
-function counted(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`
+  return span(`every ${interval < 10_000 ? `${interval / 1000}s` : duration(interval / 1000)}`)
 }

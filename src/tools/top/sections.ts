@@ -1,5 +1,5 @@
 import type { Tone } from '../terminal/cells.ts'
-import { bar, count, milliseconds, rate, size } from './figures.ts'
+import { bar, bytes, count, milliseconds, rate } from './figures.ts'
 import { type BudgetLeft, leftOf, type McpRate, type ModelRate, type Rates, type Traffic } from './rates.ts'
 
 export type SectionId = 'routes' | 'models' | 'mcp' | 'backends' | 'budgets'
@@ -115,7 +115,7 @@ function trafficSection(id: 'routes' | 'backends', title: string, name: string, 
       { title: 'P90', text: row => milliseconds(row.p90), width: 6, rank: 40 },
       { title: 'P99', text: row => milliseconds(row.p99), width: 6, rank: 70, sort: ['latency', latency] },
       { title: 'RETRY/S', text: row => rate(row.retries), width: 7, rank: 10, tone: row => warnAbove(row.retries) },
-      { title: 'BYTES/S', text: row => size(row.bytes), width: 7, rank: 30 },
+      { title: 'BYTES/S', text: row => bytes(row.bytes), width: 7, rank: 30 },
     ],
     details: row => [
       'Answers per second:',
@@ -197,6 +197,7 @@ const budgets = section<BudgetLeft>({
     { title: '', text: row => bar(leftOf(row), BAR), maxText: BAR, rank: 70 },
     { title: 'SET AT', text: row => row.at, maxText: 40, rank: 50, keepsEnd: true },
   ],
+  details: row => [`Limit ${row.limit}`],
 })
 
 /** The route or policy that the limit stands on, without the policy's own name and the namespaces that go without saying. */

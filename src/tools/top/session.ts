@@ -1,9 +1,9 @@
 import type { KeyPress } from '../terminal/keyboard.ts'
 import type { Size } from '../terminal/layout.ts'
 import type { Quit } from '../terminal/leaving.ts'
-import { type Browse, FRESH } from './browse.ts'
+import { type Browse, FRESH, type Surroundings } from './browse.ts'
 import { press } from './press.ts'
-import { type Picture, pictureOf, type Surroundings } from './screen.ts'
+import { type Picture, pictureOf } from './screen.ts'
 import { addLook, EMPTY, type Look, type TopState } from './state.ts'
 
 /** What the gateway and the keyboard do, in one place; the view draws `current` and listens with `subscribe`. */

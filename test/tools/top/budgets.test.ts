@@ -30,6 +30,6 @@ routes:${limited('wide', 100)}${limited('tight', 4)}
   expect(topText(rates, { paint: plainPaint })).toContain(`
 BUDGET  COUNTS    LEFT   OF              SET AT
 tight   requests     1    4  ███░░░░░░░  test.yaml:10
-wide    requests    99  100  ██████████  test.yaml:6
+wide    requests    99  100  █████████░  test.yaml:6
 `)
 })
