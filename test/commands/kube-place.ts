@@ -94,7 +94,7 @@ export class KubePlace implements AsyncDisposable {
       'current-context': 'main',
       clusters: [{ name: 'c', cluster: { server: url, 'certificate-authority-data': ca, 'proxy-url': this.proxy } }],
       users: [{ name: 'u', user: { token: 'secret-token' } }],
-      contexts: [{ name: 'main', context: { cluster: 'c', user: 'u', namespace: 'shop' } }],
+      contexts: ['main', 'staging'].map(name => ({ name, context: { cluster: 'c', user: 'u', namespace: 'shop' } })),
     }
     writeFileSync(join(this.folder, 'config'), JSON.stringify(config))
     const io = memoryIo({ cwd: this.folder, env: { KUBECONFIG: join(this.folder, 'config') } })

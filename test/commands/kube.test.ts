@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
+import type { Duplex } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { startAdmin } from '../../src/engine/admin/server.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { startConnectProxy } from '../helpers/connect-proxy.ts'
+import { message } from '../helpers/port-forward.ts'
 import { EDGE, KubePlace, POD, pod, portIn, watched, withThreads } from './kube-place.ts'
 
 let place: KubePlace
@@ -71,6 +74,18 @@ describe('what comes through', () => {
   })
 })
 
+test('the examples of docs/cluster-access.md are understood', async () => {
+  const page = readFileSync(new URL('../../docs/cluster-access.md', import.meta.url), 'utf8')
+  const examples = page.match(/(?<=^gwctl ).*--kube.*$/gm) ?? []
+  expect(examples.length).toBeGreaterThan(3)
+  await using cluster = await place.cluster([])
+  for (const example of examples) {
+    const { code, err } = await place.gwctl(cluster, ...example.replace(/#.*/, '').trim().split(/ +/))
+    expect(err).toMatch(/namespace (prod|shop) has no (Gateway|Deployment)/)
+    expect(code).toBe(4)
+  }
+})
+
 describe('all pods', () => {
   const other = pod('edge-2')
   const pods = [EDGE, POD, other, pod('edge-3', { phase: 'Pending' })]
@@ -82,6 +97,20 @@ describe('all pods', () => {
     const { out, code, err } = await place.gwctl(cluster, 'log', '--kube', '--level', 'warn')
     expect([out, code, err]).toEqual(['shop/edge-1: warn\nshop/edge-2: warn\n', 0, ''])
     expect((await place.gwctl(cluster, 'log', '--kube', '--pod', 'edge-2')).out).toBe('warn\n')
+  })
+
+  test('log asks several at a time', async () => {
+    const waiting: Duplex[] = []
+    const answer = message(0, 'HTTP/1.1 200 OK\r\ncontent-length: 25\r\n\r\ncurrent log level is warn\n')
+    const say = (socket: Duplex) => {
+      waiting.push(socket)
+      if (waiting.length === 8) for (const each of waiting) each.write(answer)
+    }
+    const eight = Array.from({ length: 8 }, (_, i) => pod(`edge-${i}`))
+    const forwarding = { portOf: () => undefined, say }
+    await using cluster = await place.cluster([EDGE, ...eight], { forwarding })
+    const { out } = await place.gwctl(cluster, 'log', '--kube')
+    expect(out).toBe(eight.map(({ metadata }) => `shop/${metadata.name}: warn\n`).join(''))
   })
 
   test('health tells each by its name', async () => {
