@@ -24,7 +24,8 @@ const MAX_REMEMBERED = 10_000
 
 interface Remembered {
   readonly claims: Claims
-  /** ms since the epoch. */
+  /** ms since the epoch, as is `until`. A clock that goes back is asked again. */
+  readonly since: number
   readonly until: number
 }
 
@@ -48,7 +49,8 @@ export class JwtVerifier {
     const digest = hash('sha256', token, 'base64')
     const found = this.#remembered.get(digest)
     if (found === undefined) return undefined
-    if (this.#clock.now() < found.until) return found.claims
+    const now = this.#clock.now()
+    if (now >= found.since && now < found.until) return found.claims
     this.#remembered.delete(digest)
     return undefined
   }
@@ -95,14 +97,15 @@ export class JwtVerifier {
 
   #remember(token: string, claims: Claims, { keys }: JwtProvider): void {
     const expires = typeof claims.exp === 'number' ? (claims.exp + LEEWAY) * 1000 : Number.POSITIVE_INFINITY
-    const until = Math.min(expires, this.#clock.now() + (keys.trustedFor ?? Number.POSITIVE_INFINITY))
+    const since = this.#clock.now()
+    const until = Math.min(expires, since + (keys.trustedFor ?? Number.POSITIVE_INFINITY))
     if (this.#remembered.size >= MAX_REMEMBERED) {
       for (const oldest of this.#remembered.keys()) {
         this.#remembered.delete(oldest)
         break
       }
     }
-    this.#remembered.set(hash('sha256', token, 'base64'), { claims, until })
+    this.#remembered.set(hash('sha256', token, 'base64'), { claims, since, until })
   }
 }
 

@@ -1,16 +1,44 @@
 import type { Backend } from '../../backends/backend.ts'
 import type { Serving } from '../../engine/passage.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import type { Target } from '../../http/transport.ts'
 import { isObject } from '../../mcp/message.ts'
 
-/** What the file calls each backend of a route: the name in its `ai` or `service`, its only MCP target, its address. */
-export type BackendNames = ReadonlyMap<object, readonly string[]>
+/** The backends of all routes, and what the file calls each: the name in its `ai`, its only MCP target, its address. */
+export class BackendNames {
+  readonly #written = new Map<object, readonly string[]>()
+  readonly #backends = new Map<object, Backend>()
 
-export function backendNames({ tables }: Serving): BackendNames {
-  const names = new Map<Backend, readonly string[]>()
-  for (const { routes } of tables.keys()) {
-    for (const { backends } of routes) for (const { backend, spec } of backends) names.set(backend, written(spec))
+  constructor({ tables }: Serving) {
+    for (const { routes } of tables.keys()) {
+      for (const { backends } of routes) {
+        for (const { backend, spec } of backends) {
+          this.#written.set(backend, written(spec))
+          this.#backends.set(backend, backend)
+        }
+      }
+    }
   }
-  return names
+
+  /** Of the backend that was chosen. */
+  of({ backend }: Exchange): readonly string[] {
+    return backend ? [...(this.#written.get(backend) ?? []), backend.name] : []
+  }
+
+  /** Whether a call is the chosen backend's, and not one that a policy makes, as a mirror does. */
+  owns({ backend }: Exchange, target: Target): boolean {
+    const chosen = backend && this.#backends.get(backend)
+    switch (chosen?.kind) {
+      case 'host':
+        return target.host === chosen.target?.host && target.port === chosen.target.port
+      case 'mcp':
+      case 'ai':
+      case 'llm':
+        return target.part !== undefined
+      default:
+        return true
+    }
+  }
 }
 
 function written(spec: unknown): readonly string[] {
@@ -18,10 +46,6 @@ function written(spec: unknown): readonly string[] {
   if (!isObject(spec)) return []
   const { name, provider, targets } = spec
   const [target, ...more] = Array.isArray(targets) ? targets : []
-  const found = [
-    name,
-    isObject(provider) ? Object.keys(provider)[0] : provider,
-    more.length > 0 ? undefined : target?.name,
-  ]
-  return found.filter(each => typeof each === 'string')
+  const only = more.length > 0 ? undefined : target?.name
+  return [name, isObject(provider) ? Object.keys(provider)[0] : provider, only].filter(each => typeof each === 'string')
 }

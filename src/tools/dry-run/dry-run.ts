@@ -19,7 +19,7 @@ import type { Target } from '../../http/transport.ts'
 import { holdsResources, loadInput, type RunOptions } from '../check-documents.ts'
 import type { InputPlace, InputText } from '../input-files.ts'
 import { readServed } from '../serve/served-input.ts'
-import { type BackendNames, backendNames } from './backend-names.ts'
+import { BackendNames } from './backend-names.ts'
 import { DryClock } from './dry-clock.ts'
 import { bindOf, type DryRequest, exchangeOf } from './dry-request.ts'
 import { FreshState } from './fresh-state.ts'
@@ -94,7 +94,7 @@ export async function loadDryGateway(texts: readonly InputText[], options: DryOp
 function gatewayOf(snapshot: Snapshot, world: World): DryGateway {
   const heads = new HeadSnapshots(snapshot.credentials, snapshot.settings.sensitiveHeaders)
   const serving: Serving = { snapshot, tables: routeTables(snapshot), heads }
-  const names = backendNames(serving)
+  const names = new BackendNames(serving)
   let lastId = 0
   let last: Promise<unknown> = Promise.resolve()
   return {
@@ -178,9 +178,10 @@ async function runOnce(
   world.credentials.calls(x, request)
   const calls: DryCall[] = []
   world.onCall = (purpose, call, answer) => {
-    const names = purpose === 'backend' ? namesOf(call.target, x) : addressesOf(call.target)
+    const own = purpose === 'backend' && written.owns(x, call.target)
+    const names = own ? namesOf(call.target, x) : addressesOf(call.target)
     const answered = answer(names)
-    calls.push(callOf(purpose, names, call, answered, serving.heads))
+    calls.push(callOf(own ? 'backend' : 'service', names, call, answered, serving.heads))
     return answered.reply
   }
   const events: TraceEvent[] = []
@@ -275,9 +276,9 @@ function addressesOf({ host, port, unixPath }: Target): readonly string[] {
   return unixPath === undefined ? [`${host}:${port}`, host] : [unixPath]
 }
 
-function namesOfBackend(calls: readonly DryCall[], { backend }: Exchange, written: BackendNames): readonly string[] {
+function namesOfBackend(calls: readonly DryCall[], x: Exchange, written: BackendNames): readonly string[] {
   const called = calls.filter(({ purpose }) => purpose === 'backend').flatMap(({ names }) => names)
-  return [...new Set([...called, ...(backend ? [...(written.get(backend) ?? []), backend.name] : [])])]
+  return [...new Set([...called, ...written.of(x)])]
 }
 
 function pairsOf({ raw }: HeaderList): (readonly [string, string])[] {

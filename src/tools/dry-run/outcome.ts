@@ -3,7 +3,7 @@ import type { HeadSnapshot, TraceEvent } from '../../http/trace-event.ts'
 
 /** A call that would have gone out. */
 export interface DryCall {
-  /** `backend`: with the request; `service`: by a policy, for a key set or a credential, say. */
+  /** `backend`: with the request; `service`: by a policy, for a key set, a credential or a mirror. */
   readonly purpose: 'backend' | 'service'
   /** What is called, the most precise name first: an MCP target, provider or model; the backend; its address. */
   readonly names: readonly string[]

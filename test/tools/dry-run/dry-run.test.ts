@@ -207,6 +207,23 @@ backends: [{host: 'b.test:80'}]`)
   )
 })
 
+describe('calls', () => {
+  it('that policies make are told apart from those of the backend', async () => {
+    const gateway = await open(
+      `backends: [{name: api, host: 'api.test:80'}]
+${routes(`policies: {requestMirror: {backend: {host: 'shadow.test:80'}, percentage: 1}}
+backends: [{backend: /api}]`)}`,
+      { api: { status: 201 }, 'shadow.test': { status: 500 } },
+    )
+    const outcome = await get(gateway, '/')
+    expect(outcome).toMatchObject({ status: 201, backends: ['api', 'api.test:80', 'api.test'] })
+    expect(outcome.upstream.map(({ purpose, names, stub }) => [purpose, names[0], stub]).sort()).toEqual([
+      ['backend', 'api', 'api'],
+      ['service', 'shadow.test:80', 'shadow.test'],
+    ])
+  })
+})
+
 describe('what never ends', () => {
   it('is left when it has nothing more to say, as a stream for what an MCP server says by itself', async () => {
     const gateway = await open(routes('backends:\n- mcp: {targets: [{name: tools, stdio: {cmd: none}}]}'))
@@ -256,6 +273,15 @@ backends: [{host: 'b.test:80'}]`)
     const claims = { role: 'admin', exp: TIME / 1000 + 100 }
     expect((await as(gateway, claims)).status).toBe(200)
     gateway.clock.advance(161_000)
+    expect((await as(gateway, claims)).status).toBe(401)
+  })
+
+  it('are verified again when the clock has gone back', async () => {
+    const gateway = await open(GUARDED)
+    const claims = { role: 'admin', nbf: TIME / 1000 + 300, exp: TIME / 1000 + 1000 }
+    gateway.clock.advance(300_000)
+    expect((await as(gateway, claims)).status).toBe(200)
+    gateway.reset()
     expect((await as(gateway, claims)).status).toBe(401)
   })
 
