@@ -9,7 +9,7 @@ export function isAsciiOnly(env: Readonly<Record<string, string | undefined>>): 
 
 /** What we draw with, one cell for one cell. Names of users stay as they are. */
 export function inAscii(text: string): string {
-  return text.replaceAll(/[▁▂▃▄▅▆▇█░▸▼▲↓↑…─│┌┐└┘]/g, drawn => ASCII[drawn] ?? drawn)
+  return text.replaceAll(/[▁▂▃▄▅▆▇█░▸▼▲↓↑←→…─│┌┐└┘]/g, drawn => ASCII[drawn] ?? drawn)
 }
 
 export function rowInAscii(row: Row): Row {
@@ -32,6 +32,8 @@ const ASCII: Readonly<Record<string, string>> = {
   '…': '~',
   '↓': 'v',
   '↑': '^',
+  '←': '<',
+  '→': '>',
   '─': '-',
   '│': '|',
   '┌': '+',

@@ -2,6 +2,8 @@
 export type KeyName =
   | 'up'
   | 'down'
+  | 'left'
+  | 'right'
   | 'pageUp'
   | 'pageDown'
   | 'home'

@@ -148,6 +148,8 @@ const STYLES: Readonly<Record<Tone, { color?: string; bold?: boolean; dimColor?:
 const NAMED = [
   ['upArrow', 'up'],
   ['downArrow', 'down'],
+  ['leftArrow', 'left'],
+  ['rightArrow', 'right'],
   ['pageUp', 'pageUp'],
   ['pageDown', 'pageDown'],
   ['home', 'home'],

@@ -26,6 +26,8 @@ function linesOf(state: TopState, browse: Browse = FRESH, size = NORMAL): string
 }
 
 const NAMES: readonly KeyName[] = [
+  'left',
+  'right',
   'down',
   'up',
   'pageDown',
@@ -192,6 +194,7 @@ test('Tab goes round through the sections', () => {
   )
   expect(seen).toEqual(['routes', 'models', 'budgets', 'mcp', 'backends', 'all'])
   expect(browsed(busy, ['shiftTab']).section).toBe('backends')
+  expect(browsed(busy, ['right', 'right', 'left']).section).toBe('routes')
 })
 
 test('no letter is bound twice, and the help shows every key', () => {
