@@ -115,11 +115,9 @@ function writePolicy(policy: PolicyPassed, lines: Lines): void {
   if (mark === 'error') lines.add('policies', paint.error(`${MARKS.error} ${words}`), origins)
   else lines.add('policies', `${mark === 'success' ? paint.success(MARKS.success) : MARKS[mark]} ${words}`, origins)
   for (const { name, wonBy, overridden } of policy.fields) {
-    const by = wonBy.length === 0 ? 'lost' : wonBy.join(' + ')
-    lines.more(
-      paint.dim(visible(`${name}: ${by}${overridden.length === 0 ? '' : `, over ${overridden.join(', ')}`}`)),
-      2,
-    )
+    const over = overridden.length === 0 ? '' : `, over ${overridden.join(', ')}`
+    const by = wonBy.length === 0 ? `lost, from ${overridden.join(', ')}` : `${wonBy.join(' + ')}${over}`
+    lines.more(paint.dim(visible(`${name}: ${by}`)), 2)
   }
   for (const at of policy.overridden) lines.more(paint.dim(visible(`overridden: ${at}`)), 2)
   for (const { rule, mode, matched, subject } of policy.rules) {
