@@ -73,7 +73,7 @@ export function prepare(root: SyntaxNode): TreeFacts {
 }
 
 /** Each child with the variables bound around it. The name that a macro binds is not a use of it. */
-function childScopes(node: SyntaxNode, bound: readonly string[]): (readonly [SyntaxNode, readonly string[]])[] {
+export function childScopes(node: SyntaxNode, bound: readonly string[]): (readonly [SyntaxNode, readonly string[]])[] {
   const call = callOf(node)
   const [first, ...rest] = call?.args ?? []
   if (!call?.receiver || !first || first.op !== 'id') return children(node).map(child => [child, bound])

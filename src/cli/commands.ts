@@ -14,6 +14,7 @@ export type CommandTable = Readonly<Record<string, () => Promise<{ readonly defa
  * line without a file.
  */
 export const COMMANDS: CommandTable = {
+  eval: () => import('../../commands/eval.ts'),
   explain: () => import('../../commands/explain.ts'),
   schema: () => import('../../commands/schema.ts'),
   crds: () => import('../../commands/crds.ts'),

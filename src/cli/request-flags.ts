@@ -18,6 +18,7 @@ export const requestFlags = {
   }),
   curl: Flags.string({ helpValue: 'FILE', summary: 'A saved curl command, as browsers copy it, instead of a URL.' }),
   'jwt-claims': Flags.string({
+    aliases: ['jwt'],
     helpValue: 'JSON',
     summary: 'Claims of a token that counts as signed; @FILE reads a file. iss, aud and exp fit when left out.',
   }),

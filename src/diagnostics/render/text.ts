@@ -57,7 +57,7 @@ function count(n: number, noun: string): string {
 }
 
 /** One finding in the form of the Rust compiler: header, place, line, underline, then what to know. */
-function renderDiagnostic(d: Diagnostic, report: Pick<CheckReport, 'textOf' | 'cwd'>, o: TextOptions): string {
+export function renderDiagnostic(d: Diagnostic, report: Pick<CheckReport, 'textOf' | 'cwd'>, o: TextOptions): string {
   const { paint } = o
   const lines = [d.range.start.line, ...d.related.map(place => place.range.start.line)]
   const gutter = String(Math.max(...lines)).length
@@ -114,7 +114,7 @@ function* remarks(d: Diagnostic): Generator<readonly [name: string, text: string
 }
 
 /** The further lines of a remark stand below its first word. */
-function remark(name: string, text: string, gutter: number, paint: Paint): string {
+export function remark(name: string, text: string, gutter: number, paint: Paint): string {
   const [first = '', ...more] = text.split(/\r?\n/).map(visible)
   const indent = ' '.repeat(gutter + 1)
   const head = `${indent}${paint.dim('=')} ${paint.bold(`${name}:`)} ${first}`

@@ -14,8 +14,7 @@ export class TestClient {
 
   send(request: TestRequest): Promise<DryOutcome> {
     if (request.mcp !== undefined) return this.#callMcp(request, request.mcp)
-    if (request.llm !== undefined) return this.#gateway.run(prompt(request, request.llm))
-    return this.#gateway.run(plain(request))
+    return this.#gateway.run(singleRequest(request))
   }
 
   /** What opens the session comes first; where that is refused, it is what comes of the request. */
@@ -53,6 +52,11 @@ const GREETING = {
 type Fields = readonly (readonly [name: string, value: string])[]
 
 const JSON_FIELDS: Fields = [['content-type', 'application/json']]
+
+/** What is sent for a request that needs no session. */
+export function singleRequest(request: TestRequest): DryRequest {
+  return request.llm === undefined ? plain(request) : prompt(request, request.llm)
+}
 
 function plain(request: TestRequest): DryRequest {
   const { json, body } = request

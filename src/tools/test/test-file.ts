@@ -63,7 +63,7 @@ const stubs = map(shapes({ object: stub, list: list(stub, { min: 1 }) }))
 
 const address = parsed(string(), 'an absolute http or https URL', readAddress, '')
 
-const request = object(
+export const testRequest = object(
   'request',
   {
     method: opt(
@@ -121,7 +121,7 @@ const step = object(
   'step',
   {
     advance,
-    request: opt(request, 'What is sent.'),
+    request: opt(testRequest, 'What is sent.'),
     repeat,
     expect: opt(expectation, 'What has to come of it.'),
   },
@@ -138,7 +138,7 @@ const testCase = object(
       object('upstream answer', { status: req(integer(100, 599), 'Status.'), body: opt(string(), 'Body.') }),
       'What stands in for every service without a stub; 200 with an empty object when unset.',
     ),
-    request: opt(request, 'What is sent.'),
+    request: opt(testRequest, 'What is sent.'),
     repeat,
     expect: opt(expectation, 'What has to come of it.'),
     steps: opt(list(step, { min: 1 }), 'Several requests, one after the other, to the same gateway.'),
@@ -176,7 +176,7 @@ export const testFile = object('test file', {
 export type TestFile = Infer<typeof testFile>
 export type TestCase = TestFile['cases'][number]
 export type TestStep = NonNullable<TestCase['steps']>[number]
-export type TestRequest = Infer<typeof request>
+export type TestRequest = Infer<typeof testRequest>
 export type TestStub = Infer<typeof stub>
 export type TestStubs = Infer<typeof stubs>
 export type TestHeaders = Infer<typeof headers>

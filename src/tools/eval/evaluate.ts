@@ -1,0 +1,71 @@
+import { createCelCompiler } from '../../cel/compiler.ts'
+import type { CelCompiler, Outcome } from '../../cel/expression.ts'
+import { inspectExpression } from '../../cel/inspect.ts'
+import type { Code } from '../../diagnostics/codes.ts'
+import type { CelScope, Problem } from '../../schema/builder.ts'
+import { failedPlace } from './failed-place.ts'
+import type { EvalState } from './state.ts'
+
+/** Moments that expressions are written for, by the names that people give. */
+export const PHASES = {
+  connection: 'connection',
+  request: 'request',
+  llm: 'llmRequest',
+  mcp: 'mcp',
+  response: 'response',
+  usage: 'usage',
+  log: 'log',
+  target: 'target',
+} as const satisfies Readonly<Record<string, CelScope>>
+export type Phase = keyof typeof PHASES
+
+/** An expression, or a part of one, and what came of it: a value, or why it has none. */
+export interface Evaluated {
+  readonly expression: string
+  /** As the checker sees it before anything is known of the request. */
+  readonly type: string
+  readonly value?: unknown
+  readonly error?: string
+  /** Where in the whole expression the failure is. */
+  readonly span?: readonly [start: number, end: number]
+  readonly help?: string
+}
+
+export interface Evaluation {
+  readonly phase: Phase
+  readonly whole: Evaluated
+  /** Inner ones first; the whole is not among them. */
+  readonly steps: readonly Evaluated[]
+}
+
+/** Why an expression cannot be evaluated at all. */
+export interface Refusal {
+  readonly code: Code
+  readonly problem: Problem
+}
+
+/** Checks the expression for a phase; its value, and that of its parts, are there when `state` is. */
+export function evaluate(text: string, phase: Phase, state: EvalState | undefined): Evaluation | Refusal {
+  const cel = createCelCompiler()
+  const compiled = cel.compile(text, PHASES[phase], 'any')
+  if ('problem' in compiled) return { code: CODES[compiled.kind], problem: compiled.problem }
+  const parts = inspectExpression(text, PHASES[phase])
+  const evaluated = parts.map(({ text: expression, span, type }): Evaluated => {
+    const outcome = state && outcomeOf(cel, expression, phase, state)
+    if (state === undefined || outcome === undefined) return { expression, type }
+    if (outcome.ok) return { expression, type, value: outcome.value }
+    const tell = (part: string) => outcomeOf(cel, part, phase, state)
+    const [, error = outcome.error, character] = /^(.*), at character (\d+)$/s.exec(outcome.error) ?? []
+    const at = character === undefined ? undefined : span[0] + Number(character) - 1
+    return { expression, type, error, ...failedPlace(text, at, parts, tell) }
+  })
+  return { phase, whole: evaluated.at(-1) as Evaluated, steps: evaluated.slice(0, -1) }
+}
+
+const CODES = { syntax: 'GW301', type: 'GW302', size: 'GW303' } as const
+
+/** Undefined for a part that is none by itself. */
+function outcomeOf(cel: CelCompiler, text: string, phase: Phase, { exchange, extra }: EvalState): Outcome | undefined {
+  const compiled = cel.compile(text, PHASES[phase], 'any')
+  return 'problem' in compiled ? undefined : compiled.evaluate(exchange, extra)
+}
