@@ -1,6 +1,4 @@
 import type { Bind } from '../../config/snapshot.ts'
-import type { DryCall } from '../dry-run/dry-run.ts'
-import { EVERYTHING } from '../dry-run/stubs.ts'
 import type { Run } from './explain-request.ts'
 import type { Assumption } from './explanation.ts'
 
@@ -46,20 +44,12 @@ function healthAssumption({ gateway: { snapshot }, outcome }: Run): Assumption[]
   return [{ unknown: `the health of ${health.length} endpoints`, assumed: 'all healthy' }]
 }
 
-/** One for each place that is called and has no stub of its own. */
-function answerAssumptions({ outcome, stubbed }: Run): Assumption[] {
-  const open = outcome.upstream.filter(({ names }) => ![...names, EVERYTHING].some(name => stubbed.has(name)))
-  const byName = new Map(open.map(call => [shortName(call), call]))
-  return [...byName].map(([name, call]) => {
-    return {
-      unknown: `what ${name} answers`,
-      assumed: `${call.status ?? 'nothing'} with a minimal body`,
-      flag: `--stub ${name}=STATUS[:FILE]`,
-    }
+/** One for each place that is called and has no stub. */
+function answerAssumptions({ outcome }: Run): Assumption[] {
+  const open = outcome.upstream.filter(({ stub }) => stub === undefined)
+  const byName = new Map(open.map(call => [call.names[0] ?? call.url, call]))
+  return [...byName].map(([name, { status }]) => {
+    const assumed = `${status ?? 'nothing'} with a minimal body`
+    return { unknown: `what ${name} answers`, assumed, flag: `--stub ${name}=STATUS[:FILE]` }
   })
-}
-
-/** The most precise one but for keys, which are long. */
-function shortName({ names, url }: DryCall): string {
-  return names.find(name => !name.startsWith('/')) ?? names[0] ?? url
 }

@@ -7,7 +7,7 @@ import type { CallMade } from './explanation.ts'
 /** Every call that would go out, those with the request as what has become of it. */
 export function callsOf(received: HeadSnapshot, body: Buffer | undefined, { upstream }: DryOutcome): CallMade[] {
   return upstream.map(call => ({
-    to: addressOf(call.names),
+    to: addressOf(call),
     purpose: call.purpose,
     method: call.method,
     url: call.shown.url ?? call.url,
@@ -17,11 +17,10 @@ export function callsOf(received: HeadSnapshot, body: Buffer | undefined, { upst
   }))
 }
 
-/** The last names are `host:port` and host, or the path of a socket; port 0 stands for a program. */
-function addressOf(names: readonly string[]): string {
-  const [last = '', before = ''] = [names.at(-1), names.at(-2)]
-  if (last.endsWith(':0')) return `${names[0]}, a program`
-  return before.startsWith(`${last}:`) ? before : last
+/** Among the names are `host:port` with the host right behind it, or port 0 for a program, or the path of a socket. */
+function addressOf({ names, url }: DryCall): string {
+  if (names.some(name => name.endsWith(':0'))) return `${names[0]}, a program`
+  return names.find((name, i) => name.startsWith(`${names[i + 1]}:`)) ?? names[0] ?? url
 }
 
 /** Order says nothing and case neither, so both sides have theirs alike. */
