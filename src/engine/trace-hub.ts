@@ -5,6 +5,7 @@ import type { Clock } from '../http/runtime.ts'
 import type { TraceEvent, TraceMessage, TraceScope } from '../http/trace-event.ts'
 import type { Problem } from '../schema/builder.ts'
 import type { HeadSnapshots } from './head-snapshot.ts'
+import { TimedFilter } from './trace/timed-filter.ts'
 import { TraceWatch, type UnnumberedEvent } from './trace-watch.ts'
 
 export interface WatchOptions {
@@ -52,13 +53,13 @@ export class TraceHub implements TraceSource {
   }
 
   watch(options: WatchOptions): Watched {
-    let filter: Expression | undefined
+    let filter: TimedFilter | undefined
     if (options.expression !== undefined) {
       const compiled = this.#cel.compile(options.expression, 'request', 'bool')
       if ('problem' in compiled) return { problem: compiled.problem }
       const late = notYetKnown(compiled)
       if (late !== undefined) return { problem: { message: late } }
-      filter = compiled
+      filter = new TimedFilter(compiled, this.clock)
     }
     if (this.#watches.size >= MAX_WATCHERS) return undefined
     const watch = new TraceWatch(options.requests, filter, () => this.#changed(), options.claims)

@@ -1,6 +1,6 @@
-import type { Expression } from '../cel/expression.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { TraceEvent, TraceMessage } from '../http/trace-event.ts'
+import type { TimedFilter } from './trace/timed-filter.ts'
 
 /** An event as it waits for its reader, who numbers it: a number says that nothing was lost on the way. */
 export type UnnumberedEvent = Omit<TraceEvent, 'seq'>
@@ -9,13 +9,23 @@ export type UnnumberedEvent = Omit<TraceEvent, 'seq'>
 export const RING_EVENTS = 1024
 const RING_BODY_CHARS = 4 * 1024 * 1024
 
+/** Places in what the workers of a replica share of a watch: requests that may still be taken, and whether to give up. */
+const LEFT = 0
+const COSTLY = 1
+
+export function newClaims(requests: number): Int32Array<SharedArrayBuffer> {
+  const claims = new Int32Array(new SharedArrayBuffer(8))
+  Atomics.store(claims, LEFT, requests)
+  return claims
+}
+
 /** One reader's view: a bounded queue of events, to be read with `next` whenever `onEvent` says so. */
 export class TraceWatch {
   /** Called when the queue stops being empty and when the watch is closed. */
   onEvent: () => void = () => {}
-  readonly #filter: Expression | undefined
+  readonly #filter: TimedFilter | undefined
   readonly #changed: () => void
-  /** Requests that may still be taken; the workers of a replica take from the same number. */
+  /** See `newClaims`. */
   readonly #claims: Int32Array
   /** Requests that have not ended yet, taken or not. */
   #open: number
@@ -30,9 +40,9 @@ export class TraceWatch {
   /** `changed` is told when the watch is closed. */
   constructor(
     requests: number,
-    filter: Expression | undefined,
+    filter: TimedFilter | undefined,
     changed: () => void,
-    claims: Int32Array = new Int32Array([requests]),
+    claims: Int32Array = newClaims(requests),
   ) {
     this.#claims = claims
     this.#open = requests
@@ -42,7 +52,7 @@ export class TraceWatch {
 
   /** Requests that it still waits for. */
   get wanted(): number {
-    return this.#closed ? 0 : Math.max(0, Atomics.load(this.#claims, 0))
+    return this.#closed ? 0 : Math.max(0, Atomics.load(this.#claims, LEFT))
   }
 
   get closed(): boolean {
@@ -54,14 +64,20 @@ export class TraceWatch {
     return this.#open === 0 && this.#head === this.#queue.length
   }
 
+  /** It was closed because its filter, in whichever worker, took too much of the requests' time. */
+  get costly(): boolean {
+    return Atomics.load(this.#claims, COSTLY) !== 0
+  }
+
   /** Takes the request if it is one of those wanted. */
   claim(x: Exchange): boolean {
-    if (this.wanted === 0) return false
+    if (this.wanted === 0 || this.costly) return false
     if (this.#filter !== undefined) {
-      const outcome = this.#filter.evaluate(x)
-      if (!outcome.ok || outcome.value !== true) return false
+      const matches = this.#filter.matches(x)
+      if (this.#filter.spent) this.#giveUp()
+      if (!matches) return false
     }
-    return Atomics.sub(this.#claims, 0, 1) > 0
+    return Atomics.sub(this.#claims, LEFT, 1) > 0
   }
 
   push(event: UnnumberedEvent): void {
@@ -98,6 +114,11 @@ export class TraceWatch {
     this.#closed = true
     this.#changed()
     this.onEvent()
+  }
+
+  #giveUp(): void {
+    Atomics.store(this.#claims, COSTLY, 1)
+    this.close()
   }
 
   #append(event: UnnumberedEvent): void {

@@ -68,7 +68,7 @@ export interface TraceRequest {
 }
 
 /** How a stream ended when nothing went wrong. */
-export type TraceEnd = 'requests' | 'time' | 'shutdown'
+export type TraceEnd = 'requests' | 'time' | 'shutdown' | 'filter'
 
 export interface TraceConnection {
   /** The JSON text of each event. Returns why the stream ended; throws a Failure `unreachable` when it broke. */
@@ -221,7 +221,7 @@ function response(status: number, admin: AdminServer, type?: string, body?: Retu
 }
 
 function endReason(data: string): TraceEnd {
-  const [, reason] = /"reason":"(requests|time|shutdown)"/.exec(data) ?? []
+  const [, reason] = /"reason":"(requests|time|shutdown|filter)"/.exec(data) ?? []
   return (reason as TraceEnd | undefined) ?? 'requests'
 }
 

@@ -206,6 +206,15 @@ describe('a server of another kind', () => {
     expect(run.stderr.text).toContain(words)
   })
 
+  test('an expression that is ended for what it costs: exit 2', async () => {
+    using server = await answering(response =>
+      stream(response).end(': ready\n\nevent: end\ndata: {"reason":"filter"}\n\n'),
+    )
+    const run = gwctl(['--raw', '--where', 'true'], { env: server.env })
+    expect(await run.code).toBe(2)
+    expect(run.stderr.text).toContain('its expression took too much of the requests')
+  })
+
   test('events that are no JSON are skipped and said, the rest goes on', async () => {
     const { texts } = ((recorder: Recorder) => {
       recorder.refused()

@@ -13,7 +13,8 @@ const BATCH = 64
 
 /**
  * `/debug/trace`: Server-Sent Events, one TraceEvent each, of the next request that matches `expression` (CEL), then
- * the end. `follow=N` watches N requests for at most `seconds`; then the last event is named `end` and says why.
+ * the end. `follow=N` watches N requests for at most `seconds`; then the last event is named `end` and says why. So it
+ * does when the expression takes too much of the requests' time, which ends the stream.
  */
 export async function traceStream(hub: TraceSource, { query }: AdminRequest): Promise<AdminReply> {
   const unknown = [...query.keys()].find(name => !PARAMETERS.includes(name))
@@ -91,7 +92,7 @@ class TraceWriter {
       const event = this.#watch.next()
       if (event === undefined) {
         if (this.#watch.finished) this.#end('requests')
-        else if (this.#watch.closed) this.#end(this.#timeIsUp ? 'time' : 'shutdown')
+        else if (this.#watch.closed) this.#end(this.#watch.costly ? 'filter' : this.#timeIsUp ? 'time' : 'shutdown')
         return
       }
       this.#silent = false
@@ -101,15 +102,17 @@ class TraceWriter {
   }
 
   #keepAlive(): void {
+    // Workers cannot close what is open here.
+    if (this.#watch.costly) this.#watch.close()
     if (this.#silent && !this.#blocked) this.#out.write(': keepalive\n\n')
     this.#silent = true
     this.#keepalive = this.#hub.clock.after(KEEPALIVE_MS, () => this.#keepAlive())
   }
 
-  #end(reason: 'requests' | 'time' | 'shutdown'): void {
+  #end(reason: 'requests' | 'time' | 'shutdown' | 'filter'): void {
     if (this.#out.writableEnded) return
     this.#release()
-    this.#out.end(this.#says ? `event: end\ndata: ${JSON.stringify({ reason })}\n\n` : undefined)
+    this.#out.end(this.#says || reason === 'filter' ? `event: end\ndata: ${JSON.stringify({ reason })}\n\n` : undefined)
   }
 
   #release(): void {

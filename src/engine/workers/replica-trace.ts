@@ -1,7 +1,7 @@
 import type { Clock } from '../../http/runtime.ts'
 import type { TraceEvent } from '../../http/trace-event.ts'
 import { MAX_WATCHERS, type TraceSource, type Watched, type WatchOptions } from '../trace-hub.ts'
-import { TraceWatch } from '../trace-watch.ts'
+import { newClaims, TraceWatch } from '../trace-watch.ts'
 import type { WatchOrder } from './protocol.ts'
 import type { PoolWorker } from './worker-pool.ts'
 
@@ -27,10 +27,9 @@ export class ReplicaTrace implements TraceSource {
   async watch({ expression, requests }: WatchOptions): Promise<Watched> {
     if (this.#remotes.size >= MAX_WATCHERS) return undefined
     this.#lastId++
-    const claims = new SharedArrayBuffer(4)
-    Atomics.store(new Int32Array(claims), 0, requests)
-    const order: WatchOrder = { id: this.#lastId, expression, requests, claims }
-    const watch = new TraceWatch(requests, undefined, () => this.#end(order.id), new Int32Array(claims))
+    const claims = newClaims(requests)
+    const order: WatchOrder = { id: this.#lastId, expression, requests, claims: claims.buffer }
+    const watch = new TraceWatch(requests, undefined, () => this.#end(order.id), claims)
     this.#remotes.set(order.id, { order, watch, open: new Map() })
     // One that ends meanwhile is replaced by one that is told when it comes.
     const answers = await Promise.all(this.#workers().map(worker => worker.ask('watch', order).catch(() => undefined)))

@@ -133,6 +133,14 @@ async function* untilEnd(connection: TraceConnection, name: string, wait: number
           help: 'Send one, or wait longer with --wait.',
         })
       if (next.done === true) {
+        if (next.value === 'filter')
+          throw new Failure(
+            'usage',
+            `${name} has ended the trace: its expression took too much of the requests' time.`,
+            {
+              help: 'Write a simpler one for --where.',
+            },
+          )
         if (next.value !== 'shutdown') return
         throw new Failure('unreachable', `the gateway at ${name} is shutting down.`)
       }

@@ -68,6 +68,39 @@ test('without a watcher a request has no trace', () => {
   expect(gateway.arrive().trace).toBeUndefined()
 })
 
+describe('an expression that takes the time of requests', () => {
+  /** Each look at the clock finds it so many milliseconds later. */
+  const passing = (ms: number) => {
+    let now = 0
+    gateway.clock.mono = () => {
+      now += ms
+      return now
+    }
+  }
+
+  test.each(['', '&follow=9'])('ends the stream, which says so (%s)', async follow => {
+    passing(30)
+    const client = await TraceClient.open(admin.address, `?expression=request.path=="/never"${follow}`)
+    for (let i = 0; i < 8; i++) gateway.arrive()
+    await client.ended
+    expect(client.text).toMatch(/event: end\ndata: {"reason":"filter"}\n\n$/)
+    expect(gateway.arrive().trace).toBeUndefined()
+  })
+
+  test('a little, as often as one likes, is no reason', async () => {
+    passing(1)
+    const client = await TraceClient.open(admin.address, '?expression=request.path=="/v1/chat"')
+    for (let i = 0; i < 50; i++) {
+      gateway.arrive('/other')
+      for (let ms = 0; ms < 20; ms++) gateway.clock.mono()
+    }
+    const x = gateway.arrive()
+    gateway.finish(x)
+    await client.ended
+    expect(types(client)).toEqual(['requestStarted', 'requestFinished'])
+  })
+})
+
 test('GET works as POST does', async () => {
   const answer = call(admin.address, '/debug/trace')
   gateway.finish(await arriveWatched())
