@@ -10,7 +10,7 @@ const HISTORY = { title: 'HISTORY', rank: 45, least: 10, most: 60 } as const
 
 export interface TableOptions {
   readonly width: number
-  readonly sort: SortKey
+  readonly sort: SortKey | undefined
   readonly reversed: boolean
   /** Beside the first title: how many there are. */
   readonly count: string
@@ -101,5 +101,5 @@ function needOf(column: Column, index: number, all: readonly ShownRow[]): number
 }
 
 function title({ title, sort }: Column, { sort: by, reversed }: TableOptions): string {
-  return sort === by ? `${title}${reversed ? '▲' : '▼'}` : title
+  return sort !== undefined && sort === by ? `${title}${reversed ? '▲' : '▼'}` : title
 }

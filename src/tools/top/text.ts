@@ -2,28 +2,51 @@ import type { Paint } from '../../diagnostics/paint.ts'
 import { renderTable } from '../dump/table.ts'
 import { rate } from './figures.ts'
 import type { Rates } from './rates.ts'
-import { SECTIONS } from './sections.ts'
+import { SECTIONS, type Section, type ShownRow } from './sections.ts'
+import { tableRows } from './table.ts'
+
+interface TextOptions {
+  readonly paint: Paint
+  /** Columns of the terminal; unset: everything, for pipes. */
+  readonly width?: number
+}
 
 /** One look as text: every section that has something to show. */
-export function topText(rates: Rates, options: { readonly paint: Paint; readonly width?: number }): string {
+export function topText(rates: Rates, options: TextOptions): string {
   const { requests, failed, inFlight } = rates.total
-  const { paint } = options
+  const { paint, width } = options
   const running = inFlight === undefined ? '' : `, ${inFlight} in flight`
   const head = `${paint.bold(`${rate(requests)} requests/s`)}, ${rate(failed)} failed/s${running}\n`
-  const tables = SECTIONS.flatMap(({ columns, rows }) => {
-    const cells = rows(rates).map(row => row.cells.map(({ text }) => text))
-    const filled = columns.flatMap((_, i) => (cells.some(row => row[i] !== '') ? [i] : []))
-    const shown = filled.flatMap(i => columns[i] ?? [])
-    return cells.length === 0
-      ? []
-      : [
-          renderTable(
-            shown,
-            cells.map(row => filled.map(i => row[i] ?? '')),
-            options,
-          ),
-        ]
-  })
   const idle = rates.routes.length === 0 ? [`${paint.dim('no request has come yet')}\n`] : []
+  const tables = SECTIONS.flatMap(section => {
+    const rows = section.rows(rates)
+    if (rows.length === 0) return []
+    return [width === undefined ? wholeTable(section, rows, paint) : fittedTable(section, rows, width, paint)]
+  })
   return [head, ...idle, ...tables].join('\n')
+}
+
+function wholeTable({ columns }: Section, rows: readonly ShownRow[], paint: Paint): string {
+  const filled = columns.flatMap((_, i) => (rows.some(({ cells }) => cells[i]?.text !== '') ? [i] : []))
+  return renderTable(
+    filled.flatMap(i => columns[i] ?? []),
+    rows.map(({ cells }) => filled.map(i => cells[i]?.text ?? '')),
+    { paint },
+  )
+}
+
+/** As the view has it, without a cursor. */
+function fittedTable(section: Section, rows: readonly ShownRow[], width: number, paint: Paint): string {
+  const margin = 2
+  const plain = { sort: undefined, reversed: false, count: '', cursor: undefined, history: new Map() }
+  return tableRows(section, rows, rows, { ...plain, width: width + margin })
+    .map(row =>
+      row
+        .map(({ text }) => text)
+        .join('')
+        .slice(margin)
+        .trimEnd(),
+    )
+    .map((line, i) => `${i === 0 ? paint.bold(line) : line}\n`)
+    .join('')
 }

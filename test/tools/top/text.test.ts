@@ -5,11 +5,11 @@ import { ratesOf } from '../../../src/tools/top/rates.ts'
 import { topText } from '../../../src/tools/top/text.ts'
 import { PlayedGateway, type Plot } from './played-gateway.ts'
 
-function printed(plot: Plot): string {
+function printed(plot: Plot, options: { readonly width?: number } = {}): string {
   const gateway = new PlayedGateway(plot, 0)
   const exposition = new ExpositionReader()
   const before = exposition.read(gateway.look(1))
-  return topText(ratesOf(before, exposition.read(gateway.look(1)), 1), { paint: plainPaint })
+  return topText(ratesOf(before, exposition.read(gateway.look(1)), 1), { paint: plainPaint, ...options })
 }
 
 test('every section that has something to show, with all columns', () => {
@@ -26,4 +26,12 @@ test('every section that has something to show, with all columns', () => {
 
 test('a gateway that nobody has asked yet', () => {
   expect(printed('idle')).toBe('- requests/s, - failed/s, 0 in flight\n\nno request has come yet\n')
+})
+
+test('on a terminal, columns give way before names do', () => {
+  const lines = printed('busy', { width: 60 }).split('\n')
+  expect(lines[2]).toBe('ROUTE                  REQ/S   4XX/S   5XX/S     P50     P99')
+  expect(lines.find(line => line.startsWith('default/chat'))).toMatch(/ 236ms +4\.6s$/)
+  expect(Math.max(...lines.map(line => line.length))).toBeLessThanOrEqual(60)
+  expect(lines.every(line => line === line.trimEnd())).toBe(true)
 })
