@@ -49,6 +49,11 @@ export const testFlags = {
     helpValue: 'PERCENT',
     summary: 'Less coverage makes the exit code 1.',
   }),
+  live: Flags.string({
+    helpValue: 'URL',
+    summary: 'Send the requests to a running gateway and compare its responses.',
+    exclusive: ['config', 'coverage', 'fail-under'],
+  }),
   watch: Flags.boolean({ summary: 'Run again on every change.' }),
   output: outputFlag(TEST_FORMATS)({ multiple: true, multipleNonGreedy: true }),
   json: jsonFlag,
@@ -73,10 +78,20 @@ export function testCommand(
     bail: flags.bail,
     verbose,
     ...(flags.config !== undefined && { config: flags.config }),
+    ...(flags.live !== undefined && { live: liveUrl(flags.live) }),
     ...(flags.filter !== undefined && { filter: flags.filter }),
     ...(flags.shard !== undefined && { shard: flags.shard }),
     ...(flags['fail-under'] !== undefined && { failUnder: flags['fail-under'] }),
   }
+}
+
+function liveUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url
+  throw new Failure(
+    'usage',
+    `${text} is no URL of a gateway. Write http://HOST:PORT, for example http://localhost:3000.`,
+  )
 }
 
 export function withTestFlagDefaults(argv: readonly string[]): string[] {

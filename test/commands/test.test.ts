@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { Failure } from '../../src/diagnostics/failure.ts'
 import { memoryIo } from '../cli/memory-io.ts'
+import { startGateway } from '../helpers/gateway.ts'
 
 const root = new URL('../../', import.meta.url)
 
@@ -413,6 +414,55 @@ spec:
     await expect.poll(() => io.stdout.text.match(/1 failed/g)?.length).toBe(2)
     io.stop.abort(new Failure('interrupted', 'stopped'))
     expect(await ended).toBe(130)
+  })
+})
+
+describe('--live', () => {
+  const LIVE = `binds:
+- port: 80
+  listeners:
+  - routes:
+    - {matches: [{path: {exact: /hello}}], policies: {directResponse: {status: 203, body: '{"a":{"b":1}}'}}}
+    - {matches: [{path: {exact: /host}, headers: [{name: ':authority', value: {exact: own.test}}]}], policies: {directResponse: {status: 204}}}
+`
+
+  test('sends the same cases to a running gateway, and compares what clients see', async () => {
+    await using gateway = await startGateway(LIVE)
+    write(
+      'a.gwtest.yaml',
+      `config: nowhere.yaml
+cases:
+- {name: seen, request: {path: /hello}, expect: {status: 203, json.a.b: 1, route: not compared, upstream.path: neither}}
+- {name: wrong, request: {path: /hello}, expect: {status: 200}}
+- {name: by its host, request: {url: 'http://own.test/host'}, expect: {status: 204}}
+- {name: by its host too, request: {path: /host, host: own.test}, expect: {status: 204}}
+- {name: claims, request: {path: /hello, jwt: {}}, expect: {status: 203}}
+- {name: inside, request: {path: /hello}, expect: {reason: DirectResponse}}
+- {name: clock, steps: [{advance: 1s, request: {path: /hello}, expect: {status: 203}}]}
+`,
+    )
+    const { code, out } = await gwctl(['--live', gateway.url(80), '-v'])
+    expect(code).toBe(1)
+    expect(out.match(/^ {2}[✓✖-] .*(?= {2}line)/gm)).toEqual([
+      '  ✓ seen',
+      '  ✖ wrong',
+      '  ✓ by its host',
+      '  ✓ by its host too',
+      '  - claims: `jwt` is made up, which a running gateway does not believe',
+      '  - inside: what it expects is inside of the gateway',
+      '  - clock: a running gateway goes by its own clock',
+    ])
+    expect(out).toContain('status  expected 200, got 203')
+  })
+
+  test('where nobody listens: exit 4; what is no URL: exit 2', async () => {
+    write('a.gwtest.yaml', cases(`request: {path: /}\n  expect: {status: 200}`))
+    const gone = await startGateway(LIVE)
+    const url = gone.url(80)
+    await gone[Symbol.asyncDispose]()
+    expect(await gwctl(['--live', url])).toMatchObject({ code: 4, err: expect.stringContaining('cannot be reached') })
+    expect((await gwctl(['--live', 'localhost:80'])).code).toBe(2)
+    expect((await gwctl(['--live', url, '--coverage'])).code).toBe(2)
   })
 })
 

@@ -1,14 +1,19 @@
 import { LATEST_SESSION_VERSION } from '../../mcp/protocol.ts'
-import type { DryGateway, DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
+import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
 import type { TestHeaders, TestRequest } from './test-file.ts'
+
+/** What a case is about: a dry gateway, or a running one. */
+export interface Subject {
+  run(request: DryRequest): Promise<DryOutcome>
+}
 
 /** Sends the requests of one case: what the shorthands leave out, it fills in as the clients of their protocols do. */
 export class TestClient {
-  readonly #gateway: DryGateway
+  readonly #gateway: Subject
   /** Session ids of MCP by where they were opened. */
   readonly #sessions = new Map<string, string>()
 
-  constructor(gateway: DryGateway) {
+  constructor(gateway: Subject) {
     this.#gateway = gateway
   }
 

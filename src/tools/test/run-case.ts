@@ -3,6 +3,7 @@ import { TestClient } from './client.ts'
 import { type Decision, decidedBy } from './decided-by.ts'
 import { expectedAt } from './expectation.ts'
 import { parseFieldPath } from './field-path.ts'
+import { isVisible, type LiveGateway } from './live.ts'
 import { compare, Hidden, shown } from './matcher.ts'
 import { stubsOf } from './stubs-of.ts'
 import type { TestCase, TestFile, TestStep } from './test-file.ts'
@@ -25,23 +26,40 @@ export interface WrongOutcome {
 }
 
 /** Runs a case from the beginning; whatever was there before is forgotten. `seen` is told of each request. */
-export async function runCase(
+export function runCase(
   file: TestFile,
   testCase: TestCase,
   gateway: DryGateway,
   seen: (outcome: DryOutcome) => void,
 ): Promise<readonly WrongOutcome[]> {
   gateway.reset(stubsOf(file, testCase))
-  const client = new TestClient(gateway)
+  const advance = (ms: number) => gateway.clock.advance(ms)
+  return runSteps(testCase, new TestClient(gateway), { advance, seen, compares: () => true })
+}
+
+/** The same at a running gateway, of which only the responses are seen. */
+export function runLive(testCase: TestCase, gateway: LiveGateway): Promise<readonly WrongOutcome[]> {
+  return runSteps(testCase, new TestClient(gateway), { advance: () => {}, seen: () => {}, compares: isVisible })
+}
+
+interface Running {
+  advance(ms: number): void
+  seen(outcome: DryOutcome): void
+  /** Whether the field can be looked at. */
+  compares(field: string): boolean
+}
+
+async function runSteps(testCase: TestCase, client: TestClient, to: Running): Promise<readonly WrongOutcome[]> {
   const wrong: WrongOutcome[] = []
   const steps = stepsOf(testCase)
   for (const [number, { advance, request, repeat, expect = {} }] of steps.entries()) {
-    if (advance !== undefined) gateway.clock.advance(advance)
+    if (advance !== undefined) to.advance(advance)
     if (request === undefined) continue
+    const compared = Object.entries(expect).filter(([field]) => to.compares(field))
     for (let repetition = 0; repetition < repeat; repetition++) {
       const outcome = await client.send(request)
-      seen(outcome)
-      const fields = wrongFields(expect, outcome, repetition)
+      to.seen(outcome)
+      const fields = wrongFields(compared, outcome, repetition)
       if (fields.length === 0) continue
       wrong.push({
         step: steps.length > 1 ? number + 1 : undefined,
@@ -59,9 +77,13 @@ function stepsOf({ steps, request, repeat, expect }: TestCase): readonly TestSte
   return [{ repeat, ...(request && { request }), ...(expect && { expect }) }]
 }
 
-function wrongFields(expect: Readonly<Record<string, unknown>>, outcome: DryOutcome, repetition: number): WrongField[] {
+function wrongFields(
+  expect: readonly (readonly [field: string, value: unknown])[],
+  outcome: DryOutcome,
+  repetition: number,
+): WrongField[] {
   const view = viewOf(outcome)
-  return Object.entries(expect).flatMap(([field, value]) => {
+  return expect.flatMap(([field, value]) => {
     const actual = fieldAt(view, parseFieldPath(field) ?? [])
     return compare(expectedAt(field, value, repetition), actual).map(difference => ({
       field: [field, ...difference.path].reduce<string>(joined, ''),

@@ -1,20 +1,21 @@
-import { dirname, join } from 'node:path'
 import type { Snapshot } from '../../config/snapshot.ts'
 import type { Diagnostic, Origin } from '../../diagnostics/diagnostic.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import { unreadable } from '../check.ts'
-import { type DryGateway, type DryOutcome, loadDryGateway } from '../dry-run/dry-run.ts'
-import { type InputFile, type InputPlace, type InputText, readInputFile } from '../input-files.ts'
-import { readServed } from '../serve/served-input.ts'
-import { countReached, type Reached } from './reached.ts'
+import { loadDryGateway } from '../dry-run/dry-run.ts'
+import { type InputFile, type InputText, readInputFile } from '../input-files.ts'
+import { LiveGateway, onlyDry } from './live.ts'
+import type { Reached } from './reached.ts'
 import { type ReadTestFile, readTestFile } from './read-test-file.ts'
-import { runCase, type WrongOutcome } from './run-case.ts'
-import type { TestFile } from './test-file.ts'
+import { runCase, runLive, type WrongOutcome } from './run-case.ts'
+import type { TestCase } from './test-file.ts'
+import { type ConfigOptions, TestedConfig } from './tested-config.ts'
+import { Witness } from './witness.ts'
 
-export interface TestOptions extends InputPlace {
+export interface TestOptions extends ConfigOptions {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** In place of the configuration that a file names; relative to `cwd`. */
-  readonly config?: string
+  /** Requests go to a running gateway, of which only the responses are seen. */
+  readonly live?: URL
   /** Only cases whose names match. */
   readonly filter?: { test(name: string): boolean }
   /** Nothing more runs after the first failure. */
@@ -47,7 +48,7 @@ export interface RunFile {
   readonly ran?: {
     readonly snapshot: Snapshot
     readonly reached: Reached
-    /** Stubs that nothing called, and what was called without one. */
+    /** Stubs that nothing called, where all cases ran, and what was called without one. */
     readonly uncalled: readonly string[]
     readonly unstubbed: ReadonlySet<string>
   }
@@ -70,76 +71,84 @@ export async function runTests(inputs: readonly InputFile[], options: TestOption
   return files
 }
 
+/** How the cases of a file are run. */
+interface CaseRunner {
+  /** Why a case does not run here. */
+  skips(testCase: TestCase): string | undefined
+  run(testCase: TestCase): Promise<readonly WrongOutcome[]>
+}
+
 /** ms between two words about how far it is: what is faster than that needs none. */
 const BETWEEN = 100
 
 class TestRun {
   over = false
   readonly #options: TestOptions
-  /** Read once: it may be stdin. */
-  #given: Promise<readonly InputText[]> | undefined
+  readonly #config: TestedConfig
   #toldAt = performance.now()
   /** Cases that were chosen or left to other shards. */
   #seen = 0
 
   constructor(options: TestOptions) {
     this.#options = options
+    this.#config = new TestedConfig(options)
   }
 
   async file(text: InputText): Promise<RunFile> {
     const { read, diagnostics } = readTestFile(text)
     const base = { file: text.file, texts: [text], diagnostics, cases: [], broken: false }
     if (read === undefined) return { ...base, broken: true }
-    const chosen = read.content.cases.map((each, i) => ({ ...each, i })).filter(each => this.#chooses(each.name))
+    const chosen = [...read.content.cases.keys()].filter(i => this.#chooses(read.content.cases[i] as TestCase))
     if (chosen.length === 0) return base
-    const config = await this.#configOf(read)
-    if ('broken' in config) return { ...base, diagnostics: [...diagnostics, config.broken], broken: true }
-    const { loaded, gateway } = await loadDryGateway(config.texts, this.#worldOf(read))
-    const texts = [text, ...config.texts]
-    if (gateway === undefined) {
-      const reason = 'the configuration cannot be served'
-      const state = 'failed' as const
-      const cases = chosen.map(({ name, i }) => ({
-        ...NOT_RUN,
-        name,
-        origin: read.origins[i] as Origin,
-        state,
-        reason,
-      }))
-      this.over = this.#options.bail === true
-      return { ...base, texts, cases, diagnostics: [...diagnostics, ...loaded.diagnostics] }
+    const { live } = this.#options
+    if (live) {
+      const gateway = new LiveGateway(live)
+      const cases = await this.#cases(read, chosen, { skips: onlyDry, run: each => runLive(each, gateway) })
+      return { ...base, cases }
     }
-    const witness = new Witness()
-    const complete = chosen.length === read.content.cases.length
-    const cases: RunCase[] = []
-    for (const [done, { i }] of chosen.entries()) {
-      this.#tell(`${text.file}: ${done} of ${chosen.length} cases`)
-      cases.push(await this.#case(read, i, gateway, witness))
-      if (this.over) break
-    }
-    return {
-      ...base,
-      texts,
-      cases,
-      ran: {
-        snapshot: gateway.snapshot,
-        reached: witness.reached,
-        unstubbed: witness.unstubbed,
-        uncalled: complete ? witness.uncalled(read.content) : [],
-      },
-    }
+    return this.#dry(read, chosen, base)
   }
 
-  async #case(read: ReadTestFile, index: number, gateway: DryGateway, witness: Witness): Promise<RunCase> {
-    const testCase = read.content.cases[index] as ReadTestFile['content']['cases'][number]
-    const about = { ...NOT_RUN, name: testCase.name, origin: read.origins[index] as Origin }
-    if (testCase.skip !== undefined) return { ...about, state: 'skipped', reason: testCase.skip }
-    const started = performance.now()
-    const wrong = await runCase(read.content, testCase, gateway, outcome => witness.see(outcome))
-    const failed = wrong.length > 0
-    if (failed && this.#options.bail) this.over = true
-    const duration = performance.now() - started
-    return { ...about, state: failed ? 'failed' : 'passed', wrong, duration }
+  async #dry(read: ReadTestFile, chosen: readonly number[], base: RunFile): Promise<RunFile> {
+    const { content } = read
+    const config = await this.#config.of(read)
+    if ('wrong' in config) return { ...base, diagnostics: [...base.diagnostics, config.wrong], broken: true }
+    const { loaded, gateway } = await loadDryGateway(config.texts, this.#worldOf(read))
+    const texts = [...base.texts, ...config.texts]
+    if (gateway === undefined) {
+      if (this.#options.bail) this.over = true
+      const diagnostics = [...base.diagnostics, ...loaded.diagnostics]
+      return { ...base, texts, cases: chosen.map(i => unserved(read, i)), diagnostics }
+    }
+    const witness = new Witness()
+    const cases = await this.#cases(read, chosen, {
+      skips: () => undefined,
+      run: each => runCase(content, each, gateway, outcome => witness.see(outcome)),
+    })
+    const { reached, unstubbed } = witness
+    const uncalled = cases.length === content.cases.length ? witness.uncalled(content) : []
+    return { ...base, texts, cases, ran: { snapshot: gateway.snapshot, reached, unstubbed, uncalled } }
+  }
+
+  async #cases(read: ReadTestFile, chosen: readonly number[], runner: CaseRunner): Promise<readonly RunCase[]> {
+    const cases: RunCase[] = []
+    for (const i of chosen) {
+      if (this.over) break
+      this.#tell(`${read.file}: ${cases.length} of ${chosen.length} cases`)
+      const testCase = read.content.cases[i] as TestCase
+      const about = aboutCase(read, i)
+      const reason = testCase.skip ?? runner.skips(testCase)
+      if (reason !== undefined) {
+        cases.push({ ...about, state: 'skipped', reason })
+        continue
+      }
+      const started = performance.now()
+      const wrong = await runner.run(testCase)
+      const state = wrong.length > 0 ? 'failed' : 'passed'
+      cases.push({ ...about, state, wrong, duration: performance.now() - started })
+      if (state === 'failed' && this.#options.bail) this.over = true
+    }
+    return cases
   }
 
   #tell(text: string): void {
@@ -149,7 +158,7 @@ class TestRun {
     this.#options.progress?.(`Testing ${text}`)
   }
 
-  #chooses(name: string): boolean {
+  #chooses({ name }: TestCase): boolean {
     const { filter, shard } = this.#options
     if (filter && !filter.test(name)) return false
     return shard === undefined || this.#seen++ % shard.of === shard.index - 1
@@ -159,50 +168,13 @@ class TestRun {
     const own = Object.entries(env).map(([name, value]) => [name, String(value)] as const)
     return { cwd: this.#options.cwd, env: { ...this.#options.env, ...Object.fromEntries(own) }, time, seed }
   }
-
-  async #configOf({ file, content, finding }: ReadTestFile) {
-    const { config: given, cwd } = this.#options
-    const place = { cwd, stdin: this.#options.stdin }
-    if (given !== undefined) {
-      this.#given ??= readServed(given, place)
-      return { texts: await this.#given }
-    }
-    const { config } = content
-    if (config === undefined) {
-      const help = 'name it with `config`, or with `gwctl test --config PATH`'
-      const message = 'the file does not say which configuration it tests'
-      return { broken: finding({ code: 'GW103', message, path: [], at: 'value', help }) }
-    }
-    try {
-      // A file of that name, not stdin.
-      const path = join(file.startsWith('<') ? '.' : dirname(file), config)
-      return { texts: await readServed(path === '-' ? './-' : path, place) }
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      const help = error.help === undefined ? {} : { help: error.help }
-      return { broken: finding({ code: 'GW207', message: error.message, path: ['config'], at: 'value', ...help }) }
-    }
-  }
 }
 
-/** What all requests of a file came to. */
-class Witness {
-  readonly reached: Reached = new Map()
-  readonly unstubbed = new Set<string>()
-  readonly #called = new Set<string>()
-
-  see({ events, upstream }: DryOutcome): void {
-    countReached(events, this.reached)
-    for (const { stub, names } of upstream) {
-      if (stub !== undefined) this.#called.add(stub)
-      else if (names[0] !== undefined) this.unstubbed.add(names[0])
-    }
-  }
-
-  uncalled({ stubs = {}, cases }: TestFile): readonly string[] {
-    const names = [stubs, ...cases.map(each => each.stubs ?? {})].flatMap(each => Object.keys(each))
-    return [...new Set(names)].filter(name => !this.#called.has(name))
-  }
+function aboutCase({ content, origins }: ReadTestFile, index: number) {
+  const { name } = content.cases[index] as TestCase
+  return { name, origin: origins[index] as Origin, wrong: [], duration: 0 }
 }
 
-const NOT_RUN = { wrong: [], duration: 0 }
+function unserved(read: ReadTestFile, index: number): RunCase {
+  return { ...aboutCase(read, index), state: 'failed', reason: 'the configuration cannot be served' }
+}

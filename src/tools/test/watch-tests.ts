@@ -1,10 +1,10 @@
-import { dirname, join } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
 import { watchInputs } from '../check/watch.ts'
 import { readInputFile } from '../input-files.ts'
 import { findTests } from './find-tests.ts'
 import { readTestFile } from './read-test-file.ts'
 import { type TestCommand, type TestPrinter, test } from './test.ts'
+import { pathOf } from './tested-config.ts'
 
 export interface Watching {
   readonly stop: AbortSignal
@@ -37,7 +37,7 @@ async function configsOf(paths: readonly string[], command: TestCommand): Promis
   for (const input of findTests(paths, command)) {
     const { text } = await readInputFile(input, command)
     const config = readTestFile({ file: input.file, text }).read?.content.config
-    if (config !== undefined) found.add(join(dirname(input.file), config))
+    if (config !== undefined) found.add(pathOf(config, input.file))
   }
   return [...found]
 }

@@ -55,7 +55,8 @@ export function sendRequest(wanted: CurlRequest): Promise<number> {
   })
 }
 
-function startRequest({ url, method, headers, body, connectTo, insecure }: CurlRequest): ClientRequest {
+/** Of a URL, at the place that it says to connect to; to be ended by the caller. */
+export function startRequest({ url, method, headers, body, connectTo, insecure }: CurlRequest): ClientRequest {
   const secure = url.protocol === 'https:'
   const options: RequestOptions & { rejectUnauthorized?: boolean; servername?: string } = {
     method,

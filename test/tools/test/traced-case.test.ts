@@ -52,7 +52,7 @@ test('a request that a real gateway has served, saved with t, is a case that hol
   await screen.until(shown => shown.includes('waiting for a request'))
   const sent = { method: 'POST', headers: { 'x-team': 'sales', authorization: 'Bearer secret' }, body: 'a: 1' }
   expect((await fetch(`${gateway.url(3000)}/orders?new`, sent)).status).toBe(202)
-  await screen.until(shown => shown.includes('/orders?new') && shown.includes('202'))
+  await screen.until(shown => shown.includes('/orders?new') && shown.includes('202 in '))
   keyboard.write('t')
   await expect.poll(() => readdirSync(folder)).toEqual(['post-orders-new.gwtest.yaml'])
   keyboard.write('q')

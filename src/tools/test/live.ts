@@ -1,0 +1,94 @@
+import { Failure } from '../../diagnostics/failure.ts'
+import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
+import { startRequest } from '../trace/inject.ts'
+import type { TestCase, TestRequest } from './test-file.ts'
+
+/** What clients see of a gateway. */
+const VISIBLE: ReadonlySet<string> = new Set(['status', 'header', 'body', 'json', 'mcp'])
+
+export function isVisible(field: string): boolean {
+  return VISIBLE.has(field.split(/[.[]/, 1)[0] as string)
+}
+
+/** Why a case says nothing about a running gateway; undefined: it can run there. */
+export function onlyDry({ request, expect, steps }: TestCase): string | undefined {
+  const all = steps ?? [{ request, expect, advance: undefined }]
+  if (all.some(({ advance }) => advance !== undefined)) return 'a running gateway goes by its own clock'
+  const made = all.map(step => madeUp(step.request)).find(field => field !== undefined)
+  if (made !== undefined) return `\`${made}\` is made up, which a running gateway does not believe`
+  const fields = all.flatMap(step => Object.keys(step.expect ?? {}))
+  return fields.some(isVisible) ? undefined : 'what it expects is inside of the gateway'
+}
+
+function madeUp({ jwt, apiKey, source }: TestRequest = {}): string | undefined {
+  return Object.entries({ jwt, apiKey, source }).find(([, value]) => value !== undefined)?.[0]
+}
+
+/** ms without a byte. */
+const PATIENCE = 10_000
+
+/** Sends requests to a running gateway: at its address, whatever host they ask for. */
+export class LiveGateway {
+  readonly #base: URL
+
+  constructor(base: URL) {
+    this.#base = base
+  }
+
+  /** Throws a Failure `unreachable`. */
+  run(request: DryRequest): Promise<DryOutcome> {
+    const { method, url, headers, body } = request
+    const asked = url.startsWith('/') ? undefined : new URL(url)
+    const named = headers.some(([name]) => name.toLowerCase() === 'host')
+    const host = asked && !named ? [['host', asked.host] as const] : []
+    const target = asked ? asked.pathname + asked.search : url
+    const sent = startRequest({
+      method,
+      url: new URL(target, this.#base),
+      hostless: false,
+      headers: [...host, ...headers],
+      body,
+      insecure: true,
+      connectTo: undefined,
+    })
+    return new Promise((done, fail) => {
+      const unreachable = (reason: string) =>
+        fail(new Failure('unreachable', `${this.#base.origin} cannot be reached: ${reason}.`))
+      sent.on('error', error => unreachable(error.message))
+      sent.setTimeout(PATIENCE, () => sent.destroy(new Error(`no answer within ${PATIENCE / 1000} s`)))
+      sent.on('response', response => {
+        const chunks: Buffer[] = []
+        const end = () => done(outcomeOf(response.statusCode, response.rawHeaders, Buffer.concat(chunks)))
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        // A response that breaks off has said what it has said.
+        response.on('end', end).on('error', end)
+      })
+      sent.end(body)
+    })
+  }
+}
+
+function outcomeOf(status: number | undefined, raw: readonly string[], body: Buffer): DryOutcome {
+  const headers: [string, string][] = []
+  for (let i = 0; i + 1 < raw.length; i += 2) headers.push([raw[i] as string, raw[i + 1] as string])
+  const hidden = /^set-cookie$/i
+  const shown = headers.map(([name, value]) => [name, hidden.test(name) ? '<redacted>' : value] as const)
+  return {
+    events: [],
+    status,
+    headers,
+    shown: { headers: shown },
+    body,
+    upstream: [],
+    listener: undefined,
+    route: undefined,
+    backend: undefined,
+    backends: [],
+    error: undefined,
+    reason: '',
+    llm: undefined,
+    mcp: undefined,
+    guards: [],
+    duration: 0,
+  }
+}

@@ -1,0 +1,51 @@
+import { dirname, isAbsolute, join } from 'node:path'
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import type { InputPlace, InputText } from '../input-files.ts'
+import { readServed } from '../serve/served-input.ts'
+import type { ReadTestFile } from './read-test-file.ts'
+
+export interface ConfigOptions extends InputPlace {
+  /** In place of the configuration that a file names; relative to `cwd`. */
+  readonly config?: string
+}
+
+/** The texts of the configuration that a test file is about, or what is wrong with its naming one. */
+export type ConfigTexts = { readonly texts: readonly InputText[] } | { readonly wrong: Diagnostic }
+
+export class TestedConfig {
+  readonly #options: ConfigOptions
+  /** Read once: it may be stdin. */
+  #given: Promise<readonly InputText[]> | undefined
+
+  constructor(options: ConfigOptions) {
+    this.#options = options
+  }
+
+  /** Throws a Failure where the one of the options cannot be read. */
+  async of({ file, content, finding }: ReadTestFile): Promise<ConfigTexts> {
+    if (this.#options.config !== undefined) {
+      this.#given ??= readServed(this.#options.config, this.#options)
+      return { texts: await this.#given }
+    }
+    const { config } = content
+    if (config === undefined) {
+      const help = 'name it with `config`, or with `gwctl test --config PATH`'
+      const message = 'the file does not say which configuration it tests'
+      return { wrong: finding({ code: 'GW103', message, path: [], at: 'value', help }) }
+    }
+    try {
+      return { texts: await readServed(pathOf(config, file), this.#options) }
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      const help = error.help === undefined ? {} : { help: error.help }
+      return { wrong: finding({ code: 'GW207', message: error.message, path: ['config'], at: 'value', ...help }) }
+    }
+  }
+}
+
+/** Beside the test file; a file that is called `-` is no stdin. */
+export function pathOf(config: string, file: string): string {
+  const path = isAbsolute(config) ? config : join(file.startsWith('<') ? '.' : dirname(file), config)
+  return path === '-' ? './-' : path
+}
