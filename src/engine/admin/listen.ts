@@ -2,6 +2,7 @@ import { chmod, unlink } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { ListenAddress } from './address.ts'
+import { sendReply } from './send-reply.ts'
 import type { AdminReply, AdminRequest, EndpointOptions } from './table.ts'
 import { text } from './table.ts'
 
@@ -14,8 +15,6 @@ export interface Listening {
 
 /** ms until a request must have come: who opens connections and says nothing must not hold them. */
 const REQUEST_TIMEOUT = 10_000
-/** ms in which a client reads nothing of its answer. */
-const READ_TIMEOUT = 30_000
 /** Open at a time: the gateway's own connections need file descriptors too. */
 const MAX_CONNECTIONS = 1024
 
@@ -95,24 +94,7 @@ async function answer(endpoint: EndpointOptions, request: IncomingMessage, respo
   response.once('close', () => left.abort())
   const refused = endpoint.refuse?.(request)
   const reply = refused === undefined ? await replyOf(endpoint, request, left.signal) : text(`${refused}\n`, 403)
-  if ('stream' in reply && (response.destroyed || request.method === 'HEAD')) reply.cancel()
-  if (response.destroyed) return
-  const always = { 'cache-control': 'no-cache, no-store', 'x-content-type-options': 'nosniff' }
-  if ('stream' in reply) {
-    response.writeHead(reply.status, { 'content-type': reply.type, ...always })
-    if (request.method === 'HEAD') response.end()
-    else reply.stream(response)
-    return
-  }
-  const type = reply.type === 'text/plain' ? 'text/plain; charset=utf-8' : reply.type
-  response.setTimeout(READ_TIMEOUT, () => response.destroy())
-  response.writeHead(reply.status, {
-    'content-type': type,
-    'content-length': Buffer.byteLength(reply.body),
-    ...always,
-    ...reply.headers,
-  })
-  response.end(request.method === 'HEAD' ? undefined : reply.body)
+  await sendReply(reply, request, response)
 }
 
 async function replyOf(endpoint: EndpointOptions, request: IncomingMessage, left: AbortSignal): Promise<AdminReply> {

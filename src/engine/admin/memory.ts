@@ -24,7 +24,7 @@ export function threadMemory(thread: string): ThreadMemory {
 }
 
 /** `/memory`: bytes, as the process, V8's allocator and the control group count them, over all threads. */
-export function memoryReport(threads: readonly ThreadMemory[]): unknown {
+export function memoryReport(threads: readonly ThreadMemory[]): object {
   const [only] = threads
   return {
     captured_at_unix_ms: Date.now(),

@@ -1,6 +1,6 @@
-import { METRICS_TYPES, type MetricsFormat, renderMetrics } from '../metrics/exposition.ts'
+import { METRICS_TYPES, type MetricsFormat, metricsPieces } from '../metrics/exposition.ts'
 import type { MetricFamily } from '../metrics/families.ts'
-import { type AdminReply, type AdminRequest, text } from './table.ts'
+import { type AdminReply, type AdminRequest, PIECE } from './table.ts'
 
 /**
  * `/metrics` in the format that the client likes better (RFC 9110 section 12.5.1). OpenMetrics goes to whoever asks for
@@ -9,7 +9,9 @@ import { type AdminReply, type AdminRequest, text } from './table.ts'
 export function metricsReply(families: readonly MetricFamily[], { headers }: AdminRequest): AdminReply {
   const format = preferredFormat(headers.accept)
   return {
-    ...text(renderMetrics(families, format)),
+    status: 200,
+    type: 'text/plain',
+    body: metricsPieces(families, format, PIECE),
     headers: { 'content-type': METRICS_TYPES[format], vary: 'accept' },
   }
 }

@@ -6,7 +6,7 @@ import type { Threads } from './threads.ts'
 /** What the admin, readiness and stats servers show of a running gateway and what they may do to it. */
 export interface AdminSource {
   /** The loaded runtime configuration as plain JSON data, redacted. */
-  dump(): unknown
+  dump(): object
   /** Begins the graceful shutdown; returns at once. */
   quit(): void
   readonly trace: TraceSource

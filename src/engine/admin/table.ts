@@ -13,7 +13,8 @@ export interface AdminRequest {
 export interface TextReply {
   readonly status: number
   readonly type: 'text/plain' | 'application/json' | 'application/octet-stream'
-  readonly body: string | Buffer
+  /** Pieces of a long text are made while it is sent. */
+  readonly body: string | Buffer | Generator<string, void>
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -47,6 +48,38 @@ export function text(body: string, status = 200): TextReply {
   return { status, type: 'text/plain', body }
 }
 
-export function json(value: unknown): TextReply {
-  return { status: 200, type: 'application/json', body: `${JSON.stringify(value, null, 2)}\n` }
+/** As `JSON.stringify(value, null, 2)` writes it. */
+export function json(value: object): TextReply {
+  return { status: 200, type: 'application/json', body: jsonPieces(value) }
+}
+
+/** Characters of a piece: many times that would hold up the requests that are being served. */
+export const PIECE = 64 * 1024
+
+function* jsonPieces(value: object): Generator<string, void> {
+  let text = '{'
+  let separator = '\n'
+  for (const [name, section] of Object.entries(value)) {
+    if (section === undefined) continue
+    text += `${separator}  ${JSON.stringify(name)}: `
+    separator = ',\n'
+    if (!Array.isArray(section) || section.length === 0) {
+      text += indented(section, '  ')
+      continue
+    }
+    let between = '[\n'
+    for (const item of section) {
+      text += `${between}    ${indented(item, '    ')}`
+      between = ',\n'
+      if (text.length < PIECE) continue
+      yield text
+      text = ''
+    }
+    text += '\n  ]'
+  }
+  yield `${text}${separator === '\n' ? '' : '\n'}}\n`
+}
+
+function indented(value: unknown, by: string): string {
+  return (JSON.stringify(value, null, 2) ?? 'null').replaceAll('\n', `\n${by}`)
 }

@@ -21,7 +21,7 @@ export function threadTasks(thread: string, work: RunningWork | undefined): Thre
  * `/debug/tasks`: requests that are being served, connections that are passed on, sessions that clients have open (each
  * kind the oldest first), and what the process waits for.
  */
-export function tasksReport(threads: readonly ThreadTasks[]): unknown {
+export function tasksReport(threads: readonly ThreadTasks[]): object {
   const requests = oldest(threads, each => each.requests?.requests ?? [])
   const total = threads.reduce((sum, each) => sum + (each.requests?.total ?? 0), 0)
   const connections = oldest(threads, each => each.connections ?? [])

@@ -9,13 +9,27 @@ export const METRICS_TYPES: { readonly [F in MetricsFormat]: string } = {
 }
 
 export function renderMetrics(families: Iterable<MetricFamily>, format: MetricsFormat = 'prometheus'): string {
-  let out = ''
+  return [...metricsPieces(families, format, Number.POSITIVE_INFINITY)].join('')
+}
+
+/** The same in pieces of about so many characters. */
+export function* metricsPieces(
+  families: Iterable<MetricFamily>,
+  format: MetricsFormat,
+  size: number,
+): Generator<string, void> {
+  let text = ''
   for (const family of families) {
-    out += heading(family, format)
+    text += heading(family, format)
     const samples = family.type === 'histogram' ? histogramSamples : valueSample
-    for (const [labels, values] of family.series) out += samples(family, labels, values)
+    for (const [labels, values] of family.series) {
+      text += samples(family, labels, values)
+      if (text.length < size) continue
+      yield text
+      text = ''
+    }
   }
-  return format === 'openmetrics' ? `${out}# EOF\n` : out
+  yield format === 'openmetrics' ? `${text}# EOF\n` : text
 }
 
 /** A label and its value, as they stand between braces. */

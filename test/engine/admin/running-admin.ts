@@ -24,10 +24,10 @@ export class FakeGateway implements AdminSource {
   readonly counted = new MetricsRegistry()
   quits = 0
   pending: string[] = []
-  dumped: unknown = { binds: [] }
+  dumped: object = { binds: [] }
   #requests = 0
 
-  dump(): unknown {
+  dump(): object {
     if (this.dumped instanceof Error) throw this.dumped
     return this.dumped
   }

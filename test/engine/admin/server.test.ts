@@ -31,6 +31,42 @@ describe('paths', () => {
     expect(answer.text).toBe('{\n  "binds": [\n    {\n      "key": "bind/3000"\n    }\n  ]\n}\n')
   })
 
+  test('a long one comes in pieces, with turns in between, and is the same text', async () => {
+    const routes = Array.from({ length: 20_000 }, (_, i) => ({
+      key: `r${i}`,
+      name: 'a\nb',
+      matches: [{ path: { exact: '/' } }],
+    }))
+    gateway.dumped = { binds: [], routes, nothing: undefined, version: { version: '1' }, config: null, more: {} }
+    let turns = 0
+    const count = () => {
+      turns++
+      timer = setImmediate(count)
+    }
+    let timer = setImmediate(count)
+    const { status, headers, text } = await call(admin.address, '/config_dump')
+    clearImmediate(timer)
+    expect([status, headers['content-length']]).toEqual([200, undefined])
+    expect(text).toBe(`${JSON.stringify(gateway.dumped, null, 2)}\n`)
+    expect(turns).toBeGreaterThan(10)
+    const head = await call(admin.address, '/config_dump', { method: 'HEAD' })
+    expect(head.headers['content-length']).toBe(String(Buffer.byteLength(text)))
+  })
+
+  test('a client that leaves in the middle, or never reads, harms nobody', async () => {
+    const family = gateway.counted.counter('long_total', 'x'.repeat(1000), ['label'])
+    for (let i = 0; i < 9000; i++) family.with(`${i}`.padEnd(1000, 'x')).add()
+    const [host, port] = admin.address.split(':')
+    const silent = connect({ host, port: Number(port) })
+    silent.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await once(silent, 'readable')
+    expect((await call(admin.address, '/memory')).status).toBe(200)
+    silent.destroy()
+    const { text } = await call(admin.address, '/metrics')
+    expect(text.split('\n')).toHaveLength(9000 + 3)
+    expect(text.endsWith('} 1\n')).toBe(true)
+  })
+
   test('a failing handler answers 500 with a sentence and no stack', async () => {
     gateway.dumped = new Error('the snapshot is gone')
     const answer = await call(admin.address, '/config_dump')
