@@ -41,7 +41,10 @@ export async function browseRecording(recording: Recording, options: Interactive
   let failure: unknown
   const pump = new Pump(recording, session)
   const pumped = pump.run().then(
-    () => session.setStatus({ text: `the trace is complete${pump.unreadable}`, code: 0 }),
+    () => {
+      const text = recording.link ? 'the limit is reached: no more is recorded' : 'the trace is complete'
+      session.setStatus({ text: text + pump.unreadable, code: 0 })
+    },
     (error: unknown) => {
       failure = error
       const text = error instanceof Error ? error.message : String(error)

@@ -205,12 +205,31 @@ function footer(state: TraceState, browse: Browse, status: StreamStatus, columns
     const missed = state.requests.length + state.forgotten - browse.paused.requests.length - browse.paused.forgotten
     spans.push(span(`  paused, ${missed} new`, 'warn'))
   }
-  const follows = browse.request === undefined ? 'F follow:on' : 'F follow:off'
-  const keys = `? keys  / filter  ${follows}  t test  q quit`
   const left = columns - spans.reduce((sum, each) => sum + cellsOf(each.text), 0)
-  // The keys are the first thing that gives way, one by one from the end.
-  spans.push(span(left >= cellsOf(keys) + 2 ? `${' '.repeat(left - cellsOf(keys))}${keys}` : '  ? keys  q quit', 'dim'))
+  spans.push(span(pad(hints(browse, left - 2), left, 'right'), 'dim'))
   return padRow(spans, columns)
+}
+
+/** As they stand, with what is needed most having the lowest number. */
+const HINTS: readonly (readonly [rank: number, text: string | ((browse: Browse) => string)])[] = [
+  [8, '↑↓ move'],
+  [7, 'Enter open'],
+  [3, '/ filter'],
+  [1, '? keys'],
+  [4, browse => (browse.request === undefined ? 'F follow:on' : 'F follow:off')],
+  [5, 't test'],
+  [6, 'y copy'],
+  [2, 'q quit'],
+]
+
+/** As many as there is room for. */
+function hints(browse: Browse, width: number): string {
+  const shown = (most: number) =>
+    HINTS.filter(([rank]) => rank <= most)
+      .map(([, text]) => (typeof text === 'string' ? text : text(browse)))
+      .join('  ')
+  for (let most = HINTS.length; most > 0; most--) if (cellsOf(shown(most)) <= width) return shown(most)
+  return ''
 }
 
 const QUESTIONS = {
