@@ -32,7 +32,7 @@ export class PolicyCompiler {
     if (levels.length === 0) return out
     for (const policy of list) {
       // Most policies are written nowhere.
-      if (policy.unserved !== undefined || !levels.some(level => level.specs[policy.name] !== undefined)) continue
+      if (!levels.some(level => level.specs[policy.name] !== undefined)) continue
       const holders = levels.filter(level => level.specs[policy.name] !== undefined && wanted(policy, level, use))
       if (holders.length > 0) out.push(this.#step(policy, holders))
     }
@@ -87,7 +87,9 @@ export class PolicyCompiler {
     const known = this.#compiled.get(spec)
     if (known) return known
     const path = placeOf(policy, level)
-    const hooks = policy.compile(spec, contextFor(this.#c, spec, path, `${level.identity}/${policy.name}`))
+    const context = contextFor(this.#c, spec, path, `${level.identity}/${policy.name}`)
+    // What is not served is there to be shown: nothing starts with it.
+    const hooks = policy.unserved === undefined ? policy.compile(spec, context) : {}
     const origins: Origin[] = holders.map(holder => this.#c.document.origin(placeOf(policy, holder)))
     const step: Step = { policy: policy.name, hooks, spec: valueAt(this.#c.redacted, path), origins }
     this.#compiled.set(spec, step)

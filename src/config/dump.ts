@@ -159,7 +159,7 @@ function dumpField({ name, wonBy, overridden }: PolicyField) {
 
 function dumpBackends(snapshot: Snapshot, listeners: readonly Listener[]) {
   const seen = new Map<string, DumpDocument['backends'][number]>()
-  const add = ({ backend, spec, origin }: Pick<WeightedBackend, 'backend' | 'spec' | 'origin'>): void => {
+  const add = ({ backend, spec, origin }: WeightedBackend, own?: Pipeline): void => {
     if (!seen.has(backend.key))
       seen.set(backend.key, {
         key: backend.key,
@@ -167,11 +167,12 @@ function dumpBackends(snapshot: Snapshot, listeners: readonly Listener[]) {
         kind: backend.kind,
         protocol: backend.protocol,
         spec,
+        ...(own === undefined ? {} : { policies: dumpPolicies(own) }),
         ...(backend.health === undefined ? {} : { health: backend.health() }),
         origin: place(origin),
       })
   }
-  for (const named of snapshot.backends.values()) add(named)
+  for (const named of snapshot.backends.values()) add(named, named.pipeline)
   for (const listener of listeners) {
     for (const { backends } of routesBehind(listener))
       for (const backend of backends) if (!backend.delegates) add(backend)
@@ -290,6 +291,7 @@ const backend = object(
     kind: req(string(), 'Kind.'),
     protocol: req(string(), 'What is spoken to it.'),
     spec: opt(json, 'As it was written; secrets are `<redacted>`.'),
+    policies: opt(map(policy), 'Of a named one: its own policies, by name.'),
     health: opt(json, 'How its endpoints do.'),
     origin,
   },

@@ -111,7 +111,7 @@ function plain(value: unknown, implied: boolean): Settled {
 }
 
 function keyOf(value: unknown): string {
-  return JSON.stringify(value) ?? ''
+  return JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? String(item) : item)) ?? ''
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

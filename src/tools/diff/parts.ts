@@ -142,22 +142,24 @@ export function backendParts(dump: DumpDocument): readonly Part[] {
   const inline = ({ key }: DumpBackend) => routes.has(key.slice(1, key.lastIndexOf('/')))
   return dump.backends
     .filter(backend => !inline(backend))
-    .map(({ key, kind, spec, origin }) => {
+    .map(({ key, kind, spec, origin, policies: held }) => {
       const section = key === LLM
       const { models, virtualModels, policies, targets, ...own } = isFields(spec) ? spec : {}
       const rest = section ? own : kind === 'mcp' && isFields(spec) ? { ...own, targets: [] } : spec
       const users = dump.routes.filter(route => route.backends.some(use => use.backend === key)).map(route => route.key)
       const schema = section ? llmSection : backendSchema(kind)
+      const label = section || key === 'mcp' ? `${kind} section` : `backend ${key}`
+      const inside =
+        kind === 'mcp' && Array.isArray(targets)
+          ? targets.filter(isFields).map((each, i) => targetPart(key, each, i, { origin, users }))
+          : []
       return part('backend', key, {
-        label: section || key === 'mcp' ? `${kind} section` : `backend ${key}`,
+        label,
         written: { [kind]: rest },
         settled: () => ({ [kind]: settle(schema, rest) }),
         place: { origin, ends: path => path.at(-1) === kind, inner: 'parent' },
         routes: users,
-        parts:
-          kind === 'mcp' && Array.isArray(targets)
-            ? targets.filter(isFields).map((each, i) => targetPart(key, each, i, { origin, users }))
-            : [],
+        parts: [...policyParts(held ?? {}, label, users), ...inside],
       })
     })
 }

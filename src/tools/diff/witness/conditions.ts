@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { sampleOf } from './pattern-sample.ts'
 
 /** Who asks, as far as expressions look at it. */
@@ -118,11 +119,21 @@ function factsFor(ref: string, value: unknown): Facts | undefined {
   const [first, second] = path
   if (root === 'jwt') return { claims: nested(path, value) }
   if (root === 'apiKey') return { keyMetadata: nested(path, value) }
-  if (root === 'source') return first === 'address' ? { source: String(value) } : undefined
+  if (root === 'source') return first === 'address' ? { source: sourceOf(String(value)) } : undefined
   if (root === 'mcp') return first === 'tool' && second === 'name' ? { tool: String(value) } : undefined
   if (first === 'headers' && second !== undefined) return { headers: { [second]: String(value) } }
-  if (first === 'method') return { method: String(value) }
+  if (first === 'method') return { method: methodOf(String(value)) }
   return first === 'path' && String(value).startsWith('/') ? { path: String(value) } : undefined
+}
+
+/** Another one must be one, too. */
+function sourceOf(text: string): string {
+  return isIP(text) === 0 ? '192.0.2.1' : text
+}
+
+function methodOf(text: string): string {
+  if (/^[A-Z]+$/.test(text)) return text
+  return text === 'not-GET' ? 'POST' : 'GET'
 }
 
 function nested([name, ...rest]: readonly string[], value: unknown): Record<string, unknown> {

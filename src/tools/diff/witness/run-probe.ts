@@ -19,9 +19,10 @@ export async function runProbe(gateway: DryGateway, probe: Probe): Promise<reado
 
 /** Why a request does not get as far as HTTP. */
 function refusal({ snapshot }: DryGateway, { port, url }: DryRequest): string | undefined {
+  const open = snapshot.binds.filter(({ listeners }) => listeners.length > 0)
   // A recorded request need not say where it came in.
-  if (port === undefined) return undefined
-  const bind = snapshot.binds.find(each => each.port === port)
+  if (port === undefined && open.length > 0) return undefined
+  const bind = open.find(each => each.port === port)
   if (bind === undefined) return 'port closed'
   if (bind.protocol === 'tcp') return 'no HTTP here'
   const secure = url.startsWith('https:')
