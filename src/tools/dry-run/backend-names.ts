@@ -49,3 +49,20 @@ function written(spec: unknown): readonly string[] {
   const only = more.length > 0 ? undefined : target?.name
   return [name, isObject(provider) ? Object.keys(provider)[0] : provider, only].filter(each => typeof each === 'string')
 }
+
+/** By which names a stub answers a call of the chosen backend, the most precise one first. */
+export function namesOfCall(target: Target, x: Exchange): readonly string[] {
+  const part = target.part?.names.filter(name => name !== ANY_MODEL) ?? []
+  const llm = target.part?.kind === 'llm' && x.llm ? [x.llm.requestModel, x.llm.provider] : []
+  const own = x.backend ? [x.backend.name] : []
+  // Where the file gives no name, the address says more than the place in the file.
+  const named = x.backend?.name === x.backend?.key ? [...addressesOf(target), ...own] : [...own, ...addressesOf(target)]
+  return [...new Set([...part, ...llm, ...named])]
+}
+
+/** The name of a model that stands for all. */
+const ANY_MODEL = '*'
+
+export function addressesOf({ host, port, unixPath }: Target): readonly string[] {
+  return unixPath === undefined ? [`${host}:${port}`, host] : [unixPath]
+}

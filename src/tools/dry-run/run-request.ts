@@ -1,0 +1,95 @@
+import { setImmediate } from 'node:timers/promises'
+import { handle } from '../../engine/handle.ts'
+import { newPassage, type Serving } from '../../engine/passage.ts'
+import { runDone } from '../../engine/pipeline.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import type { TraceEvent } from '../../http/trace-event.ts'
+import { addressesOf, type BackendNames, namesOfCall } from './backend-names.ts'
+import { callOf, pairsOf } from './dry-call.ts'
+import { bindOf, type DryRequest, exchangeOf } from './dry-request.ts'
+import { memoryDownstream } from './memory-downstream.ts'
+import type { DryCall, DryOutcome } from './outcome.ts'
+import { untilQuiet } from './until-quiet.ts'
+import type { World } from './world.ts'
+
+/** A configuration, ready to be run. */
+export interface Compiled {
+  readonly serving: Serving
+  readonly names: BackendNames
+}
+
+/** One request from its head to the end of its response. */
+export async function runRequest(
+  id: string,
+  request: DryRequest,
+  { serving, names: written }: Compiled,
+  world: World,
+): Promise<DryOutcome> {
+  const { runtime, clock } = world
+  const x = exchangeOf(id, request, serving, clock)
+  world.credentials.calls(x, request)
+  const calls: DryCall[] = []
+  world.onCall = (purpose, call, answer) => {
+    const own = purpose === 'backend' && written.owns(x, call.target)
+    const names = own ? namesOfCall(call.target, x) : addressesOf(call.target)
+    const answered = answer(names)
+    calls.push(callOf(own ? 'backend' : 'service', names, call, answered, serving.heads))
+    return answered.reply
+  }
+  const events: TraceEvent[] = []
+  const watch = world.hub.watch({ requests: 1 })
+  if (watch === undefined || 'problem' in watch) throw new Error('a hub of its own has room for one watcher')
+  watch.onEvent = () => {
+    for (let event = watch.next(); event !== undefined; event = watch.next()) events.push(event)
+  }
+  x.trace = world.hub.start(x, serving.heads)
+  const passage = newPassage()
+  const out = memoryDownstream()
+  // A call that is given up, as at a deadline, never comes back; what follows an answer is done in the same turn.
+  const answered = untilQuiet(out).then(() => setImmediate())
+  await Promise.race([handle(x, bindOf(x, serving), serving, out, passage, runtime), answered])
+  await answered
+  if (out.state !== 'ended') x.abort()
+  passage.deadline?.cancel()
+  x.endedMono = clock.mono()
+  x.responseBytes = out.body.length
+  for (const pipeline of [passage.backend?.pipeline, passage.route, passage.listener]) runDone(pipeline, x)
+  traceEnd(x)
+  watch.close()
+  const { response } = x
+  return {
+    events,
+    status: response?.status,
+    headers: response ? pairsOf(response.headers) : [],
+    shown: response && serving.heads.response(response),
+    body: out.body,
+    upstream: calls,
+    listener: x.listener?.key,
+    route: x.route?.key,
+    backend: x.backend?.name,
+    backends: namesOfBackend(calls, x, written),
+    error: x.error,
+    reason: x.reason,
+    llm: x.llm && { ...x.llm },
+    mcp: x.mcp && { ...x.mcp },
+    guards: x.guardChecks ?? [],
+    duration: clock.mono() - x.startedMono,
+  }
+}
+
+function traceEnd(x: Exchange): void {
+  const { error, reason, responseBytes } = x
+  const status = x.response?.status ?? null
+  x.trace?.emit({
+    type: 'requestFinished',
+    status,
+    ...(error === undefined ? {} : { error }),
+    reason,
+    bytes: responseBytes,
+  })
+}
+
+function namesOfBackend(calls: readonly DryCall[], x: Exchange, written: BackendNames): readonly string[] {
+  const called = calls.filter(({ purpose }) => purpose === 'backend').flatMap(({ names }) => names)
+  return [...new Set([...called, ...written.of(x)])]
+}
