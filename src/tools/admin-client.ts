@@ -1,6 +1,7 @@
 import { type Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { text as readAll, buffer as readBytes } from 'node:stream/consumers'
 import { Failure } from '../diagnostics/failure.ts'
+import type { Clock } from '../http/runtime.ts'
 
 /** Where an admin server answers, and how to get there. */
 export interface AdminServer {
@@ -77,14 +78,21 @@ export interface TraceConnection {
   close(): void
 }
 
+export interface TraceOptions {
+  /** Gives it up. */
+  readonly signal?: AbortSignal
+  /** So many milliseconds without a byte break the connection; a server sends some each second. */
+  readonly silence?: { readonly ms: number; readonly clock: Clock }
+}
+
 /**
- * Connects to `/debug/trace` and resolves when the server is watching; `signal` gives that up. Throws a Failure:
- * `unreachable`, or `usage` with the server's words when it refuses the request.
+ * Connects to `/debug/trace` and resolves when the server is watching. Throws a Failure: `unreachable`, or `usage` with
+ * the server's words when it refuses the request.
  */
 export async function openTrace(
   admin: AdminServer,
   request: TraceRequest,
-  signal?: AbortSignal,
+  { signal, silence }: TraceOptions = {},
 ): Promise<TraceConnection> {
   const query = new URLSearchParams()
   if (request.expression !== undefined) query.set('expression', request.expression)
@@ -107,7 +115,7 @@ export async function openTrace(
     try {
       const path = query.size === 0 ? 'debug/trace' : `debug/trace?${query}`
       const reply = await send(admin, path, 'POST', init.signal)
-      return response(200, admin, reply.headers['content-type'], inbox.throttled(reply))
+      return response(200, admin, reply.headers['content-type'], inbox.throttled(reply, silence))
     } catch (error) {
       if (error instanceof Failure) problem = error
       return response(500, admin)
@@ -189,7 +197,7 @@ class Inbox {
   }
 
   /** The body as EventSource reads it, held back while events wait. */
-  throttled(reply: IncomingMessage) {
+  throttled(reply: IncomingMessage, silence?: TraceOptions['silence']) {
     const chunks = reply[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>
     const read = async () => {
       while (this.#waiting.length > 0 && !this.#ended) {
@@ -198,7 +206,9 @@ class Inbox {
         })
       }
       // A connection that breaks ends the stream; whether it was complete is decided by what came.
+      const silent = silence?.clock.after(silence.ms, () => reply.destroy())
       const next = await chunks.next().catch(() => ({ done: true as const, value: undefined }))
+      silent?.cancel()
       return next.done === true
         ? { done: true as const, value: undefined }
         : { done: false as const, value: next.value }

@@ -26,6 +26,9 @@ export interface LastingTrace extends TraceConnection {
 /** Milliseconds between two attempts: a gateway that restarts is back soon, one that is gone need not be asked often. */
 const PAUSES = { first: 250, most: 2000 }
 
+/** Milliseconds after which a gateway that says nothing counts as lost. */
+const SILENCE = 10_000
+
 /**
  * Follows requests through restarts of the gateway: when it is lost, it is asked again until it is back, for as many
  * requests and seconds as are left. So nothing is watched that was not asked for; that also is why it takes `follow`
@@ -40,7 +43,8 @@ export async function openLastingTrace(
   const until = clock.mono() + follow.seconds * 1000
   const closed = new AbortController()
   const link = new Link()
-  let connection = await openTrace(admin, request, closed.signal)
+  const options = { signal: closed.signal, silence: { ms: SILENCE, clock } }
+  let connection = await openTrace(admin, request, options)
 
   /** undefined: closed, or the time is up. */
   async function reopened(left: number): Promise<TraceConnection | undefined> {
@@ -49,7 +53,7 @@ export async function openLastingTrace(
       const seconds = Math.ceil((until - clock.mono()) / 1000)
       if (closed.signal.aborted || seconds <= 0) return undefined
       try {
-        return await openTrace(admin, { ...request, follow: { requests: left, seconds } }, closed.signal)
+        return await openTrace(admin, { ...request, follow: { requests: left, seconds } }, options)
       } catch (error) {
         if (!isLoss(error)) throw error
       }
