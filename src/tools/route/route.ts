@@ -83,13 +83,13 @@ export async function routeNotes(explanation: Explanation, run: Run, format: Rou
 }
 
 /** A name may be misspelt. */
-function unusedStubs({ stubbed, outcome }: Run): string[] {
-  const called = [...new Set(outcome.upstream.flatMap(({ names }) => names))]
-  const unused = [...stubbed].filter(name => name !== EVERYTHING && !called.includes(name))
-  return unused.map(name => {
-    const known = called.length === 0 ? 'nothing is called' : `what is called has the names ${called.join(', ')}`
-    return `The stub ${name} is not asked: ${didYouMean(name, called) ?? known}`
-  })
+function unusedStubs({ stubbed, outcome: { upstream } }: Run): string[] {
+  const asked = new Set(upstream.map(({ stub }) => stub))
+  const called = [...new Set(upstream.flatMap(({ names }) => names))]
+  const known = called.length === 0 ? 'nothing is called' : `what is called has the names ${called.join(', ')}`
+  return [...stubbed]
+    .filter(name => name !== EVERYTHING && !asked.has(name))
+    .map(name => `The stub ${name} is not asked: ${didYouMean(name, called) ?? known}`)
 }
 
 /** `BACKEND=STATUS[:FILE]`, `BACKEND=down`. Throws a Failure. */

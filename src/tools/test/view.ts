@@ -103,9 +103,11 @@ function policiesIn(events: readonly TraceEvent[]): Readonly<Record<string, keyo
   return out
 }
 
-/** A single refusal decides. */
+/** A single refusal decides; one of an MCP item concerns no request. */
 function authorizationIn(events: readonly TraceEvent[]): 'allow' | 'deny' | undefined {
-  const results = events.flatMap(({ message }) => (message.type === 'authorization' ? message.result : []))
+  const results = events.flatMap(({ message }) => {
+    return message.type === 'authorization' && message.subject === undefined ? message.result : []
+  })
   return results.includes('deny') ? 'deny' : results[0]
 }
 
