@@ -84,6 +84,7 @@ export default class Route extends GatewayCommand {
     const text = await renderRoute(explanation, run, flags.output.format, {
       paint,
       allRoutes: flags['all-routes'],
+      width: flags.output.path === undefined ? this.io.stdout.columns : undefined,
       place: { config: file, cwd: this.io.cwd, folder, stubs },
     })
     await this.deliver(text, flags.output)

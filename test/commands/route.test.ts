@@ -161,6 +161,14 @@ unknown   whether a token with these claims is signed, assumed it is
 `)
 })
 
+test('a line that is too long for the terminal goes on below, further in', async () => {
+  const io = memoryIo({ cwd: folder, terminal: true, env: { NO_COLOR: '1' } })
+  await main(['route', '-f', 'gateway.yaml', ...AT, ...CHAT, ...ADMIN, '--json', '{"a": 1}'], io, root)
+  expect(Math.max(...io.stdout.text.split('\n').map(line => line.length))).toBeLessThanOrEqual(80)
+  expect(io.stdout.text).toContain(`          what a.test:80 answers, assumed 200 with a minimal body (--stub
+            a.test:80=STATUS[:FILE])\n`)
+})
+
 describe('the verdict is the exit code', () => {
   test.each<[string, string[], number, Partial<Explanation>]>([
     [

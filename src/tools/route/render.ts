@@ -9,6 +9,8 @@ export type RouteFormat = (typeof ROUTE_FORMATS)[number]
 export interface RenderOptions {
   readonly paint: Paint
   readonly allRoutes: boolean
+  /** Cells of the terminal; undefined leaves lines as long as they are. */
+  readonly width: number | undefined
   /** Of a test case. */
   readonly place: TestCasePlace
 }

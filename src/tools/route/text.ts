@@ -1,75 +1,35 @@
 import type { Paint } from '../../diagnostics/paint.ts'
-import { visible } from '../../diagnostics/visible.ts'
 import type { DiffLine } from '../line-diff.ts'
 import { MARKS, shortKey } from '../trace/steps.ts'
 import type { BackendChosen, CallMade, Explanation, NotChosen, PolicyPassed } from './explanation.ts'
+import { type Piece, Sections } from './sections.ts'
 
 export interface RouteTextOptions {
   readonly paint: Paint
   /** Every route that was not chosen instead of the nearest ones. */
   readonly allRoutes: boolean
+  /** Cells of the terminal; undefined leaves lines as long as they are. */
+  readonly width: number | undefined
 }
 
 /** The way of the request from top to bottom: a line for each step, what explains it below. */
-export function explanationText(explanation: Explanation, options: RouteTextOptions): string {
-  const lines = new Lines(options)
-  writeTitle(explanation, lines)
-  writeWay(explanation, lines)
-  for (const policy of explanation.policies) writePolicy(policy, lines)
-  for (const backend of explanation.backends) writeBackend(backend, lines)
-  for (const call of explanation.calls) writeCall(call, lines)
-  writeResponse(explanation, lines)
+export function explanationText(explanation: Explanation, { paint, allRoutes, width }: RouteTextOptions): string {
+  const out = new Sections()
+  const most = allRoutes ? Number.POSITIVE_INFINITY : NEAREST
+  writeTitle(explanation, out)
+  writeWay(explanation, out, most)
+  for (const policy of explanation.policies) writePolicy(policy, out)
+  for (const backend of explanation.backends) writeBackend(backend, out, most)
+  for (const call of explanation.calls) writeCall(call, out)
+  writeResponse(explanation, out)
   for (const { unknown, assumed, flag } of explanation.assumed) {
-    lines.add('unknown', `${unknown}, assumed ${assumed}${flag === undefined ? '' : ` (${flag})`}`)
+    out.add('unknown', `${unknown}, assumed ${assumed}${flag === undefined ? '' : ` (${flag})`}`)
   }
-  return lines.text()
+  return out.text(paint, width)
 }
 
 /** Others that are shown where not all are asked for. */
 const NEAREST = 5
-const LABEL = 10
-
-/** Each line has the name of its section, once, and a text beside it. */
-class Lines {
-  readonly paint: Paint
-  readonly allRoutes: boolean
-  readonly #lines: string[] = []
-  #section = ''
-
-  constructor({ paint, allRoutes }: RouteTextOptions) {
-    this.paint = paint
-    this.allRoutes = allRoutes
-  }
-
-  title(text: string): void {
-    this.#lines.push(text)
-  }
-
-  add(section: string, text: string, origin?: string): void {
-    const label = section === this.#section ? '' : section
-    this.#section = section
-    const at = origin === undefined ? '' : `  ${this.paint.dim(visible(origin))}`
-    this.#lines.push(`${this.paint.bold(label.padEnd(LABEL))}${text}${at}`)
-  }
-
-  more(text: string, depth = 1): void {
-    this.#lines.push(`${' '.repeat(LABEL)}${'  '.repeat(depth)}${text}`)
-  }
-
-  others(others: readonly NotChosen[]): void {
-    const shown = this.allRoutes ? others : others.slice(0, NEAREST)
-    for (const { name, why, origin } of shown) {
-      const at = origin === undefined ? '' : `  ${origin}`
-      this.more(this.paint.dim(visible(`not ${shortKey(name)}: ${why}${at}`)))
-    }
-    const left = others.length - shown.length
-    if (left > 0) this.more(this.paint.dim(`and ${left} more (--all-routes)`))
-  }
-
-  text(): string {
-    return this.#lines.map(line => `${line.trimEnd()}\n`).join('')
-  }
-}
 
 const VERDICTS = {
   reached: 'from a backend',
@@ -79,104 +39,103 @@ const VERDICTS = {
   unmatched: 'from the gateway, where nothing matches',
 } as const
 
-function writeTitle({ request, verdict, status, reason, error, time }: Explanation, lines: Lines): void {
-  const { paint } = lines
+function writeTitle({ request, verdict, status, reason, error, time }: Explanation, out: Sections): void {
   const good = verdict === 'reached' || verdict === 'answered'
   const outcome = `${status ?? 'no response'} ${VERDICTS[verdict]}`
-  lines.title(
-    `${paint.bold(visible(`${request.method} ${request.url}`))}  ${good ? paint.success(outcome) : paint.error(outcome)}`,
-  )
+  out.title(['bold', `${request.method} ${request.url}`], '  ', [good ? 'success' : 'error', outcome])
   const why = good ? '' : `; ${reason}${error === undefined ? '' : `: ${error}`}`
-  lines.title(paint.dim(visible(`from ${request.source} at ${time}${why}`)))
-  lines.title('')
+  out.title(['dim', `from ${request.source} at ${time}${why}`])
+  out.title()
 }
 
-function writeWay({ port, listener, routes }: Explanation, lines: Lines): void {
-  const { paint } = lines
-  const none = (what: string) => paint.error(`${MARKS.error} no ${what} matches`)
-  const name = listener.name === null ? none('listener') : visible(shortKey(listener.name))
-  lines.add('listener', `${name} on port ${port}`, listener.origin)
-  lines.others(listener.others)
+function writeWay({ port, listener, routes }: Explanation, out: Sections, most: number): void {
+  const named = (what: string, name: string | null): Piece =>
+    name === null ? ['error', `${MARKS.error} no ${what} matches`] : shortKey(name)
+  out.add('listener', named('listener', listener.name), ` on port ${port}`, ...at(listener.origin))
+  writeOthers(listener.others, out, most)
   for (const route of routes) {
-    lines.add('route', route.name === null ? none('route') : visible(shortKey(route.name)), route.origin)
-    lines.others(route.others)
+    out.add('route', named('route', route.name), ...at(route.origin))
+    writeOthers(route.others, out, most)
   }
+}
+
+function writeOthers(others: readonly NotChosen[], out: Sections, most: number): void {
+  for (const { name, why, origin } of others.slice(0, most)) {
+    out.more(1, ['dim', `not ${shortKey(name)}: ${why}`], ...at(origin))
+  }
+  if (others.length > most) out.more(1, ['dim', `and ${others.length - most} more (--all-routes)`])
+}
+
+function at(origin: string | undefined): Piece[] {
+  return origin === undefined || origin === '' ? [] : ['  ', ['dim', origin]]
 }
 
 const RESULTS = { applied: 'success', replied: 'warn', failed: 'error', skipped: 'info' } as const
 
-function writePolicy(policy: PolicyPassed, lines: Lines): void {
-  const { paint } = lines
-  const { result, detail } = policy
+function writePolicy(policy: PolicyPassed, out: Sections): void {
+  const { result, detail, rules } = policy
   const mark = result === 'in force' || result === 'not reached' ? 'info' : RESULTS[result]
   const place = policy.at === 'route' ? '' : `, at the ${policy.at}`
-  const words = visible(`${policy.policy} ${result}${place}${detail === undefined ? '' : `: ${detail}`}`)
-  const origins = policy.origins.join(' + ')
-  if (mark === 'error') lines.add('policies', paint.error(`${MARKS.error} ${words}`), origins)
-  else lines.add('policies', `${mark === 'success' ? paint.success(MARKS.success) : MARKS[mark]} ${words}`, origins)
+  const words = `${policy.policy} ${result}${place}${detail === undefined ? '' : `: ${detail}`}`
+  const shown: Piece[] =
+    mark === 'error'
+      ? [['error', `${MARKS.error} ${words}`]]
+      : [mark === 'success' ? ['success', MARKS.success] : MARKS[mark], ` ${words}`]
+  out.add('policies', ...shown, ...at(policy.origins.join(' + ')))
   for (const { name, wonBy, overridden } of policy.fields) {
     const over = overridden.length === 0 ? '' : `, over ${overridden.join(', ')}`
     const by = wonBy.length === 0 ? `lost, from ${overridden.join(', ')}` : `${wonBy.join(' + ')}${over}`
-    lines.more(paint.dim(visible(`${name}: ${by}`)), 2)
+    out.more(2, ['dim', `${name}: ${by}`])
   }
-  for (const at of policy.overridden) lines.more(paint.dim(visible(`overridden: ${at}`)), 2)
-  for (const { rule, mode, matched, subject } of policy.rules) {
-    const about = subject === undefined ? '' : `, for ${subject}`
-    lines.more(visible(`${matched}: ${mode} if ${rule}${about}`), 2)
+  for (const origin of policy.overridden) out.more(2, ['dim', `overridden: ${origin}`])
+  for (const { rule, mode, matched, subject } of rules) {
+    out.more(2, `${matched}: ${mode} if ${rule}${subject === undefined ? '' : `, for ${subject}`}`)
   }
-  const ruled = new Set(policy.rules.map(({ rule }) => rule))
-  for (const { expression, result, error } of policy.expressions) {
-    const value = error ?? (typeof result === 'string' ? result : JSON.stringify(result))
-    if (error !== undefined || !ruled.has(expression)) lines.more(visible(`${expression} → ${value}`), 2)
+  const ruled = new Set(rules.map(({ rule }) => rule))
+  for (const { expression, result: value, error } of policy.expressions) {
+    if (error === undefined && ruled.has(expression)) continue
+    out.more(2, `${expression} → ${error ?? (typeof value === 'string' ? value : JSON.stringify(value))}`)
   }
 }
 
-function writeBackend({ name, kind, why, origin, others }: BackendChosen, lines: Lines): void {
-  const text = `${shortKey(name)} (${kind})${why === undefined ? '' : `: ${why}`}`
-  lines.add('backend', visible(text), origin)
-  lines.others(others)
+function writeBackend({ name, kind, why, origin, others }: BackendChosen, out: Sections, most: number): void {
+  out.add('backend', `${shortKey(name)} (${kind})${why === undefined ? '' : `: ${why}`}`, ...at(origin))
+  writeOthers(others, out, most)
 }
 
-const SIDES = { both: [' ', 'plain'], left: ['-', 'error'], right: ['+', 'success'] } as const
+const SIDES = { both: [' ', 'dim'], left: ['-', 'error'], right: ['+', 'success'] } as const
 
-function writeCall({ to, purpose, method, url, head, body, status }: CallMade, lines: Lines): void {
+function writeCall({ to, purpose, method, url, head, body, status }: CallMade, out: Sections): void {
   const answer = status === null ? 'nothing answers' : `answered with ${status}`
-  const what = purpose === 'service' ? `${method} ${url} for a policy` : `to ${to}`
-  lines.add(purpose === 'service' ? 'service' : 'sent', visible(`${what}, ${answer}`))
-  writeDiff(head, lines)
-  const changed = body.some(({ side }) => side !== 'both')
-  if (changed) writeDiff(body, lines)
-  else if (body.length > 0) lines.more(lines.paint.dim('  the body as it came'))
+  if (purpose === 'service') out.add('service', `${method} ${url} for a policy, ${answer}`)
+  else out.add('sent', `to ${to}, ${answer}`)
+  writeDiff(head, out)
+  if (body.some(({ side }) => side !== 'both')) writeDiff(body, out)
+  else if (body.length > 0) out.more(2, ['dim', 'the body as it came'])
 }
 
-/** Lines around a change that did not change themselves. */
+/** Lines around a change that did not change themselves, and lines that are shown whole. */
 const AROUND = 2
+const SHORT = 20
 
-function writeDiff(diff: readonly DiffLine[], lines: Lines): void {
-  const near = (at: number) => diff.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(({ side }) => side !== 'both')
+function writeDiff(diff: readonly DiffLine[], out: Sections): void {
+  const near = (i: number) => diff.slice(Math.max(0, i - AROUND), i + AROUND + 1).some(({ side }) => side !== 'both')
   let left = false
   for (const [i, { side, text }] of diff.entries()) {
-    if (diff.length > 20 && !near(i)) {
-      if (!left) lines.more(lines.paint.dim('  …'))
-      left = true
-      continue
-    }
-    left = false
+    const shown = diff.length <= SHORT || near(i)
+    if (!shown && !left) out.more(1, ['dim', '  …'])
+    left = !shown
     const [mark, tone] = SIDES[side]
-    const line = visible(`${mark} ${text}`)
-    lines.more(tone === 'plain' ? lines.paint.dim(line) : lines.paint[tone](line))
+    if (shown) out.more(1, [tone, `${mark} ${text}`])
   }
 }
 
-/** Lines of a response's body that are shown. */
-const MOST = 20
-
-function writeResponse({ response }: Explanation, lines: Lines): void {
+function writeResponse({ response }: Explanation, out: Sections): void {
   if (response === null) return
-  lines.add('response', String(response.status))
-  for (const [name, value] of response.headers) lines.more(visible(`${name}: ${value}`))
-  if (response.body === '') return
-  const body = response.body.trimEnd().split('\n')
-  for (const line of body.slice(0, MOST)) lines.more(visible(line))
-  if (body.length > MOST) lines.more(lines.paint.dim(`and ${body.length - MOST} lines more (-o json has them)`))
+  out.add('response', String(response.status))
+  for (const [name, value] of response.headers) out.more(1, `${name}: ${value}`)
+  const body = response.body === '' ? [] : response.body.trimEnd().split('\n')
+  for (const line of body.slice(0, SHORT)) out.more(1, line)
+  const left = body.length - SHORT
+  if (left > 0) out.more(1, ['dim', `and ${left} more ${left === 1 ? 'line' : 'lines'} (-o json has them)`])
 }
