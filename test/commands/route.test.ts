@@ -73,6 +73,22 @@ const TOOLS = `mcp:
     mcpAuthorization: {rules: ['mcp.tool.name == "now"']}
 `
 
+const CONNECTIONS = `frontendPolicies:
+  networkAuthorization: {rules: [{allow: 'source.address.startsWith("10.")'}]}
+binds:
+- port: 3000
+  listeners:
+  - routes:
+    - name: forward
+      backends: [{dynamic: {}}]
+- port: 3306
+  listeners:
+  - protocol: TCP
+    tcpRoutes:
+    - name: db
+      backends: [{host: 'db.test:3306'}]
+`
+
 let folder: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'gwctl-route-'))
@@ -81,6 +97,7 @@ beforeAll(() => {
     'gateway.yaml': CONFIG,
     'models.yaml': MODELS,
     'tools.yaml': TOOLS,
+    'connections.yaml': CONNECTIONS,
     'broken.yaml': 'binds:\n- prot: 1\n',
     'claims.json': '{"role": "admin"}',
     'body.json': '{"from": "a file"}',
@@ -323,6 +340,43 @@ describe('backends', () => {
       others: [{ name: 'gpt-big', why: 'its condition does not hold, or one before it does' }],
     })
     expect(JSON.stringify(plain)).not.toContain('sk-secret')
+  })
+})
+
+describe('connections', () => {
+  const within = ['--source', '10.1.1.1']
+
+  test('one that a policy closes has no response', async () => {
+    const closed = await explained(['http://h:3000/'], 'connections.yaml')
+    expect(closed).toMatchObject({ code: 1, verdict: 'rejected', status: null, routes: [], calls: [], response: null })
+    expect(closed.policies).toMatchObject([{ policy: 'networkAuthorization', at: 'connection', result: 'failed' }])
+    const open = await explained(['http://h:3000/', ...within], 'connections.yaml')
+    expect(open).toMatchObject({ code: 0, policies: [{ policy: 'networkAuthorization', result: 'applied' }] })
+  })
+
+  test('one that is passed on as it is has no request to explain', async () => {
+    const { code, out, err } = await route(['http://h:3306/', ...within], 'connections.yaml')
+    expect({ code, out }).toEqual({ code: 3, out: '' })
+    expect(err).toContain('port 3306 passes connections on as they are')
+  })
+
+  test.each([
+    ['http://h:3000/', ['the addresses of the host that is asked for', 'what h:3000 answers']],
+    [
+      'https://h:3000/',
+      ['what ends TLS before this port', 'the addresses of the host that is asked for', 'what h:3000 answers'],
+    ],
+    [
+      'http://h:81/',
+      [
+        'what leads to port 81, which is not opened here',
+        'the addresses of the host that is asked for',
+        'what h:81 answers',
+      ],
+    ],
+  ])('%s: what cannot be known is said', async (url, unknown) => {
+    const { assumed } = await explained([url, ...within], 'connections.yaml')
+    expect(assumed.map(each => each.unknown)).toEqual(unknown)
   })
 })
 

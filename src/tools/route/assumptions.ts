@@ -1,11 +1,12 @@
-import type { Bind } from '../../config/snapshot.ts'
+import type { Bind, Listener } from '../../config/snapshot.ts'
 import type { Run } from './explain-request.ts'
 import type { Assumption } from './explanation.ts'
 
 /** Everything that the outcome rests on and nobody can know without the network. */
-export function assumptionsOf(run: Run, bind: Bind | undefined): Assumption[] {
+export function assumptionsOf(run: Run, bind: Bind, listener: Listener | undefined): Assumption[] {
   return [
     ...portAssumption(run, bind),
+    ...tlsAssumptions(run, bind, listener),
     ...callerAssumptions(run),
     ...budgetAssumption(run),
     ...healthAssumption(run),
@@ -13,11 +14,22 @@ export function assumptionsOf(run: Run, bind: Bind | undefined): Assumption[] {
   ]
 }
 
-function portAssumption({ request }: Run, bind: Bind | undefined): Assumption[] {
+function tlsAssumptions({ request }: Run, bind: Bind, listener: Listener | undefined): Assumption[] {
+  const secure = request.url.startsWith('https:')
+  const speaks = bind.protocol === 'tls'
+  if (speaks && listener?.tls?.ca && secure) {
+    return [{ unknown: "whether the client's certificate is accepted", assumed: 'it is' }]
+  }
+  if (request.url.startsWith('/') || speaks === secure) return []
+  if (speaks) return [{ unknown: 'how the client gets past TLS, which its URL does not ask for', assumed: 'it does' }]
+  return [{ unknown: 'what ends TLS before this port', assumed: 'something does' }]
+}
+
+function portAssumption({ request }: Run, bind: Bind): Assumption[] {
   if (request.url.startsWith('/')) return []
   const { port, protocol } = new URL(request.url)
   const asked = Number(port) || (protocol === 'https:' ? 443 : 80)
-  if (bind === undefined || bind.port === asked) return []
+  if (bind.port === asked) return []
   return [{ unknown: `what leads to port ${asked}, which is not opened here`, assumed: `port ${bind.port}` }]
 }
 
@@ -39,7 +51,11 @@ function budgetAssumption({ outcome: { headers } }: Run): Assumption[] {
 function healthAssumption({ gateway: { snapshot }, outcome }: Run): Assumption[] {
   const listeners = snapshot.binds.flatMap(bind => bind.listeners)
   const uses = listeners.flatMap(({ routes }) => routes.flatMap(({ backends }) => backends))
-  const health = uses.find(({ backend }) => backend.name === outcome.backend)?.backend.health?.()
+  const backend = uses.find(use => use.backend.name === outcome.backend)?.backend
+  if (backend?.kind === 'dynamic') {
+    return [{ unknown: 'the addresses of the host that is asked for', assumed: 'ones that may be called' }]
+  }
+  const health = backend?.health?.()
   if (!Array.isArray(health) || health.length === 0) return []
   return [{ unknown: `the health of ${health.length} endpoints`, assumed: 'all healthy' }]
 }

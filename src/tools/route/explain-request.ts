@@ -8,6 +8,7 @@ import { textOf } from '../trace/body-text.ts'
 import { assumptionsOf } from './assumptions.ts'
 import { backendsOf } from './backends.ts'
 import { callsOf } from './calls.ts'
+import { checkHttp, connectionPolicies } from './connection.ts'
 import type { Explanation, Verdict } from './explanation.ts'
 import { passedPolicies } from './passed-policies.ts'
 import { messagesOf, originsOf, place } from './trace-reading.ts'
@@ -24,16 +25,19 @@ export interface Run {
   readonly opensSession: boolean
 }
 
-/** What a dry run shows, put together from the events, the calls and the compiled configuration. */
-export function explainRequest(run: Run): Explanation {
+/** What a dry run shows, put together from the events, the calls and the compiled configuration. Throws a Failure. */
+export async function explainRequest(run: Run): Promise<Explanation> {
   const { gateway, request, outcome, seed } = run
   const { snapshot } = gateway
   const bind = bindOf(snapshot, outcome)
-  const listener = bind?.listeners.find(({ key }) => key === outcome.listener)
+  const listener = bind.listeners.find(({ key }) => key === outcome.listener)
+  checkHttp(bind, listener)
+  const connection = await connectionPolicies(bind, request)
+  const closed = connection.some(({ result }) => result === 'failed')
   const route = listener && routeOf(listener, outcome.route)
   const received = receivedHead(outcome)
   const body = request.body && textOf(request.body)
-  return {
+  const whole: Explanation = {
     verdict: verdictOf(outcome),
     status: outcome.status ?? null,
     reason: outcome.reason,
@@ -41,20 +45,33 @@ export function explainRequest(run: Run): Explanation {
     request: { ...received, ...(body === undefined ? {} : { body }), source: request.source ?? '127.0.0.1' },
     time: new Date(gateway.clock.start).toISOString(),
     seed,
-    port: bind?.port ?? 0,
+    port: bind.port,
     listener: listenerChoice(bind, listener, request, received),
     routes: routeChoices(outcome),
-    policies: passedPolicies({ listener, route, outcome }),
+    policies: [...connection, ...passedPolicies({ listener, route, outcome })],
     backends: backendsOf(route, outcome, seed),
     calls: callsOf(received, request.body, outcome),
     response: outcome.shown ? { ...outcome.shown, body: textOf(outcome.body) } : null,
-    assumed: assumptionsOf(run, bind),
+    assumed: assumptionsOf(run, bind, listener),
   }
+  return closed ? { ...whole, ...CLOSED, policies: connection, assumed: [] } : whole
 }
 
-function bindOf({ binds }: Snapshot, { events }: DryOutcome): Bind | undefined {
+/** Nothing of the request is looked at. */
+const CLOSED = {
+  verdict: 'rejected',
+  status: null,
+  reason: 'Connection',
+  error: 'the connection is closed without an answer',
+  routes: [],
+  backends: [],
+  calls: [],
+  response: null,
+} as const
+
+function bindOf({ binds }: Snapshot, { events }: DryOutcome): Bind {
   const [told] = messagesOf(events, 'listener')
-  return binds.find(({ key }) => key === told?.bind)
+  return binds.find(({ key }) => key === told?.bind) as Bind
 }
 
 /** Also one of a group that another route leads to. */
@@ -72,14 +89,14 @@ function receivedHead({ events }: DryOutcome): HeadSnapshot {
 }
 
 function listenerChoice(
-  bind: Bind | undefined,
+  bind: Bind,
   listener: Listener | undefined,
   { sni }: DryRequest,
   { url = '' }: HeadSnapshot,
 ): Explanation['listener'] {
   const { protocol, host } = new URL(url)
   const name = protocol === 'https:' ? (sni ?? host) : host
-  const misses = listenerMisses(bind?.listeners ?? [], hostOf(name), listener?.key)
+  const misses = listenerMisses(bind.listeners, hostOf(name), listener?.key)
   return {
     name: listener?.key ?? null,
     ...(listener ? { origin: place(listener.origin) } : {}),

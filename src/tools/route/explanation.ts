@@ -48,7 +48,7 @@ export interface NotChosen {
 /** A policy that holds for the request, and what it did. */
 export interface PolicyPassed {
   readonly policy: string
-  readonly at: 'listener' | 'route' | 'backend'
+  readonly at: 'connection' | 'listener' | 'route' | 'backend'
   /** `in force`: it has nothing to decide by itself. `not reached`: the request ended before. */
   readonly result: 'applied' | 'skipped' | 'replied' | 'failed' | 'in force' | 'not reached'
   readonly detail?: string

@@ -42,7 +42,7 @@ export async function routeRequest(
   if (gateway === undefined) return { refused: reportOf(texts, loaded, place.cwd) }
   const { opensSession, ...done } = await inSession(gateway, request)
   const run = { gateway, ...done, seed, stubbed: new Set(stubs.keys()), opensSession }
-  return { run, explanation: explainRequest(run) }
+  return { run, explanation: await explainRequest(run) }
 }
 
 /** A request to an MCP server that lacks a session gets one first, with the caller's own credentials. */
