@@ -256,9 +256,9 @@ describe('a failure', () => {
   test('of a configuration that cannot be served is its mistakes', async () => {
     write('gateway.yaml', CONFIG.replace('jwtAuth:', 'jwtAuht:'))
     write('a.gwtest.yaml', cases(`${ADMIN}\n  expect: {status: 200}`))
-    const { code, out, err } = await gwctl([])
+    const { code, out } = await gwctl([])
     expect(code).toBe(1)
-    expect(err).toContain('error[GW102]: unknown field `jwtAuht` in route policies\n  --> gateway.yaml:13:9\n')
+    expect(out).toContain('error[GW102]: unknown field `jwtAuht` in route policies\n  --> gateway.yaml:13:9\n')
     expect(out).toContain('✖ case 0: the configuration cannot be served')
   })
 })
@@ -286,15 +286,16 @@ describe('a mistake in a test file', () => {
     ['request: {path: /}\n  repeat: 0\n  expect: {status: 200}', 'GW105', '10:11', ''],
     ['request: {path: /}\n  expect: {guard: {regex: Mask}}', 'GW601', '10:12', 'not run yet'],
     ['steps: []', 'GW109', '9:10', ''],
+    ['request: {path: /}\n  expect: {json.list[0].name: a}', 'GW001', '10:21', 'write it like `json.list.0.name`'],
     ['request: {path: /, method: post}\n  expect: {status: 200}', 'GW106', '9:30', 'capitals'],
     ['request: {path: "/a b"}\n  expect: {status: 200}', 'GW106', '9:19', 'no spaces'],
     ['request: {path: /, headers: {"a b": c}}\n  expect: {status: 200}', 'GW106', '9:32', 'no name of a header field'],
   ])('%s', async (lines, code, place, words) => {
-    const { code: exit, out, err } = await run(lines)
+    const { code: exit, out } = await run(lines)
     if (code !== 'GW601') expect(exit).toBe(2)
-    expect(err).toContain(`[${code}]`)
-    expect(err).toContain(`--> a.gwtest.yaml:${place}`)
-    expect(err).toContain(words)
+    expect(out).toContain(`[${code}]`)
+    expect(out).toContain(`--> a.gwtest.yaml:${place}`)
+    expect(out).toContain(words)
     if (exit === 2) expect(out).toContain('✖ a.gwtest.yaml: nothing of it ran')
   })
 
@@ -311,9 +312,17 @@ describe('a mistake in a test file', () => {
     [`cases: ${'['.repeat(3000)}\n`, 'GW'],
   ])('a file of %j', async (text, code) => {
     write('a.gwtest.yaml', text)
-    const { code: exit, err } = await gwctl([])
+    const { code: exit, out } = await gwctl([])
     expect(exit).toBe(2)
-    expect(err).toContain(`error[${code}`)
+    expect(out).toContain(`error[${code}`)
+  })
+
+  test('is told on stdout as part of the text, also with --quiet, and on stderr beside other reports', async () => {
+    write('a.gwtest.yaml', 'cases: 1\n')
+    expect(await gwctl(['-q'])).toMatchObject({ code: 2, out: expect.stringContaining('error[GW101]'), err: '' })
+    const { out, err } = await gwctl(['-o', 'tap'])
+    expect(out).not.toContain('GW101')
+    expect(err).toContain('error[GW101]')
   })
 
   test('does not keep the other files from running', async () => {
@@ -348,10 +357,10 @@ describe('what is run', () => {
     write('gateway.yaml', CONFIG)
     write('a.gwtest.yaml', 'a\0b')
     write('b.gwtest.yaml', cases(PASSES))
-    const { code, out, err } = await gwctl([])
+    const { code, out } = await gwctl([])
     expect(code).toBe(2)
     expect(out).toContain('1 could not run, 1 passed in 2 files')
-    expect(err).toContain('error[GW007]: a.gwtest.yaml is a binary file')
+    expect(out).toContain('error[GW007]: a.gwtest.yaml is a binary file')
     expect((await gwctl(['a.gwtest.yaml'])).code).toBe(3)
     expect((await gwctl(['b.gwtest.yaml', '--config', 'nowhere.yaml'])).code).toBe(3)
     expect((await gwctl(['b.gwtest.yaml', '--config', '-'], { stdin: CONFIG })).code).toBe(0)

@@ -24,9 +24,11 @@ export function readTestFile({ file, text }: InputText): TestFileReading {
   const source = parseSource(file, text)
   const [document, ...more] = source.documents
   // Only gwctl reads this file, so nobody takes `off` for a boolean.
-  const diagnostics = source.diagnostics.filter(({ code }) => code !== 'GW005' && code !== 'GW006')
+  const diagnostics = source.diagnostics
+    .filter(({ code }) => code !== 'GW005' && code !== 'GW006')
+    .map(diagnostic => withHelp(diagnostic, text))
   if (document === undefined || document.broken) return { read: undefined, diagnostics }
-  const report = (finding: Finding) => void diagnostics.push(document.resolve(finding))
+  const report = (finding: Finding) => void diagnostics.push(asTest(document.resolve(finding)))
   for (const extra of more.filter(each => !each.empty)) {
     const message = 'a test file is one document'
     diagnostics.push(extra.resolve({ code: 'GW008', message, path: [], at: 'value', label: 'starts here' }))
@@ -45,6 +47,21 @@ export function readTestFile({ file, text }: InputText): TestFileReading {
     },
     diagnostics,
   }
+}
+
+/** Paths of fields have brackets, which YAML takes for a list where they stand between braces. */
+function withHelp(diagnostic: Diagnostic, text: string): Diagnostic {
+  const { code, range } = diagnostic
+  const line = text.split('\n')[range.start.line - 1] ?? ''
+  if (code !== 'GW001' || !/\{.*\w\[\d+\]/.test(line)) return diagnostic
+  return { ...diagnostic, help: 'between braces quote a path with brackets, or write it like `json.list.0.name`' }
+}
+
+/** What is said of configurations besides the message is not true of tests. */
+function asTest(diagnostic: Diagnostic): Diagnostic {
+  if (diagnostic.code !== 'GW601') return diagnostic
+  const { label: _, ...rest } = diagnostic
+  return rest
 }
 
 /** Reports tell cases apart by their names. */

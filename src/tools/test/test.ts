@@ -2,12 +2,11 @@ import { createPatternCompiler } from '../../cel/pattern.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
 import type { Tool } from '../../diagnostics/render/json.ts'
-import { renderText as renderDiagnostics } from '../../diagnostics/render/text.ts'
 import { type Coverage, coverageOf, percentOf } from './coverage.ts'
-import { coverageJson, coverageLcov, coverageText, rounded } from './coverage-report.ts'
-import { diagnosticsOf } from './diagnostics.ts'
+import { rounded } from './coverage-report.ts'
 import { findTests } from './find-tests.ts'
 import type { CoverageFormat, TestFormat } from './formats.ts'
+import { printReport } from './print-report.ts'
 import { countsOf, type TestReport } from './report.ts'
 import { runTests, type TestOptions } from './run-tests.ts'
 
@@ -52,7 +51,7 @@ export async function test(paths: readonly string[], command: TestCommand, to: T
   if (counts.passed + counts.failed + counts.skipped + counts.broken === 0) throw nothing(command, inputs.length)
   const wanted = command.coverage.length > 0 || command.failUnder !== undefined
   const coverage = wanted ? coverageOf(files) : undefined
-  await print(report, coverage, command, to)
+  await printReport(report, coverage, command, to)
   if (counts.broken > 0) return 'broken'
   return counts.failed > 0 || isTooLittle(coverage, command, to) ? 'failed' : 'passed'
 }
@@ -72,64 +71,6 @@ function nothing({ filter, shard }: TestCommand, files: number): Failure {
   }
   return new Failure('input', `${where} leave nothing for shard ${shard?.index} of ${shard?.of}.`)
 }
-
-async function print(report: TestReport, coverage: Coverage | undefined, command: TestCommand, to: TestPrinter) {
-  const mistakes = diagnosticsOf(report)
-  if (mistakes.diagnostics.length > 0) {
-    to.note(renderDiagnostics(mistakes, { paint: command.notePaint }).trimEnd())
-  }
-  for (const target of command.outputs)
-    await to.deliver(await rendered(report, coverage, target.format, command), target)
-  const github = command.outputs.some(({ format }) => format === 'github')
-  if (command.env.GITHUB_ACTIONS === 'true' && !github)
-    to.note((await rendered(report, coverage, 'github', command)).trimEnd())
-  if (coverage !== undefined) await printCoverage(report, coverage, command, to)
-}
-
-async function rendered(
-  report: TestReport,
-  coverage: Coverage | undefined,
-  format: TestFormat,
-  command: TestCommand,
-): Promise<string> {
-  switch (format) {
-    case 'text':
-      return (await import('./render-text.ts')).renderText(report, command)
-    case 'tap':
-      return (await import('./render-tap.ts')).renderTap(report)
-    case 'json':
-      return (await import('./render-json.ts')).renderJson(report, command.tool, coverage)
-    case 'junit':
-      return (await import('./render-junit.ts')).renderJunit(report)
-    case 'github':
-      return (await import('./render-github.ts')).renderGithub(report)
-  }
-}
-
-/** Stdout may be taken by a report for machines. */
-async function printCoverage(report: TestReport, coverage: Coverage, command: TestCommand, to: TestPrinter) {
-  const { cwd, paint, notePaint } = command
-  const texts = new Map(report.files.flatMap(({ texts }) => texts.map(({ file, text }) => [file, text])))
-  const forPeople = command.outputs.some(({ format, path }) => format === 'text' && path === undefined)
-  for (const { format, path } of command.coverage) {
-    if (format === 'text' && path === undefined) {
-      if (forPeople) await to.deliver(`\n${coverageText(coverage, cwd, paint)}`, {})
-      else to.note(coverageText(coverage, cwd, notePaint).trimEnd())
-      continue
-    }
-    const file = path ?? STANDARD_FILES[format]
-    const text =
-      format === 'lcov'
-        ? coverageLcov(coverage, name => texts.get(name), cwd)
-        : format === 'json'
-          ? `${JSON.stringify(coverageJson(coverage, cwd), null, 2)}\n`
-          : coverageText(coverage, cwd, paint)
-    await to.deliver(text, { path: file })
-    to.note(`Wrote ${file}.`)
-  }
-}
-
-const STANDARD_FILES = { text: 'coverage.txt', json: 'coverage.json', lcov: 'lcov.info' } as const
 
 function isTooLittle(coverage: Coverage | undefined, { failUnder }: TestCommand, to: TestPrinter): boolean {
   if (coverage === undefined || failUnder === undefined || percentOf(coverage) >= failUnder) return false

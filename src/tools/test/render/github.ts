@@ -1,7 +1,7 @@
-import { renderGithub as renderDiagnostics, workflowCommand } from '../../diagnostics/render/github.ts'
-import { displayPath } from '../../diagnostics/render/report.ts'
-import { diagnosticsOf } from './diagnostics.ts'
-import { plainLines, type TestReport, wordsOf } from './report.ts'
+import { renderGithub as renderDiagnostics, workflowCommand } from '../../../diagnostics/render/github.ts'
+import { displayPath } from '../../../diagnostics/render/report.ts'
+import { diagnosticsOf } from '../diagnostics.ts'
+import { plainLines, type TestReport, wordsOf } from '../report.ts'
 
 /** Workflow commands: an annotation at each case that failed, and at each mistake in a file. */
 export function renderGithub(report: TestReport): string {

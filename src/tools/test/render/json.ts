@@ -1,8 +1,8 @@
-import { diagnosticJson, printableJson, type Tool } from '../../diagnostics/render/json.ts'
-import { displayPath } from '../../diagnostics/render/report.ts'
-import type { Coverage } from './coverage.ts'
-import { coverageJson } from './coverage-report.ts'
-import { countsOf, type TestReport, wordsOf } from './report.ts'
+import { diagnosticJson, printableJson, type Tool } from '../../../diagnostics/render/json.ts'
+import { displayPath } from '../../../diagnostics/render/report.ts'
+import type { Coverage } from '../coverage.ts'
+import { coverageJson } from '../coverage-report.ts'
+import { countsOf, type TestReport, wordsOf } from '../report.ts'
 
 /** One object; its `version` rises when a field changes its meaning or goes. */
 export function renderJson(report: TestReport, tool: Tool, coverage: Coverage | undefined): string {

@@ -1,7 +1,7 @@
-import { displayPath } from '../../diagnostics/render/report.ts'
-import { xml } from '../../diagnostics/render/xml.ts'
-import { plainLines, type TestReport, wordsOf } from './report.ts'
-import type { RunCase, RunFile } from './run-tests.ts'
+import { displayPath } from '../../../diagnostics/render/report.ts'
+import { xml } from '../../../diagnostics/render/xml.ts'
+import { plainLines, type TestReport, wordsOf } from '../report.ts'
+import type { RunCase, RunFile } from '../run-tests.ts'
 
 /** One suite for each file, one case for each of its cases; a file that cannot run is an error of its own. */
 export function renderJunit(report: TestReport): string {

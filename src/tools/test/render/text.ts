@@ -1,8 +1,8 @@
-import type { Paint } from '../../diagnostics/paint.ts'
-import { displayPath } from '../../diagnostics/render/report.ts'
-import { visible } from '../../diagnostics/visible.ts'
-import { countsOf, decisionLine, type TestReport, type WrongWords, wordsOf } from './report.ts'
-import type { RunCase, RunFile } from './run-tests.ts'
+import type { Paint } from '../../../diagnostics/paint.ts'
+import { displayPath } from '../../../diagnostics/render/report.ts'
+import { visible } from '../../../diagnostics/visible.ts'
+import { countsOf, decisionLine, type TestReport, type WrongWords, wordsOf } from '../report.ts'
+import type { RunCase, RunFile } from '../run-tests.ts'
 
 export interface TextOptions {
   readonly paint: Paint

@@ -1,7 +1,7 @@
-import { displayPath } from '../../diagnostics/render/report.ts'
-import { visible } from '../../diagnostics/visible.ts'
-import { plainLines, type TestReport, wordsOf } from './report.ts'
-import type { RunCase } from './run-tests.ts'
+import { displayPath } from '../../../diagnostics/render/report.ts'
+import { visible } from '../../../diagnostics/visible.ts'
+import { plainLines, type TestReport, wordsOf } from '../report.ts'
+import type { RunCase } from '../run-tests.ts'
 
 /** TAP version 14. */
 export function renderTap({ files, cwd }: TestReport): string {
