@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import type { CurlRequest } from '../curl/curl-request.ts'
+import { shellWords } from '../curl/shell-words.ts'
 import { openDryGateway } from '../dry-run/dry-run.ts'
 import { EVERYTHING } from '../dry-run/stubs.ts'
 import type { InputPlace } from '../input-files.ts'
@@ -48,7 +49,9 @@ export class Actions {
   }
 
   async #do(asked: Asked, request: RequestTrace | undefined, step: Step | undefined): Promise<string> {
-    if (asked.what === 'inject') return this.#send(parseInjected(asked.text.split(/\s+/), this.#place.cwd), 'sent')
+    if (asked.what === 'inject') {
+      return this.#send(parseInjected(shellWords(asked.text, 'what was typed'), this.#place.cwd), 'sent')
+    }
     if (request === undefined) return ''
     switch (asked.what) {
       case 'copy':
@@ -96,7 +99,12 @@ export class Actions {
 
   async #save({ steps }: RequestTrace, file: string): Promise<string> {
     const text = steps.map(({ event }) => `${JSON.stringify(asSent(event))}\n`).join('')
-    await writeFile(resolve(this.#place.cwd, file), text, { flag: 'wx' })
+    try {
+      await writeFile(resolve(this.#place.cwd, file), text, { flag: 'wx' })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      return `${file} is there already: choose another name`
+    }
     return `${steps.length} events saved as ${file}: gwctl trace -f ${file}`
   }
 

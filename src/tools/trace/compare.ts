@@ -11,7 +11,11 @@ export function comparisonOf(left: RequestTrace, right: RequestTrace, width: num
   return [
     ...lines(`- ${titleOf(left)}`, width, 'error'),
     ...lines(`+ ${titleOf(right)}`, width, 'success'),
-    ...lines(changed === 0 ? 'The same happened to both.' : `${changed} lines differ:`, width, 'dim'),
+    ...lines(
+      changed === 0 ? 'The same happened to both.' : changed === 1 ? '1 line differs:' : `${changed} lines differ:`,
+      width,
+      'dim',
+    ),
     ...differences.flatMap(line => diffRow(line, width)),
   ]
 }

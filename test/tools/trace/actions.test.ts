@@ -108,9 +108,9 @@ test('i sends another request, written as for curl', async () => {
   const { screen, keyboard, close } = await open(sentTo(upstream.host, 'GET'))
   keyboard.write('i')
   await screen.until(text => text.includes(`GET http://${upstream.host}/a?b=1`))
-  keyboard.write('&c=2 -H x-new:1\r')
+  keyboard.write(`&c=2 -H 'x-new: a b'\r`)
   await screen.until(text => text.includes('sent: 418'))
-  expect(received).toMatchObject([{ url: '/a?b=1&c=2', headers: { 'x-new': '1' } }])
+  expect(received).toMatchObject([{ url: '/a?b=1&c=2', headers: { 'x-new': 'a b' } }])
   await close()
 })
 
@@ -132,7 +132,7 @@ test('S saves events that -f reads, never over another file', async () => {
   await screen.until(text => text.includes('3 events saved as trace-r1.jsonl'))
   expect(readFileSync(join(folder, 'trace-r1.jsonl'), 'utf8').trim().split('\n')).toEqual(recorder.texts)
   keyboard.write('S\r')
-  await screen.until(text => text.includes('EEXIST'))
+  await screen.until(text => text.includes('trace-r1.jsonl is there already: choose another name'))
   await close()
 })
 
