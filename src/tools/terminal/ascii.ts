@@ -9,7 +9,7 @@ export function isAsciiOnly(env: Readonly<Record<string, string | undefined>>): 
 
 /** What we draw with, one cell for one cell. Names of users stay as they are. */
 export function inAscii(text: string): string {
-  return text.replaceAll(/[▁▂▃▄▅▆▇█░▸▼▲↓↑←→…─│┌┐└┘]/g, drawn => ASCII[drawn] ?? drawn)
+  return text.replaceAll(/[▁▂▃▄▅▆▇█░▸▼▲↓↑←→…─│┌┐└┘✓✗·›µ]/g, drawn => ASCII[drawn] ?? drawn)
 }
 
 export function rowInAscii(row: Row): Row {
@@ -40,4 +40,9 @@ const ASCII: Readonly<Record<string, string>> = {
   '┐': '+',
   '└': '+',
   '┘': '+',
+  '✓': '+',
+  '✗': 'x',
+  '·': '.',
+  '›': '>',
+  µ: 'u',
 }

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { isAsciiOnly } from '../terminal/ascii.ts'
 import { untilAborted, untilQuit } from '../terminal/leaving.ts'
 import { showView, type Terminal } from '../terminal/view.tsx'
 import { Actions } from './actions.ts'
@@ -29,6 +30,7 @@ export async function browseRecording(recording: Recording, options: Interactive
   const session = new TraceSession(
     { text: `waiting for a request at ${recording.name}`, code: undefined },
     sourceReader(options.cwd),
+    isAsciiOnly(options.env),
   )
   const view = showView(session, options.terminal)
   const actions = new Actions(session, {

@@ -1,3 +1,4 @@
+import { rowInAscii } from '../terminal/ascii.ts'
 import type { KeyPress } from '../terminal/keyboard.ts'
 import type { Size } from '../terminal/layout.ts'
 import type { Quit } from '../terminal/leaving.ts'
@@ -26,9 +27,12 @@ export class TraceSession {
   #timer: NodeJS.Timeout | undefined
 
   readonly #source: SourceReader
+  readonly #ascii: boolean
 
-  constructor(status: StreamStatus, source: SourceReader = () => undefined) {
+  /** `ascii`: the terminal knows no lines and arrows. */
+  constructor(status: StreamStatus, source: SourceReader = () => undefined, ascii = false) {
     this.#source = source
+    this.#ascii = ascii
     this.#current = { trace: EMPTY, browse: FRESH, status }
   }
 
@@ -87,7 +91,8 @@ export class TraceSession {
 
   picture(size: Size): Picture {
     const { trace, browse, status } = this.#current
-    return pictureOf(trace, browse, status, size, this.#source)
+    const picture = pictureOf(trace, browse, status, size, this.#source)
+    return this.#ascii ? { ...picture, rows: picture.rows.map(rowInAscii) } : picture
   }
 
   press(key: KeyPress, size: Size): void {

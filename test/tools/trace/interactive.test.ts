@@ -63,7 +63,9 @@ class LiveRecording implements Recording {
   }
 }
 
-async function open(options: { columns?: number; rows?: number; colors?: boolean; job?: JobControl } = {}) {
+async function open(
+  options: { columns?: number; rows?: number; colors?: boolean; job?: JobControl; env?: Record<string, string> } = {},
+) {
   const screen = new FakeScreen(options.columns, options.rows)
   const keyboard = new FakeKeyboard()
   const recording = new LiveRecording()
@@ -78,7 +80,7 @@ async function open(options: { columns?: number; rows?: number; colors?: boolean
     signal: stop.signal,
     codeOf: error => (error instanceof Failure ? 4 : 70),
     cwd: folder,
-    env: {},
+    env: options.env ?? {},
   })
   // Whoever awaits it later gets the error; until then it is no unhandled rejection.
   ended.catch(() => {})
@@ -290,6 +292,20 @@ test.each([
   await ended
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours and styles are what is looked for
   expect(/\u001b\[[1-9][0-9;]*m/.test(screen.text)).toBe(expected)
+})
+
+test('a terminal without Unicode is drawn on with ASCII', async () => {
+  const { screen, keyboard, recording, ended } = await open({ env: { LC_ALL: 'C' } })
+  recording.feed(refused())
+  await screen.until(text => text.includes('> x authorization'))
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: everything else than ASCII is looked for
+  expect(screen.shown).not.toMatch(/[^\u0000-\u007f]/)
+  keyboard.write('?')
+  await screen.until(text => text.includes('j v'))
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: likewise
+  expect(screen.shown).not.toMatch(/[^\u0000-\u007f]/)
+  keyboard.write('\u0003')
+  await expect(ended).rejects.toMatchObject({ kind: 'interrupted' })
 })
 
 test('a flood of events draws a bounded number of frames', async () => {
