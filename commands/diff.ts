@@ -67,8 +67,8 @@ export default class Diff extends GatewayCommand {
     }).finally(() => this.clearProgress())
     for (const note of found.notes) this.note(note)
     const { format, path } = flags.output
-    const paint = path === undefined ? await this.paint() : plainPaint
-    await this.deliver(renderDiff(found, format, paint), flags.output)
+    const view = path === undefined ? { paint: await this.paint(), width: io.stdout.columns } : { paint: plainPaint }
+    await this.deliver(renderDiff(found, format, view), flags.output)
     return differs(found) ? 'findings' : 'ok'
   }
 }

@@ -156,6 +156,13 @@ describe('requests that show what has changed', () => {
     expect(await requests(config(before), config(after))).toContain(told)
   })
 
+  test('which of two routes for the same requests wins', async () => {
+    const routes = (...ports: number[]) =>
+      `binds: [{port: 80, listeners: [{routes: [${ports.map(port => `{matches: [{path: {exact: /a}}], backends: [{host: '127.0.0.1:${port}'}]}`).join()}]}]}]\n`
+    const out = await requests(routes(1, 2), routes(2, 1))
+    expect(out).toContain('GET localhost/a: call: GET http://127.0.0.1:1/a → GET http://127.0.0.1:2/a')
+  })
+
   test('a port that is closed', async () => {
     const out = await requests(config(), config().replace('8080', '8081'))
     expect(out).toContain('GET localhost:8080/v1: 200 → port closed')
@@ -167,6 +174,16 @@ describe('requests that show what has changed', () => {
     const out = await requests(llm('fast'), llm('quick'))
     expect(out).toContain('POST localhost:81/v1/chat/completions with model fast: 200 → 404')
     expect(out).toContain('POST localhost:81/v1/chat/completions with model quick: 404 → 200')
+  })
+
+  test('no key that goes out in a URL', async () => {
+    const keyed = (key: string) =>
+      config({
+        backends: `{host: '127.0.0.1:1', policies: {backendAuth: {key: {value: ${key}, location: {queryParameter: {name: k}}}}}}`,
+      })
+    const out = await requests(keyed('first-key'), keyed('other-key'))
+    expect(out).toContain('call: GET http://127.0.0.1:1/v1?k=<redacted> → GET http://127.0.0.1:1/v1?k=<redacted>')
+    expect(out).not.toMatch(/first-key|other-key/)
   })
 
   test('no credential of a configuration', async () => {

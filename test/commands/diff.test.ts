@@ -5,7 +5,9 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { dumpOf } from '../../src/config/dump.ts'
+import { startAdmin } from '../../src/engine/admin/server.ts'
 import { memoryIo } from '../cli/memory-io.ts'
+import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { startGateway } from '../helpers/gateway.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -222,12 +224,19 @@ describe('what may be compared', () => {
     expect(code).toBe(1)
   })
 
-  test('a saved dump and a running gateway with the file that they come from', async () => {
+  test('a running gateway and a saved dump with the file that they come from', async () => {
     await using gateway = await startGateway(ROUTE.replace('8080', '0'))
     const dump = JSON.parse(JSON.stringify(dumpOf(gateway.gateway.snapshot!, '1.0.0')))
+    const fake = new FakeGateway()
+    fake.dumped = dump
+    const admin = await startAdmin('127.0.0.1:0', fake)
+    write('b.yaml', changed('60s', '90s').replace('8080', '0'))
+    const live = await gwctl(['live', 'b.yaml', '--admin', `http://${admin.address}`])
+    await admin.close()
+    expect(live.out).toContain('requestTimeout: 60s → 90s')
+    expect(live.err).toContain('live is a dump: no request can be run through it.')
     write('dump.json', JSON.stringify(dump))
     write('a.yaml', ROUTE.replace('8080', '0'))
-    write('b.yaml', changed('60s', '90s').replace('8080', '0'))
     const same = await gwctl(['dump.json', 'a.yaml', '--structural'])
     expect(same).toMatchObject({ out: 'No object differs.\n', code: 0 })
     expect(same.err).toBe('dump.json is a dump: whether a secret has changed cannot be told.\n')

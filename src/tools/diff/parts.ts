@@ -80,13 +80,15 @@ export function bindParts(dump: DumpDocument, renames: Renames = NO_RENAMES): re
       routes: bind.listeners.flatMap(keysOf),
       parts: (listeners.get(bind.key) ?? []).map(listener => {
         const { key, name, hostname, protocol, tls } = listener
-        const own = { hostname, protocol, ...(tls === undefined ? {} : { tls }) }
+        const written = { hostname, protocol, ...(tls === undefined ? {} : { tls }) }
         const label = `listener ${name} of port ${bind.port}`
-        const inside = (routes.get(key) ?? []).map(route => routePart(route, backendsByKey, renames))
+        const own = routes.get(key) ?? []
+        const competing = competingRoutes(own)
+        const inside = own.map(route => routePart(route, competing.has(route), backendsByKey, renames))
         return part('listener', name, {
           named: !/^listener\d+$/.test(name),
           label,
-          written: own,
+          written,
           place: { origin: listener.origin, ends: path => path.at(-2) === 'listeners' || path.at(-2) === 'gateways' },
           routes: keysOf(key),
           parts: [...policyParts(listener.policies, label, keysOf(key)), ...inside],
@@ -96,7 +98,18 @@ export function bindParts(dump: DumpDocument, renames: Renames = NO_RENAMES): re
   )
 }
 
-function routePart(route: DumpRoute, byKey: ReadonlyMap<string, DumpBackend>, renames: Renames): Part {
+/** Of routes with the same conditions one wins by its name, which for an unnamed one is its place. */
+function competingRoutes(routes: readonly DumpRoute[]): ReadonlySet<DumpRoute> {
+  const alike = Map.groupBy(routes, ({ hostnames, matches }) => JSON.stringify([hostnames, matches]))
+  return new Set([...alike.values()].filter(group => group.length > 1).flat())
+}
+
+function routePart(
+  route: DumpRoute,
+  competes: boolean,
+  byKey: ReadonlyMap<string, DumpBackend>,
+  renames: Renames,
+): Part {
   const label = `route ${route.namespace}/${route.name}`
   const routes = [route.key]
   const uses = route.backends.map((use, i) => {
@@ -122,7 +135,7 @@ function routePart(route: DumpRoute, byKey: ReadonlyMap<string, DumpBackend>, re
   const { hostnames, matches, ruleName } = route
   const own = { hostnames: hostnames.toSorted(), matches, ...(ruleName === undefined ? {} : { ruleName }) }
   return part('route', `${route.key.slice(route.listener.length + 1)} ${ruleName ?? ''}`, {
-    named: !/^route\d+$/.test(route.name),
+    named: competes || !/^route\d+$/.test(route.name),
     label,
     summary: [...hostnames, matches.map(matchWords).join(' | ')].join(' '),
     written: { ...own, backends: uses.map(use => use.written) },

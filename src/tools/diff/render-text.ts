@@ -1,7 +1,7 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import { visible } from '../../diagnostics/visible.ts'
 import type { Diff } from './diff.ts'
-import type { RequestDifference } from './requests.ts'
+import type { RequestDifference, Requests } from './requests.ts'
 import type { Change } from './structure.ts'
 import {
   countWords,
@@ -16,31 +16,19 @@ import {
   requestWords,
 } from './words.ts'
 
-/** For people, at a terminal or in a log. */
-export function renderText({ changes, requests }: Diff, paint: Paint): string {
-  const lines = [...alike(changes).flatMap(group => groupLines(group, paint)), paint.bold(countWords(changes))]
-  if (requests !== undefined && (changes.length > 0 || requests.tried > 0)) {
-    const { differ } = requests
-    const more = differ.length - MOST_REQUESTS
-    if (differ.length > 0) lines.push('')
-    lines.push(...differ.slice(0, MOST_REQUESTS).flatMap(each => requestLines(each, paint)))
-    if (more > 0) lines.push(paint.dim(`and ${more} more; -o json has them all`))
-    lines.push(paint.bold(requestCountWords(requests)))
-  }
-  return lines.map(line => `${line}\n`).join('')
+export interface TextOptions {
+  readonly paint: Paint
+  /** Columns of the terminal; what stands beside a line goes below it where both do not fit. */
+  readonly width?: number | undefined
 }
 
-function requestLines(each: RequestDifference, paint: Paint): string[] {
-  const [first, ...others] = each.differences.map(outcomeWords).map(visible)
-  const more =
-    each.more === 0
-      ? []
-      : [`    ${paint.dim(`and ${each.more} more ${each.more === 1 ? 'request' : 'requests'} like it`)}`]
-  return [
-    `${paint.bold(`${visible(requestWords(each))}:`)} ${first} ${paint.dim(`(${visible(decisionWords(each))})`)}`,
-    ...others.map(text => `    ${text}`),
-    ...more,
-  ]
+/** For people, at a terminal or in a log. */
+export function renderText({ changes, requests }: Diff, { paint, width }: TextOptions): string {
+  const page = new Page(paint, width ?? Number.POSITIVE_INFINITY)
+  for (const group of alike(changes)) page.group(group)
+  page.line(paint.bold(countWords(changes)))
+  if (requests !== undefined && (changes.length > 0 || requests.tried > 0)) page.requests(requests)
+  return page.text
 }
 
 /** Nobody reads more of them at once. */
@@ -56,27 +44,69 @@ function alike(changes: readonly Change[]): readonly (readonly Change[])[] {
   return [...Map.groupBy(changes, each => JSON.stringify(sameWords(each))).values()]
 }
 
-function groupLines(group: readonly Change[], paint: Paint): string[] {
-  if (group.length <= MANY) return group.flatMap(change => changeLines(change, paint))
-  const shown = group.slice(0, SHOWN).flatMap(change => changeLines(change, paint))
-  return [...shown, `    ${paint.dim(`and ${group.length - SHOWN} more like it; -o json has them all`)}`]
-}
+const INDENT = '    '
 
-function changeLines(change: Change, paint: Paint): string[] {
-  const { label, newLabel, summary, before, after, fields, also } = change
-  const color = { added: paint.success, removed: paint.error, changed: paint.warning, renamed: paint.info }[
-    change.change
-  ]
-  const renamed = newLabel === undefined ? '' : newLabel === label ? ' has another name' : ` is now ${newLabel}`
-  const words = visible(`${label}${summary === '' ? '' : `: ${summary}`}${renamed}`)
-  const place = visible(placeWords(before, after))
-  const others = also.length === 0 ? [] : [`    ${paint.dim(visible(`also ${listWords(also)}`))}`]
-  return [
-    `${color(`${MARKS[change.change]} ${words}`)}${place === '' ? '' : paint.dim(`  ${place}`)}`,
-    ...fields.map(field => {
-      const at = fieldPlace(field)
-      return `    ${visible(fieldWords(field))}${at === '' ? '' : paint.dim(`  ${visible(at)}`)}`
-    }),
-    ...others,
-  ]
+class Page {
+  text = ''
+  readonly #paint: Paint
+  readonly #width: number
+
+  constructor(paint: Paint, width: number) {
+    this.#paint = paint
+    this.#width = width
+  }
+
+  group(group: readonly Change[]): void {
+    if (group.length <= MANY) {
+      for (const change of group) this.#change(change)
+      return
+    }
+    for (const change of group.slice(0, SHOWN)) this.#change(change)
+    this.#note(`and ${group.length - SHOWN} more like it; -o json has them all`)
+  }
+
+  requests({ differ, tried }: Requests): void {
+    if (differ.length > 0) this.line('')
+    for (const each of differ.slice(0, MOST_REQUESTS)) this.#request(each)
+    const more = differ.length - MOST_REQUESTS
+    if (more > 0) this.line(this.#paint.dim(`and ${more} more; -o json has them all`))
+    this.line(this.#paint.bold(requestCountWords({ differ, tried })))
+  }
+
+  line(text: string): void {
+    this.text += `${text}\n`
+  }
+
+  #change(change: Change): void {
+    const { label, newLabel, summary, before, after, fields, also } = change
+    const { success, error, warning, info } = this.#paint
+    const color = { added: success, removed: error, changed: warning, renamed: info }[change.change]
+    const renamed = newLabel === undefined ? '' : newLabel === label ? ' has another name' : ` is now ${newLabel}`
+    const words = `${MARKS[change.change]} ${label}${summary === '' ? '' : `: ${summary}`}${renamed}`
+    this.#beside(words, color, placeWords(before, after))
+    for (const field of fields) this.#beside(`${INDENT}${fieldWords(field)}`, text => text, fieldPlace(field))
+    if (also.length > 0) this.#note(`also ${listWords(also)}`)
+  }
+
+  #request(each: RequestDifference): void {
+    const [first = '', ...others] = each.differences.map(outcomeWords)
+    const asked = `${requestWords(each)}:`
+    const bold = (text: string) => this.#paint.bold(asked) + text.slice(asked.length)
+    this.#beside(`${asked} ${first}`, text => (text.startsWith(asked) ? bold(text) : text), `(${decisionWords(each)})`)
+    for (const text of others) this.line(`${INDENT}${visible(text)}`)
+    if (each.more > 0) this.#note(`and ${each.more} more ${each.more === 1 ? 'request' : 'requests'} like it`)
+  }
+
+  #beside(words: string, color: (text: string) => string, note: string): void {
+    const [text, aside] = [visible(words), visible(note)]
+    const gap = note.startsWith('(') ? ' ' : '  '
+    if (aside === '') this.line(color(text))
+    else if (text.length + gap.length + aside.length <= this.#width)
+      this.line(color(text) + gap + this.#paint.dim(aside))
+    else this.line(`${color(text)}\n${INDENT}${text.startsWith(INDENT) ? INDENT : ''}${this.#paint.dim(aside)}`)
+  }
+
+  #note(text: string): void {
+    this.line(`${INDENT}${this.#paint.dim(visible(text))}`)
+  }
 }

@@ -28,7 +28,8 @@ export function decisionOf(result: Result, { routes }: DumpDocument, changed: Re
   const named = result.reason === 'Timeout' ? 'timeout' : changedIn(result, own, changed)
   const policy = named === undefined ? undefined : own.get(named)
   if (policy) return { ...route, step: `policy ${named}`, at: lineOf(policy.origins.at(-1)) }
-  const chosen = events.findLast(({ message }) => message.type === 'backend')
+  const backends = events.filter(({ message }) => message.type === 'backend')
+  const chosen = backends.findLast(({ origins }) => origins.length > 0) ?? backends.at(-1)
   if (chosen?.message.type === 'backend') {
     const call = result.upstream.findLast(({ purpose }) => purpose === 'backend')
     const name = call === undefined ? chosen.message.kind : addressOf(call)

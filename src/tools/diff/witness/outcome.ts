@@ -31,21 +31,34 @@ export function statusOf(result: Result): string {
 }
 
 function callDifferences(before: readonly DryCall[], after: readonly DryCall[]): OutcomeDifference[] {
-  const words = (calls: readonly DryCall[]) => (calls.length === 0 ? 'none' : calls.map(callWords).join(', '))
-  if (words(before) !== words(after)) return differ('call', words(before), words(after))
+  const [left, right] = [before.map(placeOf), after.map(placeOf)]
+  if (left.join('\n') !== right.join('\n')) return differ('call', wordsOf(before), wordsOf(after))
   return before.flatMap((call, i) => {
     const other = after[i] as DryCall
+    const bodies = call.purpose === 'backend' ? [call, other].map(({ body }) => textOf(body)) : []
     return [
       ...fieldDifferences('request header', call, other, ['content-length']),
-      ...(call.body.equals(other.body) ? [] : differ('request body', textOf(call.body), textOf(other.body))),
+      // What a policy sends to a service may be a credential.
+      ...(call.body.equals(other.body) ? [] : differ('request body', bodies[0] ?? HIDDEN, bodies[1] ?? HIDDEN)),
     ]
   })
 }
 
-function callWords(call: DryCall): string {
-  const { protocol, pathname, search } = new URL(call.url)
-  const words = `${call.method} ${protocol}//${addressOf(call)}${pathname}${search}`
-  return call.purpose === 'backend' ? words : `${words} (by a policy)`
+const HIDDEN = '<redacted>'
+
+/** Everything that tells where a call goes. */
+function placeOf(call: DryCall): string {
+  return JSON.stringify([call.purpose, call.method, addressOf(call), call.url.replace(/^(\w+:)\/\/[^/]*/, '$1')])
+}
+
+/** The same for people, without the values of credentials. */
+function wordsOf(calls: readonly DryCall[]): string {
+  if (calls.length === 0) return 'none'
+  const words = calls.map(call => {
+    const url = (call.shown.url ?? '').replace(/^(\w+:\/\/)[^/]*/, `$1${addressOf(call)}`)
+    return `${call.method} ${url}${call.purpose === 'backend' ? '' : ' (by a policy)'}`
+  })
+  return words.join(', ')
 }
 
 /** Where a call goes, whatever host it names. */
