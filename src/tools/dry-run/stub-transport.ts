@@ -43,7 +43,7 @@ export function stubTransport(clock: Clock, answer: (call: StubCall) => StubRepl
         const then = () => {
           if (cancelled) return
           if (late) on.fail(new GatewayError('upstreamTimeout', { retryable: true }))
-          else give(stub, on)
+          else give(stub, request.method, on)
         }
         if (stub.delay) clock.after(late ? limit : stub.delay, then, 'held')
         else then()
@@ -65,7 +65,7 @@ async function bodyOf({ body }: UpstreamRequest): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-function give({ status, headers = [], body = '', unreachable }: StubReply, on: ResponseHandler): void {
+function give({ status, headers = [], body = '', unreachable }: StubReply, method: string, on: ResponseHandler): void {
   if (unreachable) {
     on.fail(connectFailure(Object.assign(new Error('refused by a stub'), { code: 'ECONNREFUSED' })))
     return
@@ -73,6 +73,7 @@ function give({ status, headers = [], body = '', unreachable }: StubReply, on: R
   const fields = new HeaderList()
   for (const [name, value] of headers) fields.append(name, value)
   const sink = on.head(status, fields)
-  if (body.length > 0) sink.write(Buffer.from(body))
+  const hasBody = method !== 'HEAD' && status !== 204 && status !== 304
+  if (hasBody && body.length > 0) sink.write(Buffer.from(body))
   sink.end()
 }

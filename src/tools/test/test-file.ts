@@ -35,7 +35,7 @@ const entries = list(
 )
 
 const answer = {
-  status: opt(integer(100, 599), 'Status; 200 when unset.'),
+  status: opt(integer(200, 599), 'Status; 200 when unset.'),
   headers: opt(headers, 'Header fields.'),
   body: opt(string(), 'Body as text.'),
   json: opt(json, 'Body as JSON; `{}` when nothing is set.'),

@@ -148,6 +148,15 @@ backends: [{host: 'b.test:80'}]`)
     expect(await run(1)).toMatch(/a\.test.*b\.test|b\.test.*a\.test/)
   })
 
+  it('send no body where HTTP has none', async () => {
+    const gateway = await open(routes(`backends: [{host: 'b.test:80'}]`), {
+      'b.test': [{ status: 204 }, { status: 200 }],
+    })
+    expect(await get(gateway, '/')).toMatchObject({ status: 204, body: Buffer.alloc(0) })
+    const head = await gateway.run({ method: 'HEAD', url: '/', headers: [] })
+    expect(head).toMatchObject({ status: 200, body: Buffer.alloc(0) })
+  })
+
   it('are a model that answers in the format of the call', async () => {
     const gateway = await open(
       `llm:\n  models:\n  - name: '*'\n    provider: openAI\n    params: {apiKey: not-a-real-key}`,
