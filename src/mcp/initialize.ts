@@ -1,5 +1,6 @@
 import { GATEWAY } from './identity.ts'
 import { isObject, type JsonObject, type RequestId } from './message.ts'
+import { LATEST_SESSION_VERSION } from './protocol.ts'
 
 export interface Introduction {
   readonly target: string
@@ -63,4 +64,9 @@ function withoutPushes(capabilities: JsonObject): JsonObject {
     }
   }
   return out
+}
+
+/** What a client that offers nothing itself says of it. */
+export function initializeParams(client: string) {
+  return { protocolVersion: LATEST_SESSION_VERSION, capabilities: {}, clientInfo: { name: client, version: '1' } }
 }

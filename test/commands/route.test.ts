@@ -89,6 +89,22 @@ binds:
       backends: [{host: 'db.test:3306'}]
 `
 
+const RESOURCES = `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: default}
+spec:
+  gatewayClassName: agentgateway
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web, namespace: default}
+spec:
+  parentRefs: [{name: gw}]
+  rules:
+  - filters: [{type: RequestRedirect, requestRedirect: {statusCode: 302, hostname: other.test}}]
+`
+
 let folder: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'gwctl-route-'))
@@ -110,8 +126,8 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 const AT = ['--at', '2026-01-15T12:00:00Z']
 
-async function route(argv: readonly string[], file = 'gateway.yaml') {
-  const io = memoryIo({ cwd: folder })
+async function route(argv: readonly string[], file = 'gateway.yaml', stdin = '') {
+  const io = memoryIo({ cwd: folder, stdin })
   const code = await main(['route', '-f', file, ...(argv.includes('--at') ? [] : AT), ...argv], io, root)
   return { code, out: io.stdout.text, err: io.stderr.text }
 }
@@ -341,6 +357,15 @@ describe('backends', () => {
     })
     expect(JSON.stringify(plain)).not.toContain('sk-secret')
   })
+})
+
+test('the configuration may come from stdin, or be a directory of resources', async () => {
+  const piped = await route(['http://other:3000/'], '-', CONFIG)
+  expect(piped).toMatchObject({ code: 0, out: expect.stringContaining('<stdin>:34') })
+  mkdirSync(join(folder, 'k8s'))
+  writeFileSync(join(folder, 'k8s', 'gateway.yaml'), RESOURCES)
+  const { out, err } = await route(['http://h/a'], 'k8s')
+  expect({ out, err }).toEqual({ out: expect.stringContaining('route     web  k8s/gateway.yaml:14'), err: '' })
 })
 
 describe('connections', () => {

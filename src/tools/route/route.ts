@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
 import type { CheckReport } from '../../diagnostics/render/report.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
-import { LATEST_SESSION_VERSION } from '../../mcp/protocol.ts'
+import { initializeParams } from '../../mcp/initialize.ts'
 import { reportOf } from '../check.ts'
 import { type DryGateway, type DryOutcome, type DryRequest, loadDryGateway, type Stub } from '../dry-run/dry-run.ts'
 import { EVERYTHING } from '../dry-run/stubs.ts'
@@ -58,16 +58,7 @@ async function inSession(gateway: DryGateway, request: DryRequest) {
 }
 
 const SESSION = 'mcp-session-id'
-const INITIALIZE = {
-  jsonrpc: '2.0',
-  id: 'gwctl route',
-  method: 'initialize',
-  params: {
-    protocolVersion: LATEST_SESSION_VERSION,
-    capabilities: {},
-    clientInfo: { name: 'gwctl route', version: '1' },
-  },
-}
+const INITIALIZE = { jsonrpc: '2.0', id: 1, method: 'initialize', params: initializeParams('gwctl route') }
 
 function lacksSession({ headers }: DryRequest, { mcp, reason, status }: DryOutcome): boolean {
   const named = headers.some(([name]) => name.toLowerCase() === SESSION)

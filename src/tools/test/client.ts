@@ -1,4 +1,4 @@
-import { LATEST_SESSION_VERSION } from '../../mcp/protocol.ts'
+import { initializeParams } from '../../mcp/initialize.ts'
 import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
 import type { TestHeaders, TestRequest } from './test-file.ts'
 
@@ -48,11 +48,7 @@ export class TestClient {
   }
 }
 
-const GREETING = {
-  protocolVersion: LATEST_SESSION_VERSION,
-  capabilities: {},
-  clientInfo: { name: 'gwctl test', version: '1' },
-}
+const GREETING = initializeParams('gwctl test')
 
 type Fields = readonly (readonly [name: string, value: string])[]
 
