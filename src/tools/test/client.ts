@@ -10,7 +10,7 @@ export interface Subject {
 /** Sends the requests of one case: what the shorthands leave out, it fills in as the clients of their protocols do. */
 export class TestClient {
   readonly #gateway: Subject
-  /** Session ids of MCP by where they were opened. */
+  /** Session ids of MCP by where and by whom they were opened. */
   readonly #sessions = new Map<string, string>()
 
   constructor(gateway: Subject) {
@@ -26,7 +26,9 @@ export class TestClient {
   async #callMcp(request: TestRequest, method: string): Promise<DryOutcome> {
     const { params = {} } = request
     if (method === 'initialize') return this.#rpc(request, { id: 1, method, params: { ...GREETING, ...params } })
-    const place = JSON.stringify([request.url, request.host, request.port, request.path])
+    // A session belongs to who has opened it.
+    const { params: _, mcp: __, ...caller } = request
+    const place = JSON.stringify(caller)
     if (!this.#sessions.has(place)) {
       const opened = await this.#rpc(request, { id: 1, method: 'initialize', params: GREETING })
       if (opened.status !== 200) return opened
