@@ -117,11 +117,12 @@ function configView({ event }: Step, source: SourceReader, width: number): Row[]
       ...title,
       ...text.slice(first - 1, line + AROUND.after).flatMap((content, i) => {
         const number = String(first + i).padStart(gutter)
-        return lines(
-          `${first + i === line ? '▸' : ' '} ${number} │ ${content}`,
-          width,
-          first + i === line ? 'bold' : 'dim',
-        )
+        const [mark, tone] = first + i === line ? (['▸', 'bold'] as const) : ([' ', 'dim'] as const)
+        // What does not fit goes on beside the numbers, so that columns stay columns.
+        return wrap(content, Math.max(1, width - gutter - 5)).map((part, k) => {
+          const margin = k === 0 ? `${mark} ${number}` : ' '.repeat(gutter + 2)
+          return [span(cut(`${margin} │ ${part}`, width), tone)]
+        })
       }),
     ]
   })
