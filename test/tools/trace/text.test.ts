@@ -38,3 +38,15 @@ test('bytes of a client cannot drive the terminal', () => {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that none gets through is the point
   expect(show(recorder)).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
 })
+
+test('backends that were not chosen stand below the one that was', () => {
+  const recorder = new Recorder()
+  recorder.start()
+  const others = [{ backend: 'small', reason: 'another name' }]
+  recorder.add({ type: 'backend', backend: 'big', kind: 'model', reason: 'asked for as big', others })
+  recorder.add({ type: 'authorization', result: 'deny', subject: 'tool admin of time', rules: [] })
+  expect(show(recorder)).toContain(`backend          big (model): asked for as big
+                 not small: another name
+`)
+  expect(show(recorder)).toContain('authorization    deny tool admin of time: none of 0 rules matched')
+})
