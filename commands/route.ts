@@ -1,13 +1,10 @@
-// long: the request on a command line takes many flags.
 import { dirname, resolve } from 'node:path'
-import * as Flags from '@oclif/core/flags'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { outputFlag } from '../src/cli/flags.ts'
-import { requestArg, requestFlags, requestOf } from '../src/cli/request-flags.ts'
+import { requestArg, requestOf } from '../src/cli/request-flags.ts'
+import { routeFlags } from '../src/cli/route-flags.ts'
 import { Failure } from '../src/diagnostics/failure.ts'
 import { plainPaint } from '../src/diagnostics/paint.ts'
-import { ROUTE_FORMATS } from '../src/tools/route/render.ts'
 
 const EXAMPLE = `gwctl route -f gateway.yaml POST /v1/chat/completions -H 'x-team: a' --json '{"model": "any"}'`
 
@@ -33,41 +30,15 @@ export default class Route extends GatewayCommand {
     },
   ]
   static override args = { request: requestArg }
-  static override flags = {
-    file: Flags.string({
-      char: 'f',
-      required: true,
-      helpValue: 'PATH',
-      summary: 'The configuration: a file, a directory of resources, or - for stdin.',
-    }),
-    ...requestFlags,
-    seed: Flags.integer({
-      helpValue: 'N',
-      default: 1,
-      summary: 'For what is drawn by chance: another one may draw otherwise.',
-    }),
-    stub: Flags.string({
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'BACKEND=STATUS[:FILE]',
-      summary: 'What a backend answers, by name or address; BACKEND=down: nothing. * is every one. Repeatable.',
-    }),
-    expect: Flags.integer({
-      min: 100,
-      max: 599,
-      helpValue: 'STATUS',
-      summary: 'Exit 0 for this status only, 1 for any other.',
-    }),
-    'all-routes': Flags.boolean({ summary: 'Every route that was not chosen, instead of the nearest ones.' }),
-    output: outputFlag(ROUTE_FORMATS)({ default: { format: 'text' } }),
-  }
+  static override flags = routeFlags
 
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Route)
     this.obey(flags)
     const words = (args.request as unknown as string[] | undefined) ?? []
     const request = await requestOf(words, flags, this.io, EXAMPLE)
-    const { parseStub, routeNotes, routeRequest } = await import('../src/tools/route/route.ts')
+    const { parseStub } = await import('../src/tools/route/parse-stub.ts')
+    const { routeNotes, routeRequest } = await import('../src/tools/route/route.ts')
     const stubs = new Map((flags.stub ?? []).map(text => parseStub(text, this.io.cwd)))
     const { file, at: time, seed } = flags
     const routed = await routeRequest({ file, request, time, seed, stubs }, this.io)

@@ -317,7 +317,7 @@ describe('backends', () => {
 
   test('are answered for by stubs, and one that nobody asks is told', async () => {
     const { response, assumed } = await explained([...CHAT, ...ADMIN, '--stub', 'a.test:80=201:body.json'])
-    expect(response).toMatchObject({ status: 201, body: '{\n  "from": "a file"\n}' })
+    expect(response).toMatchObject({ status: 201, body: '{"from": "a file"}' })
     expect(JSON.stringify(assumed)).not.toContain('a.test')
     const { err } = await route([...CHAT, ...ADMIN, '--stub', 'a.tst:80=500'])
     expect(err).toBe('The stub a.tst:80 is not asked: did you mean `a.test:80`?\n')

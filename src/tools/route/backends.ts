@@ -2,7 +2,7 @@ import type { Route, WeightedBackend } from '../../config/snapshot.ts'
 import type { TraceEvent, TraceMessage } from '../../http/trace-event.ts'
 import type { DryOutcome } from '../dry-run/dry-run.ts'
 import type { BackendChosen, NotChosen } from './explanation.ts'
-import { originsOf, place } from './trace-reading.ts'
+import { originOf, place } from './trace-reading.ts'
 
 /** The backend of the route that was chosen, then the model, provider or endpoint within it, and why not another. */
 export function backendsOf(route: Route | undefined, outcome: DryOutcome, seed: number): BackendChosen[] {
@@ -34,7 +34,7 @@ function partOf(event: TraceEvent, message: Extract<TraceMessage, { type: 'backe
     name: backend,
     kind,
     ...(reason === undefined ? {} : { why: reason }),
-    ...originsOf(event.origins),
+    ...originOf(event.origins),
     others: others.map(other => ({ name: other.backend, why: other.reason })),
   }
 }

@@ -1,17 +1,16 @@
 import type { Bind, Listener, Route, Snapshot } from '../../config/snapshot.ts'
-import type { Origin } from '../../diagnostics/diagnostic.ts'
 import { hostOf } from '../../engine/route-table.ts'
 import { listenerMisses } from '../../engine/trace/route-misses.ts'
 import type { HeadSnapshot, TraceMessage } from '../../http/trace-event.ts'
 import type { DryGateway, DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
-import { textOf } from '../trace/body-text.ts'
+import { plainText } from '../trace/body-text.ts'
 import { assumptionsOf } from './assumptions.ts'
 import { backendsOf } from './backends.ts'
 import { callsOf } from './calls.ts'
 import { checkHttp, connectionPolicies } from './connection.ts'
 import type { Explanation, Verdict } from './explanation.ts'
 import { passedPolicies } from './passed-policies.ts'
-import { messagesOf, originsOf, place } from './trace-reading.ts'
+import { messagesOf, originOf, place } from './trace-reading.ts'
 
 /** A request that was run, and what is known of the run. */
 export interface Run {
@@ -36,7 +35,7 @@ export async function explainRequest(run: Run): Promise<Explanation> {
   const closed = connection.some(({ result }) => result === 'failed')
   const route = listener && routeOf(listener, outcome.route)
   const received = receivedHead(outcome)
-  const body = request.body && textOf(request.body)
+  const body = request.body && plainText(request.body)
   const whole: Explanation = {
     verdict: verdictOf(outcome),
     status: outcome.status ?? null,
@@ -51,7 +50,7 @@ export async function explainRequest(run: Run): Promise<Explanation> {
     policies: [...connection, ...passedPolicies({ listener, route, outcome })],
     backends: backendsOf(route, outcome, seed),
     calls: callsOf(received, request.body, outcome),
-    response: outcome.shown ? { ...outcome.shown, body: textOf(outcome.body) } : null,
+    response: outcome.shown ? { ...outcome.shown, body: plainText(outcome.body) } : null,
     assumed: assumptionsOf(run, bind, listener),
   }
   return closed ? { ...whole, ...CLOSED, policies: connection, assumed: [] } : whole
@@ -107,13 +106,12 @@ function listenerChoice(
 function routeChoices({ events }: DryOutcome): Explanation['routes'] {
   return events.flatMap(({ message, origins }) => {
     if (message.type !== 'route') return []
-    return [{ name: message.selected, ...originsOf(origins), others: message.tried.map(triedRoute) }]
+    return [{ name: message.selected, ...originOf(origins), others: message.tried.map(triedRoute) }]
   })
 }
 
 function triedRoute({ route, failed, origin }: Extract<TraceMessage, { type: 'route' }>['tried'][number]) {
-  const at: { readonly origin?: Origin } = origin ? { origin } : {}
-  return { name: route, why: failed, ...(at.origin ? { origin: place(at.origin) } : {}) }
+  return { name: route, why: failed, ...originOf(origin ? [origin] : []) }
 }
 
 function verdictOf({ reason, events, upstream }: DryOutcome): Verdict {

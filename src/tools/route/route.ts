@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { Failure } from '../../diagnostics/failure.ts'
 import type { CheckReport } from '../../diagnostics/render/report.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import { initializeParams } from '../../mcp/initialize.ts'
@@ -81,22 +78,4 @@ function unusedStubs({ stubbed, outcome: { upstream } }: Run): string[] {
   return [...stubbed]
     .filter(name => name !== EVERYTHING && !asked.has(name))
     .map(name => `The stub ${name} is not asked: ${didYouMean(name, called) ?? known}`)
-}
-
-/** `BACKEND=STATUS[:FILE]`, `BACKEND=down`. Throws a Failure. */
-export function parseStub(text: string, cwd: string): readonly [name: string, stub: Stub] {
-  const [, name, answer, file] = /^(.+)=(\d{3}|down)(?::(.+))?$/s.exec(text) ?? []
-  const status = Number(answer)
-  if (name === undefined || (answer !== 'down' && (status < 200 || status > 599))) {
-    throw new Failure('usage', `${text} is no stub.`, {
-      help: 'Write BACKEND=STATUS, BACKEND=STATUS:FILE with the body, or BACKEND=down; * stands for every backend.',
-    })
-  }
-  if (answer === 'down') return [name, { unreachable: true }]
-  if (file === undefined) return [name, { status }]
-  try {
-    return [name, { status, body: readFileSync(resolve(cwd, file)) }]
-  } catch (error) {
-    throw new Failure('input', `cannot read ${file}, the body of the stub ${name}.`, { cause: error })
-  }
 }

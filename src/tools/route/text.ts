@@ -1,5 +1,6 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import type { DiffLine } from '../line-diff.ts'
+import { jsonLines } from '../trace/body-text.ts'
 import { MARKS, shortKey } from '../trace/steps.ts'
 import type { BackendChosen, CallMade, Explanation, NotChosen, PolicyPassed } from './explanation.ts'
 import { type Piece, Sections } from './sections.ts'
@@ -134,7 +135,7 @@ function writeResponse({ response }: Explanation, out: Sections): void {
   if (response === null) return
   out.add('response', String(response.status))
   for (const [name, value] of response.headers) out.more(1, `${name}: ${value}`)
-  const body = response.body === '' ? [] : response.body.trimEnd().split('\n')
+  const body = response.body === '' ? [] : jsonLines(response.body).trimEnd().split('\n')
   for (const line of body.slice(0, SHORT)) out.more(1, line)
   const left = body.length - SHORT
   if (left > 0) out.more(1, ['dim', `and ${left} more ${left === 1 ? 'line' : 'lines'} (-o json has them)`])

@@ -15,6 +15,6 @@ export function place({ file, line }: Origin): string {
 }
 
 /** The place of an event, where it has one. */
-export function originsOf(origins: readonly Origin[]): { readonly origin?: string } {
+export function originOf(origins: readonly Origin[]): { readonly origin?: string } {
   return origins[0] ? { origin: place(origins[0]) } : {}
 }
