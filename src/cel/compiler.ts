@@ -23,6 +23,8 @@ export interface CelCompilerOptions {
   readonly sensitiveHeaders?: readonly string[]
   /** Shared with other users of patterns, so that each pattern is compiled once. */
   readonly patterns?: ReplacingPatternCompiler
+  /** [0, 1), for `random()`; unset: `Math.random`. */
+  readonly random?: () => number
 }
 
 /** Expressions that are kept to be shared: routes made from one template repeat them. */
@@ -34,7 +36,7 @@ const CACHED_EXPRESSIONS = 1000
  */
 export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler {
   const patterns = options.patterns ?? createPatternCompiler()
-  const run = new Run()
+  const run = new Run(options.random)
   const environments = createEnvironments(run, patterns)
   const hidden = [...CREDENTIAL_HEADERS, ...(options.sensitiveHeaders ?? [])]
   const settings: ViewSettings = {

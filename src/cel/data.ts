@@ -81,7 +81,7 @@ export function defineData({ define, operator, run }: Toolbox): void {
     throw new CelFailure('no_matching_overload')
   })
   define('variables(): dyn', () => run.variables())
-  define('random(): double', () => Math.random())
+  define('random(): double', () => run.random())
   define('uuid(): string', () => randomUUID())
   const fail = () => {
     throw new CelFailure('failed')

@@ -8,10 +8,16 @@ const STEP_BUDGET = 100_000
  * one of these serves every expression of the compiler.
  */
 export class Run {
+  /** [0, 1), for `random()`. */
+  readonly random: () => number
   #left = 0
   #spent = false
   #variables: () => ReadonlyMap<string, unknown> = () => new Map()
   #parsed: { readonly from: unknown; readonly value: unknown } | undefined
+
+  constructor(random: () => number = Math.random) {
+    this.random = random
+  }
 
   begin(variables: () => ReadonlyMap<string, unknown>): void {
     this.#left = STEP_BUDGET

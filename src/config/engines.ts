@@ -1,15 +1,24 @@
 import type { CelCompiler, PatternCompiler } from '../cel/expression.ts'
 
+export interface MadeEngines {
+  readonly cel?: CelCompiler | undefined
+  readonly patterns?: PatternCompiler | undefined
+  /** [0, 1), for `random()` in expressions. */
+  readonly random?: () => number
+}
+
 /**
  * The compilers of expressions and patterns. They take as long to load as everything else together, so they are made
  * when a file first needs them; files that are checked together share them.
  */
 export class Engines {
   readonly #cel = new Map<string, CelCompiler>()
+  readonly #random: (() => number) | undefined
   #patterns: PatternCompiler | undefined
 
   /** `made`: by who has read something else of the same input, where no headers are hidden. */
-  constructor(made: { readonly cel?: CelCompiler | undefined; readonly patterns?: PatternCompiler | undefined } = {}) {
+  constructor(made: MadeEngines = {}) {
+    this.#random = made.random
     if (made.cel) this.#cel.set('', made.cel)
     this.#patterns = made.patterns
   }
@@ -26,7 +35,10 @@ export class Engines {
   async make(missing: ReadonlySet<'cel' | 'patterns'>, sensitiveHeaders: readonly string[]): Promise<void> {
     if (missing.has('cel')) {
       const { createCelCompiler } = await import('../cel/compiler.ts')
-      this.#cel.set(sensitiveHeaders.join(), createCelCompiler({ sensitiveHeaders }))
+      this.#cel.set(
+        sensitiveHeaders.join(),
+        createCelCompiler({ sensitiveHeaders, ...(this.#random && { random: this.#random }) }),
+      )
     }
     if (missing.has('patterns')) this.#patterns = (await import('../cel/pattern.ts')).createPatternCompiler()
   }

@@ -148,6 +148,21 @@ backends: [{host: 'b.test:80'}]`)
     expect(await run(1)).toMatch(/a\.test.*b\.test|b\.test.*a\.test/)
   })
 
+  it('are reached by random conditions, which the seed decides too', async () => {
+    const config = routes(`policies: {authorization: {rules: ['random() < 0.5']}}\nbackends: [{host: 'b.test:80'}]`)
+    const run = async (seed: number) => {
+      const gateway = await open(config, {}, seed)
+      const statuses = []
+      for (let i = 0; i < 20; i++) statuses.push((await get(gateway, '/')).status)
+      gateway.reset()
+      expect((await get(gateway, '/')).status).toBe(statuses[0])
+      return statuses.join()
+    }
+    expect(await run(1)).toBe(await run(1))
+    expect(await run(1)).not.toBe(await run(2))
+    expect(await run(1)).toMatch(/200.*403|403.*200/)
+  })
+
   it('send no body where HTTP has none', async () => {
     const gateway = await open(routes(`backends: [{host: 'b.test:80'}]`), {
       'b.test': [{ status: 204 }, { status: 200 }],
