@@ -243,6 +243,14 @@ describe('a failure', () => {
 `)
   })
 
+  test('is also a request that cannot come in', async () => {
+    write('gateway.yaml', 'binds: []\n')
+    write('a.gwtest.yaml', cases(`${ADMIN}\n  expect: {status: 200}`))
+    const { code, out } = await gwctl([])
+    expect(code).toBe(1)
+    expect(out).toContain('✖ case 0: the configuration opens no port, so no request can come in.')
+  })
+
   test('names the step and the repetition, and does not repeat itself for ever', async () => {
     const { out } = await run(
       'steps:\n  - {request: {path: /limited}, expect: {status: 200}}\n  - {request: {path: /limited}, repeat: 9, expect: {status: 200}}',

@@ -143,12 +143,22 @@ class TestRun {
         continue
       }
       const started = performance.now()
-      const wrong = await runner.run(testCase)
-      const state = wrong.length > 0 ? 'failed' : 'passed'
-      cases.push({ ...about, state, wrong, duration: performance.now() - started })
-      if (state === 'failed' && this.#options.bail) this.over = true
+      const run = await this.#run(testCase, runner)
+      cases.push({ ...about, ...run, duration: performance.now() - started })
+      if (run.state === 'failed' && this.#options.bail) this.over = true
     }
     return cases
+  }
+
+  async #run(testCase: TestCase, runner: CaseRunner): Promise<Pick<RunCase, 'state' | 'wrong' | 'reason'>> {
+    try {
+      const wrong = await runner.run(testCase)
+      return { state: wrong.length > 0 ? 'failed' : 'passed', wrong }
+    } catch (error) {
+      // The request cannot be made: no port is open, say.
+      if (!(error instanceof Failure) || error.kind !== 'input') throw error
+      return { state: 'failed', wrong: [], reason: error.message }
+    }
   }
 
   #tell(text: string): void {
