@@ -43,6 +43,7 @@ export default class Diff extends GatewayCommand {
       summary: 'Try at most N requests; 1500 when unset.',
       exclusive: ['structural', 'requests'],
     }),
+    partial: Flags.boolean({ summary: 'Names of resources that are not there are taken to exist elsewhere.' }),
     ...adminFlags,
   }
 
@@ -59,6 +60,7 @@ export default class Diff extends GatewayCommand {
       get stdin() {
         return io.stdin
       },
+      partial: flags.partial,
       witness: !flags.structural,
       ...(flags.requests === undefined ? {} : { requests: flags.requests }),
       ...(flags.limit === undefined ? {} : { limit: flags.limit }),

@@ -170,6 +170,8 @@ function asNote(d: Diagnostic): Diagnostic {
 
 export interface RunOptions extends Pick<DocumentOptions, 'cwd' | 'env' | 'tier'>, Pick<LoadOptions, 'conceal'> {
   readonly readReferenced?: ReadReferenced
+  /** The input is part of a configuration: names of resources that are not in it are no mistakes. */
+  readonly partial?: boolean
 }
 
 /** One standalone file, or the resources of one, as `run` loads it. */

@@ -161,7 +161,7 @@ function fileFor(entry: DataEntry, folder: string, files: Map<string, Buffer>): 
   return path
 }
 
-export interface ServedPlace extends Pick<TranslationOptions, 'conceal'> {
+export interface ServedPlace extends Pick<TranslationOptions, 'conceal'>, Partial<Pick<TranslationOptions, 'partial'>> {
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -171,9 +171,9 @@ export interface ServedPlace extends Pick<TranslationOptions, 'conceal'> {
  * `validate` finds nothing about; `translate | run` serves what is left of the rest.
  */
 export async function loadResources(inputs: readonly InputText[], place: ServedPlace, runtime: Runtime) {
-  const { cwd, env, conceal } = place
+  const { cwd, env, conceal, partial = false } = place
   const hidden = conceal === undefined ? {} : { conceal }
-  const options = { env, ...hidden, partial: false, withSecrets: true, allowUnguarded: false, filesDir: '<memory>' }
+  const options = { env, ...hidden, partial, withSecrets: true, allowUnguarded: false, filesDir: '<memory>' }
   const { finished, report, resources, faults } = await translateTexts(inputs, cwd, options, runtime)
   const { diagnostics } = report
   const runnable =

@@ -272,6 +272,28 @@ spec:
     expect(code).toBe(1)
   })
 
+  test('resources that are not all there', async () => {
+    const route = (path: string) => `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: default}
+spec: {gatewayClassName: agentgateway, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: app, namespace: default}
+spec:
+  parentRefs: [{name: gw}]
+  rules: [{matches: [{path: {type: Exact, value: ${path}}}], backendRefs: [{name: elsewhere, port: 80}]}]
+`
+    write('a.yaml', route('/a'))
+    write('b.yaml', route('/b'))
+    expect(await gwctl(['a.yaml', 'b.yaml'])).toMatchObject({ code: 3, err: expect.stringContaining('GW204') })
+    const { out, code } = await gwctl(['a.yaml', 'b.yaml', '--partial'])
+    expect(out).toContain('matches[0].path.exact: /a → /b')
+    expect(out).toMatch(/GET localhost\/a: \d+ → 404 /)
+    expect(code).toBe(1)
+  })
+
   test('revisions of git, with the files that were beside them', async () => {
     const git = (...args: string[]) =>
       execFileSync('git', ['-C', folder, '-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args])

@@ -80,7 +80,7 @@ export async function compareRequests(
 async function openSide(
   { name, configuration }: Side,
   time: number,
-  { cwd, env }: DiffOptions,
+  { cwd, env, partial }: DiffOptions,
   notes: string[],
 ): Promise<DryGateway | undefined> {
   if (configuration === undefined) {
@@ -94,6 +94,7 @@ async function openSide(
     env,
     time,
     tier: 'offline',
+    partial,
     ...(readReferenced === undefined ? {} : { readReferenced }),
   })
   if (!gateway) {

@@ -40,6 +40,8 @@ export interface Configuration {
 
 export interface SideOptions extends InputPlace {
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Names of resources that are not in the input are taken to exist elsewhere. */
+  readonly partial: boolean
   /** The gateway that `live` means. */
   readonly admin: () => Promise<AdminServer>
   /** For whoever waits. */
@@ -155,14 +157,14 @@ async function compiledSide(
 
 async function compile(
   { texts, readReferenced }: Configuration,
-  { cwd, env }: SideOptions,
+  { cwd, env, partial }: SideOptions,
   conceal: Conceal,
   seen: (path: string, bytes: Buffer) => void,
 ): Promise<Loaded> {
   const [first] = texts
   if (!first || texts.length > 1 || holdsResources(first)) {
     const { loadResources } = await import('../translate.ts')
-    const { loaded, files } = await loadResources(texts, { cwd, env, conceal }, offlineRuntime())
+    const { loaded, files } = await loadResources(texts, { cwd, env, conceal, partial }, offlineRuntime())
     for (const [path, { bytes }] of files) seen(path, bytes)
     return loaded
   }

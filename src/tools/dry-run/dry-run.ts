@@ -20,7 +20,7 @@ export type { DryCall, DryOutcome } from './outcome.ts'
 export type { Stub, Stubs } from './stubs.ts'
 export type { DryWorld } from './world.ts'
 
-export interface DryOptions extends DryWorld, Partial<Pick<RunOptions, 'tier' | 'readReferenced'>> {
+export interface DryOptions extends DryWorld, Partial<Pick<RunOptions, 'tier' | 'readReferenced' | 'partial'>> {
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -58,8 +58,8 @@ export interface DryLoaded {
 /** The same for texts that have been read: one standalone file, or any number of files of resources. */
 export async function loadDryGateway(texts: readonly InputText[], options: DryOptions): Promise<DryLoaded> {
   const world = new World(options)
-  const { cwd, env, tier = 'env', readReferenced } = options
-  const load = { cwd, env, tier, ...(readReferenced === undefined ? {} : { readReferenced }) }
+  const { cwd, env, tier = 'env', partial = false, readReferenced } = options
+  const load = { cwd, env, tier, partial, ...(readReferenced === undefined ? {} : { readReferenced }) }
   const resources = texts.length > 1 && texts.every(holdsResources)
   const loaded = resources
     ? (await (await import('../translate.ts')).loadResources(texts, load, world.runtime)).loaded
