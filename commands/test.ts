@@ -7,8 +7,8 @@ import { testCommand, testFlags, withTestFlagDefaults } from '../src/cli/test-fl
 export default class Test extends GatewayCommand {
   static override summary = 'Run test cases of a configuration: requests, and what has to come of them.'
   static override description =
-    'Opens no socket and starts nothing: requests go through the compiled configuration, stubs answer for backends, ' +
-    'time stands still. Takes *.gwtest.yaml files, directories and globs; the current directory when none is named.'
+    'Opens no socket and starts nothing, without --live: requests go through the compiled configuration, stubs answer ' +
+    'for backends, time stands still. Takes *.gwtest.yaml files, directories and globs; the current directory when none is named.'
   static override examples = [
     'gwctl test',
     { description: 'Some cases, one after the other until one fails:', command: "gwctl test --filter 'rate' --bail" },

@@ -1,7 +1,7 @@
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import { json, map, type ObjectProblem, object, opt } from '../../schema/builder.ts'
 import { parseFieldPath } from './field-path.ts'
-import { matcherProblems } from './matcher.ts'
+import { isMatchers, isRecord, matcherProblems } from './matcher.ts'
 
 /**
  * What a case can look at. Below these, fields are reached by name: `header.x-served-by`,
@@ -50,7 +50,8 @@ export function checkExpectations(holder: Record<string, unknown>): readonly Obj
   const expected = (holder.expect ?? {}) as Readonly<Record<string, unknown>>
   return Object.entries(expected).flatMap(([field, value]) => {
     const wrong = fieldProblem(field) ?? repetitionProblem(field, value, holder.repeat as number)
-    const problems = wrong ? [wrong] : valuesOf(field, value).flatMap(each => matcherProblems(each))
+    if (wrong) return [{ ...wrong, path: ['expect', field] }]
+    const problems = valuesOf(field, value).flatMap(each => [...memberProblems(field, each), ...matcherProblems(each)])
     return problems.map(problem => ({ ...problem, path: ['expect', field, ...problem.path] }))
   })
 }
@@ -78,13 +79,37 @@ function fieldProblem(field: string): ObjectProblem | undefined {
   if (!NAMES.includes(head)) return unknown(field, head, NAMES)
   if (member === undefined) return undefined
   if (!WITH_MEMBERS.has(head)) return { message: `\`${head}\` has no members`, path: [], at: 'key' }
-  const name = path[path.lastIndexOf('header') + 1]
-  if (path.includes('header') && typeof name === 'string' && name !== name.toLowerCase()) {
-    const help = `write \`${field.replace(name, name.toLowerCase())}\``
-    return { message: 'names of header fields are in lower case here', help, path: [], at: 'key' }
-  }
+  const at = HEADERS.get(head)
+  const name = at !== undefined && path[at] === 'header' ? String(path[at + 1] ?? '') : ''
+  return capitalProblem(field, name) ?? memberProblem(field, head, member)
+}
+
+/** Where in a path the word `header` stands for header fields. */
+const HEADERS: ReadonlyMap<string, number> = new Map([
+  ['header', 0],
+  ['upstream', 1],
+  ['calls', 2],
+])
+
+function capitalProblem(field: string, name: string): ObjectProblem | undefined {
+  if (name === name.toLowerCase()) return undefined
+  const help = `write \`${field.replace(name, name.toLowerCase())}\``
+  return { message: 'names of header fields are in lower case here', help, path: [], at: 'key' }
+}
+
+function memberProblem(field: string, head: string, member: string): ObjectProblem | undefined {
   const members = MEMBERS[head]
   return members === undefined || members.includes(member) ? undefined : unknown(field, member, members)
+}
+
+/** The same for members that are written below their field: `upstream: {path: /}`. */
+function memberProblems(field: string, value: unknown): ObjectProblem[] {
+  if (!isRecord(value) || isMatchers(value)) return []
+  return Object.keys(value).flatMap(name => {
+    const problem =
+      field === 'header' || field === 'upstream.header' ? capitalProblem(name, name) : memberProblem(name, field, name)
+    return problem ? [{ ...problem, path: [name] }] : []
+  })
 }
 
 function unknown(field: string, name: string, known: readonly string[]): ObjectProblem {

@@ -71,7 +71,8 @@ export function matcherProblems(expected: unknown, path: readonly (string | numb
   })
 }
 
-function isMatchers(value: unknown): value is Readonly<Record<string, unknown>> {
+/** Not a value itself: what it says about one. */
+export function isMatchers(value: unknown): value is Readonly<Record<string, unknown>> {
   return (
     isRecord(value) && Object.keys(value).length > 0 && Object.keys(value).every(name => Object.hasOwn(MATCHERS, name))
   )
