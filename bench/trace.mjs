@@ -4,18 +4,15 @@
 //   no match   a client traces with a filter that matches nothing, over nobody, in the same process
 //   slow       a client traces every request and never reads, over nobody, in the same process
 // The first is too small for that: what it costs is measured without the sockets too (bench/trace-pipeline.mjs), and
-// held against what a request costs with them.
+// held against what a request costs with them. bench/trace-instructions.mjs counts instead of timing.
 //
 //   node bench/trace.mjs [--rounds 12] [--requests 6000] [--processes 5]
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, request } from 'node:http'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { bundle, config, median } from './trace-bundles.mjs'
+import { bundle, median } from './trace-bundles.mjs'
+import { load, SERVER, start, traced, upstream } from './trace-gateway.mjs'
 import { pipelineCosts } from './trace-pipeline.mjs'
 
 const { values } = parseArgs({
@@ -29,88 +26,14 @@ const { values } = parseArgs({
 const ROUNDS = Number(values.rounds)
 const REQUESTS = Number(values.requests)
 const INSTANCES = Number(values.instances)
-const CONNECTIONS = 16
 
 const scratch = mkdtempSync(join(tmpdir(), 'gwctl-bench-trace-'))
-const upstream = createServer((_, res) => res.end('{"ok":true}'))
-upstream.keepAliveTimeout = 600_000
-await new Promise(done => upstream.listen(0, '127.0.0.1', done))
-const SERVER = `
-import { Readable } from 'node:stream'
-import { serve } from './src/tools/serve/serve.ts'
-const log = { write: () => {}, writableLength: 0 }
-const serving = await serve({ file: '-', cwd: '/', env: {}, stdin: Readable.from([process.env.BENCH_CONFIG]), log,
-  version: '0', watch: false, portFor: () => 0, refused: report => { console.error(JSON.stringify(report)); process.exit(1) } })
-process.on('message', message => {
-  if (message === 'stop') process.exit(0)
-  const { user, system } = process.cpuUsage()
-  process.send({ cpu: user + system })
-})
-process.send({ port: [...serving.ports.values()][0], admin: serving.admin })
-`
-
-async function start(file) {
-  const child = fork(file, [], {
-    env: { ...process.env, BENCH_CONFIG: config(`127.0.0.1:${upstream.address().port}`) },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
-
-  const [{ port, admin }] = await once(child, 'message')
-  const cpu = async () => {
-    child.send('cpu')
-    return (await once(child, 'message'))[0].cpu
-  }
-  return { child, port, admin, cpu }
-}
-
-const HEAD = 'GET /v1/chat HTTP/1.1\r\nhost: gw\r\naccept: */*\r\nuser-agent: bench\r\n\r\n'
-
-/** So many requests over a few connections, one at a time on each. */
-async function load(port, requests) {
-  let left = requests
-  await Promise.all(
-    Array.from(
-      { length: CONNECTIONS },
-      () =>
-        new Promise((done, fail) => {
-          const socket = connect(port, '127.0.0.1')
-          let open = 0
-          const next = () => {
-            if (left-- <= 0) {
-              socket.end()
-              done()
-            } else socket.write(HEAD)
-          }
-          socket.on('connect', next)
-          socket.on('error', fail)
-          socket.on('data', chunk => {
-            // A reply ends with its body; it never comes split here.
-            if (chunk.includes('HTTP/1.1 5')) fail(new Error(chunk.toString()))
-            open += chunk.toString('latin1').split('{"ok":true}').length - 1
-            if (open > 0) {
-              open--
-              next()
-            }
-          })
-        }),
-    ),
-  )
-}
+const backend = await upstream()
 
 async function perRequest({ port, cpu }) {
   const before = await cpu()
   await load(port, REQUESTS)
   return ((await cpu()) - before) / REQUESTS
-}
-
-/** A trace client; `reads`: takes what comes. */
-async function traced({ admin }, query, reads) {
-  const sent = request(`http://${admin}/debug/trace?follow=1000${query}`, { method: 'POST' })
-  sent.on('error', () => {})
-  sent.end()
-  const [reply] = await once(sent, 'response')
-  if (reads) reply.resume()
-  return () => sent.destroy()
 }
 
 const files = {
@@ -120,8 +43,8 @@ const files = {
 const plain = []
 const bare = []
 for (let i = 0; i < INSTANCES; i++) {
-  plain.push(await start(files.plain))
-  bare.push(await start(files.bare))
+  plain.push(await start(files.plain, backend.address))
+  bare.push(await start(files.bare, backend.address))
 }
 const all = [...plain, ...bare]
 /** µs of a request over sockets. */
@@ -166,8 +89,7 @@ try {
     )
 } finally {
   for (const { child } of all) child.send('stop')
-  upstream.close()
-  upstream.closeAllConnections()
+  backend.close()
   rmSync(scratch, { recursive: true })
 }
 
