@@ -3,8 +3,11 @@ import { Placeholder } from './placeholder.ts'
 
 export const REDACTED = '<redacted>'
 
-/** What stands for a secret: tells nothing about it, or at most whether two are the same. */
-export type Conceal = (secret: unknown) => string
+/**
+ * What stands for a secret: tells nothing about it, or at most whether two are the same. `place`: what is declared where
+ * the value has another type, or a key that is not declared; unset for a declared secret.
+ */
+export type Conceal = (secret: unknown, place?: Node) => string
 
 /**
  * A copy of a value as it was read, with every secret of its declaration replaced. What is under an unknown key, or of
@@ -24,17 +27,17 @@ function redactNode(node: Node, value: unknown, conceal: Conceal): unknown {
     case 'shapes':
       return redactShape(node, value, conceal)
     case 'list':
-      return Array.isArray(value) ? value.map(item => redactNode(node.item.node, item, conceal)) : conceal(value)
+      return Array.isArray(value) ? value.map(item => redactNode(node.item.node, item, conceal)) : conceal(value, node)
     case 'map':
-      return isMap(value) ? redactMap(node, value, conceal) : conceal(value)
+      return isMap(value) ? redactMap(node, value, conceal) : conceal(value, node)
     case 'object':
-      return isMap(value) ? redactObject(node, value, conceal) : conceal(value)
+      return isMap(value) ? redactObject(node, value, conceal) : conceal(value, node)
     case 'string':
-      return node.secret ? conceal(plain(value)) : scalar(value, conceal)
+      return node.secret ? conceal(plain(value)) : scalar(node, value, conceal)
     case 'json':
       return plain(value)
     default:
-      return scalar(value, conceal)
+      return scalar(node, value, conceal)
   }
 }
 
@@ -49,13 +52,15 @@ function redactObject(node: ObjectNode, value: Readonly<Record<string, unknown>>
   return mapValues(value, (item, key) => {
     const known = spelt.get(key)
     if (known !== undefined) return redactNode(known.field.schema.node, item, conceal)
-    return node.open ? plain(item) : conceal(item)
+    return node.open ? plain(item) : conceal(item, node)
   })
 }
 
 function redactShape(node: ShapesNode, value: unknown, conceal: Conceal): unknown {
   const form = shapeOf(node, value)
-  return form === undefined ? conceal(value) : redactNode(form.node, value, conceal)
+  // What is not declared in one form may be what another one declares.
+  const inside: Conceal = (secret, place) => conceal(secret, place && node)
+  return form === undefined ? conceal(value, node) : redactNode(form.node, value, inside)
 }
 
 export function shapeOf(node: ShapesNode, value: unknown): Schema<unknown> | undefined {
@@ -67,9 +72,9 @@ export function shapeOf(node: ShapesNode, value: unknown): Schema<unknown> | und
 }
 
 /** A scalar where one is declared; a list or map there is a mistake, and nobody said what is in it. */
-function scalar(value: unknown, conceal: Conceal): unknown {
+function scalar(node: Node, value: unknown, conceal: Conceal): unknown {
   if (value instanceof Placeholder) return value.text
-  return typeof value === 'object' ? conceal(value) : value
+  return typeof value === 'object' ? conceal(value, node) : value
 }
 
 function plain(value: unknown): unknown {

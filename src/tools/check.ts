@@ -17,6 +17,7 @@ import {
   isTestFile,
   readInputFile,
 } from './input-files.ts'
+import { shownTexts } from './shown-texts.ts'
 
 export { loadInput, referencedBy } from './check-documents.ts'
 
@@ -99,6 +100,7 @@ export async function check(paths: readonly string[], options: CheckOptions): Pr
   const curated = curate(worked.texts, [...worked.found.diagnostics, ...unread])
   const known = await compare([...curated.kept, ...settings.diagnostics], options)
   const after = new Map(worked.texts.map(({ file, text }) => [file, text]))
+  const shown = await shownTexts(after, known.kept)
   const report: CheckReport = {
     diagnostics: known.kept,
     files: worked.found.checked.length + unread.length,
@@ -107,7 +109,7 @@ export async function check(paths: readonly string[], options: CheckOptions): Pr
     skipped,
     suppressed: [...curated.suppressed, ...known.suppressed],
     fixed: worked.fixed,
-    textOf: file => after.get(file) ?? settings.textOf(file),
+    textOf: file => shown(file) ?? settings.textOf(file),
     cwd: options.cwd,
   }
   const rewritten = texts.flatMap(({ input, bytes, text, file }) => {
@@ -202,14 +204,17 @@ function nothing(paths: readonly string[], skipped: readonly Skipped[]): Failure
 }
 
 /** What loading a configuration has found, as a report. */
-export function reportOf(inputs: readonly InputText[], { diagnostics, source }: Loaded, cwd: string): CheckReport {
-  const texts = new Map(inputs.map(({ file, text }) => [file, text]))
+export async function reportOf(
+  inputs: readonly InputText[],
+  { diagnostics, source }: Pick<Loaded, 'diagnostics' | 'source'>,
+  cwd: string,
+): Promise<CheckReport> {
   return {
     diagnostics,
     files: inputs.length,
     documents: source.documents.filter(d => !d.empty).length,
     skipped: [],
-    textOf: file => texts.get(file),
+    textOf: await shownTexts(new Map(inputs.map(({ file, text }) => [file, text])), diagnostics),
     cwd,
   }
 }

@@ -19,6 +19,7 @@ import { parseSource, type Source } from '../diagnostics/source.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { Conceal } from '../schema/redact.ts'
 import { findInputs, type InputPlace, type InputText, readInputFile } from './input-files.ts'
+import { shownTexts } from './shown-texts.ts'
 
 export interface TranslationOptions {
   readonly partial: boolean
@@ -102,8 +103,9 @@ async function translateSources(
     ...finished.loaded.diagnostics,
   ]
   const texts = new Map(sources.map(({ file, source }) => [file, source.text]))
+  const found = [...diagnostics, ...unexplained(finished.losses, diagnostics)]
   const report: CheckReport = {
-    diagnostics: [...diagnostics, ...unexplained(finished.losses, diagnostics)],
+    diagnostics: found,
     files: sources.length,
     documents: gathered.documents,
     skipped: [
@@ -114,7 +116,7 @@ async function translateSources(
         reason: `${kind}: ${reason}`,
       })),
     ],
-    textOf: file => texts.get(file),
+    textOf: await shownTexts(texts, found),
     cwd,
   }
   const { resources, faults } = gathered

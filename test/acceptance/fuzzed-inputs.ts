@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { textConcealer } from '../../src/config/conceal-text.ts'
 import { load } from '../../src/config/load.ts'
 import { offlineRuntime } from '../../src/config/offline-runtime.ts'
 import type { Diagnostic, Range } from '../../src/diagnostics/diagnostic.ts'
@@ -119,6 +120,8 @@ export class FuzzedInputs {
   }
 }
 
+const concealer = textConcealer({ resources: true })
+
 /** What is wrong with how a text is read; undefined when nothing is. Never throws. */
 export async function faultOf(text: string): Promise<string | undefined> {
   let found: readonly Diagnostic[]
@@ -130,6 +133,8 @@ export async function faultOf(text: string): Promise<string | undefined> {
       readReferenced: () => undefined,
     } as const
     found = (await load('config.yaml', text, options)).diagnostics
+    const shown = (await concealer)('config.yaml', text)
+    if (shown.length !== text.length) return `is shown with ${shown.length} characters instead of ${text.length}`
   } catch (error) {
     return `throws: ${error instanceof Error ? error.stack : String(error)}`
   }

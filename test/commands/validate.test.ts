@@ -357,3 +357,15 @@ test('whoever waits for many files at a terminal sees how far it is', async () =
   expect((await place.validate(['.', '--partial'])).err).not.toContain('Checking')
   expect((await place.validate(['0.yaml'], { terminal: true })).err).not.toContain('Checking')
 })
+
+test('a frame shows no secret that stands beside the mistake, nor one that is the mistake', async () => {
+  const keys = '        apiKey:\n          keys:\n          - key: sk-1234\n            metdata: {}\n'
+  place.write({
+    'a.yaml': `binds:\n- port: 1\n  listeners:\n  - routes:\n    - policies:\n${keys}`,
+    'b.yaml': 'apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {x: c2VjcmV0, y: topsecret!}\n',
+  })
+  const { out } = await place.validate(['a.yaml', 'b.yaml'])
+  expect(out).toContain('8 |           - key: *******\n9 |             metdata: **\n')
+  expect(out).toContain('4 | data: {x: ********, y: **********}')
+  expect(out).not.toMatch(/sk-1234|c2VjcmV0|topsecret/)
+})

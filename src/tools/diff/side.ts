@@ -140,7 +140,7 @@ async function compiledSide(
   const { snapshot } = loaded
   const errors = loaded.diagnostics.filter(({ severity }) => severity === 'error')
   if (errors.length > 0 || !snapshot) {
-    const report = { ...reportOf(configuration.texts, loaded, options.cwd), diagnostics: errors }
+    const report = await reportOf(configuration.texts, { ...loaded, diagnostics: errors }, options.cwd)
     throw new Failure('input', `${name} cannot be compared:`, {
       help: renderConcise(report, { paint: plainPaint, maxProblems: 20 }).trimEnd(),
     })

@@ -36,7 +36,7 @@ export async function routeRequest(
   const texts = await readServed(file, place)
   const world = { seed, stubs, ...(time === undefined ? {} : { time }) }
   const { loaded, gateway } = await loadDryGateway(texts, { ...place, ...world })
-  if (gateway === undefined) return { refused: reportOf(texts, loaded, place.cwd) }
+  if (gateway === undefined) return { refused: await reportOf(texts, loaded, place.cwd) }
   const { opensSession, ...done } = await inSession(gateway, request)
   const run = { gateway, ...done, seed, stubbed: new Set(stubs.keys()), opensSession }
   return { run, explanation: await explainRequest(run) }

@@ -321,7 +321,7 @@ class Replica {
       file: this.#options.file,
       findings,
     })
-    this.#options.refused(reportOf(inputs, loaded, cwd), true)
+    this.#options.refused(await reportOf(inputs, loaded, cwd), true)
     return undefined
   }
 

@@ -22,7 +22,7 @@ export async function serve(options: ServeOptions): Promise<Serving | undefined>
   const probe = new InputLoader({ begin: () => {}, abandon: () => {} })
   const loaded = await probe.load(inputs, { ...options, tier: 'env' }, offlineRuntime())
   if (!loaded.runnable || !loaded.snapshot) {
-    options.refused(reportOf(inputs, loaded, options.cwd), false)
+    options.refused(await reportOf(inputs, loaded, options.cwd), false)
     return undefined
   }
   const { settings } = loaded.snapshot
@@ -128,7 +128,7 @@ class Server {
     const loaded = await this.#loader.load(inputs, { ...this.#options, tier: 'env' }, runtime)
     if (loaded.runnable && loaded.snapshot) return loaded.snapshot
     state.abandon()
-    this.#refuse(inputs, loaded)
+    await this.#refuse(inputs, loaded)
     return undefined
   }
 
@@ -150,13 +150,13 @@ class Server {
     }
   }
 
-  #refuse(inputs: readonly InputText[], loaded: Loaded): void {
+  async #refuse(inputs: readonly InputText[], loaded: Loaded): Promise<void> {
     this.#synchronized.set(0)
     this.#gateway.runtime.log.log('error', 'configuration not reloaded, the previous one stays', {
       file: this.#options.file,
       findings: loaded.diagnostics.length,
     })
-    this.#options.refused(reportOf(inputs, loaded, this.#options.cwd), true)
+    this.#options.refused(await reportOf(inputs, loaded, this.#options.cwd), true)
   }
 }
 

@@ -1,5 +1,7 @@
+import { textConcealer } from '../../config/conceal-text.ts'
 import { plainPaint } from '../../diagnostics/paint.ts'
 import { renderText as renderDiagnostics } from '../../diagnostics/render/text.ts'
+import { type InputText, isTestFile } from '../input-files.ts'
 import type { Coverage } from './coverage.ts'
 import { coverageJson, coverageLcov, coverageText } from './coverage-report.ts'
 import { diagnosticsOf } from './diagnostics.ts'
@@ -14,14 +16,27 @@ export async function printReport(
   command: TestCommand,
   to: TestPrinter,
 ): Promise<void> {
-  await printMistakes(report, command, to)
+  const shown = isTold(report) ? await shownReport(report) : report
+  await printMistakes(shown, command, to)
   for (const target of command.outputs) {
-    await to.deliver(await rendered(report, coverage, target.format, command), target)
+    await to.deliver(await rendered(shown, coverage, target.format, command), target)
   }
   if (command.env.GITHUB_ACTIONS === 'true' && !command.outputs.some(({ format }) => format === 'github')) {
-    to.note((await rendered(report, coverage, 'github', command)).trimEnd())
+    to.note((await rendered(shown, coverage, 'github', command)).trimEnd())
   }
   if (coverage !== undefined) await printCoverage(report, coverage, command, to)
+}
+
+/** Whether lines of the configurations are shown. */
+function isTold({ files }: TestReport): boolean {
+  return files.some(({ diagnostics, cases }) => diagnostics.length > 0 || cases.some(({ state }) => state === 'failed'))
+}
+
+/** With the texts of the configurations as they may be shown. */
+async function shownReport(report: TestReport): Promise<TestReport> {
+  const conceal = await textConcealer({ resources: true })
+  const shown = ({ file, text }: InputText) => ({ file, text: isTestFile(file) ? text : conceal(file, text) })
+  return { ...report, files: report.files.map(file => ({ ...file, texts: file.texts.map(shown) })) }
 }
 
 async function printMistakes(report: TestReport, command: TestCommand, to: TestPrinter): Promise<void> {

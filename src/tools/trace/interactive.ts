@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { type ConcealText, textConcealer } from '../../config/conceal-text.ts'
 import { isAsciiOnly } from '../terminal/ascii.ts'
 import { untilAborted, untilQuit } from '../terminal/leaving.ts'
 import { showView, type Terminal } from '../terminal/view.tsx'
@@ -29,7 +30,7 @@ export interface InteractiveOptions {
 export async function browseRecording(recording: Recording, options: InteractiveOptions): Promise<void> {
   const session = new TraceSession(
     { text: `waiting for a request at ${recording.name}`, code: undefined },
-    sourceReader(options.cwd),
+    sourceReader(options.cwd, await textConcealer({ resources: true })),
     isAsciiOnly(options.env),
   )
   const view = showView(session, options.terminal)
@@ -129,7 +130,7 @@ function timesText(times: number): string {
 const MAX_SOURCE = 16 * 1024 * 1024
 
 /** Files of the configuration as they are on this machine, each read again when it has changed. */
-function sourceReader(cwd: string): SourceReader {
+function sourceReader(cwd: string, conceal: ConcealText): SourceReader {
   const known = new Map<string, { readonly version: string; readonly lines: readonly string[] }>()
   return file => {
     try {
@@ -139,7 +140,7 @@ function sourceReader(cwd: string): SourceReader {
       const version = `${about.ino} ${about.size} ${about.mtimeMs}`
       const before = known.get(file)
       if (before?.version === version) return before.lines
-      const lines = readFileSync(path, 'utf8').split(/\r?\n/)
+      const lines = conceal(file, readFileSync(path, 'utf8')).split(/\r?\n/)
       known.set(file, { version, lines })
       return lines
     } catch {

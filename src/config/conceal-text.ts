@@ -1,0 +1,119 @@
+import type { Path } from '../diagnostics/diagnostic.ts'
+import { parseSource, type SourceDocument } from '../diagnostics/source.ts'
+import type { Schema } from '../schema/builder.ts'
+import { holdsSecret, secretNames } from '../schema/holds-secret.ts'
+import { type Conceal, redact } from '../schema/redact.ts'
+import { classify } from './resources/classify.ts'
+import type { Unrolled } from './resources/unroll.ts'
+import { standalone } from './standalone/standalone.ts'
+
+/** The text of a file as it may be shown: just as long, with `*` for every character of its secrets. */
+export type ConcealText = (file: string, text: string) => string
+
+/** `resources`: whether files may hold resources, whose declarations take a while to load. */
+export async function textConcealer({ resources }: { readonly resources: boolean }): Promise<ConcealText> {
+  const { unroll } = resources ? await import('./resources/unroll.ts') : {}
+  const { KINDS = [] } = resources ? await import('./kinds/index.ts') : {}
+  let names: ReadonlySet<string> | undefined
+  const named = (text: string, span: Span) => {
+    names ??= secretNames([standalone, ...KINDS.map(({ schema }) => schema)].map(({ node }) => node))
+    return namedIn(text, span, names)
+  }
+  return (file, text) => {
+    const source = parseSource(file, text)
+    const unrolled: Unrolled = { resources: [], diagnostics: [], skipped: [], refused: [], documents: 0 }
+    unroll?.(file, source, unrolled)
+    const files = source.documents.filter(document => classify(document) !== 'resource')
+    const parts = [
+      ...files.map(document => ({ document, schema: standalone, path: [], raw: document.value })),
+      ...unrolled.resources.map(({ kind, ...part }) => ({ ...part, schema: kind.schema })),
+    ]
+    const spans = parts.flatMap(part =>
+      concealedIn(part).flatMap(({ span, whole }) => (whole ? [span] : [...named(text, span)])),
+    )
+    // Without a tree there are no places.
+    if (source.documents.some(document => document.broken)) spans.push(...named(text, [0, text.length]))
+    return starred(text, spans)
+  }
+}
+
+type Span = readonly [start: number, end: number]
+
+interface Part {
+  readonly document: SourceDocument
+  readonly schema: Schema<unknown>
+  readonly path: Path
+  readonly raw: unknown
+}
+
+const SECRET = '\0secret'
+/** Not declared: what in it may be secret, its names have to tell. */
+const UNKNOWN = '\0unknown'
+/** A scalar that is not declared, or of another type, where nothing secret is declared: what is wrong has to be seen. */
+const SHOWN = '\0shown'
+
+function concealedIn({ document, schema, path: at, raw }: Part) {
+  const mark: Conceal = (value, place) => {
+    if (place === undefined || holdsSecret(place)) return SECRET
+    return typeof value === 'object' ? UNKNOWN : SHOWN
+  }
+  return [...marked(redact(schema, raw, mark), at)].flatMap(({ path, mark }) => {
+    const { range, related } = document.resolve({ code: 'GW102', message: '', path, at: 'value' })
+    // An alias has two places: where it is used, and where its anchor stands.
+    return [range, ...related.map(place => place.range)].map(({ start, end }) => ({
+      span: [start.offset, end.offset] as const,
+      whole: mark === SECRET,
+    }))
+  })
+}
+
+function* marked(value: unknown, path: Path): Generator<{ readonly path: Path; readonly mark: string }> {
+  if (value === SECRET || value === UNKNOWN) yield { path, mark: value }
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, item] of Object.entries(value)) {
+    yield* marked(item, [...path, Array.isArray(value) ? Number(key) : key])
+  }
+}
+
+/** Values of keys with these names, and whatever stands below such a key further in. */
+function* namedIn(text: string, [start, end]: Span, names: ReadonlySet<string>): Generator<Span> {
+  for (const { index, 0: whole, 2: name, 3: value = '' } of text.slice(start, end).matchAll(FLOW)) {
+    const from = start + index + whole.length
+    if (name !== undefined && names.has(name)) yield [from, from + value.length]
+  }
+  let inside = -1
+  for (const match of text.slice(start, end).matchAll(LINE)) {
+    const [whole, lead = '', , name, rest = ''] = match
+    if (rest === '' && name === undefined) continue
+    const secret = name !== undefined && names.has(name)
+    const depth = match.index === 0 ? columnOf(text, start) + lead.length : lead.length
+    if (inside < 0 || depth <= inside) inside = secret ? depth : -1
+    if (inside < 0) continue
+    const to = start + match.index + whole.length
+    yield [name === undefined ? start + match.index + lead.length : to - rest.length, to]
+  }
+}
+
+/** A key between braces or commas, and the value behind it, in which there may be others. */
+const FLOW = /[{,]\s*(["']?)([\w.-]+)\1\s*:\s*(?=("[^"]*"|'[^']*'|\[[^\]]*\]|[^,}\]\n]*))/g
+/** Indentation and dashes, a key, what follows it. */
+const LINE = /^([ \t]*(?:- +)*)(?:(["']?)([\w.-]+)\2[ \t]*:(?=\s|$))?[ \t]*(.*)$/gm
+
+function columnOf(text: string, offset: number): number {
+  return offset - (text.lastIndexOf('\n', offset - 1) + 1)
+}
+
+/** A variable's name says nothing of its value. */
+const VARIABLE = /^["']?\$(?:\{\w+\}|\w+)["']?$/
+
+function starred(text: string, spans: readonly Span[]): string {
+  let out = ''
+  let done = 0
+  for (const [start, end] of spans.toSorted((a, b) => a[0] - b[0])) {
+    if (end <= done || VARIABLE.test(text.slice(start, end))) continue
+    const from = Math.max(start, done)
+    out += text.slice(done, from) + text.slice(from, end).replaceAll(/\S/g, '*')
+    done = end
+  }
+  return out + text.slice(done)
+}
