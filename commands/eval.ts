@@ -1,6 +1,7 @@
 import { GatewayCommand } from '../src/cli/command.ts'
-import { evalArgs, evalFlags, evalState } from '../src/cli/eval-flags.ts'
+import { type EvalFlags, evalArgs, evalFlags, evalState } from '../src/cli/eval-flags.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
+import { Failure } from '../src/diagnostics/failure.ts'
 
 const EXAMPLE = `gwctl eval 'request.path.startsWith("/v1")' POST /v1/chat -H 'x-team: a'`
 
@@ -30,13 +31,13 @@ export default class Eval extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Eval)
     this.obey(flags)
-    const { expression } = args
+    const [expression, ...words] = (args.expression as unknown as string[] | undefined) ?? []
+    if (expression === undefined) return this.#prompt(flags)
     const { readInput } = await import('../src/tools/input-files.ts')
     const { evaluate } = await import('../src/tools/eval/evaluate.ts')
     const { failureText, refusalText, renderEvaluation } = await import('../src/tools/eval/render.ts')
     const { secretsOf } = await import('../src/tools/eval/state.ts')
     const text = expression === '-' ? (await readInput('-', this.io)).text.trim() : expression
-    const words = (args.request as unknown as string[] | undefined) ?? []
     const state = flags.type ? undefined : await evalState(words, flags, this.io, EXAMPLE)
     const evaluation = evaluate(text, flags.phase, state)
     const paint = await this.paint(this.io.stderr)
@@ -49,5 +50,17 @@ export default class Eval extends GatewayCommand {
     await this.deliver(renderEvaluation(evaluation, shown), flags.output)
     if (whole.error !== undefined) this.io.stderr.write(failureText(text, whole, paint))
     return whole.error !== undefined || (flags['exit-value'] && whole.value !== true) ? 'findings' : 'ok'
+  }
+
+  /** Somebody at a terminal is asked; a script has forgotten something. */
+  async #prompt(flags: EvalFlags): Promise<Outcome> {
+    const { stdin, stdout } = this.io
+    if (stdin.isTTY !== true || stdout.isTTY !== true) {
+      throw new Failure('usage', 'An expression is missing.', { help: `For example: ${EXAMPLE}` })
+    }
+    const { promptForExpressions } = await import('../src/tools/eval/prompt.ts')
+    const state = await evalState([], flags, this.io, EXAMPLE)
+    await promptForExpressions(state, flags.phase, { stdin, stdout, paint: await this.paint() })
+    return 'ok'
   }
 }

@@ -5,11 +5,16 @@ import { Failure } from '../diagnostics/failure.ts'
 import type { EvalState } from '../tools/eval/state.ts'
 import { outputFlag } from './flags.ts'
 import type { Io } from './io.ts'
-import { requestArg, requestFlags, requestOf } from './request-flags.ts'
+import { requestFlags, requestOf } from './request-flags.ts'
 
 export const evalArgs = {
-  expression: Args.string({ required: true, ignoreStdin: true, description: 'The expression; - reads it from stdin.' }),
-  request: requestArg,
+  expression: Args.string({
+    multiple: true,
+    ignoreStdin: true,
+    description:
+      'EXPRESSION [[METHOD] URL]. An expression of - is read from stdin; without one, a terminal asks for some. ' +
+      'After --, also options of curl.',
+  }),
 }
 
 const PHASE_NAMES = ['request', 'response', 'llm', 'mcp', 'usage', 'log', 'connection', 'target'] as const
@@ -41,7 +46,7 @@ export const evalFlags = {
   output: outputFlag(['text', 'json'])({ default: { format: 'text' } }),
 }
 
-type EvalFlags = InferredFlags<typeof evalFlags>
+export type EvalFlags = InferredFlags<typeof evalFlags>
 
 /** What the flags say that the expression is evaluated over. Throws a Failure. */
 export async function evalState(

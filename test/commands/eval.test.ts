@@ -1,7 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PassThrough } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { shellWords } from '../../src/tools/curl/shell-words.ts'
 import { memoryIo } from '../cli/memory-io.ts'
@@ -268,7 +269,7 @@ describe('credentials do not show', () => {
 
 describe('what is wrong is said', () => {
   test.each<[string[], number, string]>([
-    [[], 2, 'missing argument: EXPRESSION'],
+    [[], 2, 'An expression is missing.'],
     [['1', '--phase', 'reqest'], 2, 'did you mean `request`?'],
     [['1', '--type', '--steps'], 2, '--steps'],
     [['1', '/a', '--request', 'request.yaml'], 2, 'given twice: by request.yaml'],
@@ -287,6 +288,61 @@ describe('what is wrong is said', () => {
     const run = await evaluate(argv)
     expect(run).toMatchObject({ code, out: '' })
     expect(run.err).toContain(message)
+  })
+})
+
+describe('without an expression, a terminal asks', () => {
+  /** Everything that is typed, in one go or key by key; the end of it is Ctrl-D. */
+  async function type(keys: readonly string[], argv: readonly string[] = []) {
+    const io = memoryIo({ cwd: folder, terminal: true, env: { NO_COLOR: '1' } })
+    const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} })
+    const code = main(['eval', ...argv], { ...io, stdin }, root)
+    for (const key of keys) {
+      const before = io.stdout.text.length
+      stdin.write(key)
+      await vi.waitUntil(() => io.stdout.text.length > before)
+    }
+    stdin.end()
+    return { code: await code, out: io.stdout.text, err: io.stderr.text }
+  }
+
+  test('and answers one after the other', async () => {
+    const jwt = ['--jwt', '{"sub": "bob"}', '-H', 'authorization: Bearer very-secret']
+    const lines = ['jwt.sub\n', 'jwt.sbu\n', ':steps\n', 'jwt.sub == "bob"\n', 'request.headers.authorization\n']
+    const { code, out, err } = await type(lines, jwt)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toContain('"bob"\n')
+    expect(out).toContain('  = help: did you mean `sub`?\n')
+    expect(out).toContain('jwt.sub           → "bob"\njwt.sub == "bob"  → true\n')
+    expect(out).toContain('→ "<redacted>"')
+    expect(out).not.toContain('very-secret')
+  })
+
+  test('for another phase, or a type', async () => {
+    const lines = ['response.code\n', ':phase reponse\n', ':phase response\n', ':type response.code\n', ':what\n']
+    const { out } = await type(lines)
+    expect(out).toContain('`response` is not available here')
+    expect(out).toContain('reponse is no phase: did you mean `response`?')
+    expect(out).toContain('response> ')
+    expect(out).toContain('int\n')
+    expect(out.match(/Tab completes names/g)).toHaveLength(2)
+  })
+
+  test.each([
+    ['requ', 'request'],
+    ['request.me', 'request.method'],
+    ['1 + jwt.ro', 'jwt.roles'],
+    ['jwt.a.de', 'jwt.a.deep'],
+    ['resp', 'response'],
+  ])('Tab completes %s', async (begun, whole) => {
+    const { out } = await type([begun, '\t', '\n'], ['--phase', 'response', '--jwt', '{"roles": [], "a": {"deep": 1}}'])
+    expect(out.split('response> ').at(1)?.split('\n')[0]).toContain(whole)
+  })
+
+  test('until Ctrl-C', async () => {
+    const { code, err } = await type(['\u0003'])
+    expect(code).toBe(130)
+    expect(err).toContain('stopped by SIGINT')
   })
 })
 

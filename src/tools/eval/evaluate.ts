@@ -1,6 +1,7 @@
 import { createCelCompiler } from '../../cel/compiler.ts'
 import type { CelCompiler, Outcome } from '../../cel/expression.ts'
 import { inspectExpression } from '../../cel/inspect.ts'
+import { fieldNames, variableAt, visible } from '../../cel/variables.ts'
 import type { Code } from '../../diagnostics/codes.ts'
 import type { CelScope, Problem } from '../../schema/builder.ts'
 import { failedPlace } from './failed-place.ts'
@@ -61,6 +62,17 @@ export function evaluate(text: string, phase: Phase, state: EvalState | undefine
   })
   return { phase, whole: evaluated.at(-1) as Evaluated, steps: evaluated.slice(0, -1) }
 }
+
+/** Names of the fields of an expression's value, those first that a variable may have. */
+export function fieldsAt(text: string, phase: Phase, state: EvalState): readonly string[] {
+  const declared = fieldNames(text).filter(name => visible(variableAt(`${text}.${name}`) ?? NO_FIELD, PHASES[phase]))
+  const outcome = outcomeOf(createCelCompiler(), text, phase, state)
+  const value = outcome?.ok ? outcome.value : undefined
+  const own = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : []
+  return [...new Set([...declared, ...own.filter(name => /^[A-Za-z_]\w*$/.test(name))])]
+}
+
+const NO_FIELD = { type: 'dyn', doc: '' } as const
 
 const CODES = { syntax: 'GW301', type: 'GW302', size: 'GW303' } as const
 

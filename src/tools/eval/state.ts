@@ -69,7 +69,7 @@ function jsonIn(body: Buffer | undefined): Json | undefined {
   }
 }
 
-/** Throws a Failure `usage` for a name that no variable has. */
+/** Throws a Failure `input` for a name that no variable has. */
 export function checkVariables(given: Json, file: string): void {
   const known = VARIABLES.map(({ name }) => name)
   const wrong = Object.keys(given).find(name => !known.includes(name))

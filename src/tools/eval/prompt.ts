@@ -1,0 +1,96 @@
+import { createInterface } from 'node:readline'
+import { VARIABLES, variableNamed } from '../../cel/variables.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import type { Paint } from '../../diagnostics/paint.ts'
+import { didYouMean } from '../../diagnostics/suggest.ts'
+import { evaluate, fieldsAt, PHASES, type Phase } from './evaluate.ts'
+import { failureText, refusalText, renderEvaluation } from './render.ts'
+import { type EvalState, secretsOf } from './state.ts'
+
+export interface PromptPlace {
+  readonly stdin: NodeJS.ReadableStream
+  readonly stdout: NodeJS.WritableStream
+  readonly paint: Paint
+}
+
+const HELP = `Type an expression; Tab completes names. Ctrl-D ends.
+  :phase NAME   what expressions are for:
+                ${Object.keys(PHASES).join(', ')}
+  :steps        the value of each part, on and off
+  :type EXPR    the type, without a value
+`
+
+/** Asks for one expression after the other and answers each, over the same state. Throws a Failure `interrupted`. */
+export async function promptForExpressions(state: EvalState, first: Phase, place: PromptPlace): Promise<void> {
+  const { stdin, stdout, paint } = place
+  const secrets = secretsOf(state)
+  let phase = first
+  let steps = false
+  const lines = createInterface({
+    input: stdin,
+    output: stdout,
+    terminal: true,
+    completer: (line: string) => completions(line, phase, state),
+  })
+  const ask = () => {
+    lines.setPrompt(`${phase}> `)
+    lines.prompt()
+  }
+  const say = (text: string) => void stdout.write(text)
+  const answer = (text: string, over: EvalState | undefined) => {
+    const evaluation = evaluate(text, phase, over)
+    if ('problem' in evaluation) return say(refusalText(text, evaluation, paint))
+    say(renderEvaluation(evaluation, { format: 'text', steps: steps && over !== undefined, secrets }))
+    if (evaluation.whole.error !== undefined) say(failureText(text, evaluation.whole, paint))
+  }
+  const obey = (word: string, rest: string) => {
+    if (word === ':steps') {
+      steps = !steps
+      say(`steps are ${steps ? 'on' : 'off'}\n`)
+    } else if (word === ':type' && rest !== '') answer(rest, undefined)
+    else if (word === ':phase' && isPhase(rest)) phase = rest
+    else if (word === ':phase') say(`${rest} is no phase${guess(rest)}\n`)
+    else say(HELP)
+  }
+  say(HELP)
+  ask()
+  return new Promise((done, fail) => {
+    lines.on('line', line => {
+      const text = line.trim()
+      const [word = ''] = text.split(/\s/, 1)
+      if (text.startsWith(':')) obey(word, text.slice(word.length).trim())
+      else if (text !== '') answer(text, state)
+      ask()
+    })
+    lines.on('SIGINT', () => {
+      fail(new Failure('interrupted', 'stopped by SIGINT'))
+      lines.close()
+    })
+    lines.on('close', () => {
+      say('\n')
+      done()
+    })
+  })
+}
+
+function isPhase(name: string): name is Phase {
+  return Object.hasOwn(PHASES, name)
+}
+
+function guess(name: string): string {
+  const known = Object.keys(PHASES)
+  const meant = didYouMean(name, known)
+  return meant === undefined ? `: there are ${known.join(', ')}` : `: ${meant}`
+}
+
+/** Names that may go on where the line ends: variables of the phase, or fields of what stands before the last dot. */
+function completions(line: string, phase: Phase, state: EvalState): [string[], string] {
+  const [word = ''] = /[\w.]*$/.exec(line) ?? []
+  const dot = word.lastIndexOf('.')
+  const begun = word.slice(dot + 1)
+  const names =
+    dot < 0
+      ? VARIABLES.map(({ name }) => name).filter(name => variableNamed(name)?.scopes.includes(PHASES[phase]))
+      : fieldsAt(word.slice(0, dot), phase, state)
+  return [names.filter(name => name.startsWith(begun)).toSorted(), begun]
+}
