@@ -40,7 +40,7 @@ export default class Diff extends GatewayCommand {
     limit: Flags.integer({
       min: 1,
       helpValue: 'N',
-      summary: 'Try at most N requests; 1500 when unset.',
+      summary: 'Try at most N requests; 5000 when unset.',
       exclusive: ['structural', 'requests'],
     }),
     partial: Flags.boolean({ summary: 'Names of resources that are not there are taken to exist elsewhere.' }),

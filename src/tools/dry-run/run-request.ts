@@ -24,6 +24,7 @@ export async function runRequest(
   request: DryRequest,
   { serving, names: written }: Compiled,
   world: World,
+  traced: boolean,
 ): Promise<DryOutcome> {
   const { runtime, clock } = world
   const x = exchangeOf(id, request, serving, clock)
@@ -36,13 +37,7 @@ export async function runRequest(
     calls.push(callOf(own ? 'backend' : 'service', names, call, answered, serving.heads))
     return answered.reply
   }
-  const events: TraceEvent[] = []
-  const watch = world.hub.watch({ requests: 1 })
-  if (watch === undefined || 'problem' in watch) throw new Error('a hub of its own has room for one watcher')
-  watch.onEvent = () => {
-    for (let event = watch.next(); event !== undefined; event = watch.next()) events.push(event)
-  }
-  x.trace = world.hub.start(x, serving.heads)
+  const trace = traced ? startTrace(x, serving, world) : undefined
   const passage = newPassage()
   const out = memoryDownstream()
   // A call that is given up, as at a deadline, never comes back; what follows an answer is done in the same turn.
@@ -55,10 +50,10 @@ export async function runRequest(
   x.responseBytes = out.body.length
   for (const pipeline of [passage.backend?.pipeline, passage.route, passage.listener]) runDone(pipeline, x)
   traceEnd(x)
-  watch.close()
+  trace?.close()
   const { response } = x
   return {
-    events,
+    events: trace?.events ?? [],
     status: response?.status,
     headers: response ? pairsOf(response.headers) : [],
     shown: response && serving.heads.response(response),
@@ -75,6 +70,17 @@ export async function runRequest(
     guards: x.guardChecks ?? [],
     duration: clock.mono() - x.startedMono,
   }
+}
+
+function startTrace(x: Exchange, { heads }: Serving, { hub }: World) {
+  const events: TraceEvent[] = []
+  const watch = hub.watch({ requests: 1 })
+  if (watch === undefined || 'problem' in watch) throw new Error('a hub of its own has room for one watcher')
+  watch.onEvent = () => {
+    for (let event = watch.next(); event !== undefined; event = watch.next()) events.push(event)
+  }
+  x.trace = hub.start(x, heads)
+  return { events, close: () => watch.close() }
 }
 
 function traceEnd(x: Exchange): void {

@@ -35,6 +35,8 @@ export function decisionOf(result: Result, { routes }: DumpDocument, changed: Re
     const name = call === undefined ? chosen.message.kind : addressOf(call)
     return { ...route, step: `backend ${name}`, at: placeOf(chosen.origins[0]) }
   }
+  const called = result.upstream.findLast(({ purpose }) => purpose === 'backend')
+  if (events.length === 0) return { ...route, step: called ? `backend ${addressOf(called)}` : result.reason, at: '' }
   const listener = events.find(({ message }) => message.type === 'listener')
   if (result.listener === undefined) return { step: 'no listener', at: '' }
   return { ...route, step: found ? 'no backend' : 'no route', at: placeOf(listener?.origins[0]) }

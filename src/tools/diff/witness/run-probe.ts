@@ -2,18 +2,19 @@ import type { DryGateway, DryOutcome, DryRequest, Stubs } from '../../dry-run/dr
 import type { Result } from './outcome.ts'
 import { type Probe, withHeaders } from './probe.ts'
 
-/** What comes of each call of a probe. The gateway has forgotten what came before. */
-export async function runProbe(gateway: DryGateway, probe: Probe): Promise<readonly Result[]> {
+/** What comes of each call of a probe. The gateway has forgotten what came before. Events come with `traced` only. */
+export async function runProbe(gateway: DryGateway, probe: Probe, traced: boolean): Promise<readonly Result[]> {
+  const run = (request: DryRequest) => gateway.run(request, traced ? undefined : 'untraced')
   const refused = refusal(gateway, probe.request)
   if (refused !== undefined) return [{ refused }]
   gateway.reset(new Map())
   if (probe.upstream) {
-    const { backends } = await gateway.run(probe.request)
+    const { backends } = await run(probe.request)
     gateway.reset(new Map(backends.map(name => [name, probe.upstream ?? {}])))
   }
-  if (probe.mcp) return [await runInSession(gateway, probe)]
+  if (probe.mcp) return [await runInSession(gateway, probe, run)]
   const results: DryOutcome[] = []
-  for (let call = 0; call < probe.calls; call++) results.push(await gateway.run(probe.request))
+  for (let call = 0; call < probe.calls; call++) results.push(await run(probe.request))
   return results
 }
 
@@ -31,16 +32,20 @@ function refusal({ snapshot }: DryGateway, { port, url }: DryRequest): string | 
 }
 
 /** A client of MCP introduces itself first. */
-async function runInSession(gateway: DryGateway, { request, mcp = {} }: Probe): Promise<DryOutcome> {
+async function runInSession(
+  gateway: DryGateway,
+  { request, mcp = {} }: Probe,
+  run: (request: DryRequest) => Promise<DryOutcome>,
+): Promise<DryOutcome> {
   const body = { jsonrpc: '2.0', id: 1, method: 'initialize', params: HELLO }
   const hello = { ...request, body: Buffer.from(JSON.stringify(body)) }
-  const { headers, backends } = await gateway.run(hello)
+  const { headers, backends } = await run(hello)
   const stubs: Stubs = new Map(backends.map(name => [name, { mcp }]))
   gateway.reset(stubs)
-  const greeted = backends.length === 0 ? { headers } : await gateway.run(hello)
+  const greeted = backends.length === 0 ? { headers } : await run(hello)
   const session = greeted.headers.find(([name]) => name.toLowerCase() === 'mcp-session-id')?.[1]
-  if (session === undefined) return gateway.run(request)
-  return gateway.run({ ...request, headers: withHeaders(request.headers, { 'mcp-session-id': session }) })
+  if (session === undefined) return run(request)
+  return run({ ...request, headers: withHeaders(request.headers, { 'mcp-session-id': session }) })
 }
 
 const HELLO = {

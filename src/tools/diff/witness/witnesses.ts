@@ -160,8 +160,8 @@ class Search {
   }
 
   async #run(probe: Probe): Promise<boolean> {
-    const before = await runProbe(this.#before.gateway, probe)
-    const after = await runProbe(this.#after.gateway, probe)
+    const before = await runProbe(this.#before.gateway, probe, false)
+    const after = await runProbe(this.#after.gateway, probe, false)
     const calls = Array.from({ length: Math.max(before.length, after.length) }, (_, i): Compared => {
       const [left, right] = [resultAt(before, i), resultAt(after, i)]
       return { call: i + 1, left, right, differences: outcomeDifferences(left, right) }
@@ -169,24 +169,38 @@ class Search {
     // What a client sees first is no better than what it cannot miss.
     const telling = calls.find(({ differences }) => differences.some(({ what }) => what === 'status'))
     const shown = telling ?? calls.find(({ differences }) => differences.length > 0)
-    if (shown) this.#keep(probe, shown)
+    if (shown) await this.#keep(probe, shown)
     return passes(before) && passes(after)
   }
 
-  #keep(probe: Probe, { call, left, right, differences }: Compared): void {
-    const [routeBefore, routeAfter] = [routeOf(left, this.#before.dump), routeOf(right, this.#after.dump)]
-    const changed = changedPolicies(routeBefore, routeAfter)
-    const before = decisionOf(left, this.#before.dump, changed)
-    const after = decisionOf(right, this.#after.dump, changed)
-    const identity = (difference: OutcomeDifference) => identityOf(difference, before, after)
+  async #keep(probe: Probe, compared: Compared): Promise<void> {
+    const { call, left, right, differences } = compared
+    const identity = (difference: OutcomeDifference) => identityOf(difference, left, right)
     const told = differences.map(each => this.#told.get(identity(each)))
     const fresh = differences.filter((_, i) => told[i] === undefined)
-    const witness: Found = { probe, call, differences: fresh, before, after, more: 0 }
-    if (fresh.length > 0) this.#found.push(witness)
-    else if (told[0]) told[0].more++
+    if (fresh.length === 0) {
+      if (told[0]) told[0].more++
+      return
+    }
+    const witness: Found = { probe, call, differences: fresh, ...(await this.#decisions(probe, compared)), more: 0 }
+    this.#found.push(witness)
     for (const each of fresh) this.#told.set(identity(each), witness)
   }
+
+  /** What decided on each side, which takes a second run that is watched. */
+  async #decisions(probe: Probe, { call, left, right }: Compared): Promise<Pick<Witness, 'before' | 'after'>> {
+    const changed = changedPolicies(routeOf(left, this.#before.dump), routeOf(right, this.#after.dump))
+    const decide = async ({ gateway, dump }: WitnessSide, result: Result) => {
+      const watched = this.#found.length < MOST_WATCHED
+      const seen = watched ? resultAt(await runProbe(gateway, probe, true), call - 1) : result
+      return decisionOf(seen, dump, changed)
+    }
+    return { before: await decide(this.#before, left), after: await decide(this.#after, right) }
+  }
 }
+
+/** Watching a request takes as long as looking at every route does. */
+const MOST_WATCHED = 50
 
 interface Compared {
   readonly call: number
@@ -202,10 +216,14 @@ function routeOf(result: Result, { routes }: DumpDocument): DumpRoute | undefine
 }
 
 /** Differences that are the same one, seen with different requests. */
-function identityOf({ what, before, after }: OutcomeDifference, left: Decision, right: Decision): string {
+function identityOf({ what, before, after }: OutcomeDifference, left: Result, right: Result): string {
   const hosts = (text: string) => text.replaceAll(/(:\/\/[^/]*)[^,]*/g, '$1')
   const values = what.endsWith('body') ? [] : [hosts(before), hosts(after)]
-  return JSON.stringify([what, values, left.route, right.route, what === 'status' ? [left, right] : []])
+  const story = (result: Result) => {
+    if ('refused' in result) return result.refused
+    return what === 'status' ? [result.route, result.reason] : result.route
+  }
+  return JSON.stringify([what, values, story(left), story(right)])
 }
 
 function keyOf({ words: _, request: { body, ...request }, ...rest }: Probe): string {
