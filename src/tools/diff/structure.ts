@@ -160,11 +160,11 @@ function merged(changes: readonly Change[]): Change[] {
     const name = kind === 'policy' ? label.replace(/ of .*/s, '') : label
     return JSON.stringify([change.change, kind, name, before, after, fields, place === '' ? label : ''])
   })
-  return [...alike.values()].flatMap(([first, ...others]) =>
-    first === undefined ? [] : [{ ...first, ...lines(first), also: others.map(({ label }) => label) }],
-  )
-}
-
-function lines({ before, after }: Change): Pick<Change, 'before' | 'after'> {
-  return { before: lineOf(before), after: lineOf(after) }
+  return [...alike.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return []
+    const { change, kind, label, newLabel, summary, before, after, fields } = first
+    const places = { before: lineOf(before), after: lineOf(after) }
+    const name = newLabel === undefined ? { label } : { label, newLabel }
+    return [{ change, kind, ...name, summary, ...places, fields, also: others.map(each => each.label) }]
+  })
 }
