@@ -80,7 +80,7 @@ export default class Trace extends GatewayCommand {
     const injected = words.length === 0 ? undefined : await this.#inject(words)
     const always = interactive && injected === undefined && !flags['all-pods']
     const request = traceRequest(flags, always, injected?.expression)
-    const options = { wait: flags.wait, lasting: interactive }
+    const options = { wait: flags.wait, answered: injected?.answered, lasting: interactive }
     const recording =
       flags.file !== undefined
         ? savedRecording(flags.file, this.io)

@@ -583,6 +583,16 @@ describe('a request of its own', () => {
     expect(run.stdout.text).not.toContain('/noise')
   })
 
+  test('that another gateway answers is not waited for: exit 5', async () => {
+    await using served = await startGateway(
+      `binds: [{port: 80, listeners: [{routes: [{policies: {directResponse: {status: 201, body: hi}}}]}]}]`,
+    )
+    const run = gwctl(['--raw', '--', 'GET', `${served.url(80)}/mine`])
+    expect(await run.code).toBe(5)
+    expect(run.stderr.text).toContain(`the request is over, and ${admin.address} has not seen it`)
+    expect(run.stdout.text).toBe('')
+  })
+
   test.each<[string[], number, string]>([
     [['GET'], 2, 'needs a URL'],
     [['GET', 'ftp://h'], 2, 'no URL of HTTP'],

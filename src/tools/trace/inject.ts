@@ -6,6 +6,8 @@ import { type CurlRequest, parseCurl } from '../curl/curl-request.ts'
 export interface PreparedRequest {
   /** Which of the gateway's requests it is. */
   readonly expression: string
+  /** Resolves when it has been answered, or cannot be. */
+  readonly answered: Promise<void>
   send(): void
 }
 
@@ -27,6 +29,7 @@ export async function prepareRequest(
   const secure = wanted.url.protocol === 'https:'
   const sent = startRequest(wanted)
   let watching = false
+  const answered = new Promise<void>(resolve => sent.on('close', resolve))
   const port = await new Promise<number>((done, fail) => {
     sent.on('error', error => {
       if (watching) note(`the request ended: ${error.message}`)
@@ -36,7 +39,7 @@ export async function prepareRequest(
     sent.on('socket', socket => socket.once(secure ? 'secureConnect' : 'connect', () => done(socket.localPort ?? 0)))
   })
   watching = true
-  return { expression: `source.port == ${port}`, send: () => void sent.end(wanted.body) }
+  return { expression: `source.port == ${port}`, answered, send: () => void sent.end(wanted.body) }
 }
 
 /** Sends a request and takes its response; resolves with the status. Throws a Failure `unreachable`. */

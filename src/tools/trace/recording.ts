@@ -50,6 +50,8 @@ export function traceRequest(
 export interface LiveOptions {
   /** So many milliseconds without a request are a failure. */
   readonly wait?: number | undefined
+  /** Resolves when the request that is meant has been answered: that nobody has seen it by then is a failure. */
+  readonly answered?: Promise<void> | undefined
   /** Several requests are followed through restarts of the gateway. One is not: another may not be what was meant. */
   readonly lasting: boolean
 }
@@ -58,16 +60,16 @@ export interface LiveOptions {
 export async function liveRecording(
   admin: AdminServer,
   request: TraceRequest,
-  { wait, lasting }: LiveOptions,
+  options: LiveOptions,
 ): Promise<Recording> {
   const { follow } = request
   const connection: TraceConnection & { readonly link?: Link } =
-    lasting && follow ? await openLastingTrace(admin, { ...request, follow }) : await openTrace(admin, request)
+    options.lasting && follow ? await openLastingTrace(admin, { ...request, follow }) : await openTrace(admin, request)
   const name = admin.name.replace(/^http:\/\//, '')
   const { host } = admin
   const { link } = connection
   const close = () => connection.close()
-  return { texts: untilEnd(connection, name, wait), name, ...(host && { host }), ...(link && { link }), close }
+  return { texts: untilEnd(connection, name, options), name, ...(host && { host }), ...(link && { link }), close }
 }
 
 /** Writes every event of a recording to a file as it passes, one JSON text per line. Throws a Failure `input`. */
@@ -116,41 +118,66 @@ export function savedRecording(path: string, place: InputPlace): Recording {
   }
 }
 
-async function* untilEnd(connection: TraceConnection, name: string, wait: number | undefined): AsyncGenerator<string> {
-  let waited = false
-  const timer =
-    wait === undefined
-      ? undefined
-      : setTimeout(() => {
-          waited = true
-          connection.close()
-        }, wait)
+/** Milliseconds that an event may be later than the answer to its request. */
+const LATE_MS = 1000
+
+async function* untilEnd(
+  connection: TraceConnection,
+  name: string,
+  { wait, answered }: LiveOptions,
+): AsyncGenerator<string> {
+  let problem: Failure | undefined
+  const timers = new Set<NodeJS.Timeout>()
+  const patient = () => {
+    for (const timer of timers) clearTimeout(timer)
+    timers.clear()
+  }
+  const giveUp = (ms: number, failure: Failure) => {
+    const give = () => {
+      problem = failure
+      connection.close()
+    }
+    timers.add(setTimeout(give, ms))
+  }
+  let waiting = true
+  if (wait !== undefined) giveUp(wait, noRequest(name))
+  answered?.then(() => waiting && giveUp(LATE_MS, notSeen(name)))
   try {
     for (;;) {
       const next = await connection.events.next()
-      if (waited)
-        throw new Failure('timeout', `no request came to ${name} in time.`, {
-          help: 'Send one, or wait longer with --wait.',
-        })
+      if (problem) throw problem
       if (next.done === true) {
-        if (next.value === 'filter')
-          throw new Failure(
-            'usage',
-            `${name} has ended the trace: its expression took too much of the requests' time.`,
-            {
-              help: 'Write a simpler one for --where.',
-            },
-          )
-        if (next.value !== 'shutdown') return
-        throw new Failure('unreachable', `the gateway at ${name} is shutting down.`)
+        if (next.value === 'filter') throw tooCostly(name)
+        if (next.value === 'shutdown') throw new Failure('unreachable', `the gateway at ${name} is shutting down.`)
+        return
       }
-      clearTimeout(timer)
+      waiting = false
+      patient()
       yield next.value
     }
   } finally {
-    clearTimeout(timer)
+    waiting = false
+    patient()
     connection.close()
   }
+}
+
+function noRequest(name: string): Failure {
+  return new Failure('timeout', `no request came to ${name} in time.`, {
+    help: 'Send one, or wait longer with --wait.',
+  })
+}
+
+function notSeen(name: string): Failure {
+  return new Failure('timeout', `the request is over, and ${name} has not seen it.`, {
+    help: 'Is it the gateway that serves that address, and does --where let it pass?',
+  })
+}
+
+function tooCostly(name: string): Failure {
+  return new Failure('usage', `${name} has ended the trace: its expression took too much of the requests' time.`, {
+    help: 'Write a simpler one for --where.',
+  })
 }
 
 async function* linesOf(open: () => NodeJS.ReadableStream, name: string): AsyncGenerator<string> {
