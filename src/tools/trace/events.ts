@@ -42,7 +42,9 @@ export function createEventReader(): EventReader {
       // Within a stream numbers rise; another one begins anew, and so do its numbers of requests.
       if (event.seq <= last) stream++
       last = event.seq
-      return { ...event, stream }
+      // Nothing ends before it begins, whatever a file says.
+      const length = event.from !== undefined && event.from > event.at ? { from: event.at } : {}
+      return { ...event, ...length, stream }
     },
   }
 }

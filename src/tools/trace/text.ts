@@ -52,7 +52,7 @@ function notChosen(message: Step['event']['message']): string[] {
 }
 
 function lineText(line: TreeLine, paint: Paint): string {
-  const indent = '  '.repeat(line.depth + 1)
+  const indent = '  '.repeat(Math.min(line.depth, DEEPEST) + 1)
   if ('name' in line) return `${indent}  ${' '.repeat(TIME)}${paint.bold(visible(line.name))}`
   if ('note' in line) return `${indent}  ${' '.repeat(TIME)}${paint.dim(visible(line.note))}`
   const { event, label, text } = line.step
@@ -66,4 +66,6 @@ function lineText(line: TreeLine, paint: Paint): string {
 }
 
 const TIME = 11
+/** Gateways nest a few levels; a file may claim any number. */
+const DEEPEST = 12
 const PAINTS = { success: 'success', warn: 'warning', error: 'error' } as const

@@ -61,6 +61,10 @@ describe('what comes from elsewhere', () => {
     expect(read(value)).toBeUndefined()
   })
 
+  test('nothing ends before it begins', () => {
+    expect(read({ ...event, at: 5, from: 9000 })).toMatchObject({ at: 5, from: 5 })
+  })
+
   test('fields that are new are kept out of the way', () => {
     expect(read({ ...event, flavour: 'sweet', message: { ...event.message, why: 'x' } })).toBeDefined()
   })
