@@ -93,6 +93,18 @@ describe('requests that show what has changed', () => {
       'GET localhost:8080/v1 with call 4: 200 → 429 (route default/chat, policy localRateLimit, a.yaml:7 → b.yaml:7)\n',
     ],
     [
+      'a limit for some only',
+      { policies: `${JWT}, localRateLimit: ${FREE(2)}` },
+      { policies: `${JWT}, localRateLimit: ${FREE(4)}` },
+      'GET localhost:8080/v1 with plan=free, call 3: 429 → 200',
+    ],
+    [
+      'a header field that is only looked at',
+      { policies: `transformations: {request: {set: {x-who: 'request.headers["x-user"]'}}}` },
+      { policies: `transformations: {request: {set: {x-who: 'request.headers["x-name"]'}}}` },
+      'GET localhost:8080/v1 with x-user: x: request header x-who: x → unset',
+    ],
+    [
       'how long is waited',
       { policies: 'timeout: {requestTimeout: 10s}' },
       { policies: 'timeout: {requestTimeout: 20s}' },
@@ -193,6 +205,10 @@ describe('requests that show what has changed', () => {
     expect(out).not.toMatch(/sk-(first|other)/)
   })
 })
+
+function FREE(calls: number): string {
+  return `{conditional: [{condition: 'jwt.plan == "free"', maxTokens: ${calls}, tokensPerFill: 1, fillInterval: 60s}, {maxTokens: 9, tokensPerFill: 1, fillInterval: 60s}]}`
+}
 
 function MCP(policies: string): string {
   return `{mcp: {targets: [{name: time, mcp: {host: 'http://127.0.0.1:3/mcp'}}]}, policies: {${policies}}}`

@@ -52,6 +52,9 @@ const FORMS: readonly { readonly pattern: RegExp; readonly read: (match: readonl
   },
 ]
 
+/** What is not a function's name. */
+const MENTION = new RegExp(`(${REF})(?![\\w(])`, 'g')
+
 interface Reading {
   readonly ref: string
   readonly holds: unknown
@@ -59,15 +62,21 @@ interface Reading {
   readonly fails: unknown
 }
 
-/** The comparisons in an expression that say what a caller has to be. Others are passed over. */
+/** What an expression says of the caller: its comparisons, and what it only looks at. The rest is passed over. */
 export function conditionsIn(expression: string): Condition[] {
-  return FORMS.flatMap(({ pattern, read }) =>
-    [...expression.matchAll(pattern)].flatMap(([, ...parts]) => {
-      const { ref, holds, fails } = read(parts)
-      const made = factsFor(ref, holds)
-      return made === undefined ? [] : [{ holds: made, fails: fails === undefined ? {} : (factsFor(ref, fails) ?? {}) }]
-    }),
+  const compared = FORMS.flatMap(({ pattern, read }) =>
+    [...expression.matchAll(pattern)].map(([, ...parts]) => read(parts)),
   )
+  const known = new Set(compared.map(({ ref }) => ref))
+  const mentioned = [...expression.matchAll(MENTION)].flatMap(([, ref = '']) => {
+    if (known.has(ref)) return []
+    known.add(ref)
+    return [{ ref, holds: 'x', fails: undefined }]
+  })
+  return [...compared, ...mentioned].flatMap(({ ref, holds, fails }) => {
+    const made = factsFor(ref, holds)
+    return made === undefined ? [] : [{ holds: made, fails: fails === undefined ? {} : (factsFor(ref, fails) ?? {}) }]
+  })
 }
 
 /** Both together; of what cannot be both, the latter. */

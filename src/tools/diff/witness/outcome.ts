@@ -32,16 +32,21 @@ export function statusOf(result: Result): string {
 
 function callDifferences(before: readonly DryCall[], after: readonly DryCall[]): OutcomeDifference[] {
   const [left, right] = [before.map(placeOf), after.map(placeOf)]
-  if (left.join('\n') !== right.join('\n')) return differ('call', wordsOf(before), wordsOf(after))
-  return before.flatMap((call, i) => {
+  const elsewhere = left.join('\n') !== right.join('\n')
+  const call = elsewhere ? differ('call', wordsOf(before), wordsOf(after)) : []
+  if (before.length !== after.length) return call
+  // Another backend is another host.
+  const passed = elsewhere ? ['content-length', 'host'] : ['content-length']
+  const inside = before.flatMap((call, i) => {
     const other = after[i] as DryCall
     const bodies = call.purpose === 'backend' ? [call, other].map(({ body }) => textOf(body)) : []
     return [
-      ...fieldDifferences('request header', call, other, ['content-length']),
+      ...fieldDifferences('request header', call, other, passed),
       // What a policy sends to a service may be a credential.
       ...(call.body.equals(other.body) ? [] : differ('request body', bodies[0] ?? HIDDEN, bodies[1] ?? HIDDEN)),
     ]
   })
+  return [...call, ...inside]
 }
 
 const HIDDEN = '<redacted>'

@@ -47,6 +47,9 @@ export interface Witnesses {
 /** Requests that a route gets when there are many. */
 const LEAST_SHARE = 8
 
+/** So many of those who get through try what else may have changed. */
+const MOST_CALLERS = 4
+
 /** Derives requests from the routes that may have changed, and finds those that show it. */
 export async function findWitnesses(
   before: WitnessSide,
@@ -126,25 +129,29 @@ class Search {
     for (const entry of entryProbes(dump, route)) {
       const own = [...protocolProbes(entry, dump, route, specs), entry]
       const passing = await this.#ask(own, callers, everybody)
-      const varied = policyProbes(passing, meant, changed === 'all' ? route.backends.length : 1)
-      for (const probe of [...varied, ...(changed === 'all' ? boundaryProbes(passing) : [])]) await this.attempt(probe)
+      const [first = entry] = passing
+      const backends = changed === 'all' ? route.backends.length : 1
+      const varied = (passing.length === 0 ? [entry] : passing).flatMap(each => policyProbes(each, meant, backends))
+      for (const probe of [...varied, ...(changed === 'all' ? boundaryProbes(first) : [])]) await this.attempt(probe)
     }
   }
 
   /**
-   * The first request that gets through on both sides stands for the others. `everybody`: each of them is run, because
-   * what is different may be who gets through.
+   * Some of the requests that get through on both sides, which stand for the others. `everybody`: each caller's is run,
+   * because what is different may be who gets through.
    */
-  async #ask(probes: readonly Probe[], callers: readonly Facts[], everybody: boolean): Promise<Probe> {
-    let passing: Probe | undefined
+  async #ask(probes: readonly Probe[], callers: readonly Facts[], everybody: boolean): Promise<readonly Probe[]> {
+    const passing: Probe[] = []
     for (const caller of callers) {
+      const passed: Probe[] = []
       for (const probe of probes) {
         const asked = askedBy(probe, caller)
-        if (await this.attempt(asked)) passing ??= asked
+        if (await this.attempt(asked)) passed.push(asked)
       }
-      if (passing && !everybody) break
+      passing.push(...passed.slice(0, 1))
+      if (passing.length > 0 && !everybody) break
     }
-    return passing ?? (probes[0] as Probe)
+    return passing.slice(0, MOST_CALLERS)
   }
 
   /** Whether it gets through on both sides. What has run before does not run again. */
