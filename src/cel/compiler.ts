@@ -1,4 +1,5 @@
 import type { Exchange } from '../http/exchange.ts'
+import type { Chance } from '../http/runtime.ts'
 import type { TraceScope } from '../http/trace-event.ts'
 import type { CelResult, CelScope } from '../schema/builder.ts'
 import { checkProgram, sizeProblem, throwIfInvalid } from './check.ts'
@@ -23,8 +24,8 @@ export interface CelCompilerOptions {
   readonly sensitiveHeaders?: readonly string[]
   /** Shared with other users of patterns, so that each pattern is compiled once. */
   readonly patterns?: ReplacingPatternCompiler
-  /** [0, 1), for `random()`; unset: `Math.random`. */
-  readonly random?: () => number
+  /** For `random()` and `uuid()`; that of the process when unset. */
+  readonly chance?: Chance
 }
 
 /** Expressions that are kept to be shared: routes made from one template repeat them. */
@@ -36,7 +37,7 @@ const CACHED_EXPRESSIONS = 1000
  */
 export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler {
   const patterns = options.patterns ?? createPatternCompiler()
-  const run = new Run(options.random)
+  const run = new Run(options.chance)
   const environments = createEnvironments(run, patterns)
   const hidden = [...CREDENTIAL_HEADERS, ...(options.sensitiveHeaders ?? [])]
   const settings: ViewSettings = {

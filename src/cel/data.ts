@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Environment } from '@marcbachmann/cel-js'
 import { decodeUtf8 } from './conversions.ts'
 import type { Toolbox } from './define.ts'
@@ -81,8 +80,8 @@ export function defineData({ define, operator, run }: Toolbox): void {
     throw new CelFailure('no_matching_overload')
   })
   define('variables(): dyn', () => run.variables())
-  define('random(): double', () => run.random())
-  define('uuid(): string', () => randomUUID())
+  define('random(): double', () => run.chance.random())
+  define('uuid(): string', () => run.chance.uuid())
   const fail = () => {
     throw new CelFailure('failed')
   }

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import type { Chance } from '../http/runtime.ts'
 import { CelFailure } from './failure.ts'
 
 /** Steps one evaluation may take: elements iterated, and work on large values by the same measure. */
@@ -8,15 +10,14 @@ const STEP_BUDGET = 100_000
  * one of these serves every expression of the compiler.
  */
 export class Run {
-  /** [0, 1), for `random()`. */
-  readonly random: () => number
+  readonly chance: Chance
   #left = 0
   #spent = false
   #variables: () => ReadonlyMap<string, unknown> = () => new Map()
   #parsed: { readonly from: unknown; readonly value: unknown } | undefined
 
-  constructor(random: () => number = Math.random) {
-    this.random = random
+  constructor(chance: Chance = { random: Math.random, uuid: randomUUID }) {
+    this.chance = chance
   }
 
   begin(variables: () => ReadonlyMap<string, unknown>): void {

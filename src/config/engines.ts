@@ -1,10 +1,11 @@
 import type { CelCompiler, PatternCompiler } from '../cel/expression.ts'
+import type { Chance } from '../http/runtime.ts'
 
 export interface MadeEngines {
   readonly cel?: CelCompiler | undefined
   readonly patterns?: PatternCompiler | undefined
-  /** [0, 1), for `random()` in expressions. */
-  readonly random?: () => number
+  /** For `random()` and `uuid()` in expressions. */
+  readonly chance?: Chance
 }
 
 /**
@@ -13,12 +14,12 @@ export interface MadeEngines {
  */
 export class Engines {
   readonly #cel = new Map<string, CelCompiler>()
-  readonly #random: (() => number) | undefined
+  readonly #chance: Chance | undefined
   #patterns: PatternCompiler | undefined
 
   /** `made`: by who has read something else of the same input, where no headers are hidden. */
   constructor(made: MadeEngines = {}) {
-    this.#random = made.random
+    this.#chance = made.chance
     if (made.cel) this.#cel.set('', made.cel)
     this.#patterns = made.patterns
   }
@@ -37,7 +38,7 @@ export class Engines {
       const { createCelCompiler } = await import('../cel/compiler.ts')
       this.#cel.set(
         sensitiveHeaders.join(),
-        createCelCompiler({ sensitiveHeaders, ...(this.#random && { random: this.#random }) }),
+        createCelCompiler({ sensitiveHeaders, ...(this.#chance && { chance: this.#chance }) }),
       )
     }
     if (missing.has('patterns')) this.#patterns = (await import('../cel/pattern.ts')).createPatternCompiler()

@@ -92,12 +92,7 @@ async function compileDocument(
   const report = reportOnce(finding => diagnostics.push(document.resolve(finding)))
   const paths = new WeakMap<object, Path>()
   const value = document.empty ? {} : document.value
-  const config = await decodeDocument(
-    value,
-    paths,
-    report,
-    options.engines ?? new Engines({ random: () => options.runtime.random() }),
-  )
+  const config = await decodeDocument(value, paths, report, options.engines ?? new Engines({ chance: options.runtime }))
   if (options.tier === 'syntax') return undefined
   const c: Compilation = {
     document,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Settings } from '../config/settings.ts'
 import type { Bind, Snapshot } from '../config/snapshot.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -84,6 +85,7 @@ export class Gateway {
     this.runtime = {
       clock: init.clock,
       random: init.random,
+      uuid: randomUUID,
       transport,
       state: this.state,
       log: init.log.logger('gateway'),

@@ -93,11 +93,17 @@ export interface TokenIssuer {
   readonly audiences: readonly string[] | undefined
 }
 
-/** Everything a compiled object may touch outside of its exchange. Tests and dry runs pass their own. */
-export interface Runtime {
-  readonly clock: Clock
+/** What is left to chance; the same each time in a dry run. */
+export interface Chance {
   /** [0, 1). */
   random(): number
+  /** Nobody can guess it. */
+  uuid(): string
+}
+
+/** Everything a compiled object may touch outside of its exchange. Tests and dry runs pass their own. */
+export interface Runtime extends Chance {
+  readonly clock: Clock
   readonly transport: Transport
   readonly state: StateStore
   readonly log: Logger

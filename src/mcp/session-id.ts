@@ -45,11 +45,6 @@ export function decodeSessionId(id: string, key: Buffer | undefined): SessionSta
   }
 }
 
-/** For ids that say nothing. */
-export function unguessable(): string {
-  return crypto().randomUUID()
-}
-
 /** Stands for `text` where it must not be read. */
 export function fingerprint(text: string): string {
   return crypto().createHash('sha256').update(text).digest('base64url').slice(0, 22)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createCelCompiler } from '../../src/cel/compiler.ts'
 import { createPatternCompiler } from '../../src/cel/pattern.ts'
 import type { Finding, Path } from '../../src/diagnostics/diagnostic.ts'
@@ -65,6 +66,7 @@ export function createWorld(): World {
     runtime: {
       clock,
       random: () => 0.5,
+      uuid: randomUUID,
       transport: {
         dispatch: () => {
           throw new Error('no network here')

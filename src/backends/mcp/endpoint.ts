@@ -6,7 +6,7 @@ import { HEADER_MISMATCH, INVALID_REQUEST, UNSUPPORTED_VERSION } from '../../mcp
 import type { JsonOutline } from '../../mcp/json-outline.ts'
 import { type Message, type Notification, type Request, readClientMessage } from '../../mcp/message.ts'
 import { isKnownVersion, isModernVersion, MODERN_VERSION, PROTOCOL_VERSIONS } from '../../mcp/protocol.ts'
-import { decodeSessionId, encodeSessionId, fingerprint, unguessable } from '../../mcp/session-id.ts'
+import { decodeSessionId, encodeSessionId, fingerprint } from '../../mcp/session-id.ts'
 import { Answer } from './answer.ts'
 import { deliver } from './deliver.ts'
 import { LegacyEndpoint } from './legacy-endpoint.ts'
@@ -280,11 +280,11 @@ export class McpEndpoint {
 
   #nameOf(session: Session): string {
     const { resumable, backend, sessionKey, runtime } = this.#setup
-    if (!resumable) return ownId(runtime.worker, unguessable)
+    if (!resumable) return ownId(runtime.worker, () => runtime.uuid())
     const targets = session.links.map(link => ({ name: link.name, session: link.connection?.session }))
     const { principal } = session
     return ownId(runtime.worker, () =>
-      encodeSessionId({ targets, nonce: unguessable(), backend, principal }, sessionKey),
+      encodeSessionId({ targets, nonce: runtime.uuid(), backend, principal }, sessionKey),
     )
   }
 

@@ -5,7 +5,6 @@ import { encodeSse } from '../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import { errorReply, INTERNAL_ERROR } from '../../mcp/errors.ts'
 import { type Message, type RequestId, readClientMessage } from '../../mcp/message.ts'
-import { unguessable } from '../../mcp/session-id.ts'
 import { Answer } from './answer.ts'
 import { deliver } from './deliver.ts'
 import type { Router } from './router.ts'
@@ -55,7 +54,8 @@ export class LegacyEndpoint {
       return
     }
     const session = this.#begin(x)
-    session.id = ownId(this.#setup.runtime.worker, unguessable)
+    const { runtime } = this.#setup
+    session.id = ownId(runtime.worker, () => runtime.uuid())
     session.outlet = answer
     session.active++
     this.#store.add(session)

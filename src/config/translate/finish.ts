@@ -45,7 +45,7 @@ const ROUNDS = 24
 export async function finish(translated: Translated, options: FinishOptions): Promise<Finished> {
   const { work, value } = translated
   const isAdvice = ({ code }: Diagnostic) => code.startsWith('GW5')
-  const engines = options.engines ?? new Engines({ random: () => options.runtime.random() })
+  const engines = options.engines ?? new Engines({ chance: options.runtime })
   let advice: readonly Diagnostic[] | undefined
   for (let round = 0; ; round++) {
     const document = new TranslatedDocument(value, work.origins, options.file, options.advice)

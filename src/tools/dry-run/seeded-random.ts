@@ -8,3 +8,19 @@ export function seededRandom(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }
+
+/** A UUID of version 4 made of such numbers. */
+export function seededUuid(random: () => number): string {
+  const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16))
+  digits[12] = '4'
+  digits[16] = '89ab'[Math.floor(random() * 4)]!
+  return [
+    [0, 8],
+    [8, 12],
+    [12, 16],
+    [16, 20],
+    [20, 32],
+  ]
+    .map(([from, to]) => digits.slice(from, to).join(''))
+    .join('-')
+}

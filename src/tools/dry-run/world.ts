@@ -7,7 +7,7 @@ import { addressesOf } from './backend-names.ts'
 import { DryClock } from './dry-clock.ts'
 import { FreshState } from './fresh-state.ts'
 import type { DryCall } from './outcome.ts'
-import { seededRandom } from './seeded-random.ts'
+import { seededRandom, seededUuid } from './seeded-random.ts'
 import { StandInCredentials } from './stand-in-credentials.ts'
 import { type StubCall, type StubReply, stubTransport } from './stub-transport.ts'
 import { type Answered, StubSet, type Stubs } from './stubs.ts'
@@ -50,6 +50,7 @@ export class World {
       ...offlineRuntime(),
       clock: this.clock,
       random: () => this.#random(),
+      uuid: () => seededUuid(this.#random),
       state: this.#state,
       standIns: this.credentials,
       transport: transportFor('backend'),

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Backend, BackendContext } from '../../../src/backends/backend.ts'
@@ -54,6 +55,7 @@ export function testRuntime(): Runtime {
   return {
     clock,
     random: () => 0.5,
+    uuid: randomUUID,
     transport,
     log,
     state: {

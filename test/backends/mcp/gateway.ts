@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BackendContext, SessionSettings } from '../../../src/backends/backend.ts'
@@ -142,6 +143,7 @@ function testRuntime(clock: Clock, state: Map<string, object>, logs: string[]): 
   return {
     clock,
     random: Math.random,
+    uuid: randomUUID,
     transport: createTransport({ clock }),
     state: {
       get<T extends object>(key: string, make: () => T): T {

@@ -328,3 +328,21 @@ backends: [{host: 'b.test:80'}]`),
     expect(await status({ user: 'carol' })).toBe(401)
   })
 })
+
+it('makes the same ids each time, and others for another seed', async () => {
+  const text = routes(`policies:
+  transformations: {request: {set: {x-id: uuid()}}}
+backends: [{host: 'backend.test:8080'}]`)
+  const idIn = async (gateway: DryGateway) => {
+    const { upstream } = await get(gateway, 'http://localhost:3000/')
+    return upstream[0] && headerOf(upstream[0], 'x-id')
+  }
+  const gateway = await open(text)
+  const first = await idIn(gateway)
+  const second = await idIn(gateway)
+  gateway.reset()
+  expect(await idIn(gateway)).toBe(first)
+  expect(first).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  expect(second).not.toBe(first)
+  expect(await idIn(await open(text, {}, 2))).not.toBe(first)
+})
