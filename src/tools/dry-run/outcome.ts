@@ -34,6 +34,7 @@ export interface DryOutcome {
   /** In the order in which they began. */
   readonly upstream: readonly DryCall[]
   /** Keys, as in dumps and traces. */
+  readonly bind: string | undefined
   readonly listener: string | undefined
   readonly route: string | undefined
   /** The backend that was chosen, by its name and by its parts that were called, the most precise one first. */

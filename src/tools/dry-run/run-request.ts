@@ -1,7 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
+import type { Bind, Step } from '../../config/snapshot.ts'
 import { handle } from '../../engine/handle.ts'
 import { newPassage, type Serving } from '../../engine/passage.ts'
 import { runDone } from '../../engine/pipeline.ts'
+import { traceArrival } from '../../engine/trace/stages.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { TraceEvent } from '../../http/trace-event.ts'
 import { addressesOf, type BackendNames, namesOfCall } from './backend-names.ts'
@@ -40,11 +42,16 @@ export async function runRequest(
   const trace = traced ? startTrace(x, serving, world) : undefined
   const passage = newPassage()
   const out = memoryDownstream()
-  // A call that is given up, as at a deadline, never comes back; what follows an answer is done in the same turn.
-  const answered = untilQuiet(out).then(() => setImmediate())
-  await Promise.race([handle(x, bindOf(x, serving), serving, out, passage, runtime), answered])
-  await answered
-  if (out.state !== 'ended') x.abort()
+  const bind = bindOf(x, serving)
+  const closing = await closingStep(x, bind)
+  if (closing) closeBy(closing, x, bind, serving)
+  else {
+    // A call that is given up, as at a deadline, never comes back; what follows an answer is done in the same turn.
+    const answered = untilQuiet(out).then(() => setImmediate())
+    await Promise.race([handle(x, bind, serving, out, passage, runtime), answered])
+    await answered
+    if (out.state !== 'ended') x.abort()
+  }
   passage.deadline?.cancel()
   x.endedMono = clock.mono()
   x.responseBytes = out.body.length
@@ -59,6 +66,7 @@ export async function runRequest(
     shown: response && serving.heads.response(response),
     body: out.body,
     upstream: calls,
+    bind: bind.key,
     listener: x.listener?.key,
     route: x.route?.key,
     backend: x.backend?.name,
@@ -70,6 +78,25 @@ export async function runRequest(
     guards: x.guardChecks ?? [],
     duration: clock.mono() - x.startedMono,
   }
+}
+
+/** The policy over connections that lets this one not in: nothing of a request would be read. */
+async function closingStep({ connection }: Exchange, bind: Bind): Promise<Step | undefined> {
+  for (const step of bind.connection) {
+    if ((await step.hooks.connection?.(connection)) === false) return step
+  }
+  return undefined
+}
+
+function closeBy({ policy, origins }: Step, x: Exchange, bind: Bind, { heads }: Serving): void {
+  x.bind = bind
+  x.error = 'the connection is closed without an answer'
+  if (x.trace === undefined) return
+  traceArrival(x, heads)
+  x.trace.emit(
+    { type: 'policy', policy, phase: 'connection', result: 'failed', detail: 'closes the connection' },
+    { severity: 'error', origins },
+  )
 }
 
 function startTrace(x: Exchange, { heads }: Serving, { hub }: World) {

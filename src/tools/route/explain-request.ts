@@ -1,4 +1,4 @@
-import type { Bind, Listener, Route, Snapshot } from '../../config/snapshot.ts'
+import type { Bind, Listener, Route } from '../../config/snapshot.ts'
 import { hostOf } from '../../engine/route-table.ts'
 import { listenerMisses } from '../../engine/trace/route-misses.ts'
 import type { HeadSnapshot, TraceMessage } from '../../http/trace-event.ts'
@@ -28,7 +28,7 @@ export interface Run {
 export async function explainRequest(run: Run): Promise<Explanation> {
   const { gateway, request, outcome, seed } = run
   const { snapshot } = gateway
-  const bind = bindOf(snapshot, outcome)
+  const bind = snapshot.binds.find(({ key }) => key === outcome.bind) as Bind
   const listener = bind.listeners.find(({ key }) => key === outcome.listener)
   checkHttp(bind, listener)
   const connection = await connectionPolicies(bind, request)
@@ -67,11 +67,6 @@ const CLOSED = {
   calls: [],
   response: null,
 } as const
-
-function bindOf({ binds }: Snapshot, { events }: DryOutcome): Bind {
-  const [told] = messagesOf(events, 'listener')
-  return binds.find(({ key }) => key === told?.bind) as Bind
-}
 
 /** Also one of a group that another route leads to. */
 function routeOf(listener: Listener, key: string | undefined): Route | undefined {

@@ -80,6 +80,7 @@ function outcomeOf(status: number | undefined, raw: readonly string[], body: Buf
     shown: { headers: shown },
     body,
     upstream: [],
+    bind: undefined,
     listener: undefined,
     route: undefined,
     backend: undefined,

@@ -346,3 +346,15 @@ backends: [{host: 'backend.test:8080'}]`)
   expect(second).not.toBe(first)
   expect(await idIn(await open(text, {}, 2))).not.toBe(first)
 })
+
+it('reads nothing of a request whose connection a policy closes', async () => {
+  const rules = 'frontendPolicies:\n  networkAuthorization: {rules: [{require: \'source.address == "10.1.1.1"\'}]}\n'
+  const gateway = await open(`${rules}${routes(`backends: [{host: 'backend.test:8080'}]`)}`)
+  const closed = await get(gateway, 'http://localhost:3000/')
+  expect(closed).toMatchObject({ status: undefined, upstream: [], error: 'the connection is closed without an answer' })
+  expect(closed.events.map(({ message }) => message)).toContainEqual(
+    expect.objectContaining({ type: 'policy', policy: 'networkAuthorization', phase: 'connection', result: 'failed' }),
+  )
+  const within = await gateway.run({ method: 'GET', url: 'http://localhost:3000/', headers: [], source: '10.1.1.1' })
+  expect(within.status).toBe(200)
+})
