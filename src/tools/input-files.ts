@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Failure } from '../diagnostics/failure.ts'
-import { readText } from '../diagnostics/source.ts'
+import { readText } from '../diagnostics/source-text.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
 import { type Glob, globRoot, isGlob, parseGlob } from './check/globs.ts'
 
@@ -146,28 +146,37 @@ function holdsChartTemplates(folder: string): boolean {
   return false
 }
 
-/** Reads one named file, or stdin for `-`. Throws an input Failure that says what is wrong with it. */
-export async function readInput(path: string, place: InputPlace, stdinName = '<stdin>'): Promise<InputText> {
+/**
+ * Reads one named file, or stdin for `-`, of at most so many bytes. Throws an input Failure that says what is wrong
+ * with it.
+ */
+export async function readInput(path: string, place: InputPlace, most = MAX_INPUT): Promise<InputText> {
   const input =
     path === '-'
-      ? { file: stdinName, path: undefined, named: true }
+      ? { file: '<stdin>', path: undefined, named: true }
       : { file: path, path: resolve(place.cwd, path), named: true }
-  const { text } = await readInputFile(input, place)
+  const { text } = await readInputFile(input, place, most)
   return { file: input.file, text }
+}
+
+/** What a path that may be `-` is called in a sentence. */
+export function nameOf(path: string): string {
+  return path === '-' ? 'stdin' : path
 }
 
 /** The bytes of a file and the text that they are. Throws an input Failure that says what is wrong with it. */
 export async function readInputFile(
   input: InputFile,
   place: Pick<InputPlace, 'stdin'>,
+  most = MAX_INPUT,
 ): Promise<{ readonly bytes: Buffer; readonly text: string }> {
-  const bytes = input.path === undefined ? await readStream(place.stdin) : readBytes(input.file, input.path)
-  return { bytes, text: inputText(input.file, bytes) }
+  const bytes = input.path === undefined ? await readStream(place.stdin, most) : readBytes(input.file, input.path, most)
+  return { bytes, text: inputText(input.file, bytes, most) }
 }
 
 /** The text that the bytes of a file are. Throws an input Failure when they are none. */
-export function inputText(file: string, bytes: Buffer): string {
-  if (bytes.length > MAX_INPUT) throw tooLarge(file, bytes.length)
+export function inputText(file: string, bytes: Buffer, most = MAX_INPUT): string {
+  if (bytes.length > most) throw tooLarge(file, bytes.length)
   const read = readText(bytes)
   if ('text' in read) return read.text
   throw new Failure(
@@ -177,11 +186,11 @@ export function inputText(file: string, bytes: Buffer): string {
   )
 }
 
-function readBytes(name: string, path: string): Buffer {
+function readBytes(name: string, path: string, most: number): Buffer {
   try {
     const info = statSync(path)
     if (info.isDirectory()) throw new Failure('input', `${name} is a directory.`, { help: 'Name a file in it.' })
-    if (info.size > MAX_INPUT) throw tooLarge(name, info.size)
+    if (info.size > most) throw tooLarge(name, info.size)
     return readFileSync(path)
   } catch (error) {
     if (error instanceof Failure) throw error
@@ -198,13 +207,13 @@ function tooLarge(name: string, size: number): Failure {
   )
 }
 
-async function readStream(stream: NodeJS.ReadableStream): Promise<Buffer> {
+async function readStream(stream: NodeJS.ReadableStream, most: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of stream) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Buffer)
     size += bytes.length
-    if (size > MAX_INPUT) throw tooLarge('stdin', size)
+    if (size > most) throw tooLarge('stdin', size)
     chunks.push(bytes)
   }
   return Buffer.concat(chunks)

@@ -160,7 +160,7 @@ describe('a saved dump', () => {
   test('a missing file: exit 3', async () => {
     const { code, err } = await gwctl(['-f', 'nope.json'])
     expect(code).toBe(3)
-    expect(err).toContain('cannot read nope.json: there is no such file.')
+    expect(err).toContain('nope.json does not exist')
   })
 
   test('a file and a gateway at once is wrong usage', async () => {

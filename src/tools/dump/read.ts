@@ -1,7 +1,6 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { type AdminServer, getJson } from '../admin-client.ts'
-import type { InputText } from '../input-files.ts'
-import { type InputPlace, nameOf, readInput } from '../input-text.ts'
+import { type InputPlace, type InputText, nameOf, readInput } from '../input-files.ts'
 
 /** A configuration dump: what a gateway has loaded. Secrets were redacted by the gateway that made it. */
 export type Dump = Readonly<Record<string, unknown>>
@@ -17,7 +16,8 @@ export async function fetchDump(admin: AdminServer): Promise<Dump> {
 
 /** A saved dump, JSON or YAML; `-` is stdin. Throws a Failure `input`. */
 export async function readDump(path: string, place: InputPlace): Promise<Dump> {
-  const text = await readInput(path, place)
+  // Everything that a gateway has loaded: larger than any of the files that it was written in.
+  const { text } = await readInput(path, place, Number.POSITIVE_INFINITY)
   const name = nameOf(path)
   const value = /^\s*\{/.test(text) ? parseJson(text, name) : await parseYaml(text, name)
   const problem = problemOf(value)

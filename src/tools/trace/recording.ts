@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { Failure } from '../../diagnostics/failure.ts'
 import { type AdminServer, openTrace, type TraceConnection, type TraceRequest } from '../admin-client.ts'
-import { type InputPlace, nameOf } from '../input-text.ts'
+import { type InputPlace, nameOf } from '../input-files.ts'
 import { createEventReader } from './events.ts'
 import { type Link, openLastingTrace } from './lasting-trace.ts'
 
