@@ -58,6 +58,33 @@ export class RouteTable {
     }
     return this.#any && findIn(this.#any, head, path)
   }
+
+  /**
+   * At most so many routes, those first that a request comes closest to: host and path hold, then the host, then any
+   * other. For traces.
+   */
+  nearest(path: string, host: string, most: number): readonly Route[] {
+    if (this.routes.length <= most) return this.routes
+    const found = new Set<Route>()
+    for (const route of this.#outwards(path, host)) {
+      found.add(route)
+      if (found.size === most) break
+    }
+    return [...found]
+  }
+
+  *#outwards(path: string, host: string): Generator<Route, void> {
+    const buckets = this.#bucketsFor(host)
+    for (const bucket of buckets) yield* routesAt(bucket, path)
+    for (const { ordered } of buckets) for (const { route } of ordered) yield route
+    yield* this.routes
+  }
+
+  /** The narrowest host first. */
+  #bucketsFor(host: string): readonly Bucket[] {
+    const wildcards = [...host.matchAll(/\./g)].map(({ index }) => this.#wildcards.get(host.slice(index)))
+    return [this.#hosts.get(host), ...wildcards, this.#any].filter(bucket => bucket !== undefined)
+  }
 }
 
 /** The tables of all listeners, and of the route groups that their routes lead to. */
@@ -174,6 +201,16 @@ function findIn(bucket: Bucket, head: RequestHead, path: string): Matched | unde
     if (held) for (const m of held) if (restMatches(m.match, head)) return m
     if (prefix === '') return undefined
   }
+}
+
+/** Routes with a match whose path holds. */
+function* routesAt(bucket: Bucket, path: string): Generator<Route, void> {
+  for (const { route } of bucket.exact.get(path) ?? []) yield route
+  for (let prefix = trimSlash(path); ; prefix = prefix.slice(0, prefix.lastIndexOf('/'))) {
+    for (const { route } of bucket.prefixes.get(prefix) ?? []) yield route
+    if (prefix === '') break
+  }
+  for (const { route, match } of bucket.patterns) if (pathMatches(match, path)) yield route
 }
 
 export function pathMatches({ path: wanted }: RouteMatch, path: string): boolean {

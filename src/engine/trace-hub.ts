@@ -29,6 +29,17 @@ export interface TraceSource {
 /** Each watcher makes each request dearer, so there are few. */
 export const MAX_WATCHERS = 16
 
+/** More than a person reads. Each takes time from the requests that are being served. */
+const MOST_ROUTES = 100
+
+export interface TraceHubInit {
+  readonly clock: Clock
+  readonly cel: CelCompiler
+  readonly worker: number
+  /** Routes that one event names; 100 when unset. */
+  readonly mostRoutes?: number
+}
+
 /**
  * Who watches the requests of this process. An idle hub costs a request one boolean; a watched request costs what its
  * events cost to build, and never waits for a reader: events that find no room are counted in a `dropped` event.
@@ -38,13 +49,15 @@ export class TraceHub implements TraceSource {
   readonly clock: Clock
   readonly #cel: CelCompiler
   readonly #worker: number
+  readonly #mostRoutes: number
   readonly #watches = new Set<TraceWatch>()
   #watching = false
 
-  constructor(init: { readonly clock: Clock; readonly cel: CelCompiler; readonly worker: number }) {
+  constructor(init: TraceHubInit) {
     this.clock = init.clock
     this.#cel = init.cel
     this.#worker = init.worker
+    this.#mostRoutes = init.mostRoutes ?? MOST_ROUTES
   }
 
   /** For `x.trace`, when the request's head has been read. The hub emits `requestStarted`, the engine all the rest. */
@@ -91,6 +104,7 @@ export class TraceHub implements TraceSource {
         heads,
         clock: this.clock,
         worker: this.#worker,
+        mostRoutes: this.#mostRoutes,
         last: '',
         origins: [],
         body: undefined,
@@ -123,6 +137,7 @@ interface Recording {
   readonly heads: HeadSnapshots
   readonly clock: Clock
   readonly worker: number
+  readonly mostRoutes: number
   /** The last snapshot as JSON. */
   last: string
   origins: readonly Origin[]
@@ -140,6 +155,10 @@ class Recorder implements TraceScope {
   constructor(recording: Recording, scope: readonly string[]) {
     this.#recording = recording
     this.#scope = scope
+  }
+
+  get mostRoutes(): number {
+    return this.#recording.mostRoutes
   }
 
   emit(message: TraceMessage, about: Parameters<TraceScope['emit']>[1] = {}): void {

@@ -83,8 +83,9 @@ export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<
           grows,
         ),
       ),
-      'Routes that were tried before, in order.',
+      'Routes that were not chosen, the nearest misses first.',
     ),
+    more: opt(integer(1), 'Further routes that were not chosen.'),
   }),
   policySelection: message('policySelection', {
     phase: req(string(), 'Which policies: of the listener, the route, the backend.'),

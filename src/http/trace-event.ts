@@ -43,6 +43,8 @@ export type TraceMessage =
       readonly type: 'route'
       readonly selected: string | null
       readonly tried: readonly { readonly route: string; readonly failed: string; readonly origin?: Origin }[]
+      /** Further routes, which nobody looked at for this event. */
+      readonly more?: number
     }
   | { readonly type: 'policySelection'; readonly phase: string; readonly policies: readonly string[] }
   | {
@@ -103,6 +105,8 @@ export type TraceMessageType = TraceMessage['type']
 
 /** Present on an exchange only while somebody watches it; every call site is `x.trace?.emit(...)`. */
 export interface TraceScope {
+  /** Routes that one event names: a gateway that serves others meanwhile does not look at all of them. */
+  readonly mostRoutes: number
   emit(
     message: TraceMessage,
     about?: {

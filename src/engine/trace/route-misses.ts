@@ -14,7 +14,7 @@ export interface RouteMiss {
   readonly origin: Origin
 }
 
-/** Every route but the chosen one, the nearest misses first. */
+/** Each of these routes but the chosen one, the nearest misses first. */
 export function routeMisses(
   routes: readonly Route[],
   head: RequestHead,

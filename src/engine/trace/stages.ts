@@ -2,7 +2,7 @@ import type { Bind, Listener, WeightedBackend } from '../../config/snapshot.ts'
 import type { Origin } from '../../diagnostics/diagnostic.ts'
 import type { Attempt, Exchange, ResponseHead } from '../../http/exchange.ts'
 import type { HeadSnapshots } from '../head-snapshot.ts'
-import type { Matched, RouteTable } from '../route-table.ts'
+import { type Matched, pathOf, type RouteTable } from '../route-table.ts'
 import { routeMisses } from './route-misses.ts'
 
 // What a request that is watched tells at each stage. Apart from the stages, which ask `if (x.trace)` first: their code
@@ -21,8 +21,12 @@ export function traceListener(x: Exchange, bind: Bind, listener: Listener | unde
 
 /** `origin`: of what holds the routes. */
 export function traceRoute(x: Exchange, table: RouteTable, host: string, matched: Matched | undefined, origin: Origin) {
-  x.trace?.emit(
-    { type: 'route', selected: matched?.route.key ?? null, tried: routeMisses(table.routes, x.request, host, matched) },
+  if (!x.trace) return
+  const near = table.nearest(pathOf(x.request.path), host, x.trace.mostRoutes)
+  const tried = routeMisses(near, x.request, host, matched)
+  const more = table.routes.length - tried.length - (matched ? 1 : 0)
+  x.trace.emit(
+    { type: 'route', selected: matched?.route.key ?? null, tried, ...(more > 0 ? { more } : {}) },
     { severity: matched ? 'success' : 'error', origins: [matched?.route.origin ?? origin] },
   )
 }

@@ -37,7 +37,12 @@ export class World {
   constructor({ time = Date.now(), seed = 1, stubs = new Map() }: DryWorld) {
     this.clock = new DryClock(time)
     this.credentials = new StandInCredentials(this.clock)
-    this.hub = new TraceHub({ clock: this.clock, cel: createCelCompiler(), worker: 0 })
+    this.hub = new TraceHub({
+      clock: this.clock,
+      cel: createCelCompiler(),
+      worker: 0,
+      mostRoutes: Number.POSITIVE_INFINITY,
+    })
     this.#seed = seed
     this.#random = seededRandom(seed)
     this.#stubs = stubs

@@ -35,6 +35,7 @@ export function eventText({ message }: ReadEvent, { json, hex }: EventFormat, wi
           const place = origin === undefined ? '' : `  ${origin.file}:${origin.line}`
           return lines(`why not ${shortKey(route)}: ${failed}${place}`, width, 'dim')
         }),
+        ...(message.more === undefined ? [] : lines(`and ${message.more} more`, width, 'dim')),
       ]
     case 'authorization':
       return message.rules.flatMap(({ rule, mode, matched }) =>

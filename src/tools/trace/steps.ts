@@ -20,7 +20,7 @@ export function wordsOf({ message: m }: Pick<ReadEvent, 'message'>): StepWords {
     case 'route':
       return {
         label: 'route',
-        text: `${m.selected === null ? 'none matched' : shortKey(m.selected)}${tried(m.tried.length, m.selected === null)}`,
+        text: `${m.selected === null ? 'none matched' : shortKey(m.selected)}${tried(m.tried.length + (m.more ?? 0), m.selected === null)}`,
       }
     case 'policySelection':
       return { label: 'policies', text: `${m.phase}: ${m.policies.length === 0 ? 'none' : m.policies.join(', ')}` }

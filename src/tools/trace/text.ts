@@ -46,9 +46,10 @@ function notChosen(message: Step['event']['message']): string[] {
   if (message.type === 'backend')
     return (message.others ?? []).map(({ backend, reason }) => `not ${backend}: ${reason}`)
   if (message.type !== 'route') return []
-  return message.tried.map(({ route, failed, origin }) => {
+  const notes = message.tried.map(({ route, failed, origin }) => {
     return `not ${shortKey(route)}: ${failed}${origin ? `  ${origin.file}:${origin.line}` : ''}`
   })
+  return message.more === undefined ? notes : [...notes, `nor any of ${message.more} more`]
 }
 
 function lineText(line: TreeLine, paint: Paint): string {

@@ -160,6 +160,7 @@ function testRuntime(clock: Clock, state: Map<string, object>, logs: string[]): 
 
 function traceInto(lines: string[], scope: readonly string[]): TraceScope {
   return {
+    mostRoutes: 100,
     emit: message => lines.push([...scope, message.type, 'target' in message ? message.target : ''].join(' ').trim()),
     snapshot: () => {},
     body: () => {},

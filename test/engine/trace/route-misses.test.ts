@@ -1,7 +1,9 @@
+import { get } from 'node:http'
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { TraceMessage } from '../../../src/http/trace-event.ts'
 import { openDryGateway } from '../../../src/tools/dry-run/dry-run.ts'
+import { startGateway } from '../../helpers/gateway.ts'
 
 /** Why each route was not chosen for a request that has everything, by its name. */
 async function misses(routes: readonly string[], url = 'http://api.example.com/v1/chat?a=1') {
@@ -84,3 +86,33 @@ test('the nearest misses come first', async () => {
     ],
   })
 })
+
+test('while others are served, only the nearest of many routes are looked at', async () => {
+  const many = (name: string, what: string) => Array.from({ length: 150 }, (_, i) => `name: ${name}-${i}, ${what}`)
+  const routes = [
+    ...many('host', 'hostnames: [other.test]'),
+    ...many('path', 'hostnames: ["*.example.com"], matches: [{path: {exact: /other}}]'),
+    'name: any, matches: [{path: {exact: /v1/chat}, method: PUT}]',
+    'name: pattern, hostnames: ["*.com"], matches: [{path: {regex: "/v1/.*"}, method: PUT}]',
+    'name: deep, hostnames: [api.example.com], matches: [{path: {pathPrefix: /v1}, method: PUT}]',
+  ]
+  const places = routes.map(each => `    - {${each}, policies: {directResponse: {status: 200}}}\n`).join('')
+  await using gateway = await startGateway(`binds:\n- port: 80\n  listeners:\n  - routes:\n${places}`)
+  const watch = gateway.trace.watch({ requests: 1 })
+  if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
+  await request(`${gateway.url(80)}/v1/chat`, { host: 'api.example.com' })
+  let told: Extract<TraceMessage, { type: 'route' }> | undefined
+  for (let event = watch.next(); event; event = watch.next()) if (isRoute(event.message)) told = event.message
+  const names = told?.tried.map(({ route }) => route.split('/').at(-1)?.split('-')[0]) ?? []
+  expect(names.slice(0, 3)).toEqual(['deep', 'pattern', 'any'])
+  expect(new Set(names.slice(3))).toEqual(new Set(['path']))
+  expect({ told: names.length, more: told?.more }).toEqual({ told: 100, more: 203 })
+  expect(await misses(routes)).toMatchObject({ tried: { length: 303 } })
+})
+
+/** With a `Host` of one's own, which `fetch` does not send. */
+function request(url: string, headers: Record<string, string>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    get(url, { headers }, reply => reply.resume().on('end', resolve)).on('error', reject)
+  })
+}
