@@ -67,6 +67,12 @@ describe('requests that show what has changed', () => {
       'GET localhost:8080/v1 with roles=["owner"]: 403 → 200 (route default/chat, policy authorization,',
     ],
     [
+      'one role of several, with what else is asked for',
+      { policies: `${JWT}, authorization: {rules: ['jwt.role in ["owner", "admin", "guest"] && jwt.org == "x"']}` },
+      { policies: `${JWT}, authorization: {rules: ['jwt.role in ["owner", "guest"] && jwt.org == "x"']}` },
+      'GET localhost:8080/v1 with org=x, role=admin: 200 → 403 (route default/chat, policy authorization, a.yaml:7 → b.yaml:7)',
+    ],
+    [
       'a rule over the end of an address',
       { policies: `${JWT}, authorization: {rules: ['jwt.email.endsWith("@a.example")']}` },
       { policies: `${JWT}, authorization: {rules: ['jwt.email.endsWith("@b.example")']}` },
@@ -163,6 +169,18 @@ describe('requests that show what has changed', () => {
       { backends: MCP('') },
       { backends: MCP(`mcpAuthorization: {rules: ['mcp.tool.name == "now"']}`) },
       'POST localhost:8080/v1 with tools/list: response body: tools now, some_tool → tools now (route default/chat, backend 127.0.0.1:3 → policy mcpAuthorization',
+    ],
+    [
+      'one tool of a list of them',
+      { backends: MCP(`mcpAuthorization: {rules: ['mcp.tool.name in ["now", "later"]']}`) },
+      { backends: MCP(`mcpAuthorization: {rules: ['mcp.tool.name in ["now"]']}`) },
+      'POST localhost:8080/v1 with tools/call later: 200 → 400 (route default/chat, policy mcpAuthorization,',
+    ],
+    [
+      'tools that only one of the two names, in one list',
+      { backends: MCP(`mcpAuthorization: {rules: ['mcp.tool.name == "later"']}`) },
+      { backends: MCP(`mcpAuthorization: {rules: ['mcp.tool.name == "now"']}`) },
+      'POST localhost:8080/v1 with tools/list: response body: tools later → tools now (',
     ],
   ])('%s', async (_, before, after, told) => {
     expect(await requests(config(before), config(after))).toContain(told)

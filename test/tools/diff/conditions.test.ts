@@ -12,7 +12,7 @@ test.each<[string, object, object]>([
   ['jwt["x-y"] == "a"', { claims: { 'x-y': 'a' } }, { claims: { 'x-y': 'not-a' } }],
   ['"admin" in jwt.roles', { claims: { roles: ['admin'] } }, { claims: { roles: ['not-admin'] } }],
   ['jwt.roles.exists(r, r == "a")', { claims: { roles: ['a'] } }, { claims: { roles: ['not-a'] } }],
-  ['jwt.role in ["a", "b"]', { claims: { role: 'a' } }, { claims: { role: 'not-a' } }],
+  ['jwt.role in ["a"]', { claims: { role: 'a' } }, { claims: { role: 'not-a' } }],
   ['jwt.email.endsWith("@a.example")', { claims: { email: 'x@a.example' } }, { claims: { email: 'other' } }],
   ['has(jwt.team)', { claims: { team: 'x' } }, {}],
   ['apiKey.team == "a"', { keyMetadata: { team: 'a' } }, { keyMetadata: { team: 'not-a' } }],
@@ -24,6 +24,17 @@ test.each<[string, object, object]>([
   ['mcp.tool.name == "now"', { tool: 'now' }, { tool: 'not-now' }],
 ])('%s', (expression, holds, fails) => {
   expect(conditionsIn(expression)).toEqual([{ holds, fails }])
+})
+
+test('each member of a list is one of the values', () => {
+  const values = (expression: string) => conditionsIn(expression).map(({ holds }) => holds)
+  expect(values('jwt.role in ["a]", "b"] && jwt.n in [1, 2]')).toEqual([
+    { claims: { role: 'a]' } },
+    { claims: { role: 'b' } },
+    { claims: { n: 1 } },
+    { claims: { n: 2 } },
+  ])
+  expect(values("mcp.tool.name in [\n  'now',\n  'later'\n]")).toEqual([{ tool: 'now' }, { tool: 'later' }])
 })
 
 test('what nobody who sends a request decides is passed over', () => {

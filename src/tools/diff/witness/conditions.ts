@@ -23,8 +23,13 @@ const REF = String.raw`(?:jwt|apiKey|request|source|mcp)(?:\.\w+|\[(?:"[^"]*"|'[
 const TEXT = String.raw`(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')`
 const VALUE = String.raw`(?:${TEXT}|-?\d+(?:\.\d+)?\b|true\b|false\b)`
 
-/** What a value must be, and what it must not: two texts of a pattern's match, each read with its own function. */
-const FORMS: readonly { readonly pattern: RegExp; readonly read: (match: readonly string[]) => Reading }[] = [
+interface Form {
+  readonly pattern: RegExp
+  /** What a value must be, and what it must not, from the groups of a match. */
+  read(groups: readonly string[]): Reading | readonly Reading[]
+}
+
+const FORMS: readonly Form[] = [
   {
     pattern: new RegExp(`(${REF})\\s*(==|!=|<=|>=|<|>)\\s*(${VALUE})`, 'g'),
     read: ([ref, op, value]) => compared(ref, op, value),
@@ -39,8 +44,8 @@ const FORMS: readonly { readonly pattern: RegExp; readonly read: (match: readonl
     read: ([ref, , value]) => member(ref, value),
   },
   {
-    pattern: new RegExp(`(${REF})\\s+in\\s+\\[\\s*(${VALUE})`, 'g'),
-    read: ([ref, value]) => compared(ref, '==', value),
+    pattern: new RegExp(`(${REF})\\s+in\\s+\\[([^\\]"']*(?:${TEXT}[^\\]"']*)*)\\]`, 'g'),
+    read: ([ref, list = '']) => [...list.matchAll(VALUES)].map(([value]) => compared(ref, '==', value)),
   },
   {
     pattern: new RegExp(`(${REF})\\.(startsWith|endsWith|contains|matches)\\(\\s*(${TEXT})\\s*\\)`, 'g'),
@@ -51,6 +56,8 @@ const FORMS: readonly { readonly pattern: RegExp; readonly read: (match: readonl
     read: ([ref]) => ({ ref: ref ?? '', holds: 'x', fails: undefined }),
   },
 ]
+
+const VALUES = new RegExp(VALUE, 'g')
 
 /** What is not a function's name. */
 const MENTION = new RegExp(`(${REF})(?![\\w(])`, 'g')
@@ -65,7 +72,7 @@ interface Reading {
 /** What an expression says of the caller: its comparisons, and what it only looks at. The rest is passed over. */
 export function conditionsIn(expression: string): Condition[] {
   const compared = FORMS.flatMap(({ pattern, read }) =>
-    [...expression.matchAll(pattern)].map(([, ...parts]) => read(parts)),
+    [...expression.matchAll(pattern)].flatMap(([, ...parts]) => read(parts)),
   )
   const known = new Set(compared.map(({ ref }) => ref))
   const mentioned = [...expression.matchAll(MENTION)].flatMap(([, ref = '']) => {

@@ -32,8 +32,9 @@ export function specsAt(dump: DumpDocument, route: DumpRoute): Specs {
 
 /** Who might ask: nobody in particular, and whoever the expressions and credentials of the policies tell apart. */
 export function callersFor(specs: Specs): Facts[] {
-  const conditions = [...specs].flatMap(([, all]) => all.flatMap(expressionsIn)).flatMap(conditionsIn)
-  const unique = [...new Map(conditions.map(each => [JSON.stringify(each), each])).values()].slice(0, MOST_CONDITIONS)
+  // Which tool is called is not up to the caller.
+  const conditions = [...specs.values()].flatMap(conditionsOf).filter(({ holds }) => holds.tool === undefined)
+  const unique = distinct(conditions).slice(0, MOST_CONDITIONS)
   const withToken = specs.has('jwtAuth') || specs.has('mcpAuthentication') || unique.some(({ holds }) => holds.claims)
   const keys = keyFacts(specs)
   const known: Facts = { ...(withToken ? { claims: {} } : {}), ...(keys[0] ?? {}) }
@@ -50,22 +51,27 @@ export function callersFor(specs: Specs): Facts[] {
 
 /** Whether policies look at who asks. */
 export function tellsCallersApart(specs: Specs): boolean {
-  const conditions = [...specs.values()].flat().flatMap(expressionsIn).flatMap(conditionsIn)
+  const conditions = [...specs.values()].flatMap(conditionsOf)
   return conditions.length > 0 || AUTHENTICATION.some(name => specs.has(name))
 }
 
 const AUTHENTICATION = ['jwtAuth', 'mcpAuthentication', 'apiKey', 'basicAuth', 'oidc', 'extAuthz', 'authorization']
 
-/** All conditions hold, each alone does, each alone does not. */
+/** All conditions hold, with each of the values that one of them allows; each alone does; each alone does not. */
 function peopleOf(conditions: readonly Condition[]): Facts[] {
   const all = conditions.map(({ holds }) => holds).reduce(bothFacts, {})
-  return [
+  return distinct([
     ...(conditions.length > 0 ? [all] : []),
     ...conditions.flatMap(({ holds, fails }) => [
       holds,
+      bothFacts(all, holds),
       ...(conditions.length > 1 ? [bothFacts(all, fails)] : [fails]),
     ]),
-  ]
+  ])
+}
+
+function distinct<T>(items: readonly T[]): T[] {
+  return [...new Map(items.map(item => [JSON.stringify(item), item])).values()]
 }
 
 /** One caller for each key, by what is known of it; the keys themselves are secrets. */
@@ -160,6 +166,11 @@ function statusesIn(specs: Specs): number[] {
     isFields(spec) && Array.isArray(spec.codes) ? spec.codes.map(Number) : [],
   )
   return [...new Set([...codes.slice(0, 4), 503])]
+}
+
+/** What the expressions in the specs of a policy say of a request. */
+export function conditionsOf(specs: readonly unknown[]): Condition[] {
+  return specs.flatMap(expressionsIn).flatMap(conditionsIn)
 }
 
 function expressionsIn(value: unknown): string[] {

@@ -1,19 +1,27 @@
 import type { DumpDocument, DumpRoute } from '../../dump/model.ts'
-import { conditionsIn } from './conditions.ts'
-import type { Specs } from './policy-probes.ts'
+import { conditionsOf, type Specs } from './policy-probes.ts'
 import { elsewhere, type Probe, withHeaders } from './probe.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const MOST_MODELS = 20
+const MOST_TOOLS = 20
 
-/** Requests in the protocol that the backends of a route speak: a question to each model, a look at the tools. */
-export function protocolProbes(probe: Probe, dump: DumpDocument, route: DumpRoute, specs: Specs): Probe[] {
+/**
+ * Requests in the protocol that the backends of a route speak: a question to each model, a look at the tools. `tools`: that
+ * rules name.
+ */
+export function protocolProbes(
+  probe: Probe,
+  dump: DumpDocument,
+  route: DumpRoute,
+  { specs, tools }: { readonly specs: Specs; readonly tools: readonly string[] },
+): Probe[] {
   const kinds = new Set(
     route.backends.flatMap(use => dump.backends.find(({ key }) => key === use.backend)?.protocol ?? []),
   )
   return [
     ...(kinds.has('llm') ? modelsOf(dump, specs).flatMap(model => chatProbes(probe, model)) : []),
-    ...(kinds.has('mcp') ? mcpProbes(probe, specs) : []),
+    ...(kinds.has('mcp') ? mcpProbes(probe, tools) : []),
   ]
 }
 
@@ -41,11 +49,15 @@ function chatProbes(probe: Probe, model: string): Probe[] {
   })
 }
 
+/** The tools that the rules about a route name. */
+export function toolsNamedBy(specs: Specs): string[] {
+  return conditionsOf(specs.get('mcpAuthorization') ?? []).flatMap(({ holds }) => holds.tool ?? [])
+}
+
 /** What the rules name is there to be called, and one tool that none of them names. */
-function mcpProbes(probe: Probe, specs: Specs): Probe[] {
-  const rules = JSON.stringify(specs.get('mcpAuthorization') ?? []).replaceAll('\\"', '"')
-  const named = conditionsIn(rules).flatMap(({ holds }) => holds.tool ?? [])
-  const tools = [...new Set([...named, 'some_tool'])].slice(0, MOST_MODELS)
+function mcpProbes(probe: Probe, named: readonly string[]): Probe[] {
+  // In one order: what both sides ask alike is run once.
+  const tools = [...new Set(['some_tool', ...named])].slice(0, MOST_TOOLS).sort()
   return [
     mcpProbe(probe, { tools }, 'tools/list', {}, 'tools/list'),
     ...tools.map(name => mcpProbe(probe, { tools }, 'tools/call', { name, arguments: {} }, `tools/call ${name}`)),

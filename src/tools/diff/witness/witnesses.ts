@@ -7,7 +7,7 @@ import { changedPolicies, type Decision, decisionOf } from './decision.ts'
 import { type OutcomeDifference, outcomeDifferences, type Result } from './outcome.ts'
 import { callersFor, policyProbes, specsAt, tellsCallersApart } from './policy-probes.ts'
 import { askedBy, type Probe } from './probe.ts'
-import { protocolProbes } from './protocol-probes.ts'
+import { protocolProbes, toolsNamedBy } from './protocol-probes.ts'
 import { boundaryProbes, entryProbes } from './route-probes.ts'
 import { runProbe } from './run-probe.ts'
 
@@ -126,14 +126,22 @@ class Search {
     const meant = changed === 'all' ? specs : new Map([...specs].filter(([name]) => changed.has(name)))
     const callers = callersFor(specs)
     const everybody = changed === 'all' || tellsCallersApart(meant)
+    const tools = [...toolsNamedBy(specs), ...this.#toolsAcross(dump, route)]
     for (const entry of entryProbes(dump, route)) {
-      const own = [...protocolProbes(entry, dump, route, specs), entry]
+      const own = [...protocolProbes(entry, dump, route, { specs, tools }), entry]
       const passing = await this.#ask(own, callers, everybody)
       const [first = entry] = passing
       const backends = changed === 'all' ? route.backends.length : 1
       const varied = (passing.length === 0 ? [entry] : passing).flatMap(each => policyProbes(each, meant, backends))
       for (const probe of [...varied, ...(changed === 'all' ? boundaryProbes(first) : [])]) await this.attempt(probe)
     }
+  }
+
+  /** What the rules of the other side name at the same route: a tool may be named by one of them only. */
+  #toolsAcross(dump: DumpDocument, { key }: DumpRoute): string[] {
+    const other = dump === this.#before.dump ? this.#after.dump : this.#before.dump
+    const route = other.routes.find(each => each.key === key)
+    return route === undefined ? [] : toolsNamedBy(specsAt(other, route))
   }
 
   /**
