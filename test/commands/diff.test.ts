@@ -373,7 +373,8 @@ describe('formats', () => {
       '::notice file=b.yaml,line=8,title=policy timeout of route default/chat was changed::requestTimeout: 60s → 90s\n',
     )
     const { out, code } = await as('markdown')
-    expect(out).toContain('| changed | policy timeout of route default/chat |')
+    expect(out).toContain('| changed | policy timeout of route default/chat |  | a.yaml:8 → b.yaml:8 |\n')
+    expect(out).toContain('|  |  | requestTimeout: 60s → 90s | a.yaml:8 → b.yaml:8 |\n')
     expect(code).toBe(1)
   })
 })

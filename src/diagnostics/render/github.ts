@@ -84,7 +84,15 @@ export function renderGithubSummary(report: CheckReport): string {
   return `### gwctl validate\n\n${line}\n${table}${more}`
 }
 
-/** Plain words in a table: neither Markdown nor HTML of a file's text takes effect. */
+/** What begins or ends Markdown, HTML, mathematics or a cell, and what makes a link of an address. */
+const MARKUP = String.raw`[\\\x60*[\]<>&~$|]|(?<!\w)_|_(?!\w)|:(?=//)|(?<=\bwww)\.`
+/** `@name`, `#1`, `GH-1`, `:name:`: GitHub looks for these in the finished page, where an entity is what it stands for. */
+const REFERENCE = String.raw`@(?=\w)|#(?=\d)|\bGH-(?=\d)|:(?=[\w+-]+:)`
+const ACTIVE = new RegExp(`(${MARKUP})|${REFERENCE}`, 'gi')
+
+/** Plain words in a table: neither Markdown nor HTML of a file's text takes effect, and nobody is called by name. */
 export function markdownText(text: string): string {
-  return visible(text).replace(/[\\`*_{}[\]()#+!|<>&~$@:-]/g, char => `&#${char.charCodeAt(0)};`)
+  return visible(text).replace(ACTIVE, (found, markup?: string) =>
+    markup === undefined ? `${found}&#8203;` : `&#${markup.charCodeAt(0)};`,
+  )
 }

@@ -4,7 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
 import type { Diagnostic } from '../../../src/diagnostics/diagnostic.ts'
 import { renderCheckstyle } from '../../../src/diagnostics/render/checkstyle.ts'
-import { renderGithub, renderGithubSummary } from '../../../src/diagnostics/render/github.ts'
+import { markdownText, renderGithub, renderGithubSummary } from '../../../src/diagnostics/render/github.ts'
 import { renderGitlab } from '../../../src/diagnostics/render/gitlab.ts'
 import { renderJson } from '../../../src/diagnostics/render/json.ts'
 import { renderJunit } from '../../../src/diagnostics/render/junit.ts'
@@ -235,6 +235,20 @@ describe('GitHub', () => {
     expect(row).not.toMatch(/[<`[\]]/)
     expect(isPrintable(page)).toBe(true)
     expect(renderGithubSummary(report([]))).toContain('no problems')
+  })
+
+  test.each([
+    ['POST localhost:8080/v1 with x-team: red, GET a.yaml:14 → b.yaml:12 (call 4)'],
+    ['~ {max_tokens: 5}! - 1 + 2 #x', '&#126; {max_tokens: 5}! - 1 + 2 #x'],
+    [
+      '<redacted> a|b `c` *d* _e_ [f](g) \\ $h$',
+      '&#60;redacted&#62; a&#124;b &#96;c&#96; &#42;d&#42; &#95;e&#95; &#91;f&#93;(g) &#92; &#36;h&#36;',
+    ],
+    ['http://a.example and www.a.example', 'http&#58;//a.example and www&#46;a.example'],
+    ['@octocat, x@a.example, #12, GH-3', '@&#8203;octocat, x@&#8203;a.example, #&#8203;12, GH-&#8203;3'],
+    [':100: &#64;octocat', ':&#8203;100: &#38;#&#8203;64;octocat'],
+  ])('Markdown of %s', (text, written = text) => {
+    expect(markdownText(text)).toBe(written)
   })
 })
 
