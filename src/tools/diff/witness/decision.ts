@@ -14,13 +14,13 @@ export interface Decision {
   readonly at: string
 }
 
-/** `changed`: policies of the route that are not the same on both sides. */
+/** `changed`: policies of the route that are not the same on both sides, and may have to do with it. */
 export function decisionOf(result: Result, { routes }: DumpDocument, changed: ReadonlySet<string>): Decision {
   if ('refused' in result) return { step: result.refused, at: '' }
   const { events } = result
   const found = routes.find(({ key }) => key === result.route)
   const route = found === undefined ? {} : { route: `${found.namespace}/${found.name}` }
-  const stopped = events.findLast(({ message }) => message.type === 'policy' && /replied|failed/.test(message.result))
+  const stopped = events.findLast(isStop)
   if (stopped?.message.type === 'policy') {
     return { ...route, step: `policy ${stopped.message.policy}`, at: placeOf(stopped.origins[0]) }
   }
@@ -40,6 +40,18 @@ export function decisionOf(result: Result, { routes }: DumpDocument, changed: Re
   const listener = events.find(({ message }) => message.type === 'listener')
   if (result.listener === undefined) return { step: 'no listener', at: '' }
   return { ...route, step: found ? 'no backend' : 'no route', at: placeOf(listener?.origins[0]) }
+}
+
+/** The policy that let a request go no further. */
+export function stoppedBy(result: Result): string | undefined {
+  if ('refused' in result) return undefined
+  const message = result.events.findLast(isStop)?.message
+  if (message?.type === 'policy') return message.policy
+  return result.reason === 'Timeout' ? 'timeout' : undefined
+}
+
+function isStop({ message }: DryOutcome['events'][number]): boolean {
+  return message.type === 'policy' && /replied|failed/.test(message.result)
 }
 
 /** The one policy that is not the same on both sides and has had its say; undefined when there are several. */

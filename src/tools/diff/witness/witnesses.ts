@@ -3,7 +3,7 @@ import type { DryGateway } from '../../dry-run/dry-run.ts'
 import type { DumpDocument, DumpRoute } from '../../dump/model.ts'
 import type { Touched } from '../structure.ts'
 import type { Facts } from './conditions.ts'
-import { changedPolicies, type Decision, decisionOf } from './decision.ts'
+import { changedPolicies, type Decision, decisionOf, stoppedBy } from './decision.ts'
 import { type OutcomeDifference, outcomeDifferences, type Result } from './outcome.ts'
 import { callersFor, policyProbes, specsAt, tellsCallersApart } from './policy-probes.ts'
 import { askedBy, type Probe } from './probe.ts'
@@ -205,12 +205,18 @@ class Search {
   /** What decided on each side, which takes a second run that is watched. */
   async #decisions(probe: Probe, { call, left, right }: Compared): Promise<Pick<Witness, 'before' | 'after'>> {
     const changed = changedPolicies(routeOf(left, this.#before.dump), routeOf(right, this.#after.dump))
-    const decide = async ({ gateway, dump }: WitnessSide, result: Result) => {
-      const watched = this.#found.length < MOST_WATCHED
-      const seen = watched ? resultAt(await runProbe(gateway, probe, true), call - 1) : result
-      return decisionOf(seen, dump, changed)
+    const watched = this.#found.length < MOST_WATCHED
+    const seen = async ({ gateway }: WitnessSide, result: Result) =>
+      watched ? resultAt(await runProbe(gateway, probe, true), call - 1) : result
+    const before = await seen(this.#before, left)
+    const after = await seen(this.#after, right)
+    const stops = [stoppedBy(before), stoppedBy(after)].filter(name => name !== undefined)
+    // What else has changed did not keep anybody out.
+    const relevant = stops.length === 0 ? changed : new Set(stops.filter(name => changed.has(name)))
+    return {
+      before: decisionOf(before, this.#before.dump, relevant),
+      after: decisionOf(after, this.#after.dump, relevant),
     }
-    return { before: await decide(this.#before, left), after: await decide(this.#after, right) }
   }
 }
 
