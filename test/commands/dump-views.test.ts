@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -6,6 +6,7 @@ import { main } from '../../src/cli/main.ts'
 import { dumpOf } from '../../src/config/dump.ts'
 import { type DumpDocument, modelOf } from '../../src/tools/dump/model.ts'
 import { memoryIo } from '../cli/memory-io.ts'
+import { docPage } from '../helpers/doc-page.ts'
 import { startGateway } from '../helpers/gateway.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -202,12 +203,10 @@ describe('--select', () => {
 })
 
 test('the examples of docs/admin.md work', async () => {
-  const document = readFileSync(new URL('docs/admin.md', root), 'utf8')
-  const examples = [...document.matchAll(/^gwctl dump (.*?)(?: +#.*)?$/gm)].map(([, line]) => line!)
+  const examples = docPage('admin.md').commands.filter(({ argv }) => argv[0] === 'dump')
   expect(examples.length).toBeGreaterThan(4)
-  for (const line of examples) {
-    const argv = (line.match(/'[^']*'|\S+/g) ?? []).map(word => word.replace(/^'(.*)'$/, '$1'))
-    const { code, err } = await gwctl(...argv.filter(word => word !== '-f' && word !== 'saved.json'))
+  for (const { line, argv } of examples) {
+    const { code, err } = await gwctl(...argv.slice(1).filter(word => word !== '-f' && word !== 'saved.json'))
     expect([line, code, err]).toEqual([line, 0, ''])
   }
 })

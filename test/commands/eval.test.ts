@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.ts'
-import { shellWords } from '../../src/tools/curl/shell-words.ts'
 import { memoryIo } from '../cli/memory-io.ts'
+import { docPage } from '../helpers/doc-page.ts'
 import { Recorder } from '../tools/trace/recorded-events.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -347,9 +347,8 @@ describe('without an expression, a terminal asks', () => {
 })
 
 test('the example of the documentation is what comes of it', async () => {
-  const document = readFileSync(new URL('docs/eval.md', root), 'utf8')
-  const [, command = '', shown = ''] = /```sh\n(.*)\n```\n\n```\n(.*?)```/s.exec(document) ?? []
-  const [, verb, ...argv] = shellWords(command, 'docs/eval.md')
+  const { commands, shown } = docPage('eval.md')
+  const [verb, ...argv] = commands[0]!.argv
   expect(verb).toBe('eval')
-  expect(await evaluate(argv)).toEqual({ code: 0, out: shown, err: '' })
+  expect(await evaluate(argv)).toEqual({ code: 0, out: shown[0], err: '' })
 })

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { startAdmin } from '../../src/engine/admin/server.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { startConnectProxy } from '../helpers/connect-proxy.ts'
+import { docPage } from '../helpers/doc-page.ts'
 import { message } from '../helpers/port-forward.ts'
 import { EDGE, KubePlace, POD, pod, portIn, watched, withThreads } from './kube-place.ts'
 
@@ -75,12 +75,11 @@ describe('what comes through', () => {
 })
 
 test('the examples of docs/cluster-access.md are understood', async () => {
-  const page = readFileSync(new URL('../../docs/cluster-access.md', import.meta.url), 'utf8')
-  const examples = page.match(/(?<=^gwctl ).*--kube.*$/gm) ?? []
+  const examples = docPage('cluster-access.md').commands
   expect(examples.length).toBeGreaterThan(3)
   await using cluster = await place.cluster([])
-  for (const example of examples) {
-    const { code, err } = await place.gwctl(cluster, ...example.replace(/#.*/, '').trim().split(/ +/))
+  for (const { argv } of examples) {
+    const { code, err } = await place.gwctl(cluster, ...argv)
     expect(err).toMatch(/namespace (prod|shop) has no (Gateway|Deployment)/)
     expect(code).toBe(4)
   }

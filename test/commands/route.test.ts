@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import type { Explanation } from '../../src/tools/route/explanation.ts'
 import { memoryIo } from '../cli/memory-io.ts'
+import { docPage } from '../helpers/doc-page.ts'
 
 const root = new URL('../../', import.meta.url)
 
@@ -498,10 +499,9 @@ describe('what is wrong is said', () => {
 })
 
 test('the example of the documentation is what comes of it', async () => {
-  const document = readFileSync(new URL('docs/route.md', root), 'utf8')
-  const [, command = '', shown = ''] = /```sh\ngwctl (.*)\n```\n\n```\n(.*?)```/s.exec(document) ?? []
+  const { commands, shown } = docPage('route.md')
   const io = memoryIo({ cwd: fileURLToPath(root) })
-  const code = await main([...command.split(' '), '--at', '2026-01-15T12:00:00Z'], io, root)
+  const code = await main([...commands[0]!.argv, '--at', '2026-01-15T12:00:00Z'], io, root)
   expect(code).toBe(0)
-  expect(io.stdout.text).toBe(shown)
+  expect(io.stdout.text).toBe(shown[0])
 })
