@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { PassThrough, Writable } from 'node:stream'
 import { charWidth } from '../../src/diagnostics/visible.ts'
 
@@ -43,12 +44,16 @@ export class FakeScreen extends Writable {
     while (!condition(this.shown)) await new Promise(resolve => this.once('written', resolve))
   }
 
-  /** Resolves when nothing has been written for a few frames: what was typed has been drawn. */
-  async settled(): Promise<void> {
-    for (let quiet = 0, seen = this.text.length; quiet < 3; quiet++) {
-      await new Promise(resolve => setTimeout(resolve, 15))
-      if (this.text.length !== seen) quiet = -1
-      seen = this.text.length
+  /**
+   * Resolves when `expected` is shown, or else when nothing has been drawn for a second: comparing then tells what is
+   * there instead.
+   */
+  async untilShown(expected: string | undefined): Promise<void> {
+    for (let quiet = false; this.shown !== expected && !quiet; ) {
+      quiet = await once(this, 'written', { signal: AbortSignal.timeout(1000) }).then(
+        () => false,
+        () => true,
+      )
     }
   }
 

@@ -1,11 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { browseRecording } from '../../../src/tools/trace/interactive.ts'
 import type { Recording } from '../../../src/tools/trace/recording.ts'
 import { FakeKeyboard, FakeScreen } from '../../helpers/fake-terminal.ts'
+
+// Ink's colours are decided when it loads, for the real stdout; ours are what is tested here.
+vi.hoisted(() => {
+  process.env.FORCE_COLOR = '1'
+})
 
 /**
  * What `gwctl trace -f trace.jsonl` shows after some keys, in three sizes. `node scripts/interop/screens.mjs` holds a real
@@ -31,7 +36,17 @@ const KEYS: Readonly<Record<string, string>> = { Tab: '\t', Enter: '\r', Escape:
 const elsewhere = mkdtempSync(join(tmpdir(), 'gwctl-screens-'))
 afterAll(() => rmSync(elsewhere, { recursive: true }))
 
-async function shownAfter({ keys, recording }: Scene, [columns, rows]: readonly [number, number], colors = false) {
+/** What the file holds that a scene is compared with. */
+function drawn(file: string): string | undefined {
+  return existsSync(file) ? readFileSync(file, 'utf8').slice(0, -1) : undefined
+}
+
+async function shownAfter(
+  { keys, recording }: Scene,
+  [columns, rows]: readonly [number, number],
+  expected: string | undefined,
+  colors = false,
+) {
   const screen = new FakeScreen(columns, rows)
   const keyboard = new FakeKeyboard()
   const never = new AbortController()
@@ -52,7 +67,7 @@ async function shownAfter({ keys, recording }: Scene, [columns, rows]: readonly 
   })
   await screen.until(text => text.includes(recording === 'none' ? 'waiting for a request' : 'the trace is complete'))
   for (const key of keys) keyboard.write(KEYS[key] ?? key)
-  await screen.settled()
+  await screen.untilShown(expected)
   const { shown, text } = screen
   keyboard.write('\u0003')
   await expect(ended).rejects.toMatchObject({ kind: 'interrupted' })
@@ -61,26 +76,30 @@ async function shownAfter({ keys, recording }: Scene, [columns, rows]: readonly 
 
 describe.each(SIZES)('%ix%i', (columns, rows) => {
   test.concurrent.for(scenes.filter(({ size }) => size === undefined))('$name', async (scene, { expect }) => {
-    const { shown } = await shownAfter(scene, [columns, rows])
-    await expect(`${shown}\n`).toMatchFileSnapshot(join(folder, `${columns}x${rows}`, `${scene.name}.txt`))
+    const file = join(folder, `${columns}x${rows}`, `${scene.name}.txt`)
+    const { shown } = await shownAfter(scene, [columns, rows], drawn(file))
+    await expect(`${shown}\n`).toMatchFileSnapshot(file)
   })
 })
 
 test.each(scenes.filter(({ size }) => size !== undefined))('$name', async scene => {
-  const { shown } = await shownAfter(scene, scene.size!)
-  await expect(`${shown}\n`).toMatchFileSnapshot(join(folder, `${scene.name}.txt`))
+  const file = join(folder, `${scene.name}.txt`)
+  const { shown } = await shownAfter(scene, scene.size!, drawn(file))
+  await expect(`${shown}\n`).toMatchFileSnapshot(file)
 })
 
 test('colours change nothing of what stands there', async () => {
   const scene = scenes.find(({ name }) => name === 'refused')!
-  const plain = await shownAfter(scene, [80, 24])
-  const coloured = await shownAfter(scene, [80, 24], true)
-  expect(coloured.shown).toBe(plain.shown)
+  const plain = drawn(join(folder, '80x24', 'refused.txt'))
+  const coloured = await shownAfter(scene, [80, 24], plain, true)
+  expect(coloured.shown).toBe(plain)
+  expect(coloured.text).toContain('\u001b[1m')
 })
 
-test('the reason for a 403 is in sight in fewer than five keystrokes', async () => {
-  const keys = ['/', '4', '0', '3']
-  const { shown } = await shownAfter({ name: '', keys }, [80, 24])
+test('the reason for a 403 is in sight in fewer than five keystrokes', () => {
+  const { keys } = scenes.find(({ name }) => name === 'filter-typed')!
+  expect(keys).toEqual(['/', '4', '0', '3'])
+  const shown = drawn(join(folder, '80x24', 'filter-typed.txt'))
   expect(shown).toContain('POST /v1/chat/completions: 403')
   expect(shown).toContain('authorization: deny: deny request.headers["x-role"] == "contractor"')
   expect(shown).toContain('gateway.yaml:20')
