@@ -15,6 +15,14 @@ export function parseAuthority(text: string): Authority | undefined {
   return port === 0 || (port !== undefined && port > 65535) ? undefined : { host: match[1] as string, port }
 }
 
+/** Characters that no authority has, and by which it could be read as a path or with a user name; or no number as port. */
+const UNSAFE = /[\s/@?#\\]|:\d*[^\]\d:][^\]:]*$/
+
+/** Whether two readers could take what a client sent as its authority for two hosts: such a request is refused. */
+export function isUnsafeAuthority(text: string): boolean {
+  return UNSAFE.test(text)
+}
+
 /** The host of an authority as a client sent it, whatever it is: everything before the port. */
 export function hostOf(authority: string): string {
   const colon = authority.lastIndexOf(':')

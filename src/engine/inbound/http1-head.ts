@@ -1,3 +1,4 @@
+import { isUnsafeAuthority } from '../../http/authority.ts'
 import type { RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
@@ -68,7 +69,7 @@ export function readHttp1Head(
   if (method === 'CONNECT') head.authority = target
   const asterisk = target === '*' && method === 'OPTIONS'
   const problem =
-    facts.hosts > 1 || UNSAFE_HOST.test(host) || (absolute !== null && UNSAFE_HOST.test(head.authority))
+    facts.hosts > 1 || isUnsafeAuthority(host) || (absolute !== null && isUnsafeAuthority(head.authority))
       ? 'host'
       : !direct && !absolute && !asterisk && method !== 'CONNECT'
         ? 'target'
@@ -90,9 +91,6 @@ export function readHttp1Head(
 }
 
 const SLASH = 47
-
-/** Characters that no authority has, and by which it could be read as a path or with a user name; or no number as port. */
-const UNSAFE_HOST = /[\s/@?#\\]|:\d*[^\]\d:][^\]:]*$/
 
 /** What the fields say about the message itself. */
 class FieldFacts {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { isUnsafeAuthority } from '../../http/authority.ts'
 import type { RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 
@@ -83,7 +84,7 @@ function disagreement(head: RequestHead, host: string | undefined): string | und
   else if (host !== undefined && host.toLowerCase() !== head.authority.toLowerCase()) return 'two hosts'
   if (head.method === 'CONNECT') head.path = head.authority
   else if (!head.path.startsWith('/') && !(head.path === '*' && head.method === 'OPTIONS')) return 'path'
-  return UNSAFE_HOST.test(head.authority) ? 'host' : undefined
+  return isUnsafeAuthority(head.authority) ? 'host' : undefined
 }
 
 /** The key is what HTTP/1 has and HTTP/2 does without. */
@@ -92,6 +93,3 @@ function becomeUpgrade(head: RequestHead, protocol: string): void {
   if (protocol === 'websocket' && !head.headers.has('sec-websocket-key'))
     head.headers.append('sec-websocket-key', randomBytes(16).toString('base64'))
 }
-
-/** Characters that no authority has, and by which it could be read as a path or with a user name; or no number as port. */
-const UNSAFE_HOST = /[\s/@?#\\]|:\d*[^\]\d:][^\]:]*$/

@@ -19,6 +19,8 @@ export function callOf(
     names,
     method,
     url: `${scheme}://${authority}${path}`,
+    authority,
+    path,
     headers: pairsOf(sent),
     shown: heads.request({ method, scheme, authority, path, headers: sent }),
     body,

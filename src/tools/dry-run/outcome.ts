@@ -10,6 +10,9 @@ export interface DryCall {
   readonly method: string
   /** Absolute. */
   readonly url: string
+  readonly authority: string
+  /** With the query. */
+  readonly path: string
   /** As they go out, credentials included: not to be shown. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** The same call without the values of credentials. */

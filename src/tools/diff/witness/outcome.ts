@@ -67,8 +67,8 @@ function wordsOf(calls: readonly DryCall[]): string {
 }
 
 /** Where a call goes, whatever host it names. */
-export function addressOf({ names, url }: DryCall): string {
-  return names.find(name => /^[^/]*:\d+$/.test(name)) ?? new URL(url).host
+export function addressOf({ names, authority }: DryCall): string {
+  return names.find(name => /^[^/]*:\d+$/.test(name)) ?? authority
 }
 
 type Headed = Pick<DryCall, 'headers' | 'shown'> | Pick<DryOutcome, 'headers' | 'shown'>

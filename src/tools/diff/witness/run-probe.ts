@@ -1,3 +1,5 @@
+import { isUnsafeAuthority } from '../../../http/authority.ts'
+import { initializeParams } from '../../../mcp/initialize.ts'
 import type { DryGateway, DryOutcome, DryRequest, Stubs } from '../../dry-run/dry-run.ts'
 import type { Result } from './outcome.ts'
 import { type Probe, withHeaders } from './probe.ts'
@@ -19,7 +21,8 @@ export async function runProbe(gateway: DryGateway, probe: Probe, traced: boolea
 }
 
 /** Why a request does not get as far as HTTP. */
-function refusal({ snapshot }: DryGateway, { port, url }: DryRequest): string | undefined {
+function refusal({ snapshot }: DryGateway, { port, url, headers }: DryRequest): string | undefined {
+  if (headers.some(([name, value]) => name.toLowerCase() === 'host' && isUnsafeAuthority(value))) return 'bad host'
   const open = snapshot.binds.filter(({ listeners }) => listeners.length > 0)
   // A recorded request need not say where it came in.
   if (port === undefined && open.length > 0) return undefined
@@ -48,8 +51,4 @@ async function runInSession(
   return run({ ...request, headers: withHeaders(request.headers, { 'mcp-session-id': session }) })
 }
 
-const HELLO = {
-  protocolVersion: '2025-06-18',
-  capabilities: {},
-  clientInfo: { name: 'gwctl', version: '1' },
-}
+const HELLO = initializeParams('gwctl diff')
