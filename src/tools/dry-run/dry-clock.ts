@@ -3,7 +3,6 @@ import type { Clock, Timer } from '../../http/runtime.ts'
 interface Due {
   readonly at: number
   readonly then: () => void
-  cancelled: boolean
 }
 
 /** ms; nothing that counts from a moment before the beginning comes out below zero. */
@@ -17,7 +16,7 @@ export class DryClock implements Clock {
   /** ms since the epoch. */
   readonly start: number
   #elapsed = 0
-  #timers: Due[] = []
+  #timers = new Set<Due>()
 
   constructor(start: number) {
     this.start = start
@@ -37,14 +36,10 @@ export class DryClock implements Clock {
   }
 
   after(ms: number, then: () => void, held?: 'held'): Timer {
-    const timer: Due = { at: this.#elapsed + Math.max(0, ms), then, cancelled: false }
-    this.#timers.push(timer)
+    const timer: Due = { at: this.#elapsed + Math.max(0, ms), then }
+    this.#timers.add(timer)
     if (held) setImmediate(() => this.#goTo(timer.at, timer))
-    return {
-      cancel: () => {
-        timer.cancelled = true
-      },
-    }
+    return { cancel: () => void this.#timers.delete(timer) }
   }
 
   /** ms; `Infinity` is no time that could be reached. */
@@ -55,21 +50,20 @@ export class DryClock implements Clock {
   /** Back to the beginning; nothing is due any more. */
   reset(): void {
     this.#elapsed = 0
-    this.#timers = []
+    this.#timers.clear()
   }
 
   /** `over`: nothing is left to wait for once it has gone. */
   #goTo(time: number, over?: Due): void {
     for (;;) {
-      this.#timers = this.#timers.filter(timer => !timer.cancelled)
-      if (over && !this.#timers.includes(over)) return
+      if (over && !this.#timers.has(over)) return
       let next: Due | undefined
       for (const timer of this.#timers) {
         if (timer.at <= time && (next === undefined || timer.at < next.at)) next = timer
       }
       if (next === undefined) break
       this.#elapsed = Math.max(this.#elapsed, next.at)
-      next.cancelled = true
+      this.#timers.delete(next)
       next.then()
     }
     this.#elapsed = Math.max(this.#elapsed, time)

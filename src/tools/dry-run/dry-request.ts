@@ -2,6 +2,7 @@ import type { Bind } from '../../config/snapshot.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import type { Serving } from '../../engine/passage.ts'
 import { hostOf, selectListener } from '../../engine/route-table.ts'
+import { isUnsafeAuthority } from '../../http/authority.ts'
 import { bodyOf, Exchange, type RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Clock } from '../../http/runtime.ts'
@@ -76,20 +77,27 @@ interface Asked {
   readonly path: string
 }
 
-function askedFor({ url, headers }: DryRequest): Asked {
+/** What a request says about where it goes. Throws a Failure for a host that no gateway would look at. */
+export function askedFor({ url, headers }: Pick<DryRequest, 'url' | 'headers'>): Asked {
   const host = headers.find(([name]) => name.toLowerCase() === 'host')?.[1]
   const named = host === undefined ? {} : { authority: host }
+  if (host !== undefined && isUnsafeAuthority(host)) throw unsafe(host)
   if (url.startsWith('/')) return { path: url, ...named }
-  const { protocol, port, host: authority } = new URL(url)
+  const parsed = URL.parse(url)
+  if (parsed === null) throw unsafe(url)
   const path = url.replace(/^[^:]*:\/\/[^/?#]*/, '').replace(/#.*$/s, '')
-  const secure = protocol === 'https:'
+  const secure = parsed.protocol === 'https:'
   return {
     scheme: secure ? 'https' : 'http',
-    authority,
+    authority: parsed.host,
     ...named,
-    port: Number(port) || (secure ? 443 : 80),
+    port: Number(parsed.port) || (secure ? 443 : 80),
     path: path.startsWith('/') ? path : `/${path}`,
   }
+}
+
+function unsafe(host: string): Failure {
+  return new Failure('input', `\`${host}\` names no host: a gateway answers 400 and looks at nothing else.`)
 }
 
 function headAt(bind: Bind, { method, headers, body }: DryRequest, asked: Asked): RequestHead {

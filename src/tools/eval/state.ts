@@ -2,8 +2,10 @@ import { VARIABLES } from '../../cel/variables.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import { HeadSnapshots } from '../../engine/head-snapshot.ts'
+import { hostOf } from '../../engine/route-table.ts'
 import { bodyOf, Exchange } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
+import { askedFor } from '../dry-run/dry-request.ts'
 import type { DryRequest } from '../dry-run/dry-run.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -19,27 +21,25 @@ export interface EvalState {
 export function stateOf(request: DryRequest, time: number, given: Json): EvalState {
   const headers = new HeaderList()
   for (const [name, value] of request.headers) headers.append(name, value)
-  const url = new URL(request.url, 'http://localhost')
-  const authority = headers.get('host') ?? url.host
+  const { scheme = 'http', authority = 'localhost', port = 80, path } = askedFor(request)
   if (!headers.has('host')) headers.append('host', authority)
-  const secure = url.protocol === 'https:'
   const exchange = new Exchange({
     id: 'eval',
     connection: {
       id: 1,
       address: request.source ?? '127.0.0.1',
       port: 1,
-      localPort: Number(url.port) || (secure ? 443 : 80),
-      ...(secure ? { tls: { sni: request.sni ?? url.hostname, protocol: 'TLSv1.3' } } : {}),
+      localPort: port,
+      ...(scheme === 'https' ? { tls: { sni: request.sni ?? hostOf(authority), protocol: 'TLSv1.3' } } : {}),
     },
     startedAt: time,
     startedMono: 0,
     httpVersion: '1.1',
     request: {
       method: request.method,
-      scheme: secure ? 'https' : 'http',
+      scheme,
       authority,
-      path: `${url.pathname}${url.search}`,
+      path,
       headers,
     },
     body: bodyOf(request.body),

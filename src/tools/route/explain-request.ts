@@ -88,8 +88,8 @@ function listenerChoice(
   { sni }: DryRequest,
   { url = '' }: HeadSnapshot,
 ): Explanation['listener'] {
-  const { protocol, host } = new URL(url)
-  const name = protocol === 'https:' ? (sni ?? host) : host
+  const [, scheme, host = ''] = /^(\w+):\/\/([^/]*)/.exec(url) ?? []
+  const name = scheme === 'https' ? (sni ?? host) : host
   const misses = listenerMisses(bind.listeners, hostOf(name), listener?.key)
   return {
     name: listener?.key ?? null,

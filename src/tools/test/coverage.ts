@@ -54,18 +54,19 @@ interface Part extends CoveredPart {
 }
 
 function partsOf({ binds }: Snapshot): Part[] {
-  return binds.flatMap(bind => bind.listeners.flatMap(listener => [...listenerParts(listener, bind)]))
+  const seen = new Set<object>()
+  return binds.flatMap(bind => bind.listeners.flatMap(listener => [...listenerParts(listener, bind, seen)]))
 }
 
-function* listenerParts(listener: Listener, bind: Bind): Generator<Part> {
+/** `seen`: groups whose routes are among the parts already; several routes may lead to one, and it back to them. */
+function* listenerParts(listener: Listener, bind: Bind, seen: Set<object>): Generator<Part> {
   const { origin, key } = listener
   yield { kind: 'listener', name: `${shortKey(key)} on ${bind.port}`, origin, hits: 0 }
   yield* policyParts(listener.pipeline.steps, shortKey(key), { kind: 'listener', origin })
-  for (const route of listener.routes) yield* routeParts(route, new Set())
+  for (const route of listener.routes) yield* routeParts(route, seen)
 }
 
-/** `above`: groups that delegate to this one, which may come back to them. */
-function* routeParts(route: Route, above: ReadonlySet<object>): Generator<Part> {
+function* routeParts(route: Route, seen: Set<object>): Generator<Part> {
   const name = shortKey(route.key)
   yield { kind: 'route', name, origin: route.origin, hits: 0 }
   yield* policyParts(route.pipeline.steps, name, { kind: 'route', origin: route.origin })
@@ -73,8 +74,9 @@ function* routeParts(route: Route, above: ReadonlySet<object>): Generator<Part> 
     if (delegates === undefined) {
       yield { kind: 'backend', name: shortKey(backend.name), origin, hits: 0 }
       yield* policyParts(pipeline.steps, name, { kind: 'backend', origin })
-    } else if (!above.has(delegates)) {
-      for (const inner of delegates.routes) yield* routeParts(inner, new Set([...above, delegates]))
+    } else if (!seen.has(delegates)) {
+      seen.add(delegates)
+      for (const inner of delegates.routes) yield* routeParts(inner, seen)
     }
   }
 }

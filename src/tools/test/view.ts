@@ -51,14 +51,13 @@ export function fieldAt(view: View, path: readonly (string | number)[]): unknown
   return at
 }
 
-function callView({ method, url, headers, shown, body, status, names }: DryCall): View {
-  const { host, pathname, search } = new URL(url)
+function callView({ method, url, authority, path, headers, shown, body, status, names }: DryCall): View {
   const text = body.toString()
   return withoutGaps({
     method,
     url,
-    path: pathname + search,
-    host,
+    path,
+    host: authority,
     header: headerView(headers, shown),
     body: text,
     json: jsonIn(text),
@@ -71,7 +70,8 @@ type Fields = readonly (readonly [name: string, value: string])[]
 
 /** By name in lower case; a field that comes several times is joined. */
 function headerView(fields: Fields, shown: HeadSnapshot | undefined): Readonly<Record<string, string | Hidden>> {
-  const out: Record<string, string | Hidden> = {}
+  // Any word may be the name of a field, `constructor` too.
+  const out: Record<string, string | Hidden> = Object.create(null)
   for (const [i, [name, value]] of fields.entries()) {
     const key = name.toLowerCase()
     const before = out[key]

@@ -12,13 +12,16 @@ export interface Watching {
   again(): Promise<void>
 }
 
-/** Runs now and after each change of the tests or of what they test, until the signal that stops it, which it throws. */
+/** Runs now and after each change of the tests or of what they test, until the signal that stops it, which it throws. Throws a Failure `usage` for stdin. */
 export async function watchTests(
   paths: readonly string[],
   command: TestCommand,
   to: TestPrinter,
   { stop, again }: Watching,
 ): Promise<never> {
+  if (paths.includes('-') || command.config === '-') {
+    throw new Failure('usage', 'stdin cannot be watched.', { help: 'Name files or directories with --watch.' })
+  }
   const watched = [...paths, ...(await configsOf(paths, command))]
   await watchInputs(watched, command.cwd, stop, async () => {
     await again()
