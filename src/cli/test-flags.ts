@@ -87,7 +87,7 @@ export function testCommand(
 
 function liveUrl(text: string): URL {
   const url = URL.parse(text)
-  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url
+  if (/^https?:\/\/[^/]+\/$/.test(url?.href ?? '')) return url as URL
   throw new Failure(
     'usage',
     `${text} is no URL of a gateway. Write http://HOST:PORT, for example http://localhost:3000.`,

@@ -130,6 +130,12 @@ describe('what a case can send and expect', () => {
       'request: {llm: chat, user: hey, model: m, stream: true}\n  expect: {llm: {text: Hi there., streaming: true}, upstream.json: {model: m}}',
     ],
     ['what a provider is sent', 'request: {llm: chat, user: hey}\n  expect: {upstream.json.messages.0.content: hey}'],
+    [
+      'header fields that are called as members of objects are',
+      `request: {path: /limited, headers: {constructor: a, __proto__: b}}
+  expect: {upstream.header.constructor: a, upstream.header.__proto__: b}`,
+    ],
+    ['a path as it is sent', 'request: {path: /limited//../x}\n  expect: {upstream.path: /limited//../x}'],
     ['a credential', 'request: {llm: chat, user: hey}\n  expect: {upstream.header.authorization: Bearer dummy}'],
     [
       'steps, with time between them',
@@ -254,6 +260,12 @@ describe('a failure', () => {
     expect(out).toContain('✖ case 0: the configuration opens no port, so no request can come in.')
   })
 
+  test('is a host that no gateway would look at', async () => {
+    const { code, out } = await run('request: {path: /limited, host: a b}\n  expect: {status: 200}')
+    expect(code).toBe(1)
+    expect(out).toContain('✖ case 0: `a b` names no host: a gateway answers 400')
+  })
+
   test('names the step and the repetition, and does not repeat itself for ever', async () => {
     const { out } = await run(
       'steps:\n  - {request: {path: /limited}, expect: {status: 200}}\n  - {request: {path: /limited}, repeat: 9, expect: {status: 200}}',
@@ -327,6 +339,7 @@ describe('a mistake in a test file', () => {
     ['request: {path: /, method: post}\n  expect: {status: 200}', 'GW106', '9:30', 'capitals'],
     ['request: {path: "/a b"}\n  expect: {status: 200}', 'GW106', '9:19', 'no spaces'],
     ['request: {path: /, headers: {"a b": c}}\n  expect: {status: 200}', 'GW106', '9:32', 'no name of a header field'],
+    ['request: {path: /, headers: {a: "b\\r\\nc: d"}}\n  expect: {status: 200}', 'GW106', '9:35', 'without control'],
   ])('%s', async (lines, code, place, words) => {
     const { code: exit, out } = await run(lines)
     if (code !== 'GW601') expect(exit).toBe(2)
@@ -494,6 +507,10 @@ spec:
   })
 })
 
+test('stdin is not watched', async () => {
+  expect(await gwctl(['-', '--watch'])).toMatchObject({ code: 2, err: expect.stringContaining('stdin cannot') })
+})
+
 describe('--live', () => {
   const LIVE = `binds:
 - port: 80
@@ -513,6 +530,7 @@ cases:
 - {name: wrong, request: {path: /hello}, expect: {status: 200}}
 - {name: by its host, request: {url: 'http://own.test/host'}, expect: {status: 204}}
 - {name: by its host too, request: {path: /host, host: own.test}, expect: {status: 204}}
+- {name: as it is written, request: {path: //other.test/../hello}, expect: {status: 404}}
 - {name: claims, request: {path: /hello, jwt: {}}, expect: {status: 203}}
 - {name: inside, request: {path: /hello}, expect: {reason: DirectResponse}}
 - {name: clock, steps: [{advance: 1s, request: {path: /hello}, expect: {status: 203}}]}
@@ -525,6 +543,7 @@ cases:
       '  ✖ wrong',
       '  ✓ by its host',
       '  ✓ by its host too',
+      '  ✓ as it is written',
       '  - claims: `jwt` is made up, which a running gateway does not believe',
       '  - inside: what it expects is inside of the gateway',
       '  - clock: a running gateway goes by its own clock',
@@ -539,6 +558,7 @@ cases:
     await gone[Symbol.asyncDispose]()
     expect(await gwctl(['--live', url])).toMatchObject({ code: 4, err: expect.stringContaining('cannot be reached') })
     expect((await gwctl(['--live', 'localhost:80'])).code).toBe(2)
+    expect((await gwctl(['--live', `${url}/prefix`])).code).toBe(2)
     expect((await gwctl(['--live', url, '--coverage'])).code).toBe(2)
   })
 })

@@ -1,4 +1,5 @@
 import { Failure } from '../../diagnostics/failure.ts'
+import { askedFor } from '../dry-run/dry-request.ts'
 import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
 import { startRequest } from '../trace/inject.ts'
 import type { TestCase, TestRequest } from './test-file.ts'
@@ -24,8 +25,12 @@ function madeUp({ jwt, apiKey, source }: TestRequest = {}): string | undefined {
   return Object.entries({ jwt, apiKey, source }).find(([, value]) => value !== undefined)?.[0]
 }
 
-/** ms without a byte. */
+/** ms without a byte, and in all: some streams never end. */
 const PATIENCE = 10_000
+const LONGEST = 60_000
+/** Bytes of a body, beyond which nobody writes expectations. */
+const LARGEST = 64 * 1024 * 1024
+const AS_IT_IS = { hostless: false, insecure: true, connectTo: undefined } as const
 
 /** Sends requests to a running gateway: at its address, whatever host they ask for. */
 export class LiveGateway {
@@ -37,20 +42,14 @@ export class LiveGateway {
 
   /** Throws a Failure `unreachable`. */
   run(request: DryRequest): Promise<DryOutcome> {
-    const { method, url, headers, body } = request
-    const asked = url.startsWith('/') ? undefined : new URL(url)
+    const { method, headers, body } = request
+    const { authority, path } = askedFor(request)
     const named = headers.some(([name]) => name.toLowerCase() === 'host')
-    const host = asked && !named ? [['host', asked.host] as const] : []
-    const target = asked ? asked.pathname + asked.search : url
-    const sent = startRequest({
-      method,
-      url: new URL(target, this.#base),
-      hostless: false,
-      headers: [...host, ...headers],
-      body,
-      insecure: true,
-      connectTo: undefined,
-    })
+    const host = named || authority === undefined ? [] : [['host', authority] as const]
+    const wanted = { method, url: this.#base, headers: [...host, ...headers], body, ...AS_IT_IS }
+    const sent = startRequest(wanted, path)
+    const last = setTimeout(() => sent.destroy(new Error(`no end within ${LONGEST / 1000} s`)), LONGEST)
+    sent.on('close', () => clearTimeout(last))
     return new Promise((done, fail) => {
       const unreachable = (reason: string) =>
         fail(new Failure('unreachable', `${this.#base.origin} cannot be reached: ${reason}.`))
@@ -59,7 +58,12 @@ export class LiveGateway {
       sent.on('response', response => {
         const chunks: Buffer[] = []
         const end = () => done(outcomeOf(response.statusCode, response.rawHeaders, Buffer.concat(chunks)))
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        let size = 0
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk)
+          size += chunk.length
+          if (size > LARGEST) sent.destroy(new Error('too much'))
+        })
         // A response that breaks off has said what it has said.
         response.on('end', end).on('error', end)
       })

@@ -21,8 +21,12 @@ import { checkExpectations, expectation } from './expectation.ts'
 // `*.gwtest.yaml`: what `gwctl test` runs and `gwctl trace` saves. `schemas/gwtest.schema.json` is made of it.
 
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** What Node sends, and no parser takes for the end of a field. */
+const FIELD_TEXT = /^[\t -~\u0080-\u00ff]*$/
 const word = shapes({ string: string(), number: number(), boolean })
-const headers = map(shapes({ string: string(), number: number(), boolean, list: list(word) }), {
+const fieldText = string({ pattern: FIELD_TEXT, form: 'text of a header field: Latin-1, without control characters' })
+const fieldWord = shapes({ string: fieldText, number: number(), boolean })
+const headers = map(shapes({ string: fieldText, number: number(), boolean, list: list(fieldWord) }), {
   keys: key => (FIELD_NAME.test(key) ? undefined : { message: `\`${key}\` is no name of a header field` }),
 })
 

@@ -58,14 +58,15 @@ export function sendRequest(wanted: CurlRequest): Promise<number> {
   })
 }
 
-/** Of a URL, at the place that it says to connect to; to be ended by the caller. */
-export function startRequest({ url, method, headers, body, connectTo, insecure }: CurlRequest): ClientRequest {
+/** Of a URL, at the place that it says to connect to; to be ended by the caller. `path`: as it is sent. */
+export function startRequest(wanted: CurlRequest, path = `${wanted.url.pathname}${wanted.url.search}`): ClientRequest {
+  const { url, method, headers, body, connectTo, insecure } = wanted
   const secure = url.protocol === 'https:'
   const options: RequestOptions & { rejectUnauthorized?: boolean; servername?: string } = {
     method,
     host: connectTo?.host ?? url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: connectTo?.port ?? (Number(url.port) || (secure ? 443 : 80)),
-    path: `${url.pathname}${url.search}`,
+    path,
     headers: headersOf(url, headers, body),
     agent: false,
     ...(secure ? { rejectUnauthorized: !insecure, servername: url.hostname } : {}),
