@@ -176,6 +176,17 @@ ${text}
   })
 })
 
+test('a path that begins with two slashes names no host', async () => {
+  const { out } = await evaluate(['request.host + request.path', '//other/a'])
+  expect(out).toBe('"localhost//other/a"\n')
+})
+
+test.each([[[]], [['--steps']], [['-o', 'json']]])('no value drives the terminal: %j', async form => {
+  const { out } = await evaluate(['"a\\u009b31m"', ...form])
+  expect(out).toContain('a\\u009b31m')
+  expect(out).not.toContain('\u009b')
+})
+
 test('-o json has the value, the type and the steps', async () => {
   const { out } = await evaluate(['jwt.n > 1', '--jwt', '{"n": 2}', '--steps', '-o', 'json=out.json'])
   expect(out).toBe('')

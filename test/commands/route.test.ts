@@ -425,6 +425,24 @@ describe('MCP', () => {
   })
 })
 
+test('a host that no gateway would look at is said', async () => {
+  const { code, err } = await route(['/v1', '-H', 'host: a b'])
+  expect({ code, err }).toMatchObject({ code: 3, err: expect.stringContaining('`a b` names no host') })
+})
+
+test.each(['json', 'mermaid'])('-o %s has nothing that drives a terminal', async format => {
+  const { out } = await route([
+    ...CHAT,
+    '--jwt-claims',
+    '{"role": "\u009b31m"}',
+    '-H',
+    'x-note: a\u009b31m',
+    '-o',
+    format,
+  ])
+  expect(out).not.toContain('\u009b')
+})
+
 test('-o mermaid draws the way, and marks where it ends', async () => {
   const { out } = await route([...CHAT, '--jwt-claims', '{"role": "<b>"}', '-o', 'mermaid'])
   expect(out).toMatch(/^flowchart TD\n {2}s0\["POST http:\/\/api\.example\.com:3000\/v1\/chat"\]\n/)
@@ -433,6 +451,12 @@ test('-o mermaid draws the way, and marks where it ends', async () => {
 })
 
 describe('-o test', () => {
+  test('does without the user of a URL', async () => {
+    const { out, err } = await route(['http://ann:hunter2@api.example.com:3000/a', '-o', 'test'])
+    expect(out).toContain('url: http://api.example.com:3000/a\n')
+    expect(err).toContain('does without authorization')
+  })
+
   test.each<[string, string[], string]>([
     ['answered', [...CHAT, ...ADMIN, '--json', '{"a": 1}', '--stub', 'a.test=201:body.json'], 'gateway.yaml'],
     ['drawn', [...CHAT, ...ADMIN, '--seed', '7', '--stub', '*=503'], 'gateway.yaml'],

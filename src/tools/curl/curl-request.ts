@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { unescape as decoded } from 'node:querystring'
 import { Failure } from '../../diagnostics/failure.ts'
 
 /** A request as the options of curl describe it. */
@@ -122,6 +123,7 @@ class Parser {
     if (address === '' || /^[A-Z]+$/.test(address)) throw this.wrong('A request needs a URL.')
     if (method !== undefined && !/^[A-Za-z]+$/.test(method)) throw this.wrong(`${method} is no method.`)
     const url = this.#url(address)
+    this.#logIn(url)
     const body = this.#inQuery ? undefined : this.#body
     if (this.#inQuery && this.#body) url.search += `${url.search === '' ? '?' : '&'}${this.#body}`
     const given = new Set(this.#headers.map(([name]) => name.toLowerCase()))
@@ -147,14 +149,16 @@ class Parser {
     this.#positional.push(word)
   }
 
+  /** Text goes out as UTF-8, and gateways read the bytes of a field one by one. */
   addField(name: string, value: string): void {
-    this.#headers.push([name, value])
+    if (CONTROL.test(value)) throw this.wrong(`The value of ${name} has a control character.`)
+    this.#headers.push([name, Buffer.from(value).toString('latin1')])
   }
 
   addHeader(text: string): void {
-    const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(text) ?? []
+    const [, name, value] = FIELD.exec(text) ?? []
     if (name === undefined || value === undefined) throw this.wrong(`${text} is no header: write NAME: VALUE.`)
-    this.#headers.push([name, value])
+    this.addField(name, value)
   }
 
   addCookie(text: string): void {
@@ -239,6 +243,15 @@ class Parser {
     return url
   }
 
+  /** A user in the URL is sent as a credential, and nowhere else. */
+  #logIn(url: URL): void {
+    const { username, password } = url
+    if (username === '' && password === '') return
+    const credential = Buffer.from(`${decoded(username)}:${decoded(password)}`)
+    this.#defaults.push(['authorization', `Basic ${credential.toString('base64')}`])
+    Object.assign(url, { username: '', password: '' })
+  }
+
   /** `HOST1:PORT1:HOST2:PORT2`; an empty part stands for any, or for the URL's own. */
   #connection(text: string, url: URL): CurlRequest['connectTo'] {
     const [, host1 = '', port1 = '', host2 = '', port2 = ''] = /^([^:]*):(\d*):(\[.*\]|[^:]*):(\d*)$/.exec(text) ?? []
@@ -248,6 +261,10 @@ class Parser {
     return { host: (host2 || url.hostname).replace(/^\[(.*)\]$/, '$1'), port: Number(port2) || own }
   }
 }
+
+const FIELD = /^([!#$%&'*+.^_`|~\w-]+):\s*(.*)$/s
+/** It would end the field or the head. */
+const CONTROL = /[^\t\u0020-\u007e\u0080-\u{10ffff}]/u
 
 const FORM: [string, string] = ['content-type', 'application/x-www-form-urlencoded']
 

@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import { bar, frame } from '../../diagnostics/frame.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
+import { printableJson } from '../../diagnostics/render/json.ts'
 import { remark, renderDiagnostic } from '../../diagnostics/render/text.ts'
 import { createLines } from '../../diagnostics/source-text.ts'
 import { visible } from '../../diagnostics/visible.ts'
@@ -89,7 +90,11 @@ function valueText(value: unknown, secrets: readonly string[]): string {
 }
 
 function hide(json: string, secrets: readonly string[]): string {
-  return secrets.reduce((text, secret) => text.replaceAll(JSON.stringify(secret).slice(1, -1), '<redacted>'), json)
+  const hidden = secrets.reduce(
+    (text, secret) => text.replaceAll(JSON.stringify(secret).slice(1, -1), '<redacted>'),
+    json,
+  )
+  return printableJson(hidden)
 }
 
 /** What JSON has no form for as it has one. */

@@ -1,3 +1,4 @@
+import { visible } from '../../diagnostics/visible.ts'
 import { MARKS, shortKey } from '../trace/steps.ts'
 import type { Explanation } from './explanation.ts'
 
@@ -40,5 +41,5 @@ function named(what: string, name: string | null, origin: string | undefined): S
 
 /** As mermaid takes it between quotes: entities, and no line breaks. */
 function quoted(text: string): string {
-  return text.replaceAll(/[&"<>#;`]/g, char => `#${char.charCodeAt(0)};`).replaceAll(/\s+/g, ' ')
+  return visible(text.replaceAll(/\s+/g, ' ')).replaceAll(/[&"<>#;`]/g, char => `#${char.charCodeAt(0)};`)
 }

@@ -1,4 +1,5 @@
 import type { Paint } from '../../diagnostics/paint.ts'
+import { printableJson } from '../../diagnostics/render/json.ts'
 import type { Run } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
 import type { TestCasePlace } from './test-case.ts'
@@ -26,7 +27,7 @@ export async function renderRoute(
     case 'text':
       return (await import('./text.ts')).explanationText(explanation, options)
     case 'json':
-      return `${JSON.stringify(explanation, null, 2)}\n`
+      return `${printableJson(JSON.stringify(explanation, null, 2))}\n`
     case 'test':
       return (await import('./test-case.ts')).testFileText(explanation, run, options.place)
     case 'mermaid':

@@ -98,6 +98,8 @@ test.each<[string[], string]>([
   [['ftp://h'], 'no URL of HTTP'],
   [['h', '-H'], '-H needs a value'],
   [['h', '-H', 'nonsense'], 'no header'],
+  [['h', '-H', 'a: b\r\nc: d'], 'The value of a has a control character'],
+  [['h', '-A', 'a\u0000'], 'The value of user-agent has a control character'],
   [['h', '-b', 'jar.txt'], 'a file of cookies'],
   [['h', '-F', 'a=b'], '-F is no option'],
   [['h', '-sF', 'a=b'], '-sF is no option'],
@@ -114,6 +116,17 @@ test.each<[string, { host: string; port: number } | undefined]>([
 ])('--connect-to %s', (text, expected) => {
   const place = { cwd: folder, example: '' }
   expect(parseCurl(['h', '--connect-to', text], place).connectTo).toEqual(expected)
+})
+
+test('a user in the URL becomes a credential', () => {
+  const { url, headers } = parseCurl(['http://a%20b:c%zz@h/x'], { cwd: folder, example: '' })
+  expect(url.href).toBe('http://h/x')
+  expect(headers).toEqual([['authorization', `Basic ${Buffer.from('a b:c%zz').toString('base64')}`]])
+})
+
+test('a header field goes out as UTF-8, which is read byte by byte', () => {
+  const { headers } = parseCurl(['h', '-H', 'x: é'], { cwd: folder, example: '' })
+  expect(headers).toEqual([['x', 'Ã©']])
 })
 
 test('--resolve names the address of a host and a port', () => {
