@@ -9,7 +9,7 @@ import { plainPaint } from '../src/diagnostics/paint.ts'
 const SIDE = 'A file, a directory of resources, a saved dump, live, git:REVISION:PATH, or - for stdin.'
 
 export default class Diff extends GatewayCommand {
-  static override summary = 'Tell what differs between two configurations, and which requests notice.'
+  static override summary = 'Compare two configurations: objects, and requests that notice.'
   static override description =
     'Compiles both as `gwctl run` does and compares what comes of it: comments, the order of keys and defaults that are ' +
     'written out make no difference. Each value is shown with its line, secrets are not. Then runs requests that are made ' +

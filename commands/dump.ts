@@ -6,8 +6,7 @@ import type { Outcome } from '../src/cli/exit-codes.ts'
 import { outputFlag } from '../src/cli/flags.ts'
 
 export default class Dump extends GatewayCommand {
-  static override summary =
-    'Print the configuration that a gateway has loaded, from the running process or a saved file.'
+  static override summary = 'Print what a gateway has loaded, from the process or a saved file.'
   static override description =
     'Asks the admin server for its configuration dump: binds, listeners, routes, policies and backends as they run, with ' +
     'the lines that made them. Secrets are redacted by the gateway. Exits 4 when no gateway answers, 3 when the file is no dump.'

@@ -6,7 +6,7 @@ import { Failure } from '../src/diagnostics/failure.ts'
 const EXAMPLE = `gwctl eval 'request.path.startsWith("/v1")' POST /v1/chat -H 'x-team: a'`
 
 export default class Eval extends GatewayCommand {
-  static override summary = 'Evaluate an expression over a request, a recorded event or variables of your own. Offline.'
+  static override summary = 'Evaluate an expression over a request, an event or variables.'
   static override description =
     'Checks the expression as a configuration does where expressions of --phase stand, then prints its value as JSON. ' +
     'Exits 0 when it has a value and 1 when it is wrong or has none; with --exit-value, 0 when it is true and 1 otherwise.'
@@ -14,7 +14,7 @@ export default class Eval extends GatewayCommand {
     EXAMPLE,
     {
       description: 'Why is it false? The value of each part:',
-      command: `gwctl eval --steps 'jwt.roles.exists(r, r == "admin")' --jwt '{"roles": ["user"]}'`,
+      command: `gwctl eval --steps 'jwt.roles.exists(r, r == "admin")' --jwt-claims '{"roles": ["user"]}'`,
     },
     {
       description: 'As it was at an event that gwctl trace --record has kept:',

@@ -6,7 +6,7 @@ import { jsonFlag, outputFlag } from '../src/cli/flags.ts'
 import type { Explained } from '../src/tools/explain/explain.ts'
 
 export default class Explain extends GatewayCommand {
-  static override summary = 'Explain a field of a configuration, a code of a finding or a variable of an expression.'
+  static override summary = 'Explain a field, the code of a finding or a variable of CEL.'
   static override examples = [
     { description: 'A field of a standalone file:', command: 'gwctl explain binds.listeners.routes.policies.jwtAuth' },
     { description: 'A field of a resource:', command: 'gwctl explain ProxyPolicy.spec.traffic' },

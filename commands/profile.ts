@@ -6,7 +6,7 @@ import type { Outcome } from '../src/cli/exit-codes.ts'
 import { outputFlag } from '../src/cli/flags.ts'
 
 export default class Profile extends GatewayCommand {
-  static override summary = 'Record where a running gateway spends processor time, memory or the time of requests.'
+  static override summary = 'Record where a running gateway spends its time and memory.'
   static override description =
     'cpu and heap write a file that `go tool pprof`, speedscope and others read; of several workers it holds all. trace ' +
     'writes a timeline of the requests that pass meanwhile, for https://ui.perfetto.dev and chrome://tracing. Exits 4 ' +

@@ -9,8 +9,7 @@ import { plainPaint } from '../src/diagnostics/paint.ts'
 const EXAMPLE = `gwctl route -f gateway.yaml POST /v1/chat/completions -H 'x-team: a' --json '{"model": "any"}'`
 
 export default class Route extends GatewayCommand {
-  static override summary =
-    'Explain what would happen to a request: routes tried, policies, backend, what it gets. Offline.'
+  static override summary = 'Explain what would happen to a request, and why. Offline.'
   static override description =
     'Runs the request through the compiled configuration with the code that serves traffic. Nothing is opened and nobody ' +
     'is called: stubs answer for backends, and whatever cannot be known is printed as unknown with what was assumed. ' +

@@ -4,7 +4,8 @@ import type { Outcome } from '../src/cli/exit-codes.ts'
 import type { Failure } from '../src/diagnostics/failure.ts'
 
 export default class Run extends GatewayCommand {
-  static override summary = 'Serve a configuration: what validates runs, what does not never opens a port.'
+  static override summary = 'Serve a configuration, and what it becomes when the file changes.'
+  static override description = 'Serves what `gwctl validate` accepts; what it refuses never opens a port.'
   static override examples = [
     'gwctl run -f gateway.yaml',
     { description: 'Without reloading when the file changes:', command: 'gwctl run -f gateway.yaml --no-watch' },

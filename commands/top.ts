@@ -9,8 +9,7 @@ import type { AdminServer } from '../src/tools/admin-client.ts'
 const FIRST = 1000
 
 export default class Top extends GatewayCommand {
-  static override summary =
-    'Show what a running gateway is doing: rates, latencies and errors of each route and model, and what is left of rate limits.'
+  static override summary = 'Show rates, latencies, errors and budgets of a running gateway.'
   static override description =
     'On a terminal, a view that goes on until q (press ? for the keys); it waits for a gateway that stops and goes on ' +
     'when it is back. Otherwise prints one look. Exits 4 when no gateway answers.'

@@ -14,8 +14,7 @@ const FORMATS = ['tui', 'text', 'raw', 'har', 'test'] as const
 type Format = (typeof FORMATS)[number]
 
 export default class Trace extends GatewayCommand {
-  static override summary =
-    'Record what happens to the next request: route, policies, backend, response, with their config lines.'
+  static override summary = 'Record what happens to the next request, with its config lines.'
   static override description =
     'On a terminal, shows the requests that come in and every step of each (press ? for the keys), also after the ' +
     'gateway has restarted. Otherwise prints one request as a tree, as JSON Lines with --raw, as a case for tests with ' +
@@ -123,7 +122,12 @@ export default class Trace extends GatewayCommand {
         ? rawLines(recording, unreadable)
         : requestTrees(recording, await (output.path === undefined ? this.paint() : plainPaint), unreadable)
     if (output.path !== undefined) return linesInto(lines, output.path, this.io.cwd)
-    for await (const line of lines) await this.print(line)
+    let nothing = true
+    for await (const line of lines) {
+      nothing = false
+      await this.print(line)
+    }
+    if (nothing) this.note('No request came.')
   }
 
   /** A document is whole only at the end, so a signal ends the recording and not the process. */

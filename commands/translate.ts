@@ -6,8 +6,7 @@ import { Failure } from '../src/diagnostics/failure.ts'
 import type { InputText } from '../src/tools/input-files.ts'
 
 export default class Translate extends GatewayCommand {
-  static override summary =
-    'Make one standalone file of Kubernetes resources, and the statuses that a controller would write.'
+  static override summary = 'Make one standalone file of Kubernetes resources.'
   static override description =
     'Gateways, routes, policies, backends and models become one file that `gwctl run` serves. What the file cannot ' +
     'say, or the gateway does not serve, is left out and told; where that guarded something, requests are refused.'

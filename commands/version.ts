@@ -3,7 +3,7 @@ import type { Outcome } from '../src/cli/exit-codes.ts'
 import { outputFlag } from '../src/cli/flags.ts'
 
 export default class Version extends GatewayCommand {
-  static override summary = 'Print the version, the commit it was built from and the Node.js it runs on.'
+  static override summary = 'Print the version, the commit of the build and the Node.js in use.'
   static override examples = [
     'gwctl version',
     { description: 'For a script:', command: 'gwctl version -o json' },

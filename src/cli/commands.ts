@@ -10,26 +10,26 @@ export interface CommandClass extends Pick<typeof Command, 'args' | 'flags' | 'b
 export type CommandTable = Readonly<Record<string, () => Promise<{ readonly default: CommandClass }>>>
 
 /**
- * Every command, loaded when it is called. A file in `commands/` without a line here fails the tests, and so does a
- * line without a file.
+ * Every command, loaded when it is called, in the order of the help: before serving, serving, looking into what serves,
+ * looking things up. A file in `commands/` without a line here fails the tests, and so does a line without a file.
  */
 export const COMMANDS: CommandTable = {
+  validate: () => import('../../commands/validate.ts'),
+  test: () => import('../../commands/test.ts'),
+  route: () => import('../../commands/route.ts'),
   eval: () => import('../../commands/eval.ts'),
+  diff: () => import('../../commands/diff.ts'),
+  translate: () => import('../../commands/translate.ts'),
+  run: () => import('../../commands/run.ts'),
+  dump: () => import('../../commands/dump.ts'),
+  trace: () => import('../../commands/trace.ts'),
+  top: () => import('../../commands/top.ts'),
+  health: () => import('../../commands/health.ts'),
+  log: () => import('../../commands/log.ts'),
+  profile: () => import('../../commands/profile.ts'),
   explain: () => import('../../commands/explain.ts'),
   schema: () => import('../../commands/schema.ts'),
   crds: () => import('../../commands/crds.ts'),
   completion: () => import('../../commands/completion.ts'),
-  diff: () => import('../../commands/diff.ts'),
-  dump: () => import('../../commands/dump.ts'),
-  health: () => import('../../commands/health.ts'),
-  log: () => import('../../commands/log.ts'),
-  profile: () => import('../../commands/profile.ts'),
-  top: () => import('../../commands/top.ts'),
-  trace: () => import('../../commands/trace.ts'),
-  test: () => import('../../commands/test.ts'),
-  translate: () => import('../../commands/translate.ts'),
-  route: () => import('../../commands/route.ts'),
-  run: () => import('../../commands/run.ts'),
-  validate: () => import('../../commands/validate.ts'),
   version: () => import('../../commands/version.ts'),
 }

@@ -2,13 +2,14 @@ import type { Command } from '@oclif/core/command'
 import type { Config } from '@oclif/core/config'
 import { CommandHelp } from '@oclif/core/help'
 import { colorLevel } from './color.ts'
+import { COMMANDS } from './commands.ts'
 import type { Io } from './io.ts'
 import { readManifest } from './manifest.ts'
 
 /** What `gwctl` alone prints. */
 export function overview(root: URL): string {
   const { version, commands } = readManifest(root)
-  const shown = Object.values(commands).filter(command => !command.hidden)
+  const shown = Object.keys(COMMANDS).flatMap(id => commands[id] ?? [])
   const width = Math.max(...shown.map(command => command.id.length)) + 2
   const list = shown.map(command => `  ${command.id.padEnd(width)}${command.summary ?? ''}`)
   return `gwctl ${version}: one configuration for a proxy gateway, checked, run and explained.
@@ -20,7 +21,8 @@ ${list.join('\n')}
   gwctl --version        the version alone
 
 EXIT CODES
-  0 ok · 1 findings · 2 wrong usage · 3 unreadable input · 4 unreachable · 5 timed out · 70 a bug in gwctl
+  0 ok · 1 findings · 2 wrong usage · 3 unreadable input · 4 unreachable
+  5 timed out · 70 a bug in gwctl
 `
 }
 
@@ -30,6 +32,8 @@ export function commandHelp(id: string, root: URL, io: Io): string {
   if (command === undefined) throw new Error(`oclif.manifest.json does not know the command ${id}`)
   const help = new ExamplesFirst(page(command), helpConfig, {
     flagSortOrder: 'none',
+    // It stands above the page.
+    hideCommandSummaryInDescription: true,
     maxWidth: Math.min(io.stdout.columns ?? 100, 120),
     stripAnsi: colorLevel(io.stdout, io.env, false) === 0,
   })

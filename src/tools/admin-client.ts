@@ -58,7 +58,7 @@ export async function getReadiness(admin: AdminServer): Promise<{ readonly ready
   const words = (await readAll(reply).catch(() => '')).trim()
   if (reply.statusCode === 200) return { ready: true, words }
   if (reply.statusCode === 500 && words.startsWith('not ready')) return { ready: false, words }
-  throw refused(admin, 'healthz/ready', reply.statusCode ?? 0, words)
+  throw refused(admin, 'healthz/ready', reply, words)
 }
 
 /** What a trace stream is asked for; see `gwctl trace`. */
@@ -240,7 +240,7 @@ async function send(admin: AdminServer, path: string, method: string, signal?: A
   const reply = await call(admin, path, method, signal)
   if (reply.statusCode === 200) return reply
   const words = (await readAll(reply).catch(() => '')).trim()
-  throw refused(admin, path, reply.statusCode ?? 0, words)
+  throw refused(admin, path, reply, words)
 }
 
 /** Resolves with the head of any answer. */
@@ -271,8 +271,11 @@ function unreachable(admin: AdminServer, error: Error): Failure {
   })
 }
 
-function refused(admin: AdminServer, path: string, status: number, words: string): Failure {
-  if (status === 400) return new Failure('usage', words)
+function refused(admin: AdminServer, path: string, reply: IncomingMessage, words: string): Failure {
+  const status = reply.statusCode ?? 0
+  // An admin server says in plain text what is wrong with a parameter. A listener's 400 is about something else.
+  const plain = !/json|html/i.test(reply.headers['content-type'] ?? '')
+  if (status === 400 && path.includes('?') && plain) return new Failure('usage', words)
   const first = words.split('\n', 1)[0] ?? ''
   if (status === 403 || status === 429) return new Failure('unreachable', `${admin.name} refuses: ${first}.`)
   return notAnAdminServer(admin, path, `answered ${status}${first === '' ? '' : ` (${first.slice(0, 200)})`}`)

@@ -223,6 +223,19 @@ describe('help', () => {
     expect(await help('--help')).toEqual({ code: 0, stdout, stderr: '' })
   })
 
+  test('gwctl alone fits 80 columns, with what comes before serving first', async () => {
+    const lines = (await help()).stdout.split('\n')
+    expect(lines.filter(line => line.length > 80)).toEqual([])
+    const at = (id: string) => lines.findIndex(line => line.startsWith(`  ${id} `))
+    expect(['validate', 'run', 'trace', 'version'].map(at)).toEqual([3, 9, 11, 20])
+  })
+
+  test('a summary is said once', async () => {
+    const { stdout } = await help('log', '--help')
+    expect(stdout.match(/Show or change what a running gateway logs\./g)).toHaveLength(1)
+    expect(stdout).toContain('Changes hold until the gateway stops')
+  })
+
   test.each(Object.keys(COMMANDS))('%s shows examples before flags', async id => {
     const { code, stdout } = await help(id, '--help')
     expect(code).toBe(0)

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -184,6 +185,30 @@ describe('gwctl profile', () => {
 
   test('an unknown kind is wrong usage', async () => {
     expect((await gwctl('profile', 'disk')).code).toBe(2)
+  })
+})
+
+describe('a listener of the gateway instead of its admin server', () => {
+  test.each([
+    ['log'],
+    ['log', '--level', 'debug'],
+    ['dump'],
+    ['health'],
+    ['top', '--once'],
+    ['profile', 'cpu', '--seconds', '1'],
+    ['trace', '--where', 'true'],
+    ['diff', 'live', 'live'],
+  ])('%s %s: its 400 is no wrong usage', async (...argv) => {
+    const server = createServer((_, reply) => {
+      reply.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"a body is missing"}')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { code, err } = await gwctl(...argv, '--admin', url)
+    server.close()
+    expect(code).toBe(4)
+    expect(err).toContain(`${url} answered 400 ({"error":"a body is missing"})`)
+    expect(err).toContain('Is that the admin address of a gateway, and not one of its listeners?')
   })
 })
 

@@ -153,6 +153,19 @@ describe('when there is nothing to record', () => {
     expect(run.stdout.text).toBe('')
   })
 
+  test('nothing within --for: said, and no failure', async () => {
+    const run = gwctl(['--for', '20s'])
+    let code: number | undefined
+    void run.code.then(ended => {
+      code = ended
+    })
+    while (code === undefined) {
+      gateway.clock.advance(20_000)
+      await new Promise(setImmediate)
+    }
+    expect([code, run.stdout.text, run.stderr.text]).toEqual([0, '', 'No request came.\n'])
+  })
+
   test('no gateway: exit 4', async () => {
     await admin.close()
     const run = gwctl(['--raw'])
@@ -504,6 +517,14 @@ describe('-o test', () => {
       cases: [{ name: 'POST /one answers 200' }, { name: 'POST /two answers 404' }],
     })
     expect(run.stdout.text).toBe('')
+  })
+
+  test('where a limit has answered, the file says how a case comes to it', async () => {
+    const run = gwctl(['-o', 'test'])
+    await serve('/limited', 429)
+    expect(await run.code).toBe(0)
+    expect(run.stdout.text.split('\n', 1)[0]).toMatch(/^# A case begins with full budgets: .*`repeat`/)
+    expect(parse(run.stdout.text).cases).toMatchObject([{ expect: { status: 429 } }])
   })
 
   test('no request that has ended: exit 3, and no file', async () => {

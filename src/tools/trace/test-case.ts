@@ -98,8 +98,12 @@ export async function testDocument(
 function testText(traces: readonly RequestTrace[], { cwd, folder }: { readonly cwd: string; readonly folder: string }) {
   const file = traces.flatMap(({ steps }) => steps.flatMap(({ event }) => event.origins))[0]?.file
   const config = file === undefined || isAbsolute(file) ? file : relative(folder, resolve(cwd, file))
-  return printYaml({ ...(config === undefined ? {} : { config }), cases: traces.map(testCaseOf) })
+  const limited = traces.some(({ end }) => end?.status === 429)
+  return `${limited ? BUDGETS : ''}${printYaml({ ...(config === undefined ? {} : { config }), cases: traces.map(testCaseOf) })}`
 }
+
+const BUDGETS =
+  '# A case begins with full budgets: where it expects 429, repeat the request before (`repeat`, `steps`).\n'
 
 function textOf(bytes: Buffer): string | undefined {
   try {
