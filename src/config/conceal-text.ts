@@ -77,12 +77,16 @@ function* marked(value: unknown, path: Path): Generator<{ readonly path: Path; r
 
 /** Values of keys with these names, and whatever stands below such a key further in. */
 function* namedIn(text: string, [start, end]: Span, names: ReadonlySet<string>): Generator<Span> {
-  for (const { index, 0: whole, 2: name, 3: value = '' } of text.slice(start, end).matchAll(FLOW)) {
-    const from = start + index + whole.length
-    if (name !== undefined && names.has(name)) yield [from, from + value.length]
+  const part = text.slice(start, end)
+  let done = 0
+  for (const { index, 0: whole, 2: name } of part.matchAll(FLOW)) {
+    const from = index + whole.length
+    if (name === undefined || !names.has(name) || from < done) continue
+    done = flowEnd(part, from)
+    yield [start + from, start + done]
   }
   let inside = -1
-  for (const match of text.slice(start, end).matchAll(LINE)) {
+  for (const match of part.matchAll(LINE)) {
     const [whole, lead = '', , name, rest = ''] = match
     if (rest === '' && name === undefined) continue
     const secret = name !== undefined && names.has(name)
@@ -94,8 +98,23 @@ function* namedIn(text: string, [start, end]: Span, names: ReadonlySet<string>):
   }
 }
 
-/** A key between braces or commas, and the value behind it, in which there may be others. */
-const FLOW = /[{,]\s*(["']?)([\w.-]+)\1\s*:\s*(?=("[^"]*"|'[^']*'|\[[^\]]*\]|[^,}\]\n]*))/g
+/** A key between braces or commas. */
+const FLOW = /[{,]\s*(["']?)([\w.-]+)\1\s*:\s*/g
+/** What ends a value, by its first character. */
+const CLOSING = new Map([
+  ['"', '"'],
+  ["'", "'"],
+  ['[', ']'],
+])
+const PLAIN_END = /[,}\]\n]|$/
+
+/** Where a value of a flow map ends; one that nobody closes ends where the text does. */
+function flowEnd(text: string, from: number): number {
+  const closing = CLOSING.get(text.charAt(from))
+  if (closing === undefined) return from + text.slice(from).search(PLAIN_END)
+  const at = text.indexOf(closing, from + 1)
+  return at < 0 ? text.length : at + 1
+}
 /** Indentation and dashes, a key, what follows it. */
 const LINE = /^([ \t]*(?:- +)*)(?:(["']?)([\w.-]+)\2[ \t]*:(?=\s|$))?[ \t]*(.*)$/gm
 

@@ -51,6 +51,24 @@ describe('what a file shows of itself', () => {
     expect(conceal('a.yaml', route(`apiKey: {keys: [{key: "${'$'}{KEY:-sk-1234}"}]}`))).not.toContain('sk-1234')
   })
 
+  test.each([
+    ['a secret list', '{key: [sk-1234, sk-1234'],
+    ['a secret in quotes', '{key: "sk-1234, sk-1234'],
+  ])('not %s that nobody closes', (_, value) => {
+    const shown = conceal('a.yaml', `name: a\nb: [\n${value}\n`)
+    expect(shown).not.toContain('sk-1234')
+    expect(shown).toContain('name: a\nb: [\n{key: ')
+  })
+
+  test('nor a value that is not there, with what follows it', () => {
+    expect(conceal('a.yaml', 'b: [\n{key: , name: a}\n')).toBe('b: [\n{key: , name: a}\n')
+  })
+
+  test.each(['a', 'key'])('a broken file that opens %s again and again takes no longer than it is long', name => {
+    const text = `b: [\n\t: bad\n${`,${name}:[`.repeat(200_000)}\n`
+    expect(conceal('a.yaml', text)).toHaveLength(text.length)
+  })
+
   test('not the data of a Secret, alone, in a list, or where its text is broken', () => {
     const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  token: sk-1234\n'
     const listed = `apiVersion: v1\nkind: List\nitems:\n- ${secret.trimEnd().replaceAll('\n', '\n  ')}\n`
