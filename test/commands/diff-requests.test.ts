@@ -296,6 +296,12 @@ describe('recorded requests', () => {
   })
 })
 
+test('a limit is one, whatever a route would take', async () => {
+  write('a.yaml', config({ policies: 'localRateLimit: [{requests: 5, unit: minutes}]' }))
+  write('b.yaml', config({ policies: 'localRateLimit: [{requests: 3, unit: minutes}]' }))
+  expect((await gwctl('a.yaml', 'b.yaml', '--limit', '3')).out).toMatch(/ of [1-3] requests that were tried /)
+})
+
 test('of many routes as many are tried as --limit allows, and how far it is is said', async () => {
   const routes = (timeout: string) => {
     const all = Array.from({ length: 200 }, (_, i) => {

@@ -314,6 +314,10 @@ spec:
     expect((await gwctl(['git:HEAD~1', 'config.yaml', '--structural'], { cwd: join(folder, 'conf') })).out).toContain(
       '60s → 90s',
     )
+    write('map.yaml', 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n')
+    git('add', '-A')
+    git('commit', '-qm', 'three')
+    expect(await gwctl(['git:HEAD', '.'])).toMatchObject({ code: 0, err: '' })
     expect(await gwctl(['git:nope', 'conf/config.yaml'])).toMatchObject({
       code: 2,
       err: expect.stringContaining('git does not know the revision nope.'),

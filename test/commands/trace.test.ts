@@ -621,6 +621,8 @@ describe('a request of its own', () => {
     [['GET', 'http://h', '--proxy', 'p'], 2, 'no option that gwctl knows'],
     [['GET', 'http://h', '-H', 'nonsense'], 2, 'is no header'],
     [['POST', 'http://h', '-d', '@missing'], 3, 'cannot read missing'],
+    [['GET', 'https://127.0.0.1:1/'], 4, '127.0.0.1:1 cannot be reached'],
+    [['GET', 'https://[::1]:1/'], 4, '[::1]:1 cannot be reached'],
   ])('-- %s', async (words, code, message) => {
     const run = gwctl(['--', ...words])
     expect(await run.code).toBe(code)

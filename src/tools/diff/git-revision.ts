@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { statSync } from 'node:fs'
-import { dirname, relative, resolve, sep } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import type { ReadReferenced } from '../../config/compile-context.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import { checkRevision, GIT_LIMITS, runGit } from '../git.ts'
@@ -17,7 +17,8 @@ export interface GitFiles {
 /** Throws a Failure `usage` for a revision that git does not know, `input` for a path that was not there then. */
 export async function readRevision(revision: string, path: string, cwd: string): Promise<GitFiles> {
   const full = resolve(cwd, path)
-  const folder = existingFolder(dirname(full))
+  // Above the root of a repository, git does not look into it.
+  const folder = existsSync(join(full, '.git')) ? full : existingFolder(dirname(full))
   await checkRevision(folder, revision, 'Write git:REVISION:PATH, for example git:origin/main:config.yaml.')
   const at = objectName(revision, folder, full)
   const name = `${revision}:${path}`

@@ -79,9 +79,9 @@ export class Actions {
     if (origin === undefined) return 'no line of the configuration is behind this step'
     const { env, cwd } = this.#place
     const [editor = 'vi', ...more] = (env.VISUAL || env.EDITOR || 'vi').split(' ')
-    const at = /^(code|codium|subl)$/.test(editor)
-      ? ['-g', `${origin.file}:${origin.line}`]
-      : [`+${origin.line}`, origin.file]
+    // Editors run what begins with a plus, and a recording may name any file.
+    const file = /^[-+]/.test(origin.file) ? `./${origin.file}` : origin.file
+    const at = /^(code|codium|subl)$/.test(editor) ? ['-g', `${file}:${origin.line}`] : [`+${origin.line}`, file]
     let problem = ''
     await this.#session.suspend(
       () =>

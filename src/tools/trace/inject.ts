@@ -1,5 +1,6 @@
 import { type ClientRequest, type RequestOptions, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import { isIP } from 'node:net'
 import { Failure } from '../../diagnostics/failure.ts'
 import { type CurlRequest, parseCurl } from '../curl/curl-request.ts'
 
@@ -62,14 +63,16 @@ export function sendRequest(wanted: CurlRequest): Promise<number> {
 export function startRequest(wanted: CurlRequest, path = `${wanted.url.pathname}${wanted.url.search}`): ClientRequest {
   const { url, method, headers, body, connectTo, insecure } = wanted
   const secure = url.protocol === 'https:'
+  const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const options: RequestOptions & { rejectUnauthorized?: boolean; servername?: string } = {
     method,
-    host: connectTo?.host ?? url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    host: connectTo?.host ?? hostname,
     port: connectTo?.port ?? (Number(url.port) || (secure ? 443 : 80)),
     path,
     headers: headersOf(url, headers, body),
     agent: false,
-    ...(secure ? { rejectUnauthorized: !insecure, servername: url.hostname } : {}),
+    // Of an address, none is asked for (RFC 6066 section 3).
+    ...(secure ? { rejectUnauthorized: !insecure, servername: isIP(hostname) === 0 ? hostname : '' } : {}),
   }
   return (secure ? requestHttps : requestHttp)(options)
 }

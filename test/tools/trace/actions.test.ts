@@ -16,7 +16,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-async function open(recorder: Recorder, env: Record<string, string> = {}) {
+async function open(recorder: Pick<Recorder, 'texts'>, env: Record<string, string> = {}) {
   const file = join(folder, 'trace.jsonl')
   writeFileSync(file, `${recorder.texts.join('\n')}\n`)
   const screen = new FakeScreen(120, 30)
@@ -186,6 +186,18 @@ test('o opens the line in the editor of the environment and takes the terminal b
   const { keyboard, close } = await open(recorder, { EDITOR: `${process.execPath} ${editor}` })
   keyboard.write('o')
   await expect.poll(() => readIfThere(join(folder, 'opened'))).toBe('+52 conf/gateway.yaml')
+  await close()
+})
+
+test('o opens a file whose name an editor would run', async () => {
+  const recorder = new Recorder()
+  recorder.refused()
+  const texts = recorder.texts.map(text => text.replaceAll('conf/gateway.yaml', '+!touch pwned'))
+  const editor = join(folder, 'editor.cjs')
+  writeFileSync(editor, `require('node:fs').writeFileSync('opened', process.argv.slice(2).join(' '))\n`)
+  const { keyboard, close } = await open({ texts }, { EDITOR: `${process.execPath} ${editor}` })
+  keyboard.write('o')
+  await expect.poll(() => readIfThere(join(folder, 'opened'))).toBe('+52 ./+!touch pwned')
   await close()
 })
 

@@ -56,7 +56,7 @@ export async function findWitnesses(
   after: WitnessSide,
   limits: WitnessLimits,
 ): Promise<Witnesses> {
-  const search = new Search(before, after)
+  const search = new Search(before, after, limits.requests)
   const routes = alternately(touchedRoutes(before), touchedRoutes(after))
   const nameOf = ({ namespace, name }: DumpRoute) => `${namespace}/${name}`
   const left = new Set(routes.map(({ route }) => nameOf(route)))
@@ -104,11 +104,13 @@ class Search {
   readonly #found: Found[] = []
   readonly #told = new Map<string, Found>()
   #tried = 0
+  readonly #most: number
   #until = Number.POSITIVE_INFINITY
 
-  constructor(before: WitnessSide, after: WitnessSide) {
+  constructor(before: WitnessSide, after: WitnessSide, most = Number.POSITIVE_INFINITY) {
     this.#before = before
     this.#after = after
+    this.#most = most
   }
 
   get tried(): number {
@@ -167,7 +169,7 @@ class Search {
     const key = keyOf(probe)
     const known = this.#known.get(key)
     if (known) return known
-    if (this.#tried >= this.#until) return Promise.resolve(false)
+    if (this.#tried >= this.#until || this.#tried + probe.calls > this.#most) return Promise.resolve(false)
     this.#tried += probe.calls
     const made = this.#run(probe)
     this.#known.set(key, made)
