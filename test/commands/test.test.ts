@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -549,6 +552,41 @@ cases:
       '  - clock: a running gateway goes by its own clock',
     ])
     expect(out).toContain('status  expected 200, got 203')
+  })
+
+  test('ends the sessions of MCP that it has opened', async () => {
+    const seen: string[] = []
+    const server = createServer(async (request, reply) => {
+      const text = Buffer.concat(await request.toArray()).toString()
+      const { id, method } = (text === '' ? {} : JSON.parse(text)) as { id?: number; method?: string }
+      const session = request.headers['mcp-session-id'] ?? ''
+      seen.push(`${request.method} ${request.url} ${method ?? ''} ${session} ${request.headers['x-who']}`)
+      const opened = method === 'initialize' ? { 'mcp-session-id': `s${seen.length}` } : {}
+      reply.writeHead(200, { 'content-type': 'application/json', ...opened })
+      reply.end(JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [] } }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const who = 'path: /tools, headers: {x-who: ann}'
+    write(
+      'a.gwtest.yaml',
+      `config: nowhere.yaml
+cases:
+- {name: list, repeat: 2, request: {mcp: tools/list, ${who}}, expect: {status: 200}}
+- {name: greeting, request: {mcp: initialize, ${who}}, expect: {status: 201}}
+`,
+    )
+    const { code } = await gwctl(['--live', `http://127.0.0.1:${(server.address() as AddressInfo).port}`])
+    server.close()
+    expect(code).toBe(1)
+    expect(seen).toEqual([
+      'POST /tools initialize  ann',
+      'POST /tools notifications/initialized s1 ann',
+      'POST /tools tools/list s1 ann',
+      'POST /tools tools/list s1 ann',
+      'DELETE /tools  s1 ann',
+      'POST /tools initialize  ann',
+      'DELETE /tools  s6 ann',
+    ])
   })
 
   test('where nobody listens: exit 4; what is no URL: exit 2', async () => {

@@ -12,6 +12,8 @@ export class TestClient {
   readonly #gateway: Subject
   /** Session ids of MCP by where and by whom they were opened. */
   readonly #sessions = new Map<string, string>()
+  /** What ends the sessions that this client has opened. */
+  readonly #endings: DryRequest[] = []
 
   constructor(gateway: Subject) {
     this.#gateway = gateway
@@ -22,21 +24,37 @@ export class TestClient {
     return this.#gateway.run(singleRequest(request))
   }
 
+  /** Ends the sessions of MCP: a running gateway would keep them, and the programs behind them, until they are idle for long. */
+  async close(): Promise<void> {
+    for (const ending of this.#endings.splice(0)) {
+      // What the case has to say is said.
+      await this.#gateway.run(ending).catch(() => undefined)
+    }
+  }
+
   /** What opens the session comes first; where that is refused, it is what comes of the request. */
   async #callMcp(request: TestRequest, method: string): Promise<DryOutcome> {
     const { params = {} } = request
-    if (method === 'initialize') return this.#rpc(request, { id: 1, method, params: { ...GREETING, ...params } })
+    if (method === 'initialize') return (await this.#open(request, { ...GREETING, ...params })).opened
     // A session belongs to who has opened it.
     const { params: _, mcp: __, ...caller } = request
     const place = JSON.stringify(caller)
     if (!this.#sessions.has(place)) {
-      const opened = await this.#rpc(request, { id: 1, method: 'initialize', params: GREETING })
+      const { opened, id } = await this.#open(request, GREETING)
       if (opened.status !== 200) return opened
-      const id = opened.headers.find(([name]) => name.toLowerCase() === 'mcp-session-id')?.[1]
       this.#sessions.set(place, id ?? '')
       await this.#rpc(request, { method: 'notifications/initialized' }, id)
     }
     return this.#rpc(request, { id: 2, method, params }, this.#sessions.get(place))
+  }
+
+  async #open(request: TestRequest, params: object): Promise<{ readonly opened: DryOutcome; readonly id?: string }> {
+    const opened = await this.#rpc(request, { id: 1, method: 'initialize', params })
+    const id = opened.headers.find(([name]) => name.toLowerCase() === 'mcp-session-id')?.[1]
+    if (id === undefined) return { opened }
+    const ending = { ...request, path: request.path ?? '/mcp', method: 'DELETE' }
+    this.#endings.push(requestOf(ending, 'DELETE', [['mcp-session-id', id]], undefined))
+    return { opened, id }
   }
 
   #rpc(request: TestRequest, message: object, session = ''): Promise<DryOutcome> {

@@ -38,8 +38,13 @@ export function runCase(
 }
 
 /** The same at a running gateway, of which only the responses are seen. */
-export function runLive(testCase: TestCase, gateway: LiveGateway): Promise<readonly WrongOutcome[]> {
-  return runSteps(testCase, new TestClient(gateway), { advance: () => {}, seen: () => {}, compares: isVisible })
+export async function runLive(testCase: TestCase, gateway: LiveGateway): Promise<readonly WrongOutcome[]> {
+  const client = new TestClient(gateway)
+  try {
+    return await runSteps(testCase, client, { advance: () => {}, seen: () => {}, compares: isVisible })
+  } finally {
+    await client.close()
+  }
 }
 
 interface Running {
