@@ -34,8 +34,8 @@ Try, in another terminal (Ctrl-C here stops the gateway):
          six times in a row: the sixth answers 429, from the file's limit
 
   LLM    curl http://localhost:3000/v1/chat/completions \\
-           -H 'content-type: application/json' -d '{"model":"any",
-           "messages":[{"role":"user","content":"hello gateway"}],"stream":true}'
+           -H 'content-type: application/json' -d '{"model":"any","stream":true,
+           "messages":[{"role":"user","content":"hello gateway"}]}'
 
   MCP    node_modules/.bin/node examples/mcp-tools.mjs http://localhost:3000/mcp
          lists the tools that the rule in the file lets through, and calls one
@@ -45,4 +45,6 @@ Try, in another terminal (Ctrl-C here stops the gateway):
          npx gwctl validate examples/quickstart.yaml
          then break the file and save it: the gateway keeps the old one and
          says why
+
+  Test   npx gwctl test examples
 `
