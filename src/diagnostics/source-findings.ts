@@ -4,7 +4,7 @@ import { type Diagnostic, type Finding, formatPath, type Origin, type Path, type
 import { scalarOffsets } from './scalar-offsets.ts'
 import { expandVariables } from './source-env.ts'
 import type { Lines } from './source-text.ts'
-import { extent, locate, type Place, type Targets } from './source-tree.ts'
+import { extent, locate, type Place, type TreeIndex } from './source-tree.ts'
 
 /** A mistake in the text itself, found while reading it: offsets instead of a path to follow. */
 export interface TextFinding {
@@ -32,7 +32,7 @@ export interface Placing {
   readonly root: Node | undefined
   /** Where the document's text begins. */
   readonly start: number
-  readonly targets: Targets
+  readonly tree: TreeIndex
   readonly env: Readonly<Record<string, string | undefined>> | undefined
 }
 
@@ -40,7 +40,7 @@ type Span = readonly [start: number, end: number]
 
 export function placeTextFinding(
   finding: TextFinding,
-  p: Omit<Placing, 'root' | 'start' | 'targets' | 'env'>,
+  p: Omit<Placing, 'root' | 'start' | 'tree' | 'env'>,
 ): Diagnostic {
   const range = p.lines.range(finding.start, finding.end)
   const related = (finding.related ?? []).map(
@@ -98,7 +98,7 @@ export function placeFinding(finding: Finding, p: Placing): Diagnostic {
 
 /** The line and column where the field or list item at `path` is written; for a missing one, where it would belong. */
 export function originOf(path: Path, p: Placing): Origin {
-  const place = locate(p.root, path, p.targets)
+  const place = locate(p.root, path, p.tree)
   const offset = place.key?.range?.[0] ?? place.node?.range?.[0] ?? p.start
   const { line, col } = p.lines.position(offset)
   return { file: p.file, line, col }
@@ -133,7 +133,7 @@ interface Target {
 /** The text that `at` means for `path`. */
 function spanOf(what: Pick<Finding, 'path' | 'at' | 'span'>, p: Placing): Target {
   const wanted = what.at === 'parent' ? what.path.slice(0, -1) : what.path
-  const place = locate(p.root, wanted, p.targets)
+  const place = locate(p.root, wanted, p.tree)
   const exists = place.depth === wanted.length
   if (!exists || what.at === 'parent') return { span: headSpan(place, p), use: place.through }
   if (what.at === 'key') {
@@ -142,7 +142,7 @@ function spanOf(what: Pick<Finding, 'path' | 'at' | 'span'>, p: Placing): Target
   }
   if (!place.node) return { span: headSpan(place, p), use: place.through }
   if (!isAlias(place.node)) return { span: innerSpan(place.node, what.span, p.env, p), use: place.through }
-  const anchored = p.targets.get(place.node)
+  const anchored = p.tree.targets.get(place.node)
   const inner = anchored ? innerSpan(anchored, what.span, p.env, p) : extent(place.node, p.text)
   return { span: inner, use: place.through ?? place.node }
 }
@@ -192,7 +192,7 @@ export function scalarSpan(start: number, end: number, decoded: string, span: Sp
 /** A replacement edits the text where it is written; inside an anchor that changes every use, so it is not safe. */
 function fixOf(finding: Finding, inAlias: boolean, p: Placing): Pick<Diagnostic, 'fix'> {
   if (!finding.fix) return {}
-  const place = locate(p.root, finding.path, p.targets)
+  const place = locate(p.root, finding.path, p.tree)
   if (place.depth !== finding.path.length) return {}
   const node = finding.fix.replace === 'key' ? place.key : place.node
   if (!node) return {}

@@ -1,7 +1,36 @@
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from 'yaml'
 import type { Path } from './diagnostic.ts'
 
-export type Targets = ReadonlyMap<Alias, Node>
+type Targets = ReadonlyMap<Alias, Node>
+
+/** Pairs from which on a map is looked up by an index: a file with a finding for each key asks for all of them. */
+const MANY = 32
+
+/** What is looked up of a document's tree, again and again. */
+export class TreeIndex {
+  readonly targets: Targets
+  readonly #pairs = new Map<YAMLMap, ReadonlyMap<string | undefined, Pair>>()
+
+  /** `targets`: what its aliases stand for. */
+  constructor(targets: Targets) {
+    this.targets = targets
+  }
+
+  /** A map's own pair, the first of several. */
+  pair(map: YAMLMap, key: string): Pair | undefined {
+    if (map.items.length < MANY) return map.items.find(pair => this.#nameOf(pair) === key)
+    let pairs = this.#pairs.get(map)
+    if (pairs === undefined) {
+      pairs = new Map(map.items.toReversed().map(pair => [this.#nameOf(pair), pair]))
+      this.#pairs.set(map, pairs)
+    }
+    return pairs.get(key)
+  }
+
+  #nameOf({ key }: Pair): string | undefined {
+    return isMergeKey(key) ? undefined : keyText(key as Node, this.targets)
+  }
+}
 
 /** A place in the document's tree. */
 export interface Place {
@@ -15,26 +44,26 @@ export interface Place {
 }
 
 /** Walks as far along `path` as the document goes. Aliases and merge keys are followed. */
-export function locate(root: Node | undefined, path: Path, targets: Targets): Place {
+export function locate(root: Node | undefined, path: Path, index: TreeIndex): Place {
   let place: Place = { node: root, key: undefined, through: undefined, depth: 0 }
   for (const step of path) {
-    const next = descend(place, step, targets)
+    const next = descend(place, step, index)
     if (next === undefined) return place
     place = next
   }
   return place
 }
 
-function descend(place: Place, step: string | number, targets: Targets): Place | undefined {
+function descend(place: Place, step: string | number, index: TreeIndex): Place | undefined {
   const through = place.through ?? (isAlias(place.node) ? place.node : undefined)
-  const node = follow(place.node, targets)
+  const node = follow(place.node, index.targets)
   const depth = place.depth + 1
   if (isSeq(node)) {
     const item = node.items[Number(step)]
     return item === undefined ? undefined : { node: item as Node, key: undefined, through, depth }
   }
   if (!isMap(node)) return undefined
-  const found = findPair(node, String(step), targets)
+  const found = findPair(node, String(step), index)
   if (found === undefined) return undefined
   return {
     node: (found.pair.value ?? undefined) as Node | undefined,
@@ -45,14 +74,13 @@ function descend(place: Place, step: string | number, targets: Targets): Place |
 }
 
 /** A map's own pair (the first of several), else the pair that a merge key brings in. */
-function findPair(map: YAMLMap, key: string, targets: Targets): { pair: Pair; merged: Alias | undefined } | undefined {
-  for (const pair of map.items) {
-    if (!isMergeKey(pair.key as Node) && keyText(pair.key as Node, targets) === key) return { pair, merged: undefined }
-  }
+function findPair(map: YAMLMap, key: string, index: TreeIndex): { pair: Pair; merged: Alias | undefined } | undefined {
+  const own = index.pair(map, key)
+  if (own) return { pair: own, merged: undefined }
   for (const pair of map.items) {
     if (!isMergeKey(pair.key as Node)) continue
-    for (const { node, alias } of mergeSources(pair.value as Node | null, targets)) {
-      const found = findPair(node, key, targets)
+    for (const { node, alias } of mergeSources(pair.value as Node | null, index.targets)) {
+      const found = findPair(node, key, index)
       if (found) return { pair: found.pair, merged: alias ?? found.merged }
     }
   }

@@ -5,6 +5,7 @@ import { explainSyntax } from './source-problems.ts'
 import type { ReadOptions } from './source-reading.ts'
 import { findTemplate, templateFinding } from './source-template.ts'
 import { blankJsonComments, createLines, type Lines } from './source-text.ts'
+import { TreeIndex } from './source-tree.ts'
 import { MAX_DEPTH, type ReadDocument, readDocument } from './source-value.ts'
 
 export { encodeText, readText } from './source-text.ts'
@@ -65,7 +66,7 @@ export function parseSource(file: string, text: string, options: SourceOptions =
       ...place,
       root: part.root,
       start: contentAt,
-      ...content,
+      tree: new TreeIndex(content.targets),
       env: options.env,
     })
   })

@@ -273,3 +273,13 @@ it('reads 30,000 lines with places well within budget', () => {
   expect(performance.now() - started).toBeLessThan(3000)
   expect(place).toEqual({ file: 'f.yaml', line: 30_001, col: 9 })
 })
+
+it.each([3, 300])('among %i other keys: the first of two alike, and what a merge key brings in', many => {
+  const others = Array.from({ length: many }, (_, i) => `  k${i}: 1\n`).join('')
+  const text = `base: &base\n${others}  far: 1\nmap:\n${others}  twice: 1\n  twice: 2\n  <<: *base\n`
+  const origin = parseSource('a.yaml', text).documents[0]!.origin
+  expect(origin(['map', 'twice']).line).toBe(2 * many + 4)
+  expect(origin(['map', 'far']).line).toBe(many + 2)
+  expect(origin(['map', `k${many - 1}`]).line).toBe(2 * many + 3)
+  expect(origin(['map', 'none']).line).toBe(many + 3)
+})
