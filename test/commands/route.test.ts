@@ -451,6 +451,15 @@ test('-o mermaid draws the way, and marks where it ends', async () => {
 })
 
 describe('-o test', () => {
+  test.each(['', 'http://api.example.com:3000'])('does without a credential in the query: %s', async origin => {
+    const config = `binds: [{port: 3000, listeners: [{routes: [{policies: {apiKey: {location: {queryParameter: {name: key}}, keys: [{key: very-secret}]}}, backends: [{host: 'a.test:80'}]}]}]}]`
+    writeFileSync(join(folder, 'query.yaml'), config)
+    const { out, err } = await route([`${origin}/a?key=very-secret&b=1`, '-o', 'test'], 'query.yaml')
+    expect(out).toContain(`${origin}/a?b=1\n`)
+    expect(out).not.toMatch(/very-secret|redacted/)
+    expect(err).toContain('does without key')
+  })
+
   test('does without the user of a URL', async () => {
     const { out, err } = await route(['http://ann:hunter2@api.example.com:3000/a', '-o', 'test'])
     expect(out).toContain('url: http://api.example.com:3000/a\n')

@@ -263,6 +263,20 @@ describe('a failure', () => {
     expect(out).toContain('✖ case 0: the configuration opens no port, so no request can come in.')
   })
 
+  test('shows no credential that goes out in a query, and compares it', async () => {
+    write(
+      'gateway.yaml',
+      `binds: [{port: 3000, listeners: [{routes: [{backends: [{host: 'a.test:80', policies: {backendAuth: {key: {value: very-secret, location: {queryParameter: {name: key}}}}}}]}]}]}]`,
+    )
+    const expected = 'upstream.path: /, upstream: {absent: true}, calls: []'
+    const sent = 'upstream.url: {contains: key=very-secret}'
+    write('a.gwtest.yaml', cases(...[expected, sent].map(each => `request: {path: /}\n  expect: {${each}}`)))
+    const { out } = await gwctl([])
+    expect(out).toContain('1 failed, 1 passed')
+    expect(out).toMatch(/^ +upstream\.path +expected another value, got a credential, which is not shown$/m)
+    expect(out).not.toContain('very-secret')
+  })
+
   test('is a host that no gateway would look at', async () => {
     const { code, out } = await run('request: {path: /limited, host: a b}\n  expect: {status: 200}')
     expect(code).toBe(1)

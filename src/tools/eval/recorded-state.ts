@@ -20,7 +20,7 @@ export async function recordedState(
   const event = events[at]
   if (event === undefined) {
     const range = events.length === 0 ? 'It has none.' : `It has ${events.length}, from ${events[0]?.seq} on.`
-    throw new Failure('input', `${file} has no event ${number ?? ''}.`, {
+    throw new Failure('input', `${file} has no event${number === undefined ? '' : ` ${number}`}.`, {
       help: `${range} gwctl trace -f ${file} lists them.`,
     })
   }

@@ -5,14 +5,14 @@ import type { Stub } from '../dry-run/dry-run.ts'
 
 /** `BACKEND=STATUS[:FILE]`, `BACKEND=down`. Throws a Failure. */
 export function parseStub(text: string, cwd: string): readonly [name: string, stub: Stub] {
-  const [, name, answer, file] = /^(.+)=(\d{3}|down)(?::(.+))?$/s.exec(text) ?? []
+  const [, name, answer, file] = /^(.+)=(?:down|(\d{3})(?::(.+))?)$/s.exec(text) ?? []
   const status = Number(answer)
-  if (name === undefined || (answer !== 'down' && (status < 200 || status > 599))) {
+  if (name === undefined || status < 200 || status > 599) {
     throw new Failure('usage', `${text} is no stub.`, {
       help: 'Write BACKEND=STATUS, BACKEND=STATUS:FILE with the body, or BACKEND=down; * stands for every backend.',
     })
   }
-  if (answer === 'down') return [name, { unreachable: true }]
+  if (answer === undefined) return [name, { unreachable: true }]
   if (file === undefined) return [name, { status }]
   try {
     return [name, { status, body: readFileSync(resolve(cwd, file)) }]

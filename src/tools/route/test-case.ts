@@ -32,7 +32,7 @@ export function testFileText(explanation: Explanation, run: Run, place: TestCase
     ...(place.stubs.size === 0 ? {} : { stubs: Object.fromEntries([...place.stubs].map(stubEntry)) }),
     cases: [
       {
-        name: `${explanation.request.method} ${pathOf(run.request.url)} ${status === null ? 'gets no answer' : `answers ${status}`}`,
+        name: `${explanation.request.method} ${pathOf(addressOf(run.request.url, explanation.request.url))} ${status === null ? 'gets no answer' : `answers ${status}`}`,
         request: requestOf(explanation, run),
         expect: {
           ...(status === null ? {} : { status }),
@@ -46,15 +46,34 @@ export function testFileText(explanation: Explanation, run: Run, place: TestCase
   return printYaml(file)
 }
 
-/** Header fields whose values are not shown, so that a case has to do without them. */
+/** Header fields and parameters whose values are not shown, so that a case has to do without them. */
 export function leftOut({ request }: Explanation): readonly string[] {
-  return request.headers.flatMap(([name, value]) => (value === REDACTED ? [name] : []))
+  const parameters = parametersOf(request.url).filter(isHidden)
+  const fields = request.headers.flatMap(([name, value]) => (value === REDACTED ? [name] : []))
+  return [...fields, ...parameters.map(pair => decodeURIComponent(pair.slice(0, -REDACTED.length - 1)))]
 }
 
 const REDACTED = '<redacted>'
 
+function parametersOf(url = ''): readonly string[] {
+  return url.includes('?') ? url.slice(url.indexOf('?') + 1).split('&') : []
+}
+
+function isHidden(parameter: string): boolean {
+  return parameter.endsWith(`=${REDACTED}`)
+}
+
+/** The address as it was given, without the parameters whose values are not shown. */
+function addressOf(url: string, shown: string | undefined): string {
+  const parameters = parametersOf(shown)
+  if (!parameters.some(isHidden)) return url
+  const kept = parameters.filter(each => !isHidden(each)).join('&')
+  return `${url.split('?', 1)[0]}${kept === '' ? '' : `?${kept}`}`
+}
+
 function requestOf({ request: shown }: Explanation, { request, opensSession }: Run): Written<TestRequest> {
-  const { method, url, jwt, apiKey, source } = request
+  const { method, jwt, apiKey, source } = request
+  const url = addressOf(request.url, shown.url)
   const call = opensSession ? messageIn(request.body) : undefined
   const body = request.body?.toString()
   const given = request.headers.some(([name]) => name.toLowerCase() === 'host')

@@ -53,10 +53,12 @@ export function fieldAt(view: View, path: readonly (string | number)[]): unknown
 
 function callView({ method, url, authority, path, headers, shown, body, status, names }: DryCall): View {
   const text = body.toString()
+  // A credential may stand in the query.
+  const seen = (address: string) => (shown.url === url ? address : new Hidden(address))
   return withoutGaps({
     method,
-    url,
-    path,
+    url: seen(url),
+    path: seen(path),
     host: authority,
     header: headerView(headers, shown),
     body: text,
