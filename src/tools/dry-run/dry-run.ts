@@ -20,7 +20,7 @@ export type { DryCall, DryOutcome } from './outcome.ts'
 export type { Stub, Stubs } from './stubs.ts'
 export type { DryWorld } from './world.ts'
 
-export interface DryOptions extends DryWorld, Partial<Pick<RunOptions, 'tier' | 'readReferenced' | 'partial'>> {
+interface DryOptions extends DryWorld, Partial<Pick<RunOptions, 'tier' | 'readReferenced' | 'partial'>> {
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -52,7 +52,7 @@ export async function openDryGateway(path: string, options: DryOptions & InputPl
   })
 }
 
-export interface DryLoaded {
+interface DryLoaded {
   readonly loaded: Loaded
   /** Undefined: `loaded.diagnostics` say why it cannot be served. */
   readonly gateway: DryGateway | undefined

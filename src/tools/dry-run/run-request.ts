@@ -15,7 +15,7 @@ import { untilQuiet } from './until-quiet.ts'
 import type { World } from './world.ts'
 
 /** A configuration, ready to be run. */
-export interface Compiled {
+interface Compiled {
   readonly serving: Serving
   readonly names: BackendNames
 }

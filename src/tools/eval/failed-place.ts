@@ -2,7 +2,7 @@ import type { Outcome } from '../../cel/expression.ts'
 import type { ExpressionPart } from '../../cel/inspect.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 
-export interface FailedPlace {
+interface FailedPlace {
   /** In the whole expression. */
   readonly span: readonly [start: number, end: number]
   readonly help?: string

@@ -7,7 +7,7 @@ import { evaluate, fieldsAt, PHASES, type Phase } from './evaluate.ts'
 import { failureText, refusalText, renderEvaluation } from './render.ts'
 import { type EvalState, secretsOf } from './state.ts'
 
-export interface PromptPlace {
+interface PromptPlace {
   readonly stdin: NodeJS.ReadableStream
   readonly stdout: NodeJS.WritableStream
   readonly paint: Paint

@@ -40,7 +40,7 @@ export function failureText(text: string, failed: Evaluated, paint: Paint): stri
   return `${[`${paint.error('error')}${paint.bold(`: ${visible(error)}`)}`, place, ...lines, ...way].join('\n')}\n`
 }
 
-export interface EvaluationView {
+interface EvaluationView {
   readonly format: 'text' | 'json'
   readonly steps: boolean
   /** Texts that must not be shown. */

@@ -33,7 +33,7 @@ export interface Explanation {
 }
 
 /** `name`: null where none was found. */
-export interface Chosen {
+interface Chosen {
   readonly name: string | null
   readonly origin?: string
 }
@@ -65,7 +65,7 @@ export interface PolicyPassed {
   readonly expressions: readonly { readonly expression: string; readonly result?: unknown; readonly error?: string }[]
 }
 
-export interface RuleJudged {
+interface RuleJudged {
   readonly rule: string
   readonly mode: string
   readonly matched: boolean

@@ -10,7 +10,7 @@ import { explainRequest, type Run } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
 import type { RouteFormat } from './render.ts'
 
-export interface RouteQuery {
+interface RouteQuery {
   /** A file, a directory of resources, or - for stdin. */
   readonly file: string
   readonly request: DryRequest
@@ -20,7 +20,7 @@ export interface RouteQuery {
   readonly stubs: ReadonlyMap<string, Stub>
 }
 
-export interface RoutePlace extends InputPlace {
+interface RoutePlace extends InputPlace {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 

@@ -5,7 +5,7 @@ import { MARKS, shortKey } from '../trace/steps.ts'
 import type { BackendChosen, CallMade, Explanation, NotChosen, PolicyPassed } from './explanation.ts'
 import { type Piece, Sections } from './sections.ts'
 
-export interface RouteTextOptions {
+interface RouteTextOptions {
   readonly paint: Paint
   /** Every route that was not chosen instead of the nearest ones. */
   readonly allRoutes: boolean

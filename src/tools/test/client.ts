@@ -3,7 +3,7 @@ import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
 import type { TestHeaders, TestRequest } from './test-file.ts'
 
 /** What a case is about: a dry gateway, or a running one. */
-export interface Subject {
+interface Subject {
   run(request: DryRequest): Promise<DryOutcome>
 }
 

@@ -15,7 +15,7 @@ export interface ReadTestFile {
 }
 
 /** Diagnostics: what is wrong with it; without an error the file can run nevertheless. */
-export interface TestFileReading {
+interface TestFileReading {
   readonly read: ReadTestFile | undefined
   readonly diagnostics: readonly Diagnostic[]
 }

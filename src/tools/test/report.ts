@@ -11,7 +11,7 @@ export interface TestReport {
   readonly duration: number
 }
 
-export interface TestCounts {
+interface TestCounts {
   readonly passed: number
   readonly failed: number
   readonly skipped: number

@@ -10,7 +10,7 @@ import type { TestCase, TestFile, TestStep } from './test-file.ts'
 import { fieldAt, viewOf } from './view.ts'
 
 /** A field that is not as expected, in words. */
-export interface WrongField {
+interface WrongField {
   readonly field: string
   readonly expected: string
   readonly actual: string

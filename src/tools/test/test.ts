@@ -10,7 +10,7 @@ import { printReport } from './print-report.ts'
 import { countsOf, type TestReport } from './report.ts'
 import { runTests, type TestOptions } from './run-tests.ts'
 
-export interface TestTarget<Format> {
+interface TestTarget<Format> {
   readonly format: Format
   /** Undefined: stdout. */
   readonly path?: string
@@ -37,7 +37,7 @@ export interface TestPrinter {
 }
 
 /** `broken`: a test file is no such file; everything else has run nevertheless. */
-export type TestOutcome = 'passed' | 'failed' | 'broken'
+type TestOutcome = 'passed' | 'failed' | 'broken'
 
 /** Finds, runs and reports. Throws a Failure when there is nothing to run. */
 export async function test(paths: readonly string[], command: TestCommand, to: TestPrinter): Promise<TestOutcome> {

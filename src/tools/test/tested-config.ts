@@ -11,7 +11,7 @@ export interface ConfigOptions extends InputPlace {
 }
 
 /** The texts of the configuration that a test file is about, or what is wrong with its naming one. */
-export type ConfigTexts = { readonly texts: readonly InputText[] } | { readonly wrong: Diagnostic }
+type ConfigTexts = { readonly texts: readonly InputText[] } | { readonly wrong: Diagnostic }
 
 export class TestedConfig {
   readonly #options: ConfigOptions

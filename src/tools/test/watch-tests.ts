@@ -6,7 +6,7 @@ import { readTestFile } from './read-test-file.ts'
 import { type TestCommand, type TestPrinter, test } from './test.ts'
 import { pathOf } from './tested-config.ts'
 
-export interface Watching {
+interface Watching {
   readonly stop: AbortSignal
   /** Called before each run. */
   again(): Promise<void>
