@@ -72,7 +72,7 @@ binds          2  80 81
 listeners      2  HTTP ×2
 routes         3  http ×3
 backends       5  host ×3 mcp llm
-policies       1  cors
+policies       4  cors ×3 authorization
 models         1  openAI
 services       0
 workloads      0

@@ -88,6 +88,7 @@ const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
   }),
   summary: dump => ({
     columns: columns('OBJECTS', 'COUNT>', 'OF WHICH'),
+    // Policies as their own view counts them: wherever they hold, not only those that aim at something.
     rows: [
       countRow(
         'binds',
@@ -111,8 +112,8 @@ const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
       ),
       countRow(
         'policies',
-        dump.policies,
-        dump.policies.flatMap(({ policy }) => (isFields(policy) ? Object.keys(policy) : [])),
+        VIEW.policies(dump).rows,
+        VIEW.policies(dump).rows.flatMap(({ cells }) => cells.slice(0, 1)),
       ),
       countRow(
         'models',
