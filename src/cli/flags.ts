@@ -78,10 +78,15 @@ export function parseOutput<Format extends string>(text: string, formats: readon
   return path === undefined ? { format } : { format, path }
 }
 
+/** A timer that is to wait for more than 2³¹ ms does not wait at all. */
+const LONGEST = 500 * 3_600_000
+
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 
 function parseDuration(text: string): number {
   const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
   if (amount === undefined) throw new Failure('usage', `${text} is no duration. Write 250ms, 30s, 5m or 1h.`)
-  return Number(amount) * UNITS[unit as keyof typeof UNITS]
+  const ms = Number(amount) * UNITS[unit as keyof typeof UNITS]
+  if (ms > LONGEST) throw new Failure('usage', `${text} is too long: at most 500h.`)
+  return ms
 }

@@ -145,6 +145,7 @@ describe('what goes wrong is said once, on stderr, with the way out', () => {
     [['probe', '-o', 'serif'], 'unknown format serif: did you mean `sarif`?\nFormats: '],
     [['probe', '-o', 'json='], 'json= names no file after the equals sign.'],
     [['probe', '--timeout', '5 minutes'], '5 minutes is no duration. Write 250ms, 30s, 5m or 1h.'],
+    [['probe', '--timeout', '600h'], '600h is too long: at most 500h.'],
   ])('%j', async (argv, message) => {
     const { code, stdout, stderr } = await run(argv)
     expect(stderr).toContain(message)

@@ -284,12 +284,36 @@ describe('recorded requests', () => {
     expect(har.out).toContain('1 of 2 requests that were tried gets something else.\n')
   })
 
+  test('of HAR are taken as far as they can be, and credentials in them are not told', async () => {
+    write('a.yaml', config())
+    write('b.yaml', config({ match: 'exact: /v1' }))
+    const headers = [
+      { name: 'Authorization', value: 'Bearer very-secret' },
+      { name: 'Cookie', value: 'id=very-secret' },
+      null,
+    ]
+    const entries = [
+      null,
+      {},
+      { request: { method: 'GET', url: 'data:text/plain,x' } },
+      { request: { method: 'PUT', url: 'http://a.example:8080/v1/a', headers, postData: { text: 5 } } },
+      { request: { url: 'http://a.example:8080/v1/b', headers: {} } },
+    ]
+    write('har.json', JSON.stringify({ log: { entries } }))
+    const { out, code } = await gwctl('a.yaml', 'b.yaml', '--requests', 'har.json', '-o', 'json')
+    const { requests } = JSON.parse(out) as { requests: { tried: number } }
+    expect([code, requests.tried]).toEqual([1, 2])
+    expect(out).not.toContain('very-secret')
+  })
+
   test.each<[string, string]>([
     ['gone.jsonl', 'gone.jsonl'],
+    ['empty.har', 'empty.har is no valid HAR document: it has no entries'],
     ['broken.har', 'broken.har is no valid HAR document'],
   ])('%s cannot be read', async (file, message) => {
     write('a.yaml', config())
     write('broken.har', '{"log": {')
+    write('empty.har', '{"log": null}')
     const { code, err } = await gwctl('a.yaml', 'a.yaml', '--requests', file)
     expect(err).toContain(message)
     expect(code).toBe(3)

@@ -3,10 +3,7 @@ import { renderGithub } from './render-github.ts'
 import { renderMarkdown } from './render-markdown.ts'
 import { renderText, type TextOptions } from './render-text.ts'
 
-export const DIFF_FORMATS = ['text', 'json', 'markdown', 'github'] as const
-export type DiffFormat = (typeof DIFF_FORMATS)[number]
-
-export function renderDiff(diff: Diff, format: DiffFormat, options: TextOptions): string {
+export function renderDiff(diff: Diff, format: 'text' | 'json' | 'markdown' | 'github', options: TextOptions): string {
   switch (format) {
     case 'text':
       return renderText(diff, options)

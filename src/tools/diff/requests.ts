@@ -116,7 +116,7 @@ function requestDifference({ probe, call, differences, before, after, more }: Wi
     request: {
       method,
       url,
-      headers,
+      headers: probe.shown ?? headers,
       ...(body === undefined ? {} : { body: body.toString('utf8', 0, 2000) }),
       ...(jwt === undefined ? {} : { jwt }),
       ...(apiKey === undefined ? {} : { apiKey }),

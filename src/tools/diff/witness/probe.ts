@@ -5,6 +5,8 @@ import type { Facts } from './conditions.ts'
 /** A request with what is around it while it runs. */
 export interface Probe {
   readonly request: DryRequest
+  /** Its header fields without the values of credentials, where it has some that are not made up. */
+  readonly shown?: DryRequest['headers']
   /** What a reader has to know of it beside method and URL: `role=contractor`. */
   readonly words: readonly string[]
   /** How often it is sent, one right after the other. */

@@ -1,8 +1,11 @@
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Failure } from '../../../diagnostics/failure.ts'
+import { HeadSnapshots } from '../../../engine/head-snapshot.ts'
+import { HeaderList } from '../../../http/headers.ts'
 import type { DryRequest } from '../../dry-run/dry-run.ts'
 import { type InputPlace, readInput } from '../../input-files.ts'
+import { isRecord } from '../../trace/public-events.ts'
 import { recordedRequest } from '../../trace/recorded-request.ts'
 import { recordedRequests, type Unreadable } from '../../trace/recorded-requests.ts'
 import { savedRecording } from '../../trace/recording.ts'
@@ -11,7 +14,11 @@ import { askedBy, type Probe } from './probe.ts'
 /** Requests that were recorded: events of `gwctl trace --raw`, or a HAR document. Throws a Failure `input`. */
 export async function* recordedProbes(file: string, place: InputPlace, unreadable: Unreadable): AsyncGenerator<Probe> {
   if (await isHar(file, place.cwd)) {
-    for (const request of harRequests(file, (await readInput(file, place)).text)) yield probeOf(request)
+    const heads = new HeadSnapshots()
+    for (const request of harRequests(file, (await readInput(file, place)).text)) {
+      const headers = new HeaderList(request.headers.flat())
+      yield { ...probeOf(request), shown: heads.response({ status: 200, headers }).headers }
+    }
     return
   }
   for await (const trace of recordedRequests(savedRecording(file, place), unreadable)) {
@@ -48,32 +55,38 @@ async function isHar(path: string, cwd: string): Promise<boolean> {
   }
 }
 
-interface HarRequest {
-  readonly method: string
-  readonly url: string
-  readonly headers?: readonly { readonly name: string; readonly value: string }[]
-  readonly postData?: { readonly text?: string; readonly comment?: string }
-}
-
 function harRequests(file: string, text: string): DryRequest[] {
-  let entries: unknown
-  try {
-    entries = (JSON.parse(text) as { readonly log: { readonly entries: unknown } }).log.entries
-  } catch (error) {
-    throw new Failure('input', `${file} is no valid HAR document: ${(error as Error).message}.`, { cause: error })
-  }
-  const list = Array.isArray(entries) ? entries.map(each => (each as { readonly request?: HarRequest }).request) : []
-  return list.flatMap(request => {
-    if (request === undefined || !URL.canParse(request.url)) return []
-    const { method, url, headers = [], postData } = request
-    const fields = headers.map(({ name, value }) => [name, value] as const)
-    const body = postData?.text
+  return entriesOf(file, text).flatMap(entry => {
+    const request = isRecord(entry) && isRecord(entry.request) ? entry.request : {}
+    const url = URL.parse(String(request.url))
+    // A page also loads what no network brings: `data:`, `blob:`.
+    if (url === null || !/^https?:$/.test(url.protocol)) return []
+    const fields = (Array.isArray(request.headers) ? request.headers : []).filter(isRecord)
+    const { text, comment } = isRecord(request.postData) ? request.postData : {}
     return {
-      method,
-      url,
+      method: String(request.method ?? 'GET'),
+      url: url.href,
       // The length follows from the body, and the connection is another one.
-      headers: fields.filter(([name]) => !/^(:.*|content-length|connection)$/i.test(name)),
-      ...(body ? { body: Buffer.from(body, postData.comment === 'base64' ? 'base64' : 'utf8') } : {}),
+      headers: fields
+        .map(({ name, value }) => [String(name), String(value)] as const)
+        .filter(([name]) => !/^(:.*|content-length|connection)$/i.test(name)),
+      ...(typeof text === 'string' && text !== ''
+        ? { body: Buffer.from(text, comment === 'base64' ? 'base64' : 'utf8') }
+        : {}),
     }
   })
+}
+
+function entriesOf(file: string, text: string): readonly unknown[] {
+  const invalid = (why: string, cause?: unknown) =>
+    new Failure('input', `${file} is no valid HAR document: ${why}.`, { cause })
+  let document: unknown
+  try {
+    document = JSON.parse(text)
+  } catch (error) {
+    throw invalid((error as Error).message, error)
+  }
+  const log = isRecord(document) ? document.log : undefined
+  if (!isRecord(log) || !Array.isArray(log.entries)) throw invalid('it has no entries')
+  return log.entries
 }
