@@ -23,10 +23,14 @@ export class MetricsRegistry {
     this.#store = { cells: new Cells(announce !== undefined), announce }
   }
 
-  /** These are not kept, whoever declares them later: names with or without prefix, unit and `_total`. */
+  /** These are kept no longer, whoever declares them and when: names with or without prefix, unit and `_total`. */
   exclude(names: readonly string[]): void {
     this.#excluded = new Set(names.map(bareName))
-    for (const name of this.#metrics.keys()) if (this.#excluded.has(bareName(name))) this.#metrics.delete(name)
+    for (const metric of this.#metrics.values()) {
+      if (!this.#excluded.has(bareName(metric.name))) continue
+      metric.mute()
+      this.#metrics.delete(metric.name)
+    }
   }
 
   counter(name: string, help: string, labels: readonly string[] = []): Family<Counter> {

@@ -135,3 +135,15 @@ test('what a worker has counted stays when it has gone, what it was doing does n
   second.metrics.gauge('busy', '').with().set(5)
   expect(text()).toEqual(['a_total 13', 'busy 5', ''])
 })
+
+test('what is excluded after it was declared is neither shown nor announced', () => {
+  const announced: string[] = []
+  const metrics = new MetricsRegistry(({ family }) => announced.push(family.name))
+  const early = metrics.counter('agentgateway_connections_total', 'Accepted.')
+  metrics.exclude(['connections', 'requests'])
+  const late = metrics.counter('agentgateway_requests_total', 'Served.')
+  const kept = metrics.counter('agentgateway_bytes_total', 'Sent.')
+  for (const family of [early, late, kept]) family.with().add()
+  expect(announced).toEqual(['agentgateway_bytes_total'])
+  expect(metrics.families().map(({ name }) => name)).toEqual(announced)
+})
