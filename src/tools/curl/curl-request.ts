@@ -195,6 +195,7 @@ class Parser {
   }
 
   readFile(name: string): Buffer {
+    if (name === '-') throw this.wrong('@- would be stdin, which is not read here: name a file.')
     try {
       return readFileSync(resolve(this.#place.cwd, name))
     } catch (error) {

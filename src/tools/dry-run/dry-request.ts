@@ -23,6 +23,11 @@ export interface DryRequest extends DryCaller {
   readonly sni?: string | undefined
 }
 
+/** The first value of a header field; `name` in lower case. */
+export function fieldOf(headers: DryRequest['headers'], name: string): string | undefined {
+  return headers.find(([each]) => each.toLowerCase() === name)?.[1]
+}
+
 /** A request as it comes in. */
 interface Arrival {
   readonly bind: Bind
@@ -79,7 +84,7 @@ interface Asked {
 
 /** What a request says about where it goes. Throws a Failure for a host that no gateway would look at. */
 export function askedFor({ url, headers }: Pick<DryRequest, 'url' | 'headers'>): Asked {
-  const host = headers.find(([name]) => name.toLowerCase() === 'host')?.[1]
+  const host = fieldOf(headers, 'host')
   const named = host === undefined ? {} : { authority: host }
   if (host !== undefined && isUnsafeAuthority(host)) throw unsafe(host)
   if (url.startsWith('/')) return { path: url, ...named }

@@ -1,4 +1,5 @@
 import type { Bind, Listener } from '../../config/snapshot.ts'
+import { fieldOf } from '../dry-run/dry-request.ts'
 import type { Run } from './explain-request.ts'
 import type { Assumption } from './explanation.ts'
 
@@ -44,7 +45,7 @@ function callerAssumptions({ request, opensSession }: Run): Assumption[] {
 }
 
 function budgetAssumption({ outcome: { headers } }: Run): Assumption[] {
-  const limited = headers.some(([name]) => name.toLowerCase() === 'x-ratelimit-limit')
+  const limited = fieldOf(headers, 'x-ratelimit-limit') !== undefined
   return limited ? [{ unknown: 'what earlier requests have taken of the budget', assumed: 'nothing' }] : []
 }
 

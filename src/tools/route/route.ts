@@ -2,6 +2,7 @@ import type { CheckReport } from '../../diagnostics/render/report.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import { initializeParams } from '../../mcp/initialize.ts'
 import { reportOf } from '../check.ts'
+import { fieldOf } from '../dry-run/dry-request.ts'
 import { type DryGateway, type DryOutcome, type DryRequest, loadDryGateway, type Stub } from '../dry-run/dry-run.ts'
 import { EVERYTHING } from '../dry-run/stubs.ts'
 import type { InputPlace } from '../input-files.ts'
@@ -48,7 +49,7 @@ async function inSession(gateway: DryGateway, request: DryRequest) {
   if (!lacksSession(request, outcome)) return { request, outcome, opensSession: false }
   gateway.reset()
   const opened = await gateway.run({ ...request, body: Buffer.from(JSON.stringify(INITIALIZE)), method: 'POST' })
-  const session = opened.headers.find(([name]) => name.toLowerCase() === SESSION)?.[1]
+  const session = fieldOf(opened.headers, SESSION)
   if (session === undefined) return { request, outcome, opensSession: false }
   const within = { ...request, headers: [...request.headers, [SESSION, session] as const] }
   return { request: within, outcome: await gateway.run(within), opensSession: true }
@@ -58,7 +59,7 @@ const SESSION = 'mcp-session-id'
 const INITIALIZE = { jsonrpc: '2.0', id: 1, method: 'initialize', params: initializeParams('gwctl route') }
 
 function lacksSession({ headers }: DryRequest, { mcp, reason, status }: DryOutcome): boolean {
-  const named = headers.some(([name]) => name.toLowerCase() === SESSION)
+  const named = fieldOf(headers, SESSION) !== undefined
   return mcp !== undefined && mcp.method !== 'initialize' && reason === 'MCP' && status === 400 && !named
 }
 

@@ -1,5 +1,6 @@
 import { relative, resolve } from 'node:path'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
+import { fieldOf } from '../dry-run/dry-request.ts'
 import type { Stub } from '../dry-run/dry-run.ts'
 import type { TestCase, TestFile, TestRequest, TestStub } from '../test/test-file.ts'
 import type { Run } from './explain-request.ts'
@@ -76,7 +77,7 @@ function requestOf({ request: shown }: Explanation, { request, opensSession }: R
   const url = addressOf(request.url, shown.url)
   const call = opensSession ? messageIn(request.body) : undefined
   const body = request.body?.toString()
-  const given = request.headers.some(([name]) => name.toLowerCase() === 'host')
+  const given = fieldOf(request.headers, 'host') !== undefined
   const own = new Set([...(given ? [] : ['host']), 'content-length', ...(call ? SESSION_FIELDS : [])])
   const fields = shown.headers.filter(([name, value]) => value !== REDACTED && !own.has(name.toLowerCase()))
   const headers = Object.fromEntries(

@@ -1,4 +1,5 @@
 import { initializeParams } from '../../mcp/initialize.ts'
+import { fieldOf } from '../dry-run/dry-request.ts'
 import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
 import type { TestHeaders, TestRequest } from './test-file.ts'
 
@@ -50,7 +51,7 @@ export class TestClient {
 
   async #open(request: TestRequest, params: object): Promise<{ readonly opened: DryOutcome; readonly id?: string }> {
     const opened = await this.#rpc(request, { id: 1, method: 'initialize', params })
-    const id = opened.headers.find(([name]) => name.toLowerCase() === 'mcp-session-id')?.[1]
+    const id = fieldOf(opened.headers, 'mcp-session-id')
     if (id === undefined) return { opened }
     const ending = { ...request, path: request.path ?? '/mcp', method: 'DELETE' }
     this.#endings.push(requestOf(ending, 'DELETE', [['mcp-session-id', id]], undefined))

@@ -6,12 +6,12 @@ const STEP = /([^.[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]/y
  */
 export function parseFieldPath(text: string): (string | number)[] | undefined {
   const steps: (string | number)[] = []
-  STEP.lastIndex = 0
-  while (STEP.lastIndex < text.length) {
-    const at = STEP.lastIndex
-    if (steps.length > 0 && text[at] === '.') STEP.lastIndex++
+  const step = new RegExp(STEP)
+  while (step.lastIndex < text.length) {
+    const at = step.lastIndex
+    if (steps.length > 0 && text[at] === '.') step.lastIndex++
     else if (steps.length > 0 && text[at] !== '[') return undefined
-    const [, name, index, quoted] = STEP.exec(text) ?? []
+    const [, name, index, quoted] = step.exec(text) ?? []
     if (name !== undefined) steps.push(/^\d+$/.test(name) ? Number(name) : name)
     else if (index !== undefined) steps.push(Number(index))
     else if (quoted !== undefined) steps.push(quoted.replace(/\\(.)/g, '$1'))

@@ -1,5 +1,5 @@
 import { Failure } from '../../diagnostics/failure.ts'
-import { askedFor } from '../dry-run/dry-request.ts'
+import { askedFor, fieldOf } from '../dry-run/dry-request.ts'
 import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
 import { startRequest } from '../trace/inject.ts'
 import type { TestCase, TestRequest } from './test-file.ts'
@@ -44,8 +44,8 @@ export class LiveGateway {
   run(request: DryRequest): Promise<DryOutcome> {
     const { method, headers, body } = request
     const { authority, path } = askedFor(request)
-    const named = headers.some(([name]) => name.toLowerCase() === 'host')
-    const host = named || authority === undefined ? [] : [['host', authority] as const]
+    const named = authority === undefined || fieldOf(headers, 'host') !== undefined
+    const host = named ? [] : [['host', authority] as const]
     const wanted = { method, url: this.#base, headers: [...host, ...headers], body, ...AS_IT_IS }
     const sent = startRequest(wanted, path)
     const last = setTimeout(() => sent.destroy(new Error(`no end within ${LONGEST / 1000} s`)), LONGEST)

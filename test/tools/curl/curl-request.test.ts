@@ -105,6 +105,7 @@ test.each<[string[], string]>([
   [['h', '-sF', 'a=b'], '-sF is no option'],
   [['h', '--proxy', 'p'], '--proxy is no option'],
   [['h', '-d', '@missing'], 'cannot read missing'],
+  [['h', '-d', '@-'], 'stdin, which is not read here'],
 ])('%j is refused', (words, message) => {
   expect(() => read(...words)).toThrow(message)
 })

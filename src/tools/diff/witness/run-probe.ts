@@ -1,5 +1,6 @@
 import { isUnsafeAuthority } from '../../../http/authority.ts'
 import { initializeParams } from '../../../mcp/initialize.ts'
+import { fieldOf } from '../../dry-run/dry-request.ts'
 import type { DryGateway, DryOutcome, DryRequest, Stubs } from '../../dry-run/dry-run.ts'
 import type { Result } from './outcome.ts'
 import { type Probe, withHeaders } from './probe.ts'
@@ -22,7 +23,7 @@ export async function runProbe(gateway: DryGateway, probe: Probe, traced: boolea
 
 /** Why a request does not get as far as HTTP. */
 function refusal({ snapshot }: DryGateway, { port, url, headers }: DryRequest): string | undefined {
-  if (headers.some(([name, value]) => name.toLowerCase() === 'host' && isUnsafeAuthority(value))) return 'bad host'
+  if (isUnsafeAuthority(fieldOf(headers, 'host') ?? '')) return 'bad host'
   const open = snapshot.binds.filter(({ listeners }) => listeners.length > 0)
   // A recorded request need not say where it came in.
   if (port === undefined && open.length > 0) return undefined
@@ -46,7 +47,7 @@ async function runInSession(
   const stubs: Stubs = new Map(backends.map(name => [name, { mcp }]))
   gateway.reset(stubs)
   const greeted = backends.length === 0 ? { headers } : await run(hello)
-  const session = greeted.headers.find(([name]) => name.toLowerCase() === 'mcp-session-id')?.[1]
+  const session = fieldOf(greeted.headers, 'mcp-session-id')
   if (session === undefined) return run(request)
   return run({ ...request, headers: withHeaders(request.headers, { 'mcp-session-id': session }) })
 }
