@@ -381,4 +381,16 @@ describe('formats', () => {
     expect(out).toContain('|  |  | requestTimeout: 60s → 90s | a.yaml:8 → b.yaml:8 |\n')
     expect(code).toBe(1)
   })
+
+  test('Markdown fits into a comment of GitHub, and says what is left out', async () => {
+    const routes = (port: number) =>
+      Array.from({ length: 1500 }, (_, i) => {
+        return `{name: r${i}, matches: [{path: {exact: /${'x'.repeat(60)}${i}}}], backends: [{host: '127.0.0.1:${port + i}'}]}`
+      })
+    write('a.yaml', `binds: [{port: 80, listeners: [{routes: [${routes(1000)}]}]}]`)
+    write('b.yaml', `binds: [{port: 80, listeners: [{routes: [${routes(3000)}]}]}]`)
+    const { out } = await gwctl(['a.yaml', 'b.yaml', '--limit', '300', '-o', 'markdown'])
+    expect(out.length).toBeLessThan(65_536)
+    expect(out.match(/^\d+ more lines are left out\.$/gm)).toHaveLength(2)
+  })
 })

@@ -13,8 +13,8 @@ import {
   requestWords,
 } from './words.ts'
 
-/** Comments of pull requests hold 65,536 characters. */
-const MOST_ROWS = 100
+/** Of each table: comments of pull requests hold 65,536 characters. */
+const MOST_CHARACTERS = 30_000
 
 /** For a comment on a pull request. */
 export function renderMarkdown({ before, after, changes, requests }: Diff): string {
@@ -28,18 +28,29 @@ export function renderMarkdown({ before, after, changes, requests }: Diff): stri
     const fields = change.fields.map(field => row('', '', fieldWords(field), fieldPlace(field)))
     return [object, ...fields]
   })
-  const more = rows.length > MOST_ROWS ? `\n${rows.length - MOST_ROWS} more lines are left out.\n` : ''
-  const table = `| | Object | Difference | Place |\n|---|---|---|---|\n${rows.slice(0, MOST_ROWS).join('')}`
-  return `${title}${heard}\n<details><summary>${countWords(changes)}</summary>\n\n${table}${more}\n</details>\n`
+  const objects = table(['', 'Object', 'Difference', 'Place'], rows)
+  return `${title}${heard}\n<details><summary>${countWords(changes)}</summary>\n\n${objects}\n</details>\n`
 }
 
 function requestTable(requests: Requests): string {
-  const rows = requests.differ.slice(0, MOST_ROWS).map(each => {
+  const rows = requests.differ.map(each => {
     const more = each.more === 0 ? '' : ` (and ${each.more} more like it)`
     return row(`${requestWords(each)}${more}`, each.differences.map(outcomeWords).join('; '), decisionWords(each))
   })
-  const table = rows.length === 0 ? '' : `\n| Request | Before → after | Decided by |\n|---|---|---|\n${rows.join('')}`
-  return `\n${requestCountWords(requests)}\n${table}`
+  const shown = rows.length === 0 ? '' : `\n${table(['Request', 'Before → after', 'Decided by'], rows)}`
+  return `\n${requestCountWords(requests)}\n${shown}`
+}
+
+/** As many rows as there is room for, and how many there is none for. */
+function table(titles: readonly string[], rows: readonly string[]): string {
+  let room = MOST_CHARACTERS
+  const end = rows.findIndex(each => {
+    room -= each.length
+    return room < 0
+  })
+  const left = end < 0 ? 0 : rows.length - end
+  const more = left > 0 ? `\n${left} more ${left === 1 ? 'line is' : 'lines are'} left out.\n` : ''
+  return `${row(...titles)}|${'---|'.repeat(titles.length)}\n${rows.slice(0, rows.length - left).join('')}${more}`
 }
 
 function row(...cells: readonly string[]): string {
