@@ -1,7 +1,7 @@
 import { Failure, type FailureKind } from '../diagnostics/failure.ts'
 
 /** The whole contract with scripts and CI. A format, a flag for colour or a pipe never changes the code. */
-export const EXIT_CODES = {
+const EXIT_CODES = {
   ok: 0,
   /** The reader of our output has seen enough: `gwctl dump | head` is no failure. */
   readerGone: 0,

@@ -27,7 +27,7 @@ export function unknownCommand(id: string, commands: readonly string[]): Failure
 }
 
 /** `Usage: gwctl validate [PATH...] [flags]` */
-export function usageLine(id: string, command: CommandShape): string {
+function usageLine(id: string, command: CommandShape): string {
   const args = Object.entries(command.args ?? {}).map(([name, arg]) => {
     const shown = arg.multiple ? `${name.toUpperCase()}...` : name.toUpperCase()
     return arg.required ? ` ${shown}` : ` [${shown}]`

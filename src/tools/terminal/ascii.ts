@@ -7,13 +7,13 @@ export function isAsciiOnly(env: Readonly<Record<string, string | undefined>>): 
   return locale !== '' && !/utf-?8/i.test(locale)
 }
 
-/** What we draw with, one cell for one cell. Names of users stay as they are. */
-export function inAscii(text: string): string {
-  return text.replaceAll(/[▁▂▃▄▅▆▇█░▸▼▲↓↑←→…─│┌┐└┘✓✗·›µ]/g, drawn => ASCII[drawn] ?? drawn)
-}
-
 export function rowInAscii(row: Row): Row {
   return row.map(({ text, tone }) => ({ text: inAscii(text), tone }))
+}
+
+/** What we draw with, one cell for one cell. Names of users stay as they are. */
+function inAscii(text: string): string {
+  return text.replaceAll(/[▁▂▃▄▅▆▇█░▸▼▲↓↑←→…─│┌┐└┘✓✗·›µ]/g, drawn => ASCII[drawn] ?? drawn)
 }
 
 const ASCII: Readonly<Record<string, string>> = {
