@@ -1,13 +1,9 @@
 import type { KeyName, KeyPress } from '../terminal/keyboard.ts'
+import type { Move } from '../terminal/moves.ts'
 
 /** What a key does. */
 export type Command =
-  | 'down'
-  | 'up'
-  | 'pageDown'
-  | 'pageUp'
-  | 'first'
-  | 'last'
+  | Move
   | 'nextSection'
   | 'previousSection'
   | 'all'

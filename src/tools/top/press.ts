@@ -1,4 +1,5 @@
 import { edited, type KeyPress } from '../terminal/keyboard.ts'
+import { distanceOf } from '../terminal/moves.ts'
 import { type Browse, chosenIn, shownSections } from './browse.ts'
 import { type Command, commandOf } from './keys.ts'
 import { SECTIONS, type SortKey } from './sections.ts'
@@ -29,18 +30,8 @@ const SORTS: Partial<Record<Command, SortKey>> = {
   sortName: 'name',
 }
 
-/** Lines to move by on a page of so many; infinite for the first and the last one. */
-const DISTANCES: Partial<Record<Command, (page: number) => number>> = {
-  up: () => -1,
-  down: () => 1,
-  pageUp: page => -Math.max(1, page - 1),
-  pageDown: page => Math.max(1, page - 1),
-  first: () => Number.NEGATIVE_INFINITY,
-  last: () => Number.POSITIVE_INFINITY,
-}
-
 function run(browse: Browse, command: Command, live: TopState, extent: Extent): Browse {
-  const distance = DISTANCES[command]?.(extent.page)
+  const distance = distanceOf(command, extent.page)
   if (distance !== undefined) return move(browse, distance, live, extent)
   const place = PLACES.find(place => place === command)
   if (place !== undefined) return goTo(browse, place)

@@ -1,13 +1,9 @@
 import type { KeyName, KeyPress } from '../terminal/keyboard.ts'
+import type { Move } from '../terminal/moves.ts'
 
 /** What a key does. Moving is bound to several keys each; everything else to one. */
 export type Command =
-  | 'down'
-  | 'up'
-  | 'pageDown'
-  | 'pageUp'
-  | 'first'
-  | 'last'
+  | Move
   | 'nextPane'
   | 'previousPane'
   | 'viewEvent'

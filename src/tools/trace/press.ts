@@ -1,4 +1,5 @@
 import { edited, type KeyPress } from '../terminal/keyboard.ts'
+import { distanceOf } from '../terminal/moves.ts'
 import {
   type Browse,
   type DetailView,
@@ -34,7 +35,7 @@ export function press(before: Browse, key: KeyPress, live: TraceState, extent: E
 }
 
 function run(browse: Browse, command: Command, live: TraceState, extent: Extent): Browse {
-  const distance = DISTANCES[command]?.(extent.page)
+  const distance = distanceOf(command, extent.page)
   if (distance !== undefined) return move(browse, distance, live, extent)
   if (command === 'back') return back(browse)
   if (command === 'quit') return browse.comparing ? back(browse) : { ...browse, quit: 'asked' }
@@ -42,16 +43,6 @@ function run(browse: Browse, command: Command, live: TraceState, extent: Extent)
   // The comparison covers everything that the other keys are about.
   if (browse.comparing !== undefined) return browse
   return look(browse, command, live, extent) ?? act(browse, command, live)
-}
-
-/** Lines to move by on a page of so many; infinite for the first and the last one. */
-const DISTANCES: Partial<Record<Command, (page: number) => number>> = {
-  up: () => -1,
-  down: () => 1,
-  pageUp: page => -Math.max(1, page - 1),
-  pageDown: page => Math.max(1, page - 1),
-  first: () => Number.NEGATIVE_INFINITY,
-  last: () => Number.POSITIVE_INFINITY,
 }
 
 const VIEWS: Partial<Record<Command, DetailView>> = {
