@@ -129,11 +129,14 @@ export async function openTrace(
   source.addEventListener('end', event => inbox.end(endReason(String(event.data))))
   await new Promise<void>((resolve, reject) => {
     source.addEventListener('open', () => resolve())
-    signal?.addEventListener('abort', () => {
+    const giveUp = () => {
       close(source, inbox)
       reject(new Failure('unreachable', `nobody waits for ${admin.name} any more.`))
-    })
+    }
+    signal?.addEventListener('abort', giveUp)
     source.addEventListener('error', event => {
+      // The signal outlives many connections.
+      signal?.removeEventListener('abort', giveUp)
       source.close()
       inbox.end(undefined)
       reject(problem ?? notAnAdminServer(admin, 'debug/trace', `answered with no event stream (${event.message})`))
