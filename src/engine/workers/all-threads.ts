@@ -42,8 +42,8 @@ export function allThreads(clock: Clock, workers: () => readonly Numbered[], all
       const end = () => void all('endProfile', undefined)
       left.addEventListener('abort', end)
       try {
-        const answers = await all('profile', { kind, seconds }, seconds * 1000 + PROFILE_PATIENCE)
-        const profile = await mine
+        const theirs = all('profile', { kind, seconds }, seconds * 1000 + PROFILE_PATIENCE)
+        const [profile, answers] = await Promise.all([mine, theirs])
         const others = answers.flatMap(([worker, each]) => (each ? [named(worker, { profile: each })] : []))
         return profile && mergeProfiles([{ thread: 'main', profile }, ...others])
       } finally {

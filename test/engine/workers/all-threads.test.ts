@@ -20,3 +20,16 @@ test('a worker that does not answer is named, and hides no other', async () => {
   ])
   expect(report.more).toEqual({ requests: 5 })
 })
+
+test('a profile that fails says so at once, whatever the workers do', async () => {
+  class BrokenClock extends ManualClock {
+    override after(): never {
+      throw new Error('no time')
+    }
+  }
+  const all: AskAll = () => new Promise(() => {})
+  const threads = allThreads(new BrokenClock(), () => [], all)
+  const { signal } = new AbortController()
+  await expect(threads.profile('heap', 1, signal)).rejects.toThrow('no time')
+  await expect(threads.profile('heap', 1, signal)).rejects.toThrow('no time')
+})
