@@ -7,7 +7,7 @@ import { withBareKube } from './cluster-flags.ts'
 import { type ColorLevel, colorLevel, paintFor } from './color.ts'
 import type { Outcome } from './exit-codes.ts'
 import type { OutputTarget } from './flags.ts'
-import { type Io, type Output, processIo } from './io.ts'
+import { type Io, type Output, processIo, write } from './io.ts'
 
 /** What a command learns from the flags that every command has. */
 interface CommonFlags {
@@ -113,10 +113,3 @@ const parserConfig = {
   bin: 'gwctl',
   runHook: async () => ({ successes: [], failures: [] }),
 } as unknown as Config
-
-function write(stream: Output, text: string): Promise<void> {
-  return new Promise(resolve => {
-    // A failed write is reported by the stream's own error event, once for the whole process.
-    stream.write(text, () => resolve())
-  })
-}

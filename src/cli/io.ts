@@ -45,6 +45,14 @@ export function processIo(): Io {
   }
 }
 
+/** Resolves when the reader has taken the text. */
+export function write(stream: Output, text: string): Promise<void> {
+  return new Promise(resolve => {
+    // A failed write is reported by the stream's own error event, once for the whole process.
+    stream.write(text, () => resolve())
+  })
+}
+
 function claimSignals(): AbortSignal {
   const controller = new AbortController()
   const claim = (signal: 'SIGINT' | 'SIGTERM', failure: Failure) => {

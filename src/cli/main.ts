@@ -1,13 +1,18 @@
 import { Failure } from '../diagnostics/failure.ts'
 import { COMMANDS, type CommandTable } from './commands.ts'
 import { type Ending, exitCodeOf } from './exit-codes.ts'
-import { type Io, type Output, processIo } from './io.ts'
+import { type Io, type Output, processIo, write } from './io.ts'
 import { asUsageFailure, unknownCommand } from './usage.ts'
 
 /** The process's door: runs what the command line asks for and ends the process with its code. */
 export async function start(root: URL): Promise<void> {
   const io = processIo()
-  const crash = (error: unknown) => process.exit(report({ error }, 'gwctl', io))
+  // oclif throws what the error event of stdout tells (a full disk). `main` hears it too, and says so.
+  const ofStdout = new WeakSet<Error>()
+  io.stdout.on('error', error => ofStdout.add(error))
+  const crash = (error: unknown) => {
+    if (!(error instanceof Error && ofStdout.has(error))) process.exit(report({ error }, 'gwctl', io))
+  }
   process.on('uncaughtException', crash)
   process.on('unhandledRejection', crash)
   const code = await main(process.argv.slice(2), io, root)
@@ -39,12 +44,12 @@ async function guide(argv: readonly string[], io: Io, root: URL, commands: Comma
   const words = argv.filter(word => !HELP_WORDS.has(word))
   const id = words[0]
   if (id === undefined) {
-    io.stdout.write(overview(root))
+    await write(io.stdout, overview(root))
   } else if (Object.hasOwn(commands, id)) {
-    io.stdout.write(commandHelp(id, root, io))
+    await write(io.stdout, commandHelp(id, root, io))
   } else if (id === '--version' || id === '-V') {
     const { buildInfo } = await import('./build-info.ts')
-    io.stdout.write(`gwctl ${buildInfo().version}\n`)
+    await write(io.stdout, `gwctl ${buildInfo().version}\n`)
   } else {
     throw unknownCommand(id, Object.keys(commands))
   }

@@ -1,8 +1,21 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
@@ -89,6 +102,18 @@ test('a reader that closes early is no failure', async () => {
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
 })
+
+test.runIf(existsSync('/dev/full')).each([['version'], ['--help'], ['explain', 'GW204']])(
+  'a full disk is no bug of ours: %s',
+  async (...argv) => {
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(process.execPath, [bin, ...argv], { stdio: ['ignore', full, 'pipe'] })
+    const [stderr, [code]] = await Promise.all([text(child.stderr as Readable), once(child, 'close')])
+    closeSync(full)
+    expect(stderr).toMatch(/^gwctl.*: cannot write the output: ENOSPC: no space left on device, write\.\n$/)
+    expect(code).toBe(3)
+  },
+)
 
 test('a mistake in usage ends with 2 and leaves stdout empty', async () => {
   const { code, stdout, stderr } = await gwctl(['versoin'])
