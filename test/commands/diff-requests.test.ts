@@ -296,13 +296,15 @@ describe('recorded requests', () => {
       null,
       {},
       { request: { method: 'GET', url: 'data:text/plain,x' } },
+      { request: { method: 'GET', url: 'http://a.example:8080/v1/c', headers: [{ name: 'host', value: 'a b' }] } },
       { request: { method: 'PUT', url: 'http://a.example:8080/v1/a', headers, postData: { text: 5 } } },
       { request: { url: 'http://a.example:8080/v1/b', headers: {} } },
     ]
     write('har.json', JSON.stringify({ log: { entries } }))
-    const { out, code } = await gwctl('a.yaml', 'b.yaml', '--requests', 'har.json', '-o', 'json')
+    const { out, err, code } = await gwctl('a.yaml', 'b.yaml', '--requests', 'har.json', '-o', 'json')
     const { requests } = JSON.parse(out) as { requests: { tried: number } }
     expect([code, requests.tried]).toEqual([1, 2])
+    expect(err).toBe('1 recorded request was left out: no host is known.\n')
     expect(out).not.toContain('very-secret')
   })
 

@@ -527,13 +527,31 @@ describe('-o test', () => {
     expect(parse(run.stdout.text).cases).toMatchObject([{ expect: { status: 429 } }])
   })
 
+  test('of requests that began before the trace, none', async () => {
+    const recorder = new Recorder()
+    recorder.refused('r1', '/whole')
+    const late = new Recorder()
+    late.add({
+      type: 'requestStarted',
+      method: 'GET',
+      url: '*',
+      source: '10.1.2.3:51000',
+      time: '2026-01-15T12:30:45Z',
+    })
+    late.finish('r2', 200)
+    writeFileSync(join(folder, 'trace.jsonl'), [...recorder.texts, ...late.texts].join('\n'))
+    const run = gwctl(['-f', 'trace.jsonl', '-o', 'test'])
+    expect(await run.code).toBe(0)
+    expect(parse(run.stdout.text).cases).toMatchObject([{ request: { url: expect.stringContaining('/whole') } }])
+  })
+
   test('no request that has ended: exit 3, and no file', async () => {
     const recorder = new Recorder()
     recorder.start()
     writeFileSync(join(folder, 'trace.jsonl'), recorder.texts.join('\n'))
     const run = gwctl(['-f', 'trace.jsonl', '-o', 'test=a.gwtest.yaml'])
     expect(await run.code).toBe(3)
-    expect(run.stderr.text).toContain('no request has ended')
+    expect(run.stderr.text).toContain('no request has been seen from its start to its end')
     expect(existsSync(join(folder, 'a.gwtest.yaml'))).toBe(false)
   })
 

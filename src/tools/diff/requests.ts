@@ -65,10 +65,9 @@ export async function compareRequests(
       notes.push(`${found.left} of the routes that may have changed were not tried: --limit allows more requests.`)
   } else {
     const { recordedProbes } = await import('./witness/recorded-probes.ts')
-    const { unreadableNote } = await import('../trace/recorded-requests.ts')
     found = await replayed(
       ...sides,
-      recordedProbes(recorded, options, text => notes.push(unreadableNote(text))),
+      recordedProbes(recorded, options, text => notes.push(text)),
     )
   }
   return {

@@ -65,6 +65,7 @@ export async function saveTestCase(trace: RequestTrace, cwd: string): Promise<st
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '')
+  if (!URL.canParse(trace.url)) throw new Failure('input', 'the trace does not know the URL of this request')
   const text = testText([trace], { cwd, folder: cwd })
   for (let number = 1; ; number++) {
     const name = `${words.slice(0, 60) || 'request'}${number === 1 ? '' : `-${number}`}.gwtest.yaml`
@@ -88,8 +89,14 @@ export async function testDocument(
   unreadable: Unreadable,
 ): Promise<{ readonly text: string; readonly broken?: unknown }> {
   const { made, ...rest } = await collectRequests(recording, unreadable, trace => trace)
-  const ended = made.filter(({ end }) => end !== undefined)
-  if (ended.length === 0) return { text: '', broken: rest.broken ?? new Failure('input', 'no request has ended.') }
+  // Of those whose beginning was missed, nobody knows what to send.
+  const ended = made.filter(({ end, url }) => end !== undefined && URL.canParse(url))
+  if (ended.length === 0) {
+    return {
+      text: '',
+      broken: rest.broken ?? new Failure('input', 'no request has been seen from its start to its end.'),
+    }
+  }
   const folder = place.path === undefined ? place.cwd : dirname(resolve(place.cwd, place.path))
   return { text: testText(ended, { cwd: place.cwd, folder }), ...rest }
 }

@@ -3,29 +3,59 @@ import { resolve } from 'node:path'
 import { Failure } from '../../../diagnostics/failure.ts'
 import { HeadSnapshots } from '../../../engine/head-snapshot.ts'
 import { HeaderList } from '../../../http/headers.ts'
+import { askedFor } from '../../dry-run/dry-request.ts'
 import type { DryRequest } from '../../dry-run/dry-run.ts'
 import { type InputPlace, readInput } from '../../input-files.ts'
 import { isRecord } from '../../trace/public-events.ts'
 import { recordedRequest } from '../../trace/recorded-request.ts'
-import { recordedRequests, type Unreadable } from '../../trace/recorded-requests.ts'
+import { recordedRequests, unreadableNote } from '../../trace/recorded-requests.ts'
 import { savedRecording } from '../../trace/recording.ts'
 import { askedBy, type Probe } from './probe.ts'
 
-/** Requests that were recorded: events of `gwctl trace --raw`, or a HAR document. Throws a Failure `input`. */
-export async function* recordedProbes(file: string, place: InputPlace, unreadable: Unreadable): AsyncGenerator<Probe> {
-  if (await isHar(file, place.cwd)) {
-    const heads = new HeadSnapshots()
-    for (const request of harRequests(file, (await readInput(file, place)).text)) {
-      const headers = new HeaderList(request.headers.flat())
-      yield { ...probeOf(request), shown: heads.response({ status: 200, headers }).headers }
-    }
-    return
+/**
+ * Requests that were recorded: events of `gwctl trace --raw`, or a HAR document. `note` is told of what had to be left
+ * out. Throws a Failure `input`.
+ */
+export async function* recordedProbes(
+  file: string,
+  place: InputPlace,
+  note: (text: string) => void,
+): AsyncGenerator<Probe> {
+  let left = 0
+  const probes = (await isHar(file, place.cwd)) ? harProbes(file, place) : traceProbes(file, place, note)
+  for await (const probe of probes) {
+    if (canArrive(probe.request)) yield probe
+    else left++
   }
+  if (left > 0) note(`${left} recorded ${left === 1 ? 'request was' : 'requests were'} left out: no host is known.`)
+}
+
+async function* harProbes(file: string, place: InputPlace): AsyncGenerator<Probe> {
+  const heads = new HeadSnapshots()
+  for (const request of harRequests(file, (await readInput(file, place)).text)) {
+    const headers = new HeaderList(request.headers.flat())
+    yield { ...probeOf(request), shown: heads.response({ status: 200, headers }).headers }
+  }
+}
+
+async function* traceProbes(file: string, place: InputPlace, note: (text: string) => void): AsyncGenerator<Probe> {
+  const unreadable = (text: string) => note(unreadableNote(text))
   for await (const trace of recordedRequests(savedRecording(file, place), unreadable)) {
     const { upstreamStatus, redacted, ...request } = recordedRequest(trace)
     const hidden = redacted.map(name => [name, REDACTED] as const)
     const probe = probeOf({ ...request, headers: [...request.headers, ...hidden] })
     yield upstreamStatus === undefined ? probe : { ...probe, upstream: { status: upstreamStatus } }
+  }
+}
+
+/** The gateway itself answers all others, and a recording that began too late does not know where they went. */
+function canArrive(request: DryRequest): boolean {
+  try {
+    askedFor(request)
+    return true
+  } catch (error) {
+    if (error instanceof Failure) return false
+    throw error
   }
 }
 
