@@ -67,7 +67,7 @@ export function portFailure(error: unknown): unknown {
     return new Failure('input', `no permission to open ${where}.`, { help: 'Use a port above 1023.' })
   if (code === 'EADDRNOTAVAIL') return new Failure('input', `${where} is no address of this machine.`)
   return new Failure('input', `${where} is in use.`, {
-    help: 'Another gateway may be running: stop it, or choose other ports (config.adminAddr, config.statsAddr, config.readinessAddr).',
+    help: 'Another gateway may be running: stop it, or choose other ports: those of listeners, config.adminAddr, config.statsAddr, config.readinessAddr.',
   })
 }
 
