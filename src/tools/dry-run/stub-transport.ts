@@ -1,7 +1,7 @@
 import { connectFailure } from '../../engine/upstream/failure.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { Clock } from '../../http/runtime.ts'
+import type { Clock, Timer } from '../../http/runtime.ts'
 import type { ResponseHandler, Target, Transport, UpstreamRequest } from '../../http/transport.ts'
 
 /** One call that would have gone out, with its whole body. */
@@ -30,6 +30,7 @@ export function stubTransport(clock: Clock, answer: (call: StubCall) => StubRepl
   return {
     dispatch(target, request, on) {
       let cancelled = false
+      let delay: Timer | undefined
       bodyOf(request).then(
         body => {
           if (!cancelled) reply(answer({ ...request, target, body }), request.timeout ?? 0)
@@ -45,12 +46,13 @@ export function stubTransport(clock: Clock, answer: (call: StubCall) => StubRepl
           if (late) on.fail(new GatewayError('upstreamTimeout', { retryable: true }))
           else give(stub, request.method, on)
         }
-        if (stub.delay) clock.after(late ? limit : stub.delay, then, 'held')
+        if (stub.delay) delay = clock.after(late ? limit : stub.delay, then, 'held')
         else then()
       }
       return {
         cancel: () => {
           cancelled = true
+          delay?.cancel()
         },
       }
     },

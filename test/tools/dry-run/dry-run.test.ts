@@ -113,6 +113,13 @@ backends: [{host: 'backend.test:80'}]`)
     expect(await get(gateway, 'http://gw.test:3000/')).toMatchObject({ status: 504, reason: 'Timeout', duration: 2000 })
   })
 
+  it('stops where a request has run out, not where its backend would have answered', async () => {
+    const gateway = await open(routes(`policies:\n  timeout: {requestTimeout: 1s}\nbackends: [{host: 'b.test:80'}]`), {
+      'b.test': { delay: 3000 },
+    })
+    expect(await get(gateway, 'http://gw.test:3000/')).toMatchObject({ status: 504, duration: 1000 })
+  })
+
   it('begins again with everything else', async () => {
     const gateway = await open(LIMITED)
     await get(gateway, 'http://gw.test:3000/')
