@@ -193,6 +193,11 @@ describe('requests that show what has changed', () => {
     expect(out).toContain('GET localhost/a: call: GET http://127.0.0.1:1/a → GET http://127.0.0.1:2/a')
   })
 
+  test('a rule about a host that no request can name does not end the comparison', async () => {
+    const policies = `authorization: {rules: [{deny: 'request.headers["host"] == "a b"'}]}`
+    expect(await requests(config({ policies }), config({ match: 'exact: /v1' }))).toContain('200 → 404')
+  })
+
   test('a port that is closed', async () => {
     const out = await requests(config(), config().replace('8080', '8081'))
     expect(out).toContain('GET localhost:8080/v1: 200 → port closed')

@@ -37,6 +37,10 @@ test('each member of a list is one of the values', () => {
   expect(values("mcp.tool.name in [\n  'now',\n  'later'\n]")).toEqual([{ tool: 'now' }, { tool: 'later' }])
 })
 
+test('what HTTP has no way to send is passed over', () => {
+  expect(conditionsIn('request.headers["a b"] == "1" || request.headers["x"] == "→"')).toEqual([])
+})
+
 test('what nobody who sends a request decides is passed over', () => {
   expect(conditionsIn('response.code == 200 && backend.name == "a" && size(destination.port) > 2')).toEqual([])
 })

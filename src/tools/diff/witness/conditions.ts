@@ -137,9 +137,15 @@ function factsFor(ref: string, value: unknown): Facts | undefined {
   if (root === 'apiKey') return { keyMetadata: nested(path, value) }
   if (root === 'source') return first === 'address' ? { source: sourceOf(String(value)) } : undefined
   if (root === 'mcp') return first === 'tool' && second === 'name' ? { tool: String(value) } : undefined
-  if (first === 'headers' && second !== undefined) return { headers: { [second]: String(value) } }
+  if (first === 'headers' && second !== undefined) return fieldFacts(second, String(value))
   if (first === 'method') return { method: methodOf(String(value)) }
   return first === 'path' && String(value).startsWith('/') ? { path: String(value) } : undefined
+}
+
+/** Undefined for what HTTP has no way to send (RFC 9110 section 5). */
+function fieldFacts(name: string, value: string): Facts | undefined {
+  const sendable = /^[\w!#$%&'*+.^`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+  return sendable ? { headers: { [name]: value } } : undefined
 }
 
 /** Another one must be one, too. */

@@ -1,3 +1,5 @@
+import { Failure } from '../../../diagnostics/failure.ts'
+import { askedFor } from '../../dry-run/dry-request.ts'
 import type { DryRequest } from '../../dry-run/dry-run.ts'
 import type { McpStub } from '../../dry-run/stub-mcp.ts'
 import type { Facts } from './conditions.ts'
@@ -48,6 +50,17 @@ export function withHeaders(
 ): DryRequest['headers'] {
   const names = new Set(Object.keys(changes).map(name => name.toLowerCase()))
   return [...fields.filter(([name]) => !names.has(name.toLowerCase())), ...Object.entries(changes)]
+}
+
+/** Of all others, the gateway looks at no more than that they name no host. */
+export function canArrive(request: DryRequest): boolean {
+  try {
+    askedFor(request)
+    return true
+  } catch (error) {
+    if (error instanceof Failure) return false
+    throw error
+  }
 }
 
 function factWords({ claims, keyMetadata, headers = {}, source }: Facts): string[] {

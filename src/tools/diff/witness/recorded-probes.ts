@@ -3,14 +3,13 @@ import { resolve } from 'node:path'
 import { Failure } from '../../../diagnostics/failure.ts'
 import { HeadSnapshots } from '../../../engine/head-snapshot.ts'
 import { HeaderList } from '../../../http/headers.ts'
-import { askedFor } from '../../dry-run/dry-request.ts'
 import type { DryRequest } from '../../dry-run/dry-run.ts'
 import { type InputPlace, readInput } from '../../input-files.ts'
 import { isRecord } from '../../trace/public-events.ts'
 import { recordedRequest } from '../../trace/recorded-request.ts'
 import { recordedRequests, unreadableNote } from '../../trace/recorded-requests.ts'
 import { savedRecording } from '../../trace/recording.ts'
-import { askedBy, type Probe } from './probe.ts'
+import { askedBy, canArrive, type Probe } from './probe.ts'
 
 /**
  * Requests that were recorded: events of `gwctl trace --raw`, or a HAR document. `note` is told of what had to be left
@@ -45,17 +44,6 @@ async function* traceProbes(file: string, place: InputPlace, note: (text: string
     const hidden = redacted.map(name => [name, REDACTED] as const)
     const probe = probeOf({ ...request, headers: [...request.headers, ...hidden] })
     yield upstreamStatus === undefined ? probe : { ...probe, upstream: { status: upstreamStatus } }
-  }
-}
-
-/** The gateway itself answers all others, and a recording that began too late does not know where they went. */
-function canArrive(request: DryRequest): boolean {
-  try {
-    askedFor(request)
-    return true
-  } catch (error) {
-    if (error instanceof Failure) return false
-    throw error
   }
 }
 

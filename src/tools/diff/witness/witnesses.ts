@@ -6,7 +6,7 @@ import type { Facts } from './conditions.ts'
 import { changedPolicies, type Decision, decisionOf, stoppedBy } from './decision.ts'
 import { type OutcomeDifference, outcomeDifferences, type Result } from './outcome.ts'
 import { callersFor, policyProbes, specsAt, tellsCallersApart } from './policy-probes.ts'
-import { askedBy, type Probe } from './probe.ts'
+import { askedBy, canArrive, type Probe } from './probe.ts'
 import { protocolProbes, toolsNamedBy } from './protocol-probes.ts'
 import { boundaryProbes, entryProbes } from './route-probes.ts'
 import { runProbe } from './run-probe.ts'
@@ -166,6 +166,7 @@ class Search {
 
   /** Whether it gets through on both sides. What has run before does not run again. */
   attempt(probe: Probe): Promise<boolean> {
+    if (!canArrive(probe.request)) return Promise.resolve(false)
     const key = keyOf(probe)
     const known = this.#known.get(key)
     if (known) return known
