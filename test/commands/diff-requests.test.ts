@@ -289,6 +289,18 @@ describe('recorded requests', () => {
     expect(har.out).toContain('1 of 2 requests that were tried gets something else.\n')
   })
 
+  test('that neither side lets in are no difference', async () => {
+    const to = (port: number) => config({ backends: `{host: '127.0.0.1:${port}'}` })
+    write('a.yaml', to(1))
+    write('b.yaml', to(2))
+    const gateway = await openDryGateway('a.yaml', { cwd: folder, env: {}, stdin: memoryIo().stdin })
+    const { events } = await gateway.run({ method: 'GET', url: 'http://a.example:8080/v1', headers: [] })
+    const texts = events.map(event => JSON.stringify(event).replace('bind/8080', 'bind/9999'))
+    write('trace.jsonl', texts.join('\n'))
+    const { out } = await gwctl('a.yaml', 'b.yaml', '--requests', 'trace.jsonl')
+    expect(out).toContain('None of 1 requests that were tried gets something else.\n')
+  })
+
   test('of HAR are taken as far as they can be, and credentials in them are not told', async () => {
     write('a.yaml', config())
     write('b.yaml', config({ match: 'exact: /v1' }))

@@ -18,7 +18,8 @@ const UNSET = 'unset'
 /** Where two outcomes differ; of those whose status differs, the rest follows from that. */
 export function outcomeDifferences(before: Result, after: Result): OutcomeDifference[] {
   const [left, right] = [statusOf(before), statusOf(after)]
-  if (left !== right || 'refused' in before || 'refused' in after) return differ('status', left, right)
+  if (left !== right) return differ('status', left, right)
+  if ('refused' in before || 'refused' in after) return []
   return [
     ...callDifferences(before.upstream, after.upstream),
     ...fieldDifferences('response header', before, after, ['content-length']),

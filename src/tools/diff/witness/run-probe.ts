@@ -1,4 +1,3 @@
-import { isUnsafeAuthority } from '../../../http/authority.ts'
 import { initializeParams } from '../../../mcp/initialize.ts'
 import { fieldOf } from '../../dry-run/dry-request.ts'
 import type { DryGateway, DryOutcome, DryRequest, Stubs } from '../../dry-run/dry-run.ts'
@@ -22,8 +21,7 @@ export async function runProbe(gateway: DryGateway, probe: Probe, traced: boolea
 }
 
 /** Why a request does not get as far as HTTP. */
-function refusal({ snapshot }: DryGateway, { port, url, headers }: DryRequest): string | undefined {
-  if (isUnsafeAuthority(fieldOf(headers, 'host') ?? '')) return 'bad host'
+function refusal({ snapshot }: DryGateway, { port, url }: DryRequest): string | undefined {
   const open = snapshot.binds.filter(({ listeners }) => listeners.length > 0)
   // A recorded request need not say where it came in.
   if (port === undefined && open.length > 0) return undefined
