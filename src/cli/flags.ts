@@ -75,7 +75,8 @@ export function parseOutput<Format extends string>(text: string, formats: readon
     })
   }
   if (path === '') throw new Failure('usage', `${text} names no file after the equals sign.`)
-  return path === undefined ? { format } : { format, path }
+  // `-` is stdout, as it is stdin where a file is read.
+  return path === undefined || path === '-' ? { format } : { format, path }
 }
 
 /** A timer that is to wait for more than 2³¹ ms does not wait at all. */

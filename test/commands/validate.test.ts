@@ -43,6 +43,7 @@ describe('outputs', () => {
     expect(place.read('b.xml')).toContain('<failure type="GW102"')
     const only = await place.validate(['-o', 'json', 'bad.yaml', '-o', 'sarif=a.sarif'])
     expect(JSON.parse(only.out).summary.errors).toBe(1)
+    expect(await place.validate(['-o', 'json=-', 'bad.yaml'])).toEqual(await place.validate(['-o', 'json', 'bad.yaml']))
   })
 
   test('two cannot share stdout', async () => {
