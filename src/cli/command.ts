@@ -1,7 +1,7 @@
 import { Command } from '@oclif/core/command'
 import type { Config } from '@oclif/core/config'
 import * as Flags from '@oclif/core/flags'
-import { Failure } from '../diagnostics/failure.ts'
+import { cannotWrite } from '../diagnostics/failure.ts'
 import type { Paint } from '../diagnostics/paint.ts'
 import { withBareKube } from './cluster-flags.ts'
 import { type ColorLevel, colorLevel, paintFor } from './color.ts'
@@ -54,8 +54,8 @@ export abstract class GatewayCommand extends Command {
     if (output.path === undefined) return this.print(text)
     const { writeFile } = await import('node:fs/promises')
     const { resolve } = await import('node:path')
-    await writeFile(resolve(this.io.cwd, output.path), text).catch((error: NodeJS.ErrnoException) => {
-      throw new Failure('input', `cannot write ${output.path}: ${error.message}.`, { cause: error })
+    await writeFile(resolve(this.io.cwd, output.path), text).catch(error => {
+      throw cannotWrite(output.path as string, error)
     })
   }
 

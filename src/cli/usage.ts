@@ -59,6 +59,11 @@ function plainMessage(message: string): string {
     const [, flag, given = '', list = ''] = choice
     return `${flag} takes one of ${list}, not ${given}${guess(given, list.split(', '))}`
   }
+  const value = /^Expected (\S*) to be one of: ([^\n]*)/.exec(message)
+  if (value) {
+    const [, given = '', list = ''] = value
+    return `${given} is none of ${list}${guess(given, list.split(', '))}`
+  }
   return message
     .replace(/\nSee more help with --help$/, '')
     .replace(/All of the following must be provided when using (--[\w-]+): (.*)/g, '$1 is for use with $2 only')

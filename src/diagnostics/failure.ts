@@ -17,3 +17,20 @@ export class Failure extends Error {
     this.help = options.help
   }
 }
+
+/** For what the system refuses to write; its own words where they are the clearest. */
+export function cannotWrite(path: string, error: unknown): Failure {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const why = WHY[code]
+  return new Failure('input', `cannot write ${path}: ${why?.(path) ?? message}.`, { cause: error })
+}
+
+const WHY: Readonly<Record<string, (path: string) => string>> = {
+  ENOENT: path => `there is no folder ${path.replace(/\/?[^/]*$/, '') || '/'}`,
+  ENOTDIR: path => `there is no folder ${path.replace(/\/?[^/]*$/, '') || '/'}`,
+  EISDIR: () => 'it is a folder',
+  EACCES: () => 'this user may not',
+  EPERM: () => 'this user may not',
+  EROFS: () => 'the file system is read-only',
+  ENOSPC: () => 'the disk is full',
+}

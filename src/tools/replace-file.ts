@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { Failure } from '../diagnostics/failure.ts'
+import { cannotWrite } from '../diagnostics/failure.ts'
 
 /**
  * Replaces a file's content or makes the file: a reader sees the old bytes or the new ones, never a part. Links and
@@ -32,6 +32,6 @@ export function replaceFile(path: string, bytes: Buffer | string, shown: string)
     renameSync(draft, target)
   } catch (error) {
     rmSync(draft, { force: true })
-    throw new Failure('input', `cannot write ${shown}: ${(error as Error).message}.`, { cause: error })
+    throw cannotWrite(shown, error)
   }
 }

@@ -57,7 +57,7 @@ describe('outputs', () => {
     place.write({ 'bad.yaml': BAD })
     const { code, err } = await place.validate(['bad.yaml', '-o', 'sarif=no/such/folder.sarif'])
     expect(code).toBe(3)
-    expect(err).toContain('cannot write no/such/folder.sarif')
+    expect(err).toContain('cannot write no/such/folder.sarif: there is no folder no/such.')
   })
 
   test('in a GitHub workflow, annotations come along and the page of the job gets a table', async () => {

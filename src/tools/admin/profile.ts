@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { Failure } from '../../diagnostics/failure.ts'
+import { cannotWrite, Failure } from '../../diagnostics/failure.ts'
 import { type AdminServer, getBytes } from '../admin-client.ts'
 import { unreadableNote } from '../trace/recorded-requests.ts'
 import { liveRecording, traceRequest } from '../trace/recording.ts'
@@ -64,8 +64,8 @@ function timeNow(): string {
 }
 
 async function write(content: string | Uint8Array, path: string, cwd: string): Promise<string> {
-  await writeFile(resolve(cwd, path), content).catch((error: NodeJS.ErrnoException) => {
-    throw new Failure('input', `cannot write ${path}: ${error.message}.`, { cause: error })
+  await writeFile(resolve(cwd, path), content).catch(error => {
+    throw cannotWrite(path, error)
   })
   return path
 }

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { Failure } from '../../diagnostics/failure.ts'
+import { cannotWrite, Failure } from '../../diagnostics/failure.ts'
 import { type AdminServer, openTrace, type TraceConnection, type TraceRequest } from '../admin-client.ts'
 import { type InputPlace, nameOf } from '../input-files.ts'
 import { createEventReader } from './events.ts'
@@ -86,8 +86,8 @@ export async function kept(recording: Recording, path: string, cwd: string): Pro
 
 /** An empty file to write to. Throws a Failure `input`. */
 export function fileFor(path: string, cwd: string): Promise<FileHandle> {
-  return open(resolve(cwd, path), 'w').catch((error: Error) => {
-    throw new Failure('input', `cannot write ${path}: ${error.message}.`, { cause: error })
+  return open(resolve(cwd, path), 'w').catch(error => {
+    throw cannotWrite(path, error)
   })
 }
 
