@@ -242,7 +242,8 @@ function endReason(data: string): TraceEnd {
 async function send(admin: AdminServer, path: string, method: string, signal?: AbortSignal): Promise<IncomingMessage> {
   const reply = await call(admin, path, method, signal)
   if (reply.statusCode === 200) return reply
-  const words = (await readAll(reply).catch(() => '')).trim()
+  // What comes after the reason is how the server is used, which the command's own help says better.
+  const [words = ''] = (await readAll(reply).catch(() => '')).trim().split(/\r?\n\r?\n/)
   throw refused(admin, path, reply, words)
 }
 

@@ -69,6 +69,7 @@ describe('gwctl log', () => {
     const { code, err } = await gwctl('log', '--set', 'mcp=loud')
     expect(code).toBe(2)
     expect(err).toContain('loud is no level')
+    expect(err).not.toContain('POST /logging')
     expect(gateway.log.filter()).toBe('info')
   })
 })

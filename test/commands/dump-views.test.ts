@@ -115,6 +115,18 @@ workloads      0
     expect(out).toContain('label="POST /v1/* x-team=a"')
   })
 
+  test.each([
+    [['routes', '-o', 'dot'], 'a graph shows the whole configuration, not routes alone.'],
+    [['--unused', '-o', 'dot'], 'a graph shows the whole configuration, not --unused alone.'],
+    [['--effective', 'chat', '-o', 'dot'], 'a graph shows the whole configuration, not --effective alone.'],
+    [['models', '--unused'], '--unused takes no view, not models.'],
+    [['models', '--effective', 'chat'], '--effective takes no view, not models.'],
+  ])('%j: nothing is left out without a word', async (argv, message) => {
+    const { code, out, err } = await gwctl(...argv)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(message)
+  })
+
   test('an unknown view is wrong usage, with a guess', async () => {
     const { code, err } = await gwctl('rotes')
     expect(code).toBe(2)
@@ -132,7 +144,7 @@ workloads      0
     const routes = Array.from({ length: 5000 }, (_, i) => ({ ...first, key: `k${i}`, name: `r${i}` }))
     save({ ...dump, routes })
     for (const format of ['table', 'wide', 'json', 'jsonl', 'yaml', 'dot']) {
-      const { out } = await gwctl('routes', '-o', format)
+      const { out } = await gwctl(...(format === 'dot' ? [] : ['routes']), '-o', format)
       expect(out.split('\n').length).toBeGreaterThan(5000)
     }
   })

@@ -25,6 +25,7 @@ export function print(dump: Dump, name: string, wanted: Wanted, options: RenderO
   const format = usualFormat(wanted)
   const view = viewName(wanted.view)
   if (wanted.select && (format === 'dot' || (view === 'all' && !unused))) throw noRows(format)
+  checkTogether(wanted, format)
   if (effective !== undefined) return printEffective(dump, name, effective, format, options)
   if (format === 'dot') return dotOf(modelOf(dump, name))
   if (unused) return renderRows(select(unusedView(dump, name), 'unused'), format, options)
@@ -36,6 +37,15 @@ export function print(dump: Dump, name: string, wanted: Wanted, options: RenderO
 /** The named format, or that which what is wanted is best read in. */
 export function usualFormat({ view = 'all', format, effective, unused }: Wanted): DumpFormat {
   return format ?? (effective !== undefined || unused || view !== 'all' ? 'table' : 'yaml')
+}
+
+/** What would be left out without a word is refused. */
+function checkTogether({ view = 'all', effective, unused }: Wanted, format: DumpFormat): void {
+  const flag = effective !== undefined ? '--effective' : unused ? '--unused' : undefined
+  const help = 'Leave one of them out.'
+  if (flag !== undefined && view !== 'all') throw new Failure('usage', `${flag} takes no view, not ${view}.`, { help })
+  if (format !== 'dot' || (flag === undefined && view === 'all')) return
+  throw new Failure('usage', `a graph shows the whole configuration, not ${flag ?? view} alone.`, { help })
 }
 
 function noRows(format: DumpFormat): Failure {
@@ -56,7 +66,7 @@ function viewName(given = 'all'): ViewName | 'all' {
 function printEffective(dump: Dump, name: string, wanted: string, format: DumpFormat, options: RenderOptions): string {
   const model = modelOf(dump, name)
   const route = findRoute(model, wanted)
-  if (format === 'table' || format === 'wide' || format === 'dot') return effectiveText(model, route, options.paint)
+  if (format === 'table' || format === 'wide') return effectiveText(model, route, options.paint)
   const policies = effectivePolicies(model, route)
   if (format === 'jsonl') return policies.map(policy => `${JSON.stringify(policy)}\n`).join('')
   const value = { route: route.key, origin: route.origin, policies }
