@@ -430,6 +430,8 @@ describe('one configuration', () => {
     replica.write(taken)
     expect(await replica.serving.reload()).toBe(true)
     expect(replica.port(port)).toBe(undefined)
+    // What is logged is written together; this line comes after all that a worker could have said.
+    await replica.says('configuration reloaded')
     expect(replica.logged.filter(line => line.includes('cannot open a port'))).toHaveLength(1)
     shared.close()
   })
