@@ -4,6 +4,7 @@ import type { Compilation } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
 import { RouteGroups } from './references/route-groups.ts'
+import type { RouteKeys } from './references/route-keys.ts'
 import type { Route, WeightedBackend } from './snapshot.ts'
 import type { RouteSection } from './standalone/route-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
@@ -22,6 +23,7 @@ export class RouteCompiler {
   readonly #policies: PolicyCompiler
   readonly #backends: BackendCompiler
   readonly #targeted: TargetedLevels
+  readonly #keys: RouteKeys
   readonly #groups: RouteGroups
 
   constructor(
@@ -29,6 +31,7 @@ export class RouteCompiler {
     policies: PolicyCompiler,
     backends: BackendCompiler,
     targeted: TargetedLevels,
+    keys: RouteKeys,
     groups: Standalone['routeGroups'],
   ) {
     this.#groups = new RouteGroups(c, groups, (spec, i, parent, inherited) => this.compile(spec, i, parent, inherited))
@@ -36,6 +39,7 @@ export class RouteCompiler {
     this.#policies = policies
     this.#backends = backends
     this.#targeted = targeted
+    this.#keys = keys
   }
 
   /** Findings of what no listener leads to. */
@@ -51,7 +55,7 @@ export class RouteCompiler {
     const path = this.#c.paths.get(spec) ?? []
     const name = spec.name ?? `route${position}`
     const namespace = spec.namespace ?? 'default'
-    const key = `${parent.listenerKey}/${namespace}/${name}`
+    const key = this.#keys.keyOf(parent.listenerKey, namespace, name)
     const levels = this.levels(
       parent,
       { name, namespace, ruleName: spec.ruleName, kind: 'http' },

@@ -2,6 +2,7 @@ import type { BackendCompiler } from './compile-backends.ts'
 import type { Compilation } from './compile-context.ts'
 import type { PolicyLevel } from './compile-policies.ts'
 import type { RouteParent } from './compile-routes.ts'
+import type { RouteKeys } from './references/route-keys.ts'
 import type { TcpRoute, WeightedBackend } from './snapshot.ts'
 import type { TcpRouteSection } from './standalone/route-section.ts'
 import type { TargetedLevels } from './targeted-policies.ts'
@@ -11,11 +12,13 @@ export class TcpRouteCompiler {
   readonly #c: Compilation
   readonly #backends: BackendCompiler
   readonly #targeted: TargetedLevels
+  readonly #keys: RouteKeys
 
-  constructor(c: Compilation, backends: BackendCompiler, targeted: TargetedLevels) {
+  constructor(c: Compilation, backends: BackendCompiler, targeted: TargetedLevels, keys: RouteKeys) {
     this.#c = c
     this.#backends = backends
     this.#targeted = targeted
+    this.#keys = keys
   }
 
   /** `position` names an unnamed route: its place among its siblings. */
@@ -23,7 +26,7 @@ export class TcpRouteCompiler {
     const path = this.#c.paths.get(spec) ?? []
     const name = spec.name ?? `tcproute${position}`
     const namespace = spec.namespace ?? 'default'
-    const key = `${parent.listenerKey}/${namespace}/${name}`
+    const key = this.#keys.keyOf(parent.listenerKey, namespace, name)
     const targeted = this.#targeted.forRoute(parent, { name, namespace, ruleName: spec.ruleName, kind: 'tcp' })
     const backends = this.#compileBackends(spec, key, targeted)
     return {

@@ -16,6 +16,7 @@ import { partPolicies } from './part-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
 import { type BindPlan, type ListenerPlan, planListeners, type RoutePlan } from './plan-listeners.ts'
 import { Callees } from './references/callees.ts'
+import { RouteKeys } from './references/route-keys.ts'
 import { Services } from './references/services.ts'
 import type { Settings } from './settings.ts'
 import type { Bind, Listener, Pipeline, Route, Snapshot, Step } from './snapshot.ts'
@@ -33,6 +34,7 @@ interface Compilers {
   readonly routes: RouteCompiler
   readonly tcpRoutes: TcpRouteCompiler
   readonly targeted: TargetedLevels
+  readonly keys: RouteKeys
 }
 
 /** What is written once for all ports. */
@@ -54,7 +56,8 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
   const policies = new PolicyCompiler(c)
   const backends = new BackendCompiler(c, policies, config.backends, targeted, new Services(c, config), settings)
   const callees = new Callees(c, backends)
-  const routes = new RouteCompiler(c, policies, backends, targeted, config.routeGroups)
+  const keys = new RouteKeys()
+  const routes = new RouteCompiler(c, policies, backends, targeted, keys, config.routeGroups)
   const all: Compilers = {
     c,
     config,
@@ -62,7 +65,8 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
     backends,
     routes,
     targeted,
-    tcpRoutes: new TcpRouteCompiler(c, backends, targeted),
+    keys,
+    tcpRoutes: new TcpRouteCompiler(c, backends, targeted, keys),
   }
   const steps = frontendSteps(all)
   const frontend: Frontend = {
@@ -159,7 +163,7 @@ function compileSectionRoute(
   const pipeline = assemble(all.policies.steps(levels, 'request'))
   const origin = all.c.document.origin(path)
   return {
-    key: `${parent.listenerKey}/internal/${name}`,
+    key: all.keys.keyOf(parent.listenerKey, 'internal', name),
     name,
     namespace: 'internal',
     ruleName: undefined,

@@ -8,7 +8,8 @@ export interface Matched {
 
 /**
  * The order in which the matches of one host name are tried: exact path, then prefix and pattern by length, then
- * method, headers, query, then the route's key.
+ * method, headers, query, then the route's name. Among routes of one name, such as the rules of an HTTPRoute, the order
+ * of the file stays: the sort has to be stable.
  */
 export function moreSpecific(a: Matched, b: Matched): number {
   return (
@@ -17,9 +18,15 @@ export function moreSpecific(a: Matched, b: Matched): number {
     Number(b.match.method !== undefined) - Number(a.match.method !== undefined) ||
     b.match.headers.length - a.match.headers.length ||
     b.match.query.length - a.match.query.length ||
-    (a.route.key < b.route.key ? -1 : Number(a.route.key > b.route.key)) ||
-    a.route.matches.indexOf(a.match) - b.route.matches.indexOf(b.match)
+    byName(a.route, b.route) ||
+    (a.route === b.route ? a.route.matches.indexOf(a.match) - b.route.matches.indexOf(b.match) : 0)
   )
+}
+
+function byName(a: Route, b: Route): number {
+  const near = a.namespace === b.namespace
+  const [left, right] = near ? [a.name, b.name] : [`${a.namespace}/${a.name}`, `${b.namespace}/${b.name}`]
+  return left < right ? -1 : Number(left > right)
 }
 
 function pathLength({ path }: RouteMatch): number {

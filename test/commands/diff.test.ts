@@ -80,6 +80,18 @@ describe('what is no difference', () => {
     expect(await compare(ROUTE, after)).toEqual({ code: 0, out: 'No object differs.\n' })
   })
 
+  test('rules of one name that have changed places', async () => {
+    const app = (path: string, port: number) =>
+      `{name: app, matches: [{path: {exact: ${path}}}], backends: [{host: '127.0.0.1:${port}'}]}`
+    const routes = (...all: string[]) => `binds: [{port: 80, listeners: [{routes: [${all.join()}]}]}]`
+    const [a, b] = [app('/a', 1), app('/b', 2)]
+    expect(await compare(routes(a, b), routes(b, a))).toMatchObject({ code: 0 })
+    const { out } = await compare(routes(a, b), routes(a, app('/b', 3)))
+    expect(out).toContain('backends[0].host: 127.0.0.1:2 → 127.0.0.1:3')
+    const { out: winner } = await compare(routes(a, app('/a', 2)), routes(app('/a', 2), a))
+    expect(winner).toContain('2 objects differ')
+  })
+
   test('routes without a name that have changed places', async () => {
     const routes = (...paths: string[]) =>
       `binds: [{port: 80, listeners: [{routes: [${paths.map(path => `{matches: [{path: {exact: ${path}}}], backends: [{host: '127.0.0.1:1'}]}`).join()}]}]}]`

@@ -240,6 +240,15 @@ describe('--effective', () => {
     ])
   })
 
+  test('of several routes of one name asks for a key, which each has', async () => {
+    const [first] = dump.routes
+    save({ ...dump, routes: [first, { ...first, key: `${first?.key}#2`, origin: 'test.yaml:99:1' }] })
+    const { code, err } = await gwctl('--effective', 'default/chat')
+    expect(code).toBe(2)
+    expect(err).toContain(`${first?.key}#2 (test.yaml:99:1)`)
+    expect((await gwctl('--effective', `${first?.key}#2`)).out).toMatch(/^default\/chat test\.yaml:99:1\n/)
+  })
+
   test('a route that is not there', async () => {
     const { code, err } = await gwctl('--effective', 'default/chta')
     expect(code).toBe(2)

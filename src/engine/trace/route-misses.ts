@@ -104,7 +104,8 @@ function lessSpecific(loser: Matched, winner: Matched, host: string): string {
   if (more.method !== undefined && less.method === undefined) return 'less specific: any method'
   if (more.headers.length > less.headers.length) return 'less specific: fewer headers'
   if (more.query.length > less.query.length) return 'less specific: fewer query parameters'
-  return 'as specific, and its name comes later'
+  const oneName = loser.route.name === winner.route.name && loser.route.namespace === winner.route.namespace
+  return `as specific, and ${oneName ? 'it' : 'its name'} comes later`
 }
 
 function anyHost(hostname: string): string {

@@ -98,7 +98,7 @@ export function bindParts(dump: DumpDocument, renames: Renames = NO_RENAMES): re
   )
 }
 
-/** Of routes with the same conditions one wins by its name, which for an unnamed one is its place. */
+/** Of routes with the same conditions one wins by its name, which for an unnamed one is its place; or by its number. */
 function competingRoutes(routes: readonly DumpRoute[]): ReadonlySet<DumpRoute> {
   const alike = Map.groupBy(routes, ({ hostnames, matches }) => JSON.stringify([hostnames, matches]))
   return new Set([...alike.values()].filter(group => group.length > 1).flat())
@@ -133,8 +133,9 @@ function routePart(
     }
   })
   const { hostnames, matches, ruleName } = route
+  const key = route.key.slice(route.listener.length + 1)
   const own = { hostnames: hostnames.toSorted(), matches, ...(ruleName === undefined ? {} : { ruleName }) }
-  return part('route', `${route.key.slice(route.listener.length + 1)} ${ruleName ?? ''}`, {
+  return part('route', `${competes ? key : withoutNumber(key)} ${ruleName ?? ''}`, {
     named: competes || !/^route\d+$/.test(route.name),
     label,
     summary: [...hostnames, matches.map(matchWords).join(' | ')].join(' '),
@@ -147,6 +148,11 @@ function routePart(
     routes,
     parts: [...policyParts(route.policies, label, routes), ...uses.flatMap(use => use.policies)],
   })
+}
+
+/** Which of the routes of one name it is says nothing: they may have changed places. */
+function withoutNumber(key: string): string {
+  return key.replace(/#\d+$/, '')
 }
 
 /** Backends with a name of their own, and the sections that are one. */

@@ -12,7 +12,7 @@ export function findRoute(dump: DumpDocument, wanted: string): DumpRoute {
     if (found.length === 1) return found[0] as DumpRoute
     if (found.length > 1) {
       throw new Failure('usage', `${wanted} is the name of ${found.length} routes.`, {
-        help: `Write one of their keys: ${found.map(route => route.key).join(', ')}.`,
+        help: `Write one of their keys: ${found.map(({ key, origin }) => (origin ? `${key} (${origin})` : key)).join(', ')}.`,
       })
     }
   }
