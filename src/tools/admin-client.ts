@@ -1,7 +1,7 @@
 import { type Agent, type IncomingMessage, request as requestHttp } from 'node:http'
-import { text as readAll, buffer as readBytes } from 'node:stream/consumers'
 import { Failure } from '../diagnostics/failure.ts'
-import type { Clock } from '../http/runtime.ts'
+import { systemClock } from '../engine/clock.ts'
+import type { Clock, Timer } from '../http/runtime.ts'
 
 /** Where an admin server answers, and how to get there. */
 export interface AdminServer {
@@ -26,12 +26,25 @@ export function adminServerAt(url: URL): AdminServer {
   return { url, name, host: url.hostname.replace(/^\[(.*)\]$/, '$1') }
 }
 
+/** How long a server may say nothing, before its answer begins and in the middle of it, in ms. */
+export interface Patience {
+  readonly ms: number
+  readonly clock: Clock
+}
+
+const PATIENCE: Patience = { ms: 10_000, clock: systemClock }
+
+export interface AskOptions {
+  readonly method?: 'GET' | 'POST'
+  /** Gives it up. */
+  readonly signal?: AbortSignal
+  /** 10 s when unset. */
+  readonly patience?: Patience
+}
+
 /** A JSON document that an admin server answers with. Throws a Failure `unreachable` with the way out. */
 export async function getJson(admin: AdminServer, path: string): Promise<unknown> {
-  const reply = await send(admin, path, 'GET')
-  const body = await readAll(reply).catch((error: unknown) => {
-    throw new Failure('unreachable', `the connection to ${admin.name} broke: ${messageOf(error)}.`, { cause: error })
-  })
+  const body = String(await getBytes(admin, path))
   try {
     return JSON.parse(body)
   } catch {
@@ -40,22 +53,20 @@ export async function getJson(admin: AdminServer, path: string): Promise<unknown
 }
 
 /** Bytes that an admin server answers with. Throws a Failure: `unreachable`, or `usage` with the server's words. */
-export async function getBytes(
-  admin: AdminServer,
-  path: string,
-  method: 'GET' | 'POST' = 'GET',
-  signal?: AbortSignal,
-): Promise<Buffer> {
-  const reply = await send(admin, path, method, signal)
-  return readBytes(reply).catch((error: unknown) => {
+export async function getBytes(admin: AdminServer, path: string, options: AskOptions = {}): Promise<Buffer> {
+  const reply = await send(admin, path, options)
+  return readWhole(reply, options.patience).catch((error: unknown) => {
     throw new Failure('unreachable', `the connection to ${admin.name} broke: ${messageOf(error)}.`, { cause: error })
   })
 }
 
 /** Whether the gateway serves its configuration, and in its own words what is missing. */
-export async function getReadiness(admin: AdminServer): Promise<{ readonly ready: boolean; readonly words: string }> {
-  const reply = await call(admin, 'healthz/ready', 'GET')
-  const words = (await readAll(reply).catch(() => '')).trim()
+export async function getReadiness(
+  admin: AdminServer,
+  patience?: Patience,
+): Promise<{ readonly ready: boolean; readonly words: string }> {
+  const reply = await call(admin, 'healthz/ready', patience === undefined ? {} : { patience })
+  const words = await wordsOf(reply, patience)
   if (reply.statusCode === 200) return { ready: true, words }
   if (reply.statusCode === 500 && words.startsWith('not ready')) return { ready: false, words }
   throw refused(admin, 'healthz/ready', reply, words)
@@ -114,7 +125,7 @@ export async function openTrace(
     asked = true
     try {
       const path = query.size === 0 ? 'debug/trace' : `debug/trace?${query}`
-      const reply = await send(admin, path, 'POST', init.signal)
+      const reply = await send(admin, path, { method: 'POST', ...(init.signal ? { signal: init.signal } : {}) })
       return response(200, admin, reply.headers['content-type'], inbox.throttled(reply, silence))
     } catch (error) {
       if (error instanceof Failure) problem = error
@@ -239,25 +250,55 @@ function endReason(data: string): TraceEnd {
 }
 
 /** Resolves with the head of a 200 answer; every other answer is a Failure with the server's own words. */
-async function send(admin: AdminServer, path: string, method: string, signal?: AbortSignal): Promise<IncomingMessage> {
-  const reply = await call(admin, path, method, signal)
+async function send(admin: AdminServer, path: string, options: AskOptions): Promise<IncomingMessage> {
+  const reply = await call(admin, path, options)
   if (reply.statusCode === 200) return reply
   // What comes after the reason is how the server is used, which the command's own help says better.
-  const [words = ''] = (await readAll(reply).catch(() => '')).trim().split(/\r?\n\r?\n/)
+  const [words = ''] = (await wordsOf(reply, options.patience)).split(/\r?\n\r?\n/)
   throw refused(admin, path, reply, words)
 }
 
 /** Resolves with the head of any answer. */
-async function call(admin: AdminServer, path: string, method: string, signal?: AbortSignal): Promise<IncomingMessage> {
+async function call(admin: AdminServer, path: string, options: AskOptions): Promise<IncomingMessage> {
+  const { method = 'GET', signal, patience: { ms, clock } = PATIENCE } = options
   const url = target(admin, path)
   const unix = admin.url.protocol === 'unix:' ? { socketPath: admin.url.pathname, host: 'localhost' } : {}
   const start = url.protocol === 'https:' ? (await import('node:https')).request : requestHttp
-  return new Promise<IncomingMessage>((resolve, reject) => {
+  let waiting: Timer | undefined
+  const head = new Promise<IncomingMessage>((resolve, reject) => {
     // A connection of its own: the process may end as soon as the answer is read.
     const sent = start(url, { method, agent: admin.agent ?? false, ...unix, ...(signal ? { signal } : {}) }, resolve)
     sent.on('error', error => reject(error instanceof Failure ? error : unreachable(admin, error)))
+    waiting = clock.after(ms, () => sent.destroy(new SilenceError()))
     sent.end()
   })
+  return head.finally(() => waiting?.cancel())
+}
+
+/** A server that has gone silent, as opposed to one that has gone. */
+class SilenceError extends Error {
+  readonly code = 'ETIMEDOUT'
+}
+
+async function readWhole(reply: IncomingMessage, { ms, clock } = PATIENCE): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  const listen = () => clock.after(ms, () => reply.destroy(new SilenceError()))
+  let waiting = listen()
+  try {
+    for await (const chunk of reply) {
+      chunks.push(chunk as Buffer)
+      waiting.cancel()
+      waiting = listen()
+    }
+  } finally {
+    waiting.cancel()
+  }
+  return Buffer.concat(chunks)
+}
+
+/** What a refusal says; nothing when the connection breaks before it is said. */
+async function wordsOf(reply: IncomingMessage, patience?: Patience): Promise<string> {
+  return String(await readWhole(reply, patience).catch(() => '')).trim()
 }
 
 /** `path` below the base, whether or not the base ends with a slash. A Unix socket has no name of its own. */
@@ -281,7 +322,8 @@ function refused(admin: AdminServer, path: string, reply: IncomingMessage, words
   const plain = !/json|html/i.test(reply.headers['content-type'] ?? '')
   if (status === 400 && path.includes('?') && plain) return new Failure('usage', words)
   const first = words.split('\n', 1)[0] ?? ''
-  if (status === 403 || status === 429) return new Failure('unreachable', `${admin.name} refuses: ${first}.`)
+  if (status === 403 || status === 429)
+    return new Failure('unreachable', `${admin.name} refuses: ${first || `status ${status}`}.`)
   return notAnAdminServer(admin, path, `answered ${status}${first === '' ? '' : ` (${first.slice(0, 200)})`}`)
 }
 

@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../diagnostics/failure.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
+import { systemClock } from '../../engine/clock.ts'
+import type { Clock } from '../../http/runtime.ts'
 import { type AdminServer, getReadiness } from '../admin-client.ts'
 import { modelOf } from '../dump/model.ts'
 import { fetchDump } from '../dump/read.ts'
@@ -24,23 +25,34 @@ export interface BackendHealth {
 const PAUSE = 200
 
 /** `wait`: ms in which the gateway may become ready. Throws a Failure `unreachable`, or `timeout` when it does not. */
-export async function askHealth(admin: AdminServer, wait: number | undefined): Promise<Health> {
-  const deadline = performance.now() + (wait ?? 0)
-  for (;;) {
-    const answer = await getReadiness(admin).catch((error: unknown) => {
-      if (wait === undefined || performance.now() >= deadline) throw error
-      return undefined
-    })
-    if (answer?.ready) return { ready: true, backends: await backendsOf(admin) }
-    if (wait === undefined && answer) return { ready: false, pending: answer.words, backends: [] }
-    if (performance.now() >= deadline) {
-      throw new Failure(
-        'timeout',
-        `the gateway is not ready after ${(wait ?? 0) / 1000}s: ${answer?.words ?? 'no answer'}.`,
-      )
-    }
-    await sleep(PAUSE)
+export async function askHealth(admin: AdminServer, wait?: number, clock: Clock = systemClock): Promise<Health> {
+  if (wait === undefined) {
+    const { ready, words } = await getReadiness(admin)
+    return ready ? { ready, backends: await backendsOf(admin) } : { ready, pending: words, backends: [] }
   }
+  await untilReady(admin, wait, clock)
+  return { ready: true, backends: await backendsOf(admin) }
+}
+
+async function untilReady(admin: AdminServer, wait: number, clock: Clock): Promise<void> {
+  const deadline = clock.mono() + wait
+  for (;;) {
+    const patience = { ms: Math.max(PAUSE, deadline - clock.mono()), clock }
+    const answer = await getReadiness(admin, patience).catch((error: unknown) => {
+      if (error instanceof Failure) return error
+      throw error
+    })
+    if (!(answer instanceof Failure) && answer.ready) return
+    const left = deadline - clock.mono()
+    if (left <= 0) throw notReady(wait, answer)
+    await new Promise<void>(resolve => void clock.after(Math.min(PAUSE, left), resolve, 'held'))
+  }
+}
+
+function notReady(wait: number, answer: Failure | { readonly words: string }): Failure {
+  const [reason, help] = answer instanceof Failure ? [answer.message, answer.help] : [`${answer.words}.`, undefined]
+  const message = `the gateway is not ready after ${wait / 1000}s: ${reason}`
+  return new Failure('timeout', message, help === undefined ? {} : { help })
 }
 
 export function isHealthy({ ready, backends }: Health): boolean {

@@ -7,7 +7,7 @@ export async function logLevel(admin: AdminServer, directives: readonly string[]
   if (directives.length > 0) query.set('level', directives.join(','))
   if (reset) query.set('reset', '')
   // The public system takes nothing but POST, also for reading.
-  const reply = await getBytes(admin, query.size === 0 ? 'logging' : `logging?${query}`, 'POST')
+  const reply = await getBytes(admin, query.size === 0 ? 'logging' : `logging?${query}`, { method: 'POST' })
   const [, filter] = /^current log level is (.*)$/m.exec(reply.toString()) ?? []
   if (filter !== undefined) return filter
   throw new Failure('unreachable', `${admin.name} answered /logging with something else than a level.`, {

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { cannotWrite, Failure } from '../../diagnostics/failure.ts'
+import { systemClock } from '../../engine/clock.ts'
 import { type AdminServer, getBytes } from '../admin-client.ts'
 import { unreadableNote } from '../trace/recorded-requests.ts'
 import { liveRecording, traceRequest } from '../trace/recording.ts'
@@ -12,6 +13,9 @@ export interface ProfileWanted {
   /** A name with the time in it when unset. */
   readonly path: string | undefined
 }
+
+/** ms that a gateway may take to put a profile together when its time is up. */
+const WRITING = 30_000
 
 type Format = 'pprof' | 'timeline'
 
@@ -30,7 +34,9 @@ export function outputFor(
 /** Has a profile recorded and writes it; returns the file's name. Throws a Failure. */
 export async function recordProfile(admin: AdminServer, wanted: ProfileWanted, cwd: string): Promise<string> {
   const { kind, seconds } = wanted
-  const bytes = await getBytes(admin, `debug/pprof/${kind === 'cpu' ? 'profile' : 'heap'}?seconds=${seconds}`)
+  const path = `debug/pprof/${kind === 'cpu' ? 'profile' : 'heap'}?seconds=${seconds}`
+  const patience = { ms: seconds * 1000 + WRITING, clock: systemClock }
+  const bytes = await getBytes(admin, path, { patience })
   // A gateway that is another program may answer 200 to anything.
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) {
     throw new Failure('unreachable', `${admin.name} answered with something else than a profile.`, {

@@ -20,7 +20,7 @@ const PATIENCE = 5000
 /** Looks at the metrics of an admin server; see `watchMetrics`. */
 export function watchGateway(admin: AdminServer, options: WatchOptions, signal?: AbortSignal): AsyncGenerator<Look> {
   const read = async (until: AbortSignal) => {
-    const text = String(await getBytes(admin, 'metrics', 'GET', until))
+    const text = String(await getBytes(admin, 'metrics', { signal: until }))
     if (text === '' || /^# TYPE /m.test(text)) return text
     throw notAnAdminServer(admin, 'metrics', 'answered with something else than metrics')
   }

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import type { Timer } from '../../src/http/runtime.ts'
+import { adminServerAt, getBytes } from '../../src/tools/admin-client.ts'
+import { ManualClock } from '../engine/manual-clock.ts'
+import { startSilentServer } from '../helpers/silent-server.ts'
+
+class CountingClock extends ManualClock {
+  timers = 0
+
+  override after(ms: number, then: () => void): Timer {
+    this.timers++
+    return super.after(ms, then)
+  }
+}
+
+const HALF = 'content-length: 9\r\n\r\nhalf'
+
+test.each([
+  ['nothing', '', 'no gateway answers at ADDRESS: no answer in time.'],
+  ['half a body', `HTTP/1.1 200 OK\r\n${HALF}`, 'the connection to ADDRESS broke: no answer in time.'],
+  ['half a refusal', `HTTP/1.1 429 Too Many Requests\r\n${HALF}`, 'ADDRESS refuses: status 429.'],
+])('a server that hangs and has answered %s is given up', async (_, words, message) => {
+  await using server = await startSilentServer(words)
+  const url = `http://${server.address}`
+  const clock = new CountingClock()
+  let outcome: unknown
+  getBytes(adminServerAt(new URL(url)), 'memory', { patience: { ms: 5000, clock } }).catch((error: unknown) => {
+    outcome = error
+  })
+  // One for the head, one for what follows it.
+  await expect.poll(() => clock.timers).toBeGreaterThanOrEqual(words === '' ? 1 : 2)
+  while (outcome === undefined) {
+    clock.advance(5000)
+    await new Promise(setImmediate)
+  }
+  expect(outcome).toMatchObject({ kind: 'unreachable', message: message.replace('ADDRESS', url) })
+})
