@@ -1,5 +1,6 @@
 import { CredentialPlaces } from '../auth/credential-places.ts'
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts'
+import { withoutEchoes } from '../diagnostics/echoes.ts'
 import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
 import type { Runtime } from '../http/runtime.ts'
 import { HTTP_DEFAULTS } from '../policies/frontend/http.ts'
@@ -45,7 +46,7 @@ export interface Loaded {
 export async function load(file: string, text: string, options: LoadOptions): Promise<Loaded> {
   const source = readStandalone(file, text, options)
   const loaded = await loadSource(source, options)
-  return { ...loaded, diagnostics: [...source.diagnostics, ...loaded.diagnostics] }
+  return { ...loaded, diagnostics: withoutEchoes([...source.diagnostics, ...loaded.diagnostics]) }
 }
 
 /** The text of a standalone file: unlike in resources, `$NAME` in it is a variable. */

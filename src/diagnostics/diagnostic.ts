@@ -58,7 +58,8 @@ export interface Finding {
     readonly title: string
     readonly safe: boolean
     readonly replace: 'key' | 'value'
-    readonly with: string
+    /** Unset: what stands there, in quotes. */
+    readonly with?: string
   }
 }
 

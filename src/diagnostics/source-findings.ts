@@ -196,13 +196,21 @@ function fixOf(finding: Finding, inAlias: boolean, p: Placing): Pick<Diagnostic,
   if (place.depth !== finding.path.length) return {}
   const node = finding.fix.replace === 'key' ? place.key : place.node
   if (!node) return {}
+  const text = finding.fix.with === undefined ? quoted(node) : scalarText(finding.fix.with)
+  if (text === undefined) return {}
   return {
     fix: {
       title: finding.fix.title,
       safe: finding.fix.safe && !inAlias,
-      edits: [{ file: p.file, range: p.lines.range(...extent(node, p.text)), text: scalarText(finding.fix.with) }],
+      edits: [{ file: p.file, range: p.lines.range(...extent(node, p.text)), text }],
     },
   }
+}
+
+/** A tag would still say what the quoted text is. */
+function quoted(node: Node): string | undefined {
+  if (!isScalar(node) || node.type !== 'PLAIN' || node.tag !== undefined) return undefined
+  return JSON.stringify(node.source)
 }
 
 /** YAML text as given; plain words that YAML would misread are quoted. Quotes, `[` and `{` at the start mark YAML text. */

@@ -1,7 +1,8 @@
 import type { CelCompiler, PatternCompiler } from '../cel/expression.ts'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import type { Node } from './builder.ts'
-import { describe, typeNames } from './describe.ts'
+import { describe, describeType, typeNames } from './describe.ts'
+import { holdsSecret } from './holds-secret.ts'
 import { Placeholder } from './placeholder.ts'
 
 /** What `decode` returns for a value with a finding in it; nothing is compiled from it. */
@@ -26,24 +27,38 @@ export type LivePath = (string | number)[]
 
 export function wrongType(node: Node, value: unknown, path: Path, ctx: DecodeContext): Invalid {
   const wanted = typeNames(node)
+  const secret = holdsSecret(node)
   ctx.report({
     code: 'GW101',
-    message: `expected ${wanted}, found ${describe(value)}`,
+    message: `expected ${wanted}, found ${secret ? describeType(value) : describe(value)}`,
     path,
     at: 'value',
     label: `expected ${wanted}`,
-    ...quoteFix(node, value),
+    ...(quoteFix(node, value, secret) ?? layoutHelp(wanted, value, secret)),
   })
   return INVALID
 }
 
-/** A number or boolean where text is wanted is nearly always a missing pair of quotes. */
-function quoteFix(node: Node, value: unknown): Pick<Finding, 'help' | 'fix'> {
-  if (node.kind !== 'string' || (typeof value !== 'number' && typeof value !== 'boolean')) return {}
-  return {
-    help: `write it in quotes: "${value}"`,
-    fix: { title: 'quote the value', safe: true, replace: 'value', with: JSON.stringify(String(value)) },
-  }
+/**
+ * A number or boolean where text is wanted is nearly always a missing pair of quotes. They go around what is written:
+ * `1.10` is another text than the number that it is read as.
+ */
+function quoteFix(node: Node, value: unknown, secret: boolean): Pick<Finding, 'help' | 'fix'> | undefined {
+  if (node.kind !== 'string' || (typeof value !== 'number' && typeof value !== 'boolean')) return undefined
+  // Reports for machines hold the text of a fix.
+  if (secret) return { help: 'write it in quotes' }
+  return { help: 'write it in quotes', fix: { title: 'quote the value', safe: true, replace: 'value' } }
+}
+
+/** YAML makes another type of what lacks a dash, a colon or the space behind one. */
+function layoutHelp(wanted: string, value: unknown, secret: boolean): { readonly help?: string } {
+  if (wanted === 'a list' && isRecord(value)) return { help: 'put `- ` before the first key of each item' }
+  if (wanted === 'a list' && value !== null) return { help: 'put it in brackets, or on the next line after `- `' }
+  if (wanted !== 'a map' || typeof value !== 'string') return {}
+  const [, name, mark] = /^([\w.-]+)(:(?!\/\/)| +)\S/.exec(value) ?? []
+  if (name === undefined) return {}
+  const missing = mark === ':' ? 'a space is missing after the colon' : 'a colon is missing'
+  return { help: secret ? missing : `${missing}: write \`${name}: …\`` }
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

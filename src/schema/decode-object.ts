@@ -128,15 +128,18 @@ function reportUnknown(
   for (const key of keys) {
     const near = closest(key, free)
     excuse.name(near)
-    const place = near.length === 0 ? home(node, key) : undefined
-    const best = near.length === 1 ? near[0] : undefined
+    // A neighbour's field, spelt as it is there, was hardly meant to be another word; a missing `s` still is likelier.
+    const place = near.some(name => name === `${key}s` || key === `${name}s`) ? undefined : home(node, key)
+    const torn = tornField(key, node)
+    const best = near.length === 1 && place === undefined && torn === undefined ? near[0] : undefined
     ctx.report({
       code: 'GW102',
       message: `unknown field \`${key}\` in ${node.name}`,
       path: [...path, key],
       at: 'key',
       label: 'not a field here',
-      help: didYouMean(key, free) ?? helpFor(place, free, node),
+      help:
+        torn ?? (place === undefined ? didYouMean(key, free) : `\`${place}\` takes this field`) ?? listed(free, node),
       ...(best === undefined
         ? {}
         : { fix: { title: `rename to \`${best}\``, safe: true, replace: 'key' as const, with: best } }),
@@ -145,8 +148,15 @@ function reportUnknown(
   return excuse
 }
 
-function helpFor(place: string | undefined, free: readonly string[], node: ObjectNode): string {
-  if (place !== undefined) return `\`${place}\` takes this field`
+/** YAML reads `tls:{sni: x}` and `tls {sni: x}` as a key that ends at the second colon. */
+function tornField(key: string, node: ObjectNode): string | undefined {
+  const [, name = '', between = '', bracket = ''] = /^([\w.-]+)(:| +)([{[])/.exec(key) ?? []
+  if (!node.index().spelt.has(name)) return undefined
+  const missing = between === ':' ? 'a space is missing after the colon' : 'a colon is missing'
+  return `${missing}: write \`${name}: ${bracket}\``
+}
+
+function listed(free: readonly string[], node: ObjectNode): string {
   const fields = free.length > 0 ? free : Object.keys(node.fields)
   const shown = fields.slice(0, 12).map(f => `\`${f}\``)
   return fields.length === 0

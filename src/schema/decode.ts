@@ -66,7 +66,8 @@ function decodeString(
           ? 'must not be empty'
           : `must have at least ${node.min} characters`
         : `must have at most ${node.max} characters`
-    ctx.report({ code: 'GW110', message: `the text ${limit}, found ${value.length}`, path, at: 'value', label: limit })
+    const found = value === '' ? '' : `, found ${value.length}`
+    ctx.report({ code: 'GW110', message: `the text ${limit}${found}`, path, at: 'value', label: limit })
     return INVALID
   }
   if (node.pattern && !node.pattern.test(value)) {

@@ -3,12 +3,18 @@ import { Placeholder } from './placeholder.ts'
 
 /** The value in words, for "expected …, found …". Never the text of a long or multi-line scalar. */
 export function describe(value: unknown): string {
+  return typeof value === 'number' || typeof value === 'boolean'
+    ? `the ${typeof value} ${String(value)}`
+    : describeType(value)
+}
+
+/** The same without the value itself, which may be a secret. */
+export function describeType(value: unknown): string {
   if (value === null) return 'nothing'
   if (value instanceof Placeholder) return `the unset variable ${value.variable}`
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a map'
-  if (typeof value === 'string') return 'text'
-  return `the ${typeof value} ${String(value)}`
+  return typeof value === 'string' ? 'text' : `a ${typeof value}`
 }
 
 /** What a node takes, in words. */

@@ -6,6 +6,7 @@ import { type Loaded, type LoadOptions, load, loadSource, readStandalone } from 
 import { offlineRuntime } from '../config/offline-runtime.ts'
 import { classify, type DocumentClass, keysOf } from '../config/resources/classify.ts'
 import type { Diagnostic } from '../diagnostics/diagnostic.ts'
+import { withoutEchoes } from '../diagnostics/echoes.ts'
 import type { Skipped } from '../diagnostics/render/report.ts'
 import { parseSource, type Source, type SourceDocument, withoutTrees } from '../diagnostics/source.ts'
 import { readingUnderYaml11 } from '../diagnostics/source-scalars.ts'
@@ -88,7 +89,7 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
     }
   }
   const dropped = new Set(checked.filter(({ documents, file }) => documents === 0 && isForeign(file)).map(c => c.file))
-  return { diagnostics, checked: checked.filter(({ file }) => !dropped.has(file)), skipped }
+  return { diagnostics: withoutEchoes(diagnostics), checked: checked.filter(({ file }) => !dropped.has(file)), skipped }
 
   /** All of its documents were skipped, and nothing was wrong with its text. */
   function isForeign(file: string): boolean {

@@ -27,6 +27,22 @@ describe('--fix', () => {
     expect(code).toBe(1)
   })
 
+  test('quotes a number as it is written: it was meant as text', async () => {
+    const file = (model: string) => `llm: {models: [{name: ${model}, provider: openAI}]}\n`
+    for (const model of ['1.10', '0123', '0x1F', '1e3', '.5']) {
+      place.write({ 'a.yaml': file(model) })
+      await place.validate(['--fix', 'a.yaml'])
+      expect(place.read('a.yaml')).toBe(file(`"${model}"`))
+    }
+  })
+
+  test('leaves a number under a tag alone', async () => {
+    const text = 'llm: {models: [{name: !!int 5, provider: openAI}]}\n'
+    place.write({ 'a.yaml': text })
+    expect((await place.validate(['--fix=all', 'a.yaml'])).code).toBe(1)
+    expect(place.read('a.yaml')).toBe(text)
+  })
+
   test('=all also applies what may change the meaning', async () => {
     place.write({ 'a.yaml': BOTH })
     const { code, out } = await place.validate(['--fix=all', 'a.yaml'])

@@ -27,11 +27,13 @@ describe('suggestions', () => {
     expect(didYouMean('backends', ['cors', 'jwtAuth'])).toBeUndefined()
   })
 
-  it('allows one edit in a word of three letters or fewer', () => {
+  it('allows one edit in a word of five letters or fewer', () => {
     expect(closest('abc', ['axy', 'abcde', 'a'])).toEqual([])
     expect(closest('rol', ['role', 'rule'])).toEqual(['role'])
     expect(closest('tsl', ['tls', 'tcp'])).toEqual(['tls'])
     expect(closest('nam', ['name'])).toEqual(['name'])
+    expect(closest('host', ['port', 'cost', 'hosts'])).toEqual(['cost', 'hosts'])
+    expect(closest('csrf', ['cors'])).toEqual([])
   })
 
   it('counts a swap of neighbours as one edit', () => {

@@ -166,6 +166,44 @@ describe('files', () => {
 })
 
 describe('help', () => {
+  test.each([
+    [`${LISTENER}.routes`, { matches: [] }, 'put `- ` before the first key of each item'],
+    [`${ROUTE}.hostnames`, 'api.example.com', 'put it in brackets, or on the next line after `- `'],
+    [`${ROUTE}.policies.timeout`, 'requestTimeout 5s', 'a colon is missing: write `requestTimeout: …`'],
+    [`${ROUTE}.policies.timeout`, 'requestTimeout:5s', 'a space is missing after the colon: write `requestTimeout: …`'],
+    [`${ROUTE}.policies.timeout`, 'https://example.com', undefined],
+    // Text where a secret may stand is not repeated.
+    [`${ROUTE}.policies.requestHeaderModifier.set`, 'x-key:abc', 'a space is missing after the colon'],
+  ])('%s: %j', (path, value, help) => expect(decodeStandalone(set(path, value)(full)).errors[0]?.help).toBe(help))
+
+  const ofKey = (path: string, key: string) => {
+    const [error] = decodeStandalone(set(`${path}.${key}`, {})(full)).errors
+    return { help: error?.help, fix: error?.fix?.with }
+  }
+
+  test('a field of a neighbour is not taken for a misspelt one, unless a plural is', () => {
+    const { frontendPolicies: _, ...rest } = full as Record<string, unknown>
+    const [error] = decodeStandalone({ ...rest, tcp: {} }).errors
+    expect(error).toMatchObject({ code: 'GW102', help: '`frontendPolicies` takes this field' })
+    expect(error?.fix).toBeUndefined()
+    const { backends: __, ...others } = full as Record<string, unknown>
+    const plural = decodeStandalone({ ...others, backend: [] }).errors.find(({ path }) => path[0] === 'backend')
+    expect(plural).toMatchObject({ help: 'did you mean `backends`?', fix: { with: 'backends' } })
+  })
+
+  test.each([
+    ['retry {attempts', 'a colon is missing: write `retry: {`'],
+    ['retry:{attempts', 'a space is missing after the colon: write `retry: {`'],
+  ])('a key that runs on into a map is not renamed: %s', (key, help) => {
+    expect(ofKey(POLICIES, key)).toEqual({ help, fix: undefined })
+  })
+
+  test('a number where a secret belongs is not repeated', () => {
+    const [error] = decodeStandalone(set(`${BACKEND}.policies.backendAuth.key`, 12345678)(full)).errors
+    expect(error?.code).toBe('GW101')
+    expect(JSON.stringify(error)).not.toContain('12345678')
+  })
+
   const helpFor = (path: string, value: unknown) => decodeStandalone(set(path, value)(full)).errors[0]?.help
   test('a path in an expression lacks its quotes', () => {
     const at = `${POLICIES}.transformations.response.set.x-route`

@@ -36,6 +36,25 @@ test('text that an API server reads as a boolean is refused as the server refuse
   expect(await errors(policy(guard("'Off'")))).toEqual([])
 })
 
+test('a value that is wrong anyway is told of once, and a secret is not repeated', async () => {
+  const text = `backends:
+- name: "010"
+  host: 10.0.0.1:80
+  policies: {backendAuth: {key: 0123}}
+binds: [{port: 3_000, listeners: [{name: yes, routes: []}]}]
+`
+  const { diagnostics } = await checkTexts([{ file: 'x.yaml', text, lenient: false }], options)
+  const told = diagnostics.map(
+    ({ code, range, message }) => `${range.start.line}:${range.start.col} ${code} ${message}`,
+  )
+  expect(told.filter(each => /GW005|GW1/.test(each)).sort()).toEqual([
+    '4:33 GW101 expected text or a map, found a number',
+    '5:16 GW101 expected a whole number, found text',
+    '5:42 GW005 `yes` is text in YAML 1.2 and true in YAML 1.1',
+  ])
+  expect(JSON.stringify(diagnostics)).not.toContain('123')
+})
+
 test('of kinds that are not checked it stays a warning: their field may take a boolean', async () => {
   const pod = 'apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {hostNetwork: yes}\n'
   expect(await errors(`${policy('  traffic: {}\n')}---\n${pod}`)).toEqual([])
