@@ -42,6 +42,7 @@ export function explainSyntax(errors: readonly YAMLError[], root: Node | null, t
   }
   const explained =
     indentation(problem) ??
+    tornKey(problem) ??
     EXPLANATIONS.find(([pattern]) => pattern.test(error.message))?.[1](problem) ??
     pointed(problem, `this is not valid YAML: ${lowerFirst(error.message)}`)
   return { code: 'GW001', ...explained, end: Math.max(explained.start, Math.min(explained.end, text.length)) }
@@ -159,6 +160,20 @@ export function oddIndentation(at: number, text: string): Explained | undefined 
     start,
     end: at + found[0].length,
     help: 'replace it with spaces; it often comes with text copied from a web page',
+  }
+}
+
+/** YAML takes `tls:{sni: x}` and `tls {sni: x}` for a key up to the second colon, and stumbles over what follows. */
+function tornKey(p: Problem): Explained | undefined {
+  const [whole, lead = '', name, between = '', bracket] =
+    /^((?:- +)*)([\w.-]+)(:| +)([{[])/.exec(p.text.slice(p.line.content, p.line.end)) ?? []
+  if (whole === undefined) return undefined
+  const start = p.line.content + lead.length
+  return {
+    message: between === ':' ? 'a space is missing after the colon' : 'a colon is missing before the bracket',
+    start,
+    end: p.line.content + whole.length,
+    help: `write \`${name}: ${bracket}\``,
   }
 }
 

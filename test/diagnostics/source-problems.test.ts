@@ -18,6 +18,9 @@ function only(text: string) {
 
 describe('syntax errors in plain words', () => {
   it.each([
+    ['no space before a map', 'a:\n- b:{c: d, e: f}\n', '2:3', 'b:{', /space is missing after the colon/],
+    ['no colon before a map', 'a:\n  b {c: {d: 1}}\n', '2:3', 'b {', /colon is missing before the bracket/],
+    ['no colon before a list', 'a: 1\nb [c]\n', '2:1', 'b [', /colon is missing before the bracket/],
     ['a tab', 'a:\n\tb: 1\n', '2:1', '\t', /tab is used for indentation/],
     ['a tab after spaces', 'a:\n  b: 1\n  \tc: 2\n', '3:3', '\t', /tab is used for indentation/],
     ['a no-break space', 'a:\n\u00a0\u00a0b: 1\n', '2:1', '\u00a0\u00a0', /unusual space \(U\+00A0\)/],
