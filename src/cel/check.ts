@@ -1,4 +1,5 @@
 import type { CelResult, Problem } from '../schema/builder.ts'
+import { constantProblem, literalProblem } from './literals.ts'
 import type { ReplacingPatternCompiler } from './pattern.ts'
 import { type Context, type Rejection, spanOf, typeName } from './problems.ts'
 import { acceptsStatically } from './results.ts'
@@ -58,9 +59,16 @@ export function checkProgram(
       return { kind: 'type', problem: { ...problem, ...spanOf(node, context) } }
     }
   }
+  for (const literal of facts.literals) {
+    const problem = literalProblem(literal)
+    if (problem) return { kind: 'type', problem: { ...problem, ...spanOf(literal.node, context) } }
+  }
   const type = program.ast.checkedType
   const expected = acceptsStatically(result, type)
-  if (!expected) return undefined
+  if (!expected) {
+    const problem = constantProblem(program.ast, result)
+    return problem && { kind: 'type', problem: { ...problem, ...spanOf(program.ast, context) } }
+  }
   const message = `the expression must give ${expected}, but it gives ${typeName(type)}`
   return { kind: 'type', problem: { message, label: typeName(type), ...spanOf(program.ast, context) } }
 }

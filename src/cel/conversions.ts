@@ -167,7 +167,7 @@ export function parseDuration(text: string): Duration {
 }
 
 /** Fractions of a second beyond milliseconds are cut off. */
-function toTimestamp(value: unknown): Date {
+export function toTimestamp(value: unknown): Date {
   if (value instanceof Date) return value
   let ms = Number.NaN
   if (typeof value === 'bigint') ms = Number(value) * 1000

@@ -68,7 +68,10 @@ export function isAbsence(error: unknown): boolean {
 /** One line that says what failed and where in the expression. */
 export function describeFailure(error: unknown, place: (offset: number) => number): string {
   const code = codeOf(error)
-  if (code === undefined) return error instanceof RangeError ? REASONS.too_deep : 'the expression failed'
+  if (code === undefined) {
+    if (!(error instanceof RangeError)) return 'the expression failed'
+    return /time zone/.test(error.message) ? REASONS.invalid_timezone : REASONS.too_deep
+  }
   const reason = Object.hasOwn(REASONS, code) ? REASONS[code as FailureCode] : code.replaceAll('_', ' ')
   const start = (error as { node?: { start?: unknown } }).node?.start
   return typeof start === 'number' ? `${reason}, at character ${place(start) + 1}` : reason

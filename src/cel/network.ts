@@ -56,7 +56,7 @@ function isUnspecified(value: IpAddress): boolean {
   return value.bits === 0n
 }
 
-function toAddress(value: unknown): IpAddress {
+export function toAddress(value: unknown): IpAddress {
   if (value instanceof IpAddress) return value
   if (typeof value !== 'string') throw new CelFailure('no_matching_overload')
   const address = IpAddress.parse(value)
@@ -64,7 +64,7 @@ function toAddress(value: unknown): IpAddress {
   return address
 }
 
-function toRange(value: unknown): Cidr {
+export function toRange(value: unknown): Cidr {
   if (value instanceof Cidr) return value
   if (typeof value !== 'string') throw new CelFailure('no_matching_overload')
   const range = Cidr.parse(value)

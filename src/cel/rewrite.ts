@@ -1,5 +1,6 @@
 import { ownName, REPLACED } from './define.ts'
 import { CelFailure, codeOf } from './failure.ts'
+import { type Literal, literalOf } from './literals.ts'
 import { emptyLiteral, presence } from './macros.ts'
 import type { Run } from './run.ts'
 import {
@@ -36,6 +37,8 @@ export interface TreeFacts {
   readonly bodies: ReadonlySet<string>
   /** The text of each literal pattern. */
   readonly patterns: readonly SyntaxNode[]
+  /** Texts that functions read and that are written out. */
+  readonly literals: readonly Literal[]
   /** Integer literals that no int64 can hold. */
   readonly tooBig: readonly SyntaxNode[]
   readonly flattens: boolean
@@ -46,6 +49,7 @@ export function prepare(root: SyntaxNode): TreeFacts {
   const free = new Map<string, SyntaxNode>()
   const bodies = new Set<string>()
   const patterns: SyntaxNode[] = []
+  const literals: Literal[] = []
   const tooBig: SyntaxNode[] = []
   let callsVariables = false
   const flattens = FLATTENING.has(callOf(root)?.name ?? '')
@@ -65,11 +69,13 @@ export function prepare(root: SyntaxNode): TreeFacts {
     if (call?.name === 'variables' && !call.receiver) callsVariables = true
     const pattern = patternOf(node)
     if (pattern) patterns.push(pattern)
+    const literal = literalOf(node)
+    if (literal) literals.push(literal)
     for (const [child, names] of childScopes(node, bound)) visit(child, names, node)
     adapt(node)
   }
   visit(root, [], undefined)
-  return { free, bodies, callsVariables, patterns, tooBig, flattens }
+  return { free, bodies, callsVariables, patterns, literals, tooBig, flattens }
 }
 
 /** Each child with the variables bound around it. The name that a macro binds is not a use of it. */

@@ -136,13 +136,13 @@ export const CODES = {
   ),
   GW301: entry(
     'error',
-    'invalid expression',
-    'The CEL expression does not parse or uses a name, function or type that does not exist at this place.',
+    'expression does not parse',
+    'The text is not a CEL expression. The message says what was expected where.',
   ),
   GW302: entry(
     'error',
-    'wrong result type',
-    'The CEL expression is valid but gives a value of another type than the field takes.',
+    'expression does not check',
+    'The CEL expression names what does not exist at this place, combines types that do not fit, or gives another type than the field takes: it would fail for every request.',
   ),
   GW303: entry('error', 'expression too large', 'The CEL expression is longer or deeper than the limits allow.'),
   GW401: entry(

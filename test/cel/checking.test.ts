@@ -98,6 +98,29 @@ describe('types', () => {
     expect(problem.message).not.toMatch(/gw_|Json|dyn/)
   })
 
+  it.each([
+    ['cidr("10.0.0.0/99").containsIP(source.address)', '"10.0.0.0/99"', 'not an IP address or CIDR'],
+    ['cidr(jwt.range).containsIP("10.0.0.256")', '"10.0.0.256"', 'not an IP address or CIDR'],
+    ['["10.0.0.0/33"].exists(c, cidr("10.0.0.0/8").containsCIDR("a/8"))', '"a/8"', 'not an IP address or CIDR'],
+    ['ip("localhost") == ip(source.address)', '"localhost"', 'not an IP address'],
+    ['request.startTime > timestamp("2026-02-30T00:00:00Z")', '"2026-02-30T00:00:00Z"', 'not an RFC 3339 timestamp'],
+    ['request.startTime + duration("1 day") > timestamp(jwt.exp)', '"1 day"', 'not a duration'],
+    ['request.startTime.getHours("Europe/Berln") < 8', '"Europe/Berln"', 'not a time zone'],
+  ])('a text that would make every evaluation fail is a mistake: %s', (text, literal, message) => {
+    const { kind, message: said, span } = problemOf(text)
+    expect({ kind, marked: text.slice(...(span ?? [])) }).toEqual({ kind: 'type', marked: literal })
+    expect(said).toContain(message)
+  })
+
+  it.each<[string, CelResult, string]>([
+    ['"5"', 'duration', 'the text is not a duration'],
+    ['"ten seconds"', 'duration', 'the text is not a duration'],
+    ['50', 'sampling', '50 is no share: it must be 0 to 1'],
+    ['1.5', 'sampling', '1.5 is no share: it must be 0 to 1'],
+  ])('and so is one as the whole of it: %s as %s', (text, result, message) => {
+    expect(problemOf(text, 'request', result)).toMatchObject({ kind: 'type', message })
+  })
+
   it('says how to combine numbers of two kinds', () => {
     const problem = problemOf('llm.cost.total * 1000000', 'usage')
     expect(problem.message).toBe('`*` cannot combine double and int')

@@ -1,0 +1,70 @@
+import type { CelResult, Problem } from '../schema/builder.ts'
+import { parseDuration, toTimestamp } from './conversions.ts'
+import { CelFailure } from './failure.ts'
+import { toAddress, toRange } from './network.ts'
+import { callOf, type SyntaxNode } from './syntax-tree.ts'
+
+/** Functions that read a text which authors mostly write out: a slip in it makes the expression fail for every request. */
+const READERS: Readonly<Record<string, Literal['read']>> = {
+  cidr: toRange,
+  containsCIDR: toRange,
+  containsIP: toAddress,
+  duration: parseDuration,
+  getDate: toTimeZone,
+  getDayOfMonth: toTimeZone,
+  getDayOfWeek: toTimeZone,
+  getDayOfYear: toTimeZone,
+  getFullYear: toTimeZone,
+  getHours: toTimeZone,
+  getMinutes: toTimeZone,
+  getMonth: toTimeZone,
+  getSeconds: toTimeZone,
+  ip: toAddress,
+  timestamp: toTimestamp,
+}
+
+/** A text that is written out as the only argument of one of these functions. */
+export interface Literal {
+  readonly node: SyntaxNode
+  readonly read: (text: string) => unknown
+}
+
+export function literalOf(node: SyntaxNode): Literal | undefined {
+  const call = callOf(node)
+  const read = call && Object.hasOwn(READERS, call.name) ? READERS[call.name] : undefined
+  const [text, ...more] = call?.args ?? []
+  return read && text && isText(text) && more.length === 0 ? { node: text, read } : undefined
+}
+
+function toTimeZone(text: string): string {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone
+  } catch {
+    throw new CelFailure('invalid_timezone')
+  }
+}
+
+/** What is wrong with a literal, in words; undefined when nothing is. */
+export function literalProblem({ node, read }: Literal): Problem | undefined {
+  try {
+    read(node.args as string)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof CelFailure)) throw error
+    return { message: error.message }
+  }
+}
+
+/** The same of an expression that is nothing but a literal, and of the right type. */
+export function constantProblem(root: SyntaxNode, result: CelResult): Problem | undefined {
+  if (result === 'duration' && isText(root)) return literalProblem({ node: root, read: parseDuration })
+  if (result !== 'sampling' || root.op !== 'value') return undefined
+  const share = Number(root.args)
+  if (share <= 1) return undefined
+  const help = share <= 100 ? { help: `It is a fraction: \`${share / 100}\` for ${share} %.` } : {}
+  return { message: `${share} is no share: it must be 0 to 1`, ...help }
+}
+
+function isText({ op, args }: SyntaxNode): boolean {
+  return op === 'value' && typeof args === 'string'
+}
