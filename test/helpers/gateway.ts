@@ -13,8 +13,8 @@ export interface TestGateway extends AsyncDisposable {
   url(configuredPort: number): string
   /** Swaps the configuration as a reload does; the findings when it is refused. */
   reload(text: string): Promise<readonly string[]>
-  /** What the process has logged. */
-  readonly logged: string[]
+  /** What the process has logged until now, also what it has not written yet. */
+  readonly logged: readonly string[]
 }
 
 export interface TestGatewayOptions {
@@ -66,7 +66,10 @@ export async function startGateway(text: string, options: TestGatewayOptions = {
   return {
     gateway,
     trace,
-    logged,
+    get logged() {
+      log.flush()
+      return logged
+    },
     url: port => `http://127.0.0.1:${gateway.portOf(port)}`,
     reload: apply,
     [Symbol.asyncDispose]: () => gateway.stop({ min: 0, max: 0 }),

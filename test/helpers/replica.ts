@@ -8,7 +8,6 @@ import type { Serving } from '../../src/tools/serve/serving.ts'
 
 export interface TestReplica extends AsyncDisposable {
   readonly serving: Serving
-  readonly logged: string[]
   /** Codes of what was wrong with a configuration that was refused. */
   readonly refused: string[]
   write(config: string): void
@@ -17,6 +16,8 @@ export interface TestReplica extends AsyncDisposable {
   metrics(): Promise<string>
   /** Resolves when a log line has these words; also one that was written before. */
   says(words: string): Promise<void>
+  /** The lines with these words among all that were logged until now, by whichever thread. */
+  said(words: string): Promise<readonly string[]>
 }
 
 const SETTINGS = `config: {adminAddr: '127.0.0.1:0', statsAddr: '127.0.0.1:0', readinessAddr: 'off'}\n`
@@ -51,17 +52,17 @@ export async function startReplica(
     refused: report => refused.push(...report.diagnostics.map(d => d.code)),
   })
   if (serving === undefined) throw new Error(`refused: ${refused.join(', ')}`)
+  const admin: TestReplica['admin'] = async (path, method = 'GET') => {
+    const [host, port] = serving.admin.split(':')
+    const { status, body } = await ask({ host, port, path, method })
+    return { status, body }
+  }
   return {
     serving,
-    logged,
     refused,
     write,
+    admin,
     port: configured => serving.ports.get(configured) as number,
-    async admin(path, method = 'GET') {
-      const [host, port] = serving.admin.split(':')
-      const { status, body } = await ask({ host, port, path, method })
-      return { status, body }
-    },
     async metrics() {
       const [host, port] = serving.stats.split(':')
       return (await ask({ host, port, path: '/metrics' })).body
@@ -76,6 +77,11 @@ export async function startReplica(
         listeners.add(look)
         look()
       })
+    },
+    async said(words) {
+      // Before a worker answers anything, it hands over what it has logged.
+      await admin('/debug/tasks')
+      return logged.filter(line => line.includes(words))
     },
     async [Symbol.asyncDispose]() {
       await serving.stop()

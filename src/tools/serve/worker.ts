@@ -75,12 +75,18 @@ class ServeWorker {
   async obey({ id, order, argument }: OrderMessage): Promise<void> {
     try {
       const handle = this.#handlers[order] as (argument: unknown) => unknown
-      this.#report({ type: 'answer', id, value: await handle(argument) })
+      this.#answer({ type: 'answer', id, value: await handle(argument) })
     } catch (error) {
       const { message, code, port, address } = error as Error & Partial<WorkerFailure>
       const place = { ...(port === undefined ? {} : { port }), ...(address === undefined ? {} : { address }) }
-      this.#report({ type: 'failure', id, error: { message, ...(code === undefined ? {} : { code }), ...place } })
+      this.#answer({ type: 'failure', id, error: { message, ...(code === undefined ? {} : { code }), ...place } })
     }
+  }
+
+  /** What was logged on the way comes before it: the leader's next line is younger. */
+  #answer(report: Report): void {
+    this.#log.flush()
+    this.#report(report)
   }
 
   #ownThreads: Threads | undefined
@@ -117,7 +123,6 @@ class ServeWorker {
     },
     stop: async limits => {
       await this.#gateway.stop(limits)
-      this.#log.flush()
       return undefined
     },
   }
