@@ -9,6 +9,7 @@ import type { Listening } from '../../src/engine/admin/listen.ts'
 import { startAdmin } from '../../src/engine/admin/server.ts'
 import { memoryIo } from '../cli/memory-io.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
+import { ownPort } from '../helpers/own-port.ts'
 
 const root = new URL('../../', import.meta.url)
 const DUMP = {
@@ -46,7 +47,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gwctl-dump-'))
   gateway = new FakeGateway()
   gateway.dumped = DUMP
-  admin = await startAdmin('127.0.0.1:0', gateway)
+  admin = await startAdmin(`127.0.0.1:${await ownPort()}`, gateway)
 })
 
 afterEach(async () => {

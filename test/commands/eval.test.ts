@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { memoryIo } from '../cli/memory-io.ts'
 import { docPage } from '../helpers/doc-page.ts'
@@ -311,7 +311,7 @@ describe('without an expression, a terminal asks', () => {
     for (const key of keys) {
       const before = io.stdout.text.length
       stdin.write(key)
-      await vi.waitUntil(() => io.stdout.text.length > before)
+      await expect.poll(() => io.stdout.text.length).toBeGreaterThan(before)
     }
     stdin.end()
     return { code: await code, out: io.stdout.text, err: io.stderr.text }

@@ -105,9 +105,8 @@ describe('what goes wrong on the way', () => {
   })
 
   test('no cluster', async () => {
-    const cluster = await place.cluster([])
-    await cluster[Symbol.asyncDispose]()
-    const { code, err } = await place.gwctl(cluster, 'dump', '--kube')
+    await using cluster = await place.cluster([])
+    const { code, err } = await place.gwctl({ ...cluster, url: 'https://localhost:1' }, 'dump', '--kube')
     expect(err).toContain('connection refused')
     expect(code).toBe(4)
   })

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startAdmin } from '../../src/engine/admin/server.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { startConnectProxy } from '../helpers/connect-proxy.ts'
@@ -169,7 +169,7 @@ describe('all pods', () => {
     expect(await io.ended).toBe(0)
     expect(io.stdout.text).toContain('418')
     expect(io.stderr.text).toBe('Seen by pod shop/edge-2.\n')
-    await vi.waitFor(() => expect(cluster.forwarded.size).toBe(0))
+    await expect.poll(() => cluster.forwarded.size).toBe(0)
     expect((await place.gwctl(cluster, 'trace', '--kube', '--all-pods', '--follow')).code).toBe(2)
     await other.close()
   })
@@ -179,7 +179,7 @@ describe('all pods', () => {
     const { code, err } = await place.gwctl(cluster, 'trace', '--kube', '--all-pods', '--raw')
     expect(err).toContain('pod shop/edge-2: connection refused')
     expect(code).toBe(4)
-    await vi.waitFor(() => expect(cluster.forwarded.size).toBe(0))
+    await expect.poll(() => cluster.forwarded.size).toBe(0)
   })
 
   test('those that answer are shown, and then who does not', async () => {

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ownPort } from '../helpers/own-port.ts'
 import { echo, startUpstream } from '../helpers/upstream.ts'
 
 const bin = join(import.meta.dirname, '../../bin/run.js')
@@ -28,7 +28,7 @@ binds: [{port: ${port}, listeners: [{routes: [{policies: {directResponse: {statu
 
 describe('what does not validate never opens a port', () => {
   test('a mistake: exit 1, the finding with its line, no port', async () => {
-    const port = await freePort()
+    const port = await ownPort()
     const gateway = start(`${QUIET}\nbinds: [{port: ${port}, listners: []}]\n`)
     expect(await gateway.exit).toBe(1)
     expect(gateway.stderr).toMatch(/gateway.yaml:2:2[0-9]/)
@@ -37,13 +37,13 @@ describe('what does not validate never opens a port', () => {
   })
 
   test('something valid that is not served: exit 1 and its name', async () => {
-    const gateway = start(`${reply(await freePort(), 'x')}ui: {}\n`)
+    const gateway = start(`${reply(await ownPort(), 'x')}ui: {}\n`)
     expect(await gateway.exit).toBe(1)
     expect(gateway.stderr).toContain('GW601')
   })
 
   test('a variable that is not set: exit 1 and its name', async () => {
-    const gateway = start(reply(await freePort(), '$GWCTL_TEST_UNSET'))
+    const gateway = start(reply(await ownPort(), '$GWCTL_TEST_UNSET'))
     expect(await gateway.exit).toBe(1)
     expect(gateway.stderr).toContain('GWCTL_TEST_UNSET')
   })
@@ -64,7 +64,7 @@ describe('what does not validate never opens a port', () => {
 
 describe('a running gateway', () => {
   test('variables are filled in, and a changed file is served without a restart', async () => {
-    const port = await freePort()
+    const port = await ownPort()
     const gateway = start(reply(port, '$GREETING'), { GREETING: 'hello' })
     await gateway.serving
     expect(await get(port)).toBe('hello')
@@ -74,7 +74,7 @@ describe('a running gateway', () => {
   })
 
   test('a bad change keeps the old configuration and says why', async () => {
-    const port = await freePort()
+    const port = await ownPort()
     const gateway = start(reply(port, 'old'))
     await gateway.serving
     write(`${reply(port, 'new')}bogus: 1\n`)
@@ -96,7 +96,7 @@ describe('a running gateway', () => {
       finish = () => res.end('last')
       reached()
     })
-    const port = await freePort()
+    const port = await ownPort()
     const gateway = start(
       `${QUIET}\nbinds: [{port: ${port}, listeners: [{routes: [{backends: [{host: '${upstream.host}'}]}]}]}]\n`,
     )
@@ -120,7 +120,7 @@ describe('a running gateway', () => {
       res.write('never')
       reached()
     })
-    const port = await freePort()
+    const port = await ownPort()
     const gateway = start(
       `${QUIET}\nbinds: [{port: ${port}, listeners: [{routes: [{backends: [{host: '${upstream.host}'}]}]}]}]\n`,
       { TERMINATION_GRACE_PERIOD_SECONDS: '5' },
@@ -145,7 +145,7 @@ describe('a running gateway', () => {
         res.write('never')
         reached()
       })
-      const [port, ready] = [await freePort(), await freePort()]
+      const [port, ready] = [await ownPort(), await ownPort()]
       const quiet = QUIET.replace("readinessAddr: 'off'", `readinessAddr: '127.0.0.1:${ready}'`)
       write(`${quiet}\nbinds: [{port: ${port}, listeners: [{routes: [{backends: [{host: '${upstream.host}'}]}]}]}]\n`)
       const gateway = new GatewayProcess(['run', '-f', 'gateway.yaml', ...flags], {})
@@ -168,7 +168,7 @@ describe('a running gateway', () => {
   )
 
   test('process logs obey RUST_LOG and the format of the file', async () => {
-    const port = await freePort()
+    const port = await ownPort()
     const text = reply(port, 'x').replace("statsAddr: 'off'", "statsAddr: 'off', logging: {format: json, level: error}")
     const gateway = start(text, { RUST_LOG: 'info' })
     await gateway.serving
@@ -178,13 +178,16 @@ describe('a running gateway', () => {
     expect(record).toMatchObject({ level: 'info', 'http.method': 'GET', 'http.path': '/' })
     gateway.child.kill('SIGTERM')
     await gateway.exit
-    const silent = start(text.replaceAll(String(port), String(await freePort())), {})
+    const silent = start(text)
     await silent.serving
+    await get(port)
+    silent.child.kill('SIGTERM')
+    await silent.exit
     expect(silent.stderr).not.toContain('"level":"info"')
   })
 
   test('metrics say that the file is what is served', async () => {
-    const [port, stats] = [await freePort(), await freePort()]
+    const [port, stats] = [await ownPort(), await ownPort()]
     const gateway = start(reply(port, 'x').replace("statsAddr: 'off'", `statsAddr: '127.0.0.1:${stats}'`))
     await gateway.serving
     const metrics = await fetch(`http://127.0.0.1:${stats}/metrics`)
@@ -192,7 +195,7 @@ describe('a running gateway', () => {
   })
 
   test('without IPv6 it listens on IPv4 alone', async () => {
-    const port = await freePort()
+    const port = await ownPort()
     const gateway = start(reply(port, 'x').replace("statsAddr: 'off'", "statsAddr: 'off', enableIpv6: false"))
     await gateway.serving
     expect(await get(port)).toBe('x')
@@ -200,7 +203,7 @@ describe('a running gateway', () => {
   })
 
   test('the admin server stops it', async () => {
-    const port = await freePort()
+    const port = await ownPort()
     const gateway = start(reply(port, 'x'))
     const admin = /admin server on (\S+)\.\n/.exec(await gateway.serving)![1]!
     const answer = await fetch(`http://${admin}/quitquitquit`, { method: 'POST' })
@@ -270,13 +273,4 @@ function get(port: number): Promise<string> {
 /** Repeats until it fails. */
 async function until(attempt: () => Promise<unknown>): Promise<never> {
   for (;;) await attempt()
-}
-
-function freePort(): Promise<number> {
-  return new Promise(resolve => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }

@@ -605,9 +605,7 @@ cases:
 
   test('where nobody listens: exit 4; what is no URL: exit 2', async () => {
     write('a.gwtest.yaml', cases(`request: {path: /}\n  expect: {status: 200}`))
-    const gone = await startGateway(LIVE)
-    const url = gone.url(80)
-    await gone[Symbol.asyncDispose]()
+    const url = 'http://127.0.0.1:1'
     expect(await gwctl(['--live', url])).toMatchObject({ code: 4, err: expect.stringContaining('cannot be reached') })
     expect((await gwctl(['--live', 'localhost:80'])).code).toBe(2)
     expect((await gwctl(['--live', `${url}/prefix`])).code).toBe(2)

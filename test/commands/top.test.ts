@@ -12,6 +12,7 @@ import { memoryIo } from '../cli/memory-io.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { FakeKeyboard, FakeScreen, isRestored } from '../helpers/fake-terminal.ts'
 import { startGateway, type TestGateway } from '../helpers/gateway.ts'
+import { ownPort } from '../helpers/own-port.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -31,7 +32,7 @@ const open = (address: string) =>
 
 beforeEach(async () => {
   gateway = await startGateway(config)
-  admin = await open('127.0.0.1:0')
+  admin = await open(`127.0.0.1:${await ownPort()}`)
 })
 afterEach(async () => {
   await admin.close()
@@ -138,7 +139,7 @@ describe('on a terminal', () => {
     await screen.until(() => screen.shown.includes('default/hello'))
     const { address } = admin
     await admin.close()
-    await screen.until(() => /^no gateway answers at .*\n/.test(screen.shown) && screen.shown.includes('gone for 0s'))
+    await screen.until(() => /^no gateway answers at .*\n/.test(screen.shown) && screen.shown.includes('gone for '))
     expect(screen.shown).toContain('default/hello')
     await gateway[Symbol.asyncDispose]()
     gateway = await startGateway(config)

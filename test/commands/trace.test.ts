@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { createPatternCompiler } from '../../src/cel/pattern.ts'
 import type { Io } from '../../src/cli/io.ts'
@@ -18,6 +18,7 @@ import { type MemoryOutput, memoryIo } from '../cli/memory-io.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { FakeKeyboard, FakeScreen, isRestored } from '../helpers/fake-terminal.ts'
 import { startGateway } from '../helpers/gateway.ts'
+import { ownPort } from '../helpers/own-port.ts'
 import { HAR } from '../tools/trace/har-schema.ts'
 import { Recorder } from '../tools/trace/recorded-events.ts'
 
@@ -31,7 +32,7 @@ let admin: Listening
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gwctl-trace-'))
   gateway = new FakeGateway()
-  admin = await startAdmin('127.0.0.1:0', gateway)
+  admin = await startAdmin(`127.0.0.1:${await ownPort()}`, gateway)
 })
 
 afterEach(async () => {
@@ -460,7 +461,7 @@ describe('-o har', () => {
     await serve('/one')
     await serve('/two')
     const kept = join(folder, 'all.jsonl')
-    await vi.waitFor(() => expect(readFileSync(kept, 'utf8').match(/requestFinished/g)).toHaveLength(2))
+    await expect.poll(() => readFileSync(kept, 'utf8').match(/requestFinished/g)).toHaveLength(2)
     io.stop.abort(new Failure('interrupted', 'stopped by SIGINT'))
     expect(await code).toBe(130)
     expect(read(readFileSync(join(folder, 'all.har'), 'utf8'))).toEqual(['/one', '/two'])
@@ -473,7 +474,7 @@ describe('-o har', () => {
   test('a gateway that stops: what came is written, exit 4', async () => {
     const run = gwctl(['--follow', '-o', 'har', '--record', 'r.jsonl'])
     await serve('/one')
-    await vi.waitFor(() => expect(readFileSync(join(folder, 'r.jsonl'), 'utf8')).toContain('requestFinished'))
+    await expect.poll(() => readFileSync(join(folder, 'r.jsonl'), 'utf8')).toContain('requestFinished')
     gateway.trace.close()
     expect(await run.code).toBe(4)
     expect(read(run.stdout.text)).toEqual(['/one'])

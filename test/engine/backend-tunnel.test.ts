@@ -182,9 +182,7 @@ describe('a proxy that opens no tunnel', () => {
   })
 
   test('or is not there', async () => {
-    const proxy = await startProxy()
-    await proxy[Symbol.asyncDispose]()
-    const tunnel = `backendTunnel: {proxy: {host: '127.0.0.1:${proxy.port}'}}`
+    const tunnel = `backendTunnel: {proxy: {host: '127.0.0.1:1'}}`
     await using gateway = await startGateway(file('127.0.0.1:1', tunnel))
     expect(await (await fetch(gateway.url(8080))).text()).toBe('upstream call failed: connection refused')
   })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { serve } from '../../src/tools/serve/serve.ts'
 import type { Serving } from '../../src/tools/serve/serving.ts'
+import { ownPort } from './own-port.ts'
 
 export interface TestReplica extends AsyncDisposable {
   readonly serving: Serving
@@ -26,14 +27,17 @@ const SETTINGS = `config: {adminAddr: '127.0.0.1:0', statsAddr: '127.0.0.1:0', r
 export async function startReplica(
   config: string,
   workers: number,
-  options: { readonly portFor?: (port: number) => number } = {},
+  options: { readonly portFor?: (port: number) => number | undefined } = {},
 ): Promise<TestReplica> {
   const folder = mkdtempSync(join(tmpdir(), 'gwctl-replica-'))
+  const remove = () => rmSync(folder, { recursive: true })
   const write = (text: string) => writeFileSync(join(folder, 'gateway.yaml'), SETTINGS + text)
   const logged: string[] = []
   const refused: string[] = []
   const listeners = new Set<() => void>()
   write(config)
+  // The leader tries a port, closes it, and the workers open it a while later.
+  const free = [await ownPort(), await ownPort(), await ownPort()]
   const serving = await serve({
     file: 'gateway.yaml',
     cwd: folder,
@@ -48,10 +52,16 @@ export async function startReplica(
     version: 'test',
     watch: false,
     workers,
-    portFor: options.portFor ?? (() => 0),
+    portFor: configured => options.portFor?.(configured) ?? (free.shift() as number),
     refused: report => refused.push(...report.diagnostics.map(d => d.code)),
+  }).catch((error: unknown) => {
+    remove()
+    throw error
   })
-  if (serving === undefined) throw new Error(`refused: ${refused.join(', ')}`)
+  if (serving === undefined) {
+    remove()
+    throw new Error(`refused: ${refused.join(', ')}`)
+  }
   const admin: TestReplica['admin'] = async (path, method = 'GET') => {
     const [host, port] = serving.admin.split(':')
     const { status, body } = await ask({ host, port, path, method })
@@ -85,7 +95,7 @@ export async function startReplica(
     },
     async [Symbol.asyncDispose]() {
       await serving.stop()
-      rmSync(folder, { recursive: true })
+      remove()
     },
   }
 }

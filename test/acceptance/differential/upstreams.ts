@@ -1,13 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, createSecureServer, type Http2ServerRequest } from 'node:http2'
-import {
-  type AddressInfo,
-  connect,
-  createServer as createTcpServer,
-  type Socket,
-  type Server as TcpServer,
-} from 'node:net'
+import { type AddressInfo, connect, type Socket, type Server as TcpServer } from 'node:net'
 import type { Certificate } from '../../helpers/certificates.ts'
 import { type Case, lines, type UpstreamKind, type UpstreamReply } from './cases.ts'
 
@@ -37,6 +31,10 @@ export class Upstreams implements AsyncDisposable {
 
   async start(kinds: NonNullable<Case['upstreams']>): Promise<void> {
     for (const [name, kind] of Object.entries(kinds)) {
+      if (kind === 'closed') {
+        this.addresses[name] = '127.0.0.1:1'
+        continue
+      }
       const server = this.#create(name, kind)
       server.on('connection', (socket: Socket) => {
         this.#sockets.add(socket)
@@ -46,8 +44,7 @@ export class Upstreams implements AsyncDisposable {
       server.listen(0, '127.0.0.1')
       await once(server, 'listening')
       this.addresses[name] = `127.0.0.1:${(server.address() as AddressInfo).port}`
-      if (kind === 'closed') await new Promise(resolve => server.close(resolve))
-      else this.#servers.push(server)
+      this.#servers.push(server)
     }
   }
 
@@ -67,7 +64,6 @@ export class Upstreams implements AsyncDisposable {
     const answer = (req: IncomingMessage | Http2ServerRequest, res: unknown) =>
       this.#answer(name, req as IncomingMessage, res as ServerResponse)
     const { cert, key } = this.#certificate
-    if (kind === 'closed') return createTcpServer()
     if (kind === 'http2') return createHttp2Server(answer)
     if (kind === 'tls') return createSecureServer({ cert, key, allowHTTP1: true }, answer)
     const server: Server = createServer({ keepAliveTimeout: 0 }, answer)

@@ -35,7 +35,7 @@ async function get(gateway: TestGateway, ...paths: string[]): Promise<void> {
   const count = () => samples(gateway, 'requests_total').reduce((sum, each) => sum + each.value, 0)
   const wanted = count() + paths.length
   for (const path of paths) await fetch(gateway.url(3000) + path).then(r => r.arrayBuffer())
-  await until(() => count() === wanted, 20_000)
+  await until(() => count() === wanted)
 }
 
 const config = (host: string, more = '') => `${more}

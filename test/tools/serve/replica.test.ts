@@ -424,7 +424,7 @@ describe('one configuration', () => {
     const shared = createServer()
     await new Promise<void>(resolve => shared.listen({ port: 0, reusePort: true }, resolve))
     const { port } = shared.address() as AddressInfo
-    const portFor = (configured: number) => (configured === port ? port : 0)
+    const portFor = (configured: number) => (configured === port ? port : undefined)
     const taken = reply('two').replace('port: 80', `port: ${port}`)
     await expect(startReplica(taken, 2, { portFor })).rejects.toThrow(`${port} is in use`)
     await using replica = await startReplica(reply('one'), 2, { portFor })
