@@ -1,4 +1,4 @@
-import { textConcealer } from '../config/conceal-text.ts'
+import { type ConcealText, textConcealer } from '../config/conceal-text.ts'
 import type { Diagnostic } from '../diagnostics/diagnostic.ts'
 
 /** What may be shown of the files that these findings are about; their secrets are `*`. */
@@ -8,7 +8,7 @@ export async function shownTexts(
 ): Promise<(file: string) => string | undefined> {
   if (diagnostics.length === 0) return file => texts.get(file)
   const files = new Set(diagnostics.flatMap(({ file, related }) => [file, ...related.map(place => place.file)]))
-  const conceal = await textConcealer({ resources: [...files].some(file => /\bkind\b/.test(texts.get(file) ?? '')) })
+  const conceal = await concealerFor([...files].map(file => texts.get(file) ?? ''))
   const shown = new Map<string, string | undefined>()
   return file => {
     const text = texts.get(file)
@@ -16,4 +16,9 @@ export async function shownTexts(
     shown.set(file, conceal(file, text))
     return shown.get(file)
   }
+}
+
+/** What conceals the secrets of these texts. */
+export function concealerFor(texts: readonly string[]): Promise<ConcealText> {
+  return textConcealer({ resources: texts.some(text => /\bkind\b/.test(text)) })
 }

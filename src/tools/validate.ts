@@ -66,13 +66,16 @@ function* skippedLines({ skipped, cwd }: CheckReport): Generator<string> {
 
 async function printDiff({ report, rewritten }: CheckOutcome, request: ValidateRequest, to: Printer): Promise<void> {
   const { unifiedDiff } = await import('./check/diff.ts')
+  const { concealerFor } = await import('./shown-texts.ts')
+  const conceal = await concealerFor(rewritten.map(({ before }) => before))
   const diffs = rewritten.map(({ input, before, after }) => {
-    return unifiedDiff(displayPath(input.file, request.cwd), before, after)
+    return unifiedDiff(displayPath(input.file, request.cwd), before, after, text => conceal(input.file, text))
   })
-  await to.deliver(diffs.join(''), {})
+  await to.deliver(diffs.map(({ text }) => text).join(''), {})
   const fixed = report.fixed ?? []
   const files = rewritten.filter(each => each.before !== each.after).length
   to.note(`${counted(fixed.length, 'problem')} would be fixed in ${counted(files, 'file')}.`)
+  if (diffs.some(({ concealed }) => concealed)) to.note('Its secrets are `*`: apply it with `--fix`, not as a patch.')
 }
 
 /** True when the text of stdin was printed: stdout is taken then. */

@@ -137,6 +137,16 @@ describe('--diff', () => {
     expect(place.read('bad.yaml')).toBe(BAD)
   })
 
+  test('shows no secret, and says that it is no patch then', async () => {
+    const text = 'mcp:\n  targets:\n  - nmae: a\n    stdio:\n      cmd: a\n      env: {TOKEN: sk-1234}\n'
+    place.write({ 'bad.yaml': text })
+    const { out, err } = await place.validate(['--diff', '--fix=all', 'bad.yaml'])
+    expect(out).toContain('-  - nmae: a\n+  - name: a\n     stdio:\n       cmd: a\n       env: {TOKEN: *******}\n')
+    expect(err).toContain('Its secrets are `*`: apply it with `--fix`, not as a patch.\n')
+    await place.validate(['--fix=all', 'bad.yaml'])
+    expect(place.read('bad.yaml')).toBe(text.replace('nmae', 'name'))
+  })
+
   test('with nothing to change', async () => {
     place.write({ 'good.yaml': GOOD })
     expect(await place.validate(['--diff', 'good.yaml'])).toEqual({

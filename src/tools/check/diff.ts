@@ -8,11 +8,25 @@ interface Step {
   readonly after: number
 }
 
-/** Both texts as `diff -u` compares them; empty when they are equal. Names are shown as they are. */
-export function unifiedDiff(name: string, before: string, after: string): string {
-  if (before === after) return ''
-  const steps = [...editScript(splitLines(before), splitLines(after))]
+export interface UnifiedDiff {
+  /** Empty when the texts are equal. */
+  readonly text: string
+  /** Lines of it are not as they stand in the file: no patch. */
+  readonly concealed: boolean
+}
+
+/** Both texts as `diff -u` compares them, their lines as `conceal` shows them. The name is shown as it is. */
+export function unifiedDiff(
+  name: string,
+  before: string,
+  after: string,
+  conceal: (text: string) => string = text => text,
+): UnifiedDiff {
+  if (before === after) return { text: '', concealed: false }
+  const script = [...editScript(splitLines(before), splitLines(after))]
+  const steps = shownSteps(script, splitLines(conceal(before)), splitLines(conceal(after)))
   const hunks: string[] = []
+  let concealed = false
   for (let i = 0; i < steps.length; ) {
     const first = steps.findIndex((step, at) => at >= i && step.kind !== ' ')
     if (first < 0) break
@@ -24,9 +38,18 @@ export function unifiedDiff(name: string, before: string, after: string): string
     const last = steps.findLastIndex((step, at) => at < to && step.kind !== ' ')
     to = Math.min(steps.length, last + 1 + CONTEXT)
     hunks.push(hunk(steps.slice(from, to)))
+    concealed ||= steps.slice(from, to).some(({ line }, at) => line !== script[from + at]!.line)
     i = to
   }
-  return `--- ${name}\n+++ ${name}\n${hunks.join('')}`
+  return { text: `--- ${name}\n+++ ${name}\n${hunks.join('')}`, concealed }
+}
+
+/** A line of both texts shows no more than either of them does. */
+function shownSteps(script: readonly Step[], before: readonly string[], after: readonly string[]): Step[] {
+  return script.map(step => {
+    const [old, now] = [before[step.before]!, after[step.after]!]
+    return { ...step, line: step.kind === '+' || (step.kind === ' ' && old === step.line) ? now : old }
+  })
 }
 
 function hunk(steps: readonly Step[]): string {

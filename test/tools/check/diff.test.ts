@@ -31,7 +31,7 @@ test('patching the old text gives the new one', () => {
     .map(lines => lines.join(''))
   fc.assert(
     fc.property(text, text, (before, after) => {
-      const patch = unifiedDiff('x', before, after)
+      const patch = unifiedDiff('x', before, after).text
       expect(before === after ? before : apply(before, patch)).toBe(after)
     }),
   )
@@ -40,10 +40,21 @@ test('patching the old text gives the new one', () => {
 test('far apart changes are separate hunks with three lines around them', () => {
   const lines = Array.from({ length: 30 }, (_, i) => `${i}\n`)
   const after = lines.with(4, 'x\n').with(25, 'y\n')
-  const patch = unifiedDiff('x', lines.join(''), after.join(''))
+  const patch = unifiedDiff('x', lines.join(''), after.join('')).text
   expect(patch.match(/^@@.*/gm)).toEqual(['@@ -2,7 +2,7 @@', '@@ -23,7 +23,7 @@'])
 })
 
 test('equal texts have no difference', () => {
-  expect(unifiedDiff('x', 'a\n', 'a\n')).toBe('')
+  expect(unifiedDiff('x', 'a\n', 'a\n').text).toBe('')
+})
+
+test('lines are shown as either text shows them, and the result says that it is no patch', () => {
+  const conceal = (text: string) =>
+    text.includes('new') ? text.replaceAll(/sk-\d/g, '****') : text.replace('sk-1', '****')
+  expect(unifiedDiff('a', 'sk-1\nsk-2\nold\n', 'sk-1\nsk-2\nnew\n', conceal)).toEqual({
+    text: '--- a\n+++ a\n@@ -1,3 +1,3 @@\n ****\n ****\n-old\n+new\n',
+    concealed: true,
+  })
+  const far = `sk-1\n${'x\n'.repeat(9)}`
+  expect(unifiedDiff('a', `${far}old\n`, `${far}new\n`, conceal).concealed).toBe(false)
 })
