@@ -4,6 +4,7 @@ import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, ConnectionFacts, Exchange, McpRules, Reply } from '../http/exchange.ts'
 import type { Runtime } from '../http/runtime.ts'
 import type { TlsVersion } from '../http/tls-parameters.ts'
+import type { TraceScope } from '../http/trace-event.ts'
 import type { KeepAlive, ResponseHandler, Target, TlsOptions, Tunnel } from '../http/transport.ts'
 import type { Schema } from '../schema/builder.ts'
 import type { HttpAddress } from '../schema/scalars.ts'
@@ -218,8 +219,8 @@ export interface ResponseBuffering {
  * that returns a reply ends the way there. Response and done hooks also see replies made locally.
  */
 export interface Hooks {
-  /** False closes the connection without an answer. */
-  connection?(connection: ConnectionFacts): boolean | Promise<boolean>
+  /** False closes the connection without an answer. `trace`: of a dry run, which knows the request that would follow. */
+  connection?(connection: ConnectionFacts, trace?: TraceScope): boolean | Promise<boolean>
   request?(x: Exchange): Verdict | Promise<Verdict>
   /** Each upstream call, after the request's own policies. */
   attempt?(x: Exchange, attempt: Attempt): Verdict | Promise<Verdict>

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import type { Explanation } from '../../src/tools/route/explanation.ts'
 import { memoryIo } from '../cli/memory-io.ts'
+import { createAuthority, createCertificate } from '../helpers/certificates.ts'
 import { docPage } from '../helpers/doc-page.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -90,6 +91,14 @@ binds:
       backends: [{host: 'db.test:3306'}]
 `
 
+const own = createCertificate(createAuthority('route'), ['*.test'])
+const SECURE = `binds:
+- port: 8443
+  listeners:
+  - {name: inner, hostname: inner.test, protocol: HTTPS, tls: {cert: own.pem, key: own.key}, routes: [{name: inside, policies: {directResponse: {status: 200}}}]}
+  - {name: api, hostname: api.test, protocol: HTTPS, tls: {cert: own.pem, key: own.key}, routes: [{name: outside, policies: {directResponse: {status: 204}}}]}
+`
+
 const RESOURCES = `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: gw, namespace: default}
@@ -115,6 +124,9 @@ beforeAll(() => {
     'models.yaml': MODELS,
     'tools.yaml': TOOLS,
     'connections.yaml': CONNECTIONS,
+    'secure.yaml': SECURE,
+    'own.pem': own.cert,
+    'own.key': own.key,
     'broken.yaml': 'binds:\n- prot: 1\n',
     'claims.json': '{"role": "admin"}',
     'body.json': '{"from": "a file"}',
@@ -374,10 +386,19 @@ describe('connections', () => {
 
   test('one that a policy closes has no response', async () => {
     const closed = await explained(['http://h:3000/'], 'connections.yaml')
-    expect(closed).toMatchObject({ code: 1, verdict: 'rejected', status: null, routes: [], calls: [], response: null })
-    expect(closed.policies).toMatchObject([{ policy: 'networkAuthorization', at: 'connection', result: 'failed' }])
+    expect(closed).toMatchObject({ code: 1, verdict: 'rejected', status: null, reason: 'Connection', listener: null })
+    expect(closed).toMatchObject({ routes: [], calls: [], response: null, assumed: [] })
+    const rules = [{ mode: 'allow', matched: false }]
+    expect(closed.policies).toMatchObject([
+      { policy: 'networkAuthorization', at: 'connection', result: 'failed', rules },
+    ])
     const open = await explained(['http://h:3000/', ...within], 'connections.yaml')
-    expect(open).toMatchObject({ code: 0, policies: [{ policy: 'networkAuthorization', result: 'applied' }] })
+    expect(open).toMatchObject({
+      code: 0,
+      policies: [{ policy: 'networkAuthorization', result: 'applied', rules: [{ matched: true }] }],
+    })
+    const { out } = await route(['http://h:3000/'], 'connections.yaml')
+    expect(out).toContain('listener  not looked for on port 3000: the connection is closed before\n')
   })
 
   test('one that is passed on as it is has no request to explain', async () => {
@@ -473,6 +494,8 @@ describe('-o test', () => {
     ['refused', [...CHAT, '--jwt-claims', '{"role": "user"}', '--source', '10.1.1.1'], 'gateway.yaml'],
     ['keyed', ['/keyed', '-H', 'host: api.example.com', '--api-key', 'ci'], 'gateway.yaml'],
     ['unmatched', ['PUT', 'http://api.example.com:3000/a', '-H', 'x-a: 1', '-H', 'x-a: 2'], 'gateway.yaml'],
+    ['closed', ['http://h:3000/'], 'connections.yaml'],
+    ['named', ['https://api.test:8443/', '--tls-sni', 'inner.test'], 'secure.yaml'],
     ['tool', MCP_CALL('now'), 'tools.yaml'],
     ['hidden', MCP_CALL('admin'), 'tools.yaml'],
   ])('%s: gwctl test agrees with it', async (name, argv, file) => {

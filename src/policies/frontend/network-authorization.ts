@@ -1,4 +1,5 @@
 import { bodyOf, type ConnectionFacts, Exchange, emptyHead } from '../../http/exchange.ts'
+import type { TraceScope } from '../../http/trace-event.ts'
 import { object, req } from '../../schema/builder.ts'
 import { accessDecision, accessRules } from '../parts/access-rules.ts'
 import { definePolicy } from '../policy.ts'
@@ -15,13 +16,13 @@ export const networkAuthorization = definePolicy({
   }),
   compile({ rules }) {
     const passes = accessDecision(rules)
-    return { connection: facts => passes(requestless(facts)) }
+    return { connection: (facts, trace) => passes(requestless(facts, trace)) }
   },
 })
 
 /** Expressions read an exchange; before the first request it holds the connection alone. */
-function requestless(connection: ConnectionFacts): Exchange {
-  return new Exchange({
+function requestless(connection: ConnectionFacts, trace: TraceScope | undefined): Exchange {
+  const x = new Exchange({
     id: String(connection.id),
     connection,
     startedAt: 0,
@@ -30,4 +31,6 @@ function requestless(connection: ConnectionFacts): Exchange {
     request: emptyHead(),
     body: bodyOf(undefined),
   })
+  x.trace = trace
+  return x
 }

@@ -44,7 +44,7 @@ export interface DryOutcome {
   readonly backend: string | undefined
   readonly backends: readonly string[]
   readonly error: string | undefined
-  /** Who decided the answer, as in logs: `Upstream`, `Authorization`, `RateLimit` … */
+  /** Who decided the answer, as in logs: `Upstream`, `Authorization` …; `Connection`: a policy has closed it before. */
   readonly reason: string
   readonly llm: Readonly<LlmFacts> | undefined
   readonly mcp: Readonly<McpFacts> | undefined

@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Bind, Step } from '../../config/snapshot.ts'
 import { handle } from '../../engine/handle.ts'
 import { newPassage, type Serving } from '../../engine/passage.ts'
 import { runDone } from '../../engine/pipeline.ts'
@@ -7,6 +6,7 @@ import { traceArrival } from '../../engine/trace/stages.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { TraceEvent } from '../../http/trace-event.ts'
 import { addressesOf, type BackendNames, namesOfCall } from './backend-names.ts'
+import { admits } from './connection.ts'
 import { callOf, pairsOf } from './dry-call.ts'
 import { bindOf, type DryRequest, exchangeOf } from './dry-request.ts'
 import { memoryDownstream } from './memory-downstream.ts'
@@ -43,8 +43,8 @@ export async function runRequest(
   const passage = newPassage()
   const out = memoryDownstream()
   const bind = bindOf(x, serving)
-  const closing = await closingStep(x, bind)
-  if (closing) closeBy(closing, x, bind, serving)
+  const admitted = await admits(bind, x)
+  if (!admitted) closeConnection(x, serving)
   else {
     // A call that is given up, as at a deadline, never comes back; what follows an answer is done in the same turn.
     const answered = untilQuiet(out).then(() => setImmediate())
@@ -72,7 +72,7 @@ export async function runRequest(
     backend: x.backend?.name,
     backends: namesOfBackend(calls, x, written),
     error: x.error,
-    reason: x.reason,
+    reason: admitted ? x.reason : 'Connection',
     llm: x.llm && { ...x.llm },
     mcp: x.mcp && { ...x.mcp },
     guards: x.guardChecks ?? [],
@@ -80,23 +80,9 @@ export async function runRequest(
   }
 }
 
-/** The policy over connections that lets this one not in: nothing of a request would be read. */
-async function closingStep({ connection }: Exchange, bind: Bind): Promise<Step | undefined> {
-  for (const step of bind.connection) {
-    if ((await step.hooks.connection?.(connection)) === false) return step
-  }
-  return undefined
-}
-
-function closeBy({ policy, origins }: Step, x: Exchange, bind: Bind, { heads }: Serving): void {
-  x.bind = bind
+function closeConnection(x: Exchange, { heads }: Serving): void {
   x.error = 'the connection is closed without an answer'
-  if (x.trace === undefined) return
   traceArrival(x, heads)
-  x.trace.emit(
-    { type: 'policy', policy, phase: 'connection', result: 'failed', detail: 'closes the connection' },
-    { severity: 'error', origins },
-  )
 }
 
 function startTrace(x: Exchange, { heads }: Serving, { hub }: World) {

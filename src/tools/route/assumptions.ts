@@ -5,8 +5,10 @@ import type { Assumption } from './explanation.ts'
 
 /** Everything that the outcome rests on and nobody can know without the network. */
 export function assumptionsOf(run: Run, bind: Bind, listener: Listener | undefined): Assumption[] {
+  const way = portAssumption(run, bind)
+  if (run.outcome.reason === 'Connection') return way
   return [
-    ...portAssumption(run, bind),
+    ...way,
     ...tlsAssumptions(run, bind, listener),
     ...callerAssumptions(run),
     ...budgetAssumption(run),

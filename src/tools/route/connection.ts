@@ -1,24 +1,6 @@
 import type { Bind, Listener } from '../../config/snapshot.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import type { ConnectionFacts } from '../../http/exchange.ts'
-import type { DryRequest } from '../dry-run/dry-run.ts'
-import type { PolicyPassed } from './explanation.ts'
 import { place } from './trace-reading.ts'
-
-/** What the policies over connections say, which come before any HTTP. One that fails closes the connection. */
-export async function connectionPolicies(bind: Bind, { source }: DryRequest): Promise<PolicyPassed[]> {
-  const facts: ConnectionFacts = { id: 1, address: source ?? '127.0.0.1', port: 1, localPort: bind.port }
-  const out: PolicyPassed[] = []
-  for (const { policy, hooks, origins } of bind.connection) {
-    const passes = (await hooks.connection?.(facts)) ?? true
-    const detail = passes ? {} : { detail: 'closes the connection' }
-    const result = passes ? 'applied' : 'failed'
-    const nothing = { overridden: [], fields: [], rules: [], expressions: [] }
-    out.push({ policy, at: 'connection', result, ...detail, origins: origins.map(place), ...nothing })
-    if (!passes) break
-  }
-  return out
-}
 
 /** Throws a Failure where connections are passed on as they are, so that there is no request to explain. */
 export function checkHttp(bind: Bind, listener: Listener | undefined): void {

@@ -7,7 +7,7 @@ import { plainText } from '../trace/body-text.ts'
 import { assumptionsOf } from './assumptions.ts'
 import { backendsOf } from './backends.ts'
 import { callsOf } from './calls.ts'
-import { checkHttp, connectionPolicies } from './connection.ts'
+import { checkHttp } from './connection.ts'
 import type { Explanation, Verdict } from './explanation.ts'
 import { passedPolicies } from './passed-policies.ts'
 import { messagesOf, originOf, place } from './trace-reading.ts'
@@ -25,18 +25,16 @@ export interface Run {
 }
 
 /** What a dry run shows, put together from the events, the calls and the compiled configuration. Throws a Failure. */
-export async function explainRequest(run: Run): Promise<Explanation> {
+export function explainRequest(run: Run): Explanation {
   const { gateway, request, outcome, seed } = run
   const { snapshot } = gateway
   const bind = snapshot.binds.find(({ key }) => key === outcome.bind) as Bind
   const listener = bind.listeners.find(({ key }) => key === outcome.listener)
   checkHttp(bind, listener)
-  const connection = await connectionPolicies(bind, request)
-  const closed = connection.some(({ result }) => result === 'failed')
   const route = listener && routeOf(listener, outcome.route)
   const received = receivedHead(outcome)
   const body = request.body && plainText(request.body)
-  const whole: Explanation = {
+  return {
     verdict: verdictOf(outcome),
     status: outcome.status ?? null,
     reason: outcome.reason,
@@ -45,28 +43,15 @@ export async function explainRequest(run: Run): Promise<Explanation> {
     time: new Date(gateway.clock.start).toISOString(),
     seed,
     port: bind.port,
-    listener: listenerChoice(bind, listener, request, received),
+    listener: outcome.reason === 'Connection' ? null : listenerChoice(bind, listener, request, received),
     routes: routeChoices(outcome),
-    policies: [...connection, ...passedPolicies({ listener, route, outcome })],
+    policies: passedPolicies({ bind, listener, route, outcome }),
     backends: backendsOf(route, outcome, seed),
     calls: callsOf(received, request.body, outcome),
     response: outcome.shown ? { ...outcome.shown, body: plainText(outcome.body) } : null,
     assumed: assumptionsOf(run, bind, listener),
   }
-  return closed ? { ...whole, ...CLOSED, policies: connection, assumed: [] } : whole
 }
-
-/** Nothing of the request is looked at. */
-const CLOSED = {
-  verdict: 'rejected',
-  status: null,
-  reason: 'Connection',
-  error: 'the connection is closed without an answer',
-  routes: [],
-  backends: [],
-  calls: [],
-  response: null,
-} as const
 
 /** Also one of a group that another route leads to. */
 function routeOf(listener: Listener, key: string | undefined): Route | undefined {
@@ -87,7 +72,7 @@ function listenerChoice(
   listener: Listener | undefined,
   { sni }: DryRequest,
   { url = '' }: HeadSnapshot,
-): Explanation['listener'] {
+): NonNullable<Explanation['listener']> {
   const [, scheme, host = ''] = /^(\w+):\/\/([^/]*)/.exec(url) ?? []
   const name = scheme === 'https' ? (sni ?? host) : host
   const misses = listenerMisses(bind.listeners, hostOf(name), listener?.key)

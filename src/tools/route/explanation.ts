@@ -20,7 +20,8 @@ export interface Explanation {
   readonly time: string
   readonly seed: number
   readonly port: number
-  readonly listener: Chosen & { readonly others: readonly NotChosen[] }
+  /** Null: the connection was closed before one was looked for. */
+  readonly listener: (Chosen & { readonly others: readonly NotChosen[] }) | null
   /** Several where a route leads to a group of routes. */
   readonly routes: readonly (Chosen & { readonly others: readonly NotChosen[] })[]
   readonly policies: readonly PolicyPassed[]

@@ -8,7 +8,7 @@ export function explanationMermaid(explanation: Explanation): string {
   const good = verdict === 'reached' || verdict === 'answered'
   const steps: Step[] = [
     { text: `${request.method} ${request.url}` },
-    named('listener', listener.name, listener.origin),
+    ...(listener === null ? [] : [named('listener', listener.name, listener.origin)]),
     ...routes.map(route => named('route', route.name, route.origin)),
     ...policies
       .filter(({ result }) => result !== 'in force' && result !== 'not reached')

@@ -1,30 +1,32 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Listener, Route, Step } from '../../config/snapshot.ts'
+import type { Bind, Listener, Route, Step } from '../../config/snapshot.ts'
 import type { TraceEvent, TraceMessage } from '../../http/trace-event.ts'
 import type { DryOutcome } from '../dry-run/dry-run.ts'
 import type { PolicyPassed } from './explanation.ts'
 import { messagesOf, place } from './trace-reading.ts'
 
 interface Passed {
+  readonly bind: Bind
   readonly listener: Listener | undefined
   readonly route: Route | undefined
   readonly outcome: DryOutcome
 }
 
-/** The merged policies of listener, route and backend in the order they run, with what each did to the request. */
-export function passedPolicies({ listener, route, outcome }: Passed): PolicyPassed[] {
+/** The merged policies of connection, listener, route and backend in the order they run, with what each did to the request. */
+export function passedPolicies({ bind, listener, route, outcome }: Passed): PolicyPassed[] {
   const told = toldBy(outcome.events)
   const chosen = route?.backends.find(({ backend }) => backend.name === outcome.backend)
   const at = (level: PolicyPassed['at'], steps: readonly Step[] = []) =>
     steps.map(step => policyPassed(level, step, told, outcome))
   return [
+    ...at('connection', bind.connection),
     ...at('listener', listener?.pipeline.steps),
     ...at('route', route?.pipeline.steps),
     ...at('backend', chosen?.pipeline.steps),
   ]
 }
 
-const PHASES = { gateway: 'listener', route: 'route', backend: 'backend' } as const
+const PHASES = { connection: 'connection', gateway: 'listener', route: 'route', backend: 'backend' } as const
 
 /** What the trace tells of one run of a policy, with the expressions that were evaluated for it. */
 interface Told {
@@ -96,7 +98,9 @@ function rulesOf({ rules, subject }: Extract<TraceMessage, { type: 'authorizatio
 
 /** Whether it runs before the backend is called. */
 function decides({ hooks }: Step, at: PolicyPassed['at']): boolean {
-  return hooks.request !== undefined || (at === 'backend' && hooks.attempt !== undefined)
+  return (
+    hooks.connection !== undefined || hooks.request !== undefined || (at === 'backend' && hooks.attempt !== undefined)
+  )
 }
 
 function didOf(

@@ -40,7 +40,7 @@ export async function routeRequest(
   if (gateway === undefined) return { refused: await reportOf(texts, loaded, place.cwd) }
   const { opensSession, ...done } = await inSession(gateway, request)
   const run = { gateway, ...done, seed, stubbed: new Set(stubs.keys()), opensSession }
-  return { run, explanation: await explainRequest(run) }
+  return { run, explanation: explainRequest(run) }
 }
 
 /** A request to an MCP server that lacks a session gets one first, with the caller's own credentials. */

@@ -73,7 +73,7 @@ function addressOf(url: string, shown: string | undefined): string {
 }
 
 function requestOf({ request: shown }: Explanation, { request, opensSession }: Run): Written<TestRequest> {
-  const { method, jwt, apiKey, source } = request
+  const { method, jwt, apiKey, source, sni } = request
   const url = addressOf(request.url, shown.url)
   const call = opensSession ? messageIn(request.body) : undefined
   const body = request.body?.toString()
@@ -93,6 +93,7 @@ function requestOf({ request: shown }: Explanation, { request, opensSession }: R
     ...(jwt === undefined ? {} : { jwt }),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(source === undefined ? {} : { source }),
+    ...(sni === undefined ? {} : { sni }),
   }
 }
 

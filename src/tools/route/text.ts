@@ -50,6 +50,10 @@ function writeTitle({ request, verdict, status, reason, error, time }: Explanati
 }
 
 function writeWay({ port, listener, routes }: Explanation, out: Sections, most: number): void {
+  if (listener === null) {
+    out.add('listener', ['dim', `not looked for on port ${port}: the connection is closed before`])
+    return
+  }
   const named = (what: string, name: string | null): Piece =>
     name === null ? ['error', `${MARKS.error} no ${what} matches`] : shortKey(name)
   out.add('listener', named('listener', listener.name), ` on port ${port}`, ...at(listener.origin))

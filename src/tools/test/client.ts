@@ -101,7 +101,7 @@ function prompt(request: TestRequest, format: 'chat' | 'messages'): DryRequest {
 
 /** `defaults`: header fields where the case writes none of that name. */
 function requestOf(request: TestRequest, method: string, defaults: Fields, body: string | undefined): DryRequest {
-  const { url, path = '/', host, port, jwt, apiKey, source } = request
+  const { url, path = '/', host, port, jwt, apiKey, source, sni } = request
   const own = fieldsOf(request.headers ?? {})
   const names = new Set(own.map(([name]) => name.toLowerCase()))
   const asked: Fields = host === undefined || names.has('host') ? [] : [['host', host]]
@@ -114,6 +114,7 @@ function requestOf(request: TestRequest, method: string, defaults: Fields, body:
     jwt,
     apiKey,
     source,
+    sni,
   }
 }
 

@@ -1,4 +1,5 @@
 import { Failure } from '../../diagnostics/failure.ts'
+import type { CurlRequest } from '../curl/curl-request.ts'
 import { askedFor, fieldOf } from '../dry-run/dry-request.ts'
 import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
 import { startRequest } from '../trace/inject.ts'
@@ -30,23 +31,29 @@ const PATIENCE = 10_000
 const LONGEST = 60_000
 /** Bytes of a body, beyond which nobody writes expectations. */
 const LARGEST = 64 * 1024 * 1024
-const AS_IT_IS = { hostless: false, insecure: true, connectTo: undefined } as const
 
-/** Sends requests to a running gateway: at its address, whatever host they ask for. */
+/** Sends requests to a running gateway: at its address, whatever host they ask for, of which TLS asks too. */
 export class LiveGateway {
   readonly #base: URL
+  readonly #place: Pick<CurlRequest, 'connectTo' | 'hostless'>
 
   constructor(base: URL) {
+    const { hostname, port, protocol } = base
+    const opened = {
+      host: hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: Number(port) || (protocol === 'https:' ? 443 : 80),
+    }
     this.#base = base
+    this.#place = { connectTo: opened, hostless: false }
   }
 
   /** Throws a Failure `unreachable`. */
   run(request: DryRequest): Promise<DryOutcome> {
-    const { method, headers, body } = request
-    const { authority, path } = askedFor(request)
-    const named = authority === undefined || fieldOf(headers, 'host') !== undefined
-    const host = named ? [] : [['host', authority] as const]
-    const wanted = { method, url: this.#base, headers: [...host, ...headers], body, ...AS_IT_IS }
+    const { method, headers, body, sni } = request
+    const { authority = this.#base.host, path } = askedFor(request)
+    const host = fieldOf(headers, 'host') === undefined ? [['host', authority] as const] : []
+    const url = URL.parse(`${this.#base.protocol}//${sni ?? authority}`) ?? this.#base
+    const wanted = { method, url, headers: [...host, ...headers], body, insecure: true, ...this.#place }
     const sent = startRequest(wanted, path)
     const last = setTimeout(() => sent.destroy(new Error(`no end within ${LONGEST / 1000} s`)), LONGEST)
     sent.on('close', () => clearTimeout(last))

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import {
   boolean,
   def,
@@ -65,6 +66,7 @@ const answer = {
 const stub = object('stub', answer, { atMostOneOf: [['body', 'json', 'llm', 'mcp']] })
 const stubs = map(shapes({ object: stub, list: list(stub, { min: 1 }) }))
 
+const ip = parsed(string(), 'an IP address', readIp, '')
 const address = parsed(string(), 'an absolute http or https URL', readAddress, '')
 
 export const testRequest = object(
@@ -95,7 +97,8 @@ export const testRequest = object(
       shapes({ string: string({ min: 1 }), object: map(json) }),
       'An API key, or metadata of the key that is meant.',
     ),
-    source: opt(name, 'Address of the client; 127.0.0.1 when unset.'),
+    source: opt(ip, 'Address of the client; 127.0.0.1 when unset.'),
+    sni: opt(name, 'Server name that TLS asks for; the host when unset.'),
     mcp: opt(name, 'MCP method, such as `tools/list`, in a session of its own; the path is /mcp when unset.'),
     params: opt(map(json), 'Parameters of the MCP method.'),
     llm: opt(
@@ -184,6 +187,10 @@ export type TestRequest = Infer<typeof testRequest>
 export type TestStub = Infer<typeof stub>
 export type TestStubs = Infer<typeof stubs>
 export type TestHeaders = Infer<typeof headers>
+
+function readIp(text: string) {
+  return isIP(text) === 0 ? { problem: { message: `\`${text.slice(0, 80)}\` is no IP address` } } : { value: text }
+}
 
 function readAddress(text: string) {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) return { value: text }
