@@ -197,6 +197,7 @@ sent      to a.test:80, answered with 200
               the body as it came
 response  200
             content-type: application/json
+            content-length: 2
             x-ratelimit-limit: 5
             x-ratelimit-remaining: 4
             x-ratelimit-reset: 10
@@ -292,8 +293,13 @@ describe('the request', () => {
     expect(late).toMatchObject({ status: 401, error: expect.stringMatching(/expired/i) })
     const inTime = await explained([...CHAT, '--jwt-claims', '{"role": "admin", "exp": 1768478401}'])
     expect(inTime.status).toBe(200)
-    const other = await explained(['https://other:3000/x', '--tls-sni', 'api.example.com'])
-    expect(other).toMatchObject({ status: 421, listener: { name: expect.stringMatching(/api$/) } })
+    const other = await explained(['https://api.test:8443/', '--tls-sni', 'inner.test'], 'secure.yaml')
+    expect(other).toMatchObject({ status: 421, listener: { name: expect.stringMatching(/inner$/) } })
+    const unknown = await explained(['https://api.test:8443/', '--tls-sni', 'nobody.test'], 'secure.yaml')
+    expect(unknown).toMatchObject({ code: 1, verdict: 'unmatched', status: null, listener: { name: null } })
+    expect(unknown.error).toBe('TLS is refused: no listener serves nobody.test')
+    const { err } = await route(['http://other:3000/x', '--tls-sni', 'inner.test'])
+    expect(err).toContain('--tls-sni has no effect: port 3000 does not speak TLS')
   })
 
   test('has the claims of a file, or a key by its metadata', async () => {

@@ -12,8 +12,6 @@ export function callOf(
   heads: HeadSnapshots,
 ): DryCall {
   const scheme = target.tls ? 'https' : 'http'
-  const sent = headers.copy()
-  sent.set('host', authority)
   return {
     purpose,
     names,
@@ -21,8 +19,8 @@ export function callOf(
     url: `${scheme}://${authority}${path}`,
     authority,
     path,
-    headers: pairsOf(sent),
-    shown: heads.request({ method, scheme, authority, path, headers: sent }),
+    headers: pairsOf(headers),
+    shown: heads.request({ method, scheme, authority, path, headers }),
     body,
     stub,
     status: reply.unreachable ? undefined : reply.status,

@@ -1,9 +1,12 @@
+import { isIP } from 'node:net'
+import { Readable } from 'node:stream'
 import type { Bind } from '../../config/snapshot.ts'
 import { Failure } from '../../diagnostics/failure.ts'
+import { SocketBody } from '../../engine/inbound/request-body.ts'
 import type { Serving } from '../../engine/passage.ts'
 import { hostOf, selectListener } from '../../engine/route-table.ts'
 import { isUnsafeAuthority } from '../../http/authority.ts'
-import { bodyOf, Exchange, type RequestHead } from '../../http/exchange.ts'
+import { Exchange, type RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Clock } from '../../http/runtime.ts'
 import type { DryCaller } from './stand-in-credentials.ts'
@@ -19,7 +22,7 @@ export interface DryRequest extends DryCaller {
   readonly port?: number | undefined
   /** The client's address; 127.0.0.1 when unset. */
   readonly source?: string | undefined
-  /** The server name that its TLS connection asked for; unset: the host. */
+  /** The server name that its TLS connection asked for; unset: the host, unless that is an address. */
   readonly sni?: string | undefined
 }
 
@@ -37,7 +40,6 @@ interface Arrival {
 /** Throws a Failure when no port is open for it. */
 export function exchangeOf(id: string, request: DryRequest, serving: Serving, clock: Clock): Exchange {
   const { bind, head } = arrivalOf(request, serving)
-  const { scheme, authority } = head
   return new Exchange({
     id,
     connection: {
@@ -45,14 +47,29 @@ export function exchangeOf(id: string, request: DryRequest, serving: Serving, cl
       address: request.source ?? '127.0.0.1',
       port: 1,
       localPort: bind.port,
-      ...(scheme === 'https' ? { tls: { sni: request.sni ?? hostOf(authority), protocol: 'TLSv1.3' } } : {}),
+      ...(bind.protocol === 'tls' ? { tls: { sni: request.sni ?? serverName(head), protocol: 'TLSv1.3' } } : {}),
     },
     startedAt: clock.now(),
     startedMono: clock.mono(),
     httpVersion: '1.1',
     request: head,
-    body: bodyOf(request.body),
+    body: bodyOf(head, request.body),
   })
+}
+
+/** Of an address none is asked for (RFC 6066 section 3). */
+function serverName({ authority }: RequestHead): string | undefined {
+  const host = hostOf(authority)
+  return isIP(host.replace(/^\[(.*)\]$/, '$1')) === 0 ? host : undefined
+}
+
+/** As from a connection: with limits, and with its length known only where the head says it. */
+function bodyOf({ headers }: RequestHead, bytes: Buffer = Buffer.alloc(0)): SocketBody {
+  return isChunked(headers) ? new SocketBody(Readable.from([bytes]), undefined) : new SocketBody(bytes, bytes.length)
+}
+
+function isChunked(headers: HeaderList): boolean {
+  return headers.get('transfer-encoding')?.toLowerCase() === 'chunked'
 }
 
 /** The bind whose port the request has come in at. */
@@ -110,8 +127,9 @@ function headAt(bind: Bind, { method, headers, body }: DryRequest, asked: Asked)
   for (const [name, value] of headers) list.append(name, value)
   const authority = asked.authority ?? ownName(bind)
   if (!list.has('host')) list.append('host', authority)
-  if (body && !list.has('content-length')) list.append('content-length', String(body.length))
-  const scheme = asked.scheme ?? (bind.protocol === 'tls' ? 'https' : 'http')
+  if (body && !list.has('content-length') && !isChunked(list)) list.append('content-length', String(body.length))
+  // What ended TLS before this port has told nothing of it.
+  const scheme = bind.protocol === 'tls' ? 'https' : 'http'
   return { method, scheme, authority, path: asked.path, headers: list }
 }
 

@@ -2,14 +2,13 @@ import { setImmediate } from 'node:timers/promises'
 import { handle } from '../../engine/handle.ts'
 import { newPassage, type Serving } from '../../engine/passage.ts'
 import { runDone } from '../../engine/pipeline.ts'
-import { traceArrival } from '../../engine/trace/stages.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { TraceEvent } from '../../http/trace-event.ts'
 import { addressesOf, type BackendNames, namesOfCall } from './backend-names.ts'
-import { admits } from './connection.ts'
+import { refusalOf } from './connection.ts'
 import { callOf, pairsOf } from './dry-call.ts'
 import { bindOf, type DryRequest, exchangeOf } from './dry-request.ts'
-import { memoryDownstream } from './memory-downstream.ts'
+import { type MemoryDownstream, memoryDownstream } from './memory-downstream.ts'
 import type { DryCall, DryOutcome } from './outcome.ts'
 import { untilQuiet } from './until-quiet.ts'
 import type { World } from './world.ts'
@@ -41,10 +40,10 @@ export async function runRequest(
   }
   const trace = traced ? startTrace(x, serving, world) : undefined
   const passage = newPassage()
-  const out = memoryDownstream()
+  const out = memoryDownstream(request.method)
   const bind = bindOf(x, serving)
-  const admitted = await admits(bind, x)
-  if (!admitted) closeConnection(x, serving)
+  const refusal = await refusalOf(x, bind, serving)
+  if (refusal !== undefined) x.error = refusal
   else {
     // A call that is given up, as at a deadline, never comes back; what follows an answer is done in the same turn.
     const answered = untilQuiet(out).then(() => setImmediate())
@@ -54,16 +53,16 @@ export async function runRequest(
   }
   passage.deadline?.cancel()
   x.endedMono = clock.mono()
-  x.responseBytes = out.body.length
+  x.responseBytes = out.size
   for (const pipeline of [passage.backend?.pipeline, passage.route, passage.listener]) runDone(pipeline, x)
-  traceEnd(x)
+  traceEnd(x, out)
   trace?.close()
-  const { response } = x
+  const { head } = out
   return {
     events: trace?.events ?? [],
-    status: response?.status,
-    headers: response ? pairsOf(response.headers) : [],
-    shown: response && serving.heads.response(response),
+    status: head?.status,
+    headers: head ? pairsOf(head.headers) : [],
+    shown: head && serving.heads.response(head),
     body: out.body,
     upstream: calls,
     bind: bind.key,
@@ -72,17 +71,12 @@ export async function runRequest(
     backend: x.backend?.name,
     backends: namesOfBackend(calls, x, written),
     error: x.error,
-    reason: admitted ? x.reason : 'Connection',
+    reason: refusal === undefined ? x.reason : 'Connection',
     llm: x.llm && { ...x.llm },
     mcp: x.mcp && { ...x.mcp },
     guards: x.guardChecks ?? [],
     duration: clock.mono() - x.startedMono,
   }
-}
-
-function closeConnection(x: Exchange, { heads }: Serving): void {
-  x.error = 'the connection is closed without an answer'
-  traceArrival(x, heads)
 }
 
 function startTrace(x: Exchange, { heads }: Serving, { hub }: World) {
@@ -96,9 +90,9 @@ function startTrace(x: Exchange, { heads }: Serving, { hub }: World) {
   return { events, close: () => watch.close() }
 }
 
-function traceEnd(x: Exchange): void {
+function traceEnd(x: Exchange, { head }: MemoryDownstream): void {
   const { error, reason, responseBytes } = x
-  const status = x.response?.status ?? null
+  const status = head?.status ?? null
   x.trace?.emit({
     type: 'requestFinished',
     status,

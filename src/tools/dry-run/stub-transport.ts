@@ -1,12 +1,17 @@
+import { checkLiteral } from '../../engine/upstream/dns.ts'
 import { connectFailure } from '../../engine/upstream/failure.ts'
+import { dropListed, fieldKind } from '../../engine/upstream/hop-by-hop.ts'
+import { wireHead } from '../../engine/upstream/http1-request.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Clock, Timer } from '../../http/runtime.ts'
 import type { ResponseHandler, Target, Transport, UpstreamRequest } from '../../http/transport.ts'
 
 /** One call that would have gone out, with its whole body. */
-export interface StubCall extends Omit<UpstreamRequest, 'body'> {
+export interface StubCall extends Omit<UpstreamRequest, 'body' | 'headers'> {
   readonly target: Target
+  /** As they go out: `host` first, what frames the body last. */
+  readonly headers: HeaderList
   readonly body: Buffer
 }
 
@@ -25,15 +30,15 @@ export function jsonReply(value: unknown): StubReply {
   return { status: 200, headers: [['content-type', 'application/json']], body: JSON.stringify(value) }
 }
 
-/** Answers each call and opens nothing. */
+/** Answers each call and opens nothing. What could not be written or must not be called fails as it does on the way out. */
 export function stubTransport(clock: Clock, answer: (call: StubCall) => StubReply): Transport {
   return {
     dispatch(target, request, on) {
       let cancelled = false
       let delay: Timer | undefined
-      bodyOf(request).then(
-        body => {
-          if (!cancelled) reply(answer({ ...request, target, body }), request.timeout ?? 0)
+      callOf(target, request).then(
+        call => {
+          if (!cancelled) reply(answer(call), request.timeout ?? 0)
         },
         error => {
           if (!cancelled) on.fail(error)
@@ -60,6 +65,24 @@ export function stubTransport(clock: Clock, answer: (call: StubCall) => StubRepl
   }
 }
 
+/** Throws a GatewayError. */
+async function callOf(target: Target, request: UpstreamRequest): Promise<StubCall> {
+  checkLiteral(target)
+  const headers = writtenHeaders(wireHead(request).text, target)
+  return { ...request, target, headers, body: await bodyOf(request) }
+}
+
+function writtenHeaders(head: string, { version }: Target): HeaderList {
+  const headers = new HeaderList()
+  for (const line of head.trimEnd().split('\r\n').slice(1)) {
+    const at = line.indexOf(':')
+    const name = line.slice(0, at)
+    // HTTP/2 has frames instead.
+    if (version !== '2' || name !== 'transfer-encoding') headers.append(name, line.slice(at + 1).trim())
+  }
+  return headers
+}
+
 async function bodyOf({ body }: UpstreamRequest): Promise<Buffer> {
   if (body === undefined || Buffer.isBuffer(body)) return body ?? Buffer.alloc(0)
   const chunks: Buffer[] = []
@@ -67,15 +90,34 @@ async function bodyOf({ body }: UpstreamRequest): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
+/** Whether a response is its head alone (RFC 9110 section 6.4.1). */
+export function isBodyless(method: string, status: number | undefined): boolean {
+  return method === 'HEAD' || status === 204 || status === 304
+}
+
 function give({ status, headers = [], body = '', unreachable }: StubReply, method: string, on: ResponseHandler): void {
   if (unreachable) {
     on.fail(connectFailure(Object.assign(new Error('refused by a stub'), { code: 'ECONNREFUSED' })))
     return
   }
-  const fields = new HeaderList()
-  for (const [name, value] of headers) fields.append(name, value)
-  const sink = on.head(status, fields)
-  const hasBody = method !== 'HEAD' && status !== 204 && status !== 304
-  if (hasBody && body.length > 0) sink.write(Buffer.from(body))
+  const bytes = Buffer.from(body)
+  const sink = on.head(status, receivedHeaders(status, headers, bytes.length))
+  if (!isBodyless(method, status) && bytes.length > 0) sink.write(bytes)
   sink.end()
+}
+
+/** Without those of the connection, as a gateway goes on with them; whole replies announce their length, streams cannot. */
+function receivedHeaders(status: number, headers: NonNullable<StubReply['headers']>, length: number): HeaderList {
+  const kept: string[] = []
+  let connection = ''
+  let streams = false
+  for (const [name, value] of headers) {
+    const kind = fieldKind(name)
+    if (kind === 'connection') connection = connection === '' ? value : `${connection},${value}`
+    if (kind === 'keep' || kind === 'host' || kind === 'expect') kept.push(name, value.trim())
+    streams ||= name.toLowerCase() === 'content-type' && value.startsWith('text/event-stream')
+  }
+  if (connection !== '') dropListed(kept, connection)
+  if (!streams && status !== 204 && status !== 304) kept.push('content-length', String(length))
+  return new HeaderList(kept, true)
 }

@@ -7,7 +7,7 @@ export interface Stub {
   /** 200 when unset. */
   readonly status?: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
-  /** `{}` when unset. */
+  /** `{}` when unset. JSON is announced as such and everything else as plain text, unless `headers` say what it is. */
   readonly body?: string | Buffer
   /** ms until the answer comes. */
   readonly delay?: number
@@ -65,14 +65,28 @@ function isList(stub: Stub | readonly Stub[]): stub is readonly Stub[] {
 function replyOf(stub: Stub, call: StubCall): StubReply {
   const { status = 200, headers = [], body, delay, unreachable } = stub
   const spoken = body === undefined && status < 400 ? spokenReply(stub, call) : undefined
-  const made = spoken ?? { ...jsonReply({}), status, ...(body === undefined ? {} : { body }) }
+  const made = spoken ?? (body === undefined ? jsonReply({}) : { headers: [typeOf(body)], body })
   const own = new Set(headers.map(([name]) => name.toLowerCase()))
   return {
-    status: stub.status ?? made.status,
+    status: stub.status ?? spoken?.status ?? 200,
     headers: [...(made.headers ?? []).filter(([name]) => !own.has(name)), ...headers],
     ...(made.body === undefined ? {} : { body: made.body }),
     ...(delay === undefined ? {} : { delay }),
     ...(unreachable ? { unreachable } : {}),
+  }
+}
+
+function typeOf(body: string | Buffer): readonly [string, string] {
+  return ['content-type', isJson(String(body)) ? 'application/json' : 'text/plain']
+}
+
+function isJson(text: string): boolean {
+  if (!/^\s*[[{"]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -43,7 +43,7 @@ export function explainRequest(run: Run): Explanation {
     time: new Date(gateway.clock.start).toISOString(),
     seed,
     port: bind.port,
-    listener: outcome.reason === 'Connection' ? null : listenerChoice(bind, listener, request, received),
+    listener: closedBefore(outcome) ? null : listenerChoice(bind, listener, request, received),
     routes: routeChoices(outcome),
     policies: passedPolicies({ bind, listener, route, outcome }),
     backends: backendsOf(route, outcome, seed),
@@ -65,6 +65,11 @@ function routeOf(listener: Listener, key: string | undefined): Route | undefined
 function receivedHead({ events }: DryOutcome): HeadSnapshot {
   const [first] = messagesOf(events, 'snapshot')
   return first?.state ?? { headers: [] }
+}
+
+/** A policy over connections has closed it. */
+function closedBefore({ reason, events }: DryOutcome): boolean {
+  return reason === 'Connection' && messagesOf(events, 'listener').length === 0
 }
 
 function listenerChoice(

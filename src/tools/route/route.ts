@@ -68,7 +68,13 @@ export async function routeNotes(explanation: Explanation, run: Run, format: Rou
   const { leftOut } = await import('./test-case.ts')
   const fields = format === 'test' ? leftOut(explanation) : []
   const without = `The test case does without ${fields.join(', ')}, which may be a credential: --jwt-claims and --api-key stay in it.`
-  return [...unusedStubs(run), ...(fields.length === 0 ? [] : [without])]
+  return [...unusedStubs(run), ...unusedServerName(run, explanation), ...(fields.length === 0 ? [] : [without])]
+}
+
+function unusedServerName({ request: { sni }, gateway: { snapshot } }: Run, { port }: Explanation): string[] {
+  const bind = snapshot.binds.find(each => each.port === port)
+  if (sni === undefined || bind?.protocol === 'tls') return []
+  return [`--tls-sni has no effect: port ${port} does not speak TLS, so nothing asks it for a server name.`]
 }
 
 /** A name may be misspelt. */

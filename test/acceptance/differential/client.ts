@@ -69,7 +69,7 @@ function open(to: CaseRequest, port: number): Socket {
   return connectTls({ port, host: '127.0.0.1', servername: to.sni, rejectUnauthorized: false })
 }
 
-function fields(to: CaseRequest, body: string | undefined): [string, string][] {
+export function fields(to: CaseRequest, body: string | undefined): [string, string][] {
   const all = (to.headers ?? []).map((line): [string, string] => {
     const at = line.indexOf(':')
     return [line.slice(0, at), line.slice(at + 1).trim()]

@@ -8,7 +8,7 @@ import { type Call, Upstreams } from './upstreams.ts'
 
 const authority = createAuthority('differential')
 const server = createCertificate(authority, ['gateway.test', '*.gateway.test', 'secure.test'])
-const FILES = { 'ca.pem': authority.cert, 'server.pem': server.cert, 'server.key': server.key }
+export const FILES = { 'ca.pem': authority.cert, 'server.pem': server.cert, 'server.key': server.key }
 const LONGEST_BODY = 2000
 /** The span that requests come with. */
 const PARENT = 'b7ad6b7169203331'
@@ -36,7 +36,8 @@ export async function play(each: Case, start: Start): Promise<Recording> {
   return { replies, ...(await observed(each, system, plain)) }
 }
 
-function note(answer: Reply, calls: readonly Call[], plain: (text: string) => string): Answer {
+/** `plain`: takes out what differs between two runs. */
+export function note(answer: Reply, calls: readonly Call[], plain: (text: string) => string): Answer {
   return {
     status: answer.status,
     headers: answer.headers.map(header),
@@ -64,7 +65,7 @@ function note(answer: Reply, calls: readonly Call[], plain: (text: string) => st
 }
 
 /** Ports differ between runs. */
-function normaliser(
+export function normaliser(
   upstreams: Readonly<Record<string, string>>,
   opened: ReadonlyMap<string, string>,
 ): (text: string) => string {
