@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import type { Downstream } from '../../engine/downstream.ts'
 import { fieldKind } from '../../engine/upstream/hop-by-hop.ts'
 import type { ResponseHead } from '../../http/exchange.ts'
@@ -5,84 +6,73 @@ import { HeaderList } from '../../http/headers.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import { isBodyless } from './stub-transport.ts'
 
-export interface MemoryDownstream extends Downstream {
-  readonly ended: Promise<void>
+/** The end of a client that takes all it is sent and keeps it. */
+export class MemoryDownstream implements Downstream, ChunkSink {
+  state: Downstream['state'] = 'waiting'
   /** As a client gets it, but for `date` and what concerns its connection; undefined: none came. */
-  readonly head: ResponseHead | undefined
-  /** What came of the body, and its bytes. */
-  readonly body: Buffer
-  readonly size: number
-  /** The response broke off. */
-  readonly incomplete: boolean
-}
+  head: ResponseHead | undefined
+  /** Bytes of the body. */
+  size = 0
+  readonly ended: Promise<void>
+  readonly #end: () => void
+  readonly #method: string
+  readonly #chunks: Buffer[] = []
 
-/** The end of a client that has sent a request with this method, takes all it is sent and keeps it. */
-export function memoryDownstream(method: string): MemoryDownstream {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const chunks: Buffer[] = []
-  let head: ResponseHead | undefined
-  let state: Downstream['state'] = 'waiting'
-  let incomplete = false
-  let size = 0
-  const add = (chunk: Buffer) => {
-    if (isBodyless(method, head?.status)) return
-    chunks.push(chunk)
-    size += chunk.length
+  /** `method`: of the request that is answered. */
+  constructor(method: string) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.ended = promise
+    this.#end = resolve
+    this.#method = method
   }
-  const end = () => {
-    state = 'ended'
-    resolve()
+
+  /** What came of the body. */
+  get body(): Buffer {
+    return Buffer.concat(this.#chunks)
   }
-  const cut = () => {
-    if (state === 'ended') return
-    incomplete = true
-    end()
+
+  reply(status: number, headers: readonly string[], body: Buffer | string | undefined): void {
+    const bytes = Buffer.from(body ?? '')
+    this.head = { status, headers: sentHeaders(status, headers, bytes.length) }
+    this.write(bytes)
+    this.end()
   }
-  const sink: ChunkSink = {
-    write: chunk => {
+
+  start(status: number, headers: readonly string[]): ChunkSink {
+    this.head = { status, headers: sentHeaders(status, headers) }
+    this.state = 'streaming'
+    return this
+  }
+
+  upgrade(status: number, headers: readonly string[], upstream: Duplex): void {
+    this.head = { status, headers: sentHeaders(status, headers) }
+    upstream.destroy()
+    this.end()
+  }
+
+  write(chunk: Buffer): boolean {
+    if (!isBodyless(this.#method, this.head?.status)) {
       // The sender may use its memory again.
-      add(Buffer.from(chunk))
-      return true
-    },
-    end,
-    fail: cut,
-    onDrain: () => {},
+      this.#chunks.push(Buffer.from(chunk))
+      this.size += chunk.length
+    }
+    return true
   }
-  return {
-    get state() {
-      return state
-    },
-    get head() {
-      return head
-    },
-    get body() {
-      return Buffer.concat(chunks)
-    },
-    get size() {
-      return size
-    },
-    get incomplete() {
-      return incomplete
-    },
-    ended: promise,
-    reply(status, headers, body) {
-      const bytes = Buffer.from(body ?? '')
-      head = { status, headers: sentHeaders(status, headers, bytes.length) }
-      add(bytes)
-      end()
-    },
-    start(status, headers) {
-      head = { status, headers: sentHeaders(status, headers) }
-      state = 'streaming'
-      return sink
-    },
-    upgrade(status, headers, upstream) {
-      head = { status, headers: sentHeaders(status, headers) }
-      upstream.destroy()
-      end()
-    },
-    cut,
+
+  end(): void {
+    this.state = 'ended'
+    this.#end()
   }
+
+  fail(): void {
+    this.end()
+  }
+
+  cut(): void {
+    this.end()
+  }
+
+  onDrain(): void {}
 }
 
 /** `length`: of the whole body, where it is known and no field says it. */

@@ -8,7 +8,7 @@ import { addressesOf, type BackendNames, namesOfCall } from './backend-names.ts'
 import { refusalOf } from './connection.ts'
 import { callOf, pairsOf } from './dry-call.ts'
 import { bindOf, type DryRequest, exchangeOf } from './dry-request.ts'
-import { type MemoryDownstream, memoryDownstream } from './memory-downstream.ts'
+import { MemoryDownstream } from './memory-downstream.ts'
 import type { DryCall, DryOutcome } from './outcome.ts'
 import { untilQuiet } from './until-quiet.ts'
 import type { World } from './world.ts'
@@ -40,7 +40,7 @@ export async function runRequest(
   }
   const trace = traced ? startTrace(x, serving, world) : undefined
   const passage = newPassage()
-  const out = memoryDownstream(request.method)
+  const out = new MemoryDownstream(request.method)
   const bind = bindOf(x, serving)
   const refusal = await refusalOf(x, bind, serving)
   if (refusal !== undefined) x.error = refusal
