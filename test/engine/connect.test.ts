@@ -95,6 +95,13 @@ describe('CONNECT', () => {
     expect(await say(gateway, ask(authority), '\0')).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
   })
 
+  test('is not mirrored, since nobody would speak through the copy', async () => {
+    const port = await startEcho()
+    const policies = `{requestMirror: {percentage: 1, backend: {host: '127.0.0.1:${port}'}}}`
+    await using gateway = await startGateway(file('route', { policies }))
+    expect(await say(gateway, `${ask(`127.0.0.1:${port}`)}text`, 'text')).toMatch(/^HTTP\/1\.1 200 .*hello text$/s)
+  })
+
   test('is refused by itself, and where the file says so', async () => {
     const port = await startEcho()
     for (const text of [file('deny'), file('deny').replace(/^frontendPolicies.*$/m, '')]) {

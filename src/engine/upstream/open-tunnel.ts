@@ -1,3 +1,4 @@
+import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHandler, Target } from '../../http/transport.ts'
 import { Dialer, type Dialing } from './dial.ts'
@@ -8,6 +9,10 @@ import { connectFailure, connectTimedOut } from './failure.ts'
  * target, what the client sends is encrypted on the way.
  */
 export function openTunnel(target: Target, dialing: Dialing, on: ResponseHandler): { cancel(): void } {
+  if (on.upgrade === undefined) {
+    on.fail(new GatewayError('upgradeFailed', { detail: 'nobody would speak through the tunnel' }))
+    return { cancel() {} }
+  }
   let settled = false
   const settle = (report: () => void): void => {
     if (settled) return
@@ -29,7 +34,7 @@ export function openTunnel(target: Target, dialing: Dialing, on: ResponseHandler
   }
   const opened = socket
   opened.once(dialer.secure ? 'secureConnect' : 'connect', () =>
-    settle(() => on.upgrade!(200, new HeaderList([], true), opened)),
+    settle(() => on.upgrade?.(200, new HeaderList([], true), opened)),
   )
   opened.on('error', error => settle(() => on.fail(connectFailure(error))))
   return {

@@ -66,7 +66,7 @@ export class SessionRelay {
     runtime: Runtime,
     done: () => void,
   ): { finish(): void } | undefined {
-    const session = x.upgrade === undefined ? sessionOf(x) : undefined
+    const session = sessionOf(x)
     if (session === undefined) return undefined
     const owner = ownerOf(session, this.#place.count)
     if (owner === this.#place.index) return undefined
@@ -97,9 +97,10 @@ export class SessionRelay {
   }
 }
 
-/** By the header of Streamable HTTP, or the parameter of HTTP+SSE. */
-function sessionOf({ request }: Exchange): string | undefined {
+/** By the header of Streamable HTTP, or the parameter of HTTP+SSE. What becomes another protocol is no part of one. */
+function sessionOf({ request, upgrade }: Exchange): string | undefined {
   const { headers, method, path } = request
+  if (upgrade !== undefined || method === 'CONNECT') return undefined
   const id = headers.get(FIELD)
   if (id !== undefined || method !== 'POST') return id
   return /[?&]sessionId=([^&]+)/.exec(path)?.[1]

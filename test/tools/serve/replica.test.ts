@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Answer, ask, startReplica, type TestReplica } from '../../helpers/replica.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { rawRequest, startUpstream } from '../../helpers/upstream.ts'
 
 const WORKERS = 4
 const reply = (body: string, policies = '') =>
@@ -379,6 +379,16 @@ describe('MCP sessions', () => {
     expect((await ask({ port: replica.port(80), path: '/mcp', method: 'DELETE', headers })).status).toBe(202)
     const answers = await Promise.all(Array.from({ length: 8 }, () => client.call('tools/list')))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]))
+  })
+
+  test('a tunnel is no message of one, whatever session it names', async () => {
+    await using replica = await startReplica(reply('ok'), 2)
+    const port = replica.port(80)
+    for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      const head = `CONNECT a.test:443 HTTP/1.1\r\nhost: a.test\r\nmcp-session-id: ${id}\r\n\r\n`
+      expect(await rawRequest(`http://127.0.0.1:${port}`, head)).toMatch(/^HTTP\/1\.1 405 /)
+    }
+    expect(replica.logged.join('\n')).not.toContain('has ended')
   })
 
   test('a limit counts a message once, wherever it came in and wherever it is served', async () => {
