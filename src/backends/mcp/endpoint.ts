@@ -40,11 +40,11 @@ export class McpEndpoint {
   }
 
   serve(x: Exchange, on: ResponseHandler): void {
-    const answer = new Answer(x, on, this.#setup.runtime.clock)
     if (this.#setup.localOnly && !isLocal(x.request)) {
       refuseForeign(on)
       return
     }
+    const answer = new Answer(x, on, this.#setup.runtime.clock)
     if (this.#setup.targets.length === 0) {
       answer.refuse(503, 'no backends configured')
       return
@@ -144,8 +144,13 @@ export class McpEndpoint {
     const session = this.#newSession(x)
     session.open(request)
     answer.hold()
+    // A client that leaves before the session has a name: nobody else could end it, and what its targets have started.
+    answer.onEnd(() => {
+      if (session.id === '') session.end()
+    })
     this.#router.introduce(session, request, answer, reply => {
-      if (reply === undefined || session.ended || x.aborted) return session.end()
+      if (reply === undefined) return
+      if (session.ended) return answer.failWith(request.id, { message: 'a target ended the session', down: true })
       session.id = this.#nameOf(session)
       this.#store.add(session)
       this.#hold(session, answer)

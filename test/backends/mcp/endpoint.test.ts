@@ -380,11 +380,14 @@ test('DNS rebinding protection takes this machine only', async () => {
   const { gateway } = await setUp(undefined, { spec: { dnsRebindingProtection: true } })
   expect((await post(gateway.url, initialize())).status).toBe(200)
   expect((await post(gateway.url, initialize(), { origin: `http://localhost:${gateway.url.port}` })).status).toBe(200)
+  const { waiting } = gateway.clock
   for (const origin of ['http://evil.example.com', 'null']) {
     const reply = await post(gateway.url, initialize(), { origin })
     expect(reply.status).toBe(403)
     expect(reply.text).toMatch(/^MCP DNS rebinding protection/)
   }
+  // Nothing comes after such an answer.
+  expect(gateway.clock.waiting).toBe(waiting)
 })
 
 test('2026-07-28 passes without a session; the name that is authorized is the one in the header', async () => {

@@ -123,6 +123,11 @@ export class TestClock implements Clock {
     }
   }
 
+  /** Timers that have not fired. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
   advance(ms: number): void {
     const until = this.mono() + ms
     for (;;) {

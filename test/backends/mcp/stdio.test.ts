@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterEach, expect, test } from 'vitest'
 import { type Gateway, startGateway } from './gateway.ts'
+import { PENDING, startScript } from './scripted-server.ts'
 import { begin, initialize, post, type WireReply } from './wire.ts'
 
 const closing: (() => Promise<unknown>)[] = []
@@ -10,14 +12,21 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-/** A server that answers each line by `reply`, a function body over `m` (the message) and `say` (writes a line). */
-function scripted(reply: string): { cmd: string; args: string[] } {
+/**
+ * A server that answers each line by `reply`, a function body over `m` (the message) and `say` (writes a line).
+ * `greeted` runs once it has introduced itself.
+ */
+function scripted(reply: string, greeted = ''): { cmd: string; args: string[] } {
   const program = `
     const say = m => process.stdout.write((typeof m === 'string' ? m : JSON.stringify(m)) + '\\n')
     const result = (m, r) => say({ jsonrpc: '2.0', id: m.id, result: r })
     require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
       const m = JSON.parse(line)
-      if (m.method === 'initialize') return result(m, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } })
+      if (m.method === 'initialize') {
+        result(m, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } })
+        ${greeted}
+        return
+      }
       ${reply}
     })`
   return { cmd: process.execPath, args: ['-e', program] }
@@ -90,6 +99,47 @@ test('a process that ignores the end of its input is ended, with what it has sta
   expect(pids.every(isAlive)).toBe(true)
   gateway.clock.advance(4000)
   await expect.poll(() => pids.some(isAlive)).toBe(false)
+})
+
+test('a client that leaves while its session begins leaves no process behind', async () => {
+  const program = `process.stderr.write('pid ' + process.pid + '\\n'); process.stdin.resume()`
+  const gateway = await startGateway({
+    targets: [{ name: 's', stdio: { cmd: process.execPath, args: ['-e', program] } }],
+  })
+  closing.push(() => gateway.close())
+  const leaving = new AbortController()
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const body = JSON.stringify(initialize())
+  const reply = fetch(gateway.url, { method: 'POST', headers, body, signal: leaving.signal })
+  const pid = (): number => Number(/pid (\d+)/.exec(gateway.logs.join())?.[1])
+  await expect.poll(pid).toBeGreaterThan(0)
+  leaving.abort()
+  await expect(reply).rejects.toThrow()
+  await expect.poll(() => isAlive(pid())).toBe(false)
+})
+
+test('a target that ends while another one still begins fails the session', async () => {
+  const held: ServerResponse[] = []
+  const slow = await startScript((_rpc, res) => {
+    held.push(res)
+    return PENDING
+  })
+  closing.push(() => slow.close())
+  const gateway = await startGateway({
+    targets: [
+      { name: 'short', stdio: scripted('', 'setImmediate(() => process.exit(1))') },
+      { name: 'slow', mcp: { host: slow.url } },
+    ],
+  })
+  closing.push(() => gateway.close())
+  const reply = post(gateway.url, initialize())
+  await expect.poll(() => gateway.logs.join()).toContain('the stdio server ended')
+  await expect.poll(() => held).toHaveLength(1)
+  held[0]?.setHeader('content-type', 'application/json')
+  held[0]?.end('{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}')
+  expect((await reply).messages).toMatchObject([
+    { id: 1, error: { message: expect.stringContaining('a target ended the session') } },
+  ])
 })
 
 test('shutting down ends the processes', async () => {
