@@ -3,7 +3,7 @@ import { GatewayError } from '../http/errors.ts'
 import type { Attempt, Exchange } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { Clock } from '../http/runtime.ts'
-import type { ChunkSink, ResponseHandler } from '../http/transport.ts'
+import { type ChunkSink, handlerAround, type ResponseHandler } from '../http/transport.ts'
 import type { CompileContext, HealthRules } from '../policies/policy.ts'
 
 /** Weight of the newest sample in a moving average. */
@@ -163,7 +163,7 @@ export function watchHealth(watched: Watched, x: Exchange, attempt: Attempt, on:
     else failOf(watched, x, attempt, hint)
   }
   x.onAbort(() => settle(undefined))
-  return {
+  return handlerAround(on, {
     head(status, headers) {
       const failed = isUnhealthy(watched.rules, x, status, headers)
       if (failed || watched.rules?.unhealthy || !isGrpc(headers)) {
@@ -178,10 +178,9 @@ export function watchHealth(watched: Watched, x: Exchange, attempt: Attempt, on:
     },
     upgrade(status, headers, socket) {
       settle(false)
-      if (on.upgrade) on.upgrade(status, headers, socket)
-      else socket.destroy()
+      on.upgrade?.(status, headers, socket)
     },
-  }
+  })
 }
 
 /** ms of a first eviction, undefined where nothing says how long. `hint`: what the response asks to wait. */

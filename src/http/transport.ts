@@ -25,6 +25,17 @@ export interface ResponseHandler {
   upgrade?(status: number, headers: HeaderList, socket: import('node:stream').Duplex): void
 }
 
+/** `on` with another word on some of what it hears. A copy by spread would lose the methods of a class. */
+export function handlerAround(on: ResponseHandler, own: Partial<ResponseHandler>): ResponseHandler {
+  return {
+    head: own.head ?? ((status, headers) => on.head(status, headers)),
+    fail: own.fail ?? (error => on.fail(error)),
+    ...(on.upgrade === undefined
+      ? {}
+      : { upgrade: own.upgrade ?? ((status, headers, socket) => on.upgrade?.(status, headers, socket)) }),
+  }
+}
+
 /** When TCP probes whether the other end of an idle connection is still there. */
 export interface KeepAlive {
   /** ms without traffic before the first probe; at least 1000, as is `interval`. */

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Clock } from '../../http/runtime.ts'
-import { discard, type ResponseHandler } from '../../http/transport.ts'
+import { discard, handlerAround, type ResponseHandler } from '../../http/transport.ts'
 import type { HealthRules } from '../../policies/policy.ts'
 import { type EndpointHealth, evictionTime, retryHint } from '../endpoint-health.ts'
 
@@ -72,18 +72,24 @@ function watched(
   next: (() => void) | undefined,
 ): ResponseHandler {
   const started = clock.mono()
-  const failed = (hint?: number): void => {
-    health.fail(clock.mono(), rules, evictionTime(rules, x.attempts.at(-1)?.backoff, hint))
+  let settled = false
+  const settle = (note: () => void): void => {
+    if (!settled) note()
+    settled = true
   }
+  const succeeded = (): void => settle(() => health.succeed((clock.mono() - started) / 1000))
+  const failed = (hint?: number): void =>
+    settle(() => health.fail(clock.mono(), rules, evictionTime(rules, x.attempts.at(-1)?.backoff, hint)))
+  const unknown = (): void => settle(() => health.forget())
   health.begin()
-  return {
-    ...on,
+  x.onAbort(unknown)
+  return handlerAround(on, {
     head(status, headers) {
       const refused = status === 429 || status >= 500
       const outcome = rules?.unhealthy?.evaluate(x, { response: { status, headers } })
       const unhealthy = outcome === undefined ? refused : outcome.ok && outcome.value === true
       if (unhealthy) failed(status === 429 ? retryHint(headers, clock.now()) : undefined)
-      else health.succeed((clock.mono() - started) / 1000)
+      else succeeded()
       if (!(refused || unhealthy) || !next || x.aborted) return on.head(status, headers)
       next()
       return discard
@@ -91,9 +97,13 @@ function watched(
     fail(error) {
       const atProvider = !(error instanceof GatewayError) || error.status >= 500
       if (atProvider) failed()
-      else health.forget()
+      else unknown()
       if (atProvider && next && !x.aborted) next()
       else on.fail(error)
     },
-  }
+    upgrade(status, headers, socket) {
+      succeeded()
+      on.upgrade?.(status, headers, socket)
+    },
+  })
 }

@@ -1,6 +1,6 @@
 import type { Attempt, Exchange, Reply } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { ResponseHandler } from '../../http/transport.ts'
+import { handlerAround, type ResponseHandler } from '../../http/transport.ts'
 import type { Hooks } from '../../policies/policy.ts'
 
 /**
@@ -42,13 +42,11 @@ async function runPolicies(policies: readonly Hooks[], x: Exchange, attempt: Att
 function withResponsePolicies(policies: readonly Hooks[], x: Exchange, on: ResponseHandler): ResponseHandler {
   const changes = policies.flatMap(hooks => (hooks.response ? [hooks.response] : []))
   if (changes.length === 0) return on
-  return {
-    ...on,
-    fail: error => on.fail(error),
+  return handlerAround(on, {
     head(status, headers) {
       x.response = { status, headers }
       for (const change of changes) void change(x)
       return on.head(x.response.status, x.response.headers)
     },
-  }
+  })
 }

@@ -2,7 +2,7 @@ import { GatewayError } from '../../http/errors.ts'
 import type { LlmFacts } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { Clock } from '../../http/runtime.ts'
-import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
+import { type ChunkSink, discard, handlerAround, type ResponseHandler } from '../../http/transport.ts'
 import { type ErrorDialect, errorBody, speaksDialect } from '../../llm/error-body.ts'
 import { EventFilter } from '../../llm/event-filter.ts'
 import type { ReplyReader } from '../../llm/formats/format.ts'
@@ -57,16 +57,14 @@ export function relayReply(ctx: ReplyContext, on: ResponseHandler): ResponseHand
 
 /** Passes a reply on untouched, and reads usage off it where it is plain and of a known form. */
 export function watchReply(ctx: ReplyContext, on: ResponseHandler): ResponseHandler {
-  return {
-    ...on,
-    fail: error => on.fail(error),
+  return handlerAround(on, {
     head(status, headers) {
       const client = on.head(status, headers)
       if (status >= 300 || contentCoding(headers.get('content-encoding')) !== undefined) return client
       if (isStream(headers, false)) return relayStream(ctx, client)
       return headers.get('content-type')?.includes('json') ? watchJson(ctx, client) : client
     },
-  }
+  })
 }
 
 /** The same failure with a body that the client's SDK can read. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { aiBackend } from '../../../src/backends/ai/index.ts'
+import { EndpointHealth } from '../../../src/backends/endpoint-health.ts'
 import type { Finding } from '../../../src/diagnostics/diagnostic.ts'
 import type { Exchange } from '../../../src/http/exchange.ts'
 import { ai } from '../../../src/policies/ai.ts'
@@ -50,6 +51,24 @@ describe('groups of providers', () => {
     })
     expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(400)
     expect(second.seen).toHaveLength(0)
+  })
+
+  test('do not count a call as under way when its client has left', async () => {
+    await using silent = await startOpenAiServer()
+    const asked = new Promise<void>(resolve => silent.answer(() => resolve()))
+    const runtime = testRuntime()
+    const spec = decoded(aiBackend.schema, { groups: [{ providers: [at(silent, 'one'), at(silent, 'two')] }] })
+    await using gateway = await serve(aiBackend.compile(spec, testContext(runtime)), runtime)
+    const leaving = new AbortController()
+    const body = JSON.stringify({ model: 'm' })
+    const reply = fetch(gateway.url + CHAT, { method: 'POST', body, signal: leaving.signal })
+    await asked
+    const under = (name: string) =>
+      runtime.state.get(`endpoint provider:${name}`, () => new EndpointHealth()).facts(name, runtime.clock).pending
+    expect(under('one') + under('two')).toBe(1)
+    leaving.abort()
+    await expect(reply).rejects.toThrow()
+    await expect.poll(() => under('one') + under('two')).toBe(0)
   })
 
   test('prefer the healthy one among equals', async () => {

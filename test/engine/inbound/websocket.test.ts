@@ -225,6 +225,23 @@ test('a server that switches to another protocol than was asked for is not belie
   expect(await rawRequest(other.url(80), HANDSHAKE)).toMatch(/^HTTP\/1\.1 502 [\s\S]*request upgrade failed/)
 })
 
+test.each([
+  ['a model', '{name: "*", provider: openAI'],
+  ['a model with response headers', '{name: "*", responseHeaders: {set: {x-a: b}}, provider: openAI'],
+])('the realtime API of %s is reached through it', async (_, model) => {
+  await using other = await startGateway(
+    `llm: {port: 80, models: [${model}, params: {baseUrl: 'http://${server.host}/v1'}}]}`,
+  )
+  const socket = connect(other.gateway.portOf(80)!, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.write(HANDSHAKE.replace('/ws', '/v1/realtime?model=gpt-realtime'))
+  const [head] = await once(socket, 'data')
+  expect(String(head)).toMatch(/^HTTP\/1\.1 101 /)
+  socket.write(frame(Buffer.from('hello'), { masked: true }))
+  const [answer] = await once(socket, 'data')
+  expect(new FrameReader().read(answer)).toMatchObject([{ payload: Buffer.from('hello') }])
+})
+
 test('over HTTP/2, a server that refuses answers as usual; plain CONNECT is none of this', async () => {
   await using upstream = await startUpstream((_req, res) => res.writeHead(426).end('no'))
   await using other = await startGateway(
