@@ -21,8 +21,9 @@ interface Facts {
   readonly scheme: Exchange['request']['scheme']
   readonly httpVersion: string
   readonly connection: Omit<ConnectionFacts, 'tls'>
-  readonly tls?: { readonly sni?: string; readonly protocol: string; readonly certificate?: string }
+  readonly tls?: Omit<TlsFacts, 'certificate'> & { readonly certificate?: string }
 }
+type TlsFacts = NonNullable<ConnectionFacts['tls']>
 
 /**
  * Brings requests of an MCP session to the worker that keeps it, before any policy runs: there a request is served as if
@@ -80,7 +81,7 @@ export class SessionRelay {
     })
     return {
       finish() {
-        if (out.state !== 'ended') call.cancel()
+        call.cancel()
         x.abort()
         done()
       },
@@ -114,20 +115,20 @@ function requestOf(x: Exchange, bind: string) {
     scheme,
     httpVersion: x.httpVersion,
     connection,
-    ...(tls === undefined
-      ? {}
-      : {
-          tls: {
-            ...(tls.sni === undefined ? {} : { sni: tls.sni }),
-            protocol: tls.protocol,
-            ...(tls.certificate ? { certificate: tls.certificate.toString('base64') } : {}),
-          },
-        }),
+    ...(tls === undefined ? {} : { tls: written(tls) }),
   }
   const headers = forwardedHeaders(x.request.headers, x.received.headers)
   headers.delete(FACTS)
   headers.append(FACTS, Buffer.from(JSON.stringify(facts)).toString('base64'))
   return { method, path, authority, headers, body: x.body.take() }
+}
+
+function written({ certificate, ...facts }: TlsFacts): NonNullable<Facts['tls']> {
+  return certificate === undefined ? facts : { ...facts, certificate: certificate.toString('base64') }
+}
+
+function read({ certificate, ...facts }: NonNullable<Facts['tls']>): TlsFacts {
+  return certificate === undefined ? facts : { ...facts, certificate: Buffer.from(certificate, 'base64') }
 }
 
 function receive(req: IncomingMessage, res: ServerResponse, hostOf: (bind: string) => ListenerHost | undefined): void {
@@ -143,12 +144,9 @@ function receive(req: IncomingMessage, res: ServerResponse, hostOf: (bind: strin
   const length = headers.get('content-length')
   const chunked = headers.has('transfer-encoding')
   for (const name of [FACTS, 'connection', 'transfer-encoding', 'keep-alive']) headers.delete(name)
-  const { sni, protocol, certificate } = facts.tls ?? { protocol: '' }
   const connection: ConnectionFacts = {
     ...facts.connection,
-    ...(facts.tls === undefined
-      ? {}
-      : { tls: { sni, protocol, ...(certificate ? { certificate: Buffer.from(certificate, 'base64') } : {}) } }),
+    ...(facts.tls === undefined ? {} : { tls: read(facts.tls) }),
   }
   const x = exchangeFor(
     {

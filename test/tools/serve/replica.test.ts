@@ -1,7 +1,13 @@
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import { type AddressInfo, connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { text as readAll } from 'node:stream/consumers'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
 import { type Answer, ask, startReplica, type TestReplica } from '../../helpers/replica.ts'
 import { rawRequest, startUpstream } from '../../helpers/upstream.ts'
 
@@ -389,6 +395,32 @@ describe('MCP sessions', () => {
       expect(await rawRequest(`http://127.0.0.1:${port}`, head)).toMatch(/^HTTP\/1\.1 405 /)
     }
     expect(replica.logged.join('\n')).not.toContain('has ended')
+  })
+
+  test('the log names the client by its certificate, wherever its messages came in', async () => {
+    const authority = createAuthority('test authority')
+    const server = createCertificate(authority, ['a.test'])
+    const client = createCertificate(authority, ['spiffe://td/ns/default/sa/web'])
+    const folder = mkdtempSync(join(tmpdir(), 'gwctl-tls-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const files = { cert: server.cert, key: server.key, root: authority.cert }
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+    const tls = Object.keys(files).map(name => `${name}: ${join(folder, name)}`)
+    await using replica = await startReplica(
+      `binds: [{port: 443, listeners: [{protocol: HTTPS, hostname: a.test, tls: {${tls.join(', ')}},
+        routes: [{policies: {directResponse: {status: 200, body: ok}}}]}]}]\n`,
+      2,
+    )
+    const options = { port: replica.port(443), host: '127.0.0.1', servername: 'a.test', ca: authority.cert, ...client }
+    for (let i = 0; i < 6; i++) {
+      const headers = { host: 'a.test', 'mcp-session-id': `session ${i}` }
+      const sent = httpsRequest({ ...options, agent: false, headers }).end()
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      expect([answer.statusCode, await readAll(answer)]).toEqual([200, 'ok'])
+    }
+    const records = () => replica.logged.filter(line => line.includes('http.status=200'))
+    await expect.poll(records).toHaveLength(6)
+    expect(records().filter(line => line.includes('src.identity=spiffe://td/ns/default/sa/web'))).toHaveLength(6)
   })
 
   test('a limit counts a message once, wherever it came in and wherever it is served', async () => {
