@@ -16,6 +16,11 @@ if (major < 22 || (major === 22 && minor < 19)) {
 } else if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
   const { readFileSync } = process.getBuiltinModule('node:fs')
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  process.stdout.on('error', error => {
+    if (error.code === 'EPIPE') return
+    process.stderr.write(`gwctl: cannot write the output: ${error.message}.\n`)
+    process.exitCode = 3
+  })
   process.stdout.write(`gwctl ${version}\n`)
 } else {
   import('./start.js')

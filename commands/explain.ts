@@ -28,13 +28,14 @@ export default class Explain extends GatewayCommand {
     this.obey(flags)
     const { explain } = await import('../src/tools/explain/explain.ts')
     const explained = explain(args.topic, flags.recursive)
-    await this.deliver(await render(explained, flags.json ? 'json' : flags.output.format), flags.output)
+    const columns = flags.output.path === undefined ? this.io.stdout.columns : undefined
+    await this.deliver(await render(explained, flags.json ? 'json' : flags.output.format, columns), flags.output)
     return 'ok'
   }
 }
 
-async function render(explained: Explained, format: 'text' | 'json' | 'md'): Promise<string> {
+async function render(explained: Explained, format: 'text' | 'json' | 'md', columns?: number): Promise<string> {
   if (format === 'json') return `${JSON.stringify(explained, null, 2)}\n`
   if (format === 'md') return (await import('../src/tools/explain/markdown.ts')).explainedMarkdown(explained)
-  return (await import('../src/tools/explain/text.ts')).explainedText(explained)
+  return (await import('../src/tools/explain/text.ts')).explainedText(explained, columns)
 }

@@ -5,6 +5,7 @@ import { colorLevel } from './color.ts'
 import { COMMANDS } from './commands.ts'
 import type { Io } from './io.ts'
 import { readManifest } from './manifest.ts'
+import { usageWords } from './usage.ts'
 
 /** What `gwctl` alone prints. */
 export function overview(root: URL): string {
@@ -56,12 +57,61 @@ class ExamplesFirst extends CommandHelp {
   }
 
   protected override defaultUsage(): string {
-    const args = Object.values(this.command.args).map(arg => {
-      const name = `${arg.name.toUpperCase()}${arg.multiple ? '...' : ''}`
-      return arg.required ? name : `[${name}]`
-    })
-    return ['<%= command.id %>', ...args, '[flags]'].join(' ')
+    return `<%= command.id %> ${usageWords(this.command)}`
   }
+
+  /** The descriptions of arguments say what they can be. */
+  protected override args(args: Command.Arg.Any[]) {
+    return super
+      .args(args)
+      ?.map(([left, right]) => [left, right?.replace(/^\([^)]*\|[^)]*\) /, '')] as [string, string])
+  }
+
+  /** A list of options without a space breaks in the middle of a word. */
+  protected override flags(flags: Command.Flag.Any[]) {
+    return super.flags(flags)?.map(([left, right]) => {
+      const [, words, options] = /^(.*)\n<options: (.*)>$/s.exec(right ?? '') ?? []
+      return [left, options === undefined ? right : `${words} One of ${options.replaceAll('|', ', ')}.`] as [
+        string,
+        string,
+      ]
+    })
+  }
+
+  /** The first line of a list loses its indentation, which it has where a flag has no letter. */
+  override renderList(input: [string, string | undefined][], opts: Parameters<CommandHelp['renderList']>[1]): string {
+    const list = super.renderList(input, opts)
+    const [left = ''] = input[0] ?? []
+    const alone = list.split('\n', 1)[0] === left.trim()
+    return alone ? list : `${/^ */.exec(left)?.[0]}${list}`
+  }
+
+  protected override examples(examples: Command.Example[] | string | undefined): string | undefined {
+    if (!Array.isArray(examples) || examples.length === 0) return undefined
+    const room = this.opts.maxWidth - 2 * this.indentSpacing
+    return examples
+      .map(example => {
+        if (typeof example === 'string') return brokenCommand(prompted(example), room)
+        return `${this.wrap(example.description)}\n\n${this.indent(brokenCommand(prompted(example.command), room))}`
+      })
+      .join('\n\n')
+  }
+}
+
+function prompted(command: string): string {
+  return command.startsWith('gwctl') ? `$ ${command}` : command
+}
+
+/** In lines that fit, as far as flags with their values do: a shell takes what is copied, quotes and all. */
+function brokenCommand(command: string, room: number): string {
+  const lines: string[] = []
+  for (const word of command.match(/(?:-\S+ (?!-))?(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []) {
+    const last = lines.at(-1)
+    // Two more for what goes on.
+    if (last !== undefined && last.length + word.length + 3 <= room) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(last === undefined ? word : `    ${word}`)
+  }
+  return lines.join(' \\\n')
 }
 
 /** All that the page's layout asks of oclif's configuration. */

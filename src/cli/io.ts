@@ -39,9 +39,19 @@ export function processIo(): Io {
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
-    cwd: process.cwd(),
+    get cwd() {
+      return currentDirectory()
+    },
     interruption: claimSignals,
     job: processJob(),
+  }
+}
+
+function currentDirectory(): string {
+  try {
+    return process.cwd()
+  } catch (error) {
+    throw new Failure('input', 'the current directory is gone.', { help: 'Change to one that exists.', cause: error })
   }
 }
 

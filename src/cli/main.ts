@@ -1,4 +1,4 @@
-import { Failure } from '../diagnostics/failure.ts'
+import { cannotWrite, Failure } from '../diagnostics/failure.ts'
 import { COMMANDS, type CommandTable } from './commands.ts'
 import { type Ending, exitCodeOf } from './exit-codes.ts'
 import { type Io, type Output, processIo, write } from './io.ts'
@@ -68,7 +68,7 @@ function readerGone(io: Io): Promise<Ending> {
   return new Promise(resolve => {
     io.stdout.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') resolve({ outcome: 'readerGone' })
-      else resolve({ error: new Failure('input', `cannot write the output: ${error.message}.`, { cause: error }) })
+      else resolve({ error: cannotWrite('the output', error) })
     })
     // Nobody is left to tell.
     io.stderr.on('error', () => resolve({ outcome: 'readerGone' }))

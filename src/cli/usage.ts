@@ -4,12 +4,23 @@ import type { CommandClass } from './commands.ts'
 
 type CommandShape = Pick<CommandClass, 'args' | 'flags' | 'baseFlags'>
 
+/** Of a command, or of what the manifest says of one. */
+interface UsageShape {
+  readonly args?: Readonly<Record<string, { readonly required?: boolean; readonly multiple?: boolean }>>
+  readonly flags?: Readonly<
+    Record<
+      string,
+      { readonly required?: boolean; readonly char?: string; readonly helpValue?: string | readonly string[] }
+    >
+  >
+}
+
 /** An error of oclif's parser as a usage Failure with a way out; every other error as it is. */
 export function asUsageFailure(error: unknown, id: string, command: CommandShape): unknown {
   if (!(error instanceof Error)) return error
   if (error instanceof Failure && error.kind !== 'usage') return error
   if (!(error instanceof Failure) && !('oclif' in error)) return error
-  const usage = `${usageLine(id, command)}\nSee gwctl ${id} --help.`
+  const usage = `Usage: gwctl ${id} ${usageWords(command)}\nSee gwctl ${id} --help.`
   const help = error instanceof Failure && error.help !== undefined ? `${error.help}\n${usage}` : usage
   if ('flags' in error && Array.isArray(error.flags)) {
     return new Failure('usage', unknownFlags(error.flags.map(String), command), { help, cause: error })
@@ -21,18 +32,26 @@ export function asUsageFailure(error: unknown, id: string, command: CommandShape
 }
 
 export function unknownCommand(id: string, commands: readonly string[]): Failure {
+  if (id.startsWith('-')) {
+    return new Failure('usage', `unknown flag ${id}.`, {
+      help: 'Flags of a command stand behind it.\nSee gwctl --help.',
+    })
+  }
   return new Failure('usage', `unknown command ${id}${guess(id, commands)}`, {
     help: `Commands: ${commands.join(', ')}\nSee gwctl --help.`,
   })
 }
 
-/** `Usage: gwctl validate [PATH...] [flags]` */
-function usageLine(id: string, command: CommandShape): string {
-  const args = Object.entries(command.args ?? {}).map(([name, arg]) => {
-    const shown = arg.multiple ? `${name.toUpperCase()}...` : name.toUpperCase()
-    return arg.required ? ` ${shown}` : ` [${shown}]`
+/** `-f PATH [REQUEST...] [flags]`: what a command takes. */
+export function usageWords({ args, flags }: UsageShape): string {
+  const needed = Object.entries(flags ?? {}).flatMap(([name, { required, char, helpValue }]) => {
+    return required ? [`${char === undefined ? `--${name}` : `-${char}`} ${helpValue ?? 'VALUE'}`] : []
   })
-  return `Usage: gwctl ${id}${args.join('')} [flags]`
+  const given = Object.entries(args ?? {}).map(([name, { multiple, required }]) => {
+    const shown = multiple ? `${name.toUpperCase()}...` : name.toUpperCase()
+    return required ? shown : `[${shown}]`
+  })
+  return [...needed, ...given, '[flags]'].join(' ')
 }
 
 function unknownFlags(names: readonly string[], command: CommandShape): string {

@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+
 /** Why a command could not do its work. Each kind has one exit code (src/cli/exit-codes.ts). */
 export type FailureKind = 'usage' | 'input' | 'unreachable' | 'timeout' | 'interrupted' | 'terminated'
 
@@ -18,19 +21,36 @@ export class Failure extends Error {
   }
 }
 
-/** For what the system refuses to write; its own words where they are the clearest. */
-export function cannotWrite(path: string, error: unknown): Failure {
+/** For what the system refuses to read; its own words where they are the clearest. `name` as in a sentence. */
+export function cannotRead(name: string, error: unknown): Failure {
   const { code = '', message } = error as NodeJS.ErrnoException
-  const why = WHY[code]
-  return new Failure('input', `cannot write ${path}: ${why?.(path) ?? message}.`, { cause: error })
+  return new Failure('input', `cannot read ${name}: ${WHY_NOT_READ[code] ?? WHY[code] ?? message}.`, { cause: error })
 }
 
-const WHY: Readonly<Record<string, (path: string) => string>> = {
-  ENOENT: path => `there is no folder ${path.replace(/\/?[^/]*$/, '') || '/'}`,
-  ENOTDIR: path => `there is no folder ${path.replace(/\/?[^/]*$/, '') || '/'}`,
-  EISDIR: () => 'it is a folder',
-  EACCES: () => 'this user may not',
-  EPERM: () => 'this user may not',
-  EROFS: () => 'the file system is read-only',
-  ENOSPC: () => 'the disk is full',
+/** For what the system refuses to write; its own words where they are the clearest. */
+export function cannotWrite(path: string, error: unknown): Failure {
+  const { code = '', message, path: full = path } = error as NodeJS.ErrnoException
+  const why = code === 'ENOENT' ? noPlaceFor(path, full) : (WHY[code] ?? message)
+  return new Failure('input', `cannot write ${path}: ${why}.`, { cause: error })
+}
+
+/** A directory may take no new file, as those of /proc, and a link may lead to nowhere. */
+function noPlaceFor(path: string, full: string): string {
+  return existsSync(dirname(full)) ? 'no file can be made there' : `there is no directory ${dirname(path)}`
+}
+
+const WHY_NOT_READ: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'what stands before the last / is no directory',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  ELOOP: 'its links lead in a circle',
+  ENAMETOOLONG: 'its name is too long',
 }

@@ -1,10 +1,11 @@
 /**
  * The candidates that a misspelt word most likely means, best first; more than one only when they are equally close.
  * A candidate counts when it differs by at most 2 edits or a third of the word's length, or only in case and separators;
- * short words are all close to one another (`host` and `port`), so up to five letters 1 edit is the limit.
+ * short words are all close to one another (`host` and `port`), so up to five letters 1 edit is the limit, and one
+ * letter is close to none.
  */
 export function closest(word: string, candidates: Iterable<string>): string[] {
-  const limit = word.length <= 5 ? 1 : Math.max(2, Math.floor(word.length / 3))
+  const limit = word.length <= 1 ? 0 : word.length <= 5 ? 1 : Math.max(2, Math.floor(word.length / 3))
   const plain = fold(word)
   let best = limit
   let found: string[] = []

@@ -1,11 +1,14 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, readSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { Failure } from '../diagnostics/failure.ts'
+import { cannotRead, Failure } from '../diagnostics/failure.ts'
 import { readText } from '../diagnostics/source-text.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
 import { type Glob, globRoot, isGlob, parseGlob } from './check/globs.ts'
 
+/** bytes of a configuration, and of whatever else is written by hand. */
 export const MAX_INPUT = 16 * 1024 * 1024
+/** bytes of what programs have written: dumps, recordings. */
+export const MAX_RECORDED = 256 * 1024 * 1024
 
 /** Where a command's input comes from. `stdin` is asked for only when `-` is named. */
 export interface InputPlace {
@@ -66,7 +69,7 @@ interface Found {
 
 function expand(path: string, cwd: string, into: Found): InputFile[] {
   const full = resolve(cwd, path)
-  const info = statSync(full, { throwIfNoEntry: false })
+  const info = statOf(path, full)
   if (info === undefined && isGlob(path)) return expandGlob(path, cwd, into)
   if (info === undefined) throw missing(path, full)
   if (!info.isDirectory()) return [{ file: path, path: full, named: true }]
@@ -119,7 +122,7 @@ function* walk(folder: string, into: Found, wanted = (name: string) => CONFIGURA
   try {
     entries = entriesOf(folder)
   } catch (error) {
-    into.failures.push(unreadable(folder, error as NodeJS.ErrnoException))
+    into.failures.push(cannotRead(folder, error))
     return
   }
   for (const entry of entries) {
@@ -176,7 +179,7 @@ export async function readInputFile(
 
 /** The text that the bytes of a file are. Throws an input Failure when they are none. */
 export function inputText(file: string, bytes: Buffer, most = MAX_INPUT): string {
-  if (bytes.length > most) throw tooLarge(file, bytes.length)
+  if (bytes.length > most) throw tooLarge(file, most)
   const read = readText(bytes)
   if ('text' in read) return read.text
   throw new Failure(
@@ -187,24 +190,54 @@ export function inputText(file: string, bytes: Buffer, most = MAX_INPUT): string
 }
 
 function readBytes(name: string, path: string, most: number): Buffer {
+  const info = statFile(name, path)
+  if (info.size > most) throw tooLarge(name, most)
   try {
-    const info = statSync(path)
-    if (info.isDirectory()) throw new Failure('input', `${name} is a directory.`, { help: 'Name a file in it.' })
-    if (info.size > most) throw tooLarge(name, info.size)
-    return readFileSync(path)
+    return info.isFile() && info.size > 0 ? readFileSync(path) : readUpTo(path, most + 1)
   } catch (error) {
-    if (error instanceof Failure) throw error
-    const { code } = error as NodeJS.ErrnoException
-    throw code === 'ENOENT' || code === 'ENOTDIR' ? missing(name, path) : unreadable(name, error as Error)
+    throw cannotRead(name, error)
   }
 }
 
-function tooLarge(name: string, size: number): Failure {
-  return new Failure(
-    'input',
-    `${name} is too large: ${(size / 1024 / 1024).toFixed(1)} MiB, at most 16 MiB are read.`,
-    { help: 'Split the configuration.' },
-  )
+/** Of pipes and devices nobody knows how much they hold. */
+function readUpTo(path: string, most: number): Buffer {
+  const file = openSync(path, 'r')
+  const chunks: Buffer[] = []
+  try {
+    for (let left = most; left > 0; ) {
+      const chunk = Buffer.alloc(Math.min(left, 64 * 1024))
+      const size = readSync(file, chunk)
+      if (size === 0) break
+      chunks.push(chunk.subarray(0, size))
+      left -= size
+    }
+  } finally {
+    closeSync(file)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Throws an input Failure when there is no file of that name. */
+export function statFile(name: string, path: string): Stats {
+  const info = statOf(name, path)
+  if (info === undefined) throw missing(name, path)
+  if (info.isDirectory()) throw new Failure('input', `${name} is a directory.`, { help: 'Name a file in it.' })
+  return info
+}
+
+/** Undefined when nothing is there. Throws an input Failure when the system does not tell. */
+export function statOf(name: string, path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    throw cannotRead(name, error)
+  }
+}
+
+function tooLarge(name: string, most: number): Failure {
+  return new Failure('input', `${name} is too large: it holds more than ${most / 1024 / 1024} MiB.`, {
+    help: 'Split it into several files.',
+  })
 }
 
 async function readStream(stream: NodeJS.ReadableStream, most: number): Promise<Buffer> {
@@ -213,21 +246,10 @@ async function readStream(stream: NodeJS.ReadableStream, most: number): Promise<
   for await (const chunk of stream) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Buffer)
     size += bytes.length
-    if (size > most) throw tooLarge('stdin', size)
+    if (size > most) throw tooLarge('stdin', most)
     chunks.push(bytes)
   }
   return Buffer.concat(chunks)
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  ELOOP: 'its links lead in a circle',
-}
-
-function unreadable(name: string, error: NodeJS.ErrnoException): Failure {
-  const reason = (error.code !== undefined && REASONS[error.code]) || (error.code ?? error.message)
-  return new Failure('input', `cannot read ${name}: ${reason}.`, { cause: error })
 }
 
 /** With the nearest existing names of the first directory on the way that lacks its next part. */

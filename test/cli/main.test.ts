@@ -112,7 +112,7 @@ describe('exit codes', () => {
         done(Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })),
     })
     expect(await main(['probe'], { ...io, stdout: full }, root, commands)).toBe(3)
-    expect(io.stderr.text).toContain('cannot write the output: ENOSPC')
+    expect(io.stderr.text).toContain('cannot write the output: the disk is full.')
   })
 })
 
@@ -135,7 +135,7 @@ describe('what goes wrong is said once, on stderr, with the way out', () => {
   test.each([
     [['prob'], 'unknown command prob: did you mean `probe`?'],
     [['constructor'], 'unknown command constructor.'],
-    [['--fail-on'], 'unknown command --fail-on.'],
+    [['--fail-on'], 'unknown flag --fail-on.'],
     [['probe', '--fial-on', 'error'], 'unknown flag --fial-on: did you mean `--fail-on`?'],
     [['probe', '--qiuet'], 'unknown flag --qiuet: did you mean `--quiet`?'],
     [['probe', '-x'], 'unknown flag -x.'],

@@ -103,17 +103,31 @@ test('a reader that closes early is no failure', async () => {
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
 })
 
-test.runIf(existsSync('/dev/full')).each([['version'], ['--help'], ['explain', 'GW204']])(
+test.runIf(existsSync('/dev/full')).each([['--version'], ['version'], ['--help'], ['explain', 'GW204']])(
   'a full disk is no bug of ours: %s',
   async (...argv) => {
     const full = openSync('/dev/full', 'w')
     const child = spawn(process.execPath, [bin, ...argv], { stdio: ['ignore', full, 'pipe'] })
     const [stderr, [code]] = await Promise.all([text(child.stderr as Readable), once(child, 'close')])
     closeSync(full)
-    expect(stderr).toMatch(/^gwctl.*: cannot write the output: ENOSPC: no space left on device, write\.\n$/)
+    expect(stderr).toMatch(
+      /^gwctl.*: cannot write the output: (?:the disk is full|ENOSPC: no space left on device, write)\.\n$/,
+    )
     expect(code).toBe(3)
   },
 )
+
+test('where the current directory is gone, what does not need it works', async () => {
+  const leave = `import { mkdtempSync, rmdirSync } from 'node:fs'
+    const folder = mkdtempSync(${JSON.stringify(join(tmpdir(), 'gwctl-gone-'))})
+    process.chdir(folder)
+    rmdirSync(folder)`
+  const gone = ['--import', `data:text/javascript,${encodeURIComponent(leave)}`]
+  expect(await gwctl(['explain', 'GW204'], gone)).toMatchObject({ code: 0, stderr: '' })
+  const { code, stdout, stderr } = await gwctl(['validate', 'x.yaml'], gone)
+  expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+  expect(stderr).toBe('gwctl validate: the current directory is gone.\nChange to one that exists.\n')
+})
 
 test('a mistake in usage ends with 2 and leaves stdout empty', async () => {
   const { code, stdout, stderr } = await gwctl(['versoin'])

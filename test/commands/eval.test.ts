@@ -294,7 +294,7 @@ describe('what is wrong is said', () => {
     [['1', '--context', '{"respnse": 1}'], 3, 'respnse is no variable of expressions: did you mean `response`?'],
     [['1', '--context', '{"a": '], 3, '--context:1:'],
     [['1', '--trace', 'trace.jsonl#99'], 3, 'trace.jsonl has no event 99.\nIt has 9, from 1 on.'],
-    [['1', '--trace', 'empty.jsonl'], 3, 'empty.jsonl has no event'],
+    [['1', '--trace', 'empty.jsonl'], 3, 'empty.jsonl holds no trace events.'],
   ])('%j', async (argv, code, message) => {
     const run = await evaluate(argv)
     expect(run).toMatchObject({ code, out: '' })

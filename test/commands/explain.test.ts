@@ -28,6 +28,15 @@ describe('explain', () => {
     }
   })
 
+  test('as wide as the terminal', async () => {
+    const io = memoryIo({ terminal: true })
+    await main(['explain', 'llm.models'], io, new URL('../../', import.meta.url))
+    const widths = io.stdout.text.split('\n').map(line => line.length)
+    expect(Math.max(...widths)).toBeLessThanOrEqual(80)
+    const wide = (await explain('llm.models')).out.split('\n').map(line => line.length)
+    expect(Math.max(...wide)).toBeGreaterThan(80)
+  })
+
   test('a code, in any case', async () => {
     expect((await explain('gw204')).out).toMatch(/^GW204: unknown reference \(error\)\n\n/)
   })

@@ -290,7 +290,7 @@ describe('a saved trace', () => {
   })
 
   test.each([
-    ['nope.jsonl', undefined, 'there is no such file'],
+    ['nope.jsonl', undefined, 'nope.jsonl does not exist.'],
     ['empty.jsonl', '\n\n', 'holds no trace events'],
     ['other.txt', 'hello\n', 'holds no trace events'],
     ['log.jsonl', '{"level":"info"}\n{"level":"\u009b2Jwarn"}\n', 'holds no trace events'],

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { REPORT_FORMATS } from '../../src/tools/report.ts'
@@ -57,7 +57,7 @@ describe('outputs', () => {
     place.write({ 'bad.yaml': BAD })
     const { code, err } = await place.validate(['bad.yaml', '-o', 'sarif=no/such/folder.sarif'])
     expect(code).toBe(3)
-    expect(err).toContain('cannot write no/such/folder.sarif: there is no folder no/such.')
+    expect(err).toContain('cannot write no/such/folder.sarif: there is no directory no/such.')
   })
 
   test('in a GitHub workflow, annotations come along and the page of the job gets a table', async () => {
@@ -175,6 +175,21 @@ describe('directories', () => {
     expect(err).toContain('permission denied')
   })
 
+  test('a link that leads in a circle', async () => {
+    symlinkSync('circle.yaml', join(place.folder, 'circle.yaml'))
+    const { code, err } = await place.validate(['circle.yaml'])
+    expect({ code, err }).toEqual({
+      code: 3,
+      err: 'gwctl validate: cannot read circle.yaml: its links lead in a circle.\n',
+    })
+  })
+
+  test.runIf(existsSync('/dev/zero'))('a device that never ends', async () => {
+    const { code, err } = await place.validate(['/dev/zero'])
+    expect(code).toBe(3)
+    expect(err).toContain('/dev/zero is too large: it holds more than 16 MiB.')
+  })
+
   test('links to directories are not followed', async () => {
     place.write({ 'k/a.yaml': GOOD })
     symlinkSync('.', join(place.folder, 'k/again'))
@@ -230,7 +245,7 @@ describe('files', () => {
   test.each([
     ['binary', Buffer.from([0, 1, 2, 3, 0]), 'is a binary file'],
     ['neither UTF-8 nor UTF-16', Buffer.from([0x61, 0xc3, 0x28]), 'is neither UTF-8 nor UTF-16 text'],
-    ['larger than 16 MiB', Buffer.alloc(16 * 1024 * 1024 + 1, 0x23), 'is too large: 16.0 MiB'],
+    ['larger than 16 MiB', Buffer.alloc(16 * 1024 * 1024 + 1, 0x23), 'is too large: it holds more than 16 MiB'],
   ])('%s', async (_what, bytes, message) => {
     place.write({ 'x.yaml': bytes })
     const { code, out, err } = await place.validate(['x.yaml'])

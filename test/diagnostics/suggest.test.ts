@@ -23,7 +23,8 @@ describe('suggestions', () => {
 
   it('allows a third of a long word and stays silent on strangers', () => {
     expect(closest('localRateLimiting', ['localRateLimit', 'cors'])).toEqual(['localRateLimit'])
-    expect(didYouMean('x', ['yz', 'ab'])).toBeUndefined()
+    expect(didYouMean('x', ['yz', 'ab', 'y', 'xy'])).toBeUndefined()
+    expect(didYouMean('x', ['X'])).toBe('did you mean `X`?')
     expect(didYouMean('backends', ['cors', 'jwtAuth'])).toBeUndefined()
   })
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { asItems, asList, asText, type Fields, textOf } from '../../config/resources/resource.ts'
-import { Failure } from '../../diagnostics/failure.ts'
+import { cannotRead, Failure } from '../../diagnostics/failure.ts'
 import { execCredential } from './exec-credential.ts'
 import type { ClusterPlace, KubeContext } from './kubeconfig.ts'
 
@@ -111,9 +111,6 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new Failure('input', `cannot read ${path}, which the kubeconfig names: ${code ?? 'unknown'}.`, {
-      cause: error,
-    })
+    throw cannotRead(`${path}, which the kubeconfig names`, error)
   }
 }

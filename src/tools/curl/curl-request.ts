@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { unescape as decoded } from 'node:querystring'
-import { Failure } from '../../diagnostics/failure.ts'
+import { cannotRead, Failure } from '../../diagnostics/failure.ts'
 
 /** A request as the options of curl describe it. */
 export interface CurlRequest {
@@ -199,7 +199,7 @@ class Parser {
     try {
       return readFileSync(resolve(this.#place.cwd, name))
     } catch (error) {
-      throw new Failure('input', `cannot read ${name}.`, { cause: error })
+      throw cannotRead(name, error)
     }
   }
 

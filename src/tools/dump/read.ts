@@ -1,6 +1,6 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { type AdminServer, getJson } from '../admin-client.ts'
-import { type InputPlace, type InputText, nameOf, readInput } from '../input-files.ts'
+import { type InputPlace, type InputText, MAX_RECORDED, nameOf, readInput } from '../input-files.ts'
 
 /** A configuration dump: what a gateway has loaded. Secrets were redacted by the gateway that made it. */
 export type Dump = Readonly<Record<string, unknown>>
@@ -16,8 +16,7 @@ export async function fetchDump(admin: AdminServer): Promise<Dump> {
 
 /** A saved dump, JSON or YAML; `-` is stdin. Throws a Failure `input`. */
 export async function readDump(path: string, place: InputPlace): Promise<Dump> {
-  // Everything that a gateway has loaded: larger than any of the files that it was written in.
-  const { text } = await readInput(path, place, Number.POSITIVE_INFINITY)
+  const { text } = await readInput(path, place, MAX_RECORDED)
   const name = nameOf(path)
   const value = /^\s*\{/.test(text) ? parseJson(text, name) : await parseYaml(text, name)
   const problem = problemOf(value)

@@ -1,8 +1,9 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { HeadSnapshot } from '../../http/trace-event.ts'
-import { type InputPlace, readInput } from '../input-files.ts'
+import { type InputPlace, MAX_RECORDED, nameOf, readInput } from '../input-files.ts'
 import { createEventReader, type ReadEvent } from '../trace/events.ts'
+import { holdsNoEvents } from '../trace/recording.ts'
 import { type EvalState, stateOf } from './state.ts'
 
 /** State as it was at one event of a recorded trace: `FILE#SEQ`, or its last event. Throws a Failure `input`. */
@@ -13,15 +14,15 @@ export async function recordedState(
 ): Promise<EvalState> {
   const [, file = place, number] = /^(.*)#(\d+)$/s.exec(place) ?? []
   const reader = createEventReader()
-  const { text } = await readInput(file, io)
+  const { text } = await readInput(file, io, MAX_RECORDED)
   const events = text.split('\n').flatMap(line => (line.trim() === '' ? [] : (reader.read(line) ?? [])))
   const seq = number === undefined ? undefined : Number(number)
   const at = seq === undefined ? events.length - 1 : events.findIndex(event => event.seq === seq)
   const event = events[at]
+  if (events.length === 0) throw holdsNoEvents(nameOf(file))
   if (event === undefined) {
-    const range = events.length === 0 ? 'It has none.' : `It has ${events.length}, from ${events[0]?.seq} on.`
-    throw new Failure('input', `${file} has no event${number === undefined ? '' : ` ${number}`}.`, {
-      help: `${range} gwctl trace -f ${file} lists them.`,
+    throw new Failure('input', `${file} has no event ${seq}.`, {
+      help: `It has ${events.length}, from ${events[0]?.seq} on. gwctl trace -f ${file} lists them.`,
     })
   }
   const own = events.slice(0, at + 1).filter(each => {

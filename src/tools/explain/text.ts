@@ -2,31 +2,39 @@ import { printYaml } from '../../diagnostics/print-yaml.ts'
 import type { CodeFacts, Explained, VariableFacts } from './explain.ts'
 import type { FieldFacts, FieldSummary } from './fields.ts'
 
-/** For people at a terminal. */
-export function explainedText(explained: Explained): string {
+/** Columns without a terminal, and at most: longer lines are hard to read. */
+const WIDEST = 100
+/** Columns of a wrapped text at least, however little room there is. */
+const NARROWEST = 24
+
+/** For people; `columns` of their terminal. */
+export function explainedText(explained: Explained, columns = WIDEST): string {
+  const width = Math.min(columns, WIDEST)
   switch (explained.about) {
     case 'code':
-      return codeText(explained.facts)
+      return codeText(explained.facts, width)
     case 'variable':
-      return variableText(explained.facts)
+      return variableText(explained.facts, width)
     case 'field':
-      return fieldText(explained.facts)
+      return fieldText(explained.facts, width)
   }
 }
 
-function codeText({ code, severity, title, text }: CodeFacts): string {
-  return `${code}: ${title} (${severity})\n\n${wrap(text, '')}\n`
+function codeText({ code, severity, title, text }: CodeFacts, width: number): string {
+  return `${code}: ${title} (${severity})\n\n${wrap(text, '', width)}\n`
 }
 
-function variableText({ name, type, doc, scopes, fields }: VariableFacts): string {
-  const head = `${name} (${type})\n\n${wrap(doc, '')}\n\nIn: ${scopes}\n`
-  return fields.length === 0 ? head : `${head}\nFIELDS\n${table(fields.map(each => [each.name, each.type, each.doc]))}`
+function variableText({ name, type, doc, scopes, fields }: VariableFacts, width: number): string {
+  const head = `${name} (${type})\n\n${wrap(doc, '', width)}\n\nIn: ${scopes}\n`
+  if (fields.length === 0) return head
+  const rows = fields.map(each => [each.name, each.type, each.doc])
+  return `${head}\nFIELDS\n${table(rows, width)}`
 }
 
-function fieldText(facts: FieldFacts): string {
-  const doc = facts.doc === '' ? '' : `${wrap(facts.doc, '')}\n\n`
-  const below = facts.fields.length === 0 ? '' : `\nFIELDS\n${fieldList(facts.fields)}`
-  return `${titleOf(facts)}\n\n${doc}${table(rowsOf(facts))}${below}`
+function fieldText(facts: FieldFacts, width: number): string {
+  const doc = facts.doc === '' ? '' : `${wrap(facts.doc, '', width)}\n\n`
+  const below = facts.fields.length === 0 ? '' : `\nFIELDS\n${fieldList(facts.fields, width)}`
+  return `${titleOf(facts)}\n\n${doc}${table(rowsOf(facts), width)}${below}`
 }
 
 export function titleOf({ path }: FieldFacts): string {
@@ -50,9 +58,10 @@ export function rowsOf(facts: FieldFacts): [string, string][] {
 }
 
 /** With what they hold in turn, the tree says more than the words. */
-function fieldList(fields: readonly FieldSummary[]): string {
+function fieldList(fields: readonly FieldSummary[], width: number): string {
   if (fields.some(field => field.fields)) return tree(fields, '  ')
-  return table(fields.map(({ name, required, doc }) => [name, required ? 'required' : '', doc]))
+  const rows = fields.map(({ name, required, doc }) => [name, required ? 'required' : '', doc])
+  return table(rows, width)
 }
 
 function tree(fields: readonly FieldSummary[], indent: string): string {
@@ -63,26 +72,24 @@ function tree(fields: readonly FieldSummary[], indent: string): string {
     .join('')
 }
 
-const WIDTH = 100
-
 /** Columns as wide as their longest word; the last one is wrapped. */
-function table(rows: readonly (readonly string[])[]): string {
+function table(rows: readonly (readonly string[])[], width: number): string {
   const columns = rows[0]?.length ?? 0
   const widths = Array.from({ length: columns - 1 }, (_, i) => Math.max(...rows.map(row => row[i]!.length)))
-  const indent = 2 + widths.reduce((sum, width) => sum + (width === 0 ? 0 : width + 2), 0)
+  const indent = 2 + widths.reduce((sum, cells) => sum + (cells === 0 ? 0 : cells + 2), 0)
   const lines = rows.map(row => {
-    const cells = widths.map((width, i) => (width === 0 ? '' : `${row[i]!.padEnd(width)}  `))
-    return `  ${cells.join('')}${wrap(row.at(-1)!, ' '.repeat(indent)).trimStart()}`.trimEnd()
+    const cells = widths.map((cells, i) => (cells === 0 ? '' : `${row[i]!.padEnd(cells)}  `))
+    return `  ${cells.join('')}${wrap(row.at(-1)!, ' '.repeat(indent), width).trimStart()}`.trimEnd()
   })
   return lines.map(line => `${line}\n`).join('')
 }
 
-function wrap(text: string, indent: string): string {
+function wrap(text: string, indent: string, width: number): string {
+  const room = Math.max(width - indent.length, NARROWEST)
   const lines: string[] = []
   for (const word of text.split(/\s+/)) {
     const last = lines.at(-1)
-    if (last !== undefined && indent.length + last.length + 1 + word.length <= WIDTH)
-      lines[lines.length - 1] = `${last} ${word}`
+    if (last !== undefined && last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`
     else lines.push(word)
   }
   return lines.map(line => `${indent}${line}`).join('\n')

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Failure } from '../../diagnostics/failure.ts'
+import { cannotRead, Failure } from '../../diagnostics/failure.ts'
 import type { Stub } from '../dry-run/dry-run.ts'
 
 /** `BACKEND=STATUS[:FILE]`, `BACKEND=down`. Throws a Failure. */
@@ -17,6 +17,6 @@ export function parseStub(text: string, cwd: string): readonly [name: string, st
   try {
     return [name, { status, body: readFileSync(resolve(cwd, file)) }]
   } catch (error) {
-    throw new Failure('input', `cannot read ${file}, the body of the stub ${name}.`, { cause: error })
+    throw cannotRead(`${file}, the body of the stub ${name}`, error)
   }
 }

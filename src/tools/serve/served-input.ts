@@ -1,8 +1,7 @@
-import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
 import { holdsResources } from '../check-documents.ts'
-import { findInputs, type InputPlace, type InputText, readInput, readInputFile } from '../input-files.ts'
+import { findInputs, type InputPlace, type InputText, readInput, readInputFile, statOf } from '../input-files.ts'
 
 /** The text of one file, or those of the resources in a directory. Throws a Failure when there is nothing to serve. */
 export async function readServed(path: string, place: InputPlace): Promise<readonly InputText[]> {
@@ -18,6 +17,7 @@ export async function readServed(path: string, place: InputPlace): Promise<reado
   })
 }
 
+/** Throws an input Failure when the system does not tell. */
 export function isDirectory(path: string, cwd: string): boolean {
-  return statSync(resolve(cwd, path), { throwIfNoEntry: false })?.isDirectory() === true
+  return statOf(path, resolve(cwd, path))?.isDirectory() === true
 }

@@ -3,9 +3,9 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { cannotWrite, Failure } from '../../diagnostics/failure.ts'
+import { cannotRead, cannotWrite, Failure } from '../../diagnostics/failure.ts'
 import { type AdminServer, openTrace, type TraceConnection, type TraceRequest } from '../admin-client.ts'
-import { type InputPlace, nameOf } from '../input-files.ts'
+import { type InputPlace, nameOf, statFile } from '../input-files.ts'
 import { createEventReader } from './events.ts'
 import { type Link, openLastingTrace } from './lasting-trace.ts'
 
@@ -107,9 +107,8 @@ export function savedRecording(path: string, place: InputPlace): Recording {
   let input: NodeJS.ReadableStream | undefined
   // Opened by whoever reads it: nobody else would hear that it cannot be.
   const open = () => {
-    const opened = path === '-' ? place.stdin : createReadStream(resolve(place.cwd, path))
-    input = opened
-    return opened
+    input = path === '-' ? place.stdin : openedFile(path, resolve(place.cwd, path))
+    return input
   }
   return {
     texts: linesOf(open, nameOf(path)),
@@ -180,6 +179,11 @@ function tooCostly(name: string): Failure {
   })
 }
 
+function openedFile(name: string, path: string): NodeJS.ReadableStream {
+  statFile(name, path)
+  return createReadStream(path)
+}
+
 async function* linesOf(open: () => NodeJS.ReadableStream, name: string): AsyncGenerator<string> {
   let found = false
   const reader = createEventReader()
@@ -191,12 +195,11 @@ async function* linesOf(open: () => NodeJS.ReadableStream, name: string): AsyncG
       yield text
     }
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new Failure('input', `cannot read ${name}: ${code === 'ENOENT' ? 'there is no such file' : message}.`, {
-      cause: error,
-    })
+    throw error instanceof Failure ? error : cannotRead(name, error)
   }
-  if (!found) {
-    throw new Failure('input', `${name} holds no trace events.`, { help: 'Save some with `gwctl trace --raw > FILE`.' })
-  }
+  if (!found) throw holdsNoEvents(name)
+}
+
+export function holdsNoEvents(name: string): Failure {
+  return new Failure('input', `${name} holds no trace events.`, { help: 'Save some with `gwctl trace --raw > FILE`.' })
 }

@@ -4,7 +4,7 @@ import { Failure } from '../../../diagnostics/failure.ts'
 import { HeadSnapshots } from '../../../engine/head-snapshot.ts'
 import { HeaderList } from '../../../http/headers.ts'
 import type { DryRequest } from '../../dry-run/dry-run.ts'
-import { type InputPlace, readInput } from '../../input-files.ts'
+import { type InputPlace, MAX_RECORDED, readInput } from '../../input-files.ts'
 import { isRecord } from '../../trace/public-events.ts'
 import { recordedRequest } from '../../trace/recorded-request.ts'
 import { recordedRequests, unreadableNote } from '../../trace/recorded-requests.ts'
@@ -31,7 +31,7 @@ export async function* recordedProbes(
 
 async function* harProbes(file: string, place: InputPlace): AsyncGenerator<Probe> {
   const heads = new HeadSnapshots()
-  for (const request of harRequests(file, (await readInput(file, place)).text)) {
+  for (const request of harRequests(file, (await readInput(file, place, MAX_RECORDED)).text)) {
     const headers = new HeaderList(request.headers.flat())
     yield { ...probeOf(request), shown: heads.response({ status: 200, headers }).headers }
   }

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { commandHelp } from '../../src/cli/help.ts'
+import { readManifest } from '../../src/cli/manifest.ts'
+import { MemoryOutput, memoryIo } from './memory-io.ts'
+
+const root = new URL('../../', import.meta.url)
+const ids = Object.keys(COMMANDS)
+
+function page(id: string, columns: number): string {
+  return commandHelp(id, root, { ...memoryIo(), stdout: new MemoryOutput({ columns }) })
+}
+
+function section(text: string, header: RegExp): string {
+  const from = text.split('\n')
+  const start = from.findIndex(line => header.test(line))
+  const end = from.findIndex((line, i) => i > start && /^[A-Z ]+$/.test(line))
+  return from.slice(start + 1, end < 0 ? undefined : end).join('\n')
+}
+
+test.each(ids)('%s fits a terminal of 80 columns', id => {
+  expect(
+    page(id, 80)
+      .split('\n')
+      .filter(line => line.length > 80),
+  ).toEqual([])
+})
+
+test.each(ids)('%s: the flags of each list stand below each other', id => {
+  for (const header of [/^FLAGS$/, /^CLUSTER FLAGS$/]) {
+    const lines = section(page(id, 80), header).split('\n')
+    const columns = lines.flatMap(line => /^ {2}(?:-\w, | {4})?--/.exec(line)?.[0].length ?? [])
+    expect(new Set(columns).size, header.source).toBeLessThanOrEqual(1)
+  }
+})
+
+test.each(ids)('%s: what a shell makes of a copied example is the example', id => {
+  const examples = readManifest(root).commands[id]?.examples ?? []
+  for (const columns of [40, 80]) {
+    const copied = section(page(id, columns), /^EXAMPLES$/).replaceAll(/ \\\n */g, ' ')
+    for (const example of examples) {
+      expect(copied).toContain(typeof example === 'string' ? example : example.command)
+    }
+  }
+})
+
+test('usage names the flags that a command cannot do without', () => {
+  expect(page('run', 80)).toContain('$ gwctl run -f PATH [flags]\n')
+  expect(page('route', 80)).toContain('$ gwctl route -f PATH [REQUEST...] [flags]\n')
+})
+
+test('what a flag takes is listed in words', () => {
+  expect(page('eval', 80).replaceAll(/\s+/g, ' ')).toContain(
+    'One of request, response, llm, mcp, usage, log, connection, target.',
+  )
+})
