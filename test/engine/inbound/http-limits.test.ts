@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
+import { ManualClock } from '../manual-clock.ts'
 
 const direct = (frontend = '') =>
   `${frontend === '' ? '' : `frontendPolicies: {http: {${frontend}}}`}
@@ -153,26 +154,40 @@ describe('limits of a head', () => {
 
 describe('the life of a connection', () => {
   test('an idle one is closed after the time the file gives it', async () => {
-    await using gateway = await startGateway(direct('http1IdleTimeout: 20ms'))
+    const clock = new ManualClock()
+    await using gateway = await startGateway(direct('http1IdleTimeout: 20s'), { clock })
     const silent = dial(gateway)
+    await expect.poll(() => clock.pending).toBe(1)
+    clock.advance(20_000)
     await once(silent.resume(), 'close')
     const used = dial(gateway)
-    used.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-    expect(await untilClosed(used)).toMatch(/^HTTP\/1\.1 403 /)
+    for (let i = 0; i < 3; i++) {
+      used.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+      expect(await until(used, 'no')).toMatch(/^HTTP\/1\.1 403 /)
+      clock.advance(19_000)
+    }
+    clock.advance(1000)
+    await once(used, 'close')
   })
 
   test('none lives longer than the file allows; a request in progress is finished', async () => {
-    let answer: () => void = () => {}
+    const clock = new ManualClock()
+    let answer: (() => void) | undefined
     await using upstream = await startUpstream((_req, res) => {
       answer = () => res.end('late')
     })
-    await using gateway = await startGateway(proxy(upstream.host, '', 'maxConnectionDuration: 50ms'))
+    const config = proxy(upstream.host, '', 'maxConnectionDuration: 50s')
+    await using gateway = await startGateway(config, { clock })
+    const before = clock.pending
     const idle = dial(gateway)
+    await expect.poll(() => clock.pending).toBeGreaterThan(before)
+    clock.advance(50_000)
     await once(idle.resume(), 'close')
     const busy = dial(gateway)
     busy.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-    await new Promise(resolve => setTimeout(resolve, 120))
-    answer()
+    await expect.poll(() => answer).toBeDefined()
+    clock.advance(50_000)
+    answer!()
     expect(await untilClosed(busy)).toMatch(/^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*late/i)
   })
 

@@ -110,7 +110,7 @@ describe.each(Object.keys(ways))('over %s', way => {
 
   test('a client that breaks off ends the connection to the server, and the other way round', async () => {
     const first = await ways[way]!()
-    expect(server.open.size).toBe(1)
+    await expect.poll(() => server.open.size).toBe(1)
     first.destroy()
     await expect.poll(() => server.open.size).toBe(0)
     const second = await ways[way]!()
