@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { startGateway } from '../helpers/gateway.ts'
 import { echo, rawRequest, startUpstream } from '../helpers/upstream.ts'
+import { ManualClock } from './manual-clock.ts'
 
 const one = (host: string, more = '') =>
   `binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${host}'}]${more}}]}]}]`
@@ -76,8 +77,13 @@ routes:
     const gone = new Promise<void>(resolve => {
       left = resolve
     })
-    await using upstream = await startUpstream(req => req.socket.on('close', () => left()))
-    await using gateway = await startGateway(one(upstream.host, ', policies: {timeout: {requestTimeout: 50ms}}'))
+    const clock = new ManualClock()
+    await using upstream = await startUpstream(req => {
+      req.socket.on('close', () => left())
+      clock.advance(50_000)
+    })
+    const config = one(upstream.host, ', policies: {timeout: {requestTimeout: 50s}}')
+    await using gateway = await startGateway(config, { clock })
     const response = await fetch(gateway.url(8080))
     expect([response.status, await response.text()]).toEqual([504, 'request timeout'])
     await gone

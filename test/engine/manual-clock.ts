@@ -3,6 +3,8 @@ import type { Clock, Timer } from '../../src/http/runtime.ts'
 /** A clock that stands still until it is told to move. */
 export class ManualClock implements Clock {
   #now: number
+  /** ms of every timer that was set. */
+  readonly armed: number[] = []
   #waiting: { readonly at: number; readonly then: () => void }[] = []
 
   constructor(now = Date.UTC(2026, 0, 15, 12, 30, 45, 250)) {
@@ -18,6 +20,7 @@ export class ManualClock implements Clock {
   }
 
   after(ms: number, then: () => void): Timer {
+    this.armed.push(ms)
     const entry = { at: this.#now + ms, then }
     this.#waiting.push(entry)
     return {

@@ -4,15 +4,6 @@ import { startGateway } from '../helpers/gateway.ts'
 import { startUpstream, type Upstream } from '../helpers/upstream.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Tells which timers were set. */
-class WatchedClock extends ManualClock {
-  readonly armed: number[] = []
-  override after(ms: number, then: () => void) {
-    this.armed.push(ms)
-    return super.after(ms, then)
-  }
-}
-
 interface Seen {
   readonly attempt: string | undefined
   readonly body: string
@@ -95,22 +86,32 @@ describe('a call is made again', () => {
 
   test('when a call takes too long, each one by itself', async () => {
     await using upstream = await flaky(1, () => {})
-    const timeout = ', timeout: {backendRequestTimeout: 50ms}'
-    await using gateway = await startGateway(file(upstream.host, '{attempts: 1}', timeout))
-    expect(await ask(gateway.url(8080))).toBe('200 done')
+    const clock = new ManualClock()
+    const timeout = ', timeout: {backendRequestTimeout: 5s}'
+    await using gateway = await startGateway(file(upstream.host, '{attempts: 1}', timeout), { clock })
+    const answer = ask(gateway.url(8080))
+    await expect.poll(() => upstream.seen.length).toBe(1)
+    clock.advance(5000)
+    expect(await answer).toBe('200 done')
   })
 
   test('within the time of the whole request', async () => {
     await using upstream = await flaky(99, () => {})
-    const timeout = ', timeout: {backendRequestTimeout: 30ms, requestTimeout: 100ms}'
-    await using gateway = await startGateway(file(upstream.host, '{attempts: 50}', timeout))
-    expect(await ask(gateway.url(8080))).toBe('504 request timeout')
-    expect(upstream.seen.length).toBeLessThan(6)
+    const clock = new ManualClock()
+    const timeout = ', timeout: {backendRequestTimeout: 30s, requestTimeout: 100s}'
+    await using gateway = await startGateway(file(upstream.host, '{attempts: 50}', timeout), { clock })
+    const answer = ask(gateway.url(8080))
+    for (let call = 1; call <= 4; call++) {
+      await expect.poll(() => upstream.seen.length).toBe(call)
+      clock.advance(30_000)
+    }
+    expect(await answer).toBe('504 request timeout')
+    expect(upstream.seen).toHaveLength(4)
   })
 
   test('after a pause', async () => {
     await using upstream = await flaky(1)
-    const clock = new WatchedClock()
+    const clock = new ManualClock()
     await using gateway = await startGateway(file(upstream.host, '{codes: [503], backoff: 5s}'), { clock })
     const answer = ask(gateway.url(8080))
     while (!clock.armed.includes(5000)) await new Promise(setImmediate)
@@ -164,7 +165,7 @@ describe('what is sent again', () => {
 
 test('a client that leaves during the pause ends it', async () => {
   await using upstream = await flaky(1)
-  const clock = new WatchedClock()
+  const clock = new ManualClock()
   await using gateway = await startGateway(file(upstream.host, '{codes: [503], backoff: 5s}'), { clock })
   const leaving = new AbortController()
   const answer = fetch(gateway.url(8080), { signal: leaving.signal }).catch(() => 'left')

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import type { Duplex } from 'node:stream'
 
 export interface Upstream extends AsyncDisposable {
   readonly port: number
@@ -47,6 +48,17 @@ export function echo(req: IncomingMessage, res: ServerResponse): void {
     res.writeHead(200, { 'content-type': 'application/json' })
     res.end(body)
   })
+}
+
+/** Resolves when it is closed, in whichever way; what still comes is thrown away where nobody reads it. */
+export function closeOf(socket: Duplex): Promise<void> {
+  return new Promise(
+    resolve =>
+      void socket
+        .on('error', () => {})
+        .once('close', resolve)
+        .resume(),
+  )
 }
 
 /** Sends bytes as they are and reads until the other side closes. */

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Listening, listen } from '../../../src/engine/admin/listen.ts'
 import { startAdmin, startReadiness, startStats } from '../../../src/engine/admin/server.ts'
 import { text } from '../../../src/engine/admin/table.ts'
+import { closeOf } from '../../helpers/upstream.ts'
 import { call, FakeGateway } from './running-admin.ts'
 
 let gateway: FakeGateway
@@ -290,7 +291,7 @@ describe('clients that do harm', () => {
     const silent = await Promise.all(Array.from({ length: 1000 }, () => dial(admin.address)))
     expect((await call(admin.address, '/memory')).status).toBe(200)
     const more = await Promise.all(Array.from({ length: 100 }, () => dial(admin.address)))
-    await Promise.any(more.map(socket => once(socket, 'close')))
+    await Promise.any(more.map(socket => closeOf(socket)))
     for (const socket of [...silent, ...more]) socket.destroy()
     await expect.poll(() => call(admin.address, '/memory').then(({ status }) => status, String)).toBe(200)
   })
@@ -306,7 +307,7 @@ describe('clients that do harm', () => {
     open.push(server)
     const socket = await dial(server.address)
     socket.write(bytes)
-    await once(socket.resume(), 'close')
+    await closeOf(socket)
   })
 
   test('a head of 20 KB is refused', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { Http1Downstream, type ReplyWire } from '../../../src/engine/inbound/http1-downstream.ts'
 import type { Exchange } from '../../../src/http/exchange.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
-import { echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
+import { closeOf, echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
 import { ManualClock } from '../manual-clock.ts'
 
 const route = (inner: string) => `binds: [{port: 8080, listeners: [{routes: [{${inner}}]}]}]`
@@ -161,7 +161,7 @@ describe('a client that takes its time', () => {
       clock.advance(59_000)
     }
     clock.advance(1000)
-    await once(socket, 'close')
+    await closeOf(socket)
   })
 
   test('and reads a large reply slowly gets all of it, and holds up the backend meanwhile', async () => {
@@ -194,7 +194,7 @@ describe('a client that takes its time', () => {
       got += chunk.length
     })
     socket.resume()
-    await once(socket, 'close')
+    await closeOf(socket)
     expect(got).toBeGreaterThan(size)
   })
 

@@ -7,7 +7,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { fields, frame } from '../../helpers/http2-frames.ts'
-import { echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
+import { closeOf, echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
+import { ManualClock } from '../manual-clock.ts'
 
 const authority = createAuthority('test authority')
 const server = createCertificate(authority, ['any.test'])
@@ -381,11 +382,14 @@ describe('hostile clients', () => {
   })
 
   test('half of the preface is no connection that lasts', async () => {
-    await using gateway = await startGateway(
-      plain('127.0.0.1:1', '', 'frontendPolicies: {http: {http1IdleTimeout: 50ms}}'),
-    )
+    const clock = new ManualClock()
+    const config = plain('127.0.0.1:1', '', 'frontendPolicies: {http: {http1IdleTimeout: 50s}}')
+    await using gateway = await startGateway(config, { clock })
     const socket = net.connect(gateway.gateway.portOf(8080)!, '127.0.0.1', () => socket.write('PRI * HTTP/2'))
-    await once(socket.resume(), 'close')
+    const closed = closeOf(socket)
+    await expect.poll(() => clock.pending).toBeGreaterThan(0)
+    clock.advance(50_000)
+    await closed
   })
 })
 
@@ -408,18 +412,30 @@ binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 
   })
 
   test('a client that does not answer pings is cut off, one that does stays', async () => {
-    await using gateway = await startGateway(direct('http2KeepaliveInterval: 20ms, http2KeepaliveTimeout: 20ms'))
+    const clock = new ManualClock()
+    const config = direct('http2KeepaliveInterval: 20s, http2KeepaliveTimeout: 5s')
+    await using gateway = await startGateway(config, { clock })
+    const intervals = () => clock.armed.filter(ms => ms === 20_000).length
     const deaf = net.connect(gateway.gateway.portOf(8080)!, '127.0.0.1')
     deaf.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
     deaf.write(frame(4, 0, 0, Buffer.alloc(0)))
     const session = open(gateway)
-    await once(deaf.resume(), 'close')
+    await expect.poll(intervals).toBe(2)
+    clock.advance(20_000)
+    // The one that answers is asked again.
+    await expect.poll(intervals).toBe(3)
+    clock.advance(5000)
+    await closeOf(deaf)
     expect((await send(session)).status).toBe(200)
   })
 
   test('a connection that has lived its time takes no new streams', async () => {
-    await using gateway = await startGateway(direct('maxConnectionDuration: 30ms'))
-    await once(open(gateway), 'close')
+    const clock = new ManualClock()
+    await using gateway = await startGateway(direct('maxConnectionDuration: 30s'), { clock })
+    const session = open(gateway)
+    expect((await send(session)).status).toBe(200)
+    clock.advance(30_000)
+    await once(session, 'close')
   })
 })
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { frame } from '../../helpers/http2-frames.ts'
-import { echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
+import { closeOf, echo, rawRequest, startUpstream } from '../../helpers/upstream.ts'
 import { ManualClock } from '../manual-clock.ts'
 import { until } from '../observe/until.ts'
 
@@ -116,7 +116,7 @@ test('with TLS the listener is known, and what the log leaves out stays out', as
   const socket = tls.connect({ host: '127.0.0.1', port, servername: 'a.test', rejectUnauthorized: false })
   await once(socket, 'secureConnect')
   socket.end('nonsense\r\n\r\n')
-  await once(socket.resume(), 'close')
+  await closeOf(socket)
   await until(() => counts(gateway).length > 0)
   expect(counts(gateway)).toEqual([`${series('unknown', 400, 'listener="web"')} 1`])
   expect(records(gateway)).toEqual([])
@@ -131,7 +131,7 @@ test('a client that breaks HTTP/2 is told of once; one that leaves is not', asyn
     )
     await once(socket, 'data')
     socket.destroy()
-    await once(socket, 'close')
+    await closeOf(socket)
   }
   await open(Buffer.alloc(0))
   await open(Buffer.concat([frame(0, 0, 1, Buffer.from('data')), frame(0, 0, 1, Buffer.from('more'))]))

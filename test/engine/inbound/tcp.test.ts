@@ -42,7 +42,7 @@ function dial(gateway: TestGateway, port = 9000): Socket {
 async function textOf(socket: Socket): Promise<string> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  await Promise.race([once(socket, 'end'), once(socket, 'close')])
+  await new Promise(resolve => socket.once('end', resolve).once('close', resolve))
   return Buffer.concat(chunks).toString()
 }
 

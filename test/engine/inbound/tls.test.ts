@@ -4,7 +4,8 @@ import tls, { type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Certificate, createAuthority, createCertificate } from '../../helpers/certificates.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
-import { echo, startUpstream } from '../../helpers/upstream.ts'
+import { closeOf, echo, startUpstream } from '../../helpers/upstream.ts'
+import { ManualClock } from '../manual-clock.ts'
 
 const authority = createAuthority('test authority')
 const other = createAuthority('another authority')
@@ -210,14 +211,18 @@ describe('versions, suites and groups', () => {
   })
 
   test('a handshake that does not come in time is cut off', async () => {
+    const clock = new ManualClock()
     await using gateway = await startGateway(
-      `frontendPolicies: {tls: {handshakeTimeout: 50ms}}\nbinds: [{port: 8443, listeners: [${listener('any', '')}]}]`,
-      { files },
+      `frontendPolicies: {tls: {handshakeTimeout: 5s}}\nbinds: [{port: 8443, listeners: [${listener('any', '')}]}]`,
+      { files, clock },
     )
     const { connect } = await import('node:net')
     const silent = connect(portOf(gateway), '127.0.0.1')
     const slow = connect(portOf(gateway), '127.0.0.1', () => slow.write(Buffer.from([0x16, 3, 1])))
-    await Promise.all([once(silent.resume(), 'close'), once(slow.resume(), 'close')])
+    const cut = Promise.all([closeOf(silent), closeOf(slow)])
+    await expect.poll(() => clock.armed.filter(ms => ms === 5000).length).toBe(2)
+    clock.advance(5000)
+    await cut
   })
 })
 
