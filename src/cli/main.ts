@@ -1,4 +1,5 @@
 import { cannotWrite, Failure } from '../diagnostics/failure.ts'
+import { visible } from '../diagnostics/visible.ts'
 import { COMMANDS, type CommandTable } from './commands.ts'
 import { type Ending, exitCodeOf } from './exit-codes.ts'
 import { type Io, type Output, processIo, write } from './io.ts'
@@ -89,7 +90,9 @@ function describe(error: unknown, debug: boolean): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
   if (error instanceof Failure) {
     const text = error.help === undefined ? error.message : `${error.message}\n${error.help}`
-    return debug ? `${text}\n${stack}` : text
+    // It may quote what somebody else has written: a flag's value, a server's words.
+    const shown = text.split('\n').map(visible).join('\n')
+    return debug ? `${shown}\n${stack}` : shown
   }
   if (debug) return `internal error: ${stack}`
   const message = (error instanceof Error ? error.message : String(error)).split('\n', 1)[0]

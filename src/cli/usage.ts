@@ -26,7 +26,7 @@ export function asUsageFailure(error: unknown, id: string, command: CommandShape
     return new Failure('usage', unknownFlags(error.flags.map(String), command), { help, cause: error })
   }
   if ('args' in error && Array.isArray(error.args)) {
-    return new Failure('usage', wrongArguments(error.args), { help, cause: error })
+    return new Failure('usage', wrongArguments(error.args, command), { help, cause: error })
   }
   return new Failure('usage', plainMessage(error.message), { help, cause: error })
 }
@@ -60,11 +60,24 @@ function unknownFlags(names: readonly string[], command: CommandShape): string {
 }
 
 /** Unexpected arguments are strings, missing ones are their declarations. */
-function wrongArguments(args: readonly unknown[]): string {
+function wrongArguments(args: readonly unknown[], command: CommandShape): string {
   const names = args.map(arg => (typeof arg === 'string' ? arg : argumentName(arg)))
   const list = names.join(' ')
   const noun = names.length === 1 ? 'argument' : 'arguments'
-  return typeof args[0] === 'string' ? `unexpected ${noun}: ${list}.` : `missing ${noun}: ${list}.`
+  if (typeof args[0] !== 'string') return `missing ${noun}: ${list}.`
+  const meant = names.flatMap(word => flagOf(word, command) ?? [])
+  return `unexpected ${noun}: ${list}${meant.length === 0 ? '.' : `: did you mean \`${meant.join(' ')}\`?`}`
+}
+
+/** The flag that would take this word as its value: one of its choices, or `NAME=VALUE` where it asks for that. */
+function flagOf(word: string, { flags }: CommandShape): string | undefined {
+  const takes = Object.entries(flags ?? {}).filter(
+    ([, flag]) =>
+      flag.type === 'option' &&
+      (flag.options?.includes(word) || (/^[A-Z]+=[A-Z]+$/.test(String(flag.helpValue)) && /^[^=]+=[^=]+$/.test(word))),
+  )
+  const [only, other] = takes
+  return only === undefined || other !== undefined ? undefined : `--${only[0]} ${word}`
 }
 
 function argumentName(arg: unknown): string {

@@ -19,6 +19,7 @@ class Probe extends GatewayCommand {
     'fail-on': Flags.string({ options: ['error', 'warning'] }),
     output: outputFlag(['text', 'json', 'sarif'])({ default: { format: 'text' } }),
     timeout: durationFlag(),
+    set: Flags.string({ helpValue: 'NAME=VALUE' }),
     file: fileFlag,
   }
 
@@ -139,7 +140,10 @@ describe('what goes wrong is said once, on stderr, with the way out', () => {
     [['probe', '--fial-on', 'error'], 'unknown flag --fial-on: did you mean `--fail-on`?'],
     [['probe', '--qiuet'], 'unknown flag --qiuet: did you mean `--quiet`?'],
     [['probe', '-x'], 'unknown flag -x.'],
+    [['pro\u001b[2Jbe'], 'unknown command pro␛[2Jbe.'],
     [['probe', 'ok', 'two'], 'unexpected argument: two.'],
+    [['probe', 'ok', 'error'], 'unexpected argument: error: did you mean `--fail-on error`?'],
+    [['probe', 'ok', 'a=b', 'two', 'error'], 'a=b two error: did you mean `--set a=b --fail-on error`?'],
     [['probe', '--fail-on', 'never'], '--fail-on takes one of error, warning, not never.'],
     [['probe', '--fail-on'], '--fail-on expects one of these values: error, warning'],
     [['probe', '-o', 'serif'], 'unknown format serif: did you mean `sarif`?\nFormats: '],

@@ -72,6 +72,22 @@ describe('gwctl log', () => {
     expect(err).not.toContain('POST /logging')
     expect(gateway.log.filter()).toBe('info')
   })
+
+  test('a level without its flag: exit 2 and how to say it', async () => {
+    const { code, err } = await gwctl('log', 'debug', 'mcp=trace')
+    expect(code).toBe(2)
+    expect(err).toContain('did you mean `--level debug --set mcp=trace`?')
+    expect(gateway.log.filter()).toBe('info')
+  })
+
+  test('what another server answers does not drive the terminal', async () => {
+    const answer = 'current log level is \u001b]0;title\u0007info\n'
+    const other = createServer((_, reply) => reply.end(answer)).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { out } = await gwctl('log', '--admin', `127.0.0.1:${(other.address() as AddressInfo).port}`)
+    other.close()
+    expect(out).toBe('␛]0;title␇info\n')
+  })
 })
 
 describe('gwctl health', () => {
