@@ -1,3 +1,4 @@
+import { visible } from '../../diagnostics/visible.ts'
 import { LogFilterError } from '../log-filter.ts'
 import type { LogControl } from '../logging.ts'
 import { methodNotAllowed } from './listen.ts'
@@ -5,8 +6,6 @@ import { type AdminReply, type AdminRequest, text } from './table.ts'
 
 /** `/logging`: without a query it reads; `level` adds directives, `reset` goes back to the filter of the start first. */
 export async function logLevel(log: LogControl, { method, query }: AdminRequest): Promise<AdminReply> {
-  const unknown = [...query.keys()].find(name => name !== 'level' && name !== 'reset')
-  if (unknown !== undefined) return text(`there is no parameter ${unknown}\n\n${USAGE}`, 400)
   const level = query.get('level') ?? ''
   const reset = query.has('reset')
   if (level !== '' || reset) {
@@ -16,10 +15,15 @@ export async function logLevel(log: LogControl, { method, query }: AdminRequest)
       await log.change(level, { reset })
     } catch (error) {
       if (!(error instanceof LogFilterError)) throw error
-      return text(`Invalid level provided: ${level}\n${error.message}\n\n${USAGE}`, 400)
+      return text(`Invalid level provided: ${shown(level)}\n${shown(error.message)}\n\n${USAGE}`, 400)
     }
   }
   return text(`current log level is ${log.filter()}\n`)
+}
+
+/** As much of it as a person reads, without what would drive a terminal. */
+function shown(given: string): string {
+  return visible(given.length > 300 ? `${given.slice(0, 300)}…` : given)
 }
 
 const USAGE = `GET or POST /logging                          the current level

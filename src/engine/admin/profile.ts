@@ -1,16 +1,23 @@
 import type { Session } from 'node:inspector/promises'
 import type { Clock } from '../../http/runtime.ts'
+import { numberOf } from './parameters.ts'
 import { encodePprof, type Frame, type StackProfile, type StackSample } from './pprof.ts'
 import { type AdminReply, type AdminRequest, text } from './table.ts'
 
-const DEFAULT_SECONDS = 10
-const MAX_SECONDS = 300
-/** Between two samples of the processor, in microseconds: 100 per second, as the public system does. */
-const CPU_INTERVAL_US = 10_000
+const SECONDS = { most: 300, default: 10 }
+/** Samples of the processor per second. */
+const FREQUENCY = { most: 1000, default: 100 }
 /** Between two samples of the allocator, in bytes. */
 const HEAP_INTERVAL_BYTES = 64 * 1024
 
 export type ProfileKind = 'cpu' | 'heap'
+
+export interface ProfileWanted {
+  readonly kind: ProfileKind
+  readonly seconds: number
+  /** Samples of the processor per second; a heap profile has none. */
+  readonly frequency: number
+}
 
 /** One profile at a time: the runtime has one profiler, and two readers would spoil one another's numbers. */
 export class Profiler {
@@ -27,7 +34,7 @@ export class Profiler {
    * that keeps nothing, the second alone would be empty. Undefined while another profile is being taken. It ends with
    * what there is when `left` says that nobody waits for it any more.
    */
-  async take(kind: ProfileKind, seconds: number, left: AbortSignal): Promise<StackProfile | undefined> {
+  async take({ kind, seconds, frequency }: ProfileWanted, left: AbortSignal): Promise<StackProfile | undefined> {
     if (this.#busy) return undefined
     this.#busy = true
     const inspector = await import('node:inspector/promises')
@@ -36,7 +43,7 @@ export class Profiler {
     const wait = (share: number) => this.#wait(seconds * 1000 * share, left)
     try {
       session.connect()
-      const profile = await (kind === 'cpu' ? recordCpu(session, wait) : recordHeap(session, wait))
+      const profile = await (kind === 'cpu' ? recordCpu(session, frequency, wait) : recordHeap(session, wait))
       return { ...profile, startedAt, duration: this.#clock.now() - startedAt }
     } finally {
       session.disconnect()
@@ -56,15 +63,15 @@ export class Profiler {
   }
 }
 
-/** `/debug/pprof/*`: `seconds` is 1 to 300, default 10; anything else is 400. */
+/** `/debug/pprof/*`: `seconds` is 1 to 300, default 10; `frequency` 1 to 1000, default 100. Throws a ParameterError. */
 export async function profileReply(
   kind: ProfileKind,
   { query, left }: AdminRequest,
   take: Profiler['take'],
 ): Promise<AdminReply> {
-  const seconds = secondsOf(query.get('seconds'))
-  if (seconds === undefined) return text(`seconds takes a number from 1 to ${MAX_SECONDS}\n`, 400)
-  const profile = await take(kind, seconds, left)
+  const seconds = numberOf(query, 'seconds', SECONDS.most) ?? SECONDS.default
+  const frequency = numberOf(query, 'frequency', FREQUENCY.most) ?? FREQUENCY.default
+  const profile = await take({ kind, seconds, frequency }, left)
   if (profile === undefined) return text('a profile is being taken already; try again when it is done\n', 429)
   return {
     status: 200,
@@ -79,13 +86,13 @@ type Recorded = Omit<StackProfile, 'startedAt' | 'duration'>
 /** Resolves after that share of the time to record. */
 type Wait = (share: number) => Promise<void>
 
-async function recordCpu(session: Session, wait: Wait): Promise<Recorded> {
+async function recordCpu(session: Session, frequency: number, wait: Wait): Promise<Recorded> {
   await session.post('Profiler.enable')
-  await session.post('Profiler.setSamplingInterval', { interval: CPU_INTERVAL_US })
+  await session.post('Profiler.setSamplingInterval', { interval: Math.round(1_000_000 / frequency) })
   await session.post('Profiler.start')
   await wait(1)
   const { profile } = await session.post('Profiler.stop')
-  const period = CPU_INTERVAL_US * 1000
+  const period = Math.round(1_000_000_000 / frequency)
   return {
     types: [
       { type: 'samples', unit: 'count' },
@@ -122,13 +129,6 @@ async function recordHeap(session: Session, wait: Wait): Promise<Recorded> {
     ],
     period: HEAP_INTERVAL_BYTES,
   }
-}
-
-/** Undefined: out of range, or no number. */
-function secondsOf(given: string | null): number | undefined {
-  if (given === null) return DEFAULT_SECONDS
-  const seconds = /^\d{1,4}$/.test(given) ? Number(given) : 0
-  return seconds >= 1 && seconds <= MAX_SECONDS ? seconds : undefined
 }
 
 interface CallFrame {
@@ -174,6 +174,9 @@ function heapSamples(head: HeapNode): StackSample[] {
   return out
 }
 
+/** Readers add up by name, so that functions without one are told apart by their place. */
 function frameOf({ functionName, url, lineNumber }: CallFrame): Frame {
-  return { name: functionName || '(anonymous)', file: url, line: Math.max(0, lineNumber + 1) }
+  const line = Math.max(0, lineNumber + 1)
+  const place = url === '' ? '' : ` ${url.replace(/^.*\//, '')}:${line}`
+  return { name: functionName || `(anonymous${place})`, file: url, line }
 }

@@ -56,12 +56,14 @@ function adminPaths(source: AdminSource): readonly AdminPath[] {
     {
       path: '/debug/trace',
       methods: ['GET', 'POST'],
+      parameters: ['expression', 'follow', 'seconds'],
       summary: 'What happens to the next request, as Server-Sent Events: ?expression=CEL, ?follow=N&seconds=S.',
       handler: request => traceStream(source.trace, request),
     },
     {
       path: '/logging',
       methods: ['GET', 'POST'],
+      parameters: ['level', 'reset'],
       summary: 'The log level; POST ?level=LEVEL or ?level=MODULE=LEVEL changes it, ?reset restores it.',
       handler: request => logLevel(source.log, request),
     },
@@ -99,12 +101,14 @@ function insidePaths({ threads }: AdminSource): readonly AdminPath[] {
     {
       path: '/debug/pprof/profile',
       methods: ['GET'],
-      summary: 'Processor profile for pprof: ?seconds=N, 1 to 300.',
+      parameters: ['seconds', 'frequency'],
+      summary: 'Processor profile for pprof: ?seconds=N, 1 to 300, ?frequency=N, 1 to 1000 samples per second.',
       handler: request => profileReply('cpu', request, threads.profile),
     },
     {
       path: '/debug/pprof/heap',
       methods: ['GET'],
+      parameters: ['seconds'],
       summary: 'Heap profile for pprof: ?seconds=N, 1 to 300.',
       handler: request => profileReply('heap', request, threads.profile),
     },

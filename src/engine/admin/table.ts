@@ -31,6 +31,8 @@ export type AdminReply = TextReply | StreamReply
 export interface AdminPath {
   readonly path: string
   readonly methods: readonly AdminRequest['method'][]
+  /** What its query may hold, each once; whatever else is refused. Unset: a query is passed over. */
+  readonly parameters?: readonly string[]
   /** One line for the index. */
   readonly summary: string
   readonly handler: (request: AdminRequest) => AdminReply | Promise<AdminReply>

@@ -2,7 +2,7 @@ import type { Clock } from '../../http/runtime.ts'
 import type { RunningWork } from '../running-requests.ts'
 import { type ThreadMemory, threadMemory } from './memory.ts'
 import type { StackProfile } from './pprof.ts'
-import { type ProfileKind, Profiler } from './profile.ts'
+import { Profiler, type ProfileWanted } from './profile.ts'
 import { type ThreadTasks, threadTasks } from './tasks.ts'
 
 /** A look inside the threads of the process: one, or all workers and the one that leads them. */
@@ -10,7 +10,7 @@ export interface Threads {
   memory(): Promise<readonly ThreadMemory[]>
   tasks(): Promise<readonly ThreadTasks[]>
   /** Undefined while another profile is being taken. When nobody wants it any more (`left`), it ends. */
-  profile(kind: ProfileKind, seconds: number, left: AbortSignal): Promise<StackProfile | undefined>
+  profile(wanted: ProfileWanted, left: AbortSignal): Promise<StackProfile | undefined>
 }
 
 /** `work`: what this thread is at, where it serves anything. */
@@ -19,7 +19,7 @@ export function thisThread(name: string, clock: Clock, work?: () => RunningWork)
   return {
     memory: async () => [threadMemory(name)],
     tasks: async () => [threadTasks(name, work?.())],
-    profile: (kind, seconds, left) => profiler.take(kind, seconds, left),
+    profile: (wanted, left) => profiler.take(wanted, left),
   }
 }
 

@@ -2,11 +2,11 @@ import type { Writable } from 'node:stream'
 import type { Timer } from '../../http/runtime.ts'
 import { MAX_WATCHERS, type TraceSource } from '../trace-hub.ts'
 import type { TraceWatch } from '../trace-watch.ts'
+import { numberOf } from './parameters.ts'
 import { type AdminReply, type AdminRequest, text } from './table.ts'
 
 /** Watching makes requests dearer, so no stream goes on for ever by itself. */
 const LIMITS = { requests: 1000, seconds: 3600, defaultSeconds: 600 }
-const PARAMETERS: readonly string[] = ['expression', 'follow', 'seconds']
 const KEEPALIVE_MS = 1000
 /** Events written at one go; between two goes the requests have their turn. */
 const BATCH = 64
@@ -17,13 +17,8 @@ const BATCH = 64
  * does when the expression takes too much of the requests' time, which ends the stream.
  */
 export async function traceStream(hub: TraceSource, { query }: AdminRequest): Promise<AdminReply> {
-  const unknown = [...query.keys()].find(name => !PARAMETERS.includes(name))
-  // A filter that is misspelt would match everything.
-  if (unknown !== undefined) return text(`there is no parameter ${unknown}: ${PARAMETERS.join(', ')}\n`, 400)
-  const follow = count(query.get('follow'), LIMITS.requests)
-  if (follow === 'wrong') return text(`follow takes a number from 1 to ${LIMITS.requests}\n`, 400)
-  const seconds = count(query.get('seconds'), LIMITS.seconds)
-  if (seconds === 'wrong') return text(`seconds takes a number from 1 to ${LIMITS.seconds}\n`, 400)
+  const follow = numberOf(query, 'follow', LIMITS.requests)
+  const seconds = numberOf(query, 'seconds', LIMITS.seconds)
   const expression = query.get('expression')
   const watch = await hub.watch({ requests: follow ?? 1, ...(expression ? { expression } : {}) })
   if (watch === undefined) return text(`${MAX_WATCHERS} traces are running already; end one of them first\n`, 429)
@@ -125,10 +120,4 @@ class TraceWriter {
 
 function invalidExpression(problem: { readonly message: string; readonly help?: string }): string {
   return `invalid expression: ${problem.message}\n${problem.help === undefined ? '' : `${problem.help}\n`}`
-}
-
-function count(given: string | null, most: number): number | 'wrong' | undefined {
-  if (given === null) return undefined
-  const value = /^\d{1,9}$/.test(given) ? Number(given) : 0
-  return value >= 1 && value <= most ? value : 'wrong'
 }

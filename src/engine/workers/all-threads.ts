@@ -35,14 +35,14 @@ export function allThreads(clock: Clock, workers: () => readonly Numbered[], all
         ...silent.map(worker => named(worker, { workload: {}, silent: true })),
       ]
     },
-    profile: async (kind, seconds, left) => {
-      const mine = own.profile(kind, seconds, left)
+    profile: async (wanted, left) => {
+      const mine = own.profile(wanted, left)
       if (profiling) return mine
       profiling = true
       const end = () => void all('endProfile', undefined)
       left.addEventListener('abort', end)
       try {
-        const theirs = all('profile', { kind, seconds }, seconds * 1000 + PROFILE_PATIENCE)
+        const theirs = all('profile', wanted, wanted.seconds * 1000 + PROFILE_PATIENCE)
         const [profile, answers] = await Promise.all([mine, theirs])
         const others = answers.flatMap(([worker, each]) => (each ? [named(worker, { profile: each })] : []))
         return profile && mergeProfiles([{ thread: 'main', profile }, ...others])

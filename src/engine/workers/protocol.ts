@@ -2,7 +2,7 @@ import type { Settings } from '../../config/settings.ts'
 import type { TraceEvent } from '../../http/trace-event.ts'
 import type { ThreadMemory } from '../admin/memory.ts'
 import type { StackProfile } from '../admin/pprof.ts'
-import type { ProfileKind } from '../admin/profile.ts'
+import type { ProfileWanted } from '../admin/profile.ts'
 import type { ThreadTasks } from '../admin/tasks.ts'
 import type { MetricFamily } from '../metrics/families.ts'
 import type { SharedSeries } from '../metrics/registry.ts'
@@ -19,7 +19,7 @@ export interface Orders {
   readings: [undefined, readonly MetricFamily[]]
   memory: [undefined, readonly ThreadMemory[]]
   tasks: [undefined, readonly ThreadTasks[]]
-  profile: [{ readonly kind: ProfileKind; readonly seconds: number }, StackProfile | undefined]
+  profile: [ProfileWanted, StackProfile | undefined]
   endProfile: [undefined, undefined]
   watch: [WatchOrder, WatchAnswer]
   unwatch: [number, undefined]

@@ -107,9 +107,9 @@ class ServeWorker {
     readings: () => this.#gateway.metrics.readings(),
     memory: () => this.#threads().memory(),
     tasks: () => this.#threads().tasks(),
-    profile: ({ kind, seconds }) => {
+    profile: wanted => {
       this.#unwanted = new AbortController()
-      return this.#threads().profile(kind, seconds, this.#unwanted.signal)
+      return this.#threads().profile(wanted, this.#unwanted.signal)
     },
     endProfile: () => {
       this.#unwanted.abort()

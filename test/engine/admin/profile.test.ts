@@ -17,17 +17,25 @@ beforeEach(async () => {
 
 afterEach(() => admin.close())
 
+/** The number that begins there, and where the next one does. */
+function varintAt(bytes: Buffer, start: number): [value: bigint, end: number] {
+  let value = 0n
+  let at = start
+  for (let shift = 0n; ; shift += 7n) {
+    const byte = bytes[at++]!
+    value |= BigInt(byte & 0x7f) << shift
+    if (byte < 0x80) return [value, at]
+  }
+}
+
 /** The fields of a protocol buffers message: numbers as bigint, everything else as bytes. */
 function fieldsOf(bytes: Buffer): { field: number; value: bigint | Buffer }[] {
   const out: { field: number; value: bigint | Buffer }[] = []
   let at = 0
   const varint = () => {
-    let value = 0n
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = bytes[at++]!
-      value |= BigInt(byte & 0x7f) << shift
-      if (byte < 0x80) return value
-    }
+    const [value, end] = varintAt(bytes, at)
+    at = end
+    return value
   }
   while (at < bytes.length) {
     const tag = Number(varint())
@@ -47,9 +55,13 @@ function profileOf(gzipped: Buffer) {
   const texts = all(6).map(String)
   const first = (message: bigint | Buffer | undefined, field: number) =>
     Number(fieldsOf(message as Buffer).find(found => found.field === field)?.value)
+  const values = (sample: bigint | Buffer) =>
+    fieldsOf(sample as Buffer).find(({ field }) => field === 2)?.value as Buffer
   return {
     types: all(1).map(type => [texts[first(type, 1)], texts[first(type, 2)]]),
     samples: all(2).length,
+    /** The first value of all samples together. */
+    hits: all(2).reduce<number>((sum, sample) => sum + Number(varintAt(values(sample), 0)[0]), 0),
     texts,
     functions: all(5).map(message => texts[first(message, 2)]),
     duration: Number(all(10)[0]),
@@ -74,6 +86,7 @@ test('the encoding: strings once, functions once, locations by line, values beyo
   expect(profile).toEqual({
     types: [['cpu', 'nanoseconds']],
     samples: 2,
+    hits: 5_000_000_001,
     texts: ['', 'work', 'work.js', 'main', 'main.js', 'cpu', 'nanoseconds'],
     functions: ['work', 'main'],
     duration: 10_000_000_000,
@@ -154,10 +167,40 @@ test.each(['profile', 'heap'])('/debug/pprof/%s ends when its client leaves', as
   expect((await profiled('/debug/pprof/profile', () => {})).status).toBe(200)
 })
 
+test('so many samples per second as asked for', async () => {
+  const often = profileOf((await profiled('/debug/pprof/profile?frequency=1000', burnProcessorTime)).body)
+  const rarely = profileOf((await profiled('/debug/pprof/profile?frequency=20', burnProcessorTime)).body)
+  expect([often.period, rarely.period]).toEqual([1_000_000, 50_000_000])
+  expect(often.hits).toBeGreaterThan(5 * rarely.hits)
+})
+
+test('functions without a name are told apart by their place', async () => {
+  const { body } = await profiled(
+    '/debug/pprof/profile?frequency=1000',
+    (
+      () => () =>
+        void burnProcessorTime()
+    )(),
+  )
+  expect(profileOf(body).functions).toContainEqual(expect.stringMatching(/^\(anonymous profile\.test\.ts:\d+\)$/))
+})
+
 test.each(['0', '301', '-1', 'abc', '', '1.5'])('seconds=%s is refused', async seconds => {
   for (const kind of ['profile', 'heap']) {
-    expect((await call(admin.address, `/debug/pprof/${kind}?seconds=${seconds}`)).status).toBe(400)
+    const { status, text } = await call(admin.address, `/debug/pprof/${kind}?seconds=${seconds}`)
+    expect([status, text]).toEqual([400, 'seconds takes a number from 1 to 300\n'])
   }
+})
+
+test.each([
+  ['profile?frequency=0', 'frequency takes a number from 1 to 1000\n'],
+  ['profile?frequency=1001', 'frequency takes a number from 1 to 1000\n'],
+  ['profile?second=5', 'there is no parameter second: seconds, frequency\n'],
+  ['heap?frequency=100', 'there is no parameter frequency: seconds\n'],
+  ['heap?seconds=1&seconds=300', 'seconds is given more than once\n'],
+])('%s is refused', async (query, reason) => {
+  const { status, text } = await call(admin.address, `/debug/pprof/${query}`)
+  expect([status, text]).toEqual([400, reason])
 })
 
 test('tasks are counted by kind', async () => {

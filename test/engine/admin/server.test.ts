@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text as readAll } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Listening, listen } from '../../../src/engine/admin/listen.ts'
 import { startAdmin, startReadiness, startStats } from '../../../src/engine/admin/server.ts'
@@ -167,10 +168,20 @@ describe('logging', () => {
     },
   )
 
-  test('a parameter that is misspelt is not passed over', async () => {
-    const answer = await post('?lvl=debug')
-    expect(answer.status).toBe(400)
-    expect(answer.text).toMatch(/^there is no parameter lvl\n/)
+  test.each([
+    ['?lvl=debug', 'there is no parameter lvl: level, reset\n'],
+    ['?level=debug&level=warn', 'level is given more than once\n'],
+    ['?%1B[2J=1', 'there is no parameter ␛[2J: level, reset\n'],
+  ])('%s is not passed over', async (query, reason) => {
+    const answer = await post(query)
+    expect([answer.status, answer.text]).toEqual([400, reason])
+    expect((await post('')).text).toBe('current log level is info\n')
+  })
+
+  test('a refusal shows as much as a person reads, and nothing that drives a terminal', async () => {
+    const { status, text } = await post(`?level=%1B[2J${'x'.repeat(10_000)}`)
+    expect([status, text.slice(0, 30)]).toEqual([400, 'Invalid level provided: ␛[2Jxx'])
+    expect(text.length).toBeLessThan(1500)
   })
 
   test('a GET cannot change the level', async () => {
@@ -209,6 +220,13 @@ describe('who may ask', () => {
     ['a typed address', { host: 'localhost:15000', 'sec-fetch-site': 'none' }],
   ])('%s may', async (_, headers) => {
     expect((await ask(headers)).status).toBe(200)
+  })
+
+  test('two names are none', async () => {
+    const [host, port] = admin.address.split(':')
+    const socket = connect({ host, port: Number(port) })
+    socket.end('GET /config_dump HTTP/1.1\r\nHost: localhost\r\nHost: attacker.example\r\nConnection: close\r\n\r\n')
+    expect(await readAll(socket)).toMatch(/^HTTP\/1\.1 400 .*\r\n\r\nthere is more than one Host\n$/s)
   })
 
   test('no answer invites other origins', async () => {

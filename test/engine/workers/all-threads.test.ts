@@ -30,6 +30,7 @@ test('a profile that fails says so at once, whatever the workers do', async () =
   const all: AskAll = () => new Promise(() => {})
   const threads = allThreads(new BrokenClock(), () => [], all)
   const { signal } = new AbortController()
-  await expect(threads.profile('heap', 1, signal)).rejects.toThrow('no time')
-  await expect(threads.profile('heap', 1, signal)).rejects.toThrow('no time')
+  const wanted = { kind: 'heap', seconds: 1, frequency: 100 } as const
+  await expect(threads.profile(wanted, signal)).rejects.toThrow('no time')
+  await expect(threads.profile(wanted, signal)).rejects.toThrow('no time')
 })
