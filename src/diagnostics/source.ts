@@ -1,6 +1,7 @@
 import { Composer, type Document, isScalar, Lexer, type Node, Parser } from 'yaml'
 import type { Diagnostic, Finding, Origin, Path } from './diagnostic.ts'
 import { originOf, type Placing, placeFinding, placeTextFinding, type TextFinding } from './source-findings.ts'
+import { FOREIGN, foreignText } from './source-foreign.ts'
 import { explainSyntax } from './source-problems.ts'
 import type { ReadOptions } from './source-reading.ts'
 import { findTemplate, templateFinding } from './source-template.ts'
@@ -49,17 +50,19 @@ export function parseSource(file: string, text: string, options: SourceOptions =
   const parts = split(yaml)
   const read: ReadOptions = { env: options.env, unset: options.unset ?? 'placeholder' }
   const diagnostics: Diagnostic[] = []
-  let template = false
+  let whole = false
   const documents = parts.map((part, i): SourceDocument => {
     const start = part.start
     const end = parts[i + 1]?.start ?? text.length
-    const content = readPart(part, yaml, start, end, read)
+    const content = readPart(part, { file, text: yaml, start, end }, read)
     const contentAt = contentStart(yaml, start, end)
     const madeFrom = HELM_SOURCE.exec(yaml.slice(start, contentAt))?.[1]
     const place = { file, text: yaml, lines, index: i + 1, of: parts.length, template: madeFrom }
     for (const finding of content.findings) {
-      if (finding.code === 'GW004' && template) continue
-      template ||= finding.code === 'GW004'
+      // What is said of the whole text is said once.
+      const isWhole = finding.code === 'GW004' || finding.message === FOREIGN
+      if (isWhole && whole) continue
+      whole ||= isWhole
       diagnostics.push(placeTextFinding(finding, place))
     }
     return toDocument(content, {
@@ -152,7 +155,14 @@ function split(text: string): Part[] {
 
 type Content = ReadDocument & { readonly empty: boolean }
 
-function readPart(part: Part, text: string, start: number, end: number, options: ReadOptions): Content {
+interface PartPlace {
+  readonly file: string
+  readonly text: string
+  readonly start: number
+  readonly end: number
+}
+
+function readPart(part: Part, { file, text, start, end }: PartPlace, options: ReadOptions): Content {
   const nothing = { value: undefined, targets: new Map(), empty: false }
   if (part.tooDeep !== undefined) {
     const at = Math.max(0, part.tooDeep - 1)
@@ -161,9 +171,10 @@ function readPart(part: Part, text: string, start: number, end: number, options:
   }
   const errors = part.document?.errors ?? []
   if (errors.length > 0) {
-    const finding = explainSyntax(errors, part.root ?? null, text)
-    const template = findTemplate(text, start, end, finding.start)
-    return { ...nothing, broken: true, findings: [template === undefined ? finding : templateFinding(text, template)] }
+    const mistake = explainSyntax(errors, part.root ?? null, text)
+    const template = findTemplate(text, start, end, mistake.start)
+    const finding = template === undefined ? (foreignText(file, text) ?? mistake) : templateFinding(text, template)
+    return { ...nothing, broken: true, findings: [finding] }
   }
   if (part.root === undefined || isNothing(part.root)) {
     return { ...nothing, value: null, broken: false, empty: true, findings: [] }
