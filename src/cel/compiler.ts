@@ -198,7 +198,7 @@ class CompiledExpression implements Expression {
 function tellable(value: unknown): unknown {
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
   if (typeof value === 'bigint') return String(value)
-  if (typeof value === 'string') return `<text of ${value.length} characters>`
+  if (typeof value === 'string') return `<text of ${value.length} character${value.length === 1 ? '' : 's'}>`
   if (Buffer.isBuffer(value)) return `<${value.length} bytes>`
   if (Array.isArray(value)) return `<list of ${value.length}>`
   return value instanceof Date ? value.toISOString() : `<map of ${Object.keys(Object(value)).length}>`

@@ -78,7 +78,7 @@ function collect(call: Call, whole: NonNullable<Pipeline['buffersResponse']>, at
 
 /** The switch of protocols is answered with what response policies make of its head; then bytes pass as they come. */
 export function commitUpgrade(
-  { x, chosen, passage, out }: Call,
+  { x, chosen, passage, out, heads }: Call,
   status: number,
   headers: HeaderList,
   socket: Duplex,
@@ -88,6 +88,7 @@ export function commitUpgrade(
   const listener = () => passage.listener && runResponse(passage.listener.response, x)
   const join = () => {
     mergeQueued(headers, x.queuedHeaders)
+    if (x.trace) traceFinalResponse(x, { status, headers }, heads)
     attempt.settle('answered')
     out.upgrade(status, headers.raw, socket)
   }

@@ -10,7 +10,14 @@ import type { Passage, Serving } from './passage.ts'
 import { flushChunks, passChunk, responseBodyHooks, runRequest, runResponse } from './pipeline.ts'
 import { headOf, inDialect, mergeQueued, replyFor } from './respond.ts'
 import { coverage, hostOf, type Matched, selectByServerName, selectListener } from './route-table.ts'
-import { traceArrival, traceFinalResponse, traceListener, tracePolicies, traceRoute } from './trace/stages.ts'
+import {
+  traceArrival,
+  traceDeadline,
+  traceFinalResponse,
+  traceListener,
+  tracePolicies,
+  traceRoute,
+} from './trace/stages.ts'
 
 /**
  * The way of a request, top to bottom: listener and its policies, route and its policies, backend, answer. Never
@@ -143,6 +150,7 @@ function startDeadline(x: Exchange, passage: Passage, out: Downstream, runtime: 
   if (limit === undefined) return
   passage.deadline = runtime.clock.after(limit, () => {
     if (out.state === 'ended') return
+    if (x.trace && passage.route) traceDeadline(x, passage.route, limit)
     if (out.state === 'streaming') {
       x.error = 'request timeout'
       x.reason = 'Timeout'

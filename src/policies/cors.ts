@@ -1,6 +1,7 @@
 // Cross-origin resource sharing: answers preflights itself and names the allowed origin on every other reply.
 import type { Exchange, Reply } from '../http/exchange.ts'
 import { originText, parseOrigin, type WebOrigin } from '../http/origin.ts'
+import type { TraceScope } from '../http/trace-event.ts'
 import { boolean, def, type Infer, list, object, opt, parsed, string } from '../schema/builder.ts'
 import { duration } from '../schema/scalars.ts'
 import { definePolicy } from './policy.ts'
@@ -53,6 +54,7 @@ export const cors = definePolicy({
       const asked = headers.get('origin')
       if (asked === undefined) return undefined
       const allowed = allows(asked)
+      if (x.trace && !allowed) traceForeign(x.trace, asked)
       if (method === 'OPTIONS' && (allowed || headers.has('access-control-request-method'))) {
         return { status: 200, headers: allowed ? preflight(x, asked) : [], body: undefined, reason: 'DirectResponse' }
       }
@@ -62,6 +64,12 @@ export const cors = definePolicy({
     return { request: shareAcrossOrigins }
   },
 })
+
+/** The reply looks like any other; only the browser refuses it, and says so to nobody here. */
+function traceForeign(trace: TraceScope, asked: string): void {
+  const detail = `origin "${asked.slice(0, 256)}" is not among allowOrigins`
+  trace.emit({ type: 'policy', policy: 'cors', phase: 'request', result: 'skipped', detail }, { severity: 'warn' })
+}
 
 /** `null` is the origin of any sandboxed page, so it never comes with credentials. */
 function compileOrigins(entries: readonly string[], credentials: boolean): (asked: string) => boolean {

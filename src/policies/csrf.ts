@@ -32,6 +32,7 @@ export const csrf = definePolicy({
   schema,
   compile({ additionalOrigins = [] }) {
     const allowed = new Set(additionalOrigins)
+    const alsoAllowed = additionalOrigins.length === 0 ? '' : ', nor among additionalOrigins'
     function refuseForgery(x: Exchange): undefined {
       const { method, scheme, authority, headers } = x.received
       if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return
@@ -43,11 +44,25 @@ export const csrf = definePolicy({
         if (sameOrigin(origin, scheme, authority)) return
       }
       if (origin !== undefined && allowed.size > 0 && isAllowed(origin, allowed)) return
-      throw new GatewayError('csrf', { body: { type: '', text: ERRORS.csrf.message } })
+      const detail = `${foreign(site, origin, `${scheme}://${authority}`)}${origin === undefined ? '' : alsoAllowed}`
+      throw new GatewayError('csrf', { detail, body: { type: '', text: ERRORS.csrf.message } })
     }
     return { request: refuseForgery }
   },
 })
+
+/** For the log and the trace: the client is not told. */
+function foreign(site: string | undefined, origin: string | undefined, own: string): string {
+  if (site === undefined) return isNot(origin, own)
+  return `sec-fetch-site is ${site.slice(0, MOST_SHOWN)}${origin === undefined ? '' : `: ${isNot(origin, own)}`}`
+}
+
+function isNot(origin = '', own: string): string {
+  return `origin "${origin.slice(0, MOST_SHOWN)}" is not ${own}`
+}
+
+/** Characters of a header field. */
+const MOST_SHOWN = 256
 
 function sameOrigin(origin: string, scheme: string, authority: string): boolean {
   const own = parseOrigin(`${scheme}://${authority}`)

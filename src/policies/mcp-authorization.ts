@@ -46,10 +46,12 @@ export const mcpAuthorization = definePolicy({
       mcpAuthorization: {
         allows(x, item) {
           const extra = { mcp: { [item.kind]: { name: item.name, target: item.target } } }
+          x.trace?.enter([origin])
           const holds = (e: Expression) => isTrue(e, x, extra)
           const refused = deny.some(holds) || !require.every(holds)
           const allowed = !refused && (allow.length === 0 || allow.some(holds))
           if (x.trace && !allowed) traceRefusal(all, x, item, origin)
+          x.trace?.leave()
           return allowed
         },
       },

@@ -248,7 +248,7 @@ describe('a failure', () => {
   ✖ user is let in  line 8
       status  expected 200, got 403
       reason  expected "Upstream", got "Authorization"
-      decided by authorization: deny: none of 1 rules matched  gateway.yaml:14
+      decided by authorization: deny: allow jwt.role == "admin" did not match  gateway.yaml:14
       14 |         authorization:
 
 ✖ 1 failed, 0 passed in 1 file (1 ms)

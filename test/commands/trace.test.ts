@@ -186,6 +186,7 @@ describe('when there is nothing to record', () => {
   test.each([
     [['--where', 'request.path =='], 'invalid expression'],
     [['--where', 'jwt.sub == "a"'], 'jwt is not known yet'],
+    [['--where', ' '], '--where is empty'],
     [['--limit', '0'], '--limit'],
     [['--for', '2h'], 'at most 1h'],
     [['--for', 'soon'], 'no duration'],

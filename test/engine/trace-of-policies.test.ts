@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import type { TraceEvent } from '../../src/http/trace-event.ts'
 import { startGateway, type TestGateway } from '../helpers/gateway.ts'
@@ -92,4 +93,30 @@ routes:
   const shown = JSON.stringify([seen, gateway.logged])
   expect(shown).not.toMatch(/hunter\d/)
   expect(shown).toContain('/query?a=1&key=<redacted>&b=2')
+})
+
+test('a switch of protocols shows the response that it begins with', async () => {
+  await using upstream = await startUpstream(echo)
+  upstream.server.on('upgrade', (_req, socket) => {
+    socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Own: 1\r\n\r\n')
+  })
+  await using gateway = await startGateway(
+    `gateways: {default: {port: 8080}}\nroutes: [{backends: [{host: '${upstream.host}'}]}]`,
+  )
+  const watch = gateway.trace.watch({ requests: 1 })
+  if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
+  const socket = connect(Number(new URL(gateway.url(8080)).port), '127.0.0.1')
+  socket.write('GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  socket.resume()
+  const events: TraceEvent[] = []
+  await expect
+    .poll(() => {
+      for (let event = watch.next(); event; event = watch.next()) events.push(event)
+      return watch.finished
+    })
+    .toBe(true)
+  watch.close()
+  const { message } = events.findLast(each => each.message.type === 'snapshot')!
+  expect(message).toMatchObject({ stage: 'final response', state: { status: 101 } })
+  expect(JSON.stringify(message).toLowerCase()).toContain('["x-own","1"]')
 })

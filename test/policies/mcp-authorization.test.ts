@@ -106,3 +106,39 @@ test('the rules of two levels are one set', () => {
   const merged = mcpAuthorization.merge?.(wide, narrow) ?? wide
   expect(['a', 'b', 'c', 'd'].filter(name => allows(merged, { name }))).toEqual(['a', 'c'])
 })
+
+test('a trace tells at which line the rule stands that was evaluated', () => {
+  const told: unknown[] = []
+  let origins: unknown = []
+  const x = new Exchange({
+    id: '1',
+    connection: { id: 1, address: '127.0.0.1', port: 1, localPort: 1 },
+    startedAt: 0,
+    startedMono: 0,
+    httpVersion: '1.1',
+    request: emptyHead(),
+    body: bodyOf(undefined),
+  })
+  x.trace = {
+    mostRoutes: 1,
+    emit: ({ type }, about = {}) => void told.push([type, about.origins ?? origins]),
+    snapshot: () => {},
+    body: () => {},
+    enter: entered => {
+      origins = entered
+      return 0
+    },
+    leave: () => {
+      origins = []
+    },
+    now: () => 0,
+    child: () => x.trace!,
+  }
+  const hooks = mcpAuthorization.compile(read(['mcp.tool.name == "echo"']), CONTEXT)
+  hooks.mcpAuthorization?.allows(x, { kind: 'tool', target: 't', name: 'drop' })
+  expect(told).toEqual([
+    ['cel', [CONTEXT.origin]],
+    ['authorization', [CONTEXT.origin]],
+  ])
+  expect(origins).toEqual([])
+})

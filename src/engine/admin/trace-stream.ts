@@ -20,7 +20,7 @@ export async function traceStream(hub: TraceSource, { query }: AdminRequest): Pr
   const follow = numberOf(query, 'follow', LIMITS.requests)
   const seconds = numberOf(query, 'seconds', LIMITS.seconds)
   const expression = query.get('expression')
-  const watch = await hub.watch({ requests: follow ?? 1, ...(expression ? { expression } : {}) })
+  const watch = await hub.watch({ requests: follow ?? 1, ...(expression === null ? {} : { expression }) })
   if (watch === undefined) return text(`${MAX_WATCHERS} traces are running already; end one of them first\n`, 429)
   if ('problem' in watch) return text(invalidExpression(watch.problem), 400)
   const limit = seconds ?? (follow === undefined ? undefined : LIMITS.defaultSeconds)

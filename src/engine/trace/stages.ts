@@ -1,4 +1,4 @@
-import type { Bind, Listener, WeightedBackend } from '../../config/snapshot.ts'
+import type { Bind, Listener, Pipeline, WeightedBackend } from '../../config/snapshot.ts'
 import type { Origin } from '../../diagnostics/diagnostic.ts'
 import type { Attempt, Exchange, ResponseHead } from '../../http/exchange.ts'
 import type { HeadSnapshots } from '../head-snapshot.ts'
@@ -64,11 +64,16 @@ export function traceCallEnd(
       ...(attempt.status === undefined ? {} : { status: attempt.status }),
       ...(attempt.error === undefined ? {} : { error: attempt.error }),
     },
-    {
-      severity: attempt.error !== undefined || (attempt.status ?? 0) >= 500 ? 'error' : 'success',
-      origins: [chosen.origin],
-      ...(started === undefined ? {} : { from: started }),
-    },
+    { origins: [chosen.origin], ...(started === undefined ? {} : { from: started }) },
+  )
+}
+
+/** `limit`: milliseconds. */
+export function traceDeadline(x: Exchange, route: Pipeline, limit: number): void {
+  const timeout = route.steps.find(({ policy }) => policy === 'timeout')
+  x.trace?.emit(
+    { type: 'policy', policy: 'timeout', phase: 'route', result: 'failed', detail: `not done within ${limit} ms` },
+    { severity: 'error', origins: timeout?.origins ?? [] },
   )
 }
 
@@ -76,9 +81,11 @@ export function traceFinalResponse(x: Exchange, response: ResponseHead, heads: H
   x.trace?.emit({ type: 'snapshot', stage: 'final response', state: heads.response(response) })
 }
 
+/** What failed with no step of its own to tell of it is a matter of the route. */
 export function traceFinished(x: Exchange): void {
   if (x.body.bytes?.length) x.trace?.body('final request', x.body.bytes)
   const status = x.response?.status ?? 500
+  const isToldElsewhere = x.stoppedAt !== undefined || x.attempts.length > 0
   x.trace?.emit(
     {
       type: 'requestFinished',
@@ -87,6 +94,9 @@ export function traceFinished(x: Exchange): void {
       reason: x.reason,
       bytes: x.responseBytes,
     },
-    { severity: status >= 500 ? 'error' : status >= 400 ? 'warn' : 'success' },
+    {
+      severity: status >= 500 ? 'error' : status >= 400 ? 'warn' : 'success',
+      origins: x.error !== undefined && x.route && !isToldElsewhere ? [x.route.origin] : [],
+    },
   )
 }

@@ -93,7 +93,9 @@ export interface Shown {
 export function shownOf(browse: Browse, live: TraceState): Shown {
   const { requests: all } = browse.paused ?? live
   const wanted = browse.filters.requests.toLowerCase()
-  const requests = all.filter(request => wanted === '' || requestLine(request).toLowerCase().includes(wanted))
+  const requests = all.filter(
+    request => wanted === '' || request.id === wanted || requestLine(request).toLowerCase().includes(wanted),
+  )
   const request = requests.find(({ key }) => key === browse.request) ?? requests.at(-1)
   const wantedStep = browse.filters.pipeline.toLowerCase()
   const steps = (request?.steps ?? []).filter(
@@ -105,7 +107,7 @@ export function shownOf(browse: Browse, live: TraceState): Shown {
   return { requests, request, steps, step: chosen ?? (request && decidingStep(request, steps)) }
 }
 
-/** What the filter of the requests looks at. */
-function requestLine({ time, method, path, url, end, id }: RequestTrace): string {
-  return `${time} ${method} ${path} ${url} ${end?.status ?? ''} ${id}`
+/** What the filter of the requests looks at. Numbers of requests count up, so part of one would find any of them. */
+function requestLine({ time, method, path, url, end }: RequestTrace): string {
+  return `${time} ${method} ${path} ${url} ${end?.status ?? ''}`
 }

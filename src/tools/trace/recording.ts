@@ -37,6 +37,8 @@ export function traceRequest(
   const seconds = flags.for === undefined ? LIMITS.seconds : Math.max(1, Math.ceil(flags.for / 1000))
   if (seconds > LIMITS.seconds) throw new Failure('usage', 'a trace follows for at most 1h: it makes requests slower.')
   const follow = always || flags.follow || flags.limit !== undefined || flags.for !== undefined
+  // As from a variable of the shell that is not set: it would pick every request.
+  if (flags.where?.trim() === '') throw new Failure('usage', '--where is empty: it takes an expression.')
   const conditions = [
     ...(flags.where === undefined ? [] : [own === undefined ? flags.where : `(${flags.where})`]),
     ...(own === undefined ? [] : [own]),

@@ -72,11 +72,17 @@ function broken(request: RequestTrace): RequestTrace {
   return request.end === undefined && !request.broken ? { ...request, broken: true } : request
 }
 
-/** The step that explains the outcome: of a failed request the first that failed, else the last one. */
+/**
+ * The step that explains the outcome: of a failed request what the backend answered, when that was passed on, or the
+ * first step that failed; else the last one.
+ */
 export function decidingStep({ end, steps: all }: RequestTrace, steps: readonly Step[] = all): Step | undefined {
   const failed = end !== undefined && (end.status === null || end.status >= 400)
-  const cause = failed ? steps.find(isCause) : undefined
-  return cause ?? steps.at(-1)
+  if (!failed) return steps.at(-1)
+  const passedOn = ({ event: { message, scope } }: Step) =>
+    message.type === 'callEnd' && message.status === end.status && scope.length === 0
+  const answer = end.error === undefined ? steps.findLast(passedOn) : undefined
+  return answer ?? steps.find(isCause) ?? steps.at(-1)
 }
 
 function isCause({ event }: Step): boolean {

@@ -31,14 +31,14 @@ export function wordsOf({ message: m }: Pick<ReadEvent, 'message'>): StepWords {
     case 'authorization':
       return {
         label: 'authorization',
-        text: `${m.result}${m.subject === undefined ? '' : ` ${m.subject}`}${decidingRule(m.rules)}`,
+        text: `${m.result}${m.subject === undefined ? '' : ` ${m.subject}`}${decidingRule(m.result, m.rules)}`,
       }
     case 'backend':
       return { label: 'backend', text: `${shortKey(m.backend)} (${m.kind})${detail(m.reason)}` }
     case 'callStart':
       return { label: 'call', text: `${shortKey(m.target)} for ${m.purpose}` }
     case 'callEnd':
-      return { label: 'answer', text: `${m.target}: ${m.error ?? m.status ?? 'none'}` }
+      return { label: 'answer', text: `${shortKey(m.target)}: ${m.error ?? m.status ?? 'none'}` }
     case 'mcp':
       return {
         label: 'mcp',
@@ -89,12 +89,22 @@ function tried(count: number, none: boolean): string {
   return none ? ` of ${count}` : ` after ${count} other${count === 1 ? '' : 's'}`
 }
 
-function decidingRule(
-  rules: readonly { readonly rule: string; readonly mode: string; readonly matched: boolean }[],
-): string {
-  const matched = rules.filter(rule => rule.matched)
-  const [first] = matched.filter(rule => rule.mode === 'deny').concat(matched)
-  return first === undefined ? `: none of ${rules.length} rules matched` : `: ${first.mode} ${first.rule}`
+type Rule = Extract<ReadEvent['message'], { type: 'authorization' }>['rules'][number]
+
+/** No `deny` matches, every `require` does, and so does one `allow` where there are any. */
+function decidingRule(result: string, rules: readonly Rule[]): string {
+  const of = (mode: string) => rules.filter(rule => rule.mode === mode)
+  const allowed = of('allow').find(({ matched }) => matched)
+  if (result === 'allow') return allowed ? `: allow ${allowed.rule}` : ''
+  const denied = of('deny').find(({ matched }) => matched)
+  if (denied) return `: deny ${denied.rule}`
+  const unmet = of('require').find(({ matched }) => !matched)
+  if (unmet) return `: require ${unmet.rule} did not match`
+  const [only, ...others] = of('allow')
+  if (only === undefined) return ''
+  return others.length === 0
+    ? `: allow ${only.rule} did not match`
+    : `: none of ${others.length + 1} allow rules matched`
 }
 
 function tokens({ inputTokens, outputTokens }: { inputTokens?: number; outputTokens?: number }): string {

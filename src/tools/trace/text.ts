@@ -46,11 +46,17 @@ function notChosen(message: Step['event']['message']): string[] {
   if (message.type === 'backend')
     return (message.others ?? []).map(({ backend, reason }) => `not ${backend}: ${reason}`)
   if (message.type !== 'route') return []
-  const notes = message.tried.map(({ route, failed, origin }) => {
+  const { tried, selected, more = 0 } = message
+  const named = tried.slice(0, selected === null ? NEAREST.missed : NEAREST.chosen)
+  const notes = named.map(({ route, failed, origin }) => {
     return `not ${shortKey(route)}: ${failed}${origin ? `  ${origin.file}:${origin.line}` : ''}`
   })
-  return message.more === undefined ? notes : [...notes, `nor any of ${message.more} more`]
+  const others = tried.length - named.length + more
+  return others === 0 ? notes : [...notes, `nor any of ${others} more`]
 }
+
+/** Routes that a tree names besides the chosen one, or where there is none: the nearest come first. */
+const NEAREST = { chosen: 5, missed: 20 }
 
 function lineText(line: TreeLine, paint: Paint): string {
   const indent = '  '.repeat(Math.min(line.depth, DEEPEST) + 1)

@@ -143,6 +143,7 @@ describe('filter', () => {
   test.each([
     ['request.path ==', 'invalid expression'],
     ['1 + 1', 'invalid expression'],
+    ['', 'invalid expression'],
     ['request.nope == 1', 'invalid expression'],
     ['jwt.sub == "alice"', 'jwt'],
     ['request.body.size() > 3', 'body'],

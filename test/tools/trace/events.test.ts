@@ -19,7 +19,7 @@ const MESSAGES: readonly (readonly [TraceMessage, string])[] = [
   ],
   [{ type: 'cel', expression: 'a == 1', result: false }, 'cel: a == 1 → false'],
   [{ type: 'cel', expression: 'a.b', error: 'no such key' }, 'cel: a.b → no such key'],
-  [{ type: 'authorization', result: 'deny', rules: [] }, 'authorization: deny: none of 0 rules matched'],
+  [{ type: 'authorization', result: 'deny', rules: [] }, 'authorization: deny'],
   [{ type: 'backend', backend: 'openai', kind: 'ai', reason: 'weight 3 of 4' }, 'backend: openai (ai): weight 3 of 4'],
   [{ type: 'callStart', target: 'a:80', purpose: 'the request' }, 'call: a:80 for the request'],
   [{ type: 'callEnd', target: 'a:80', error: 'refused' }, 'answer: a:80: refused'],
