@@ -31,7 +31,8 @@ export async function recordedState(
   return stateAt(own, given)
 }
 
-function stateAt(events: readonly ReadEvent[], given: Readonly<Record<string, unknown>>): EvalState {
+/** State after the last of these events, which are of one request. */
+export function stateAt(events: readonly ReadEvent[], given: Readonly<Record<string, unknown>>): EvalState {
   const messages = events.map(({ message }) => message)
   const started = messages.find(message => message.type === 'requestStarted')
   const heads = messages.flatMap(message => (message.type === 'snapshot' ? [message.state] : []))

@@ -1,12 +1,12 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import { bar, frame } from '../../diagnostics/frame.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
-import { printableJson } from '../../diagnostics/render/json.ts'
 import { remark, renderDiagnostic } from '../../diagnostics/render/text.ts'
 import { createLines } from '../../diagnostics/source-text.ts'
 import { visible } from '../../diagnostics/visible.ts'
 import { cellsOf } from '../terminal/cells.ts'
 import type { Evaluated, Evaluation, Refusal } from './evaluate.ts'
+import { hide, plain, valueText } from './value-text.ts'
 
 /** The name of an expression that stands in no file. */
 const NAME = 'expression'
@@ -82,29 +82,4 @@ function stepsText({ steps, whole }: Evaluation, secrets: readonly string[]): st
 
 function oneLine(text: string): string {
   return visible(text.replaceAll(/\s*\n\s*/g, ' '))
-}
-
-/** JSON. Bytes are text where they are some, and none of the secrets is shown. */
-function valueText(value: unknown, secrets: readonly string[]): string {
-  return hide(JSON.stringify(plain(value)) ?? 'null', secrets)
-}
-
-function hide(json: string, secrets: readonly string[]): string {
-  const hidden = secrets.reduce(
-    (text, secret) => text.replaceAll(JSON.stringify(secret).slice(1, -1), '<redacted>'),
-    json,
-  )
-  return printableJson(hidden)
-}
-
-/** What JSON has no form for as it has one. */
-function plain(value: unknown): unknown {
-  if (typeof value === 'bigint') return String(value)
-  if (Buffer.isBuffer(value)) {
-    const text = value.toString()
-    return Buffer.from(text).equals(value) ? text : { base64: value.toString('base64') }
-  }
-  if (Array.isArray(value)) return value.map(plain)
-  if (typeof value !== 'object' || value === null || value instanceof Date) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plain(each)]))
 }

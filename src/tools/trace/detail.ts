@@ -3,16 +3,26 @@ import { type DiffLine, diffLines } from '../line-diff.ts'
 import { cellsOf, cut, type Row, span, type Tone, wrap } from '../terminal/cells.ts'
 import type { Browse } from './browse.ts'
 import { eventText, TONES } from './event-text.ts'
+import type { ReadEvent } from './events.ts'
+import type { PartsReader } from './expression-parts.ts'
 import type { RequestTrace, Step } from './state.ts'
 import { durationText, MARKS } from './steps.ts'
 
 /** The lines of a file of the configuration; undefined when it cannot be read here. */
 export type SourceReader = (file: string) => readonly string[] | undefined
 
+/** Where the detail finds what is not in an event. */
+export interface Lookups {
+  readonly source: SourceReader
+  readonly parts: PartsReader
+}
+
+export const BLIND: Lookups = { source: () => undefined, parts: () => [] }
+
 export interface DetailContext {
   readonly browse: Pick<Browse, 'view' | 'wrap' | 'json' | 'hex'>
   readonly width: number
-  readonly source: SourceReader
+  readonly look: Lookups
 }
 
 /** What the chosen view says of a step, as lines of at most `width` cells. */
@@ -22,15 +32,15 @@ export function detailOf(request: RequestTrace | undefined, step: Step | undefin
   const width = context.browse.wrap ? context.width : UNWRAPPED
   switch (context.browse.view) {
     case 'event':
-      return [...titleOf(request, step, width), ...eventText(step.event, context.browse, width)]
+      return [...titleOf(request, step, width), ...eventView(request, step, context, width)]
     case 'state':
       return stateView(request, step, width)
     case 'diff':
       return diffView(request, step, width)
     case 'config':
-      return configView(step, context.source, width)
+      return configView(step, context.look.source, width)
     case 'cel':
-      return celView(request, step, width)
+      return celView(request, step, context.look.parts, width)
   }
 }
 
@@ -47,6 +57,39 @@ function titleOf(request: RequestTrace, { event, label, text }: Step, width: num
     ...lines(`request ${request.id}, event ${event.seq}, ${when}${scope}`, width, 'dim'),
     ...event.origins.flatMap(({ file, line, col }) => lines(`${file}:${line}:${col}`, width, 'info')),
   ]
+}
+
+function eventView(request: RequestTrace, step: Step, { browse, look }: DetailContext, width: number): Row[] {
+  const { message } = step.event
+  if (message.type === 'authorization' && !browse.json) {
+    return decidingFirst(message).flatMap(rule => [
+      ...lines(
+        `${rule.matched ? 'matched' : 'no     '} ${rule.mode} ${rule.rule}`,
+        width,
+        rule.matched ? 'bold' : 'dim',
+      ),
+      ...partRows(
+        look.parts(request, step, rule.rule, ({ value }) => (value === true) === rule.matched),
+        width,
+      ),
+    ])
+  }
+  return eventText(step.event, browse, width)
+}
+
+type Authorization = Extract<ReadEvent['message'], { type: 'authorization' }>
+
+/** Of a request that was refused, the rules that did it before those that had no say. */
+function decidingFirst({ result, rules }: Authorization): Authorization['rules'] {
+  const rank = ({ mode, matched }: Authorization['rules'][number]) => {
+    if (mode === 'deny') return matched ? 0 : 3
+    return matched ? 2 : 1
+  }
+  return result === 'deny' ? rules.toSorted((a, b) => rank(a) - rank(b)) : rules
+}
+
+function partRows(parts: readonly string[], width: number): Row[] {
+  return parts.flatMap(part => lines(`        ${part}`, width, 'info'))
 }
 
 interface Stage {
@@ -129,7 +172,8 @@ function configView({ event }: Step, source: SourceReader, width: number): Row[]
 }
 
 /** The expressions of the step's own policy first; those of the others are named below. */
-function celView({ steps }: RequestTrace, step: Step, width: number): Row[] {
+function celView(request: RequestTrace, step: Step, parts: PartsReader, width: number): Row[] {
+  const { steps } = request
   const evaluated = steps.filter(({ event: { message } }) => message.type === 'cel' || message.type === 'authorization')
   const place = placeOf(step)
   const own = evaluated.filter(each => each === step || (place !== '' && placeOf(each) === place))
@@ -137,10 +181,21 @@ function celView({ steps }: RequestTrace, step: Step, width: number): Row[] {
   if (evaluated.length === 0) return lines('No expression was evaluated for this request.', width, 'dim')
   return [
     ...(own.length === 0 ? lines('No expression was evaluated in this step.', width, 'dim') : []),
-    ...own.flatMap(each => celRows(each, width)),
+    ...own.flatMap(each => [...celRows(each, width), ...partRows(partsIn(request, each, parts), width)]),
     ...(others.length === 0 ? [] : lines('Elsewhere in this request:', width, 'dim')),
     ...others.flatMap(each => celRows(each, width)),
   ]
+}
+
+function partsIn(request: RequestTrace, step: Step, parts: PartsReader): readonly string[] {
+  const { message } = step.event
+  if (message.type !== 'cel') return []
+  const { result } = message
+  return parts(request, step, message.expression, ({ value, error }) => {
+    if (message.error !== undefined || error !== undefined) return message.error !== undefined && error !== undefined
+    // Others are not in the event.
+    return typeof result !== 'boolean' || result === value
+  })
 }
 
 function placeOf({ event: { origins } }: Step): string {

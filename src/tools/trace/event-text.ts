@@ -37,10 +37,6 @@ export function eventText({ message }: ReadEvent, { json, hex }: EventFormat, wi
         }),
         ...(message.more === undefined ? [] : lines(`and ${message.more} more`, width, 'dim')),
       ]
-    case 'authorization':
-      return message.rules.flatMap(({ rule, mode, matched }) =>
-        lines(`${matched ? 'matched' : 'no     '} ${mode} ${rule}`, width, matched ? 'bold' : 'dim'),
-      )
     default: {
       const { type: _, ...fields } = message
       return lines(printYaml(fields).trimEnd(), width)

@@ -7,6 +7,7 @@ import { showView, type Terminal } from '../terminal/view.tsx'
 import { Actions } from './actions.ts'
 import type { SourceReader } from './detail.ts'
 import { createEventReader } from './events.ts'
+import { partsReader } from './expression-parts.ts'
 import type { Recording } from './recording.ts'
 import { TraceSession } from './session.ts'
 import { eventCount } from './steps.ts'
@@ -30,7 +31,7 @@ export interface InteractiveOptions {
 export async function browseRecording(recording: Recording, options: InteractiveOptions): Promise<void> {
   const session = new TraceSession(
     { text: `waiting for a request at ${recording.name}`, code: undefined },
-    sourceReader(options.cwd, await textConcealer({ resources: true })),
+    { source: sourceReader(options.cwd, await textConcealer({ resources: true })), parts: partsReader() },
     isAsciiOnly(options.env),
   )
   const view = showView(session, options.terminal)

@@ -2,7 +2,7 @@ import { cellsOf, cut, pad, padRow, type Row, type Span, span } from '../termina
 import { list, type Size, typed } from '../terminal/layout.ts'
 import { type Browse, DETAIL_VIEWS, type Pane, type Prompt, shownOf } from './browse.ts'
 import { comparisonOf } from './compare.ts'
-import { detailOf, highlighted, matchesIn, type SourceReader } from './detail.ts'
+import { BLIND, detailOf, highlighted, type Lookups, matchesIn } from './detail.ts'
 import { TONES } from './event-text.ts'
 import { BINDINGS, bindingsFor } from './keys.ts'
 import type { Extent } from './press.ts'
@@ -23,18 +23,18 @@ export interface Picture extends Extent {
   readonly rows: readonly Row[]
 }
 
-/** What the terminal shows: pure but for the files of the configuration, so that every size can be tested without one. */
+/** What the terminal shows: pure but for what `look` finds, so that every size can be tested without one. */
 export function pictureOf(
   state: TraceState,
   browse: Browse,
   status: StreamStatus,
   size: Size,
-  source: SourceReader = () => undefined,
+  look: Lookups = BLIND,
 ): Picture {
   const columns = Math.max(10, size.columns)
   // A frame as high as the terminal flickers on some of them.
   const height = Math.max(3, size.rows - 2)
-  const body = bodyPicture(state, browse, status, columns, height, source)
+  const body = bodyPicture(state, browse, status, columns, height, look)
   return { ...body, rows: [...body.rows, footer(state, browse, status, columns)] }
 }
 
@@ -44,7 +44,7 @@ function bodyPicture(
   status: StreamStatus,
   columns: number,
   height: number,
-  source: SourceReader,
+  look: Lookups,
 ): Picture {
   if (browse.menu !== undefined) return menuPicture(browse.menu, columns, height)
   if (browse.comparing !== undefined) {
@@ -53,7 +53,7 @@ function bodyPicture(
     const [first, second] = [of(left), of(right)]
     if (first !== undefined && second !== undefined) return comparison(first, second, browse, columns, height)
   }
-  return panes(state, browse, status, { columns, rows: height }, source)
+  return panes(state, browse, status, { columns, rows: height }, look)
 }
 
 function comparison(left: RequestTrace, right: RequestTrace, browse: Browse, columns: number, height: number): Picture {
@@ -69,13 +69,13 @@ function comparison(left: RequestTrace, right: RequestTrace, browse: Browse, col
 /** Below this there is room for one pane only. */
 const ROOM = { columns: 60, rows: 12 }
 
-function panes(state: TraceState, browse: Browse, { lost }: StreamStatus, size: Size, source: SourceReader): Picture {
+function panes(state: TraceState, browse: Browse, { lost }: StreamStatus, size: Size, look: Lookups): Picture {
   const { columns, rows: height } = size
   const shown = shownOf(browse, state)
   const lined = requestLines(shown.requests, lost === true)
   const small = columns < ROOM.columns || height + 2 < ROOM.rows
   const detailHeight = small ? height : Math.max(5, Math.floor(height * 0.4))
-  const detail = detailOf(shown.request, shown.step, { browse, width: columns - 4, source })
+  const detail = detailOf(shown.request, shown.step, { browse, width: columns - 4, look })
   const lines = detail.length
   const front = (pane: Pane) => browse.pane === pane
   const draw: Readonly<Record<Pane, (width: number, rows: number) => Row[]>> = {

@@ -3,7 +3,7 @@ import type { KeyPress } from '../terminal/keyboard.ts'
 import type { Size } from '../terminal/layout.ts'
 import type { Quit } from '../terminal/leaving.ts'
 import { type Asked, type Browse, FRESH } from './browse.ts'
-import type { SourceReader } from './detail.ts'
+import { BLIND, type Lookups } from './detail.ts'
 import type { ReadEvent } from './events.ts'
 import { press } from './press.ts'
 import { type Picture, pictureOf, type StreamStatus } from './screen.ts'
@@ -26,12 +26,12 @@ export class TraceSession {
   #waiting: ReadEvent[] = []
   #timer: NodeJS.Timeout | undefined
 
-  readonly #source: SourceReader
+  readonly #look: Lookups
   readonly #ascii: boolean
 
   /** `ascii`: the terminal knows no lines and arrows. */
-  constructor(status: StreamStatus, source: SourceReader = () => undefined, ascii = false) {
-    this.#source = source
+  constructor(status: StreamStatus, look: Lookups = BLIND, ascii = false) {
+    this.#look = look
     this.#ascii = ascii
     this.#current = { trace: EMPTY, browse: FRESH, status }
   }
@@ -91,7 +91,7 @@ export class TraceSession {
 
   picture(size: Size): Picture {
     const { trace, browse, status } = this.#current
-    const picture = pictureOf(trace, browse, status, size, this.#source)
+    const picture = pictureOf(trace, browse, status, size, this.#look)
     return this.#ascii ? { ...picture, rows: picture.rows.map(rowInAscii) } : picture
   }
 

@@ -69,5 +69,7 @@ test('a request that a real gateway has served, saved with t, is a case that hol
   const { code, out } = await runTests()
   expect(code).toBe(1)
   expect(out).toContain('status  expected 202, got 403')
-  expect(out).toContain('decided by authorization: deny: allow request.headers["x-team"] == "support" did not match  test.yaml:8')
+  expect(out).toContain(
+    'decided by authorization: deny: allow request.headers["x-team"] == "support" did not match  test.yaml:8',
+  )
 })

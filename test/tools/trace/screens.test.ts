@@ -102,5 +102,6 @@ test('the reason for a 403 is in sight in fewer than five keystrokes', () => {
   const shown = drawn(join(folder, '80x24', 'filter-typed.txt'))
   expect(shown).toContain('POST /v1/chat/completions: 403')
   expect(shown).toContain('authorization: deny: deny request.headers["x-role"] == "contractor"')
+  expect(shown).toContain('│         request.headers["x-role"] = "contractor" ')
   expect(shown).toContain('gateway.yaml:20')
 })

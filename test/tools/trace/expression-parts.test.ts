@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { partsReader } from '../../../src/tools/trace/expression-parts.ts'
+import { addEvents, EMPTY } from '../../../src/tools/trace/state.ts'
+import { Recorder } from './recorded-events.ts'
+
+const HEADERS = [
+  ['host', 'api.example.com'],
+  ['x-role', 'contractor\u001b[31m'],
+  ['authorization', '<redacted>'],
+] as const
+
+/** What is shown of the parts of an expression that gave `holds`, at a step after the head of a request. */
+function partsOf(expression: string, holds: boolean, url = 'http://api.example.com/v1?a=1') {
+  const recorder = new Recorder()
+  recorder.start()
+  recorder.add({ type: 'snapshot', stage: 'initial request', state: { method: 'POST', url, headers: HEADERS } })
+  recorder.add({ type: 'body', stage: 'initial request', bytes: 9, base64: btoa('{"n":[1]}'), truncated: false })
+  recorder.add({
+    type: 'authorization',
+    result: 'deny',
+    rules: [{ rule: expression, mode: 'deny', matched: holds }],
+  })
+  recorder.add({ type: 'snapshot', stage: 'final response', state: { status: 403, headers: [] } })
+  const [request] = addEvents(EMPTY, recorder.events).requests
+  const step = request!.steps[3]!
+  return partsReader()(request!, step, expression, ({ value }) => (value === true) === holds)
+}
+
+test('the parts of a rule have the values that the request had then', () => {
+  expect(partsOf('request.method == "POST" && request.path.startsWith("/v1")', true)).toEqual([
+    'request.method = "POST"',
+    'request.method == "POST" = true',
+    'request.path = "/v1"',
+    'request.path.startsWith("/v1") = true',
+  ])
+  expect(partsOf('json(request.body).n.exists(n, n > 5)', false)).toContain('json(request.body).n = [1]')
+})
+
+test('what is not in the request is said to be missing, and so is what is not in a trace', () => {
+  expect(partsOf('request.headers["x-team"] == "a"', false)).toEqual(['request.headers["x-team"]: no such key'])
+  expect(partsOf('jwt.roles.exists(r, r == "admin")', false)).toEqual(['jwt: its value is not in a trace'])
+})
+
+test('credentials stay hidden, and a header cannot drive the terminal', () => {
+  expect(partsOf('request.headers["authorization"] == "Bearer x"', false)).toEqual([
+    'request.headers["authorization"] = "<redacted>"',
+  ])
+  expect(partsOf('request.headers["x-role"] == "x"', false)).toEqual([
+    'request.headers["x-role"] = "contractor\\u001b[31m"',
+  ])
+})
+
+test('nothing is made up: where the recording leads elsewhere, or to nothing, no part is shown', () => {
+  expect(partsOf('request.method == "POST"', false)).toEqual([])
+  expect(partsOf('no such (expression', true)).toEqual([])
+  expect(partsOf('request.method == "POST"', true, 'http://[::/%zz \u0000')).toEqual([])
+})
