@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { parseSource } from '../../src/diagnostics/source.ts'
 import { expandVariables } from '../../src/diagnostics/source-env.ts'
 import { Placeholder } from '../../src/schema/placeholder.ts'
+import { processorTime } from '../helpers/processor-time.ts'
 
 const env = { PORT: '8080', NAME: 'x', FLAG: 'no', EMPTY: '', INJECT: 'a\nb: {c: 1}', DOLLAR: '$NAME', _A1: 'u' }
 
@@ -42,10 +43,11 @@ describe('expansion', () => {
   })
 
   it('takes linear time', () => {
-    const started = performance.now()
-    expandVariables('${A:-'.repeat(200_000), env)
-    expandVariables(`${'${A:-'.repeat(200_000)}}`, env)
-    expect(performance.now() - started).toBeLessThan(1000)
+    const took = processorTime(() => {
+      expandVariables('${A:-'.repeat(200_000), env)
+      expandVariables(`${'${A:-'.repeat(200_000)}}`, env)
+    })
+    expect(took).toBeLessThan(1000)
   })
 })
 

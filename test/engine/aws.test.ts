@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Account, bodyOf, verifySignature } from '../helpers/aws-server.ts'
 import { createAuthority, createCertificate } from '../helpers/certificates.ts'
 import { startGateway } from '../helpers/gateway.ts'
@@ -102,9 +102,7 @@ describe('credentials', () => {
   })
 
   test('or from the shared file, by profile', async () => {
-    const path = join(await mkdtemp(join(tmpdir(), 'aws-')), 'credentials')
-    await writeFile(
-      path,
+    const path = await written(
       `[default]\naws_access_key_id = OTHER\naws_secret_access_key = x\n\n# mine\n[ mine ]\naws_access_key_id=${ACCOUNT.accessKeyId}\naws_secret_access_key = ${ACCOUNT.secretAccessKey} \n`,
     )
     await using upstream = await signedFor(ACCOUNT)
@@ -114,8 +112,7 @@ describe('credentials', () => {
   })
 
   test('or from a web identity', async () => {
-    const path = join(await mkdtemp(join(tmpdir(), 'aws-')), 'token')
-    await writeFile(path, 'the.identity.token\n')
+    const path = await written('the.identity.token\n')
     const asked: URLSearchParams[] = []
     await using sts = await startUpstream(async (req, res) => {
       asked.push(new URLSearchParams((await bodyOf(req)).toString()))
@@ -264,6 +261,15 @@ test('what is no ARN of a runtime is a finding', async () => {
   const config = `binds: [{port: 8080, listeners: [{routes: [{backends: [{aws: {agentCore: {agentRuntimeArn: 'arn:aws:s3:::b'}}}]}]}]}]`
   await expect(startGateway(config)).rejects.toThrow(/GW106 .* is not the ARN of an AgentCore runtime/)
 })
+
+/** The path of a file with this text, for the time of the test. */
+async function written(text: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'aws-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'file')
+  await writeFile(path, text)
+  return path
+}
 
 /** As STS writes them. */
 function json({ accessKeyId, secretAccessKey, sessionToken }: Account) {

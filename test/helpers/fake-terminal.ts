@@ -45,12 +45,13 @@ export class FakeScreen extends Writable {
   }
 
   /**
-   * Resolves when `expected` is shown, or else when nothing has been drawn for a second: comparing then tells what is
-   * there instead.
+   * Resolves when `expected` is shown, or else when nothing has been drawn for long: comparing then tells what is there
+   * instead.
    */
   async untilShown(expected: string | undefined): Promise<void> {
+    const long = expected === undefined ? 1000 : 20_000
     for (let quiet = false; this.shown !== expected && !quiet; ) {
-      quiet = await once(this, 'written', { signal: AbortSignal.timeout(1000) }).then(
+      quiet = await once(this, 'written', { signal: AbortSignal.timeout(long) }).then(
         () => false,
         () => true,
       )

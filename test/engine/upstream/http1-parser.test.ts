@@ -4,6 +4,7 @@ import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ResponseParser } from '../../../src/engine/upstream/http1-parser.ts'
+import { processorTime } from '../../helpers/processor-time.ts'
 
 interface Message {
   status: number
@@ -177,9 +178,7 @@ describe('refuses', () => {
 
   test('drops of an endless head in linear time', () => {
     const parts = ['HTTP/1.1 200 OK\r\na: ', ...Array<string>(70_000).fill('b')]
-    const started = performance.now()
-    expect(read(parts)).toBe('head too large')
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect(processorTime(() => expect(read(parts)).toBe('head too large'))).toBeLessThan(2000)
   })
 })
 
