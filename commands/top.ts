@@ -54,7 +54,10 @@ export default class Top extends GatewayCommand {
     const { stdin, stdout, job } = this.io
     const watch = { interval, first: Math.min(FIRST, interval) }
     await browseTop(stop => watchGateway(admin, watch, stop), {
-      name: admin.pod ?? admin.name.replace(/^http:\/\//, ''),
+      // Of several pods it may be another one later.
+      get name() {
+        return admin.pod ?? admin.name.replace(/^http:\/\//, '')
+      },
       interval,
       asciiOnly: isAsciiOnly(this.io.env),
       terminal: { stdin, stdout, job, colors: this.colors() > 0 },

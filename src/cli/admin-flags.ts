@@ -4,6 +4,7 @@ import { Failure } from '../diagnostics/failure.ts'
 import type { AdminServer } from '../tools/admin-client.ts'
 import type { PodsRequest, PodsTold } from '../tools/cluster/admin-pods.ts'
 import { clusterChoice, clusterFlags } from './cluster-flags.ts'
+import { durationFlag } from './flags.ts'
 import type { Io } from './io.ts'
 
 const inCluster = { dependsOn: ['kube'], helpGroup: 'cluster' }
@@ -18,6 +19,9 @@ export const adminFlags = {
   local: Flags.boolean({
     summary: 'Ask the admin server of this machine, http://127.0.0.1:15000.',
     exclusive: ['kube'],
+  }),
+  timeout: durationFlag({
+    summary: 'Give up, with exit code 5, when the admin server says nothing for so long; 10s when unset.',
   }),
   kube: Flags.string({
     helpValue: '[[TYPE/]NAME[.NS]]',
@@ -49,7 +53,7 @@ export async function adminServer(flags: AdminFlags, io: Io, told: PodsTold): Pr
   const request = podsRequest(flags)
   if (request === undefined) {
     const { adminServerAt } = await import('../tools/admin-client.ts')
-    return adminServerAt(adminUrl(flags, io.env))
+    return { ...adminServerAt(adminUrl(flags, io.env)), ...patienceOf(flags) }
   }
   const { adminPod } = await import('../tools/cluster/admin-pods.ts')
   return adminPod(request, io, told)
@@ -71,7 +75,11 @@ export async function adminServers(
 function podsRequest(flags: AdminFlags): PodsRequest | undefined {
   const { kube: target, pod, 'admin-port': port = 15_000 } = flags
   if (target === undefined) return undefined
-  return { target, port, ...clusterChoice(flags), ...(pod === undefined ? {} : { pod }) }
+  return { target, port, ...clusterChoice(flags), ...(pod === undefined ? {} : { pod }), ...patienceOf(flags) }
+}
+
+function patienceOf({ timeout }: AdminFlags): { readonly patience?: number } {
+  return timeout === undefined ? {} : { patience: timeout }
 }
 
 /** Flag, then environment, then the address that `gwctl run` listens on by default. */

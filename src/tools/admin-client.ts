@@ -17,6 +17,8 @@ export interface AdminServer {
   readonly pod?: string
   /** The way out when nobody answers, where it is not the usual one. */
   readonly help?: string
+  /** How long it may say nothing, in ms; 10 s when unset. */
+  readonly patience?: number
 }
 
 /** An admin server that its URL leads to. */
@@ -32,17 +34,25 @@ export interface Patience {
   readonly clock: Clock
 }
 
-const PATIENCE: Patience = { ms: 10_000, clock: systemClock }
+const PATIENCE = 10_000
+
+/** How long a server may say nothing. */
+export function patienceWith({ patience = PATIENCE }: AdminServer, clock: Clock = systemClock): Patience {
+  return { ms: patience, clock }
+}
+
+/** bytes of an answer. Dumps of thousands of routes are a tenth of it. */
+const MOST_BYTES = 256 * 1024 * 1024
 
 export interface AskOptions {
   readonly method?: 'GET' | 'POST'
   /** Gives it up. */
   readonly signal?: AbortSignal
-  /** 10 s when unset. */
+  /** That of the server when unset. */
   readonly patience?: Patience
 }
 
-/** A JSON document that an admin server answers with. Throws a Failure `unreachable` with the way out. */
+/** A JSON document that an admin server answers with. Throws a Failure: `unreachable`, or `timeout`. */
 export async function getJson(admin: AdminServer, path: string): Promise<unknown> {
   const body = String(await getBytes(admin, path))
   try {
@@ -52,10 +62,14 @@ export async function getJson(admin: AdminServer, path: string): Promise<unknown
   }
 }
 
-/** Bytes that an admin server answers with. Throws a Failure: `unreachable`, or `usage` with the server's words. */
+/**
+ * Bytes that an admin server answers with. Throws a Failure: `unreachable`, `timeout`, or `usage` with the server's
+ * words.
+ */
 export async function getBytes(admin: AdminServer, path: string, options: AskOptions = {}): Promise<Buffer> {
   const reply = await send(admin, path, options)
-  return readWhole(reply, options.patience).catch((error: unknown) => {
+  return readWhole(admin, reply, options.patience).catch((error: unknown) => {
+    if (error instanceof Failure) throw error
     throw new Failure('unreachable', `the connection to ${admin.name} broke: ${messageOf(error)}.`, { cause: error })
   })
 }
@@ -66,7 +80,7 @@ export async function getReadiness(
   patience?: Patience,
 ): Promise<{ readonly ready: boolean; readonly words: string }> {
   const reply = await call(admin, 'healthz/ready', patience === undefined ? {} : { patience })
-  const words = await wordsOf(reply, patience)
+  const words = await wordsOf(admin, reply, patience)
   if (reply.statusCode === 200) return { ready: true, words }
   if (reply.statusCode === 500 && words.startsWith('not ready')) return { ready: false, words }
   throw refused(admin, 'healthz/ready', reply, words)
@@ -92,8 +106,8 @@ export interface TraceConnection {
 export interface TraceOptions {
   /** Gives it up. */
   readonly signal?: AbortSignal
-  /** So many milliseconds without a byte break the connection; a server sends some each second. */
-  readonly silence?: { readonly ms: number; readonly clock: Clock }
+  /** That of the server when unset. Silence breaks the connection too: a server says something each second. */
+  readonly patience?: Patience
 }
 
 /**
@@ -103,7 +117,7 @@ export interface TraceOptions {
 export async function openTrace(
   admin: AdminServer,
   request: TraceRequest,
-  { signal, silence }: TraceOptions = {},
+  { signal, patience = patienceWith(admin) }: TraceOptions = {},
 ): Promise<TraceConnection> {
   const query = new URLSearchParams()
   if (request.expression !== undefined) query.set('expression', request.expression)
@@ -125,8 +139,8 @@ export async function openTrace(
     asked = true
     try {
       const path = query.size === 0 ? 'debug/trace' : `debug/trace?${query}`
-      const reply = await send(admin, path, { method: 'POST', ...(init.signal ? { signal: init.signal } : {}) })
-      return response(200, admin, reply.headers['content-type'], inbox.throttled(reply, silence))
+      const reply = await send(admin, path, { method: 'POST', patience, ...(init.signal && { signal: init.signal }) })
+      return response(200, admin, reply.headers['content-type'], inbox.throttled(reply, patience))
     } catch (error) {
       if (error instanceof Failure) problem = error
       return response(500, admin)
@@ -211,7 +225,7 @@ class Inbox {
   }
 
   /** The body as EventSource reads it, held back while events wait. */
-  throttled(reply: IncomingMessage, silence?: TraceOptions['silence']) {
+  throttled(reply: IncomingMessage, patience: Patience) {
     const chunks = reply[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>
     const read = async () => {
       while (this.#waiting.length > 0 && !this.#ended) {
@@ -220,9 +234,9 @@ class Inbox {
         })
       }
       // A connection that breaks ends the stream; whether it was complete is decided by what came.
-      const silent = silence?.clock.after(silence.ms, () => reply.destroy())
+      const silent = patience.clock.after(patience.ms, () => reply.destroy())
       const next = await chunks.next().catch(() => ({ done: true as const, value: undefined }))
-      silent?.cancel()
+      silent.cancel()
       return next.done === true
         ? { done: true as const, value: undefined }
         : { done: false as const, value: next.value }
@@ -254,13 +268,14 @@ async function send(admin: AdminServer, path: string, options: AskOptions): Prom
   const reply = await call(admin, path, options)
   if (reply.statusCode === 200) return reply
   // What comes after the reason is how the server is used, which the command's own help says better.
-  const [words = ''] = (await wordsOf(reply, options.patience)).split(/\r?\n\r?\n/)
+  const [words = ''] = (await wordsOf(admin, reply, options.patience)).split(/\r?\n\r?\n/)
   throw refused(admin, path, reply, words)
 }
 
 /** Resolves with the head of any answer. */
 async function call(admin: AdminServer, path: string, options: AskOptions): Promise<IncomingMessage> {
-  const { method = 'GET', signal, patience: { ms, clock } = PATIENCE } = options
+  const { method = 'GET', signal } = options
+  const { ms, clock } = options.patience ?? patienceWith(admin)
   const url = target(admin, path)
   const unix = admin.url.protocol === 'unix:' ? { socketPath: admin.url.pathname, host: 'localhost' } : {}
   const start = url.protocol === 'https:' ? (await import('node:https')).request : requestHttp
@@ -269,24 +284,31 @@ async function call(admin: AdminServer, path: string, options: AskOptions): Prom
     // A connection of its own: the process may end as soon as the answer is read.
     const sent = start(url, { method, agent: admin.agent ?? false, ...unix, ...(signal ? { signal } : {}) }, resolve)
     sent.on('error', error => reject(error instanceof Failure ? error : unreachable(admin, error)))
-    waiting = clock.after(ms, () => sent.destroy(new SilenceError()))
+    waiting = clock.after(ms, () => sent.destroy(silent(admin, `gives no answer within ${ms / 1000} s`)))
     sent.end()
   })
   return head.finally(() => waiting?.cancel())
 }
 
-/** A server that has gone silent, as opposed to one that has gone. */
-class SilenceError extends Error {
-  readonly code = 'ETIMEDOUT'
+/** A server that is there and says nothing, as opposed to one that is not. */
+function silent(admin: AdminServer, what: string): Failure {
+  return new Failure('timeout', `${admin.name} ${what}.`, {
+    help: `If it is busy, wait longer with --timeout. ${admin.help ?? 'If it is no admin server, name another one with --admin URL or GWCTL_ADMIN.'}`,
+  })
 }
 
-async function readWhole(reply: IncomingMessage, { ms, clock } = PATIENCE): Promise<Buffer> {
+async function readWhole(admin: AdminServer, reply: IncomingMessage, patience?: Patience): Promise<Buffer> {
+  const { ms, clock } = patience ?? patienceWith(admin)
   const chunks: Buffer[] = []
-  const listen = () => clock.after(ms, () => reply.destroy(new SilenceError()))
+  let length = 0
+  const stalled = () => silent(admin, `has stopped in the middle of its answer, for ${ms / 1000} s`)
+  const listen = () => clock.after(ms, () => reply.destroy(stalled()))
   let waiting = listen()
   try {
     for await (const chunk of reply) {
       chunks.push(chunk as Buffer)
+      length += (chunk as Buffer).length
+      if (length > MOST_BYTES) throw new Error(`more than ${MOST_BYTES / 1024 / 1024} MiB came`)
       waiting.cancel()
       waiting = listen()
     }
@@ -297,8 +319,8 @@ async function readWhole(reply: IncomingMessage, { ms, clock } = PATIENCE): Prom
 }
 
 /** What a refusal says; nothing when the connection breaks before it is said. */
-async function wordsOf(reply: IncomingMessage, patience?: Patience): Promise<string> {
-  return String(await readWhole(reply, patience).catch(() => '')).trim()
+async function wordsOf(admin: AdminServer, reply: IncomingMessage, patience?: Patience): Promise<string> {
+  return String(await readWhole(admin, reply, patience).catch(() => '')).trim()
 }
 
 /** `path` below the base, whether or not the base ends with a slash. A Unix socket has no name of its own. */

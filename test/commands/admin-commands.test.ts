@@ -15,6 +15,7 @@ import { thisThread } from '../../src/engine/admin/threads.ts'
 import { systemClock } from '../../src/engine/clock.ts'
 import { memoryIo } from '../cli/memory-io.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
+import { startSilentServer } from '../helpers/silent-server.ts'
 
 const root = new URL('../../', import.meta.url)
 let folder: string
@@ -256,4 +257,21 @@ describe('gwctl completion', () => {
   test('another shell is wrong usage', async () => {
     expect((await gwctl('completion', 'tcsh')).code).toBe(2)
   })
+})
+
+test.each([
+  ['dump'],
+  ['log'],
+  ['health'],
+  ['top', '--once'],
+  ['trace'],
+  ['profile', 'heap', '--seconds', '1'],
+  ['profile', 'trace', '--seconds', '1'],
+  ['diff', 'live', 'x.yaml'],
+])('a gateway that takes the connection and never answers: %s %s', async (...argv) => {
+  await using server = await startSilentServer()
+  const { code, out, err } = await gwctl(...argv, '--admin', server.address, '--timeout', '20ms')
+  expect({ code, out }).toEqual({ code: 5, out: '' })
+  expect(err).toContain(`http://${server.address} gives no answer within `)
+  expect(err).toContain('wait longer with --timeout')
 })

@@ -3,8 +3,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { memoryIo } from '../cli/memory-io.ts'
 import { message } from '../helpers/port-forward.ts'
+import { startSilentServer } from '../helpers/silent-server.ts'
 import { FrameReader, frame } from '../helpers/websocket.ts'
-import { EDGE, KubePlace, POD } from './kube-place.ts'
+import { EDGE, KubePlace, POD, portIn } from './kube-place.ts'
 
 let place: KubePlace
 beforeEach(() => {
@@ -51,6 +52,22 @@ describe('what goes wrong on the way', () => {
     expect(err).toContain('pod shop/edge-1 is gone: pods "edge-1" not found.')
     expect(err).toContain('its successor has another name')
     expect(code).toBe(4)
+  })
+
+  test('the admin server of the pod takes the connection and says nothing', async () => {
+    await using server = await startSilentServer()
+    await using cluster = await place.cluster([EDGE, POD], { own: { 'edge-1': portIn(server.address) } })
+    const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge', '--timeout', '500ms')
+    expect(code).toBe(5)
+    expect(err).toContain('pod shop/edge-1 gives no answer within 0.5 s.')
+    expect(err).toContain('--admin-port')
+  })
+
+  test('the API server says nothing', async () => {
+    await using cluster = await place.cluster([EDGE, POD], { hangs: true })
+    const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge', '--timeout', '50ms')
+    expect(code).toBe(5)
+    expect(err).toContain('gave no answer within 0.05 s.\nIs it the right --context, and is the cluster up?')
   })
 
   test('the node cannot be reached', async () => {

@@ -88,7 +88,13 @@ export class KubePlace implements AsyncDisposable {
     return { code, out: io.stdout.text, err: io.stderr.text }
   }
 
-  start({ url, authority }: Cluster, argv: readonly string[]) {
+  start(cluster: Cluster, argv: readonly string[]) {
+    const io = this.shell(cluster)
+    return Object.assign(io, { ended: main(argv, io, root) })
+  }
+
+  /** Surroundings whose kubeconfig leads to the cluster. */
+  shell({ url, authority }: Cluster) {
     const ca = Buffer.from(authority).toString('base64')
     const config = {
       'current-context': 'main',
@@ -97,8 +103,7 @@ export class KubePlace implements AsyncDisposable {
       contexts: ['main', 'staging'].map(name => ({ name, context: { cluster: 'c', user: 'u', namespace: 'shop' } })),
     }
     writeFileSync(join(this.folder, 'config'), JSON.stringify(config))
-    const io = memoryIo({ cwd: this.folder, env: { KUBECONFIG: join(this.folder, 'config') } })
-    return Object.assign(io, { ended: main(argv, io, root) })
+    return memoryIo({ cwd: this.folder, env: { KUBECONFIG: join(this.folder, 'config') } })
   }
 
   async [Symbol.asyncDispose]() {

@@ -35,7 +35,7 @@ export function outputFor(
 export async function recordProfile(admin: AdminServer, wanted: ProfileWanted, cwd: string): Promise<string> {
   const { kind, seconds } = wanted
   const path = `debug/pprof/${kind === 'cpu' ? 'profile' : 'heap'}?seconds=${seconds}`
-  const patience = { ms: seconds * 1000 + WRITING, clock: systemClock }
+  const patience = { ms: seconds * 1000 + (admin.patience ?? WRITING), clock: systemClock }
   const bytes = await getBytes(admin, path, { patience })
   // A gateway that is another program may answer 200 to anything.
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) {

@@ -20,31 +20,38 @@ export interface PodsRequest extends ClusterChoice {
   readonly pod?: string
   /** Of the admin server, in the pod. */
   readonly port: number
+  /** How long it, or the API server on the way, may say nothing, in ms. */
+  readonly patience?: number
 }
 
 export interface PodsTold extends Partial<ClientOptions> {
   note(text: string): void
 }
 
-/** The admin server of one pod: the named one, or the first that is ready, which is told. Throws a Failure. */
+/**
+ * The admin server of one pod: the named one, or the first that is ready, which is told. When that one has gone, the
+ * next connection goes to the one that is first by then. Throws a Failure.
+ */
 export async function adminPod(request: PodsRequest, place: ClusterPlace, told: PodsTold): Promise<AdminServer> {
-  const { client, found } = await reach(request, place, told)
+  const { client, found, target } = await reach(request, place, told)
   const pod = request.pod === undefined ? found.pods[0]! : podNamed(request.pod, found)
   told.note(choiceOf(pod, found, request))
-  return serverOf(pod, request.port, client)
+  const others = async () => (request.pod === undefined ? (await findPods(client, target)).pods : [])
+  return new PodServer(pod, request, client, others)
 }
 
 /** The admin servers of all pods that run. Throws a Failure. */
 export async function adminPods(request: PodsRequest, place: ClusterPlace): Promise<readonly AdminServer[]> {
   const { client, found } = await reach(request, place, {})
-  return found.pods.map(pod => serverOf(pod, request.port, client))
+  return found.pods.map(pod => new PodServer(pod, request, client, async () => []))
 }
 
 async function reach(request: PodsRequest, place: ClusterPlace, options: Partial<ClientOptions>) {
+  const { patience } = request
   const access = await accessOf(await findContext(request, place), place)
-  const client = new ApiClient(access, options)
-  const found = await findPods(client, parseTarget(request.target, request.namespace, access.namespace))
-  return { client, found }
+  const client = new ApiClient(access, { ...(patience === undefined ? {} : { timeout: patience }), ...options })
+  const target = parseTarget(request.target, request.namespace, access.namespace)
+  return { client, target, found: await findPods(client, target) }
 }
 
 function podNamed(name: string, { of, pods }: FoundPods): Pod {
@@ -64,15 +71,57 @@ function choiceOf(pod: Pod, { of, pods }: FoundPods, { pod: named }: PodsRequest
   return `Asking pod ${pod.namespace}/${pod.name}${state}, one of ${pods.length} of ${of} (${ready} ready); --pod names another.`
 }
 
-function serverOf({ namespace, name }: Pod, port: number, client: ApiClient): AdminServer {
-  return {
-    // As the admin server knows itself: it answers to no other name.
-    url: new URL(`http://127.0.0.1:${port}`),
-    name: `pod ${namespace}/${name}`,
-    host: undefined,
-    pod: `${namespace}/${name}`,
-    agent: new ForwardingAgent(() => forwardPort(client, { namespace, pod: name, port })),
-    help: `Is port ${port} the one of its admin server? Name another one with --admin-port.`,
+class PodServer implements AdminServer {
+  /** As the admin server knows itself: it answers to no other name. */
+  readonly url: URL
+  readonly host = undefined
+  readonly agent: Agent
+  readonly help: string
+  readonly patience?: number
+  readonly #client: ApiClient
+  readonly #port: number
+  #pod: Pod
+
+  /** `others`: the pods that may take its place, as they are when it does not answer. */
+  constructor(
+    pod: Pod,
+    { port, patience }: Pick<PodsRequest, 'port' | 'patience'>,
+    client: ApiClient,
+    others: () => Promise<readonly Pod[]>,
+  ) {
+    this.#pod = pod
+    this.#client = client
+    this.#port = port
+    this.url = new URL(`http://127.0.0.1:${port}`)
+    this.agent = new ForwardingAgent(() => this.#dial(others))
+    this.help = `Is port ${port} the one of its admin server? Name another one with --admin-port.`
+    if (patience !== undefined) this.patience = patience
+  }
+
+  get name(): string {
+    return `pod ${this.pod}`
+  }
+
+  get pod(): string {
+    return `${this.#pod.namespace}/${this.#pod.name}`
+  }
+
+  /** A rollout ends pods and makes others; one that is still there is not left for another. */
+  async #dial(others: () => Promise<readonly Pod[]>): Promise<Duplex> {
+    try {
+      return await this.#forward()
+    } catch (error) {
+      const pods = await others().catch(() => [])
+      const [next] = pods
+      if (next === undefined || pods.some(({ name }) => name === this.#pod.name)) throw error
+      this.#pod = next
+      return this.#forward()
+    }
+  }
+
+  #forward(): Promise<Duplex> {
+    const { namespace, name } = this.#pod
+    return forwardPort(this.#client, { namespace, pod: name, port: this.#port })
   }
 }
 

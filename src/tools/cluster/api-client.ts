@@ -31,6 +31,7 @@ const DEFAULTS: ClientOptions = { timeout: 30_000, maxAnswer: 128 * 1024 * 1024 
 /** A server that is busy says when to come back. */
 const ATTEMPTS = 4
 const LONGEST_PAUSE = 10_000
+const RIGHT_ONE = 'Is it the right --context, and is the cluster up?'
 
 /** Calls to one API server. Throws a Failure when it cannot be reached, or takes the credentials for wrong. */
 export class ApiClient {
@@ -90,7 +91,9 @@ export class ApiClient {
     } catch (error) {
       if (error instanceof Failure) throw error
       if (stop.signal.aborted) {
-        throw new Failure('timeout', `${this.#shown} gave no answer within ${this.#options.timeout / 1000} s.`)
+        throw new Failure('timeout', `${this.#shown} gave no answer within ${this.#options.timeout / 1000} s.`, {
+          help: RIGHT_ONE,
+        })
       }
       throw this.#failed(reasonOf(error as NodeJS.ErrnoException), error)
     } finally {
@@ -135,7 +138,7 @@ export class ApiClient {
 
   #failed(what: string, cause?: unknown): Failure {
     return new Failure('unreachable', `${this.#shown} cannot be asked: ${what}.`, {
-      help: 'Is it the right --context, and is the cluster up?',
+      help: RIGHT_ONE,
       cause,
     })
   }

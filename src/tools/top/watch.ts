@@ -14,13 +14,14 @@ export interface WatchOptions {
   readonly clock?: Clock
 }
 
-/** A gateway that takes longer to answer counts as gone. */
+/** ms. A gateway that takes longer to answer counts as gone, whatever else waits for longer: people are looking. */
 const PATIENCE = 5000
 
 /** Looks at the metrics of an admin server; see `watchMetrics`. */
 export function watchGateway(admin: AdminServer, options: WatchOptions, signal?: AbortSignal): AsyncGenerator<Look> {
+  const patience = { ms: admin.patience ?? PATIENCE, clock: options.clock ?? systemClock }
   const read = async (until: AbortSignal) => {
-    const text = String(await getBytes(admin, 'metrics', { signal: until }))
+    const text = String(await getBytes(admin, 'metrics', { signal: until, patience }))
     if (text === '' || /^# TYPE /m.test(text)) return text
     throw notAnAdminServer(admin, 'metrics', 'answered with something else than metrics')
   }
@@ -42,7 +43,7 @@ export async function* watchMetrics(
     // The gateway counts up to when it is asked; how long the answer takes to read does not matter.
     const [at, time] = [clock.mono(), clock.now()]
     try {
-      const samples = exposition.read(await inTime(read, clock, signal))
+      const samples = exposition.read(await read(signal))
       look = { at, time, samples }
     } catch (error) {
       signal.throwIfAborted()
@@ -68,16 +69,6 @@ export async function* measuredRates(looks: AsyncGenerator<Look>): AsyncGenerato
 export async function measureOnce(admin: AdminServer, interval: number): Promise<{ readonly time: string } & Rates> {
   for await (const rates of measuredRates(watchGateway(admin, { interval }))) return rates
   throw new Failure('unreachable', `${admin.name} tells no figures.`)
-}
-
-async function inTime(read: (signal: AbortSignal) => Promise<string>, clock: Clock, signal: AbortSignal) {
-  const late = new AbortController()
-  const timer = clock.after(PATIENCE, () => late.abort())
-  try {
-    return await read(AbortSignal.any([signal, late.signal]))
-  } finally {
-    timer.cancel()
-  }
 }
 
 async function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {

@@ -1,7 +1,14 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { systemClock } from '../../engine/clock.ts'
 import type { Clock } from '../../http/runtime.ts'
-import { type AdminServer, openTrace, type TraceConnection, type TraceEnd, type TraceRequest } from '../admin-client.ts'
+import {
+  type AdminServer,
+  openTrace,
+  patienceWith,
+  type TraceConnection,
+  type TraceEnd,
+  type TraceRequest,
+} from '../admin-client.ts'
 
 /** Whether the gateway of a recording is there. */
 export class Link {
@@ -26,9 +33,6 @@ export interface LastingTrace extends TraceConnection {
 /** Milliseconds between two attempts: a gateway that restarts is back soon, one that is gone need not be asked often. */
 const PAUSES = { first: 250, most: 2000 }
 
-/** Milliseconds after which a gateway that says nothing counts as lost. */
-const SILENCE = 10_000
-
 /**
  * Follows requests through restarts of the gateway: when it is lost, it is asked again until it is back, for as many
  * requests and seconds as are left. So nothing is watched that was not asked for; that also is why it takes `follow`
@@ -43,7 +47,7 @@ export async function openLastingTrace(
   const until = clock.mono() + follow.seconds * 1000
   const closed = new AbortController()
   const link = new Link()
-  const options = { signal: closed.signal, silence: { ms: SILENCE, clock } }
+  const options = { signal: closed.signal, patience: patienceWith(admin, clock) }
   let connection = await openTrace(admin, request, options)
 
   /** undefined: closed, or the time is up. */
@@ -108,7 +112,7 @@ function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {
 }
 
 function isLoss(error: unknown): error is Failure {
-  return error instanceof Failure && error.kind === 'unreachable'
+  return error instanceof Failure && (error.kind === 'unreachable' || error.kind === 'timeout')
 }
 
 function startsRequest(text: string): boolean {

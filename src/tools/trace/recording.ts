@@ -67,11 +67,22 @@ export async function liveRecording(
   const { follow } = request
   const connection: TraceConnection & { readonly link?: Link } =
     options.lasting && follow ? await openLastingTrace(admin, { ...request, follow }) : await openTrace(admin, request)
-  const name = admin.name.replace(/^http:\/\//, '')
   const { host } = admin
   const { link } = connection
-  const close = () => connection.close()
-  return { texts: untilEnd(connection, name, options), name, ...(host && { host }), ...(link && { link }), close }
+  return {
+    texts: untilEnd(connection, nameWithoutScheme(admin), options),
+    // Of several pods it may be another one by then.
+    get name() {
+      return nameWithoutScheme(admin)
+    },
+    ...(host && { host }),
+    ...(link && { link }),
+    close: () => connection.close(),
+  }
+}
+
+function nameWithoutScheme({ name }: AdminServer): string {
+  return name.replace(/^http:\/\//, '')
 }
 
 /** Writes every event of a recording to a file as it passes, one JSON text per line. Throws a Failure `input`. */

@@ -87,5 +87,8 @@ test.each([
   const outcome = ask(server.address, 1000).catch((error: unknown) => error)
   while (clock.pending === 0) await new Promise(setImmediate)
   clock.advance(1000)
-  expect(await outcome).toMatchObject({ kind: 'timeout', message: expect.stringContaining('no answer in time') })
+  expect(await outcome).toMatchObject({
+    kind: 'timeout',
+    message: expect.stringContaining('gives no answer within 1 s'),
+  })
 })

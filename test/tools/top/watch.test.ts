@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { Failure } from '../../../src/diagnostics/failure.ts'
-import { measuredRates, watchMetrics } from '../../../src/tools/top/watch.ts'
+import { adminServerAt } from '../../../src/tools/admin-client.ts'
+import { measuredRates, watchGateway, watchMetrics } from '../../../src/tools/top/watch.ts'
 import { ManualClock } from '../../engine/manual-clock.ts'
+import { startSilentServer } from '../../helpers/silent-server.ts'
 
 const refused = () => Promise.reject(new Failure('unreachable', 'connection refused'))
 const metrics = (requests: number) => Promise.resolve(`agentgateway_requests_total{status="200"} ${requests}\n`)
@@ -53,17 +55,20 @@ test('no answer at first is an error, later a look', async () => {
   expect((await next).value).toHaveProperty('samples')
 })
 
-test('an answer that does not come is given up after five seconds', async () => {
-  const silent: Read = signal =>
-    new Promise((_, reject) => {
-      signal.addEventListener('abort', () => reject(new Failure('unreachable', 'no answer in time')))
-    })
-  const { looks, pass } = watching(() => metrics(1), silent)
-  await looks.next()
-  const next = looks.next()
-  await pass(1000)
-  await pass(5000)
-  expect((await next).value).toMatchObject({ lost: { message: 'no answer in time' } })
+test.each([
+  [undefined, 5000],
+  [300, 300],
+])('an answer that does not come is given up: patience %s', async (patience, ms) => {
+  await using server = await startSilentServer()
+  const admin = adminServerAt(new URL(`http://${server.address}`))
+  const clock = new ManualClock()
+  const first = watchGateway(patience === undefined ? admin : { ...admin, patience }, { interval: 2000, clock }).next()
+  const refused = expect(first).rejects.toMatchObject({ kind: 'timeout' })
+  await expect.poll(() => clock.pending).toBe(1)
+  clock.advance(ms - 1)
+  expect(clock.pending).toBe(1)
+  clock.advance(1)
+  await refused
 })
 
 test('whoever stops it while it waits gets the reason', async () => {

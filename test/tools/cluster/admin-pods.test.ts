@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { getReadiness } from '../../../src/tools/admin-client.ts'
+import { adminPod } from '../../../src/tools/cluster/admin-pods.ts'
+import { EDGE, KubePlace, POD, pod } from '../../commands/kube-place.ts'
+
+let place: KubePlace
+beforeEach(() => {
+  place = new KubePlace()
+})
+afterEach(() => place[Symbol.asyncDispose]())
+
+const ofEdge = { target: 'edge', port: 15_000 }
+
+test('after a rollout the pod that is there now is asked', async () => {
+  const items: object[] = [EDGE, POD]
+  await using cluster = await place.cluster(items)
+  const notes: string[] = []
+  const server = await adminPod(ofEdge, place.shell(cluster), { note: text => notes.push(text) })
+  expect(await getReadiness(server)).toMatchObject({ ready: true })
+  expect(server.name).toBe('pod shop/edge-1')
+  items.splice(1, 1, pod('edge-3'), pod('edge-2', { ready: false }))
+  expect(await getReadiness(server)).toMatchObject({ ready: true })
+  expect(server).toMatchObject({ name: 'pod shop/edge-3', pod: 'shop/edge-3' })
+  expect(notes).toEqual(['Asking pod shop/edge-1 of Gateway shop/edge.'])
+})
+
+test('a pod that is there and does not answer is not left for another', async () => {
+  await using cluster = await place.cluster([EDGE, POD, pod('edge-2')], { gone: ['edge-1'] })
+  const server = await adminPod(ofEdge, place.shell(cluster), { note: () => {} })
+  await expect(getReadiness(server)).rejects.toMatchObject({ kind: 'unreachable' })
+  expect(server.name).toBe('pod shop/edge-1')
+})
+
+test('a pod that was named has no successor', async () => {
+  const items: object[] = [EDGE, POD, pod('edge-2')]
+  await using cluster = await place.cluster(items)
+  const server = await adminPod({ ...ofEdge, pod: 'edge-1' }, place.shell(cluster), { note: () => {} })
+  items.splice(1, 1)
+  await expect(getReadiness(server)).rejects.toThrow('pod shop/edge-1 is gone')
+})
+
+test('when nothing is left, it is said what has gone', async () => {
+  const items: object[] = [EDGE, POD]
+  await using cluster = await place.cluster(items)
+  const server = await adminPod(ofEdge, place.shell(cluster), { note: () => {} })
+  items.splice(1, 1)
+  await expect(getReadiness(server)).rejects.toThrow('pod shop/edge-1 is gone')
+})
