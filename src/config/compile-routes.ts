@@ -1,6 +1,6 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
 import type { BackendCompiler } from './compile-backends.ts'
-import type { Compilation } from './compile-context.ts'
+import { type Compilation, valueAt } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
 import { RouteGroups } from './references/route-groups.ts'
@@ -76,6 +76,7 @@ export class RouteCompiler {
       origin: this.#c.document.origin(path),
       hostnames: spec.hostnames,
       matches: spec.matches,
+      shownMatches: valueAt(this.#c.redacted, [...path, 'matches']),
       pipeline,
       backends,
       totalWeight: backends.reduce((sum, b) => sum + b.weight, 0),

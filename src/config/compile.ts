@@ -170,6 +170,7 @@ function compileSectionRoute(
     origin,
     hostnames: [],
     matches: prefixes.map(pathPrefix => ({ path: { pathPrefix }, headers: [], query: [] })),
+    shownMatches: [],
     pipeline,
     backends: [
       {

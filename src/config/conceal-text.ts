@@ -68,7 +68,9 @@ function concealedIn({ document, schema, path: at, raw }: Part) {
 }
 
 function* marked(value: unknown, path: Path): Generator<{ readonly path: Path; readonly mark: string }> {
-  if (value === SECRET || value === UNKNOWN) yield { path, mark: value }
+  if (value === UNKNOWN) yield { path, mark: UNKNOWN }
+  // Where a part of it is one, the place of that part in the file is not known.
+  if (typeof value === 'string' && value.includes(SECRET)) yield { path, mark: SECRET }
   if (typeof value !== 'object' || value === null) return
   for (const [key, item] of Object.entries(value)) {
     yield* marked(item, [...path, Array.isArray(value) ? Number(key) : key])

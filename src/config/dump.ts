@@ -1,4 +1,5 @@
 import type { Origin } from '../diagnostics/diagnostic.ts'
+import { credentialValue } from '../policies/parts/header-changes.ts'
 import {
   boolean,
   type Infer,
@@ -88,7 +89,7 @@ function dumpRoute(listener: Listener, route: Route) {
     kind: 'http' as const,
     listener: listener.key,
     hostnames: route.hostnames,
-    matches: route.matches.map(plainMatch),
+    matches: route.matches.map((match, i) => plainMatch(match, valueAt(route.shownMatches, [i]))),
     policies: dumpPolicies(route.pipeline),
     backends: route.backends.map(dumpUse),
     origin: place(route.origin),
@@ -123,9 +124,14 @@ function dumpUse({ backend, weight, pipeline, delegates, origin }: WeightedBacke
   }
 }
 
-function plainMatch({ path, method, headers, query }: Route['matches'][number]) {
+/** `shown`: the match as it was written, redacted. */
+function plainMatch({ path, method, headers, query }: Route['matches'][number], shown: unknown) {
   const value = (v: Route['matches'][number]['headers'][number]['value']) =>
     v.exact === undefined ? { regex: v.regex?.source } : { exact: v.exact }
+  const header = (h: Route['matches'][number]['headers'][number], i: number) => ({
+    name: h.name,
+    value: credentialValue.where(h) ? valueAt(shown, ['headers', i, 'value']) : value(h.value),
+  })
   return {
     path:
       path.exact !== undefined
@@ -134,7 +140,7 @@ function plainMatch({ path, method, headers, query }: Route['matches'][number]) 
           ? { pathPrefix: path.pathPrefix }
           : { regex: path.regex?.source },
     ...(method === undefined ? {} : { method }),
-    ...(headers.length === 0 ? {} : { headers: headers.map(h => ({ name: h.name, value: value(h.value) })) }),
+    ...(headers.length === 0 ? {} : { headers: headers.map(header) }),
     ...(query.length === 0 ? {} : { query: query.map(q => ({ name: q.name, value: value(q.value) })) }),
   }
 }

@@ -104,7 +104,7 @@ async function compileDocument(
     env: options.env,
     limits: { maxBuffer: config?.frontendPolicies?.http?.maxBufferSize ?? HTTP_DEFAULTS.maxBuffer },
     credentials: new CredentialPlaces(),
-    redacted: options.shown === false ? value : redact(standalone, value, options.conceal),
+    redacted: options.shown === false ? value : redact(standalone, value, options.conceal, asWritten(document, source)),
     report,
   }
   const settings = resolveSettings(config?.config, options.env, problem =>
@@ -124,6 +124,11 @@ async function compileDocument(
     lint({ config, snapshot, document, tier: options.tier, env: options.env, pathOf, textAt, report })
   }
   return snapshot
+}
+
+/** With the names of variables instead of what they stand for; undefined where nobody asks for that. */
+function asWritten({ index, value }: SourceDocument, { file, text }: Source): unknown {
+  return /\bargs\b/.test(text) && text.includes('$') ? parseSource(file, text).documents[index - 1]?.value : value
 }
 
 /** A part that is compiled at several places, as a named backend is, says what is wrong with it once. */

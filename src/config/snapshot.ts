@@ -75,6 +75,8 @@ export interface WeightedBackend {
 export interface Route extends RouteFacts {
   readonly hostnames: readonly string[]
   readonly matches: readonly RouteMatch[]
+  /** As written, redacted. */
+  readonly shownMatches: unknown
   readonly pipeline: Pipeline
   readonly backends: readonly WeightedBackend[]
   readonly totalWeight: number

@@ -58,7 +58,11 @@ export interface StringNode {
   readonly pattern?: RegExp
   /** Says in words what `pattern` takes. */
   readonly form?: string
-  readonly secret: boolean
+  /**
+   * What no dump, log, trace or error may show: all of it, user and query values of a URL in it, or those and what
+   * variables stand for.
+   */
+  readonly secret: boolean | 'inUrl' | 'inArgument'
 }
 export interface EnumNode {
   readonly kind: 'enum'
@@ -97,6 +101,12 @@ export interface ObjectNode {
   readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
   readonly rules?: readonly ServerRule[]
   readonly refers?: Reference
+  readonly secretField?: SecretField
+}
+/** A field that is a `secret` where this holds, such as the value of a header whose name says so. */
+export interface SecretField {
+  readonly name: string
+  readonly where: (value: Readonly<Record<string, unknown>>) => boolean
 }
 /**
  * What a function of the declaration checks, as far as an API server can: an expression over `self` in the CEL of
@@ -195,6 +205,14 @@ export interface StringOptions {
 export function string(o: StringOptions = {}): Schema<string> {
   return make({ kind: 'string', min: 0, max: Number.POSITIVE_INFINITY, secret: false, ...o })
 }
+/** A URL, or what may stand for one: its user and the values of its query are secrets. */
+export function urlText(o: StringOptions = {}): Schema<string> {
+  return make({ kind: 'string', min: 0, max: Number.POSITIVE_INFINITY, ...o, secret: 'inUrl' })
+}
+/** An argument of a program: a URL in it has secrets, and the name of a variable shows instead of its value. */
+export function argument(): Schema<string> {
+  return make({ kind: 'string', min: 0, max: Number.POSITIVE_INFINITY, secret: 'inArgument' })
+}
 /** Text that no dump, log, trace or error may show. */
 export function secret(o: StringOptions = {}): Schema<string> {
   return make({ kind: 'string', min: 1, max: Number.POSITIVE_INFINITY, ...o, secret: true })
@@ -263,6 +281,7 @@ export interface ObjectOptions {
   /** The form of `check` for API servers. */
   readonly rules?: readonly ServerRule[]
   readonly refers?: Reference
+  readonly secretField?: SecretField
 }
 /** `name` is the noun used in messages ("unknown field `x` in backend") and the title of its JSON Schema. */
 export function object<F extends Fields>(name: string, fields: F, o: ObjectOptions = {}): ObjectSchema<F> {

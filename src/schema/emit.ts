@@ -199,7 +199,7 @@ function text(node: StringNode): JsonSchema {
     ...(node.min > 0 ? { minLength: node.min } : {}),
     ...bound('maxLength', node.max),
     ...(node.pattern === undefined ? {} : { pattern: node.pattern.source }),
-    ...(node.secret ? { writeOnly: true, 'x-secret': true } : {}),
+    ...(node.secret === true ? { writeOnly: true, 'x-secret': true } : {}),
   }
 }
 

@@ -2,7 +2,8 @@ import type { Node } from './builder.ts'
 
 /** Whether a value of this declaration can be a secret, or have one right below it: as an item, an entry or a field. */
 export function holdsSecret(node: Node): boolean {
-  return isSecret(node) || (node.kind === 'object' && fieldsOf(node).some(({ node: field }) => isSecret(field)))
+  if (isSecret(node)) return true
+  return node.kind === 'object' && (!!node.secretField || fieldsOf(node).some(({ node: field }) => isSecret(field)))
 }
 
 /** Names of fields that hold secrets, anywhere in these declarations. */
@@ -15,6 +16,7 @@ export function secretNames(roots: Iterable<Node>): ReadonlySet<string> {
     seen.add(node)
     left.push(...below(node))
     if (node.kind !== 'object') continue
+    if (node.secretField) names.add(node.secretField.name)
     for (const [name, { schema, aliases = [] }] of Object.entries(node.fields)) {
       if (isSecret(schema.node)) for (const each of [name, ...aliases]) names.add(each)
     }
@@ -25,7 +27,7 @@ export function secretNames(roots: Iterable<Node>): ReadonlySet<string> {
 function isSecret(node: Node): boolean {
   switch (node.kind) {
     case 'string':
-      return node.secret
+      return node.secret === true
     case 'map':
       return node.secretKeys !== undefined || isSecret(node.value.node)
     case 'list':

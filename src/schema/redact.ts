@@ -1,4 +1,5 @@
-import type { MapNode, Node, ObjectNode, Schema, ShapesNode } from './builder.ts'
+import type { MapNode, Node, ObjectNode, Schema, ShapesNode, StringNode } from './builder.ts'
+import { concealInUrl } from './conceal-in-url.ts'
 import { Placeholder } from './placeholder.ts'
 
 export const REDACTED = '<redacted>'
@@ -11,29 +12,37 @@ export type Conceal = (secret: unknown, place?: Node) => string
 
 /**
  * A copy of a value as it was read, with every secret of its declaration replaced. What is under an unknown key, or of
- * another type than declared, is replaced too: a misspelt `apiKey` holds a key as well.
+ * another type than declared, is replaced too: a misspelt `apiKey` holds a key as well. `written`: the same value with
+ * the names of variables where it has what they stand for; arguments of programs are shown like that.
  */
-export function redact(schema: Schema<unknown>, value: unknown, conceal: Conceal = () => REDACTED): unknown {
-  return redactNode(schema.node, value, conceal)
+export function redact(
+  schema: Schema<unknown>,
+  value: unknown,
+  conceal: Conceal = () => REDACTED,
+  written: unknown = value,
+): unknown {
+  return redactNode(schema.node, value, conceal, written)
 }
 
-function redactNode(node: Node, value: unknown, conceal: Conceal): unknown {
+function redactNode(node: Node, value: unknown, conceal: Conceal, written: unknown): unknown {
   if (value === null || value === undefined) return value
   switch (node.kind) {
     case 'lazy':
-      return redactNode(node.get().node, value, conceal)
+      return redactNode(node.get().node, value, conceal, written)
     case 'parsed':
-      return redactNode(node.base.node, value, conceal)
+      return redactNode(node.base.node, value, conceal, written)
     case 'shapes':
-      return redactShape(node, value, conceal)
+      return redactShape(node, value, conceal, written)
     case 'list':
-      return Array.isArray(value) ? value.map(item => redactNode(node.item.node, item, conceal)) : conceal(value, node)
+      return Array.isArray(value)
+        ? value.map((item, i) => redactNode(node.item.node, item, conceal, partOf(written, i)))
+        : conceal(value, node)
     case 'map':
-      return isMap(value) ? redactMap(node, value, conceal) : conceal(value, node)
+      return isMap(value) ? redactMap(node, value, conceal, written) : conceal(value, node)
     case 'object':
-      return isMap(value) ? redactObject(node, value, conceal) : conceal(value, node)
+      return isMap(value) ? redactObject(node, value, conceal, written) : conceal(value, node)
     case 'string':
-      return node.secret ? conceal(plain(value)) : scalar(node, value, conceal)
+      return redactText(node, value, conceal, written)
     case 'json':
       return plain(value)
     default:
@@ -41,26 +50,37 @@ function redactNode(node: Node, value: unknown, conceal: Conceal): unknown {
   }
 }
 
-function redactMap(node: MapNode, value: Readonly<Record<string, unknown>>, conceal: Conceal) {
+function redactText(node: StringNode, value: unknown, conceal: Conceal, written: unknown): unknown {
+  if (node.secret === true) return conceal(plain(value))
+  const shown = scalar(node, value, conceal)
+  if (node.secret === false || typeof shown !== 'string' || isComposite(value)) return shown
+  return concealInUrl(node.secret === 'inArgument' && typeof written === 'string' ? written : shown, conceal)
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function redactMap(node: MapNode, value: Fields, conceal: Conceal, written: unknown) {
   return mapValues(value, (item, key) =>
-    node.secretKeys?.(key) ? conceal(plain(item)) : redactNode(node.value.node, item, conceal),
+    node.secretKeys?.(key) ? conceal(plain(item)) : redactNode(node.value.node, item, conceal, partOf(written, key)),
   )
 }
 
-function redactObject(node: ObjectNode, value: Readonly<Record<string, unknown>>, conceal: Conceal) {
+function redactObject(node: ObjectNode, value: Fields, conceal: Conceal, written: unknown) {
   const { spelt } = node.index()
+  const secretField = node.secretField?.where(value) ? node.secretField.name : undefined
   return mapValues(value, (item, key) => {
+    if (key === secretField) return conceal(plain(item))
     const known = spelt.get(key)
-    if (known !== undefined) return redactNode(known.field.schema.node, item, conceal)
+    if (known !== undefined) return redactNode(known.field.schema.node, item, conceal, partOf(written, key))
     return node.open ? plain(item) : conceal(item, node)
   })
 }
 
-function redactShape(node: ShapesNode, value: unknown, conceal: Conceal): unknown {
+function redactShape(node: ShapesNode, value: unknown, conceal: Conceal, written: unknown): unknown {
   const form = shapeOf(node, value)
   // What is not declared in one form may be what another one declares.
   const inside: Conceal = (secret, place) => conceal(secret, place && node)
-  return form === undefined ? conceal(value, node) : redactNode(form.node, value, inside)
+  return form === undefined ? conceal(value, node) : redactNode(form.node, value, inside, written)
 }
 
 export function shapeOf(node: ShapesNode, value: unknown): Schema<unknown> | undefined {
@@ -74,7 +94,15 @@ export function shapeOf(node: ShapesNode, value: unknown): Schema<unknown> | und
 /** A scalar where one is declared; a list or map there is a mistake, and nobody said what is in it. */
 function scalar(node: Node, value: unknown, conceal: Conceal): unknown {
   if (value instanceof Placeholder) return value.text
-  return typeof value === 'object' ? conceal(value, node) : value
+  return isComposite(value) ? conceal(value, node) : value
+}
+
+function isComposite(value: unknown): boolean {
+  return typeof value === 'object' && !(value instanceof Placeholder)
+}
+
+function partOf(written: unknown, key: string | number): unknown {
+  return typeof written === 'object' && written !== null ? (written as Fields)[key] : undefined
 }
 
 function plain(value: unknown): unknown {

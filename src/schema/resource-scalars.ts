@@ -8,6 +8,7 @@ import {
   serverRule,
   shapes,
   string,
+  urlText,
 } from './builder.ts'
 import { byteSize, parseDuration } from './scalars.ts'
 
@@ -123,7 +124,7 @@ export const quantity: Schema<string | number> = shapes({
 
 /** `http(s)://host[:port][/path]`, without user, query or fragment. */
 export function endpointUrl(o: { readonly path: boolean }): Schema<string> {
-  return string({
+  return urlText({
     min: 1,
     max: 1024,
     pattern: o.path ? /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/ : /^https?:\/\/[^/?#@]+$/,

@@ -1,4 +1,5 @@
-import { integer, object, opt, parsed, type Schema, secret, shapes, string } from './builder.ts'
+import { integer, object, opt, parsed, type Schema, secret, shapes, string, urlText } from './builder.ts'
+import { withoutSecrets } from './conceal-in-url.ts'
 
 /** The scalar types of the specification, "Conventions". */
 export const shortString = string({ min: 1, max: 256 })
@@ -169,7 +170,7 @@ export interface HostPort {
 }
 /** `name:port`, `ip:port`, `[v6]:port`, `unix:/path`; no scheme. */
 export const hostPort: Schema<HostPort> = parsed(
-  string({ min: 1, max: 1024 }),
+  urlText({ min: 1, max: 1024 }),
   '`host:port` or `unix:/path`',
   value => {
     const result = parseHostPort(value)
@@ -186,7 +187,7 @@ export interface HttpAddress extends HostPort {
 }
 /** `hostPort`, or a URL with `http://` or `https://` and no path; the scheme then gives the default port. */
 export const httpAddress: Schema<HttpAddress> = parsed<string, HttpAddress>(
-  string({ min: 1, max: 1024 }),
+  urlText({ min: 1, max: 1024 }),
   '`host:port`, or `http(s)://host[:port]` without a path',
   value => {
     const scheme = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/i.exec(value)
@@ -199,7 +200,7 @@ export const httpAddress: Schema<HttpAddress> = parsed<string, HttpAddress>(
       return { problem: { message: `the scheme \`${scheme[1]}\` is not http or https` } }
     const rest = scheme[2]!.replace(/\/$/, '')
     if (/[/?#]/.test(rest))
-      return { problem: { message: `\`${clip(value)}\` has a path: only scheme, host and port belong here` } }
+      return { problem: { message: `\`${clipUrl(value)}\` has a path: only scheme, host and port belong here` } }
     const parsedHost = parseHostPort(/:\d+$/.test(rest) ? rest : `${rest}:${name === 'https' ? 443 : 80}`)
     return typeof parsedHost === 'string'
       ? { problem: { message: parsedHost } }
@@ -215,12 +216,12 @@ export function parseHostPort(text: string): HostPort | string {
     return path.length > 0 ? { host: 'localhost', port: 0, unixPath: path } : 'the socket path after `unix:` is empty'
   }
   if (text.includes('://'))
-    return `\`${clip(text)}\` has a scheme: write \`${clip(text.replace(/^[^:]*:\/\//, '').replace(/\/.*$/, ''))}\` with a port, without the scheme`
+    return `\`${clipUrl(text)}\` has a scheme: write \`${clipUrl(text.replace(/^[^:]*:\/\/([^/]*@)?/, '').replace(/\/.*$/, ''))}\` with a port, without the scheme`
   const match = /^(\[[0-9a-fA-F:.%]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/.exec(text)
   if (!match)
     return /^[A-Za-z0-9._-]+$/.test(text)
-      ? `\`${clip(text)}\` has no port: write \`${clip(text)}:80\`, for example`
-      : `\`${clip(text)}\` is not host:port`
+      ? `\`${clipUrl(text)}\` has no port: write \`${clipUrl(text)}:80\`, for example`
+      : `\`${clipUrl(text)}\` is not host:port`
   const number = Number(match[2])
   if (number < 1 || number > 65535) return `port ${match[2]} is out of range: must be 1 to 65535`
   return { host: match[1]!.replace(/^\[|\]$/g, ''), port: number }
@@ -229,10 +230,10 @@ export function parseHostPort(text: string): HostPort | string {
 /** An absolute URL with one of `schemes`. */
 export function url(schemes: readonly string[] = ['http', 'https']): Schema<URL> {
   return parsed(
-    string({ min: 1, max: 2048 }),
+    urlText({ min: 1, max: 2048 }),
     `a URL starting with ${schemes.map(s => `\`${s}://\``).join(' or ')}`,
     value => {
-      if (!URL.canParse(value)) return { problem: { message: `\`${clip(value)}\` is not a URL` } }
+      if (!URL.canParse(value)) return { problem: { message: `\`${clipUrl(value)}\` is not a URL` } }
       const result = new URL(value)
       if (!schemes.includes(result.protocol.slice(0, -1)))
         return { problem: { message: `the scheme \`${result.protocol.slice(0, -1)}\` is not ${schemes.join(' or ')}` } }
@@ -241,6 +242,10 @@ export function url(schemes: readonly string[] = ['http', 'https']): Schema<URL>
     new URL(`${schemes[0]}://localhost`),
     { type: 'string', maxLength: 2048, format: 'uri', pattern: `^(${schemes.join('|')})://` },
   )
+}
+
+function clipUrl(text: string): string {
+  return clip(withoutSecrets(text))
 }
 
 function clip(text: string): string {

@@ -135,6 +135,7 @@ async function run(hooks: Hooks, request: { body?: string } = {}) {
     origin,
     hostnames: [],
     matches: [{ path: { pathPrefix: '/' }, headers: [], query: [] }] as unknown as Route['matches'],
+    shownMatches: [],
     pipeline,
     backends: [{ weight: 1, backend, pipeline: atBackend, ...responseSteps(pipeline, atBackend), spec: {}, origin }],
     totalWeight: 1,

@@ -30,7 +30,7 @@ function fill(node: Node, path: readonly string[], filling: Filling, above: read
     case 'json':
       return { anything: text({ path, secret: false }) }
     case 'string':
-      return text({ path, secret: node.secret })
+      return text({ path, secret: node.secret === true })
     case 'enum':
     case 'cel':
     case 'regex':

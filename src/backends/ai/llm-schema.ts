@@ -1,4 +1,5 @@
 import { modelNameProblem } from '../../llm/model-name.ts'
+import { credentialValue } from '../../policies/parts/header-changes.ts'
 import {
   boolean,
   cel,
@@ -17,7 +18,9 @@ import {
   type Schema,
   shapes,
   string,
+  urlText,
 } from '../../schema/builder.ts'
+import { withoutSecrets } from '../../schema/conceal-in-url.ts'
 import { fileOrInline, headerName, hostPort, parseHostPort, shortString } from '../../schema/scalars.ts'
 import { custom } from './providers/custom.ts'
 import { PRESET_NAMES } from './providers/presets.ts'
@@ -32,10 +35,10 @@ export interface BaseUrl {
 }
 
 const baseUrl: Schema<BaseUrl> = parsed(
-  string({ min: 1, max: 1024 }),
+  urlText({ min: 1, max: 1024 }),
   'a URL such as `https://host:port/v1`',
   value => {
-    if (!URL.canParse(value)) return { problem: { message: `\`${value}\` is not a URL` } }
+    if (!URL.canParse(value)) return { problem: { message: `\`${withoutSecrets(value)}\` is not a URL` } }
     const { protocol, hostname, port, pathname, username, password, search, hash } = new URL(value)
     const secure = protocol === 'https:'
     if (!secure && protocol !== 'http:')
@@ -97,17 +100,21 @@ const modelName: Schema<string> = parsed(
   'model',
 )
 
-const headerMatch = object('header match', {
-  name: req(headerName, 'Header name.'),
-  value: req(
-    object(
-      'header match value',
-      { exact: opt(string(), 'The whole value.'), regex: opt(regex(true), 'A pattern for the whole value.') },
-      { exactlyOneOf: [['exact', 'regex']] },
+const headerMatch = object(
+  'header match',
+  {
+    name: req(headerName, 'Header name.'),
+    value: req(
+      object(
+        'header match value',
+        { exact: opt(string(), 'The whole value.'), regex: opt(regex(true), 'A pattern for the whole value.') },
+        { exactlyOneOf: [['exact', 'regex']] },
+      ),
+      'What the value must be.',
     ),
-    'What the value must be.',
-  ),
-})
+  },
+  { secretField: credentialValue },
+)
 
 /** A model without the policies that other modules declare; the `llm` section adds them. */
 export const modelFields = {

@@ -1,5 +1,6 @@
 import { targetPolicies } from '../../policies/upstream/policy-target.ts'
 import {
+  argument,
   boolean,
   def,
   type Infer,
@@ -13,10 +14,12 @@ import {
   req,
   secret,
   string,
+  urlText,
 } from '../../schema/builder.ts'
-import { longString, port } from '../../schema/scalars.ts'
+import { withoutSecrets } from '../../schema/conceal-in-url.ts'
+import { port } from '../../schema/scalars.ts'
 
-const host = string({ min: 1, max: 256 })
+const host = urlText({ min: 1, max: 256 })
 
 const httpEndpoint = (name: string, defaultPath: string) =>
   object(
@@ -27,7 +30,7 @@ const httpEndpoint = (name: string, defaultPath: string) =>
         `URL of the endpoint, or a host name beside \`port\`. An URL without path gets \`${defaultPath}\`.`,
       ),
       port: opt(port, 'Port, when `host` is a bare host name.'),
-      path: opt(longString, `Path; \`${defaultPath}\` when unset.`),
+      path: opt(urlText({ min: 1, max: 1024 }), `Path; \`${defaultPath}\` when unset.`),
       backend: opt(string({ min: 1, max: 256 }), 'A named backend that serves the endpoint.', {
         unserved: 'MCP targets behind named backends are not served yet: give `host`',
       }),
@@ -37,7 +40,7 @@ const httpEndpoint = (name: string, defaultPath: string) =>
 
 const stdio = object('stdio server', {
   cmd: req(string({ min: 1 }), 'The program; one process per session.'),
-  args: def(list(string()), [], 'Its arguments.'),
+  args: def(list(argument()), [], 'Its arguments.'),
   env: def(map(secret({ min: 0 })), {}, 'Environment variables beside those of the gateway.'),
   clear_env: def(boolean, false, 'The process sees the variables of `env` only.'),
 })
@@ -103,7 +106,7 @@ function checkEndpoint(value: Record<string, unknown>): readonly ObjectProblem[]
       {
         path: ['host'],
         at: 'value',
-        message: `\`${where.slice(0, 64)}\` is neither a URL nor a host name`,
+        message: `\`${withoutSecrets(where).slice(0, 64)}\` is neither a URL nor a host name`,
         help: 'write `http://localhost:8000/mcp`',
       },
     ]

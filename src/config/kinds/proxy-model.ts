@@ -10,6 +10,7 @@ import {
   req,
   serverRule,
   string,
+  urlText,
 } from '../../schema/builder.ts'
 import { refName } from '../../schema/resource-scalars.ts'
 import { longString } from '../../schema/scalars.ts'
@@ -202,7 +203,7 @@ const spec = object(
     provider: opt(oneOf(PROVIDERS), 'The service that runs the model.'),
     ...modelProviderFields,
     baseURL: opt(
-      string({ min: 1, max: 1024, pattern: /^https?:\/\/[^/]/, form: 'a URL starting with `http://` or `https://`' }),
+      urlText({ min: 1, max: 1024, pattern: /^https?:\/\/[^/]/, form: 'a URL starting with `http://` or `https://`' }),
       'Replaces the provider’s address and base path.',
     ),
     policies: opt(

@@ -10,6 +10,7 @@ import {
   oneOf,
   opt,
   req,
+  secret,
   serverRule,
   string,
 } from '../../schema/builder.ts'
@@ -58,7 +59,7 @@ const variable = object(
   'environment variable',
   {
     name: req(string({ min: 1 }), 'The name.'),
-    value: opt(string(), 'The value.'),
+    value: opt(secret({ min: 0 }), 'The value.'),
     valueFrom: opt(valueFrom, 'Where the value comes from.'),
   },
   { atMostOneOf: [['value', 'valueFrom']] },

@@ -70,6 +70,12 @@ const WITH_REPLICAS = {
   unserved: 'This setting belongs to the cluster mode of the public system and has no effect here yet.',
 }
 
+const oldTracing = object(
+  'deprecated tracing',
+  { headers: opt(map(secret({ min: 0 })), 'Header fields of each export.') },
+  { open: true },
+)
+
 export const configSection = object('config', {
   adminAddr: def(listenAddress, '127.0.0.1:15000', 'Address of the admin server.', { spec: 'Admin server' }),
   statsAddr: def(listenAddress, '[::]:15020', 'Address of `/metrics`.'),
@@ -93,7 +99,7 @@ export const configSection = object('config', {
     }),
     'Process logs.',
   ),
-  tracing: opt(json, 'Deprecated form of frontendPolicies.tracing.', {
+  tracing: opt(oldTracing, 'Deprecated form of frontendPolicies.tracing.', {
     deprecated: 'Use frontendPolicies.tracing.',
     unserved: 'The deprecated form is not served. Use frontendPolicies.tracing.',
   }),

@@ -1,5 +1,6 @@
 import { backendFields, tcpBackendFields } from '../../backends/index.ts'
 import { backendPolicyFields, routePolicyFields, tcpRoutePolicyFields } from '../../policies/index.ts'
+import { credentialValue } from '../../policies/parts/header-changes.ts'
 import {
   def,
   type Infer,
@@ -46,10 +47,14 @@ const routeMatch = object('route match', {
   ),
   headers: def(
     list(
-      object('header match', {
-        name: req(headerName, 'Header or pseudo-header name.'),
-        value: req(valueMatch('header value match'), 'What its value must be.'),
-      }),
+      object(
+        'header match',
+        {
+          name: req(headerName, 'Header or pseudo-header name.'),
+          value: req(valueMatch('header value match'), 'What its value must be.'),
+        },
+        { secretField: credentialValue },
+      ),
     ),
     [],
     'Header fields that must all match.',

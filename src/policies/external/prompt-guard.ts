@@ -1,6 +1,6 @@
 import { boolean, cel, def, integer, list, map, object, oneOf, opt, regex, req, string } from '../../schema/builder.ts'
 import { headerName, statusCode } from '../../schema/scalars.ts'
-import { headerChanges } from '../parts/header-changes.ts'
+import { credentialValue, headerChanges } from '../parts/header-changes.ts'
 import { policyTarget, targetPoliciesField } from '../upstream/policy-target.ts'
 
 const name = string({ min: 1, max: 256 })
@@ -40,17 +40,21 @@ const webhook = object('webhook guard', {
   ),
   forwardHeaderMatches: opt(
     list(
-      object('header match', {
-        name: req(headerName, 'Header name.'),
-        value: opt(
-          object(
-            'header value match',
-            { exact: opt(string(), 'The whole value.'), regex: opt(regex(true), 'A pattern for the whole value.') },
-            { exactlyOneOf: [['exact', 'regex']] },
+      object(
+        'header match',
+        {
+          name: req(headerName, 'Header name.'),
+          value: opt(
+            object(
+              'header value match',
+              { exact: opt(string(), 'The whole value.'), regex: opt(regex(true), 'A pattern for the whole value.') },
+              { exactlyOneOf: [['exact', 'regex']] },
+            ),
+            'What its value must be; anything when unset.',
           ),
-          'What its value must be; anything when unset.',
-        ),
-      }),
+        },
+        { secretField: credentialValue },
+      ),
     ),
     'Header fields of the client that are sent along.',
   ),

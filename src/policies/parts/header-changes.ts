@@ -1,7 +1,17 @@
 import { CREDENTIAL_HEADERS } from '../../cel/header-view.ts'
 import { isFieldName, toFieldValue } from '../../http/field-value.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import { type Infer, list, map, object, opt, type Problem, parsed, string } from '../../schema/builder.ts'
+import {
+  type Infer,
+  list,
+  map,
+  object,
+  opt,
+  type Problem,
+  parsed,
+  type SecretField,
+  string,
+} from '../../schema/builder.ts'
 
 /** A header's value as the file gives it: no control characters. */
 const fieldValue = parsed(
@@ -25,10 +35,18 @@ const fieldName = string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za
 
 /** Names of fields whose values let somebody in. */
 const CREDENTIALS: ReadonlySet<string> = new Set([...CREDENTIAL_HEADERS, 'x-api-key', 'api-key', 'x-goog-api-key'])
+const isCredential = (name: string) => CREDENTIALS.has(name.toLowerCase())
+
+/** Of an object with the name and the value of a header field. */
+export const credentialValue: SecretField = {
+  name: 'value',
+  where: ({ name }) => typeof name === 'string' && isCredential(name),
+}
+
 const fieldValues = map(fieldValue, {
   keys: fieldNameProblem,
   max: 64,
-  secretKeys: name => CREDENTIALS.has(name.toLowerCase()),
+  secretKeys: isCredential,
 })
 
 export const headerChangeFields = {

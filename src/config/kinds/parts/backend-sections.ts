@@ -1,3 +1,4 @@
+import { credentialValue } from '../../../policies/parts/header-changes.ts'
 import {
   type CelScope,
   cel,
@@ -99,10 +100,14 @@ export const health = object('health policy', {
   eviction: opt(eviction, 'Takes unhealthy backends out for a while.'),
 })
 
-const headerValues = object('header value', {
-  name: req(plainHeaderName, 'The name of the header field.'),
-  value: req(string({ min: 1, max: 4096 }), 'Its value.'),
-})
+const headerValues = object(
+  'header value',
+  {
+    name: req(plainHeaderName, 'The name of the header field.'),
+    value: req(string({ min: 1, max: 4096 }), 'Its value.'),
+  },
+  { secretField: credentialValue },
+)
 const headerChanges = object('header changes', {
   set: opt(list(headerValues, { max: 16, unique: ['name'] }), 'Fields to replace.'),
   add: opt(list(headerValues, { max: 16, unique: ['name'] }), 'Fields to add.'),

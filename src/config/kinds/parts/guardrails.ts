@@ -1,3 +1,4 @@
+import { credentialValue } from '../../../policies/parts/header-changes.ts'
 import {
   type CelScope,
   cel,
@@ -42,11 +43,15 @@ const regexGuard = object('regex guard', {
   action: def(oneOf(['Mask', 'Reject']), 'Mask', 'What is done with what is found; responses are always masked.'),
 })
 
-const headerMatch = object('header match', {
-  name: req(plainHeaderName, 'The name of the header field.'),
-  value: req(string({ min: 1, max: 4096 }), 'Its value, or a pattern.'),
-  type: def(oneOf(['Exact', 'RegularExpression']), 'Exact', 'How the value is compared.'),
-})
+const headerMatch = object(
+  'header match',
+  {
+    name: req(plainHeaderName, 'The name of the header field.'),
+    value: req(string({ min: 1, max: 4096 }), 'Its value, or a pattern.'),
+    type: def(oneOf(['Exact', 'RegularExpression']), 'Exact', 'How the value is compared.'),
+  },
+  { secretField: credentialValue },
+)
 function webhook(scope: CelScope) {
   return object('webhook guard', {
     backendRef: req(backendRef, 'The service that is asked.'),

@@ -1,3 +1,4 @@
+import { credentialValue } from '../../../policies/parts/header-changes.ts'
 import { def, type Fields, integer, list, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
 import {
   dnsLabel,
@@ -56,10 +57,14 @@ export function routeBackend(more: Fields) {
   )
 }
 
-const headerValue = object('header value', {
-  name: req(plainHeaderName, 'The name of the header field.'),
-  value: req(string({ min: 1, max: 4096 }), 'Its value.'),
-})
+const headerValue = object(
+  'header value',
+  {
+    name: req(plainHeaderName, 'The name of the header field.'),
+    value: req(string({ min: 1, max: 4096 }), 'Its value.'),
+  },
+  { secretField: credentialValue },
+)
 export const headerModifier = object('header modifier', {
   set: opt(list(headerValue, { max: 16, unique: ['name'] }), 'Fields to replace.'),
   add: opt(list(headerValue, { max: 16, unique: ['name'] }), 'Fields to add.'),
@@ -159,8 +164,12 @@ function sessionRules(value: Record<string, unknown>): ReturnType<Rule> {
 export const ruleName = opt(subdomain, 'The name of the rule; policies may aim at it.')
 
 export const namedValue = (name: string, key: Fields[string]) =>
-  object(name, {
-    type: def(oneOf(['Exact', 'RegularExpression']), 'Exact', 'How the value is compared.'),
-    name: key,
-    value: req(string({ min: 1, max: 4096 }), 'The value, or a pattern.'),
-  })
+  object(
+    name,
+    {
+      type: def(oneOf(['Exact', 'RegularExpression']), 'Exact', 'How the value is compared.'),
+      name: key,
+      value: req(string({ min: 1, max: 4096 }), 'The value, or a pattern.'),
+    },
+    { secretField: credentialValue },
+  )

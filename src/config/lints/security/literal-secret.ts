@@ -3,7 +3,7 @@ import type { Lint } from '../lint.ts'
 /** GW510: a credential that everybody who reads the file knows. */
 export const literalSecret: Lint = file => {
   file.visit('string', ({ node, value, path }) => {
-    if (node.kind !== 'string' || !node.secret || typeof value !== 'string') return
+    if (node.kind !== 'string' || node.secret !== true || typeof value !== 'string') return
     // Most variables of a process are no secrets, and hashes of passwords are made to be stored.
     if (path.includes('env') || path.includes('htpasswd') || value === '') return
     const written = file.textAt(path)
