@@ -45,6 +45,7 @@ export const mcpAuthorization = definePolicy({
     return {
       mcpAuthorization: {
         allows(x, item) {
+          x.trace?.enter([origin])
           const extra = { mcp: { [item.kind]: { name: item.name, target: item.target } } }
           x.trace?.enter([origin])
           const holds = (e: Expression) => isTrue(e, x, extra)

@@ -695,12 +695,69 @@ describe('coverage', () => {
     expect(out).toContain('  route    limited  gateway.yaml:5\n')
     expect(out).toContain('  policy   limited/localRateLimit  gateway.yaml:8\n')
     expect(out).not.toContain('guarded/jwtAuth')
-    expect(out).toMatch(/Coverage 23 %: listeners 1\/2, routes 1\/7, policies 3\/10, backends 1\/7\n$/)
-    expect((await gwctl(['--fail-under', '23'])).code).toBe(0)
+    expect(out).toMatch(/Coverage 21.8 %: listeners 1\/2, routes 1\/7, policies 3\/10, rules 1\/6, backends 1\/7\n$/)
+    expect((await gwctl(['--fail-under', '21'])).code).toBe(0)
     expect(await gwctl(['--fail-under', '90'])).toMatchObject({
       code: 1,
       err: expect.stringContaining('less than the 90 % of --fail-under'),
     })
+  })
+
+  test('tells which rules never decided, wherever they are written', async () => {
+    write(
+      'gateway.yaml',
+      `frontendPolicies:
+  networkAuthorization: {rules: [{deny: 'source.address == "10.1.1.1"'}]}
+binds:
+- port: 3000
+  listeners:
+  - policies: {authorization: {rules: ['request.method != "PUT"', {deny: 'request.path == "/no"'}]}}
+    routes:
+    - name: api
+      policies:
+        authorization:
+          rules:
+          - require: 'request.path != "/it''s"'
+        directResponse: {status: 200}
+    - name: tools
+      matches: [{path: {pathPrefix: /mcp}}]
+      policies:
+        mcpAuthorization: {rules: [{require: 'mcp.tool.name != "c"'}]}
+      backends:
+      - mcp: {targets: [{name: t, mcp: {host: h.test}}]}
+        policies:
+          mcpAuthorization:
+            rules:
+            - 'mcp.tool.name == "echo"'
+            - {deny: 'mcp.tool.name == "b"'}
+            - deny: >-
+                mcp.tool.name
+                == "zz"
+`,
+    )
+    const tools = `stubs: {t: {mcp: {tools: [echo, b, c]}}}, request: {mcp: tools/list}, expect: {mcp.tools: [echo]}`
+    write('a.gwtest.yaml', `config: gateway.yaml\ncases:\n- {name: items, ${tools}}\n`)
+    const few = await gwctl(['--coverage'])
+    expect(few.out.match(/^ {2}rule .*/gm)).toEqual([
+      '  rule     port 3000/networkAuthorization: deny source.address == "10.1.1.1"  gateway.yaml:2',
+      '  rule     listener0/authorization: deny request.path == "/no"  gateway.yaml:6',
+      '  rule     api/authorization: require request.path != "/it\'s"  gateway.yaml:12',
+      '  rule     tools/mcpAuthorization: deny mcp.tool.name == "zz"  gateway.yaml:26',
+    ])
+    expect(few.out).toContain('rules 4/8')
+    write(
+      'b.gwtest.yaml',
+      `config: gateway.yaml
+cases:
+- {name: no, request: {path: /no}, expect: {status: 403}}
+- {name: its, request: {path: "/it's"}, expect: {status: 403}}
+- {name: out, request: {path: /, source: 10.1.1.1}, expect: {status: {absent: true}, reason: Connection}}
+`,
+    )
+    const { out } = await gwctl(['--coverage=json=-', '-o', 'json=report.json'])
+    const { parts } = JSON.parse(out) as { parts: { kind: string; name: string; line: number; hits: number }[] }
+    const rules = parts.filter(({ kind, hits }) => kind === 'rule' && hits === 0)
+    expect(rules).toMatchObject([{ name: 'tools/mcpAuthorization: deny mcp.tool.name == "zz"', line: 26 }])
   })
 
   test('as lcov counts the lines of the configuration', async () => {

@@ -16,6 +16,7 @@ export function coverageText(parts: Coverage, cwd: string, paint: Paint): string
     const own = parts.filter(part => part.kind === kind)
     return own.length === 0 ? [] : `${plural(kind)} ${own.filter(({ hits }) => hits > 0).length}/${own.length}`
   })
+  if (parts.length === 0) return 'Coverage: nothing ran that could be counted.\n'
   const head = lines.length === 0 ? [] : ['Never reached:', ...lines, '']
   return [...head, `Coverage ${rounded(percentOf(parts))} %: ${counts.join(', ')}`].map(line => `${line}\n`).join('')
 }

@@ -1,16 +1,17 @@
 import type { Bind, Listener, Route, Snapshot, Step } from '../../config/snapshot.ts'
 import type { Origin } from '../../diagnostics/diagnostic.ts'
 import { shortKey } from '../trace/steps.ts'
-import { type CoveredKind, placeKey } from './reached.ts'
+import { type CoveredKind, placeKey, ruleKey } from './reached.ts'
+import { modeOf, ruleOrigin, rulesOf } from './rules.ts'
 import type { RunFile } from './run-tests.ts'
 
 /** A part of a configuration that requests can come to. */
 export interface CoveredPart {
   readonly kind: CoveredKind
-  /** `hello`, `hello/cors` */
+  /** `hello`, `hello/cors`, `hello/authorization: deny jwt.sub == "bob"` */
   readonly name: string
   readonly origin: Origin
-  /** How often requests came to it; of a policy, how often it did something. */
+  /** How often requests came to it; of a policy, how often it did something; of a rule, how often it decided. */
   hits: number
 }
 
@@ -19,24 +20,32 @@ export type Coverage = readonly CoveredPart[]
 
 export function coverageOf(files: readonly RunFile[]): Coverage {
   const parts = new Map<string, CoveredPart>()
-  for (const { ran } of files) {
+  for (const { ran, texts } of files) {
     if (ran === undefined) continue
-    const own = partsOf(ran.snapshot)
+    const lines = new Map(texts.map(({ file, text }) => [file, text.split('\n')]))
+    const own = partsOf(ran.snapshot, file => lines.get(file) ?? [])
+    const counted = new Set<string>()
     for (const part of own) {
-      const key = placeKey(part.kind, part.origin)
-      if (!parts.has(key)) parts.set(key, part)
+      const key = keyOf(part)
+      const known = parts.get(key) ?? part
+      parts.set(key, known)
+      const { reachedBy = [key] } = part
+      const source = `${key} ${reachedBy.join()}`
+      if (!counted.has(source)) known.hits += Math.max(...reachedBy.map(each => ran.reached.get(each) ?? 0))
+      counted.add(source)
     }
-    for (const [key, hits] of ran.reached) {
-      const part = parts.get(key)
-      if (part) part.hits += hits
-    }
-    for (const { origin, silentOn } of own) {
-      const part = parts.get(placeKey('policy', origin))
-      const holder = silentOn && parts.get(placeKey(silentOn.kind, silentOn.origin))
-      if (part && holder) part.hits = Math.max(part.hits, holder.hits)
+    for (const part of own) {
+      const holder = part.silentOn && parts.get(placeKey(part.silentOn.kind, part.silentOn.origin))
+      const known = parts.get(keyOf(part))
+      if (known && holder) known.hits = Math.max(known.hits, holder.hits)
     }
   }
   return [...parts.values()].sort((a, b) => byPlace(a.origin, b.origin))
+}
+
+/** Rules may share a place: those that are written in pieces have that of their policy. */
+function keyOf({ kind, origin, name }: CoveredPart): string {
+  return kind === 'rule' ? `${placeKey(kind, origin)} ${name}` : placeKey(kind, origin)
 }
 
 /** Percent; 100 where there is nothing to come to. */
@@ -51,47 +60,75 @@ function byPlace(a: Origin, b: Origin): number {
 interface Part extends CoveredPart {
   /** Of a policy that tells nothing when it runs: what it stands on, which it counts as often as. */
   readonly silentOn?: Pick<CoveredPart, 'kind' | 'origin'>
+  /** Its keys among what was reached, where that is not its place: one for each place of its policy. */
+  readonly reachedBy?: readonly string[]
 }
 
-function partsOf({ binds }: Snapshot): Part[] {
-  const seen = new Set<object>()
-  return binds.flatMap(bind => bind.listeners.flatMap(listener => [...listenerParts(listener, bind, seen)]))
+type LinesOf = (file: string) => readonly string[]
+
+function partsOf({ binds }: Snapshot, linesOf: LinesOf): Part[] {
+  return [...new Parts(linesOf).of(binds)]
 }
 
-/** `seen`: groups whose routes are among the parts already; several routes may lead to one, and it back to them. */
-function* listenerParts(listener: Listener, bind: Bind, seen: Set<object>): Generator<Part> {
-  const { origin, key } = listener
-  yield { kind: 'listener', name: `${shortKey(key)} on ${bind.port}`, origin, hits: 0 }
-  yield* policyParts(listener.pipeline.steps, shortKey(key), { kind: 'listener', origin })
-  for (const route of listener.routes) yield* routeParts(route, seen)
-}
+class Parts {
+  readonly #linesOf: LinesOf
+  /** Groups whose routes are among the parts already; several routes may lead to one, and it back to them. */
+  readonly #seen = new Set<object>()
 
-function* routeParts(route: Route, seen: Set<object>): Generator<Part> {
-  const name = shortKey(route.key)
-  yield { kind: 'route', name, origin: route.origin, hits: 0 }
-  yield* policyParts(route.pipeline.steps, name, { kind: 'route', origin: route.origin })
-  for (const { backend, pipeline, origin, delegates } of route.backends) {
-    if (delegates === undefined) {
-      yield { kind: 'backend', name: shortKey(backend.name), origin, hits: 0 }
-      yield* policyParts(pipeline.steps, name, { kind: 'backend', origin })
-    } else if (!seen.has(delegates)) {
-      seen.add(delegates)
-      for (const inner of delegates.routes) yield* routeParts(inner, seen)
+  constructor(linesOf: LinesOf) {
+    this.#linesOf = linesOf
+  }
+
+  *of(binds: readonly Bind[]): Generator<Part> {
+    for (const bind of binds) {
+      yield* this.#policies(bind.connection, `port ${bind.port}`, undefined)
+      for (const listener of bind.listeners) yield* this.#listener(listener, bind)
     }
   }
-}
 
-function* policyParts(
-  steps: readonly Step[],
-  holder: string,
-  silentOn: NonNullable<Part['silentOn']>,
-): Generator<Part> {
-  for (const { policy, hooks, origins } of steps) {
-    const { request, attempt, response, requestBody, responseBody } = hooks
-    const tells = request ?? attempt ?? response ?? requestBody ?? responseBody
-    for (const origin of origins) {
-      const part = { kind: 'policy' as const, name: `${holder}/${policy}`, origin, hits: 0 }
-      yield tells === undefined ? { ...part, silentOn } : part
+  *#listener({ origin, key, pipeline, routes }: Listener, { port }: Bind): Generator<Part> {
+    yield { kind: 'listener', name: `${shortKey(key)} on ${port}`, origin, hits: 0 }
+    yield* this.#policies(pipeline.steps, shortKey(key), { kind: 'listener', origin })
+    for (const route of routes) yield* this.#route(route)
+  }
+
+  *#route({ key, origin, pipeline, backends }: Route): Generator<Part> {
+    const name = shortKey(key)
+    yield { kind: 'route', name, origin, hits: 0 }
+    yield* this.#policies(pipeline.steps, name, { kind: 'route', origin })
+    for (const { backend, pipeline, origin, delegates } of backends) {
+      if (delegates === undefined) {
+        yield { kind: 'backend', name: shortKey(backend.name), origin, hits: 0 }
+        yield* this.#policies(pipeline.steps, name, { kind: 'backend', origin })
+      } else if (!this.#seen.has(delegates)) {
+        this.#seen.add(delegates)
+        for (const inner of delegates.routes) yield* this.#route(inner)
+      }
+    }
+  }
+
+  *#policies(steps: readonly Step[], holder: string, silentOn: Part['silentOn']): Generator<Part> {
+    for (const step of steps) {
+      const { policy, hooks, origins } = step
+      const { connection, request, attempt, response, requestBody, responseBody } = hooks
+      const tells = connection ?? request ?? attempt ?? response ?? requestBody ?? responseBody
+      for (const origin of origins) {
+        const part = { kind: 'policy' as const, name: `${holder}/${policy}`, origin, hits: 0 }
+        yield tells === undefined && silentOn ? { ...part, silentOn } : part
+      }
+      yield* this.#rules(step, holder)
+    }
+  }
+
+  *#rules(step: Step, holder: string): Generator<Part> {
+    const [policy] = step.origins
+    if (policy === undefined) return
+    for (const rule of rulesOf(step)) {
+      const origin = ruleOrigin(rule, step.origins, this.#linesOf)
+      const name = `${holder}/${step.policy}: ${rule.mode} ${rule.text.trim().replaceAll(/\s+/g, ' ')}`
+      const told = { ...rule, mode: modeOf(step.policy, rule) }
+      const reachedBy = step.origins.map(each => ruleKey(told, each))
+      yield { kind: 'rule', name, origin: origin ?? policy, hits: 0, reachedBy }
     }
   }
 }

@@ -1,0 +1,72 @@
+import type { Step } from '../../config/snapshot.ts'
+import type { Origin } from '../../diagnostics/diagnostic.ts'
+import type { TraceEvent } from '../../http/trace-event.ts'
+import { blockEnd } from './config-lines.ts'
+
+/** A rule of a policy that decides by rules. */
+export interface Rule {
+  readonly mode: string
+  /** The expression. */
+  readonly text: string
+}
+
+const BY_RULES: ReadonlySet<string> = new Set(['authorization', 'mcpAuthorization', 'networkAuthorization'])
+
+/** In the order of the file; empty for policies that have none. */
+export function rulesOf({ policy, spec }: Pick<Step, 'policy' | 'spec'>): readonly Rule[] {
+  if (!BY_RULES.has(policy)) return []
+  const written = Array.isArray(spec) ? spec : (spec as { readonly rules?: unknown }).rules
+  return Array.isArray(written) ? written.flatMap(ruleIn) : []
+}
+
+function ruleIn(written: unknown): readonly Rule[] {
+  if (typeof written === 'string') return [{ mode: 'allow', text: written }]
+  const fields = Object.entries((written ?? {}) as Readonly<Record<string, unknown>>)
+  return fields.flatMap(([mode, text]) => (typeof text === 'string' ? [{ mode, text }] : []))
+}
+
+/**
+ * The rules that had a say in an event: what allowed, what denied, and requirements that were not met. For items of MCP
+ * each rule is an event of its own, which does not tell its mode: it is in both that it could have had a say in.
+ */
+export function decidingRules({ message }: TraceEvent): readonly Rule[] {
+  if (message.type === 'authorization' && message.subject === undefined) {
+    const deciding = message.rules.filter(({ mode, matched }) => matched === (mode !== 'require'))
+    return deciding.map(({ mode, rule }) => ({ mode, text: rule }))
+  }
+  if (message.type !== 'cel') return []
+  const modes = message.result === true ? ['allow', 'deny'] : ['require']
+  return modes.map(mode => ({ mode: `item ${mode}`, text: message.expression }))
+}
+
+/** As `decidingRules` names a rule of this policy. */
+export function modeOf(policy: string, { mode }: Rule): string {
+  return policy === 'mcpAuthorization' ? `item ${mode}` : mode
+}
+
+/** Where a rule is written, among the lines of its policy; the policy itself where that cannot be told. */
+export function ruleOrigin({ text }: Rule, policy: readonly Origin[], linesOf: (file: string) => readonly string[]) {
+  for (const origin of policy) {
+    const lines = linesOf(origin.file)
+    const end = blockEnd(lines, origin.line)
+    for (let line = origin.line; line <= end; line++) {
+      const from = line === origin.line ? origin.col - 1 : 0
+      const at = beginsAt(text.trim(), lines[line - 1] ?? '', from)
+      if (at >= 0) return { ...origin, line, col: at + 1 }
+    }
+  }
+  return policy[0]
+}
+
+/** Where an expression begins on a line, in whichever quotes, or with the first line of a folded block; -1: nowhere. */
+function beginsAt(text: string, line: string, from: number): number {
+  const [first = ''] = text.split('\n', 1)
+  const spellings = [first, first.replaceAll("'", "''"), JSON.stringify(first).slice(1, -1)]
+  const at = spellings.map(each => line.indexOf(each, from)).find(index => index >= 0)
+  const piece = line.trim()
+  const folded = piece.length >= SHORTEST && text.startsWith(piece)
+  return at ?? (folded ? line.indexOf(piece) : -1)
+}
+
+/** Characters of a line that say enough. */
+const SHORTEST = 4
