@@ -18,7 +18,7 @@ export interface Backend {
   readonly target?: Target | undefined
   /** In place of `target`, where the server name that a client asks TLS for says so; undefined where it names nothing. */
   targetFor?(serverName: string | undefined): Target | undefined
-  /** Exactly one of `on.head` and `on.fail` follows, at once or later. The attempt ends early through `x.onAbort`. */
+  /** Exactly one of `on.head` and `on.fail` follows, at once or later. The attempt ends early through `x.owns`. */
   send(x: Exchange, attempt: Attempt, on: ResponseHandler): void
   /** How its endpoints do, for dumps: plain data. */
   health?(): unknown

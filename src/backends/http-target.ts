@@ -38,15 +38,16 @@ export class HttpTarget {
     this.#timeout = settings.requestTimeout
   }
 
-  /** One call with what is left of the client's request; it ends when the client leaves. */
+  /** One call with what is left of the client's request; it ends with the exchange. */
   send(transport: Transport, x: Exchange, attempt: Attempt, on: ResponseHandler): void {
     attempt.target = this.address
-    const call = transport.dispatch(
-      versioned(x, this.target, this.#http2),
-      requestOf(x, this.#authority, this.#fallback, this.#timeout ?? attempt.timeout ?? 0),
-      on,
+    x.owns(
+      transport.dispatch(
+        versioned(x, this.target, this.#http2),
+        requestOf(x, this.#authority, this.#fallback, this.#timeout ?? attempt.timeout ?? 0),
+        on,
+      ),
     )
-    x.onAbort(() => call.cancel())
   }
 }
 

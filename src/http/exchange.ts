@@ -232,6 +232,7 @@ export class Exchange {
   guardChecks: GuardCheck[] | undefined
   #aborted = false
   #onAbort: (() => void)[] | undefined
+  #calls: Cancelable[] | undefined
 
   constructor(init: {
     id: string
@@ -267,13 +268,32 @@ export class Exchange {
     else this.#onAbort = [then]
   }
 
+  /** An upstream call that is made for the reply: it ends with the exchange at the latest, however that ends. */
+  owns(call: Cancelable): void {
+    if (this.#aborted) call.cancel()
+    else if (this.#calls) this.#calls.push(call)
+    else this.#calls = [call]
+  }
+
   abort(): void {
     if (this.#aborted) return
     this.#aborted = true
     const waiting = this.#onAbort
     this.#onAbort = undefined
     if (waiting) for (const then of waiting) then()
+    this.endCalls()
   }
+
+  /** Nobody wants what still comes: the body of an answer that another attempt followed, or that became an error. */
+  endCalls(): void {
+    const calls = this.#calls
+    this.#calls = undefined
+    if (calls) for (const call of calls) call.cancel()
+  }
+}
+
+interface Cancelable {
+  cancel(): void
 }
 
 /** A request body that is already in memory: tests, dry runs, replays. */

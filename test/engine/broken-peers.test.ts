@@ -287,6 +287,23 @@ describe('a body that comes byte by byte', () => {
   })
 })
 
+describe('an answer that never ends and that nobody wants', () => {
+  test.each([
+    ['since another attempt follows', 'retry: {attempts: 1, codes: [503]}', 200],
+    ['since it is too long to be read whole', 'buffer: {response: {maxBytes: 10}}', 502],
+  ])('%s is over with its request', async (_name, policy, status) => {
+    const peer = await startPeer(({ socket }) => {
+      const first = socket === peer.connections[0]?.socket
+      socket.write(first ? `HTTP/1.1 503 No\r\n\r\n${'x'.repeat(20)}` : `${OK}content-length: 2\r\n\r\nok`)
+    })
+    await using gateway = await startGateway(
+      `binds: [{port: 80, listeners: [{routes: [{policies: {${policy}}, ${backendAt(peer.port)}}]}]}]`,
+    )
+    expect((await overHttp1(gateway)).status).toBe(status)
+    await peer.connections[0]?.closed
+  })
+})
+
 describe('targets that are no paths', () => {
   const ask = async (gateway: TestGateway, line: string) =>
     rawRequest(gateway.url(80), `${line} HTTP/1.1\r\nHost: a.test:80\r\nConnection: close\r\n\r\n`)

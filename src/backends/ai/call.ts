@@ -207,7 +207,7 @@ function dispatch(
     handler(cancel),
   )
   if (gone) call.cancel()
-  else x.onAbort(cancel)
+  else x.owns(call)
 }
 
 /** Client credentials in any provider's place; none of them goes out beside a configured key. */

@@ -96,6 +96,7 @@ function finish(x: Exchange, passage: Passage, out: OpenDownstream, host: Listen
     x.abort()
   }
   out.state = 'ended'
+  x.endCalls()
   passage.deadline?.cancel()
   x.endedMono = host.runtime.clock.mono()
   runDone(passage.backend?.pipeline, x)
