@@ -1,8 +1,9 @@
 import { ChunkFraming, DATA, TRAILERS } from '../chunk-framing.ts'
-import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
+import { consistsOf, TEXT, TOKEN } from '../http1-syntax.ts'
 import { fieldKind } from '../upstream/hop-by-hop.ts'
 import { MalformedRequest } from './http1-head.ts'
 
+const CR = 13
 const LF = 10
 const MAX_TRAILERS = 16 * 1024
 
@@ -12,6 +13,7 @@ const MAX_TRAILERS = 16 * 1024
 export class ChunkReader {
   readonly #framing = new ChunkFraming(malformed)
   #line = ''
+  #afterCr = false
   #trailerBytes = 0
   done = false
 
@@ -33,15 +35,15 @@ export class ChunkReader {
 
   #trailer(byte: number): void {
     if (++this.#trailerBytes > MAX_TRAILERS) throw new MalformedRequest('trailers')
-    if (byte !== LF) {
-      if (this.#line.endsWith('\r')) throw new MalformedRequest('trailers')
-      this.#line += String.fromCharCode(byte)
-      return
+    if (this.#afterCr !== (byte === LF)) throw new MalformedRequest('trailers')
+    if (byte === CR) this.#afterCr = true
+    else if (byte !== LF) this.#line += String.fromCharCode(byte)
+    else {
+      if (this.#line === '') this.done = true
+      else checkTrailer(this.#line)
+      this.#afterCr = false
+      this.#line = ''
     }
-    if (!this.#line.endsWith('\r')) throw new MalformedRequest('trailers')
-    if (this.#line === '\r') this.done = true
-    else checkTrailer(this.#line)
-    this.#line = ''
   }
 }
 
@@ -49,16 +51,11 @@ function malformed(rule: string): MalformedRequest {
   return new MalformedRequest(rule)
 }
 
-/** `line` ends with its CR. */
 function checkTrailer(line: string): void {
   const colon = line.indexOf(':')
   const name = line.slice(0, Math.max(0, colon))
+  const value = line.slice(colon + 1)
   const kind = fieldKind(name)
-  const plain = name !== '' && every(name, TOKEN) && every(line.slice(colon + 1, -1), TEXT)
+  const plain = consistsOf(name, TOKEN) && (value === '' || consistsOf(value, TEXT))
   if (!plain || kind === 'content-length' || kind === 'transfer-encoding') throw new MalformedRequest('trailers')
-}
-
-function every(text: string, characters: number): boolean {
-  for (let i = 0; i < text.length; i++) if (!((CLASSES[text.charCodeAt(i)] as number) & characters)) return false
-  return true
 }

@@ -32,9 +32,11 @@ export function* metricsPieces(
   yield format === 'openmetrics' ? `${text}# EOF\n` : text
 }
 
-/** A label and its value, as they stand between braces. */
+/** A label and its value, as they stand between braces. What UTF-8 cannot hold is replaced, so that equal texts are equal series. */
 export function labelsText(names: readonly string[], values: readonly (string | undefined)[]): string {
-  return names.map((name, i) => `${name}="${escaped(values[i] ?? 'unknown').replaceAll('"', '\\"')}"`).join(',')
+  return names
+    .map((name, i) => `${name}="${escaped((values[i] ?? 'unknown').toWellFormed()).replaceAll('"', '\\"')}"`)
+    .join(',')
 }
 
 function heading({ name, help, type }: MetricFamily, format: MetricsFormat): string {

@@ -132,6 +132,8 @@ interface SeriesStore {
 /** Label values come from requests too: one metric never holds more series than this, the rest is counted together. */
 const MAX_SERIES = 10_000
 const OVERFLOW = 'overflow'
+/** Characters of a label value: a body may be made of one name. */
+const MAX_VALUE = 256
 
 type CellType<C> = new (values: Float64Array, bounds: readonly number[]) => C
 
@@ -162,7 +164,10 @@ export class Family<C> implements Metric {
     const key = values.join('\u0000')
     const found = this.#series.get(key)
     if (found) return found
-    if (this.#series.size >= MAX_SERIES && values[0] !== OVERFLOW) return this.with(...values.map(() => OVERFLOW))
+    if (values.some(isTooLong)) return this.with(...values.map(value => value?.slice(0, MAX_VALUE)))
+    if (this.#series.size >= MAX_SERIES && values.some(value => value !== OVERFLOW)) {
+      return this.with(...values.map(() => OVERFLOW))
+    }
     const cell = this.#open(labelsText(this.#labels, values))
     this.#series.set(key, cell)
     return cell
@@ -191,6 +196,10 @@ export class Family<C> implements Metric {
     }
     return new this.#Cell(values, this.#head.bounds)
   }
+}
+
+function isTooLong(value: string | undefined): boolean {
+  return value !== undefined && value.length > MAX_VALUE
 }
 
 export class Counter {

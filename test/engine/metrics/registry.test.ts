@@ -49,6 +49,18 @@ test('labels that never repeat do not fill the memory', () => {
   expect(text).toContain('a{path="overflow"} 500\n')
 })
 
+test('a label value is no longer than a name may be, and one that UTF-8 cannot hold is no series of its own', () => {
+  const metrics = new MetricsRegistry()
+  const seen = metrics.counter('a', 'A.', ['method'])
+  for (const end of ['x', 'y']) seen.with('m'.repeat(100_000) + end).add()
+  for (const half of ['\ud83d', '\ude00']) seen.with(half).add()
+  expect(metrics.render().split('\n').slice(2)).toEqual([
+    `a{method="${'m'.repeat(256)}"} 2`,
+    'a{method="\ufffd"} 2',
+    '',
+  ])
+})
+
 test('a label that is not known and one that says so are one series', () => {
   const metrics = new MetricsRegistry()
   const family = metrics.counter('a_total', '', ['route'])
