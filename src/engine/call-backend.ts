@@ -77,7 +77,9 @@ function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
   const { x, chosen } = call
   if (x.trace) traceCallStart(x, attempt, chosen, call.heads)
   return new Promise(resolve => {
-    chosen.backend.send(x, attempt, new Sending(call, attempt, last, resolve))
+    const sending = new Sending(call, attempt, last, resolve)
+    x.owns(sending)
+    chosen.backend.send(x, attempt, sending)
   })
 }
 
@@ -89,6 +91,7 @@ class Sending implements ResponseHandler {
   readonly #resolve: (outcome: Outcome) => void
   readonly #started: number | undefined
   readonly #span: CallSpan | undefined
+  #settled = false
 
   constructor(call: Call, attempt: Attempt, last: boolean, resolve: (outcome: Outcome) => void) {
     const { x, chosen } = call
@@ -122,7 +125,17 @@ class Sending implements ResponseHandler {
     commitUpgrade(this.#call, status, headers, socket, this)
   }
 
+  /** The exchange is over: its client has left, or its time is up. */
+  cancel(): void {
+    if (this.#settled) return
+    this.#attempt.error ??= 'canceled'
+    this.#span?.end(this.#attempt)
+    this.settle('answered')
+  }
+
   settle(outcome: Outcome): void {
+    if (this.#settled) return
+    this.#settled = true
     const { x, chosen } = this.#call
     if (x.trace) traceCallEnd(x, this.#attempt, chosen, this.#started)
     this.#resolve(outcome)

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { TraceEvent } from '../../src/http/trace-event.ts'
 import { startGateway, type TestGateway } from '../helpers/gateway.ts'
 import { echo, startUpstream } from '../helpers/upstream.ts'
+import { ManualClock } from './manual-clock.ts'
 
 async function traced(gateway: TestGateway, path: string, headers: Record<string, string> = {}): Promise<TraceEvent[]> {
   const watch = gateway.trace.watch({ requests: 1 })
@@ -119,4 +120,31 @@ test('a switch of protocols shows the response that it begins with', async () =>
   const { message } = events.findLast(each => each.message.type === 'snapshot')!
   expect(message).toMatchObject({ stage: 'final response', state: { status: 101 } })
   expect(JSON.stringify(message).toLowerCase()).toContain('["x-own","1"]')
+})
+
+test.each([
+  ['before its answer', '/never', /^waiting for /, false],
+  ['while its answer is read whole', '/half', /^preparing the response$/, 200],
+])('a call that the time of the request has ended %s says so', async (_name, path, step, status) => {
+  await using upstream = await startUpstream((req, res) => {
+    if (req.url === '/half') res.write('half')
+  })
+  const clock = new ManualClock()
+  await using gateway = await startGateway(
+    `
+gateways: {default: {port: 8080}}
+routes:
+- policies: {timeout: {requestTimeout: 1m}, buffer: {response: {}}}
+  backends: [{host: '${upstream.host}'}]
+`,
+    { clock },
+  )
+  const tracing = traced(gateway, path)
+  await expect.poll(() => gateway.gateway.running.report(clock).requests[0]?.step).toMatch(step)
+  clock.advance(60_000)
+  const events = await tracing
+  const ends = events.filter(({ message }) => message.type === 'callEnd')
+  expect(ends).toMatchObject([{ severity: 'error', message: { target: upstream.host, error: 'canceled' } }])
+  expect(ends.map(({ message }) => 'status' in message && message.status)).toEqual([status])
+  expect(events.at(-1)?.message).toMatchObject({ type: 'requestFinished', status: 504, error: 'request timeout' })
 })

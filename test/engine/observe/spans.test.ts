@@ -25,7 +25,8 @@ async function withTracing(tracing: string, run: (place: Place) => Promise<void>
   await using receiver = await startReceiver(protocol)
   await using upstream = await startUpstream((req, res) => {
     clock.advance(20)
-    if (req.url?.includes('fail')) res.writeHead(500).end()
+    if (req.url?.includes('slow')) clock.advance(60_000)
+    else if (req.url?.includes('fail')) res.writeHead(500).end()
     else echo(req, res)
   })
   const text = `
@@ -40,7 +41,7 @@ binds:
   - routes:
     - name: api
       matches: [{path: {pathPrefix: /api}}]
-      policies: {retry: {attempts: 1, codes: [500]}}
+      policies: {retry: {attempts: 1, codes: [500]}, timeout: {requestTimeout: 1m}}
       backends: [{host: "${upstream.host}"}]
     - matches: [{path: {exact: /direct}}]
       policies: {directResponse: {status: 200, body: tea}}
@@ -233,6 +234,16 @@ describe('spans', () => {
       expect(root.status.code).toBe(2)
       expect(root.attributes).toMatchObject({ 'retry.attempt': 'int:1', 'http.status': 'int:500' })
       expect(root.attributes).not.toHaveProperty('error')
+    })
+  })
+
+  test('a call that the time of the request has ended is one too', async () => {
+    await withTracing('    randomSampling: true', async ({ get, spans }) => {
+      await get('/api/slow')
+      const [call, root] = (await spans(1)) as [ReceivedSpan, ReceivedSpan]
+      expect(root).toMatchObject({ name: 'GET /api/*', status: { code: 2, message: 'request timeout' } })
+      expect(call).toMatchObject({ parentSpanId: root.spanId, status: { code: 2, message: 'canceled' } })
+      expect(call.attributes).toMatchObject({ 'error.type': 'canceled', 'http.path': '/api/slow' })
     })
   })
 
