@@ -144,7 +144,10 @@ export default class Trace extends GatewayCommand {
   async #document(recording: Recording, { format, path }: OutputTarget<Format>, unreadable: (text: string) => void) {
     if (format === 'test') {
       const { testDocument } = await import('../src/tools/trace/test-case.ts')
-      return testDocument(recording, { cwd: this.io.cwd, path }, unreadable)
+      const made = await testDocument(recording, { cwd: this.io.cwd, path }, unreadable)
+      if (made.doubtful > 0)
+        this.note(`May need a hand: ${made.doubtful} of the cases. The file begins with the reasons.`)
+      return made
     }
     const { harDocument } = await import('../src/tools/trace/har.ts')
     const { buildInfo } = await import('../src/cli/build-info.ts')

@@ -59,7 +59,7 @@ export class Actions {
       case 'edit':
         return step === undefined ? '' : this.#edit(step)
       case 'test':
-        return `saved as ${await saveTestCase(request, this.#place.cwd)}`
+        return this.#saveTest(request)
       case 'save':
         return this.#save(request, asked.text)
       case 'replay':
@@ -95,6 +95,11 @@ export class Actions {
         }),
     )
     return problem
+  }
+
+  async #saveTest(request: RequestTrace): Promise<string> {
+    const { name, doubts } = await saveTestCase(request, this.#place.cwd)
+    return `saved as ${name}${doubts.length === 0 ? '' : `, but ${doubts.join('; ')}`}`
   }
 
   async #save({ steps }: RequestTrace, file: string): Promise<string> {

@@ -5,6 +5,10 @@ import type { RequestTrace } from './state.ts'
 export interface RecordedRequest extends DryRequest {
   /** Header fields whose values are not in the trace: credentials. */
   readonly redacted: readonly string[]
+  /** Bytes of the body, as far as somebody has read it; with `body` unset, it was too long for the trace. */
+  readonly bodyBytes: number
+  /** Whether the header announces a body. */
+  readonly sentBody: boolean
   /** The status that the backend answered with, where one did. */
   readonly upstreamStatus: number | undefined
 }
@@ -24,6 +28,10 @@ export function recordedRequest({ method, url, steps }: RequestTrace): RecordedR
     // The length follows from the body, and the connection is another one.
     headers: fields.filter(([name, value]) => value !== '<redacted>' && !/^(content-length|connection)$/i.test(name)),
     body: body?.type === 'body' && !body.truncated ? Buffer.from(body.base64, 'base64') : undefined,
+    bodyBytes: body?.type === 'body' ? body.bytes : 0,
+    sentBody: fields.some(([name, value]) => {
+      return /^transfer-encoding$/i.test(name) || (/^content-length$/i.test(name) && value !== '0')
+    }),
     port: Number.isNaN(port) ? undefined : port,
     redacted: fields.filter(([, value]) => value === '<redacted>').map(([name]) => name),
     upstreamStatus: answer?.type === 'callEnd' ? answer.status : undefined,

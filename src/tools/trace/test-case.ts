@@ -2,65 +2,17 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
-import { recordedRequest } from './recorded-request.ts'
+import { visible } from '../../diagnostics/visible.ts'
 import { collectRequests, type Unreadable } from './recorded-requests.ts'
 import type { Recording } from './recording.ts'
+import { doubtsAbout, type SavedCase, savedCaseOf } from './saved-case.ts'
 import type { RequestTrace } from './state.ts'
 
-/** What `gwctl test` runs: the part of its cases that a trace can tell. */
-interface SavedCase {
-  readonly name: string
-  readonly request: {
-    readonly method: string
-    readonly url: string
-    /** Of the configuration, where the URL says another one. */
-    readonly port?: number
-    /** By name in lower case, without credentials. */
-    readonly headers?: Readonly<Record<string, readonly string[]>>
-    readonly body?: string
-  }
-  /** What stands in for every service that is called. */
-  readonly upstream?: { readonly status: number }
-  readonly expect: { readonly status?: number; readonly route?: string; readonly backend?: string }
-}
-
-/** What a request was and what came of it, as the trace tells. */
-function testCaseOf(trace: RequestTrace): SavedCase {
-  const { method, url, path, end, steps } = trace
-  const messages = steps.map(({ event }) => event.message)
-  const route = messages.findLast(message => message.type === 'route')
-  const backend = messages.find(message => message.type === 'backend')
-  const recorded = recordedRequest(trace)
-  const headers: Record<string, string[]> = {}
-  for (const [name, value] of recorded.headers) {
-    // The URL says it.
-    if (/^host$/i.test(name)) continue
-    headers[name.toLowerCase()] = [...(headers[name.toLowerCase()] ?? []), value]
-  }
-  const { port, protocol } = new URL(url)
-  const said = Number(port) || (protocol === 'https:' ? 443 : 80)
-  const text = recorded.body && textOf(recorded.body)
-  const { upstreamStatus } = recorded
-  return {
-    name: `${method} ${path} ${end?.status ? `answers ${end.status}` : 'gets no answer'}`,
-    request: {
-      method,
-      url,
-      ...(recorded.port === undefined || recorded.port === said ? {} : { port: recorded.port }),
-      ...(Object.keys(headers).length === 0 ? {} : { headers }),
-      ...(text === undefined ? {} : { body: text }),
-    },
-    ...(upstreamStatus === undefined ? {} : { upstream: { status: upstreamStatus } }),
-    expect: {
-      ...(end?.status ? { status: end.status } : {}),
-      ...(route?.type === 'route' && route.selected !== null ? { route: route.selected } : {}),
-      ...(backend?.type === 'backend' ? { backend: backend.backend } : {}),
-    },
-  }
-}
-
-/** Writes the case into a new file below `cwd`; returns its name. */
-export async function saveTestCase(trace: RequestTrace, cwd: string): Promise<string> {
+/** Writes the case into a new file below `cwd`; returns its name, and why it may not hold. */
+export async function saveTestCase(
+  trace: RequestTrace,
+  cwd: string,
+): Promise<{ readonly name: string; readonly doubts: readonly string[] }> {
   const words = `${trace.method} ${trace.path}`
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
@@ -71,7 +23,7 @@ export async function saveTestCase(trace: RequestTrace, cwd: string): Promise<st
     const name = `${words.slice(0, 60) || 'request'}${number === 1 ? '' : `-${number}`}.gwtest.yaml`
     try {
       await writeFile(resolve(cwd, name), text, { flag: 'wx' })
-      return name
+      return { name, doubts: doubtsAbout(trace) }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
@@ -81,41 +33,46 @@ export async function saveTestCase(trace: RequestTrace, cwd: string): Promise<st
 /**
  * A recording as one test file, with a case for each request that has ended. Of a recording that breaks off, it holds
  * what came, and `broken` says what went wrong, also where no request has ended and `text` is empty. `path` is where the
- * file will be, for the name of the configuration in it.
+ * file will be, for the name of the configuration in it. `doubtful`: how many cases may not hold, as the text says.
  */
 export async function testDocument(
   recording: Recording,
   place: { readonly cwd: string; readonly path: string | undefined },
   unreadable: Unreadable,
-): Promise<{ readonly text: string; readonly broken?: unknown }> {
+): Promise<{ readonly text: string; readonly doubtful: number; readonly broken?: unknown }> {
   const { made, ...rest } = await collectRequests(recording, unreadable, trace => trace)
   // Of those whose beginning was missed, nobody knows what to send.
   const ended = made.filter(({ end, url }) => end !== undefined && URL.canParse(url))
   if (ended.length === 0) {
     return {
       text: '',
+      doubtful: 0,
       broken: rest.broken ?? new Failure('input', 'no request has been seen from its start to its end.'),
     }
   }
   const folder = place.path === undefined ? place.cwd : dirname(resolve(place.cwd, place.path))
-  return { text: testText(ended, { cwd: place.cwd, folder }), ...rest }
+  const doubtful = ended.filter(each => doubtsAbout(each).length > 0).length
+  return { text: testText(ended, { cwd: place.cwd, folder }), doubtful, ...rest }
 }
 
-/** `folder`: of the file that the text is for. */
+/** With a remark for each case that may not hold. `folder`: of the file that the text is for. */
 function testText(traces: readonly RequestTrace[], { cwd, folder }: { readonly cwd: string; readonly folder: string }) {
   const file = traces.flatMap(({ steps }) => steps.flatMap(({ event }) => event.origins))[0]?.file
   const config = file === undefined || isAbsolute(file) ? file : relative(folder, resolve(cwd, file))
-  const limited = traces.some(({ end }) => end?.status === 429)
-  return `${limited ? BUDGETS : ''}${printYaml({ ...(config === undefined ? {} : { config }), cases: traces.map(testCaseOf) })}`
+  const cases = withOwnNames(traces.map(savedCaseOf))
+  const remarks = traces.flatMap((trace, i) => {
+    return doubtsAbout(trace).map(doubt => `# ${visible(cases[i]?.name ?? '')}: ${visible(doubt)}.\n`)
+  })
+  return `${remarks.join('')}${printYaml({ ...(config === undefined ? {} : { config }), cases })}`
 }
 
-const BUDGETS =
-  '# A case begins with full budgets: where it expects 429, repeat the request before (`repeat`, `steps`).\n'
-
-function textOf(bytes: Buffer): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
+/** A second case of the same name counts on, as names tell the cases of a file apart. */
+function withOwnNames(cases: readonly SavedCase[]): SavedCase[] {
+  const taken = new Set<string>()
+  return cases.map(each => {
+    let { name } = each
+    for (let number = 2; taken.has(name); number++) name = `${each.name} (${number})`
+    taken.add(name)
+    return { ...each, name }
+  })
 }

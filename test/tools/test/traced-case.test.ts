@@ -73,3 +73,118 @@ test('a request that a real gateway has served, saved with t, is a case that hol
     'decided by authorization: deny: allow request.headers["x-team"] == "support" did not match  test.yaml:8',
   )
 })
+
+const EVERY_KIND = (port: number, closed: number) => `binds:
+- port: 3000
+  listeners:
+  - routes:
+    - matches: [{path: {pathPrefix: /rule}}]
+      policies: {authorization: {rules: ['request.headers["x-team"] == "sales"']}}
+      backends: [{host: '127.0.0.1:${port}'}]
+    - matches: [{path: {pathPrefix: /again}}]
+      policies: {retry: {attempts: 2, codes: [503]}}
+      backends: [{host: '127.0.0.1:${port}'}]
+    - matches: [{path: {pathPrefix: /slow}}]
+      policies: {timeout: {requestTimeout: 50ms}}
+      backends: [{host: '127.0.0.1:${port}'}]
+    - matches: [{path: {pathPrefix: /closed}}]
+      backends: [{host: '127.0.0.1:${closed}'}]
+    - matches: [{path: {pathPrefix: /mcp}}]
+      policies: {mcpAuthorization: {rules: ['mcp.tool.name == "echo"']}}
+      backends: [{mcp: {targets: [{name: tools, mcp: {host: 'http://127.0.0.1:${port}/tools'}}]}}]
+    - matches: [{path: {pathPrefix: /limited}}]
+      policies: {localRateLimit: [{maxTokens: 1, tokensPerFill: 1, fillInterval: 1h}]}
+      backends: [{host: '127.0.0.1:${port}'}]
+    - matches: [{path: {pathPrefix: /large}}]
+      policies: {buffer: {request: {maxBytes: 8}}}
+      backends: [{host: '127.0.0.1:${port}'}]
+`
+
+function mcpServer(body: string): string {
+  const { id, method } = JSON.parse(body) as { id?: number; method: string }
+  if (id === undefined) return ''
+  const greeting = {
+    protocolVersion: '2025-06-18',
+    capabilities: { tools: {} },
+    serverInfo: { name: 's', version: '1' },
+  }
+  const result = method === 'initialize' ? greeting : { content: [{ type: 'text', text: 'hello' }] }
+  return JSON.stringify({ jsonrpc: '2.0', id, result })
+}
+
+test('every kind of request becomes a case that holds, or the file says why it may not', async () => {
+  let asked = 0
+  await using upstream = await startUpstream((req, res) => {
+    if (req.url?.startsWith('/slow')) return
+    if (req.url?.startsWith('/again')) return void res.writeHead([503, 503, 404][asked++] ?? 200).end()
+    if (!req.url?.startsWith('/tools')) return void req.resume().on('end', () => res.end('ok'))
+    const chunks: Buffer[] = []
+    req
+      .on('data', chunk => chunks.push(chunk))
+      .on('end', () => {
+        const text = req.method === 'POST' ? mcpServer(Buffer.concat(chunks).toString()) : ''
+        res.writeHead(text === '' ? 202 : 200, { 'content-type': 'application/json' }).end(text)
+      })
+  })
+  const closed = await startUpstream(() => {})
+  await closed[Symbol.asyncDispose]()
+  const config = EVERY_KIND(upstream.port, closed.port)
+  await using gateway = await startGateway(config)
+  const watch = gateway.trace.watch({ requests: 100 })
+  if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
+  const send = async (path: string, init: RequestInit = {}) => {
+    const answer = await fetch(`${gateway.url(3000)}${path}`, init)
+    await answer.text()
+    return answer
+  }
+  await send('/rule')
+  await send('/rule', { headers: { 'x-team': 'sales' } })
+  await send('/rule', { headers: { 'x-team': 'sales', authorization: 'Bearer hunter2' } })
+  await send('/again')
+  await send('/slow')
+  await send('/closed')
+  await send('/nowhere')
+  const rpc = (message: object, session?: string) =>
+    send('/mcp', {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(session === undefined ? {} : { 'mcp-session-id': session }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+    })
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
+  const session = (await rpc({ id: 1, method: 'initialize', params })).headers.get('mcp-session-id')!
+  await rpc({ method: 'notifications/initialized' }, session)
+  await rpc({ id: 2, method: 'tools/call', params: { name: 'echo', arguments: {} } }, session)
+  await rpc({ id: 3, method: 'tools/call', params: { name: 'drop', arguments: {} } }, session)
+  await rpc({ id: 4, method: 'tools/list' }, 'unknown')
+  await send('/limited')
+  await send('/limited')
+  await send('/large', { method: 'POST', body: 'more than eight' })
+  const events: string[] = []
+  await expect
+    .poll(() => {
+      for (let event = watch.next(); event; event = watch.next()) events.push(JSON.stringify(event))
+      return events.filter(text => text.includes('"requestFinished"')).length
+    })
+    .toBe(15)
+  watch.close()
+
+  writeFileSync(join(folder, 'trace.jsonl'), events.join('\n'))
+  writeFileSync(join(folder, 'test.yaml'), config)
+  const io = memoryIo({ cwd: folder })
+  expect(await main(['trace', '-f', 'trace.jsonl', '-o', 'test=all.gwtest.yaml'], io, root)).toBe(0)
+  expect(io.stderr.text).toContain('May need a hand: 4 of the cases.')
+  const saved = readFileSync(join(folder, 'all.gwtest.yaml'), 'utf8')
+  expect(saved.match(/^# .*$/gm)).toEqual([
+    '# GET /rule answers 200 (2): a trace does not have its authorization.',
+    '# POST /mcp answers 202: it belongs to a session, which a case does not have.',
+    '# GET /limited answers 429: a case begins with full budgets: repeat it, or the request before (repeat, steps).',
+    '# POST /large answers 413: its body is not in the trace, or no text.',
+  ])
+  const { out } = await runTests()
+  expect(out.match(/✖ [A-Z].*?(?= {2}line)/g)).toEqual(['✖ GET /limited answers 429', '✖ POST /large answers 413'])
+  expect(out).toContain('2 failed, 13 passed')
+})
