@@ -325,6 +325,22 @@ describe('recorded requests', () => {
     expect(out).not.toContain('very-secret')
   })
 
+  test.each(['text', 'json', 'markdown', 'github'])(
+    'keep credentials in their addresses to themselves: %s',
+    async format => {
+      const policies = 'apiKey: {mode: permissive, keys: [{key: other}], location: {queryParameter: {name: ticket}}}'
+      write('a.yaml', config({ policies }))
+      write('b.yaml', config({ policies, backends: `{host: '127.0.0.1:2'}` }))
+      const query = 'team=search&access_token=very-secret-1&ticket=very-secret-2&key=very-secret-3'
+      const url = `http://me:very-secret-4@a.example:8080/v1?${query}#very-secret-5`
+      write('har.json', JSON.stringify({ log: { entries: [{ request: { method: 'GET', url, headers: [] } }] } }))
+      const { out, err, code } = await gwctl('a.yaml', 'b.yaml', '--requests', 'har.json', '-o', format)
+      expect({ code, err }).toEqual({ code: 1, err: '' })
+      expect(out).toContain('redacted')
+      expect(out).not.toContain('very-secret')
+    },
+  )
+
   test.each<[string, string]>([
     ['gone.jsonl', 'gone.jsonl'],
     ['empty.har', 'empty.har is no valid HAR document: it has no entries'],

@@ -65,10 +65,8 @@ export async function compareRequests(
       notes.push(`${found.left} of the routes that may have changed were not tried: --limit allows more requests.`)
   } else {
     const { recordedProbes } = await import('./witness/recorded-probes.ts')
-    found = await replayed(
-      ...sides,
-      recordedProbes(recorded, options, text => notes.push(text)),
-    )
+    const note = (text: string) => notes.push(text)
+    found = await replayed(...sides, recordedProbes(recorded, options, [left.snapshot, right.snapshot], note))
   }
   return {
     tried: found.tried,
@@ -110,12 +108,15 @@ function weightOf({ differences }: Witness): number {
 }
 
 function requestDifference({ probe, call, differences, before, after, more }: Witness): RequestDifference {
-  const { method, url, headers, body, jwt, apiKey, source } = probe.request
+  const { method, body, jwt, apiKey, source } = probe.request
+  const { url, headers } = probe.shown ?? probe.request
+  const hide = (text: string) =>
+    (probe.shown?.hidden ?? []).reduce((rest, value) => rest.replaceAll(value, '<redacted>'), text)
   return {
     request: {
       method,
       url,
-      headers: probe.shown ?? headers,
+      headers,
       ...(body === undefined ? {} : { body: body.toString('utf8', 0, 2000) }),
       ...(jwt === undefined ? {} : { jwt }),
       ...(apiKey === undefined ? {} : { apiKey }),
@@ -123,7 +124,7 @@ function requestDifference({ probe, call, differences, before, after, more }: Wi
     },
     with: probe.words,
     call,
-    differences,
+    differences: differences.map(({ what, before, after }) => ({ what, before: hide(before), after: hide(after) })),
     before,
     after,
     more,

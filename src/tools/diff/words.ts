@@ -61,9 +61,9 @@ export function countWords(changes: readonly Change[]): string {
 
 /** `POST localhost:8080/v1 with role=contractor` */
 export function requestWords({ request, with: words, call }: RequestDifference): string {
-  const { host, pathname, search } = new URL(request.url)
+  const address = request.url.replace(/^\w+:\/\//, '')
   const more = [...words, ...(call > 1 ? [`call ${call}`] : [])]
-  return `${request.method} ${host}${pathname}${search}${more.length === 0 ? '' : ` with ${more.join(', ')}`}`
+  return `${request.method} ${address}${more.length === 0 ? '' : ` with ${more.join(', ')}`}`
 }
 
 /** `200 → 403`, `response header location: /a → /b` */

@@ -7,8 +7,8 @@ import type { Facts } from './conditions.ts'
 /** A request with what is around it while it runs. */
 export interface Probe {
   readonly request: DryRequest
-  /** Its header fields without the values of credentials, where it has some that are not made up. */
-  readonly shown?: DryRequest['headers']
+  /** Of one that was recorded, and may hold credentials. */
+  readonly shown?: ShownRequest
   /** What a reader has to know of it beside method and URL: `role=contractor`. */
   readonly words: readonly string[]
   /** How often it is sent, one right after the other. */
@@ -17,6 +17,12 @@ export interface Probe {
   readonly upstream?: { readonly delay?: number; readonly status?: number }
   /** Asked within a session of its own, of servers that offer this. */
   readonly mcp?: McpStub
+}
+
+/** A request without the values of credentials. */
+export interface ShownRequest extends Pick<DryRequest, 'url' | 'headers'> {
+  /** What its parameters hold instead: calls to backends and redirects repeat it. */
+  readonly hidden: readonly string[]
 }
 
 /** What no configuration of the world asks for by name. */

@@ -1,5 +1,8 @@
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { parametersOf } from '../../../auth/credential.ts'
+import { CredentialPlaces } from '../../../auth/credential-places.ts'
+import type { Snapshot } from '../../../config/snapshot.ts'
 import { Failure } from '../../../diagnostics/failure.ts'
 import { HeadSnapshots } from '../../../engine/head-snapshot.ts'
 import { HeaderList } from '../../../http/headers.ts'
@@ -9,32 +12,60 @@ import { isRecord } from '../../trace/public-events.ts'
 import { recordedRequest } from '../../trace/recorded-request.ts'
 import { recordedRequests, unreadableNote } from '../../trace/recorded-requests.ts'
 import { savedRecording } from '../../trace/recording.ts'
-import { askedBy, canArrive, type Probe } from './probe.ts'
+import { askedBy, canArrive, type Probe, type ShownRequest } from './probe.ts'
 
 /**
- * Requests that were recorded: events of `gwctl trace --raw`, or a HAR document. `note` is told of what had to be left
- * out. Throws a Failure `input`.
+ * Requests that were recorded: events of `gwctl trace --raw`, or a HAR document. The snapshots tell where credentials
+ * may stand in them, which are not shown; `note` is told of what had to be left out. Throws a Failure `input`.
  */
 export async function* recordedProbes(
   file: string,
   place: InputPlace,
+  snapshots: readonly Snapshot[],
   note: (text: string) => void,
 ): AsyncGenerator<Probe> {
+  const shown = concealing(snapshots)
   let left = 0
   const probes = (await isHar(file, place.cwd)) ? harProbes(file, place) : traceProbes(file, place, note)
   for await (const probe of probes) {
-    if (canArrive(probe.request)) yield probe
+    if (canArrive(probe.request)) yield { ...probe, shown: shown(probe.request) }
     else left++
   }
   if (left > 0) note(`${left} recorded ${left === 1 ? 'request was' : 'requests were'} left out: no host is known.`)
 }
 
 async function* harProbes(file: string, place: InputPlace): AsyncGenerator<Probe> {
-  const heads = new HeadSnapshots()
-  for (const request of harRequests(file, (await readInput(file, place, MAX_RECORDED)).text)) {
-    const headers = new HeaderList(request.headers.flat())
-    yield { ...probeOf(request), shown: heads.response({ status: 200, headers }).headers }
+  for (const request of harRequests(file, (await readInput(file, place, MAX_RECORDED)).text)) yield probeOf(request)
+}
+
+/** Parameters in which credentials are sent by convention: a browser records them without knowing. */
+const PARAMETERS = [
+  ...['access_token', 'api-key', 'api_key', 'apiKey', 'apikey', 'client_secret', 'code', 'id_token', 'key', 'password'],
+  ...['refresh_token', 'sig', 'signature', 'token', 'X-Amz-Security-Token', 'X-Amz-Signature', 'X-Goog-Signature'],
+]
+
+function concealing(snapshots: readonly Snapshot[]): (request: DryRequest) => ShownRequest {
+  const places = new CredentialPlaces()
+  for (const name of PARAMETERS) places.add({ queryParameter: { name } })
+  for (const { credentials } of snapshots) places.addAll(credentials)
+  const heads = new HeadSnapshots(
+    places,
+    snapshots.flatMap(({ settings }) => [...settings.sensitiveHeaders]),
+  )
+  return ({ url, headers }) => {
+    const shown = places.shown(url)
+    const { pairs } = parametersOf(url)
+    const hidden = parametersOf(shown).pairs.flatMap((pair, i) => (pair === pairs[i] ? [] : [valueIn(pairs[i])]))
+    const fields = heads.response({ status: 200, headers: new HeaderList(headers.flat()) }).headers
+    return { url: shown, headers: fields, hidden: hidden.filter(value => value.length >= SHORTEST) }
   }
+}
+
+/** Characters: what is shorter stands in addresses and statuses too, and is none of the credentials that are worth it. */
+const SHORTEST = 4
+
+function valueIn(parameter = ''): string {
+  return parameter.slice(parameter.indexOf('=') + 1)
 }
 
 async function* traceProbes(file: string, place: InputPlace, note: (text: string) => void): AsyncGenerator<Probe> {
@@ -79,6 +110,8 @@ function harRequests(file: string, text: string): DryRequest[] {
     const url = URL.parse(String(request.url))
     // A page also loads what no network brings: `data:`, `blob:`.
     if (url === null || !/^https?:$/.test(url.protocol)) return []
+    // None of these is sent.
+    Object.assign(url, { hash: '', username: '', password: '' })
     const fields = (Array.isArray(request.headers) ? request.headers : []).filter(isRecord)
     const { text, comment } = isRecord(request.postData) ? request.postData : {}
     return {
