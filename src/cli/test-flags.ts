@@ -24,7 +24,12 @@ const shards = Flags.custom<{ readonly index: number; readonly of: number }>({
 })
 
 const coverages = Flags.custom<OutputTarget<CoverageFormat>>({
-  parse: async text => parseOutput(text, COVERAGE_FORMATS),
+  parse: async text => {
+    if (!text.endsWith('=-')) return parseOutput(text, COVERAGE_FORMATS)
+    throw new Failure('usage', `--coverage=${text}: stdout is for the report of the tests.`, {
+      help: 'Name a file, or use -o json: that report holds the coverage too.',
+    })
+  },
 })
 
 /** Everything that `test` can be told. */

@@ -754,8 +754,11 @@ cases:
 - {name: out, request: {path: /, source: 10.1.1.1}, expect: {status: {absent: true}, reason: Connection}}
 `,
     )
-    const { out } = await gwctl(['--coverage=json=-', '-o', 'json=report.json'])
-    const { parts } = JSON.parse(out) as { parts: { kind: string; name: string; line: number; hits: number }[] }
+    expect(await gwctl(['--coverage=json=-'])).toMatchObject({ code: 2, out: '' })
+    await gwctl(['--coverage=json'])
+    const { parts } = JSON.parse(readFileSync(join(folder, 'coverage.json'), 'utf8')) as {
+      parts: { kind: string; name: string; line: number; hits: number }[]
+    }
     const rules = parts.filter(({ kind, hits }) => kind === 'rule' && hits === 0)
     expect(rules).toMatchObject([{ name: 'tools/mcpAuthorization: deny mcp.tool.name == "zz"', line: 26 }])
   })
