@@ -58,7 +58,8 @@ export default class Dump extends GatewayCommand {
     const { askEach } = await import('../src/tools/admin/ask-each.ts')
     const { file, output, effective, unused, select } = flags
     const width = output?.path === undefined ? this.io.stdout.columns : undefined
-    const options = { paint: await this.paint(), showOrigin: flags['show-origin'], ...(width ? { width } : {}) }
+    const shown = { paint: await this.paint(), showOrigin: flags['show-origin'], ...(width ? { width } : {}) }
+    const options = { ...shown, ...this.told() }
     const chosen =
       select === undefined ? {} : { select: (await import('../src/tools/dump/select.ts')).selectBy(select) }
     const wanted = { view: args.view, format: output?.format, effective, unused, ...chosen }

@@ -5,7 +5,7 @@ import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { assemble, responseSteps } from './pipeline.ts'
 import { RouteGroups } from './references/route-groups.ts'
 import type { RouteKeys } from './references/route-keys.ts'
-import type { Route, WeightedBackend } from './snapshot.ts'
+import type { IdleObject, Route, WeightedBackend } from './snapshot.ts'
 import type { RouteSection } from './standalone/route-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
 import type { TargetedLevels, TargetedRoute } from './targeted-policies.ts'
@@ -42,9 +42,9 @@ export class RouteCompiler {
     this.#keys = keys
   }
 
-  /** Findings of what no listener leads to. */
-  checkUnused(): void {
-    this.#groups.checkUnused()
+  /** Route groups that no listener leads to; what is wrong in them is found all the same. */
+  checkUnused(): readonly IdleObject[] {
+    return this.#groups.checkUnused()
   }
 
   /**

@@ -1,7 +1,7 @@
 import { compileLlmSection } from '../backends/ai/index.ts'
 import type { Backend } from '../backends/backend.ts'
 import { mcpBackend } from '../backends/mcp/index.ts'
-import type { Path } from '../diagnostics/diagnostic.ts'
+import type { Origin, Path } from '../diagnostics/diagnostic.ts'
 import { frontendPolicies } from '../policies/index.ts'
 import type { FrontendSettings, ProxyProtocolSettings } from '../policies/policy.ts'
 import { BackendCompiler } from './compile-backends.ts'
@@ -75,11 +75,29 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
   }
   for (const { reference, path } of targetReferences(standalone, c.document.value)) backends.resolve(reference, path)
   const binds = planListeners(config, c).map(plan => compileBind(plan, frontend, all))
-  routes.checkUnused()
+  const idleGroups = routes.checkUnused()
   const telemetry = compileTelemetry(config, steps, c)
   const named = backends.compileNamed()
   const { credentials, redacted } = c
-  return { file, settings, binds, telemetry, backends: named, idlePolicies: targeted.idle(), credentials, redacted }
+  return {
+    file,
+    settings,
+    binds,
+    telemetry,
+    backends: named,
+    idlePolicies: targeted.idle(),
+    idleGroups,
+    modelOrigins: modelsOf(c),
+    credentials,
+    redacted,
+  }
+}
+
+function modelsOf(c: Compilation): Origin[] {
+  return ['models', 'virtualModels'].flatMap(name => {
+    const list = valueAt(c.redacted, ['llm', name])
+    return Array.isArray(list) ? list.map((_, i) => c.document.origin(['llm', name, i])) : []
+  })
 }
 
 /** Policies over connections are written once for all ports. */

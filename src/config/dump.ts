@@ -44,10 +44,11 @@ export function dumpOf(snapshot: Snapshot, version: string): Dump {
     ),
     policies: asList(valueAt(snapshot.redacted, ['policies'])),
     idlePolicies: (snapshot.idlePolicies ?? []).map(({ name, origin }) => ({ name, origin: place(origin) })),
+    idleRouteGroups: snapshot.idleGroups.map(({ name, origin }) => ({ name, origin: place(origin) })),
     models: [
       ...asList(valueAt(snapshot.redacted, ['llm', 'models'])),
       ...asList(valueAt(snapshot.redacted, ['llm', 'virtualModels'])).map(model => ({ ...model, virtual: true })),
-    ],
+    ].map((model, i) => ({ ...model, origin: place(snapshot.modelOrigins[i]!) })),
     services: asList(valueAt(snapshot.redacted, ['services'])),
     workloads: asList(valueAt(snapshot.redacted, ['workloads'])),
     version: { version },
@@ -204,6 +205,7 @@ const origin = req(string(), '`file:line:column` that made it.')
 const any = map(json)
 
 const idlePolicy = object('policy without effect', { name: req(string(), '`namespace/name`.'), origin }, grows)
+const idleGroup = object('route group without effect', { name: req(string(), 'Name.'), origin }, grows)
 const policyField = object(
   'field of a policy',
   {
@@ -313,7 +315,8 @@ export const configDump = object(
     backends: req(list(backend), 'Backends, named ones and those of routes.'),
     policies: req(list(any), 'Policies with targets, as they were written.'),
     idlePolicies: opt(list(idlePolicy), 'Policies with targets that no object has met.'),
-    models: opt(list(any), 'Models of the `llm` section, as they were written.'),
+    idleRouteGroups: opt(list(idleGroup), 'Route groups that no route delegates to.'),
+    models: opt(list(any), 'Models of the `llm` section, as they were written, with their `origin`.'),
     services: req(list(any), 'Services of the file.'),
     workloads: req(list(any), 'Workloads of the file.'),
     version: req(any, 'The version of the gateway.'),

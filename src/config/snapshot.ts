@@ -20,7 +20,7 @@ export interface Step {
   readonly fields?: readonly PolicyField[]
 }
 
-export interface IdlePolicy {
+export interface IdleObject {
   /** `namespace/name`. */
   readonly name: string
   readonly origin: Origin
@@ -141,7 +141,11 @@ export interface Snapshot {
   /** Named backends, by reference (`/name`). */
   readonly backends: ReadonlyMap<string, WeightedBackend>
   /** Policies with a target that no object has met. */
-  readonly idlePolicies?: readonly IdlePolicy[]
+  readonly idlePolicies?: readonly IdleObject[]
+  /** Groups of routes that no route delegates to. */
+  readonly idleGroups: readonly IdleObject[]
+  /** Of the `llm` section: its models, then its virtual models. */
+  readonly modelOrigins: readonly Origin[]
   readonly credentials: CredentialPlaces
   /** The file's content as it was read, redacted by declaration. */
   readonly redacted: unknown

@@ -3,7 +3,7 @@ import { trafficPolicies } from '../policies/index.ts'
 import type { Compilation } from './compile-context.ts'
 import type { PolicyLevel } from './compile-policies.ts'
 import type { RouteParent } from './compile-routes.ts'
-import type { IdlePolicy } from './snapshot.ts'
+import type { IdleObject } from './snapshot.ts'
 import type { TargetedPolicy } from './standalone/standalone.ts'
 
 interface Aimed {
@@ -108,7 +108,7 @@ export class TargetedLevels {
   }
 
   /** Those whose target no object has met: to be asked once everything is compiled. */
-  idle(): readonly IdlePolicy[] {
+  idle(): readonly IdleObject[] {
     return this.#all
       .filter(aimed => !this.#used.has(aimed))
       .map(({ spec: { name }, level }) => ({

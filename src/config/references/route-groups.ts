@@ -4,7 +4,7 @@ import { didYouMean } from '../../diagnostics/suggest.ts'
 import { type Compilation, leftOut, sectionMisspelt } from '../compile-context.ts'
 import type { PolicyLevel } from '../compile-policies.ts'
 import type { RouteParent } from '../compile-routes.ts'
-import type { Route, RouteGroup } from '../snapshot.ts'
+import type { IdleObject, Route, RouteGroup } from '../snapshot.ts'
 import type { RouteSection } from '../standalone/route-section.ts'
 import type { Standalone } from '../standalone/standalone.ts'
 
@@ -67,9 +67,14 @@ export class RouteGroups {
     return group
   }
 
-  /** A group that nothing leads to is checked all the same. */
-  checkUnused(): void {
-    for (const name of this.#byName.keys()) if (!this.#used.has(name)) this.resolve(name, [], NOWHERE, [])
+  /** Those that nothing leads to, which are checked all the same. */
+  checkUnused(): readonly IdleObject[] {
+    const unused = [...this.#byName].filter(([name]) => !this.#used.has(name))
+    for (const [name] of unused) this.resolve(name, [], NOWHERE, [])
+    return unused.map(([name, section]) => ({
+      name,
+      origin: this.#c.document.origin(this.#c.paths.get(section) ?? []),
+    }))
   }
 
   #add(section: GroupSection): void {

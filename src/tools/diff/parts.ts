@@ -213,7 +213,7 @@ export function writtenParts(dump: DumpDocument): readonly Part[] {
     ...dump.policies.map((policy, i) => targetedPart(policy, i, idle)),
     ...models.map((model, i) => {
       const [list, at] = model.virtual === true ? (['virtualModels', i - concrete] as const) : (['models', i] as const)
-      const { name, virtual: _, ...own } = model
+      const { name, virtual: _, origin: __, ...own } = model
       return listed('model', String(name), own, itemOf(llmSection, list), ['llm', list, at], asking)
     }),
     ...dump.services.map((each, i) =>

@@ -14,7 +14,10 @@ export interface PodDump {
  */
 export function printPods(dumps: readonly PodDump[], wanted: Wanted, options: RenderOptions): string {
   const format = usualFormat(wanted)
-  const texts = dumps.map(({ pod, dump }) => ({ pod, text: print(dump, `pod ${pod}`, wanted, options) }))
+  const texts = dumps.map(({ pod, dump }) => {
+    const note = (text: string) => options.note(`pod ${pod}: ${text}`)
+    return { pod, text: print(dump, `pod ${pod}`, wanted, { ...options, note }) }
+  })
   switch (format) {
     case 'json':
       return `${JSON.stringify(

@@ -3,7 +3,7 @@ import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import { dotOf } from './dot.ts'
 import { effectivePolicies, effectiveText, findRoute } from './effective.ts'
-import { modelOf } from './model.ts'
+import { type DumpDocument, modelOf } from './model.ts'
 import type { Dump } from './read.ts'
 import { type DumpFormat, type RenderOptions, renderRows, renderWhole } from './render.ts'
 import type { Selection } from './select.ts'
@@ -21,15 +21,19 @@ export interface Wanted {
 
 /** What `gwctl dump` prints. `name` is the dump's, for messages. Throws a Failure. */
 export function print(dump: Dump, name: string, wanted: Wanted, options: RenderOptions): string {
-  const { effective, unused, select = all => all } = wanted
+  const { effective, unused, select } = wanted
   const format = usualFormat(wanted)
   const view = viewName(wanted.view)
-  if (wanted.select && (format === 'dot' || (view === 'all' && !unused))) throw noRows(format)
+  if (select && (format === 'dot' || (view === 'all' && !unused))) throw noRows(format)
   checkTogether(wanted, format)
   if (effective !== undefined) return printEffective(dump, name, effective, format, options)
   if (format === 'dot') return dotOf(modelOf(dump, name))
-  if (unused) return renderRows(select(unusedView(dump, name), 'unused'), format, options)
-  if (view !== 'all') return renderRows(select(viewOf(view, modelOf(dump, name)), view), format, options)
+  if (unused || view !== 'all') {
+    const model = modelOf(dump, name)
+    const all = unused ? unusedView(model) : viewOf(view as ViewName, model)
+    const chosen = select ? select(all, unused ? 'unused' : view) : all
+    return renderRows(chosen, format, options, noneOf(all, unused ? 'unused' : view))
+  }
   if (format === 'table' || format === 'wide') return printTables(dump, name, format, options)
   return renderWhole(dump, format)
 }
@@ -75,17 +79,25 @@ function printEffective(dump: Dump, name: string, wanted: string, format: DumpFo
 
 function printTables(dump: Dump, name: string, format: 'table' | 'wide', options: RenderOptions): string {
   const model = modelOf(dump, name)
-  const tables = VIEWS.filter(view => view !== 'summary').map(view => {
-    const text = renderRows(viewOf(view, model), format, options)
-    return text.split('\n').length > 2 ? text : ''
+  const tables = VIEWS.filter(view => view !== 'summary').flatMap(view => {
+    const all = viewOf(view, model)
+    return all.rows.length > 0 ? [renderRows(all, format, options, '')] : []
   })
-  return tables.filter(text => text !== '').join('\n')
+  if (tables.length === 0) options.note('Nothing is loaded.')
+  return tables.join('\n')
 }
 
-function unusedView(dump: Dump, name: string): View {
+/** Why there are no rows. */
+function noneOf({ rows }: View, name: string): string {
+  if (rows.length > 0) return `--select holds for none of ${rows.length}.`
+  if (name === 'unused') return 'Everything is used.'
+  return `There are no ${name === 'mcp' ? 'MCP targets' : name}.`
+}
+
+function unusedView(model: DumpDocument): View {
   return {
     columns: ['KIND', 'NAME', 'WHY'].map(title => ({ title, align: 'left' })),
-    rows: unusedOf(modelOf(dump, name)).map(each => ({
+    rows: unusedOf(model).map(each => ({
       value: each,
       cells: [each.kind, each.name, each.why],
       origins: each.origin === '' ? [] : [each.origin],

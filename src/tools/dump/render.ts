@@ -13,6 +13,8 @@ export interface RenderOptions {
   readonly width?: number
   /** A column with the lines that made each object. */
   readonly showOrigin: boolean
+  /** For people: why a table is not there. */
+  note(text: string): void
 }
 
 /** The whole dump as it came. */
@@ -29,12 +31,18 @@ export function renderRows(
   { columns, rows }: View,
   format: Exclude<DumpFormat, 'dot'>,
   options: RenderOptions,
+  /** Said instead of a table without rows. */
+  none: string,
 ): string {
   // An object with several rows, such as a backend with many endpoints, is one object.
   const values = [...new Set(rows.map(row => row.value))]
   if (format === 'json') return `${JSON.stringify(values, null, 2)}\n`
   if (format === 'jsonl') return values.map(value => `${JSON.stringify(value)}\n`).join('')
   if (format === 'yaml') return printYaml(values)
+  if (rows.length === 0) {
+    options.note(none)
+    return ''
+  }
   const withOrigin = options.showOrigin || format === 'wide'
   const all: readonly Column[] = withOrigin ? [...columns, { title: 'ORIGIN', align: 'left' }] : columns
   const cells = rows.map(row => (withOrigin ? [...row.cells, row.origins.join(' ')] : row.cells))

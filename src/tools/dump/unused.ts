@@ -1,7 +1,7 @@
 import type { DumpDocument } from './model.ts'
 
 export interface Unused {
-  readonly kind: 'backend' | 'listener' | 'policy'
+  readonly kind: 'backend' | 'listener' | 'policy' | 'routeGroup'
   readonly name: string
   readonly why: string
   readonly origin: string
@@ -9,8 +9,7 @@ export interface Unused {
 
 /** What nothing leads to, and policies that have no effect anywhere because narrower ones win. */
 export function unusedOf(dump: DumpDocument): readonly Unused[] {
-  const models = (dump.models ?? []).map(model => model.backend)
-  const used = new Set<unknown>([...dump.routes.flatMap(route => route.backends.map(use => use.backend)), ...models])
+  const used = backendsNamedIn(dump)
   const listening = new Set(dump.routes.map(route => route.listener))
   return [
     ...dump.listeners
@@ -18,7 +17,13 @@ export function unusedOf(dump: DumpDocument): readonly Unused[] {
       .map(({ key, origin }) => ({ kind: 'listener' as const, name: key, why: 'it has no routes', origin })),
     ...dump.backends
       .filter(({ key }) => !used.has(key))
-      .map(({ key, origin }) => ({ kind: 'backend' as const, name: key, why: 'no route refers to it', origin })),
+      .map(({ key, origin }) => ({ kind: 'backend' as const, name: key, why: 'nothing refers to it', origin })),
+    ...(dump.idleRouteGroups ?? []).map(({ name, origin }) => ({
+      kind: 'routeGroup' as const,
+      name,
+      why: 'no route delegates to it',
+      origin,
+    })),
     ...(dump.idlePolicies ?? []).map(({ name, origin }) => ({
       kind: 'policy' as const,
       name,
@@ -27,6 +32,16 @@ export function unusedOf(dump: DumpDocument): readonly Unused[] {
     })),
     ...overridden(dump),
   ]
+}
+
+/** Routes, models and policies all name a backend in a field of that name. */
+function backendsNamedIn(value: unknown, found = new Set<string>()): ReadonlySet<string> {
+  if (typeof value !== 'object' || value === null) return found
+  for (const [name, inner] of Object.entries(value)) {
+    if (name === 'backend' && typeof inner === 'string') found.add(inner)
+    else backendsNamedIn(inner, found)
+  }
+  return found
 }
 
 function overridden(dump: DumpDocument): Unused[] {

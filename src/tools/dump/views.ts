@@ -169,7 +169,7 @@ function mcpRows(backend: DumpBackend): ViewRow[] {
     const endpoint = transport === 'stdio' ? command : endpointOf(settings)
     return {
       ...row(backend, [backend.key, wordsOf(target.name), transport, endpoint]),
-      value: { backend: backend.key, ...target },
+      value: { backend: backend.key, ...target, origin: backend.origin },
     }
   })
 }
