@@ -46,7 +46,9 @@ test.each([[['one']], [['one', 'two']]])('a client of HTTP+SSE uses the targets 
       () => true,
     ),
   ).toBe(true)
-  await expect.poll(() => ups[0]?.requests.some(request => request.method === 'GET')).toBe(true)
+  await expect
+    .poll(() => ups[0]?.requests.some(({ method, reply }) => method === 'GET' && reply.headersSent))
+    .toBe(true)
   const [session] = ups[0]?.sessions.values() ?? []
   await session?.server.server.sendToolListChanged()
   await changed

@@ -8,7 +8,13 @@ import { z } from 'zod'
 
 export interface SdkServer {
   readonly url: string
-  readonly requests: { readonly method: string; readonly headers: IncomingHttpHeaders; readonly rpc?: string }[]
+  readonly requests: {
+    readonly method: string
+    readonly headers: IncomingHttpHeaders
+    readonly rpc?: string
+    /** A stream is only written to once its head has gone. */
+    readonly reply: { readonly headersSent: boolean }
+  }[]
   /** Calls of the tool `wait` that were cancelled. */
   readonly cancelled: string[]
   readonly sessions: Map<string, { readonly transport: StreamableHTTPServerTransport; readonly server: McpServer }>
@@ -78,12 +84,12 @@ export function buildServer(label: string, cancelled: string[] = []): McpServer 
 export async function startSdkServer(label: string): Promise<SdkServer> {
   const sessions: SdkServer['sessions'] = new Map()
   const streams = new Map<string, SSEServerTransport>()
-  const requests: { method: string; headers: IncomingHttpHeaders; rpc?: string }[] = []
+  const requests: SdkServer['requests'] = []
   const cancelled: string[] = []
   const http = createServer(async (req, res) => {
     const body = await readBody(req)
     const rpc = (body as { method?: string } | undefined)?.method
-    requests.push({ method: req.method ?? '', headers: req.headers, ...(rpc === undefined ? {} : { rpc }) })
+    requests.push({ method: req.method ?? '', headers: req.headers, reply: res, ...(rpc === undefined ? {} : { rpc }) })
     if (req.url === '/mcp') await streamable(req, res, body)
     else if (req.url === '/sse') {
       const transport = new SSEServerTransport('/messages', res)

@@ -96,7 +96,7 @@ test('the stream of the session carries what servers say by themselves', async (
   const changed = new Promise(done => client.setNotificationHandler(ToolListChangedNotificationSchema, done))
   const updated = new Promise(done => client.setNotificationHandler(ResourceUpdatedNotificationSchema, done))
   const [session] = one.sessions.values()
-  await expect.poll(() => one.requests.some(request => request.method === 'GET')).toBe(true)
+  await expect.poll(() => one.requests.some(({ method, reply }) => method === 'GET' && reply.headersSent)).toBe(true)
   await session?.server.server.sendToolListChanged()
   await changed
   await session?.server.server.sendResourceUpdated({ uri: 'note://one' })
