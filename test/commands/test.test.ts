@@ -518,7 +518,7 @@ spec:
     write('tests/a.gwtest.yaml', cases(PASSES).replace('gateway.yaml', '../gateway.yaml'))
     await expect.poll(() => io.stdout.text).toContain('✓ 1 passed')
     write('gateway.yaml', CONFIG.replace('"admin"', '"owner"'))
-    await expect.poll(() => io.stdout.text.match(/1 failed/g)?.length).toBe(2)
+    await expect.poll(() => io.stdout.text.match(/1 failed/g)?.length).toBeGreaterThan(1)
     io.stop.abort(new Failure('interrupted', 'stopped'))
     expect(await ended).toBe(130)
   })

@@ -13,7 +13,7 @@ export interface Reply {
 }
 
 /** ms that a connection may be silent. */
-const LONGEST = 1500
+const LONGEST = 10_000
 const NOTHING: Reply = { status: 0, headers: [], body: '' }
 
 /** Sends one request over a connection of its own; several replies only where raw bytes asked for them. */
