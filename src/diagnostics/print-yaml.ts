@@ -1,5 +1,6 @@
 import { stringify } from 'yaml'
 import { Placeholder } from '../schema/placeholder.ts'
+import { printableJson } from './render/json.ts'
 
 export interface PrintOptions {
   /** Write `$` as `$$`, so that reading the text with variables gives the same value. */
@@ -56,12 +57,14 @@ class YamlPrinter {
   }
 
   #key(key: string): string {
+    if (UNPRINTABLE.test(key)) return escaped(key)
     // Where a key needs more than a line, the library writes it in another form, which says the same.
     return key.includes('\n') || key.length > 1000 ? JSON.stringify(key) : this.#scalar(key)
   }
 
   /** Text of several lines depends on where it stands. */
   #text(text: string, indent: string): string {
+    if (UNPRINTABLE.test(text)) return escaped(text)
     if (!text.includes('\n')) return this.#scalar(text)
     if (indent === '') return stringify(text, SETTINGS).replace(/\n$/, '')
     const inMap = stringify({ k: text }, SETTINGS).slice('k: '.length).replace(/\n$/, '')
@@ -76,6 +79,14 @@ class YamlPrinter {
     }
     return known
   }
+}
+
+/** What YAML does not let stand unescaped, and the library does; and what would reorder or hide the text around it. */
+const UNPRINTABLE = /[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/
+
+/** JSON is YAML. */
+function escaped(text: string): string {
+  return printableJson(JSON.stringify(text))
 }
 
 const SETTINGS = { compat: 'yaml-1.1', lineWidth: 0 } as const

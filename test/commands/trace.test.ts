@@ -74,6 +74,29 @@ const jsonLines = (text: string) =>
     .split('\n')
     .map(line => JSON.parse(line) as { seq: number; message: { type: string } })
 
+test.each(['text', 'raw', 'har', 'test'])('-o %s: what a client has sent cannot drive the terminal', async format => {
+  const hostile = 'a\u001b[2J\u0007\u009b31m\u0085\u202e\u2066'
+  const recorder = new Recorder()
+  recorder.start('r1', `/${hostile}`)
+  const state = { method: 'GET', url: `http://a/${hostile}`, headers: [['x-a', hostile]] as const }
+  recorder.add({ type: 'snapshot', stage: 'initial request', state })
+  const sent = Buffer.from(hostile)
+  recorder.add({
+    type: 'body',
+    stage: 'initial request',
+    bytes: sent.length,
+    base64: sent.toString('base64'),
+    truncated: false,
+  })
+  recorder.finish('r1', 400)
+  writeFileSync(join(folder, 'trace.jsonl'), recorder.texts.join('\n'))
+  const run = gwctl(['-f', 'trace.jsonl', '-o', format])
+  expect(await run.code).toBe(0)
+  expect(run.stdout.text.length).toBeGreaterThan(100)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that none gets through is the point
+  expect(run.stdout.text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
+})
+
 describe('--raw', () => {
   test('one request, one event per line, then the end', async () => {
     const run = gwctl(['--raw'])

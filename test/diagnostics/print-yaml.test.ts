@@ -26,6 +26,13 @@ describe('printing YAML', () => {
     expect(JSON.stringify(source.documents[0]?.value)).toBe(JSON.stringify(value))
   })
 
+  it('escapes what YAML takes for unprintable, and what would reorder the text around it', () => {
+    const value = { 'k\u009b': 'a\u009b31m\u202e', m: ['x\n\u0085y', '\ufeff'], plain: 'é 文 😀' }
+    const text = printYaml(value)
+    expect(text).toMatch(/^[\x20-\x7e\né文😀]*$/u)
+    expect(parseSource('f.yaml', text).documents[0]?.value).toEqual(value)
+  })
+
   it('keeps unset variables and, on request, dollar signs', () => {
     const value = { a: new Placeholder('X', 'Bearer $X'), b: '$HOME $$' }
     const text = printYaml(value, { escapeDollars: true })

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { printableJson } from '../../diagnostics/render/json.ts'
 import { collectRequests, type Unreadable } from './recorded-requests.ts'
 import type { Recording } from './recording.ts'
 import type { RequestTrace } from './state.ts'
@@ -21,7 +22,9 @@ export async function harDocument(
   version: string,
   unreadable: Unreadable,
 ): Promise<{ readonly text: string; readonly broken?: unknown }> {
-  const { made: entries, ...rest } = await collectRequests(recording, unreadable, each => JSON.stringify(entryOf(each)))
+  const { made: entries, ...rest } = await collectRequests(recording, unreadable, each => {
+    return printableJson(JSON.stringify(entryOf(each)))
+  })
   const creator = JSON.stringify({ name: 'gwctl', version })
   const list = entries.length === 0 ? '[]' : `[\n${entries.join(',\n')}\n]`
   return { text: `{"log":{"version":"1.2","creator":${creator},"entries":${list}}}\n`, ...rest }

@@ -1,4 +1,5 @@
 import type { Paint } from '../../diagnostics/paint.ts'
+import { printableJson } from '../../diagnostics/render/json.ts'
 import { recordedRequests, type Unreadable } from './recorded-requests.ts'
 import { fileFor, type Recording } from './recording.ts'
 import { requestText } from './text.ts'
@@ -13,7 +14,7 @@ export async function linesInto(lines: AsyncIterable<string>, path: string, cwd:
   }
 }
 
-/** JSON Lines: one event per line, as the gateway wrote it. */
+/** JSON Lines: one event per line, as the gateway wrote it, with what could drive a terminal escaped. */
 export async function* rawLines(recording: Recording, unreadable: Unreadable): AsyncGenerator<string> {
   for await (const text of recording.texts) {
     const line = oneLine(text)
@@ -38,7 +39,7 @@ export async function* requestTrees(
 function oneLine(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return text.includes('\n') ? JSON.stringify(value) : text
+    return printableJson(text.includes('\n') ? JSON.stringify(value) : text)
   } catch {
     return undefined
   }
