@@ -522,6 +522,24 @@ spec:
     io.stop.abort(new Failure('interrupted', 'stopped'))
     expect(await ended).toBe(130)
   })
+
+  test('also when tests and configurations appear, and what nobody tests any more is left alone', async () => {
+    mkdirSync(join(folder, 'tests'))
+    const io = memoryIo({ cwd: folder })
+    const ended = main(['test', 'tests', '--watch'], io, root)
+    await expect.poll(() => io.stderr.text).toContain('there is no *.gwtest.yaml in tests')
+    write('tests/a.gwtest.yaml', cases(PASSES).replace('gateway.yaml', '../later/gateway.yaml'))
+    await expect.poll(() => io.stdout.text).toContain('later/gateway.yaml does not exist')
+    expect(io.stdout.text).toContain('the path is relative to this file')
+    write('later/gateway.yaml', CONFIG)
+    await expect.poll(() => io.stdout.text).toContain('✓ 1 passed')
+    write('tests/b.gwtest.yaml', cases(PASSES).replace('gateway.yaml', '../third.yaml'))
+    await expect.poll(() => io.stdout.text).toContain('1 could not run, 1 passed')
+    write('third.yaml', CONFIG)
+    await expect.poll(() => io.stdout.text).toContain('✓ 2 passed')
+    io.stop.abort(new Failure('interrupted', 'stopped'))
+    expect(await ended).toBe(130)
+  })
 })
 
 test('stdin is not watched', async () => {

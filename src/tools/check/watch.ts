@@ -1,17 +1,24 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
+import { Failure } from '../../diagnostics/failure.ts'
 import { globRoot, isGlob } from './globs.ts'
 import { SETTINGS_FILE } from './settings.ts'
 
 /** Editors write a file in several steps. */
 const QUIET_MS = 100
 
-/** Calls `run` now and after each change of the inputs, one call at a time, until `stop` aborts. Rejects as `run` does. */
+/** Says what is to be watched from now on, where that is not what it was. */
+type WatchInstead = (paths: readonly string[]) => void
+
+/**
+ * Calls `run` now and after each change of the inputs, one call at a time, until `stop` aborts. Rejects as `run` does,
+ * and with a Failure where the system lets nothing be watched.
+ */
 export async function watchInputs(
   paths: readonly string[],
   cwd: string,
   stop: AbortSignal,
-  run: () => Promise<void>,
+  run: (watchInstead: WatchInstead) => Promise<void>,
 ): Promise<void> {
   let wake = (): void => {}
   let changed = false
@@ -23,12 +30,13 @@ export async function watchInputs(
       wake()
     }, QUIET_MS)
   }
-  const watchers = paths.filter(path => path !== '-').map(path => watchPath(path, cwd, touch))
+  const watchers = new Watchers(cwd, touch)
+  watchers.set(paths)
   stop.addEventListener('abort', () => wake(), { once: true })
   try {
     while (!stop.aborted) {
       changed = false
-      await run()
+      await run(now => watchers.set(now))
       if (changed || stop.aborted) continue
       await new Promise<void>(resolve => {
         wake = resolve
@@ -36,25 +44,79 @@ export async function watchInputs(
     }
   } finally {
     clearTimeout(timer)
-    for (const watcher of watchers) watcher.close()
+    watchers.set([])
+  }
+}
+
+/** What one watcher of the system looks at. */
+interface Watched {
+  readonly folder: string
+  readonly recursive: boolean
+  /** Of the files in it; undefined: every one. */
+  readonly names: readonly string[] | undefined
+}
+
+class Watchers {
+  readonly #cwd: string
+  readonly #touch: () => void
+  readonly #open = new Map<string, FSWatcher>()
+
+  constructor(cwd: string, touch: () => void) {
+    this.#cwd = cwd
+    this.#touch = touch
+  }
+
+  set(paths: readonly string[]): void {
+    const all = paths.filter(path => path !== '-').map(path => watchedFor(path, this.#cwd))
+    const wanted = new Map(all.map(watched => [JSON.stringify(watched), watched]))
+    for (const [key, watcher] of this.#open) {
+      if (wanted.has(key)) continue
+      watcher.close()
+      this.#open.delete(key)
+    }
+    for (const [key, watched] of wanted) {
+      if (!this.#open.has(key)) this.#open.set(key, openWatcher(watched, this.#touch))
+    }
   }
 }
 
 /** Of a file its folder is watched: an editor may put a new file in its place. */
-function watchPath(path: string, cwd: string, touch: () => void): FSWatcher {
+function watchedFor(path: string, cwd: string): Watched {
   const full = resolve(cwd, path)
-  const info = statSync(full, { throwIfNoEntry: false })
-  if (info?.isDirectory()) return ignoringErrors(watch(full, { recursive: true }, touch))
-  if (info === undefined && isGlob(path)) {
-    return ignoringErrors(watch(resolve(cwd, globRoot(path)), { recursive: true }, touch))
+  if (isFolder(full)) return { folder: full, recursive: true, names: undefined }
+  if (isGlob(path) && !exists(full)) {
+    return { folder: resolve(cwd, globRoot(path)), recursive: true, names: undefined }
   }
-  const names = new Set([basename(full), SETTINGS_FILE])
-  return ignoringErrors(
-    watch(dirname(full), (_event, name) => (name === null || names.has(name) ? touch() : undefined)),
-  )
+  const names = [basename(full), SETTINGS_FILE]
+  let folder = dirname(full)
+  // What is not there yet begins with the first folder of its path that is missing.
+  while (!exists(folder) && dirname(folder) !== folder) {
+    names[0] = basename(folder)
+    folder = dirname(folder)
+  }
+  return { folder, recursive: false, names }
 }
 
-/** A folder that goes away is noticed by the next run. */
-function ignoringErrors(watcher: FSWatcher): FSWatcher {
-  return watcher.on('error', () => {})
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+function openWatcher({ folder, recursive, names }: Watched, touch: () => void): FSWatcher {
+  try {
+    const watcher = watch(folder, { recursive }, (_event, name) => {
+      if (name === null || names === undefined || names.includes(name)) touch()
+    })
+    // A folder that goes away is noticed by the next run.
+    return watcher.on('error', () => {})
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new Failure('input', `cannot watch ${folder}: ${code ?? message}.`, {
+      cause: error,
+      ...(code === 'ENOSPC' && { help: 'The system watches no more files: raise fs.inotify.max_user_watches.' }),
+    })
+  }
 }

@@ -1,4 +1,5 @@
-import { dirname, isAbsolute, join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import type { InputPlace, InputText } from '../input-files.ts'
@@ -34,12 +35,15 @@ export class TestedConfig {
       const message = 'the file does not say which configuration it tests'
       return { wrong: finding({ code: 'GW103', message, path: [], at: 'value', help }) }
     }
+    const path = pathOf(config, file)
     try {
-      return { texts: await readServed(pathOf(config, file), this.#options) }
+      return { texts: await readServed(path, this.#options) }
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      const help = error.help === undefined ? {} : { help: error.help }
-      return { wrong: finding({ code: 'GW207', message: error.message, path: ['config'], at: 'value', ...help }) }
+      const there = existsSync(resolve(this.#options.cwd, path))
+      const help = there ? error.help : 'the path is relative to this file; `--config` names another configuration'
+      const message = error.message.replace(/\.$/, '')
+      return { wrong: finding({ code: 'GW207', message, path: ['config'], at: 'value', ...(help && { help }) }) }
     }
   }
 }

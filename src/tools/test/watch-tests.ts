@@ -22,23 +22,36 @@ export async function watchTests(
   if (paths.includes('-') || command.config === '-') {
     throw new Failure('usage', 'stdin cannot be watched.', { help: 'Name files or directories with --watch.' })
   }
-  const watched = [...paths, ...(await configsOf(paths, command))]
-  await watchInputs(watched, command.cwd, stop, async () => {
+  await watchInputs(paths, command.cwd, stop, async watchInstead => {
     await again()
-    await test(paths, command, to).catch(error => {
-      if (!(error instanceof Failure) || error.kind !== 'input') throw error
-      to.note(error.message)
+    await telling(to, async () => {
+      watchInstead([...paths, ...(await configsOf(paths, command))])
+      await test(paths, command, to)
     })
     to.note('Waiting for changes. Ctrl-C stops.')
   })
   throw stop.reason
 }
 
+/** There may be nothing to run yet, or nothing that can be read: that is told, and the next change may mend it. */
+async function telling(to: TestPrinter, run: () => Promise<void>): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'input') throw error
+    to.note([error.message, error.help].filter(Boolean).join('\n'))
+  }
+}
+
+/** What the test files of the moment test. */
 async function configsOf(paths: readonly string[], command: TestCommand): Promise<readonly string[]> {
   if (command.config !== undefined) return [command.config]
   const found = new Set<string>()
   for (const input of findTests(paths, command)) {
-    const { text } = await readInputFile(input, command)
+    const text = await readInputFile(input, command).then(
+      read => read.text,
+      () => '',
+    )
     const config = readTestFile({ file: input.file, text }).read?.content.config
     if (config !== undefined) found.add(pathOf(config, input.file))
   }
