@@ -87,6 +87,7 @@ export function commitUpgrade(
   x.response = { status, headers }
   const listener = () => passage.listener && runResponse(passage.listener.response, x)
   const join = () => {
+    if (x.aborted) return fail(new GatewayError('upgradeFailed'))
     mergeQueued(headers, x.queuedHeaders)
     if (x.trace) traceFinalResponse(x, { status, headers }, heads)
     attempt.settle('answered')
@@ -113,7 +114,8 @@ function releaseAfter(waiting: Promise<void>, call: Call, attempt: Settling, pau
     .then(() => {
       // The head has not gone yet: the client can still be told.
       if (paused.failed) throw paused.failed
-      paused.release(open(call))
+      // Its time has run out while a policy took its own: it is answered already.
+      paused.release(x.aborted ? discard : open(call))
       attempt.settle('answered')
     })
     .catch((error: unknown) => {

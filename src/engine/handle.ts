@@ -35,7 +35,7 @@ export async function handle(
     const reply = await serve(x, bind, serving, out, passage, runtime)
     if (reply) await answer(x, reply, passage, out)
   } catch (error) {
-    await fail(x, error, passage, out, runtime)
+    await answerFailure(x, error, passage, out, runtime)
   }
 }
 
@@ -155,12 +155,19 @@ function startDeadline(x: Exchange, passage: Passage, out: Downstream, runtime: 
       x.error = 'request timeout'
       x.reason = 'Timeout'
       out.cut()
-    } else void answer(x, replyFor(new GatewayError('requestTimeout')), passage, out)
+    } else void answerFailure(x, new GatewayError('requestTimeout'), passage, out, runtime)
     x.abort()
   })
 }
 
-async function fail(x: Exchange, error: unknown, passage: Passage, out: Downstream, runtime: Runtime): Promise<void> {
+/** Never rejects. */
+export async function answerFailure(
+  x: Exchange,
+  error: unknown,
+  passage: Passage,
+  out: Downstream,
+  runtime: Runtime,
+): Promise<void> {
   if (!(error instanceof GatewayError)) {
     runtime.log.log('error', 'internal error', {
       request: x.id,
@@ -179,7 +186,7 @@ async function fail(x: Exchange, error: unknown, passage: Passage, out: Downstre
 }
 
 /** Sends a reply that was made here, through the response policies that the exchange has come to. */
-export async function answer(x: Exchange, reply: Reply, passage: Passage, out: Downstream): Promise<void> {
+async function answer(x: Exchange, reply: Reply, passage: Passage, out: Downstream): Promise<void> {
   if (out.state === 'ended') return
   x.reason = reply.reason
   x.error ??= reply.error
@@ -191,7 +198,11 @@ export async function answer(x: Exchange, reply: Reply, passage: Passage, out: D
   x.response = headOf(spoken)
   const steps = reachedSteps(x, passage)
   const done = runResponse(steps.response, x)
-  if (done) await done
+  if (done) {
+    await done
+    // Meanwhile its client may have left, or its time have run out.
+    if (out.state !== 'waiting') return
+  }
   mergeQueued(x.response.headers, x.queuedHeaders)
   const body = transformed(spoken.body, steps.body, x)
   if (x.trace && passage.heads) traceFinalResponse(x, x.response, passage.heads)

@@ -20,7 +20,7 @@ export function runRequest(
     try {
       verdict = step.hooks.request!(x)
     } catch (error) {
-      rethrowTraced(x, step, phase, error, started)
+      rethrow(x, step, phase, error, started)
     }
     if (verdict instanceof Promise) return requestAfter(verdict, steps, phase, x, i, to, started)
     if (verdict) x.stoppedAt = step
@@ -44,7 +44,7 @@ export function runAttempt(
     try {
       verdict = step.hooks.attempt ? step.hooks.attempt(x, attempt) : step.hooks.request!(x)
     } catch (error) {
-      rethrowTraced(x, step, 'backend', error, started)
+      rethrow(x, step, 'backend', error, started)
     }
     if (verdict instanceof Promise) return attemptAfter(verdict, steps, x, attempt, i, started)
     if (verdict) x.stoppedAt = step
@@ -59,7 +59,13 @@ export function runResponse(steps: readonly Step[], x: Exchange, from = 0): void
   for (let i = from; i < steps.length; i++) {
     const step = steps[i]!
     const started = x.trace?.enter(step.origins)
-    const done = step.hooks.response!(x)
+    let done: void | Promise<void>
+    try {
+      done = step.hooks.response!(x)
+    } catch (error) {
+      traceFailure(x, step, 'response', error, started)
+      throw error
+    }
     if (done instanceof Promise) return responseAfter(done, steps, x, i, started)
     if (started !== undefined) traceResponse(x, step, started)
   }
@@ -107,7 +113,7 @@ async function waitFor(
     if (started !== undefined) traceVerdict(x, step, phase, verdict, started)
     return verdict
   } catch (error) {
-    rethrowTraced(x, step, phase, error, started)
+    rethrow(x, step, phase, error, started)
   }
 }
 
@@ -119,7 +125,12 @@ async function responseAfter(
   started: number | undefined,
 ): Promise<void> {
   x.waitingIn = steps[i]!
-  await waiting
+  try {
+    await waiting
+  } catch (error) {
+    traceFailure(x, steps[i]!, 'response', error, started)
+    throw error
+  }
   x.waitingIn = undefined
   if (started !== undefined) traceResponse(x, steps[i]!, started)
   await runResponse(steps, x, i + 1)
@@ -166,18 +177,21 @@ export function flushChunks(hooks: readonly BodyHook[]): Buffer[] {
   return out
 }
 
-function rethrowTraced(x: Exchange, step: Step, phase: string, error: unknown, started: number | undefined): never {
+function rethrow(x: Exchange, step: Step, phase: string, error: unknown, started: number | undefined): never {
   x.stoppedAt = step
-  x.waitingIn = undefined
-  if (x.trace && started !== undefined) {
-    const detail = error instanceof Error ? error.message : 'failed'
-    x.trace.emit(
-      { type: 'policy', policy: step.policy, phase, result: 'failed', detail },
-      { severity: 'error', origins: step.origins, from: started },
-    )
-    x.trace.leave()
-  }
+  traceFailure(x, step, phase, error, started)
   throw error
+}
+
+function traceFailure(x: Exchange, step: Step, phase: string, error: unknown, started: number | undefined): void {
+  x.waitingIn = undefined
+  if (!x.trace || started === undefined) return
+  const detail = error instanceof Error ? error.message : 'failed'
+  x.trace.emit(
+    { type: 'policy', policy: step.policy, phase, result: 'failed', detail },
+    { severity: 'error', origins: step.origins, from: started },
+  )
+  x.trace.leave()
 }
 
 function traceVerdict(x: Exchange, step: Step, phase: string, reply: Reply | undefined, started: number): void {

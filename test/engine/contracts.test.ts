@@ -14,6 +14,7 @@ import { HeaderList } from '../../src/http/headers.ts'
 import type { Hooks } from '../../src/policies/policy.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { memoryDownstream } from '../helpers/memory-downstream.ts'
+import { ManualClock } from './manual-clock.ts'
 
 const origin = { file: 'test.yaml', line: 1, col: 1 }
 
@@ -58,6 +59,28 @@ describe('the pipeline without a socket', () => {
   test('a policy that must wait holds the body back and loses nothing of it', async () => {
     const { out } = await run({ response: () => Promise.resolve().then(() => {}) }, { body: 'a' })
     expect(out.text()).toBe('echo a undefined')
+  })
+
+  test.each([
+    ['is not answered a second time', () => undefined, 504],
+    ['is cut off where a policy fails on its answer', () => Promise.reject(new Error('broken')), undefined],
+  ])('a request whose time runs out while a policy waits %s', async (_name, atEnd, status) => {
+    const clock = new ManualClock()
+    const waits = Promise.withResolvers<void>()
+    const hooks: Hooks = {
+      timeout: { request: 1000 },
+      response: x => {
+        if (x.response?.status === 504) return atEnd()
+        setImmediate(() => {
+          clock.advance(1000)
+          waits.resolve()
+        })
+        return waits.promise
+      },
+    }
+    const { out } = await run(hooks, {}, { ...offlineRuntime(), clock })
+    await expect.poll(() => out.state).toBe('ended')
+    expect([out.status, out.text()]).toEqual([status, status === undefined ? '' : 'request timeout'])
   })
 
   test('what a policy throws by mistake answers 500 and tells the client nothing', async () => {
@@ -108,7 +131,7 @@ routes:${routes}
   })
 })
 
-async function run(hooks: Hooks, request: { body?: string } = {}) {
+async function run(hooks: Hooks, request: { body?: string } = {}, runtime = offlineRuntime()) {
   const step: Step = { policy: 'cors', hooks, spec: {}, origins: [origin] }
   const backend: Backend = {
     key: 'echo',
@@ -184,6 +207,6 @@ async function run(hooks: Hooks, request: { body?: string } = {}) {
   })
   const out = memoryDownstream()
   const passage = newPassage()
-  await handle(x, bind, serving, out, passage, offlineRuntime())
+  await handle(x, bind, serving, out, passage, runtime)
   return { x, out, passage }
 }

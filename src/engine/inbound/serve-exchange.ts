@@ -3,11 +3,10 @@ import type { GatewayError } from '../../http/errors.ts'
 import { Exchange, type RequestHead } from '../../http/exchange.ts'
 import type { Runtime } from '../../http/runtime.ts'
 import type { Downstream } from '../downstream.ts'
-import { answer, handle } from '../handle.ts'
+import { answerFailure, handle } from '../handle.ts'
 import type { ConnectionMetrics } from '../observe/metrics.ts'
 import { newPassage, type Passage, type Serving } from '../passage.ts'
 import { runDone } from '../pipeline.ts'
-import { replyFor } from '../respond.ts'
 import { selectByServerName } from '../route-table.ts'
 import type { Resolver } from '../upstream/dns.ts'
 import type { Connection } from './connection.ts'
@@ -77,7 +76,7 @@ export function serveExchange(
   host.started(x, out)
   if (refusal) {
     placeRefused(x, host)
-    void answer(x, replyFor(refusal), passage, out)
+    void answerFailure(x, refusal, passage, out, host.runtime)
   } else void handle(x, host.bind(), host.serving(), out, passage, host.runtime)
   return { finish: () => finish(x, passage, out, host) }
 }
