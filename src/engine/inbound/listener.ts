@@ -104,9 +104,7 @@ export class PortListener {
       })
       socket.once('close', () => timer.cancel())
     }
-    this.#receive(socket, connection).catch((error: unknown) => {
-      this.#refuse(socket, connection, error instanceof Error ? error.message : String(error))
-    })
+    this.#receive(socket, connection).catch(this.#failed(socket, connection))
   }
 
   /** Finds out what the connection is, from its first bytes and the protocol of its port. */
@@ -165,11 +163,14 @@ export class PortListener {
         const kind = listener.protocol === 'HTTPS' ? 'https' : 'tls'
         this.#host.connections.handshake({ bind: key, protocol: kind, listener }, clock.mono() - started)
         connection.facts = withTls(connection.facts, secure, serverName)
-        void this.#admitted(secure, connection).then(admitted => {
-          if (!admitted) return
-          if (listener.protocol !== 'HTTPS') this.#relayTo(socket, connection, listener, serverName, secure)
-          else this.#serveHttp(socket, secure, connection, secure.alpnProtocol === 'h2' ? '2' : '1')
-        })
+        this.#admitted(secure, connection).then(
+          admitted => {
+            if (!admitted) return
+            if (listener.protocol !== 'HTTPS') this.#relayTo(socket, connection, listener, serverName, secure)
+            else this.#serveHttp(socket, secure, connection, secure.alpnProtocol === 'h2' ? '2' : '1')
+          },
+          this.#failed(socket, connection),
+        )
       },
     })
   }
@@ -202,6 +203,10 @@ export class PortListener {
     this.#early.delete(raw)
     if (listener) this.#relay.accept(socket, connection, listener, serverName)
     else socket.destroy()
+  }
+
+  #failed(socket: Socket, connection: Connection): (error: unknown) => void {
+    return error => this.#refuse(socket, connection, error instanceof Error ? error.message : String(error))
   }
 
   #refuse(socket: Socket, { facts }: Connection, reason: string, { alert }: { readonly alert?: Buffer } = {}): void {
