@@ -1,6 +1,7 @@
 import { type Matched, moreSpecific } from '../config/match-order.ts'
 import type { Listener, Route, RouteGroup, Snapshot, TcpRoute } from '../config/snapshot.ts'
 import type { RouteMatch } from '../config/standalone/route-section.ts'
+import { hostOf as hostAsWritten } from '../http/authority.ts'
 import type { RequestHead } from '../http/exchange.ts'
 
 export type { Matched } from '../config/match-order.ts'
@@ -164,9 +165,7 @@ function hostMatches(name: string, host: string): boolean {
 
 /** The authority without its port, in lower case. */
 export function hostOf(authority: string): string {
-  const end = authority.startsWith('[') ? authority.indexOf(']') + 1 : authority.lastIndexOf(':')
-  const host = end > 0 ? authority.slice(0, end) : authority
-  return host.toLowerCase()
+  return hostAsWritten(authority).toLowerCase()
 }
 
 function createBucket(matched: Matched[]): Bucket {

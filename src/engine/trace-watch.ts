@@ -6,7 +6,7 @@ import type { TimedFilter } from './trace/timed-filter.ts'
 export type UnnumberedEvent = Omit<TraceEvent, 'seq'>
 
 /** How far a reader may be behind. A request and its end find room in any case: they are as few as the requests. */
-export const RING_EVENTS = 1024
+const RING_EVENTS = 1024
 const RING_BODY_CHARS = 4 * 1024 * 1024
 
 /** Places in what the workers of a replica share of a watch: requests that may still be taken, and whether to give up. */

@@ -9,7 +9,6 @@ export class Prelude {
   readonly #socket: Socket
   readonly #clock: Clock
   #held: Buffer = EMPTY
-  #ended = false
 
   constructor(socket: Socket, clock: Clock) {
     this.#socket = socket
@@ -27,7 +26,7 @@ export class Prelude {
       let timer: Timer | undefined
       const settle = (value: T | undefined): void => {
         timer?.cancel()
-        socket.off('data', onData).off('end', onEnd).off('close', onClose)
+        socket.off('data', onData).off('end', onGone).off('close', onGone)
         socket.pause()
         resolve(value)
       }
@@ -42,24 +41,15 @@ export class Prelude {
         this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
         decide()
       }
-      const onEnd = (): void => {
-        this.#ended = true
-        settle(undefined)
-      }
-      const onClose = (): void => settle(undefined)
+      const onGone = (): void => settle(undefined)
       if (socket.destroyed || (this.#held.length > 0 && decide())) {
         if (socket.destroyed) resolve(undefined)
         return
       }
       timer = this.#clock.after(limit, () => settle(undefined))
-      socket.on('data', onData).on('end', onEnd).on('close', onClose)
+      socket.on('data', onData).on('end', onGone).on('close', onGone)
       socket.resume()
     })
-  }
-
-  /** True when the client has said all it will. */
-  get ended(): boolean {
-    return this.#ended
   }
 
   /** Puts what was not consumed back in front; the next reader finds the socket paused. */

@@ -3,26 +3,16 @@ import type { Duplex } from 'node:stream'
 import type { Exchange } from '../../http/exchange.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import type { Downstream } from '../downstream.ts'
-import { joinStreams } from './join-streams.ts'
 
-export interface SocketOptions {
-  /** Asked when a head is sent: the client is told not to use the connection again. */
-  closes(): boolean
-}
-
-/** The client's end on a `node:http` response. */
+/** The client's end on a `node:http` response: of a request that another worker has handed over. */
 export class SocketDownstream implements Downstream, ChunkSink {
   state: Downstream['state'] = 'waiting'
-  /** The socket belongs to a switched protocol now. */
-  joined = false
   readonly #res: ServerResponse
   readonly #x: Exchange
-  readonly #options: SocketOptions
 
-  constructor(res: ServerResponse, x: Exchange, options: SocketOptions) {
+  constructor(res: ServerResponse, x: Exchange) {
     this.#res = res
     this.#x = x
-    this.#options = options
   }
 
   reply(status: number, headers: readonly string[], body: Buffer | string | undefined): void {
@@ -72,24 +62,10 @@ export class SocketDownstream implements Downstream, ChunkSink {
     this.#res.on('drain', then)
   }
 
-  upgrade(status: number, headers: readonly string[], upstream: Duplex): void {
-    this.state = 'ended'
-    this.joined = true
-    const socket = this.#res.socket
-    if (!socket) {
-      upstream.destroy()
-      return
-    }
-    let head = `HTTP/1.1 ${status} Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${this.#x.upgrade}\r\n`
-    for (let i = 0; i < headers.length; i += 2) {
-      if (!/^(connection|upgrade)$/i.test(headers[i]!)) head += `${headers[i]}: ${headers[i + 1]}\r\n`
-    }
-    const res = this.#res
-    res.detachSocket(socket)
-    // A response without its socket never closes, and the exchange ends when the joined sockets do.
-    socket.once('close', () => res.emit('close'))
-    socket.write(`${head}\r\n`, 'latin1')
-    joinStreams(socket, upstream)
+  /** Nobody who asks for another protocol comes here. */
+  upgrade(_status: number, _headers: readonly string[], upstream: Duplex): void {
+    upstream.destroy()
+    this.cut()
   }
 
   cut(): void {
@@ -100,7 +76,6 @@ export class SocketDownstream implements Downstream, ChunkSink {
   #head(status: number, headers: readonly string[]): void {
     const res = this.#res
     if (hasField(headers, 'date')) res.sendDate = false
-    if (this.#options.closes()) res.shouldKeepAlive = false
     res.writeHead(status, headers as string[])
   }
 }

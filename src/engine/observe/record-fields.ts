@@ -1,3 +1,4 @@
+import { hostOf } from '../../http/authority.ts'
 import type { Exchange, LlmFacts, McpFacts } from '../../http/exchange.ts'
 import type { ComputedField } from '../../policies/frontend/telemetry.ts'
 
@@ -44,7 +45,7 @@ export function requestFields(x: Exchange, duration: number, sink: FieldSink): v
   // A head that could not be read has none of these.
   if (received.method !== '') {
     sink.add('http.method', received.method)
-    sink.add('http.host', withoutPort(received.authority))
+    sink.add('http.host', hostOf(received.authority))
     sink.add('http.path', received.path)
     sink.add('http.version', `HTTP/${x.httpVersion}`)
   }
@@ -157,11 +158,6 @@ export function timePerOutputToken(x: Exchange, llm: LlmFacts): number | undefin
 
 function seconds(ms: number): string {
   return `${ms / 1000}s`
-}
-
-function withoutPort(authority: string): string {
-  const colon = authority.lastIndexOf(':')
-  return colon > 0 && authority.indexOf(']', colon) < 0 ? authority.slice(0, colon) : authority
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

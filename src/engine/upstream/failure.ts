@@ -7,7 +7,7 @@ export function connectFailure(error: unknown): GatewayError {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'ENODATA' || syscallOf(error) === 'getaddrinfo') {
     return new GatewayError('dnsFailed', { cause: error, retryable: true })
   }
-  if (code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') return connectTimedOut(error)
+  if (code === 'ETIMEDOUT') return connectTimedOut(error)
   return new GatewayError('upstreamFailed', { detail: describe(code, error), cause: error, retryable: true })
 }
 
@@ -23,11 +23,7 @@ export function connectionClosed(): GatewayError {
 export function callFailure(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = codeOf(error)
-  return new GatewayError('upstreamFailed', {
-    detail: describe(code, error),
-    cause: error,
-    retryable: !isRefusedByUs(code),
-  })
+  return new GatewayError('upstreamFailed', { detail: describe(code, error), cause: error, retryable: true })
 }
 
 /** The response broke the rules of HTTP. Another attempt may meet a healthy server. */
@@ -43,7 +39,7 @@ export function requestFailure(detail: string): GatewayError {
 /** Whether the peer just went away, as it does on an idle connection that it has given up. */
 export function isDisconnect(error: unknown): boolean {
   const code = codeOf(error)
-  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET' || code === 'ECONNABORTED'
+  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'ECONNABORTED'
 }
 
 /** RFC 9110 9.2.2: may be sent again by itself. */
@@ -66,7 +62,6 @@ const TEXTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
   EPIPE: 'connection closed',
-  UND_ERR_SOCKET: 'connection closed',
   ERR_HTTP2_ERROR: 'invalid HTTP/2',
   ERR_HTTP2_STREAM_ERROR: 'stream reset',
   ERR_HTTP2_SESSION_ERROR: 'connection closed',
@@ -80,7 +75,6 @@ const TEXTS: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate is not trusted',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate is not trusted',
   CERT_HAS_EXPIRED: 'certificate has expired',
-  UND_ERR_HEADERS_OVERFLOW: 'response head too large',
 }
 
 /** Clients read this: no address, no path, only what happened. */
@@ -88,16 +82,8 @@ function describe(code: string | undefined, error: unknown): string {
   if (code === undefined) return 'connection failed'
   const known = TEXTS[code]
   if (known !== undefined) return known
-  if (code.startsWith('HPE_')) return 'invalid response'
-  if (isRefusedByUs(code)) return 'invalid request'
   if (code.startsWith('ERR_SSL') || code === 'EPROTO') return 'TLS handshake failed'
   return error instanceof Error ? code : 'connection failed'
-}
-
-function isRefusedByUs(code: string | undefined): boolean {
-  return (
-    code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED' || code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'
-  )
 }
 
 function codeOf(error: unknown): string | undefined {

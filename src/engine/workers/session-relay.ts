@@ -157,7 +157,7 @@ function receive(req: IncomingMessage, res: ServerResponse, hostOf: (bind: strin
     },
     host,
   )
-  const out = new SocketDownstream(res, x, { closes: () => false })
+  const out = new SocketDownstream(res, x)
   const serving = serveExchange(x, out, host)
   res.once('close', () => serving.finish())
 }
