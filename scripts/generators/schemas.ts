@@ -4,7 +4,7 @@ import type { Schema } from '../../src/schema/builder.ts'
 import { type EmitOptions, emit } from '../../src/schema/emit.ts'
 import type { Generator } from './generator.ts'
 
-export const DOCUMENTS: readonly ({ readonly file: string; readonly schema: Schema<unknown> } & EmitOptions)[] = [
+const DOCUMENTS: readonly ({ readonly file: string; readonly schema: Schema<unknown> } & EmitOptions)[] = [
   {
     file: 'standalone',
     schema: standalone,

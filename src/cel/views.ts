@@ -40,7 +40,7 @@ const NAMES = Object.fromEntries(
   ['request', 'response', 'source', 'llm'].map(root => [root, fieldNames(root)] as const),
 ) as Readonly<Record<'request' | 'response' | 'source' | 'llm', readonly string[]>>
 
-export class RequestView extends View {
+class RequestView extends View {
   readonly #x: Exchange
   readonly #sensitive: ReadonlySet<string>
 
@@ -98,7 +98,7 @@ export class RequestView extends View {
   }
 }
 
-export class ResponseView extends View {
+class ResponseView extends View {
   readonly #facts: ResponseFacts
   readonly #sensitive: ReadonlySet<string>
 
@@ -131,7 +131,7 @@ export class ResponseView extends View {
   }
 }
 
-export class SourceView extends View {
+class SourceView extends View {
   readonly #x: Exchange
   #parsed: X509Certificate | undefined
 

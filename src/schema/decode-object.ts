@@ -128,8 +128,9 @@ function reportUnknown(
   for (const key of keys) {
     const near = closest(key, free)
     excuse.name(near)
-    // A neighbour's field, spelt as it is there, was hardly meant to be another word; a missing `s` still is likelier.
-    const place = near.some(name => name === `${key}s` || key === `${name}s`) ? undefined : home(node, key)
+    // A field further in, spelt as it is there, was hardly meant to be another word; a missing `s` still is likelier.
+    const plural = near.some(name => name === `${key}s` || key === `${name}s`)
+    const place = plural ? undefined : home(node, key, near.length > 0 ? MAX_STEPS : 1)
     const torn = tornField(key, node)
     const best = near.length === 1 && place === undefined && torn === undefined ? near[0] : undefined
     ctx.report({
@@ -164,11 +165,20 @@ function listed(free: readonly string[], node: ObjectNode): string {
     : `fields that can be set here: ${shown.join(', ')}${fields.length > 12 ? ', …' : ''}`
 }
 
-/** The neighbouring object that would take a key written one level too high. */
-function home(node: ObjectNode, key: string): string | undefined {
-  for (const name in node.fields) {
-    const inner = node.fields[name]!.schema.node
-    if (inner.kind === 'object' && inner.index().spelt.has(key)) return name
+/** Levels that a key may be written too high. */
+const MAX_STEPS = 3
+
+/** The object further in that would take the key, by its path: the nearest one. */
+function home(node: ObjectNode, key: string, steps: number): string | undefined {
+  let objects: (readonly [path: string, node: ObjectNode])[] = [['', node]]
+  for (let step = 0; step < steps; step++) {
+    objects = objects.flatMap(([path, each]) =>
+      Object.entries(each.fields).flatMap(([name, { schema }]) =>
+        schema.node.kind === 'object' ? [[path === '' ? name : `${path}.${name}`, schema.node] as const] : [],
+      ),
+    )
+    const found = objects.find(([, each]) => each.index().spelt.has(key))
+    if (found) return found[0]
   }
   return undefined
 }

@@ -191,6 +191,11 @@ describe('help', () => {
     expect(plural).toMatchObject({ help: 'did you mean `backends`?', fix: { with: 'backends' } })
   })
 
+  test('nor is one that belongs further in, however close another name is', () => {
+    const key = 'includeResponseHeaders'
+    expect(ofKey(`${POLICIES}.extAuthz`, key)).toEqual({ help: '`protocol.http` takes this field', fix: undefined })
+  })
+
   test.each([
     ['retry {attempts', 'a colon is missing: write `retry: {`'],
     ['retry:{attempts', 'a space is missing after the colon: write `retry: {`'],

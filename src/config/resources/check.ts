@@ -24,7 +24,7 @@ export interface Checked {
 
 /**
  * Checks declarative resources: each by itself, then all together. `source` is read without variables. The kinds load
- * with the first call, so that who only might meet resources does not pay for them (`holdsResources`).
+ * with the first call, so that who only might meet resources does not pay for them.
  */
 export async function checkResources(
   inputs: readonly { readonly file: string; readonly source: Source }[],

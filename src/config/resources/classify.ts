@@ -1,23 +1,10 @@
-import type { Source, SourceDocument } from '../../diagnostics/source.ts'
+import type { SourceDocument } from '../../diagnostics/source.ts'
+import { standalone } from '../standalone/standalone.ts'
 
 /** What a document is, by its top level alone. Imports no kind: a standalone file never pays for them. */
 export type DocumentClass = 'resource' | 'standalone' | 'foreign' | 'nothing'
 
-const STANDALONE = new Set([
-  'binds',
-  'config',
-  'llm',
-  'mcp',
-  'backends',
-  'gateways',
-  'routes',
-  'tcpRoutes',
-  'routeGroups',
-  'policies',
-  'frontendPolicies',
-  'services',
-  'workloads',
-])
+const STANDALONE: ReadonlySet<string> = new Set(Object.keys(standalone.node.fields))
 
 export function classify(document: SourceDocument): DocumentClass {
   const { value } = document
@@ -26,11 +13,6 @@ export function classify(document: SourceDocument): DocumentClass {
   if ('kind' in value || 'apiVersion' in value) return 'resource'
   const keys = Object.keys(value)
   return keys.length === 0 || keys.some(key => STANDALONE.has(key)) ? 'standalone' : 'foreign'
-}
-
-/** Whether a file is for `checkResources`: one resource among its documents is enough. */
-export function holdsResources(source: Source): boolean {
-  return source.documents.some(document => classify(document) === 'resource')
 }
 
 /** The first keys of a document, to say what it is instead. */

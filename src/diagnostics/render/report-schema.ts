@@ -25,7 +25,7 @@ const range = object(
 )
 const file = string({ min: 1 })
 
-export const diagnosticSchema = object(
+const diagnosticSchema = object(
   'diagnostic',
   {
     code: req(oneOf(codes), 'What was found: `gwctl explain CODE`.'),

@@ -5,7 +5,6 @@ import { Failure } from '../../diagnostics/failure.ts'
 import type { Suppressed } from '../../diagnostics/render/report.ts'
 import { replaceFile } from '../replace-file.ts'
 
-export const DEFAULT_BASELINE = '.gwctl-baseline.json'
 const VERSION = 1
 
 /** A finding that was there before; `count` of them are in the file, wherever they have moved to in it. */

@@ -129,7 +129,7 @@ export function join(path: string, name: string): string {
 }
 
 /** The object that a value is or holds: through lists, short forms and recursion. */
-export function objectOf(node: Node): ObjectNode | undefined {
+function objectOf(node: Node): ObjectNode | undefined {
   switch (node.kind) {
     case 'object':
       return node

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { classify, holdsResources } from '../../../src/config/resources/classify.ts'
+import { classify } from '../../../src/config/resources/classify.ts'
 import { parseSource } from '../../../src/diagnostics/source.ts'
 
 test.each([
@@ -8,6 +8,7 @@ test.each([
   ['apiVersion: v1\n', 'resource'],
   ['binds: []\n', 'standalone'],
   ['llm: {}\nextra: 1\n', 'standalone'],
+  ['routeGroups: []\n', 'standalone'],
   ['{}\n', 'standalone'],
   ['Pulled: x\n', 'foreign'],
   ['- kind: Secret\n', 'foreign'],
@@ -16,9 +17,4 @@ test.each([
   ['kind: [\n', 'nothing'],
 ])('%j is %s', (text, expected) => {
   expect(parseSource('a.yaml', text).documents.map(classify)).toEqual([expected])
-})
-
-test('one resource makes a file of resources', () => {
-  expect(holdsResources(parseSource('a.yaml', 'Pulled: x\n---\nkind: Secret\n'))).toBe(true)
-  expect(holdsResources(parseSource('a.yaml', 'binds: []\n'))).toBe(false)
 })

@@ -1,3 +1,4 @@
+import { didYouMean } from '../../../diagnostics/suggest.ts'
 import { def, list, map, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
 import { dnsLabel, groupName, hostname, kindName, refName, subdomain } from '../../../schema/resource-scalars.ts'
 import { port } from '../../../schema/scalars.ts'
@@ -52,6 +53,7 @@ const allowedRoutes = object('allowed routes', {
     'Which kinds of routes may attach; by the protocol when unset.',
   ),
 })
+const PROTOCOLS = ['HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP', 'HBONE']
 const listenerFields = {
   name: req(subdomain, 'The name; routes and policies may aim at it.'),
   hostname: opt(hostname, 'The host names that the listener is for; all when unset.'),
@@ -64,7 +66,7 @@ const listenerFields = {
         /^[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?$|[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/[A-Za-z0-9]+$/,
       form: 'a protocol',
     }),
-    'HTTP, HTTPS, TLS, TCP or HBONE.',
+    `${PROTOCOLS.slice(0, -1).join(', ')} or ${PROTOCOLS.at(-1)}.`,
   ),
   tls: opt(tls, 'How TLS connections are ended.'),
   allowedRoutes: def(allowedRoutes, {}, 'Which routes may attach.'),
@@ -85,6 +87,13 @@ export const listenerRules: Rule = value => {
     const at = ['listeners', i]
     const problems = []
     const { protocol, tls, hostname } = each
+    // Protocols of other implementations have a domain in front.
+    if (!PROTOCOLS.includes(protocol) && !protocol.includes('/')) {
+      const help = didYouMean(protocol, PROTOCOLS) ?? `protocols: ${PROTOCOLS.join(', ')}`
+      problems.push(
+        problem([...at, 'protocol'], `there is no protocol \`${protocol}\``, { at: 'value', code: 'GW104', help }),
+      )
+    }
     if (tls && ['HTTP', 'TCP', 'UDP'].includes(protocol)) {
       problems.push(problem([...at, 'tls'], `\`tls\` does not go with \`protocol: ${protocol}\``))
     } else if (protocol === 'TLS' && !tls) {
