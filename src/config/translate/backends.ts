@@ -7,6 +7,7 @@ import { backendMembers } from './members/backend-members.ts'
 import { MemberContext, type Policies } from './members/member-context.ts'
 import { providerEntry } from './members/providers.ts'
 import { tlsPolicies } from './members/tls-policies.ts'
+import { markRead } from './origin/tracked.ts'
 import type { Entry, Output } from './output.ts'
 import type { PolicyState } from './policy-targets.ts'
 import { at, type Work } from './work.ts'
@@ -224,7 +225,7 @@ function firstAddress(
 
 function addressOf(part: Fields): string {
   const socket = asText(part.unixPath) ?? (asText(part.host)?.startsWith('/') ? String(part.host) : undefined)
-  void part.port
+  markRead(part, 'port')
   if (socket !== undefined) return `unix:${socket}`
   const host = String(part.host)
   return `${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${String(part.port)}`
@@ -246,7 +247,7 @@ function selectedTargets(selector: Fields, target: Fields, backend: Resource, ct
   const found = work.world
     .list('Service')
     .filter(each => inNamespace(each.namespace) && selects(wanted, labelsOf(each)))
-  void target.name
+  markRead(target, 'name')
   const targets = found.flatMap(service =>
     asItems(specOf(service).ports).flatMap(port => {
       const kind = MCP_PROTOCOLS[/^[^/]+\/(mcp(?:-sse)?)$/.exec(String(port.appProtocol ?? ''))?.[1] ?? '']

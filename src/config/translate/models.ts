@@ -7,6 +7,7 @@ import { byName, defined, MemberContext, type Policies } from './members/member-
 import { headerChanges } from './members/member-parts.ts'
 import { formats, serverOf } from './members/providers.ts'
 import { authorizationMember } from './members/traffic-members.ts'
+import { markRead } from './origin/tracked.ts'
 import { type Entry, listenerRef, type Output } from './output.ts'
 import { isFalse } from './status/conditions.ts'
 import { at, type Work } from './work.ts'
@@ -89,7 +90,7 @@ function modelEntry(spec: Fields, model: Resource, ctx: MemberContext): Entry {
     { tls: policies.tls, tunnel: policies.tunnel, health: policies.health, auth: policies.auth },
     ctx,
   )
-  void asFields(spec.match)?.model
+  markRead(asFields(spec.match), 'model')
   const entry = defined({
     id: nameOf(model),
     name: matchOf(model),
@@ -153,8 +154,7 @@ function paramsOf(spec: Fields, custom: Fields | undefined, ctx: MemberContext):
 function virtualEntry(virtual: Fields, model: Resource, ctx: MemberContext): Entry {
   const kind = ['weighted', 'failover', 'conditional'].find(name => virtual[name] !== undefined) ?? 'weighted'
   const targets = asItems(asFields(virtual[kind])?.targets).map(target => targetEntry(target, model, ctx))
-  void asFields(specOf(model).match)?.model
-  void asFields(ctx.work.spec(model).match)?.model
+  markRead(asFields(ctx.work.spec(model).match), 'model')
   return { name: matchOf(model), routing: { [kind]: { targets } } }
 }
 

@@ -109,7 +109,6 @@ function placesOf(target: PolicyTarget, p: Placing, byRoute: ReadonlyMap<string,
       return gatewayPlaces(
         target,
         [...p.served].filter(each => each.gateway === object),
-        p,
       )
     case 'ListenerSet': {
       const own = [...p.served].filter(
@@ -125,14 +124,13 @@ function placesOf(target: PolicyTarget, p: Placing, byRoute: ReadonlyMap<string,
   }
 }
 
-function gatewayPlaces({ section }: PolicyTarget, listeners: readonly GatewayListener[], p: Placing): Place[] {
+function gatewayPlaces({ section }: PolicyTarget, listeners: readonly GatewayListener[]): Place[] {
   if (section !== undefined) {
     return listeners
       .filter(each => each.name === section && each.owner === each.gateway)
       .map(each => listenerPlace(each, 3))
   }
   const byKey = Map.groupBy(listeners, gatewayKey)
-  void p
   return [...byKey].map(([gatewayName, under]) => ({ target: { gateway: { gatewayName } }, rank: 0, listeners: under }))
 }
 

@@ -1,5 +1,6 @@
 import { canonical, labelsOf, selects } from '../resources/graph.ts'
 import { asFields, asItems, asText, type Fields, type Resource } from '../resources/resource.ts'
+import { markRead } from './origin/tracked.ts'
 import type { Work } from './work.ts'
 import { nameOf, specOf } from './world.ts'
 
@@ -27,21 +28,21 @@ export interface PolicyState {
 
 export function findTargets(policy: Resource, work: Work): PolicyState {
   const spec = work.spec(policy)
-  const named = asItems(spec.targetRefs).map(ref => named1(ref, policy, work))
+  const named = asItems(spec.targetRefs).map(ref => namedBy(ref, policy, work))
   const selected = asItems(spec.targetSelectors).flatMap(ref => selectedBy(ref, policy, work))
   return { policy, targets: [...named, ...selected], errors: [], produced: false }
 }
 
-function named1(ref: Fields, policy: Resource, work: Work): PolicyTarget {
+function namedBy(ref: Fields, policy: Resource, work: Work): PolicyTarget {
   const kindName = String(ref.kind)
-  void ref.group
+  markRead(ref, 'group')
   const object = work.world.find(canonical(kindName), policy.namespace, String(ref.name))
   return target(ref, kindName, object, `${policy.namespace}/${String(ref.name)}`)
 }
 
 function selectedBy(ref: Fields, policy: Resource, work: Work): PolicyTarget[] {
   const kindName = String(ref.kind)
-  void ref.group
+  markRead(ref, 'group')
   const matchLabels = { ...asFields(ref.matchLabels) } as Record<string, string>
   const found = work.world
     .list(canonical(kindName))

@@ -78,6 +78,11 @@ export class Tracker {
   }
 }
 
+/** Counts fields of a tracked part as read where nothing needs their values: they say what holds anyway. */
+export function markRead(part: Fields | undefined, ...names: readonly string[]): void {
+  if (part) for (const name of names) Reflect.get(part, name)
+}
+
 function isEmpty(value: object): boolean {
   for (const _ in value) return false
   return true
