@@ -16,6 +16,7 @@ export class Delegation {
   readonly circles = new Set<string>()
   readonly #states: ReadonlyMap<string, RouteState>
   readonly #work: Work
+  #links: ReadonlyMap<Resource, ReadonlySet<Resource>> | undefined
 
   constructor(states: readonly RouteState[], work: Work) {
     this.#states = new Map(states.map(state => [idOf(state.route), state]))
@@ -30,12 +31,16 @@ export class Delegation {
   children(parent: Resource, ref: Fields): Resource[] {
     const namespace = asText(ref.namespace) ?? parent.namespace
     const name = asText(ref.name) ?? ''
-    const label = /^([^=]+)=(.*)$/.exec(name)
-    return this.#work.world.list('HTTPRoute').filter(route => {
-      if (route.namespace !== namespace || !this.#agrees(route, parent)) return false
-      if (label) return labelsOf(route)[label[1]!] === label[2]
-      return name === '*' || route.name === name
-    })
+    const agreeing = (route: Resource) => this.#agrees(route, parent)
+    const [, key, value] = /^([^=]+)=(.*)$/.exec(name) ?? []
+    if (name !== '*' && key === undefined) {
+      const route = this.#work.world.find('HTTPRoute', namespace, name)
+      return route && agreeing(route) ? [route] : []
+    }
+    return this.#work.world
+      .list('HTTPRoute')
+      .filter(route => route.namespace === namespace && (key === undefined || labelsOf(route)[key] === value))
+      .filter(agreeing)
   }
 
   /** A child names this parent, or names none and may be referred to. */
@@ -47,13 +52,15 @@ export class Delegation {
     return this.#work.world.permits(parent, to)
   }
 
-  /** Every rule that hands requests to other routes, with those that it means. */
-  links(): { readonly parent: Resource; readonly child: Resource }[] {
-    return this.#work.world.list('HTTPRoute').flatMap(parent =>
-      asItems(specOf(parent).rules)
-        .flatMap(rule => asItems(rule.backendRefs).filter(isRouteRef))
-        .flatMap(ref => this.children(parent, ref).map(child => ({ parent, child }))),
+  /** Every route that hands requests to others, with those. */
+  links(): ReadonlyMap<Resource, ReadonlySet<Resource>> {
+    this.#links ??= new Map(
+      this.#work.world.list('HTTPRoute').map(parent => {
+        const refs = asItems(specOf(parent).rules).flatMap(rule => asItems(rule.backendRefs).filter(isRouteRef))
+        return [parent, new Set(refs.flatMap(ref => this.children(parent, ref)))]
+      }),
     )
+    return this.#links
   }
 }
 
@@ -73,7 +80,7 @@ export function childParents(state: RouteState, delegation: Delegation, work: Wo
     .flatMap(ref => {
       const parent = work.world.find('HTTPRoute', asText(ref.namespace) ?? route.namespace, String(ref.name))
       if (!parent || (delegation.state(parent)?.parents.length ?? 0) === 0) return []
-      const delegates = delegation.links().some(link => link.parent === parent && link.child === route)
+      const delegates = delegation.links().get(parent)?.has(route)
       const accepted = delegates
         ? isTrue('Accepted', 'Accepted')
         : isFalse('Accepted', 'NoMatchingParent', `HTTPRoute ${nameOf(parent)} does not delegate to this route`)

@@ -63,7 +63,9 @@ export function findReach({ gateways, routes, policies, delegation }: Reached, w
     }
     for (const { owner } of allListeners(state)) reach.edge(idOf(state.gateway), idOf(owner))
   }
-  for (const { parent, child } of delegation.links()) reach.edge(idOf(parent), idOf(child))
+  for (const [parent, children] of delegation.links()) {
+    for (const child of children) reach.edge(idOf(parent), idOf(child))
+  }
   for (const state of routes) {
     reach.start(idOf(state.route), gatewaysOf(state))
     for (const ref of backendRefsOf(state.route)) link(state.route, ref, reach, work)

@@ -6,7 +6,7 @@ import type { Listener, Route, Snapshot } from '../snapshot.ts'
 import { finish } from './finish.ts'
 import { type Faults, translate } from './translate.ts'
 import type { DataEntry } from './work.ts'
-import { idOf, itemsOf, specOf } from './world.ts'
+import { idOf, specOf } from './world.ts'
 
 /** What serves now, and the resources that it was made of. */
 export interface Standing {
@@ -81,9 +81,9 @@ function identity({ raw }: Resource): string {
 
 /** Routes that hand over to others, may be handed to, or serve models are made together with those. */
 function delegates(spec: Fields): boolean {
-  const parents = itemsOf(spec.parentRefs)
+  const parents = asItems(spec.parentRefs)
   if (parents.length === 0 || parents.some(({ kind }) => asText(kind) === 'HTTPRoute')) return true
-  const refs = itemsOf(spec.rules).flatMap(rule => itemsOf(rule.backendRefs))
+  const refs = asItems(spec.rules).flatMap(rule => asItems(rule.backendRefs))
   return refs.some(({ kind }) => ['HTTPRoute', 'ProxyModel', 'AgentgatewayModel'].includes(String(kind)))
 }
 

@@ -13,6 +13,7 @@ export class World {
   readonly #graph: ResourceGraph
   readonly all: readonly Resource[]
   #slices: ReadonlyMap<string, readonly Resource[]> | undefined
+  #tlsPolicies: ReadonlyMap<string, readonly AimedTls[]> | undefined
 
   constructor(resources: readonly Resource[]) {
     const kept: Resource[] = []
@@ -44,6 +45,17 @@ export class World {
     return this.#slices.get(`${namespace}/${service}`) ?? []
   }
 
+  /** The BackendTLSPolicies for a Service: those for one of its ports first, of alike ones the oldest. */
+  tlsPolicies(namespace: string, service: string): readonly AimedTls[] {
+    this.#tlsPolicies ??= Map.groupBy(
+      this.list('BackendTLSPolicy')
+        .flatMap(policy => asItems(specOf(policy).targetRefs).map(ref => aimedTls(policy, ref)))
+        .sort((a, b) => Number(a.section === undefined) - Number(b.section === undefined)),
+      ({ service }) => service,
+    )
+    return this.#tlsPolicies.get(`${namespace}/${service}`) ?? []
+  }
+
   permits(from: Resource, to: { group: string; kind: string; namespace: string; name: string }): boolean {
     return this.#graph.permits(from, to)
   }
@@ -60,6 +72,18 @@ export class World {
   }
 }
 
+interface AimedTls {
+  readonly policy: Resource
+  /** `namespace/name`. */
+  readonly service: string
+  /** The name of a port. */
+  readonly section: string | undefined
+}
+
+function aimedTls(policy: Resource, ref: Fields): AimedTls {
+  return { policy, service: `${policy.namespace}/${String(ref.name)}`, section: asText(ref.sectionName) }
+}
+
 export function idOf(resource: Resource): string {
   return `${resource.kind.kind}/${resource.namespace ?? ''}/${resource.name}`
 }
@@ -71,10 +95,6 @@ export function nameOf(resource: Resource): string {
 
 export function specOf(resource: Resource): Fields {
   return asFields(resource.raw.spec) ?? {}
-}
-
-export function itemsOf(value: unknown): readonly Fields[] {
-  return asItems(value)
 }
 
 function createdOf(resource: Resource): string | undefined {

@@ -1,4 +1,4 @@
-import { asFields, asItems, asText, type Fields, type Resource } from '../../resources/resource.ts'
+import { asFields, asItems, type Fields, type Resource } from '../../resources/resource.ts'
 import { dataOf, fileOf } from '../secrets.ts'
 import { at, type Work } from '../work.ts'
 import { nameOf, specOf } from '../world.ts'
@@ -6,9 +6,8 @@ import { defined, type Policies } from './member-context.ts'
 
 /** TLS that a BackendTLSPolicy asks for on the way to a Service. */
 export function tlsPolicies(namespace: string, name: string, port: number, work: Work): Policies {
-  const policy = winners(work)
-    .get(`${namespace}/${name}`)
-    ?.find(({ section }) => fits(section, namespace, name, port, work))?.policy
+  const aimed = work.world.tlsPolicies(namespace, name)
+  const policy = aimed.find(({ section }) => fits(section, namespace, name, port, work))?.policy
   if (!policy) return {}
   const from = at(policy, 'spec', 'validation')
   const validation = asFields(specOf(policy).validation) ?? {}
@@ -46,25 +45,6 @@ function rootOf(policy: Resource, validation: Fields, work: Work): string | unde
     )
   }
   return path
-}
-
-interface Aimed {
-  readonly policy: Resource
-  readonly section: string | undefined
-}
-
-/** The policies of each Service, the oldest first. */
-function winners(work: Work): Map<string, Aimed[]> {
-  const out = new Map<string, Aimed[]>()
-  for (const policy of work.world.list('BackendTLSPolicy')) {
-    for (const ref of asItems(specOf(policy).targetRefs)) {
-      const key = `${policy.namespace}/${String(ref.name)}`
-      out.set(key, [...(out.get(key) ?? []), { policy, section: asText(ref.sectionName) }])
-    }
-  }
-  for (const list of out.values())
-    list.sort((a, b) => Number(a.section === undefined) - Number(b.section === undefined))
-  return out
 }
 
 function fits(section: string | undefined, namespace: string, name: string, port: number, work: Work): boolean {
