@@ -29,8 +29,7 @@ export interface Compilation {
 
 /** The context of one policy or backend: `path` says where its `spec` was written, `identity` who holds it. */
 export function contextFor(c: Compilation, spec: unknown, path: Path, identity: string): CompileContext {
-  // Not a hash: loading the platform's cryptography would cost more than the longer key.
-  const fingerprint = lazyOnce(() => JSON.stringify(valueAt(c.document.value, path)) ?? '')
+  const fingerprint = lazyOnce(() => digestOf(JSON.stringify(valueAt(c.document.value, path)) ?? ''))
   const written = (inner: Path) => writtenPath(c, spec, path, inner)
   return {
     identity,
@@ -120,6 +119,21 @@ export function valueAt(root: unknown, path: Path): unknown {
     at = (at as Record<string | number, unknown>)[step]
   }
   return at
+}
+
+/**
+ * 64 bits that tell a spec from what it was before (FNV-1a over UTF-16 units, two lanes). Specs of many parts have a
+ * state for each part, so the text itself would be kept as often; and the platform's cryptography takes long to load.
+ */
+function digestOf(text: string): string {
+  let low = 0x811c9dc5
+  let high = 0x9dc5811c
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    low = Math.imul(low ^ unit, 0x01000193)
+    high = Math.imul(high ^ unit ^ (low >>> 15), 0x01000193)
+  }
+  return (low >>> 0).toString(36) + (high >>> 0).toString(36).padStart(7, '0')
 }
 
 function lazyOnce<T>(make: () => T): () => T {
