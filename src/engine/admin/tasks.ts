@@ -7,6 +7,8 @@ export interface ThreadTasks extends Partial<RunningWork> {
   readonly workload: Readonly<Record<string, number>>
   /** It was asked and has not answered: what it is at is not known. */
   readonly silent?: boolean
+  /** ms for which its event loop has stood still, where that is known. */
+  readonly silentFor?: number
 }
 
 /** More of one kind than a person reads; the rest is counted. */
@@ -41,8 +43,8 @@ export function tasksReport(threads: readonly ThreadTasks[]): object {
   }
 }
 
-function summaryOf({ thread, workload, silent }: ThreadTasks) {
-  return { thread, workload, ...(silent ? { silent } : {}) }
+function summaryOf({ thread, workload, silent, silentFor }: ThreadTasks) {
+  return { thread, workload, ...(silent ? { silent } : {}), ...(silentFor === undefined ? {} : { silentFor }) }
 }
 
 function oldest<T extends { readonly age: number }>(

@@ -1,24 +1,18 @@
 import type { Clock } from '../../http/runtime.ts'
 import { mergeProfiles, type Threads, thisThread } from '../admin/threads.ts'
-import type { OrderName, Orders } from './protocol.ts'
-
-type Numbered = { readonly index: number }
-
-/** Asks every worker; those that do not answer within `patience` (ms) are left out. */
-export type AskAll = <N extends OrderName>(
-  order: N,
-  argument: Orders[N][0],
-  patience?: number,
-) => Promise<readonly (readonly [Numbered, Orders[N][1]])[]>
+import type { AskAll } from './ask-all.ts'
+import type { PoolWorker } from './worker-pool.ts'
 
 /** ms that a worker may take to hand over a profile once its time is up. */
 const PROFILE_PATIENCE = 2000
 
+type Member = Pick<PoolWorker, 'index' | 'silentFor'>
+
 /** A look inside the leading thread and all of its `workers`. */
-export function allThreads(clock: Clock, workers: () => readonly Numbered[], all: AskAll): Threads {
+export function allThreads(clock: Clock, workers: () => readonly Member[], all: AskAll): Threads {
   const own = thisThread('main', clock)
   let profiling = false
-  const named = <T extends object>({ index }: Numbered, of: T) => ({ ...of, thread: `worker ${index}` })
+  const named = <T extends object>({ index }: Member, of: T) => ({ ...of, thread: `worker ${index}` })
   return {
     memory: async () => {
       const answers = await all('memory', undefined)
@@ -32,7 +26,10 @@ export function allThreads(clock: Clock, workers: () => readonly Numbered[], all
         ...(await own.tasks()),
         ...answers.flatMap(([worker, each]) => each.map(of => named(worker, of))),
         // Whoever asks for tasks because something hangs looks for just this one.
-        ...silent.map(worker => named(worker, { workload: {}, silent: true })),
+        ...silent.map(worker => {
+          const { silentFor } = worker
+          return named(worker, { workload: {}, silent: true, ...(silentFor > 0 ? { silentFor } : {}) })
+        }),
       ]
     },
     profile: async (wanted, left) => {

@@ -85,6 +85,8 @@ export interface WorkerStart {
   readonly ids: SharedArrayBuffer
   /** Bytes of log lines that the leader has not taken from this worker (Int32). */
   readonly backlog: SharedArrayBuffer
+  /** Counted up while the event loop turns (Int32, by index). */
+  readonly beats: SharedArrayBuffer
   /** Where the workers' own sockets are. */
   readonly folder: string
   readonly host: string | undefined

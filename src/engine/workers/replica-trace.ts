@@ -2,6 +2,7 @@ import type { Clock } from '../../http/runtime.ts'
 import type { TraceEvent } from '../../http/trace-event.ts'
 import { MAX_WATCHERS, type TraceSource, type Watched, type WatchOptions } from '../trace-hub.ts'
 import { newClaims, TraceWatch } from '../trace-watch.ts'
+import type { AskAll } from './ask-all.ts'
 import type { WatchOrder } from './protocol.ts'
 import type { PoolWorker } from './worker-pool.ts'
 
@@ -16,12 +17,14 @@ interface Remote {
 export class ReplicaTrace implements TraceSource {
   readonly clock: Clock
   readonly #workers: () => readonly PoolWorker[]
+  readonly #askAll: AskAll
   readonly #remotes = new Map<number, Remote>()
   #lastId = 0
 
-  constructor(clock: Clock, workers: () => readonly PoolWorker[]) {
+  constructor(clock: Clock, workers: () => readonly PoolWorker[], askAll: AskAll) {
     this.clock = clock
     this.#workers = workers
+    this.#askAll = askAll
   }
 
   async watch({ expression, requests }: WatchOptions): Promise<Watched> {
@@ -32,8 +35,8 @@ export class ReplicaTrace implements TraceSource {
     const watch = new TraceWatch(requests, undefined, () => this.#end(order.id), claims)
     this.#remotes.set(order.id, { order, watch, open: new Map() })
     // One that ends meanwhile is replaced by one that is told when it comes.
-    const answers = await Promise.all(this.#workers().map(worker => worker.ask('watch', order).catch(() => undefined)))
-    if (answers.every(answer => answer === 'watching' || answer === undefined)) return watch
+    const answers = (await this.#askAll('watch', order)).map(([, answer]) => answer)
+    if (answers.every(answer => answer === 'watching')) return watch
     watch.close()
     return answers.find(answer => typeof answer === 'object')
   }

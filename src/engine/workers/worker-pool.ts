@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../http/runtime.ts'
+import { Heartbeats } from './heartbeats.ts'
 import type { OrderMessage, OrderName, Orders, Report, WorkerFailure, WorkerStart } from './protocol.ts'
 
 export interface PoolInit {
@@ -15,6 +16,9 @@ export interface PoolInit {
   lost(worker: PoolWorker, reason: string): void
   /** One that should have taken a place has not come up; it is tried again. */
   failed(index: number, error: Error): void
+  /** Its event loop stands still; it is ended unless it is back in time. */
+  silent(worker: PoolWorker): void
+  back(worker: PoolWorker, silentFor: number): void
 }
 
 /** ms until a lost worker is replaced: the first at once, one that does not live long less and less soon. */
@@ -26,18 +30,23 @@ export class WorkerPool {
   readonly #workers: (PoolWorker | undefined)[]
   readonly #pauses: number[]
   readonly #timers = new Set<Timer>()
+  readonly #heartbeats: Heartbeats<PoolWorker>
   #closed = false
 
   constructor(init: PoolInit) {
     this.#init = init
     this.#workers = Array.from({ length: init.count })
     this.#pauses = Array.from({ length: init.count }, () => PAUSE.first)
+    const { clock, count, silent, back } = init
+    const lost = (worker: PoolWorker) => void worker.end(`it hung for ${worker.silentFor / 1000}s`)
+    this.#heartbeats = new Heartbeats({ clock, count, workers: () => this.workers, silent, back, lost })
   }
 
   /** Starts all workers; rejects with the first failure and has ended all of them then. */
   async open(): Promise<void> {
     const started = await Promise.allSettled(this.#workers.map((_, index) => this.#start(index)))
     const failed = started.find(result => result.status === 'rejected')
+    this.#heartbeats.start()
     if (failed === undefined) return
     await this.close()
     throw failed.reason
@@ -47,9 +56,15 @@ export class WorkerPool {
     return this.#workers.filter(worker => worker !== undefined)
   }
 
+  /** What workers beat in (Int32). */
+  get beats(): SharedArrayBuffer {
+    return this.#heartbeats.memory
+  }
+
   /** Ends them at once. */
   async close(): Promise<void> {
     this.#closed = true
+    this.#heartbeats.stop()
     for (const timer of this.#timers) timer.cancel()
     await Promise.all(this.workers.map(worker => worker.end()))
   }
@@ -100,6 +115,7 @@ export class WorkerPool {
 }
 
 interface Waiting {
+  readonly order: OrderName
   readonly resolve: (value: unknown) => void
   readonly reject: (error: Error) => void
 }
@@ -114,9 +130,12 @@ export class PoolWorker {
   over = false
   /** It serves what the others serve. */
   welcomed = false
+  /** ms for which its event loop has not turned. */
+  silentFor = 0
   readonly #worker: Worker
   readonly #waiting = new Map<number, Waiting>()
   #lastId = 0
+  #reason = ''
 
   constructor(index: number, worker: Worker, report: PoolInit['report']) {
     this.index = index
@@ -129,19 +148,19 @@ export class PoolWorker {
     })
     this.ready.catch(() => {})
     worker.on('message', (message: Report) => {
+      this.silentFor = 0
       if (message.type === 'ready') becomeReady()
       else if (message.type === 'answer') this.#settle(message.id)?.resolve(message.value)
       else if (message.type === 'failure') this.#settle(message.id)?.reject(toError(message.error))
       else report(this, message)
     })
-    let reason = ''
     worker.on('error', (error: unknown) => {
-      reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      this.#reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
     })
     this.ended = new Promise(resolve => {
       worker.on('exit', code => {
         this.over = true
-        const why = reason || `exit code ${code}`
+        const why = this.#reason || `exit code ${code}`
         const error = new Error(`the worker has ended: ${why.split('\n', 1)[0]}`)
         neverReady(error)
         for (const waiting of this.#waiting.values()) waiting.reject(error)
@@ -158,12 +177,19 @@ export class PoolWorker {
     const id = this.#lastId
     const message: OrderMessage = { id, order, argument }
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject })
+      this.#waiting.set(id, { order, resolve: resolve as (value: unknown) => void, reject })
       this.#worker.postMessage(message)
     })
   }
 
-  async end(): Promise<void> {
+  /** It has a configuration to compile, which takes its time. */
+  get compiling(): boolean {
+    return [...this.#waiting.values()].some(({ order }) => order === 'prepare')
+  }
+
+  /** `reason`: why it has ended, where nobody but the caller knows. */
+  async end(reason = ''): Promise<void> {
+    this.#reason ||= reason
     await this.#worker.terminate()
   }
 

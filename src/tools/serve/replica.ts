@@ -13,22 +13,20 @@ import { MetricsRegistry } from '../../engine/metrics/registry.ts'
 import { tellOfReplica } from '../../engine/observe/replica-metrics.ts'
 import { ReloadableState } from '../../engine/state-store.ts'
 import { allThreads } from '../../engine/workers/all-threads.ts'
-import type { OrderName, Orders, Prepared, Report, ReservedPorts, WorkerStart } from '../../engine/workers/protocol.ts'
+import { type AskAll, askerOf, PATIENCE, withPatience } from '../../engine/workers/ask-all.ts'
+import { responds } from '../../engine/workers/heartbeats.ts'
+import type { Prepared, Report, ReservedPorts, WorkerStart } from '../../engine/workers/protocol.ts'
 import { ReplicaTrace } from '../../engine/workers/replica-trace.ts'
 import { reservePorts } from '../../engine/workers/reserve-ports.ts'
 import { createSocketFolder, removeStaleFolders } from '../../engine/workers/socket-folder.ts'
 import { WorkerCounts } from '../../engine/workers/worker-counts.ts'
 import { type PoolWorker, WorkerPool } from '../../engine/workers/worker-pool.ts'
-import type { Timer } from '../../http/runtime.ts'
 import { referencedBy, reportOf } from '../check.ts'
 import type { InputText } from '../input-files.ts'
 import { InputLoader } from '../input-loader.ts'
 import { createLog, portFailure, startEndpoints, watchFile } from './endpoints.ts'
 import { readServed } from './served-input.ts'
 import type { Probed, ServeOptions, Serving } from './serving.ts'
-
-/** ms that a worker may take to answer a question about itself; one that is stuck must not hide the others. */
-const PATIENCE = 2000
 
 /** Serves with several workers as one replica: to everybody outside it is the same as with one. */
 export async function serveReplica(
@@ -98,6 +96,7 @@ class Replica {
   readonly #settings: Settings
   readonly #log: ProcessLog
   readonly #pool: WorkerPool
+  readonly #all: AskAll
   readonly #folder = createSocketFolder()
   readonly #ids = new SharedArrayBuffer(4)
   readonly #backlogs: readonly SharedArrayBuffer[]
@@ -128,17 +127,19 @@ class Replica {
       lost: (worker, reason) => this.#lost(worker, reason),
       failed: (worker, error) =>
         this.#logger.log('error', 'a worker could not be replaced', { worker, error: error.message }),
+      silent: ({ index, silentFor }) =>
+        this.#logger.log('error', 'a worker does not respond', { worker: index, seconds: silentFor / 1000 }),
+      back: ({ index }, silentFor) =>
+        this.#logger.log('warn', 'a worker responds again', { worker: index, seconds: silentFor / 1000 }),
     })
     tellOfReplica(this.#metrics, {
-      workers: () => this.#pool.workers.filter(worker => worker.welcomed).length,
+      workers: () => this.#pool.workers.filter(isServing).length,
       budgets: () => this.#state.budgets(),
     })
-    this.trace = new ReplicaTrace(systemClock, () => this.#pool.workers)
-    this.threads = allThreads(
-      systemClock,
-      () => this.#pool.workers,
-      (order, argument, patience) => this.#all(order, argument, patience),
-    )
+    const workers = () => this.#pool.workers
+    this.#all = askerOf(systemClock, workers)
+    this.trace = new ReplicaTrace(systemClock, workers, this.#all)
+    this.threads = allThreads(systemClock, workers, this.#all)
     this.logControl = {
       filter: () => log.filter(),
       change: async (directives, how) => {
@@ -161,9 +162,9 @@ class Replica {
     return this.#pool.workers
   }
 
-  /** Some worker has the ports open. */
+  /** Some worker takes requests. */
   get isServing(): boolean {
-    return this.#pool.workers.some(worker => worker.welcomed)
+    return this.#pool.workers.some(isServing)
   }
 
   /** False: refused, and nothing was started. */
@@ -210,8 +211,8 @@ class Replica {
   async stop(min: number, max: number): Promise<void> {
     this.#stopping = true
     this.#pool.retire()
-    const stopped = Promise.allSettled(this.#pool.workers.map(worker => worker.ask('stop', { min, max })))
-    await withPatience(stopped, max + PATIENCE)
+    const stopping = this.#pool.workers.filter(responds).map(worker => worker.ask('stop', { min, max }))
+    await withPatience(systemClock, Promise.allSettled(stopping), max + PATIENCE)
     await this.close()
   }
 
@@ -246,6 +247,7 @@ class Replica {
       settings: this.#settings,
       ids: this.#ids,
       backlog,
+      beats: this.#pool.beats,
       folder: this.#folder,
       host: undefined,
     }
@@ -278,7 +280,7 @@ class Replica {
   async #reload(): Promise<boolean> {
     const compiled = await this.#compile(await readServed(this.#options.file, this.#options))
     if (compiled === undefined) return false
-    const asked = this.#pool.workers
+    const asked = this.#pool.workers.filter(responds)
     const answers = await Promise.allSettled(asked.map(worker => worker.ask('prepare', compiled.prepared)))
     // One that has ended meanwhile is replaced by one that starts with what is served then.
     const refusals = answers.filter((answer, i) => !asked[i]?.over && (answer.status === 'rejected' || !answer.value))
@@ -292,9 +294,10 @@ class Replica {
       this.#logger.log('error', 'cannot open a port', { port, error: error.message }),
     )
     this.#current = { ...compiled, ports }
-    const { workers } = this.#pool
-    const commits = await Promise.allSettled(workers.map(worker => worker.ask('commit', ports)))
     // One that does not take it over is replaced by one that starts with it.
+    for (const worker of this.#pool.workers) if (!responds(worker)) void worker.end('it hung during a reload')
+    const workers = this.#pool.workers.filter(responds)
+    const commits = await Promise.allSettled(workers.map(worker => worker.ask('commit', ports)))
     await Promise.all(commits.map((commit, i) => (commit.status === 'rejected' ? workers[i]?.end() : undefined)))
     this.#state.commit()
     this.#logger.log('info', 'configuration reloaded', { file: this.#options.file })
@@ -336,26 +339,6 @@ class Replica {
     )
   }
 
-  /** Asks every worker; those that do not answer in time are left out. */
-  async #all<N extends OrderName>(
-    order: N,
-    argument: Orders[N][0],
-    patience = PATIENCE,
-  ): Promise<readonly (readonly [PoolWorker, Orders[N][1]])[]> {
-    const answers = await Promise.all(
-      this.#pool.workers.map(worker =>
-        withPatience(
-          worker.ask(order, argument).then(
-            answer => [worker, answer] as const,
-            () => undefined,
-          ),
-          patience,
-        ),
-      ),
-    )
-    return answers.filter(answer => answer !== undefined)
-  }
-
   /** One change at a time, in the order they were asked for. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(work)
@@ -364,12 +347,6 @@ class Replica {
   }
 }
 
-async function withPatience<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: Timer | undefined
-  const up = new Promise<undefined>(resolve => {
-    timer = systemClock.after(ms, () => resolve(undefined))
-  })
-  const first = await Promise.race([work, up])
-  timer?.cancel()
-  return first
+function isServing(worker: PoolWorker): boolean {
+  return worker.welcomed && responds(worker)
 }

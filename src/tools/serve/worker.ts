@@ -8,6 +8,7 @@ import { Gateway } from '../../engine/gateway.ts'
 import { ProcessLog } from '../../engine/logging.ts'
 import { TraceHub } from '../../engine/trace-hub.ts'
 import type { TraceWatch } from '../../engine/trace-watch.ts'
+import { beat } from '../../engine/workers/heartbeats.ts'
 import type {
   OrderMessage,
   OrderName,
@@ -68,6 +69,7 @@ class ServeWorker {
   }
 
   async open(): Promise<void> {
+    beat(systemClock, new Int32Array(this.#start.beats), this.#start.index)
     await this.#relay.open(bind => this.#gateway.hostOf(bind))
     this.#report({ type: 'ready' })
   }

@@ -1,22 +1,25 @@
 import { expect, test } from 'vitest'
 import { tasksReport } from '../../../src/engine/admin/tasks.ts'
-import { type AskAll, allThreads } from '../../../src/engine/workers/all-threads.ts'
+import { allThreads } from '../../../src/engine/workers/all-threads.ts'
+import type { AskAll } from '../../../src/engine/workers/ask-all.ts'
 import type { Orders } from '../../../src/engine/workers/protocol.ts'
 import { ManualClock } from '../manual-clock.ts'
 
 test('a worker that does not answer is named, and hides no other', async () => {
   const work = { requests: { requests: [], total: 1005 }, connections: [], sessions: [] }
   const answer = [{ thread: 'worker', workload: { Timeout: 2 }, ...work }]
+  const workers = [
+    { index: 0, silentFor: 7000 },
+    { index: 1, silentFor: 0 },
+  ]
   const all: AskAll = async <N extends keyof Orders>(order: N) =>
-    order === 'tasks'
-      ? ([[{ index: 1 }, answer]] as unknown as readonly (readonly [{ index: number }, Orders[N][1]])[])
-      : []
-  const threads = allThreads(new ManualClock(), () => [{ index: 0 }, { index: 1 }], all)
+    order === 'tasks' ? ([[workers[1], answer]] as unknown as Awaited<ReturnType<typeof all<N>>>) : []
+  const threads = allThreads(new ManualClock(), () => workers, all)
   const report = tasksReport(await threads.tasks()) as { threads: unknown[]; more: unknown }
   expect(report.threads).toEqual([
     { thread: 'main', workload: expect.any(Object) },
     { thread: 'worker 1', workload: { Timeout: 2 } },
-    { thread: 'worker 0', workload: {}, silent: true },
+    { thread: 'worker 0', workload: {}, silent: true, silentFor: 7000 },
   ])
   expect(report.more).toEqual({ requests: 5 })
 })
