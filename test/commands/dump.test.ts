@@ -150,6 +150,12 @@ describe('a saved dump', () => {
     ['a list', '[]', 'it is no map'],
     ['something else', '{"kind": "Pod"}', 'it has no binds'],
     ['a configuration file', 'binds:\n- port: 3000\n', '`gwctl validate`'],
+    [
+      'one with more sections',
+      'backends: [{name: a, policies: {backendAuth: {key: k}}}]\nconfig: {}\nbinds: [{port: 1}]',
+      '`gwctl validate`',
+    ],
+    ['a dump of nothing', '{"binds": 5, "routes": [], "config": {}}', 'its binds are no list'],
     ['binary', Buffer.from([0, 1, 2, 3, 0]), 'binary'],
   ])('%s: exit 3', async (_, text, words) => {
     save(text)

@@ -66,7 +66,10 @@ function problemOf(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return 'is no configuration dump: it is no map'
   if (!('binds' in value)) return 'is no configuration dump: it has no binds'
+  const { binds } = value
+  if (!Array.isArray(binds)) return 'is no configuration dump: its binds are no list'
   const known = DUMP_KEYS.filter(key => key in value)
-  if (known.length < 2) return 'is a configuration file and no dump: check it with `gwctl validate`'
+  const keyed = binds.every(bind => typeof bind === 'object' && bind !== null && 'key' in bind)
+  if (known.length < 2 || !keyed) return 'is a configuration file and no dump: check it with `gwctl validate`'
   return undefined
 }
