@@ -72,6 +72,7 @@ class YamlPrinter {
   }
 
   #scalar(value: unknown): string {
+    if (typeof value === 'string' && PLAIN.test(value)) return value
     let known = this.#scalars.get(value)
     if (known === undefined) {
       known = stringify(value, SETTINGS).replace(/\n$/, '')
@@ -89,4 +90,9 @@ function escaped(text: string): string {
   return printableJson(JSON.stringify(text))
 }
 
+/**
+ * Names, keys and places: most of what there is to print, and all of them different. Too long for a word that means
+ * something else in YAML.
+ */
+const PLAIN = /^[A-Za-z/][\w./:-]{5,200}(?<!:)$/
 const SETTINGS = { compat: 'yaml-1.1', lineWidth: 0 } as const
