@@ -53,7 +53,7 @@ export default class Dump extends GatewayCommand {
     const { args, flags } = await this.parse(Dump)
     this.obey(flags)
     const { fetchDump, readDump } = await import('../src/tools/dump/read.ts')
-    const { print } = await import('../src/tools/dump/print.ts')
+    const { checkWanted, print } = await import('../src/tools/dump/print.ts')
     const { printPods } = await import('../src/tools/dump/print-pods.ts')
     const { askEach } = await import('../src/tools/admin/ask-each.ts')
     const { file, output, effective, unused, select } = flags
@@ -63,6 +63,7 @@ export default class Dump extends GatewayCommand {
     const chosen =
       select === undefined ? {} : { select: (await import('../src/tools/dump/select.ts')).selectBy(select) }
     const wanted = { view: args.view, format: output?.format, effective, unused, ...chosen }
+    checkWanted(wanted)
     const target = output ?? { format: 'yaml' }
     if (file !== undefined) {
       await this.deliver(print(await readDump(file, this.io), file, wanted, options), target)

@@ -81,7 +81,7 @@ function checkLimit(value: Record<string, unknown>): readonly ObjectProblem[] {
   }
   if (tokensPerFill > maxTokens) {
     const message = `a fill of ${tokensPerFill} does not fit into a bucket of ${maxTokens} (\`maxTokens\`)`
-    return [{ message, path: ['tokensPerFill'], at: 'value' }]
+    return [{ message, help: 'Raise `maxTokens`, or fill in less at a time.', path: ['tokensPerFill'], at: 'value' }]
   }
   return []
 }

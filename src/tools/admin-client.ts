@@ -2,6 +2,7 @@ import { type Agent, type IncomingMessage, request as requestHttp } from 'node:h
 import { Failure } from '../diagnostics/failure.ts'
 import { systemClock } from '../engine/clock.ts'
 import type { Clock, Timer } from '../http/runtime.ts'
+import { connectionReason } from './connection-reason.ts'
 
 /** Where an admin server answers, and how to get there. */
 export interface AdminServer {
@@ -70,7 +71,9 @@ export async function getBytes(admin: AdminServer, path: string, options: AskOpt
   const reply = await send(admin, path, options)
   return readWhole(admin, reply, options.patience).catch((error: unknown) => {
     if (error instanceof Failure) throw error
-    throw new Failure('unreachable', `the connection to ${admin.name} broke: ${messageOf(error)}.`, { cause: error })
+    throw new Failure('unreachable', `the connection to ${admin.name} broke: ${connectionReason(error)}.`, {
+      cause: error,
+    })
   })
 }
 
@@ -330,7 +333,7 @@ function target({ url }: AdminServer, path: string): URL {
 }
 
 function unreachable(admin: AdminServer, error: Error): Failure {
-  return new Failure('unreachable', `no gateway answers at ${admin.name}: ${messageOf(error)}.`, {
+  return new Failure('unreachable', `no gateway answers at ${admin.name}: ${connectionReason(error)}.`, {
     help:
       admin.help ??
       'Is `gwctl run` running, and is that its admin address (`config.adminAddr`)? Name another one with --admin URL or GWCTL_ADMIN.',
@@ -355,21 +358,4 @@ export function notAnAdminServer(admin: AdminServer, path: string, what: string)
   return new Failure('unreachable', `${admin.name} ${what} for ${name}.`, {
     help: 'Is that the admin address of a gateway, and not one of its listeners?',
   })
-}
-
-function messageOf(error: unknown): string {
-  const all = error instanceof AggregateError && error.errors.length > 0 ? (error.errors[0] as Error) : error
-  const code = (all as NodeJS.ErrnoException).code
-  return (code !== undefined && REASONS[code]) || (all instanceof Error ? all.message : String(all))
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ABORT_ERR: 'no answer in time',
-  ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'connection reset',
-  ENOTFOUND: 'no such host',
-  ENOENT: 'there is no such socket',
-  EACCES: 'permission denied',
-  ETIMEDOUT: 'no answer in time',
-  EHOSTUNREACH: 'no route to the host',
 }

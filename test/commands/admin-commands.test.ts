@@ -275,3 +275,12 @@ test.each([
   expect(err).toContain(`http://${server.address} gives no answer within `)
   expect(err).toContain('wait longer with --timeout')
 })
+
+test.each([
+  [['rotes'], 'there is no view rotes: did you mean `routes`?'],
+  [['routes', '--unused'], '--unused takes no view, not routes.'],
+])('dump %j is wrong usage, whether or not a gateway runs', async (argv, message) => {
+  const { code, err } = await gwctl('dump', ...argv, '--admin', '127.0.0.1:1')
+  expect(code).toBe(2)
+  expect(err).toContain(message)
+})

@@ -660,7 +660,7 @@ describe('a request of its own', () => {
   test.each<[string[], number, string]>([
     [['GET'], 2, 'needs a URL'],
     [['GET', 'ftp://h'], 2, 'no URL of HTTP'],
-    [['GET', 'http://127.0.0.1:1/'], 4, 'cannot be reached'],
+    [['GET', 'http://127.0.0.1:1/'], 4, '127.0.0.1:1 cannot be reached: connection refused.\nIt is where'],
     [['GET', 'http://h', '--proxy', 'p'], 2, 'no option that gwctl knows'],
     [['GET', 'http://h', '-H', 'nonsense'], 2, 'is no header'],
     [['POST', 'http://h', '-d', '@missing'], 3, 'cannot read missing'],

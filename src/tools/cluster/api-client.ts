@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { asFields, asText, type Fields } from '../../config/resources/resource.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import { visible } from '../../diagnostics/visible.ts'
+import { connectionReason } from '../connection-reason.ts'
 import type { ClusterAccess } from './credentials.ts'
 import { handshake, proves } from './web-socket.ts'
 
@@ -95,7 +96,7 @@ export class ApiClient {
           help: RIGHT_ONE,
         })
       }
-      throw this.#failed(reasonOf(error as NodeJS.ErrnoException), error)
+      throw this.#failed(connectionReason(error), error)
     } finally {
       clearTimeout(timer)
     }
@@ -194,22 +195,4 @@ function parse(text: string): Fields | undefined {
   } catch {
     return undefined
   }
-}
-
-function reasonOf(error: NodeJS.ErrnoException): string {
-  const first = error instanceof AggregateError ? (error.errors[0] as NodeJS.ErrnoException) : error
-  return REASONS[first.code ?? ''] ?? first.message
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'connection reset',
-  ENOTFOUND: 'no such host',
-  EHOSTUNREACH: 'no route to the host',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not signed by a CA that the kubeconfig names',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not signed by a CA that the kubeconfig names',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not signed by a CA that the kubeconfig names',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not signed by a CA that the kubeconfig names',
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
 }

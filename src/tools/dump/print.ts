@@ -19,13 +19,19 @@ export interface Wanted {
   readonly select?: Selection
 }
 
-/** What `gwctl dump` prints. `name` is the dump's, for messages. Throws a Failure. */
+/** Throws a Failure `usage` for what cannot be printed, whatever the dump. */
+export function checkWanted(wanted: Wanted): void {
+  const format = usualFormat(wanted)
+  const view = viewName(wanted.view)
+  if (wanted.select && (format === 'dot' || (view === 'all' && !wanted.unused))) throw noRows(format)
+  checkTogether(wanted, format)
+}
+
+/** What `gwctl dump` prints of what has been checked. `name` is the dump's, for messages. Throws a Failure. */
 export function print(dump: Dump, name: string, wanted: Wanted, options: RenderOptions): string {
   const { effective, unused, select } = wanted
   const format = usualFormat(wanted)
   const view = viewName(wanted.view)
-  if (select && (format === 'dot' || (view === 'all' && !unused))) throw noRows(format)
-  checkTogether(wanted, format)
   if (effective !== undefined) return printEffective(dump, name, effective, format, options)
   if (format === 'dot') return dotOf(modelOf(dump, name))
   if (unused || view !== 'all') {

@@ -1,4 +1,5 @@
 import { Failure } from '../../diagnostics/failure.ts'
+import { connectionReason } from '../connection-reason.ts'
 import type { CurlRequest } from '../curl/curl-request.ts'
 import { askedFor, fieldOf } from '../dry-run/dry-request.ts'
 import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
@@ -60,7 +61,7 @@ export class LiveGateway {
     return new Promise((done, fail) => {
       const unreachable = (reason: string) =>
         fail(new Failure('unreachable', `${this.#base.origin} cannot be reached: ${reason}.`))
-      sent.on('error', error => unreachable(error.message))
+      sent.on('error', error => unreachable(connectionReason(error)))
       sent.setTimeout(PATIENCE, () => sent.destroy(new Error(`no answer within ${PATIENCE / 1000} s`)))
       sent.on('response', response => {
         const chunks: Buffer[] = []

@@ -2,6 +2,7 @@ import { type ClientRequest, type RequestOptions, request as requestHttp } from 
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
 import { Failure } from '../../diagnostics/failure.ts'
+import { connectionReason } from '../connection-reason.ts'
 import { type CurlRequest, parseCurl } from '../curl/curl-request.ts'
 
 export interface PreparedRequest {
@@ -34,7 +35,7 @@ export async function prepareRequest(
   const port = await new Promise<number>((done, fail) => {
     sent.on('error', error => {
       if (watching) note(`the request ended: ${error.message}`)
-      else fail(new Failure('unreachable', `${wanted.url.host} cannot be reached: ${error.message}.`, { cause: error }))
+      else fail(unreachable(wanted, error))
     })
     sent.on('response', response => response.resume())
     sent.on('socket', socket => socket.once(secure ? 'secureConnect' : 'connect', () => done(socket.localPort ?? 0)))
@@ -47,15 +48,20 @@ export async function prepareRequest(
 export function sendRequest(wanted: CurlRequest): Promise<number> {
   return new Promise((done, fail) => {
     const sent = startRequest(wanted)
-    sent.on('error', error =>
-      fail(new Failure('unreachable', `${wanted.url.host} cannot be reached: ${error.message}.`, { cause: error })),
-    )
+    sent.on('error', error => fail(unreachable(wanted, error)))
     sent.on('response', response => {
       response.resume()
       response.on('error', () => {})
       done(response.statusCode ?? 0)
     })
     sent.end(wanted.body)
+  })
+}
+
+function unreachable({ url }: CurlRequest, error: Error): Failure {
+  return new Failure('unreachable', `${url.host} cannot be reached: ${connectionReason(error)}.`, {
+    help: 'It is where the request was to go. To look into a gateway, name it with --admin URL or --kube NAME.',
+    cause: error,
   })
 }
 
