@@ -548,7 +548,7 @@ describe('-o test', () => {
     const run = gwctl(['-o', 'test'])
     await serve('/limited', 429)
     expect(await run.code).toBe(0)
-    expect(run.stdout.text.split('\n', 1)[0]).toMatch(/^# .*: a case begins with full budgets: .*repeat/)
+    expect(run.stdout.text.split('\n', 1)[0]).toMatch(/^# .*: a case begins with full budgets, .*repeat/)
     expect(parse(run.stdout.text).cases).toMatchObject([{ expect: { status: 429 } }])
   })
 

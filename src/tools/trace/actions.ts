@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
+import type { TraceEvent } from '../../http/trace-event.ts'
 import type { CurlRequest } from '../curl/curl-request.ts'
 import { shellWords } from '../curl/shell-words.ts'
 import { openDryGateway } from '../dry-run/dry-run.ts'
@@ -99,7 +100,7 @@ export class Actions {
 
   async #saveTest(request: RequestTrace): Promise<string> {
     const { name, doubts } = await saveTestCase(request, this.#place.cwd)
-    return `saved as ${name}${doubts.length === 0 ? '' : `, but ${doubts.join('; ')}`}`
+    return doubts.length === 0 ? `saved as ${name}` : `saved ${name}, may not hold: ${doubts.join('; ')}`
   }
 
   async #save({ steps }: RequestTrace, file: string): Promise<string> {
@@ -114,11 +115,12 @@ export class Actions {
   }
 
   async #replay(request: RequestTrace): Promise<string> {
-    const { method, url, headers, body, port, redacted } = recordedRequest(request)
+    const { method, url, headers, body, port, redacted, sentBody } = recordedRequest(request)
     const { gateway } = this.#place
     const to = new URL(url)
     const connectTo = gateway === undefined || port === undefined ? undefined : { host: gateway, port }
-    const without = redacted.length === 0 ? '' : ` without ${redacted.join(', ')}: the trace does not have it`
+    const lost = [...redacted, ...(sentBody && body === undefined ? ['its body'] : [])]
+    const without = lost.length === 0 ? '' : ` without ${lost.join(', ')}: the trace does not have it`
     return this.#send(
       { method, url: to, hostless: false, headers, body, insecure: true, connectTo },
       `sent again${without}`,
@@ -135,7 +137,7 @@ export class Actions {
     const recorded = recordedRequest(request)
     const stubs = new Map([[EVERYTHING, { status: recorded.upstreamStatus ?? 200 }]])
     const gateway = await openDryGateway(file, { ...this.#place, stubs })
-    const { events } = await gateway.run(recorded)
+    const events = fromArrival((await gateway.run(recorded)).events)
     const worker = HERE + ++this.#runs
     const named = events.map(event => {
       const message =
@@ -147,6 +149,13 @@ export class Actions {
     if (run !== undefined) this.#session.compare(request.key, run.key)
     return ''
   }
+}
+
+/** Without what was asked of the connection, which the trace of a gateway begins behind, unless that is where it ended. */
+function fromArrival(events: readonly TraceEvent[]): readonly TraceEvent[] {
+  const arrival = events.findIndex(({ message }) => message.type === 'snapshot')
+  if (!events.some(({ message }) => message.type === 'listener')) return events
+  return events.filter(({ message }, i) => i >= arrival || message.type === 'requestStarted')
 }
 
 /** As the gateway wrote it. */

@@ -28,6 +28,7 @@ export function recordedRequest({ method, url, steps }: RequestTrace): RecordedR
     // The length follows from the body, and the connection is another one.
     headers: fields.filter(([name, value]) => value !== '<redacted>' && !/^(content-length|connection)$/i.test(name)),
     body: body?.type === 'body' && !body.truncated ? Buffer.from(body.base64, 'base64') : undefined,
+    source: sourceOf(messages.find(message => message.type === 'requestStarted')?.source),
     bodyBytes: body?.type === 'body' ? body.bytes : 0,
     sentBody: fields.some(([name, value]) => {
       return /^transfer-encoding$/i.test(name) || (/^content-length$/i.test(name) && value !== '0')
@@ -36,4 +37,9 @@ export function recordedRequest({ method, url, steps }: RequestTrace): RecordedR
     redacted: fields.filter(([, value]) => value === '<redacted>').map(([name]) => name),
     upstreamStatus: answer?.type === 'callEnd' ? answer.status : undefined,
   }
+}
+
+/** Without the port. */
+function sourceOf(source: string | undefined): string | undefined {
+  return /^(.+):\d+$/.exec(source ?? '')?.[1]
 }

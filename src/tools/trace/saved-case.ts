@@ -16,6 +16,8 @@ export interface SavedCase {
     /** By name in lower case, without credentials. */
     readonly headers?: Readonly<Record<string, readonly string[]>>
     readonly body?: string
+    /** Address of the client. */
+    readonly source?: string
   }
   /** What stands in for every service that is called. */
   readonly stubs?: { readonly '*': SavedStub | readonly SavedStub[] }
@@ -47,6 +49,7 @@ export function savedCaseOf(trace: RequestTrace): SavedCase {
       url,
       ...(recorded.port === undefined || recorded.port === said ? {} : { port: recorded.port }),
       ...sentWith(recorded, call !== undefined),
+      ...(recorded.source !== undefined && asksForSource(trace) ? { source: recorded.source } : {}),
     },
     ...(stubs.length === 0 ? {} : { stubs: { '*': stubs.length === 1 ? (stubs[0] as SavedStub) : stubs } }),
     expect: {
@@ -65,9 +68,7 @@ export function doubtsAbout(trace: RequestTrace): readonly string[] {
   const session = recorded.headers.some(([name]) => name.toLowerCase() === SESSION)
   return [
     ...(recorded.redacted.length === 0 ? [] : [`a trace does not have its ${recorded.redacted.join(', ')}`]),
-    ...(end?.status === 429
-      ? ['a case begins with full budgets: repeat it, or the request before (repeat, steps)']
-      : []),
+    ...(end?.status === 429 ? ['a case begins with full budgets, so repeat the request before (repeat, steps)'] : []),
     ...(head === undefined ? ['its header fields are not in the trace'] : []),
     ...(lacksBody(trace, recorded) ? ['its body is not in the trace, or no text'] : []),
     ...(session && sessionCallOf(trace, recorded) === undefined && !NO_SESSION.test(end?.error ?? '')
@@ -92,6 +93,11 @@ function lacksBody({ end }: RequestTrace, { body, bodyBytes, sentBody }: Recorde
 interface Call {
   readonly method: string
   readonly params?: unknown
+}
+
+/** Whom it came from is left out where nothing depends on it: a running gateway cannot be told. */
+function asksForSource({ steps }: RequestTrace): boolean {
+  return steps.some(({ event: { message } }) => message.type === 'cel' && /\bsource\b/.test(message.expression))
 }
 
 /** What was called in a session of MCP, whose id means nothing to a case. */

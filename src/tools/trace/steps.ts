@@ -59,6 +59,9 @@ export function wordsOf({ message: m }: Pick<ReadEvent, 'message'>): StepWords {
 
 /** The end of a long key, which is what tells it from its neighbours; a namespace that is the default says nothing. */
 export function shortKey(key: string): string {
+  // What a policy calls without a name of its own is known by the policy, and by where it is written.
+  const inline = /\/([^/]+)->/.exec(key)
+  if (inline) return inline[1] as string
   const parts = key.split('/').filter(part => part !== '')
   if (parts.length < 3) return key
   const [first, last] = parts.slice(-2)

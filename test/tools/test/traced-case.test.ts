@@ -81,6 +81,8 @@ const EVERY_KIND = (port: number, closed: number) => `binds:
     - matches: [{path: {pathPrefix: /rule}}]
       policies: {authorization: {rules: ['request.headers["x-team"] == "sales"']}}
       backends: [{host: '127.0.0.1:${port}'}]
+    - matches: [{path: {pathPrefix: /near}}]
+      policies: {authorization: {rules: ['source.address == "127.0.0.1"']}, directResponse: {status: 200}}
     - matches: [{path: {pathPrefix: /again}}]
       policies: {retry: {attempts: 2, codes: [503]}}
       backends: [{host: '127.0.0.1:${port}'}]
@@ -140,6 +142,7 @@ test('every kind of request becomes a case that holds, or the file says why it m
   await send('/rule')
   await send('/rule', { headers: { 'x-team': 'sales' } })
   await send('/rule', { headers: { 'x-team': 'sales', authorization: 'Bearer hunter2' } })
+  await send('/near')
   await send('/again')
   await send('/slow')
   await send('/closed')
@@ -169,7 +172,7 @@ test('every kind of request becomes a case that holds, or the file says why it m
       for (let event = watch.next(); event; event = watch.next()) events.push(JSON.stringify(event))
       return events.filter(text => text.includes('"requestFinished"')).length
     })
-    .toBe(15)
+    .toBe(16)
   watch.close()
 
   writeFileSync(join(folder, 'trace.jsonl'), events.join('\n'))
@@ -181,10 +184,12 @@ test('every kind of request becomes a case that holds, or the file says why it m
   expect(saved.match(/^# .*$/gm)).toEqual([
     '# GET /rule answers 200 (2): a trace does not have its authorization.',
     '# POST /mcp answers 202: it belongs to a session, which a case does not have.',
-    '# GET /limited answers 429: a case begins with full budgets: repeat it, or the request before (repeat, steps).',
+    '# GET /limited answers 429: a case begins with full budgets, so repeat the request before (repeat, steps).',
     '# POST /large answers 413: its body is not in the trace, or no text.',
   ])
+  // Where it does not matter, it stays out: a running gateway could not be told.
+  expect(saved.match(/source: .*/g)).toEqual(['source: 127.0.0.1'])
   const { out } = await runTests()
   expect(out.match(/✖ [A-Z].*?(?= {2}line)/g)).toEqual(['✖ GET /limited answers 429', '✖ POST /large answers 413'])
-  expect(out).toContain('2 failed, 13 passed')
+  expect(out).toContain('2 failed, 14 passed')
 })

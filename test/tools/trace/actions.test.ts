@@ -82,7 +82,9 @@ test('r sends a GET again at once, and says what the trace did not have', async 
   await using _ = upstream
   const { screen, keyboard, close } = await open(sentTo(upstream.host, 'GET'))
   keyboard.write('r')
-  await screen.until(text => text.includes('sent again without authorization: the trace does not have it: 418'))
+  await screen.until(text =>
+    text.includes('sent again without authorization, its body: the trace does not have it: 418'),
+  )
   expect(received).toMatchObject([{ method: 'GET', url: '/a?b=1', headers: { 'x-team': 'search' } }])
   expect(received[0]?.headers.authorization).toBeUndefined()
   await close()
@@ -147,6 +149,24 @@ test('R runs the request through another configuration and compares; nothing is 
   expect(screen.shown).toContain('a dry run of next.yaml')
   expect(screen.shown).toMatch(/\+ directResponse: replied \(route\): answered 451/)
   keyboard.write('R')
+  await close()
+})
+
+test.each([
+  ['192.0.2.1', 'directResponse: replied', /networkAuthorization/],
+  ['10.1.2.3', 'networkAuthorization: failed (connection): closes the connection', /directResponse/],
+])('R with connections from %s refused: %s', async (address, shown, notShown) => {
+  // What was asked of a connection before is no part of a trace, and no difference.
+  writeFileSync(
+    join(folder, 'next.yaml'),
+    `frontendPolicies: {networkAuthorization: {rules: [{deny: 'source.address == "${address}"'}]}}
+binds: [{port: 3000, listeners: [{routes: [{policies: {directResponse: {status: 200}}}]}]}]
+`,
+  )
+  const { screen, keyboard, close } = await open(sentTo('gw.example.com', 'GET'))
+  keyboard.write('Rnext.yaml\r')
+  await screen.until(text => text.includes('Comparison of r1 and r1') && text.includes(shown))
+  expect(screen.shown).not.toMatch(notShown)
   await close()
 })
 

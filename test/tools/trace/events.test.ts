@@ -7,6 +7,16 @@ import { Recorder } from './recorded-events.ts'
 
 const read = (value: unknown) => createEventReader().read(typeof value === 'string' ? value : JSON.stringify(value))
 
+/** `rules`: mode, expression, and whether it matched. */
+function authorization(result: 'allow' | 'deny', rules: readonly string[]): TraceMessage {
+  const parts = rules.map(rule => rule.split(' '))
+  return {
+    type: 'authorization',
+    result,
+    rules: parts.map(([mode, rule, m]) => ({ mode, rule, matched: m === '+' })) as never,
+  }
+}
+
 /** One of each kind, with the line that a person reads. */
 const MESSAGES: readonly (readonly [TraceMessage, string])[] = [
   [{ type: 'listener', bind: 'bind/3000', listener: null }, 'listener: none on bind/3000'],
@@ -20,9 +30,21 @@ const MESSAGES: readonly (readonly [TraceMessage, string])[] = [
   [{ type: 'cel', expression: 'a == 1', result: false }, 'cel: a == 1 → false'],
   [{ type: 'cel', expression: 'a.b', error: 'no such key' }, 'cel: a.b → no such key'],
   [{ type: 'authorization', result: 'deny', rules: [] }, 'authorization: deny'],
+  ...(
+    [
+      ['deny', ['deny a +', 'allow b +'], 'deny: deny a'],
+      ['deny', ['deny a -', 'require b -', 'allow c -'], 'deny: require b did not match'],
+      ['deny', ['deny a -', 'require b +', 'allow c -'], 'deny: allow c did not match'],
+      ['deny', ['allow a -', 'allow b -'], 'deny: none of 2 allow rules matched'],
+      ['allow', ['deny a -', 'allow b -', 'allow c +'], 'allow: allow c'],
+      ['allow', ['deny a -', 'require b +'], 'allow'],
+    ] as const
+  ).map(([result, rules, line]) => [authorization(result, rules), `authorization: ${line}`] as const),
   [{ type: 'backend', backend: 'openai', kind: 'ai', reason: 'weight 3 of 4' }, 'backend: openai (ai): weight 3 of 4'],
   [{ type: 'callStart', target: 'a:80', purpose: 'the request' }, 'call: a:80 for the request'],
   [{ type: 'callEnd', target: 'a:80', error: 'refused' }, 'answer: a:80: refused'],
+  [{ type: 'callEnd', target: '/default/default/bind/3000/l/default/chat/b0', status: 404 }, 'answer: chat/b0: 404'],
+  [{ type: 'callStart', target: 'chat@routes.0/extAuthz->routes.0.extAuthz', purpose: 'a' }, 'call: extAuthz for a'],
   [{ type: 'mcp', method: 'tools/call', name: 'search', target: 'docs' }, 'mcp: tools/call search at docs'],
   [{ type: 'llm', provider: 'p', model: 'm', streaming: true, inputTokens: 3 }, 'llm: p m, streaming, 3+? tokens'],
   [{ type: 'body', stage: 'request', bytes: 9, base64: 'aGk=', truncated: true }, 'body: request: 9 bytes, cut'],
