@@ -277,6 +277,20 @@ describe('a failure', () => {
     expect(out).not.toContain('very-secret')
   })
 
+  test('says of a route that there is none of the name, and which one may be meant', async () => {
+    const { out } = await run('request: {path: /limited}\n  expect: {route: limitd, listener: x, backend: nobody}')
+    expect(out).toContain('expected "limitd" (no route is called so, did you mean `limited`?), got "limited"')
+    expect(out).toContain('expected "x" (no listener is called so), got "')
+  })
+
+  test('is a port that is not opened, or a variable that is not set', async () => {
+    const { out } = await run('request: {path: /limited, port: 99}\n  expect: {status: 200}')
+    expect(out).toContain('✖ case 0: the configuration opens no port 99, only 3000, 4000.')
+    write('gateway.yaml', `binds: [{port: 3000, listeners: [{routes: [{backends: [{host: '$NO_SUCH_VARIABLE'}]}]}]}]`)
+    write('a.gwtest.yaml', cases(`request: {path: /}\n  expect: {status: 200}`))
+    expect((await gwctl([])).out).toContain('= help: set it under `env` of the test file\n')
+  })
+
   test('is a host that no gateway would look at', async () => {
     const { code, out } = await run('request: {path: /limited, host: a b}\n  expect: {status: 200}')
     expect(code).toBe(1)
@@ -330,6 +344,19 @@ describe('a mistake in a test file', () => {
   test.each([
     ['request: {path: /limited}\n  expect: {statsu: 200}', 'GW102', '10:12', 'did you mean `status`?'],
     ['request: {path: /limited}\n  expect: {upstream.heder.x: 1}', 'GW102', '10:12', 'did you mean `header`?'],
+    [
+      'request: {path: /limited}\n  expect: {policy.jwtAuht: {absent: true}}',
+      'GW102',
+      '10:12',
+      'did you mean `jwtAuth`?',
+    ],
+    [
+      'request: {path: /limited}\n  expect: {policy: {crs: {absent: true}}}',
+      'GW102',
+      '10:21',
+      'no policy is called `crs`',
+    ],
+    ['steps:\n  - {request: {path: /}, expect: {policy.x: 1}}', 'GW102', '10:35', 'no policy is called `x`'],
     ['request: {path: /limited}\n  expect: {status.x: 1}', 'GW111', '10:12', '`status` has no members'],
     ['request: {path: /limited}\n  expect: {header.X-A: 1}', 'GW111', '10:12', 'write `header.x-a`'],
     ['request: {path: /limited}\n  expect: {header: {X-A: 1}}', 'GW111', '10:21', 'write `x-a`'],
@@ -363,6 +390,8 @@ describe('a mistake in a test file', () => {
     expect(out).toContain(`[${code}]`)
     expect(out).toContain(`--> a.gwtest.yaml:${place}`)
     expect(out).toContain(words)
+    // No command corrects test files.
+    expect(out).not.toContain('fixable')
     if (exit === 2) expect(out).toContain('✖ a.gwtest.yaml: nothing of it ran')
   })
 
@@ -375,6 +404,7 @@ describe('a mistake in a test file', () => {
     ['cases: [{name: a, request: {path: /}, expect: {status: 200}}]\n', 'GW103'],
     ['config: nowhere.yaml\ncases: [{name: a, request: {path: /}, expect: {status: 200}}]\n', 'GW207'],
     [`cases: [${'{name: a, request: {path: /}, expect: {status: 200}},'.repeat(2)}]\n`, 'GW203'],
+    ['config: a.gwtest.yaml\ncases: [{name: a, request: {path: /}, expect: {status: 200}}]\n', 'GW207'],
     ['a: &a [*a]\n', 'GW'],
     [`cases: ${'['.repeat(3000)}\n`, 'GW'],
   ])('a file of %j', async (text, code) => {
@@ -390,6 +420,16 @@ describe('a mistake in a test file', () => {
     const { out, err } = await gwctl(['-o', 'tap'])
     expect(out).not.toContain('GW101')
     expect(err).toContain('error[GW101]')
+  })
+
+  test('is also that a configuration was named in its place, or it in the place of a configuration', async () => {
+    write('gateway.yaml', CONFIG)
+    write('a.gwtest.yaml', cases(`${ADMIN}\n  expect: {status: 200}`))
+    const taken = await gwctl(['gateway.yaml'])
+    expect(taken).toMatchObject({ code: 2, out: expect.stringContaining('this is a configuration, and holds no test') })
+    const io = memoryIo({ cwd: folder })
+    expect(await main(['route', '-f', 'a.gwtest.yaml', '/'], io, root)).toBe(3)
+    expect(io.stderr.text).toContain('a.gwtest.yaml holds test cases, not a configuration.')
   })
 
   test('does not keep the other files from running', async () => {
@@ -467,7 +507,7 @@ spec:
     expect(code).toBe(3)
     expect(err).toContain('there is no *.gwtest.yaml in .')
     write('gateway.yaml', CONFIG)
-    expect((await gwctl(['.'])).err).toContain('none of them named so')
+    expect((await gwctl(['.'])).err).toContain('none is named so')
     expect((await gwctl(['a.gwtest.yaml'])).code).toBe(3)
     write('a.gwtest.yaml', cases(PASSES))
     expect(await gwctl(['--filter', 'nothing'])).toMatchObject({ code: 3, err: expect.stringContaining('nothing') })

@@ -18,7 +18,7 @@ export interface DryRequest extends DryCaller {
   readonly url: string
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body?: Buffer | undefined
-  /** The configured port that it comes in at; unset: that of the URL, else the first that has a route for it. */
+  /** The configured port that it has to come in at; unset: that of the URL, else the first that has a route for it. */
   readonly port?: number | undefined
   /** The client's address; 127.0.0.1 when unset. */
   readonly source?: string | undefined
@@ -83,6 +83,10 @@ function arrivalOf(request: DryRequest, { snapshot, tables }: Serving): Arrival 
     .filter(({ listeners }) => listeners.length > 0)
     .map((bind): Arrival => ({ bind, head: headAt(bind, request, asked) }))
   const wanted = request.port ?? asked.port
+  if (request.port !== undefined && arrivals.every(({ bind }) => bind.port !== request.port)) {
+    const ports = arrivals.map(({ bind }) => bind.port).join(', ')
+    throw new Failure('input', `the configuration opens no port ${request.port}, only ${ports || 'none at all'}.`)
+  }
   const found =
     arrivals.find(({ bind }) => bind.port === wanted) ?? arrivals.find(each => leads(each, tables)) ?? arrivals[0]
   if (found === undefined) {

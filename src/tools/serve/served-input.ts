@@ -1,10 +1,22 @@
 import { resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
 import { holdsResources } from '../check-documents.ts'
-import { findInputs, type InputPlace, type InputText, readInput, readInputFile, statOf } from '../input-files.ts'
+import {
+  findInputs,
+  type InputPlace,
+  type InputText,
+  isTestFile,
+  readInput,
+  readInputFile,
+  statOf,
+} from '../input-files.ts'
 
 /** The text of one file, or those of the resources in a directory. Throws a Failure when there is nothing to serve. */
 export async function readServed(path: string, place: InputPlace): Promise<readonly InputText[]> {
+  if (isTestFile(path)) {
+    const help = `\`gwctl test ${path}\` runs them. Name the configuration that they are about.`
+    throw new Failure('input', `${path} holds test cases, not a configuration.`, { help })
+  }
   if (path === '-' || !isDirectory(path, place.cwd)) return [await readInput(path, place)]
   const { files, failures } = findInputs([path], place.cwd)
   if (failures[0]) throw failures[0]

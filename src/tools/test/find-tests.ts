@@ -8,7 +8,9 @@ export function findTests(paths: readonly string[], { cwd }: Pick<InputPlace, 'c
   const tests = files.filter(({ file, named }) => named || isTestFile(file))
   if (tests.length > 0) return tests
   const looked =
-    files.length === 0 ? 'no YAML file is there' : `${files.length} YAML or JSON files are there, none of them named so`
+    files.length === 0
+      ? 'no YAML or JSON file is there'
+      : `of the YAML and JSON files there (${files.length}) none is named so`
   throw new Failure('input', `there is no *.gwtest.yaml in ${paths.join(' ')}: ${looked}.`, {
     help: 'Write one (docs/test.md), or save a request as one with the key t of `gwctl trace`.',
   })

@@ -18,7 +18,10 @@ export async function printReport(
 ): Promise<void> {
   const shown = isTold(report) ? await shownReport(report) : report
   await printMistakes(shown, command, to)
-  for (const target of command.outputs) {
+  // A file that cannot be written keeps nobody from seeing what came of the tests.
+  for (const target of command.outputs.toSorted(
+    (a, b) => Number(a.path !== undefined) - Number(b.path !== undefined),
+  )) {
     await to.deliver(await rendered(shown, coverage, target.format, command), target)
   }
   if (command.env.GITHUB_ACTIONS === 'true' && !command.outputs.some(({ format }) => format === 'github')) {

@@ -1,7 +1,11 @@
 import type { Diagnostic, Finding, Origin } from '../../diagnostics/diagnostic.ts'
 import { parseSource } from '../../diagnostics/source.ts'
 import { decode, INVALID } from '../../schema/decode.ts'
-import type { InputText } from '../input-files.ts'
+import { looksLikeOurs } from '../check-documents.ts'
+import { type InputText, isTestFile } from '../input-files.ts'
+import { parseFieldPath } from './field-path.ts'
+import { unknownPolicy } from './known-names.ts'
+import { isRecord } from './matcher.ts'
 import { type TestFile, testFile } from './test-file.ts'
 
 /** A file of test cases that can run. */
@@ -33,9 +37,16 @@ export function readTestFile({ file, text }: InputText): TestFileReading {
     const message = 'a test file is one document'
     diagnostics.push(extra.resolve({ code: 'GW008', message, path: [], at: 'value', label: 'starts here' }))
   }
+  if (!isTestFile(file) && !Object.hasOwn(Object(document.value), 'cases') && looksLikeOurs(text)) {
+    report(NO_TESTS)
+    return { read: undefined, diagnostics }
+  }
   const context = { report, paths: new WeakMap(), cel: undefined, patterns: undefined, missing: new Set<never>() }
   const content = decode(testFile, document.empty ? {} : document.value, [], context)
-  if (content !== INVALID) reportTwins(content, report)
+  if (content !== INVALID) {
+    reportTwins(content, report)
+    reportUnknownPolicies(content, report)
+  }
   const sound = diagnostics.every(({ severity }) => severity !== 'error')
   if (content === INVALID || !sound) return { read: undefined, diagnostics }
   return {
@@ -49,6 +60,14 @@ export function readTestFile({ file, text }: InputText): TestFileReading {
   }
 }
 
+const NO_TESTS: Finding = {
+  code: 'GW103',
+  message: 'this is a configuration, and holds no test cases',
+  path: [],
+  at: 'value',
+  help: 'name a file with `cases`, or write one: docs/test.md. `--config PATH` says which configuration it is about',
+}
+
 /** Paths of fields have brackets, which YAML takes for a list where they stand between braces. */
 function withHelp(diagnostic: Diagnostic, text: string): Diagnostic {
   const { code, range } = diagnostic
@@ -57,10 +76,10 @@ function withHelp(diagnostic: Diagnostic, text: string): Diagnostic {
   return { ...diagnostic, help: 'between braces quote a path with brackets, or write it like `json.list.0.name`' }
 }
 
-/** What is said of configurations besides the message is not true of tests. */
-function asTest(diagnostic: Diagnostic): Diagnostic {
+/** What is said of configurations besides the message is not true of tests: no command corrects those. */
+function asTest({ fix: _, ...diagnostic }: Diagnostic): Diagnostic {
   if (diagnostic.code !== 'GW601') return diagnostic
-  const { label: _, ...rest } = diagnostic
+  const { label: __, ...rest } = diagnostic
   return rest
 }
 
@@ -80,4 +99,26 @@ function reportTwins({ cases }: TestFile, report: (finding: Finding) => void): v
       })
     }
   }
+}
+
+/** They would be seen to do nothing, which may be what is expected. */
+function reportUnknownPolicies({ cases }: TestFile, report: (finding: Finding) => void): void {
+  for (const [i, { expect, steps }] of cases.entries()) {
+    const all = steps ? steps.map((step, j) => [step.expect, ['steps', j]] as const) : [[expect, []] as const]
+    for (const [fields, at] of all) {
+      for (const { name, path } of policiesIn(fields)) {
+        const problem = unknownPolicy(name)
+        if (problem) report({ code: 'GW102', ...problem, path: ['cases', i, ...at, 'expect', ...path], at: 'key' })
+      }
+    }
+  }
+}
+
+function policiesIn(expect: object = {}): { readonly name: string; readonly path: readonly string[] }[] {
+  return Object.entries(expect).flatMap(([field, value]) => {
+    const [head, name] = parseFieldPath(field) ?? []
+    if (head !== 'policy') return []
+    if (name !== undefined) return [{ name: String(name), path: [field] }]
+    return isRecord(value) ? Object.keys(value).map(each => ({ name: each, path: [field, each] })) : []
+  })
 }

@@ -3,6 +3,7 @@ import { TestClient } from './client.ts'
 import { type Decision, decidedBy } from './decided-by.ts'
 import { expectedAt } from './expectation.ts'
 import { parseFieldPath } from './field-path.ts'
+import { remarkOn } from './known-names.ts'
 import { isVisible, type LiveGateway } from './live.ts'
 import { compare, Hidden, shown } from './matcher.ts'
 import { stubsOf } from './stubs-of.ts'
@@ -34,14 +35,20 @@ export function runCase(
 ): Promise<readonly WrongOutcome[]> {
   gateway.reset(stubsOf(file, testCase))
   const advance = (ms: number) => gateway.clock.advance(ms)
-  return runSteps(testCase, new TestClient(gateway), { advance, seen, compares: () => true })
+  const remark: Running['remark'] = (field, expected) => remarkOn(field, expected, gateway.snapshot)
+  return runSteps(testCase, new TestClient(gateway), { advance, seen, compares: () => true, remark })
 }
 
 /** The same at a running gateway, of which only the responses are seen. */
 export async function runLive(testCase: TestCase, gateway: LiveGateway): Promise<readonly WrongOutcome[]> {
   const client = new TestClient(gateway)
   try {
-    return await runSteps(testCase, client, { advance: () => {}, seen: () => {}, compares: isVisible })
+    return await runSteps(testCase, client, {
+      advance: () => {},
+      seen: () => {},
+      compares: isVisible,
+      remark: () => undefined,
+    })
   } finally {
     await client.close()
   }
@@ -52,6 +59,8 @@ interface Running {
   seen(outcome: DryOutcome): void
   /** Whether the field can be looked at. */
   compares(field: string): boolean
+  /** What to say beside a value that was expected and did not come. */
+  remark(field: string, expected: unknown): string | undefined
 }
 
 async function runSteps(testCase: TestCase, client: TestClient, to: Running): Promise<readonly WrongOutcome[]> {
@@ -64,7 +73,7 @@ async function runSteps(testCase: TestCase, client: TestClient, to: Running): Pr
     for (let repetition = 0; repetition < repeat; repetition++) {
       const outcome = await client.send(request)
       to.seen(outcome)
-      const fields = wrongFields(compared, outcome, repetition)
+      const fields = wrongFields(compared, outcome, repetition, to)
       if (fields.length === 0) continue
       wrong.push({
         step: steps.length > 1 ? number + 1 : undefined,
@@ -86,15 +95,21 @@ function wrongFields(
   expect: readonly (readonly [field: string, value: unknown])[],
   outcome: DryOutcome,
   repetition: number,
+  { remark }: Running,
 ): WrongField[] {
   const view = viewOf(outcome)
   return expect.flatMap(([field, value]) => {
     const actual = fieldAt(view, parseFieldPath(field) ?? [])
-    return compare(expectedAt(field, value, repetition), actual).map(difference => ({
-      field: [field, ...difference.path].reduce<string>(joined, ''),
-      expected: difference.actual instanceof Hidden ? 'another value' : difference.expected,
-      actual: difference.actual instanceof Hidden ? 'a credential, which is not shown' : shown(difference.actual),
-    }))
+    const expected = expectedAt(field, value, repetition)
+    return compare(expected, actual).map(difference => {
+      const hidden = difference.actual instanceof Hidden
+      const remarked = remark(field, expected)
+      return {
+        field: [field, ...difference.path].reduce<string>(joined, ''),
+        expected: hidden ? 'another value' : `${difference.expected}${remarked === undefined ? '' : ` (${remarked})`}`,
+        actual: hidden ? 'a credential, which is not shown' : shown(difference.actual),
+      }
+    })
   })
 }
 

@@ -117,7 +117,7 @@ class TestRun {
     const texts = [...base.texts, ...config.texts]
     if (gateway === undefined) {
       if (this.#options.bail) this.over = true
-      const diagnostics = [...base.diagnostics, ...loaded.diagnostics]
+      const diagnostics = [...base.diagnostics, ...loaded.diagnostics.map(ofTested)]
       return { ...base, texts, cases: chosen.map(i => unserved(read, i)), diagnostics }
     }
     const witness = new Witness()
@@ -187,4 +187,9 @@ function aboutCase({ content, origins }: ReadTestFile, index: number) {
 
 function unserved(read: ReadTestFile, index: number): RunCase {
   return { ...aboutCase(read, index), state: 'failed', reason: 'the configuration cannot be served' }
+}
+
+/** Variables can be set in the test file too. */
+function ofTested(diagnostic: Diagnostic): Diagnostic {
+  return diagnostic.code === 'GW205' ? { ...diagnostic, help: 'set it under `env` of the test file' } : diagnostic
 }

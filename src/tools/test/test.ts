@@ -69,7 +69,10 @@ function nothing({ filter, shard }: TestCommand, files: number): Failure {
       help: 'Leave --filter out to see all of them with -v.',
     })
   }
-  return new Failure('input', `${where} leave nothing for shard ${shard?.index} of ${shard?.of}.`)
+  return new Failure(
+    'input',
+    `${where} ${files === 1 ? 'leaves' : 'leave'} nothing for shard ${shard?.index} of ${shard?.of}.`,
+  )
 }
 
 function isTooLittle(coverage: Coverage | undefined, { failUnder }: TestCommand, to: TestPrinter): boolean {

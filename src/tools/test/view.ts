@@ -89,7 +89,7 @@ function textOf(field: string | Hidden | undefined): string {
 }
 
 function namesOf(key: string | undefined): Names | undefined {
-  return key === undefined ? undefined : new Names([key, shortKey(key)])
+  return key === undefined ? undefined : new Names([shortKey(key), key])
 }
 
 const WEIGHT = { skipped: 0, applied: 1, replied: 2, failed: 3 } as const
