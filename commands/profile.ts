@@ -9,7 +9,8 @@ export default class Profile extends GatewayCommand {
   static override summary = 'Record where a running gateway spends its time and memory.'
   static override description =
     'cpu and heap write a file that `go tool pprof`, speedscope and others read; of several workers it holds all. trace ' +
-    'writes a timeline of the requests that pass meanwhile, for https://ui.perfetto.dev and chrome://tracing. Exits 4 ' +
+    'writes a timeline of the requests that pass meanwhile, for https://ui.perfetto.dev and chrome://tracing. The file has the time in its name unless -o names ' +
+    'one; -o pprof=- or timeline=- writes to stdout. Exits 3 when it cannot be written, 4 ' +
     'when no gateway answers or another profile is being taken.'
   static override examples = [
     'gwctl profile cpu',
@@ -39,19 +40,28 @@ export default class Profile extends GatewayCommand {
     this.obey(flags)
     const profile = await import('../src/tools/admin/profile.ts')
     const kind = args.kind as 'cpu' | 'heap' | 'trace'
-    const output = profile.outputFor(kind, flags.output)
+    const output = await profile.outputFor(kind, flags.output, this.io)
     this.progress(`Recording for ${flags.seconds}s…`)
     const admin = await adminServer(flags, this.io, this.told())
-    const wanted = { seconds: flags.seconds, path: output.path }
     if (kind === 'trace') {
-      const { path, requests } = await profile.recordTimeline(admin, wanted, this.io.cwd, text => this.note(text))
-      await this.print(`${path}\n`)
-      this.note(`${requests} requests. Look at it at https://ui.perfetto.dev, which keeps it in the browser.`)
+      const { text, requests, broken } = await profile.recordTimeline(admin, flags.seconds, line => this.note(line))
+      await this.deliver(text, output)
+      if (broken !== undefined) throw broken
+      await this.tell(
+        output.path,
+        `${requests} requests. Look at it at https://ui.perfetto.dev, which keeps it in the browser.`,
+      )
       return 'ok'
     }
-    const path = await profile.recordProfile(admin, { kind, ...wanted }, this.io.cwd)
-    await this.print(`${path}\n`)
-    this.note(`Look at it with: go tool pprof -http=: ${path}`)
+    await this.deliver(await profile.recordProfile(admin, { kind, seconds: flags.seconds }), output)
+    await this.tell(output.path, `Look at it with: go tool pprof -http=: ${output.path}`)
     return 'ok'
+  }
+
+  /** Of a file, its name and what to do with it. */
+  private async tell(path: string | undefined, hint: string): Promise<void> {
+    if (path === undefined) return
+    await this.print(`${path}\n`)
+    this.note(hint)
   }
 }

@@ -44,17 +44,17 @@ export abstract class GatewayCommand extends Command {
   }
 
   /** Data, to stdout. Resolves when the reader has taken it, so that a slow pipe slows us down. */
-  protected print(text: string): Promise<void> {
+  protected print(data: string | Uint8Array): Promise<void> {
     this.clearProgress()
-    return write(this.io.stdout, text)
+    return write(this.io.stdout, data)
   }
 
   /** Data, to where `-o` says: stdout, or a file that it replaces. */
-  protected async deliver(text: string, output: OutputTarget): Promise<void> {
-    if (output.path === undefined) return this.print(text)
+  protected async deliver(data: string | Uint8Array, output: OutputTarget): Promise<void> {
+    if (output.path === undefined) return this.print(data)
     const { writeFile } = await import('node:fs/promises')
     const { resolve } = await import('node:path')
-    await writeFile(resolve(this.io.cwd, output.path), text).catch(error => {
+    await writeFile(resolve(this.io.cwd, output.path), data).catch(error => {
       throw cannotWrite(output.path as string, error)
     })
   }

@@ -56,10 +56,10 @@ function currentDirectory(): string {
 }
 
 /** Resolves when the reader has taken the text. */
-export function write(stream: Output, text: string): Promise<void> {
+export function write(stream: Output, data: string | Uint8Array): Promise<void> {
   return new Promise(resolve => {
     // A failed write is reported by the stream's own error event, once for the whole process.
-    stream.write(text, () => resolve())
+    stream.write(data, () => resolve())
   })
 }
 

@@ -11,9 +11,7 @@ import { COMMANDS } from '../../src/cli/commands.ts'
 import { main } from '../../src/cli/main.ts'
 import type { Listening } from '../../src/engine/admin/listen.ts'
 import { startAdmin } from '../../src/engine/admin/server.ts'
-import { thisThread } from '../../src/engine/admin/threads.ts'
-import { systemClock } from '../../src/engine/clock.ts'
-import { memoryIo } from '../cli/memory-io.ts'
+import { MemoryOutput, memoryIo } from '../cli/memory-io.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { startSilentServer } from '../helpers/silent-server.ts'
 
@@ -26,7 +24,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gwctl-admin-'))
   gateway = new FakeGateway()
   gateway.dumped = dumpWith([])
-  admin = await startAdmin('127.0.0.1:0', Object.assign(gateway, { threads: thisThread('main', systemClock) }))
+  admin = await startAdmin('127.0.0.1:0', gateway)
 })
 
 afterEach(async () => {
@@ -137,18 +135,56 @@ describe('gwctl health', () => {
 })
 
 describe('gwctl profile', () => {
+  /** The gateway's time passes meanwhile. */
+  async function inTime<T>(run: Promise<T>): Promise<T> {
+    const passing = setInterval(() => gateway.clock.advance(10_000), 10)
+    return run.finally(() => clearInterval(passing))
+  }
+
   test('writes a file of its own name that pprof reads', async () => {
-    const { code, out } = await gwctl('profile', 'heap', '--seconds', '1', '-q')
-    expect(code).toBe(0)
+    const { code, out, err } = await inTime(gwctl('profile', 'heap'))
     const [file] = readdirSync(folder)
-    expect(out).toBe(`${file}\n`)
+    expect({ code, out }).toEqual({ code: 0, out: `${file}\n` })
+    expect(err).toContain(`go tool pprof -http=: ${file}`)
     expect(file).toMatch(/^gwctl-heap-\d{8}T\d{6}\.pb\.gz$/)
     expect(gunzipSync(readFileSync(join(folder, file as string))).toString('latin1')).toContain('inuse_space')
   })
 
   test('into a file of your choice', async () => {
-    expect((await gwctl('profile', 'cpu', '--seconds', '1', '-o', 'pprof=cpu.pb.gz')).out).toBe('cpu.pb.gz\n')
+    const { out } = await inTime(gwctl('profile', 'cpu', '-o', 'pprof=cpu.pb.gz'))
+    expect(out).toBe('cpu.pb.gz\n')
     expect(readdirSync(folder)).toEqual(['cpu.pb.gz'])
+  })
+
+  test.each(['pprof', 'pprof=-'])('-o %s: nothing but the profile, byte for byte, to stdout', async output => {
+    const chunks: Buffer[] = []
+    const io = memoryIo({ cwd: folder, env: { GWCTL_ADMIN: admin.address } })
+    const stdout = Object.assign(new MemoryOutput(), {
+      _write: (chunk: string | Buffer, _encoding: string, done: () => void) => {
+        chunks.push(Buffer.from(chunk))
+        done()
+      },
+    })
+    expect(await inTime(main(['profile', 'cpu', '-o', output], { ...io, stdout }, root))).toBe(0)
+    expect(gunzipSync(Buffer.concat(chunks)).toString('latin1')).toContain('nanoseconds')
+    expect([io.stderr.text, readdirSync(folder)]).toEqual(['', []])
+  })
+
+  test('no bytes into a terminal: exit 2 before anything is recorded', async () => {
+    const io = memoryIo({ cwd: folder, env: { GWCTL_ADMIN: admin.address } })
+    const stdout = new MemoryOutput({ isTTY: true })
+    expect(await main(['profile', 'cpu', '-o', 'pprof=-'], { ...io, stdout }, root)).toBe(2)
+    expect([stdout.text, gateway.clock.pending]).toEqual(['', 0])
+    expect(io.stderr.text).toContain('-o pprof=PATH')
+  })
+
+  test.each([
+    ['a directory that is not there', 'pprof=nowhere/cpu.pb.gz', 'there is no directory nowhere'],
+    ['a directory', 'pprof=.', 'it is a directory'],
+  ])('%s: exit 3 before anything is recorded', async (_, output, words) => {
+    const { code, err } = await gwctl('profile', 'cpu', '--seconds', '300', '-o', output)
+    expect([code, gateway.clock.pending]).toEqual([3, 0])
+    expect(err).toContain(words)
   })
 
   test('somebody else answers: exit 4, no file', async () => {
@@ -175,9 +211,7 @@ describe('gwctl profile', () => {
       )
       gateway.finish(x, 200)
     }
-    const waiting = setInterval(() => gateway.clock.advance(6000), 10)
-    const { code, out, err } = await run
-    clearInterval(waiting)
+    const { code, out, err } = await inTime(run)
     expect([code, out]).toEqual([0, 't.json\n'])
     expect(err).toContain('2 requests.')
     const { traceEvents } = JSON.parse(readFileSync(join(folder, 't.json'), 'utf8'))

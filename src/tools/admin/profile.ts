@@ -1,5 +1,5 @@
-import { writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { access, constants, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { cannotWrite, Failure } from '../../diagnostics/failure.ts'
 import { systemClock } from '../../engine/clock.ts'
 import { type AdminServer, getBytes } from '../admin-client.ts'
@@ -10,68 +10,81 @@ import { timelineDocument } from '../trace/timeline.ts'
 export interface ProfileWanted {
   readonly kind: 'cpu' | 'heap'
   readonly seconds: number
-  /** A name with the time in it when unset. */
-  readonly path: string | undefined
+}
+
+type Format = 'pprof' | 'timeline'
+
+/** As `-o` is read; without a path, stdout. */
+interface ProfileOutput {
+  readonly format: Format
+  readonly path?: string
 }
 
 /** ms that a gateway may take to put a profile together when its time is up. */
 const WRITING = 30_000
 
-type Format = 'pprof' | 'timeline'
-
-/** Where the profile goes. Throws a Failure `usage` when that kind is not written so. */
-export function outputFor(
+/**
+ * Where the profile goes: what nobody has named is a file whose name has the time in it. Throws a Failure, before
+ * anything is recorded, when it cannot go there.
+ */
+export async function outputFor(
   kind: 'cpu' | 'heap' | 'trace',
-  output: { readonly format: Format; readonly path?: string } | undefined,
-): { readonly path: string | undefined } {
+  output: ProfileOutput | undefined,
+  { cwd, stdout }: { readonly cwd: string; readonly stdout: { readonly isTTY?: boolean | undefined } },
+): Promise<ProfileOutput> {
   const format: Format = kind === 'trace' ? 'timeline' : 'pprof'
   if (output !== undefined && output.format !== format) {
     throw new Failure('usage', `a ${kind} profile is no ${output.format}.`, { help: `Use -o ${format}=PATH.` })
   }
-  return { path: output?.path }
+  if (output !== undefined && output.path === undefined) {
+    if (format === 'timeline' || stdout.isTTY !== true) return output
+    throw new Failure('usage', `a ${kind} profile is nothing for a terminal to show.`, {
+      help: `Name a file, -o ${format}=PATH, or pass it on: gwctl profile ${kind} -o ${format}=- | …`,
+    })
+  }
+  const path = output?.path ?? `gwctl-${kind}-${timeNow()}.${format === 'timeline' ? 'json' : 'pb.gz'}`
+  await checkWritable(path, cwd)
+  return { format, path }
 }
 
-/** Has a profile recorded and writes it; returns the file's name. Throws a Failure. */
-export async function recordProfile(admin: AdminServer, wanted: ProfileWanted, cwd: string): Promise<string> {
-  const { kind, seconds } = wanted
+/** Has a profile recorded. Throws a Failure. */
+export async function recordProfile(admin: AdminServer, { kind, seconds }: ProfileWanted): Promise<Buffer> {
   const path = `debug/pprof/${kind === 'cpu' ? 'profile' : 'heap'}?seconds=${seconds}`
   const patience = { ms: seconds * 1000 + (admin.patience ?? WRITING), clock: systemClock }
   const bytes = await getBytes(admin, path, { patience })
   // A gateway that is another program may answer 200 to anything.
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) {
-    throw new Failure('unreachable', `${admin.name} answered with something else than a profile.`, {
-      help: 'Is that the admin address of a gateway?',
-    })
-  }
-  return write(bytes, wanted.path ?? `gwctl-${kind}-${timeNow()}.pb.gz`, cwd)
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) return bytes
+  throw new Failure('unreachable', `${admin.name} answered with something else than a profile.`, {
+    help: 'Is that the admin address of a gateway?',
+  })
 }
 
 /**
- * Watches all requests for so long and writes what they did as a timeline; at most 1000 of them. Throws a Failure, also
- * after writing what came where the gateway went away.
+ * Watches all requests for so long; at most 1000 of them. The text is a timeline of what they did; `broken`: why it does
+ * not hold all of them, where the gateway went away. Throws a Failure.
  */
 export async function recordTimeline(
   admin: AdminServer,
-  { seconds, path }: Omit<ProfileWanted, 'kind'>,
-  cwd: string,
+  seconds: number,
   note: (text: string) => void,
-): Promise<{ readonly path: string; readonly requests: number }> {
-  const recording = await liveRecording(admin, traceRequest({ follow: true, for: seconds * 1000 }, false), {
-    lasting: false,
-  })
-  const { text, requests, broken } = await timelineDocument(recording, text => note(unreadableNote(text)))
-  const written = await write(text, path ?? `gwctl-trace-${timeNow()}.json`, cwd)
-  if (broken !== undefined) throw broken
-  return { path: written, requests }
+): Promise<{ readonly text: string; readonly requests: number; readonly broken?: unknown }> {
+  const request = traceRequest({ follow: true, for: seconds * 1000 }, false)
+  const recording = await liveRecording(admin, request, { lasting: false })
+  return timelineDocument(recording, text => note(unreadableNote(text)))
 }
 
 function timeNow(): string {
   return new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')
 }
 
-async function write(content: string | Uint8Array, path: string, cwd: string): Promise<string> {
-  await writeFile(resolve(cwd, path), content).catch(error => {
-    throw cannotWrite(path, error)
-  })
-  return path
+/** Minutes of recording are not to end in a folder that is not there. */
+async function checkWritable(path: string, cwd: string): Promise<void> {
+  const full = resolve(cwd, path)
+  try {
+    const found = await stat(full).catch(() => undefined)
+    if (found?.isDirectory()) throw Object.assign(new Error('it is a folder'), { code: 'EISDIR' })
+    await access(found === undefined ? dirname(full) : full, constants.W_OK)
+  } catch (error) {
+    throw cannotWrite(path, Object.assign(error as Error, { path: full }))
+  }
 }
