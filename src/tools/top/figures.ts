@@ -4,6 +4,11 @@ export function rate(value: number): string {
   return value < 9.95 ? value.toFixed(1) : count(Math.round(value))
 }
 
+/** In a line of text, nothing is `0`. */
+export function rateInText(value: number): string {
+  return value === 0 ? '0' : rate(value)
+}
+
 export function count(value: number): string {
   const step = value < 10_000 ? 0 : Math.min(3, Math.floor(Math.log10(value) / 3))
   return step === 0 ? String(value) : `${scaled(value / 1000 ** step)}${['', 'k', 'M', 'G'][step]}`

@@ -1,6 +1,6 @@
 import { cellsOf, padRow, type Row, type Span, span } from '../terminal/cells.ts'
 import type { Browse, ShownSection, Surroundings } from './browse.ts'
-import { bytes, duration, milliseconds, rate, sparkline } from './figures.ts'
+import { bytes, duration, milliseconds, rateInText, sparkline } from './figures.ts'
 import type { Totals } from './rates.ts'
 import { TOTAL, type TopState, uptimeOf } from './state.ts'
 
@@ -43,9 +43,9 @@ export function totalsRow({ rates, history }: TopState, width: number): Row {
   const values = history.get(TOTAL) ?? []
   const row = fitted(
     [
-      { rank: 9, part: span(`${figure(requests)} req/s`, 'bold') },
-      { rank: 8, part: span(`${figure(failed)} 5xx/s`, failed > 0 ? 'error' : 'plain') },
-      { rank: 3, part: span(`${figure(refused)} 4xx/s`, refused > 0 ? 'warn' : 'plain') },
+      { rank: 9, part: span(`${rateInText(requests)} req/s`, 'bold') },
+      { rank: 8, part: span(`${rateInText(failed)} 5xx/s`, failed > 0 ? 'error' : 'plain') },
+      { rank: 3, part: span(`${rateInText(refused)} 4xx/s`, refused > 0 ? 'warn' : 'plain') },
       ...(inFlight === undefined ? [] : [{ rank: 7, part: span(`${inFlight} in flight`) }]),
       ...(p50 === undefined
         ? []
@@ -63,11 +63,6 @@ export function totalsRow({ rates, history }: TopState, width: number): Row {
   const before = row.slice(0, place)
   const left = width - before.reduce((sum, { text }) => sum + cellsOf(text), 0)
   return padRow([...before, span(sparkline(values, Math.min(60, left)), 'info')], width)
-}
-
-/** In a line of text, nothing is `0`. */
-function figure(value: number): string {
-  return value === 0 ? '0' : rate(value)
 }
 
 /** As many as there is room for, with two blanks between them. */

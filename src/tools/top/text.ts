@@ -1,6 +1,6 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import { renderTable } from '../dump/table.ts'
-import { rate } from './figures.ts'
+import { rateInText } from './figures.ts'
 import type { Rates } from './rates.ts'
 import { SECTIONS, type Section, type ShownRow } from './sections.ts'
 import { tableRows } from './table.ts'
@@ -16,7 +16,7 @@ export function topText(rates: Rates, options: TextOptions): string {
   const { requests, failed, inFlight } = rates.total
   const { paint, width } = options
   const running = inFlight === undefined ? '' : `, ${inFlight} in flight`
-  const head = `${paint.bold(`${rate(requests)} requests/s`)}, ${rate(failed)} failed/s${running}\n`
+  const head = `${paint.bold(`${rateInText(requests)} requests/s`)}, ${rateInText(failed)} failed/s${running}\n`
   const idle = rates.routes.length === 0 ? [`${paint.dim('no request has come yet')}\n`] : []
   const tables = SECTIONS.flatMap(section => {
     const rows = section.rows(rates)
