@@ -38,6 +38,7 @@ export default class Eval extends GatewayCommand {
     const { failureText, refusalText, renderEvaluation } = await import('../src/tools/eval/render.ts')
     const { secretsOf } = await import('../src/tools/eval/state.ts')
     const text = expression === '-' ? (await readInput('-', this.io)).text.trim() : expression
+    if (text.trim() === '') throw missing()
     const state = flags.type ? undefined : await evalState(words, flags, this.io, EXAMPLE)
     const evaluation = evaluate(text, flags.phase, state)
     const paint = await this.paint(this.io.stderr)
@@ -56,11 +57,16 @@ export default class Eval extends GatewayCommand {
   async #prompt(flags: EvalFlags): Promise<Outcome> {
     const { stdin, stdout } = this.io
     if (stdin.isTTY !== true || stdout.isTTY !== true) {
-      throw new Failure('usage', 'An expression is missing.', { help: `For example: ${EXAMPLE}` })
+      throw missing()
     }
     const { promptForExpressions } = await import('../src/tools/eval/prompt.ts')
     const state = await evalState([], flags, this.io, EXAMPLE)
     await promptForExpressions(state, flags.phase, { stdin, stdout, paint: await this.paint() })
     return 'ok'
   }
+}
+
+/** Also an empty one, as from a variable of the shell that is not set. */
+function missing(): Failure {
+  return new Failure('usage', 'An expression is missing.', { help: `For example: ${EXAMPLE}` })
 }

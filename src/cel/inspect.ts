@@ -53,9 +53,9 @@ function isAccess({ op }: SyntaxNode): boolean {
   return ['.', '.?', '[]', '[?]'].includes(op)
 }
 
-/** Literals are their own values, and a map is too much where a field of it is what counts. */
-function isShown({ op }: SyntaxNode, leadsOn: boolean): boolean {
-  return !leadsOn && !['value', 'list', 'map', 'id'].includes(op)
+/** Literals are their own values, and a map that is there is too much where a field of it is what counts. */
+function isShown(node: SyntaxNode, leadsOn: boolean): boolean {
+  return (!leadsOn || callOf(node) !== undefined) && !['value', 'list', 'map', 'id'].includes(node.op)
 }
 
 function partOf(node: SyntaxNode, text: string, place: (offset: number) => number): ExpressionPart {

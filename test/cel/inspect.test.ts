@@ -11,6 +11,9 @@ test.each<[string, string[]]>([
   ['request.headers["x"] == "b"', ['request.headers["x"]', 'request.headers["x"] == "b"']],
   // Each part once, and those that lead to another are not worth a line.
   ['jwt.a.b == jwt.a.b', ['jwt.a.b', 'jwt.a.b == jwt.a.b']],
+  // What is computed is.
+  ['json(request.body).a.b', ['request.body', 'json(request.body)', 'json(request.body).a.b']],
+  ['[1].map(x, x)[0]', ['[1].map(x, x)', '[1].map(x, x)[0]']],
   // The loop's variable has no value by itself.
   [
     'jwt.roles.exists(r, r == jwt.role && r != "a")',

@@ -281,6 +281,8 @@ describe('credentials do not show', () => {
 describe('what is wrong is said', () => {
   test.each<[string[], number, string]>([
     [[], 2, 'An expression is missing.'],
+    [[''], 2, 'An expression is missing.'],
+    [['-'], 2, 'An expression is missing.'],
     [['1', '--phase', 'reqest'], 2, 'did you mean `request`?'],
     [['1', '--type', '--steps'], 2, '--steps'],
     [['1', '/a', '--request', 'request.yaml'], 2, 'given twice: by request.yaml'],
