@@ -96,14 +96,22 @@ function plainMessage(message: string): string {
     const [, given = '', list = ''] = value
     return `${given} is none of ${list}${guess(given, list.split(', '))}`
   }
-  return message
-    .replace(/\nSee more help with --help$/, '')
-    .replace(/All of the following must be provided when using (--[\w-]+): (.*)/g, '$1 is for use with $2 only')
-    .replace(/^Parsing (--[\w-]+) \n\t/, '$1: ')
-    .replace(/^The following errors? occurred:\n\s*/, '')
-    .replace(/\n\s*/g, '; ')
-    .replace(/Missing required flag (\w+)/g, 'missing flag: --$1')
+  return REWORDED.reduce((text, [theirs, ours]) => text.replace(theirs, ours), message)
 }
+
+const REWORDED: readonly (readonly [theirs: RegExp, ours: string])[] = [
+  [/\nSee more help with --help$/, ''],
+  [/(--[\w-]+)(?:=.*)? cannot also be provided when using (--[\w-]+)/g, '$1 does not go with $2.'],
+  [/Expected an integer greater than or equal to (\S+) but received: (.*)/g, '$2 is too small: at least $1.'],
+  [/Expected an integer less than or equal to (\S+) but received: (.*)/g, '$2 is too large: at most $1.'],
+  [/Expected an integer but received: (.*)/g, '$1 is no integer.'],
+  [/All of the following must be provided when using (--[\w-]+): (.*)/g, '$1 is for use with $2 only.'],
+  [/^Parsing (--[\w-]+) \n\t/, '$1: '],
+  [/^The following errors? occurred:\n\s*/, ''],
+  [/\n\s*/g, '; '],
+  [/^Flag (--[\w-]+) expects a value$/, '$1 needs a value.'],
+  [/Missing required flag (\w+)/g, 'missing flag: --$1.'],
+]
 
 function guess(word: string, candidates: readonly string[]): string {
   const question = didYouMean(word, candidates)

@@ -21,6 +21,8 @@ class Probe extends GatewayCommand {
     timeout: durationFlag(),
     set: Flags.string({ helpValue: 'NAME=VALUE' }),
     file: fileFlag,
+    count: Flags.integer({ min: 1, max: 9, exclusive: ['fail-on'] }),
+    only: Flags.boolean({ dependsOn: ['count'] }),
   }
 
   async run(): Promise<Outcome> {
@@ -146,6 +148,12 @@ describe('what goes wrong is said once, on stderr, with the way out', () => {
     [['probe', 'ok', 'a=b', 'two', 'error'], 'a=b two error: did you mean `--set a=b --fail-on error`?'],
     [['probe', '--fail-on', 'never'], '--fail-on takes one of error, warning, not never.'],
     [['probe', '--fail-on'], '--fail-on expects one of these values: error, warning'],
+    [['probe', '--count'], '--count needs a value.'],
+    [['probe', '--count', '0'], '--count: 0 is too small: at least 1.'],
+    [['probe', '--count', '10'], '--count: 10 is too large: at most 9.'],
+    [['probe', '--count', 'x'], '--count: x is no integer.'],
+    [['probe', '--count', '1', '--fail-on', 'error'], '--fail-on does not go with --count.'],
+    [['probe', '--only'], '--only is for use with --count only.'],
     [['probe', '-o', 'serif'], 'unknown format serif: did you mean `sarif`?\nFormats: '],
     [['probe', '-o', 'json='], 'json= names no file after the equals sign.'],
     [['probe', '--timeout', '5 minutes'], '5 minutes is no duration. Write 250ms, 30s, 5m or 1h.'],

@@ -361,6 +361,7 @@ describe('what cannot be compared', () => {
     ['no such file', ['a.yaml', 'c.yaml'], 3, 'c.yaml does not exist'],
     ['stdin twice', ['-', '-'], 2, 'both sides cannot be stdin'],
     ['a revision without any path', ['git:HEAD', 'git:HEAD~1'], 2, 'Write git:HEAD:PATH.'],
+    ['no revision', ['git:', 'a.yaml'], 2, 'git: names no revision.'],
     ['no repository', ['git:HEAD', 'a.yaml'], 2, 'is in no git repository'],
     ['nobody there', ['live', 'a.yaml', '--admin', 'http://127.0.0.1:1'], 4, 'no gateway answers'],
     ['one side only', ['a.yaml'], 2, 'missing argument'],

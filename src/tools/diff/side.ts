@@ -74,6 +74,9 @@ function operandOf(name: string): Operand {
   if (name === 'live') return { name }
   const [, revision, path] = /^git:([^:]*)(?::(.*))?$/s.exec(name) ?? []
   if (revision === undefined) return { name, path: name }
+  if (revision === '') {
+    throw new Failure('usage', `${name} names no revision.`, { help: 'Write git:REVISION:PATH, for example git:HEAD.' })
+  }
   return path === undefined || path === '' ? { name, revision } : { name, revision, path }
 }
 
