@@ -92,10 +92,7 @@ export interface Shown {
 
 export function shownOf(browse: Browse, live: TraceState): Shown {
   const { requests: all } = browse.paused ?? live
-  const wanted = browse.filters.requests.toLowerCase()
-  const requests = all.filter(
-    request => wanted === '' || request.id === wanted || requestLine(request).toLowerCase().includes(wanted),
-  )
+  const requests = filtered(all, browse.filters.requests.toLowerCase())
   const request = requests.find(({ key }) => key === browse.request) ?? requests.at(-1)
   const wantedStep = browse.filters.pipeline.toLowerCase()
   const steps = (request?.steps ?? []).filter(
@@ -107,7 +104,13 @@ export function shownOf(browse: Browse, live: TraceState): Shown {
   return { requests, request, steps, step: chosen ?? (request && decidingStep(request, steps)) }
 }
 
-/** What the filter of the requests looks at. Numbers of requests count up, so part of one would find any of them. */
+/** Three digits are a status where a request has it: a path, or a port, may hold them too. */
+function filtered(all: readonly RequestTrace[], wanted: string): readonly RequestTrace[] {
+  if (wanted === '') return all
+  const answered = /^\d{3}$/.test(wanted) ? all.filter(({ end }) => String(end?.status) === wanted) : []
+  return answered.length > 0 ? answered : all.filter(request => requestLine(request).toLowerCase().includes(wanted))
+}
+
 function requestLine({ time, method, path, url, end }: RequestTrace): string {
   return `${time} ${method} ${path} ${url} ${end?.status ?? ''}`
 }

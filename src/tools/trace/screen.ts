@@ -1,4 +1,4 @@
-import { cellsOf, cut, pad, padRow, type Row, type Span, span } from '../terminal/cells.ts'
+import { cellsOf, cut, pad, padRow, type Row, type Span, span, wrap } from '../terminal/cells.ts'
 import { list, type Size, typed } from '../terminal/layout.ts'
 import { type Browse, DETAIL_VIEWS, type Pane, type Prompt, shownOf } from './browse.ts'
 import { comparisonOf } from './compare.ts'
@@ -66,8 +66,8 @@ function comparison(left: RequestTrace, right: RequestTrace, browse: Browse, col
   return { rows, page: height - 2, lines: all.length, matches: [] }
 }
 
-/** Below this there is room for one pane only. */
-const ROOM = { columns: 60, rows: 12 }
+/** Below this there is room for one pane only; from `told` on for what the chosen step says below the requests. */
+const ROOM = { columns: 60, rows: 12, told: 8 }
 
 function panes(state: TraceState, browse: Browse, { lost }: StreamStatus, size: Size, look: Lookups): Picture {
   const { columns, rows: height } = size
@@ -103,7 +103,11 @@ function panes(state: TraceState, browse: Browse, { lost }: StreamStatus, size: 
     },
   }
   const matches = matchesIn(detail, browse.filters.detail)
-  if (small) return { rows: draw[browse.pane](columns, height), page: height - 2, lines, matches }
+  if (small) {
+    const told = browse.pane === 'requests' && height >= ROOM.told ? briefly(shown.step, columns) : []
+    const rows = height - told.length
+    return { rows: [...draw[browse.pane](columns, rows), ...told], page: rows - 2, lines, matches }
+  }
   const left = Math.min(48, Math.max(26, Math.floor(columns * 0.34)))
   const upper = height - detailHeight
   const requests = draw.requests(left, upper)
@@ -111,6 +115,20 @@ function panes(state: TraceState, browse: Browse, { lost }: StreamStatus, size: 
   const rows = requests.map((row, i) => [...row, ...(pipeline[i] as Row)])
   const page = (browse.pane === 'detail' ? detailHeight : upper) - 2
   return { rows: [...rows, ...draw.detail(columns, detailHeight)], page, lines, matches }
+}
+
+/** What the step says, in two lines, and where that is written. */
+function briefly(step: Step | undefined, columns: number): Row[] {
+  if (step === undefined) return []
+  const { event, label, text } = step
+  const tone = TONES[event.severity]
+  const [first = '', ...more] = wrap(`${MARKS[event.severity]} ${label}: ${text}`, columns)
+  const [origin] = event.origins
+  return [
+    [span(pad(first, columns), tone)],
+    ...(more.length === 0 ? [] : [[span(pad(more.join(' '), columns), tone)]]),
+    ...(origin === undefined ? [] : [[span(pad(`${baseName(origin.file)}:${origin.line}`, columns), 'info')]]),
+  ]
 }
 
 function tabs({ view }: Browse): string {

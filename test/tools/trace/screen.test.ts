@@ -193,6 +193,16 @@ describe('keys', () => {
     expect(typed(state, ['/', 'q']).quit).toBeUndefined()
   })
 
+  test('a status is found by its number, whatever else holds that number', () => {
+    const recorder = new Recorder()
+    recorder.refused('r1', '/refused')
+    recorder.start('403', '/orders/403')
+    recorder.finish('403', 200)
+    const both = addEvents(EMPTY, recorder.events)
+    expect(title(typed(both, ['/', '4', '0', '3']), both)).toMatch(/1 of 2 \/403.*\/refused: 403/)
+    expect(title(typed(both, ['/', 's', '/', '4', '0', '3']), both)).toMatch(/1 of 2 .*\/orders\/403: 200/)
+  })
+
   test('a filter of the pipeline', () => {
     const lines = linesOf(state, typed(state, ['tab', '/', 'r', 'o', 'u', 't', 'e']))
     expect(lines.join('\n')).toContain('✓ route')

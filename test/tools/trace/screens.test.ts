@@ -104,4 +104,10 @@ test('the reason for a 403 is in sight in fewer than five keystrokes', () => {
   expect(shown).toContain('authorization: deny: deny request.headers["x-role"] == "contractor"')
   expect(shown).toContain('│         request.headers["x-role"] = "contractor" ')
   expect(shown).toContain('gateway.yaml:20')
+  // Where there is room for one pane only, too.
+  const small = scenes.find(({ name }) => name === 'small-reason')!
+  expect(small).toMatchObject({ size: [40, 10], keys })
+  const said = drawn(join(folder, 'small-reason.txt'))
+  expect(said).toContain('✗ authorization: deny: deny\nrequest.headers["x-role"] == "contract')
+  expect(said).toContain('\ngateway.yaml:20')
 })
