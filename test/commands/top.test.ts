@@ -51,7 +51,7 @@ describe('where there is no terminal', () => {
     await ask()
     const { io, code } = start([])
     expect(await code).toBe(0)
-    expect(io.stdout.text).toMatch(/^[\d.<-]+ requests\/s, - failed\/s, 0 in flight\n\nROUTE /)
+    expect(io.stdout.text).toMatch(/^[\d.<-]+ requests\/s, 0 failed\/s, 0 in flight\n\nROUTE /)
     expect(io.stdout.text).toContain('default/hello')
     expect(io.stdout.text).toMatch(/^hello +requests +8 +9 /m)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: no sequence for terminals goes to a pipe
