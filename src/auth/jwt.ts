@@ -60,7 +60,7 @@ export class JwtVerifier {
     this.#library ??= import('jose')
     const jose = await this.#library
     const header = readHeader(token, jose)
-    const { provider, keys } = await this.#find(header.kid)
+    const { provider, keys } = await this.#find(header.kid, claimedIssuer(token, jose))
     const key = keys.find(each => each.algorithms.includes(header.alg))
     if (key === undefined) throw invalid('its algorithm does not fit the key')
     try {
@@ -72,14 +72,17 @@ export class JwtVerifier {
     }
   }
 
-  async #find(kid: string): Promise<{ provider: JwtProvider; keys: readonly VerificationKey[] }> {
+  /** Two issuers may call their keys alike: then the token's own word says whose it claims to be. */
+  async #find(kid: string, issuer: unknown): Promise<{ provider: JwtProvider; keys: readonly VerificationKey[] }> {
     await Promise.all(this.#providers.map(provider => provider.keys.refresh(false)))
     for (const retry of [false, true]) {
       if (retry) await Promise.all(this.#providers.map(provider => provider.keys.refresh(true)))
-      for (const provider of this.#providers) {
+      const holders = this.#providers.flatMap(provider => {
         const keys = provider.keys.keys().get(kid)
-        if (keys) return { provider, keys }
-      }
+        return keys ? [{ provider, keys }] : []
+      })
+      const found = holders.find(each => each.provider.issuer === issuer) ?? holders[0]
+      if (found) return found
     }
     throw new GatewayError('jwt', { detail: `token uses the unknown key ${JSON.stringify(kid.slice(0, 128))}` })
   }
@@ -122,6 +125,15 @@ function readHeader(token: string, jose: typeof import('jose')): { readonly kid:
   }
   if (typeof alg !== 'string') throw invalid('it names no algorithm')
   return { kid, alg }
+}
+
+/** Not verified: good for choosing whose keys to verify with. */
+function claimedIssuer(token: string, jose: typeof import('jose')): unknown {
+  try {
+    return jose.decodeJwt(token).iss
+  } catch {
+    return undefined
+  }
 }
 
 function invalid(reason: string, cause?: unknown): GatewayError {

@@ -216,6 +216,18 @@ describe('claims', () => {
     expect(await run(hooks, bearer(await ec.sign({ iss: 'two' })))).toBe('passed')
     expect(await run(hooks, bearer(await ec.sign({ iss: 'one' })))).toContain('another issuer')
   })
+  test('of providers whose keys have one name, the one that the token names', async () => {
+    const providers = [
+      { issuer: 'one', jwks: keySet(rsa) },
+      { issuer: 'two', jwks: keySet(stranger) },
+    ]
+    expect(stranger.kid).toBe(rsa.kid)
+    const hooks = hooksOf(jwtAuth, { providers })
+    expect(await run(hooks, bearer(await rsa.sign({ iss: 'one' })))).toBe('passed')
+    expect(await run(hooks, bearer(await stranger.sign({ iss: 'two' })))).toBe('passed')
+    expect(await run(hooks, bearer(await stranger.sign({ iss: 'one' })))).toContain('its signature does not fit')
+    expect(await run(hooks, bearer(await rsa.sign({ iss: 'three' })))).toContain('another issuer')
+  })
 })
 
 describe('findings', () => {
