@@ -1,18 +1,17 @@
+import { parseListenAddress } from '../http/listen-address.ts'
+import { logFilterProblem } from '../http/log-filter.ts'
 import { KEEP_ALIVE, type KeepAlive } from '../http/transport.ts'
+import { MAX_WORKERS, parseWorkers } from '../http/workers.ts'
 import { probesOf } from '../schema/keepalives.ts'
 import { formatDuration, parseDuration } from '../schema/scalars.ts'
-import {
-  type ConfigSection,
-  type ListenAddress,
-  LOOKUP_FAMILIES,
-  type LookupFamily,
-} from './standalone/config-section.ts'
+import { type ConfigSection, LOOKUP_FAMILIES, type LookupFamily } from './standalone/config-section.ts'
 
 /** Settings of the process: the file's `config`, with the environment over it and defaults under it. */
 export interface Settings {
-  readonly adminAddr: ListenAddress
-  readonly statsAddr: ListenAddress
-  readonly readinessAddr: ListenAddress
+  /** For `parseListenAddress`, as are the next two. */
+  readonly adminAddr: string
+  readonly statsAddr: string
+  readonly readinessAddr: string
   readonly logging: { readonly filter: string; readonly format: 'text' | 'json' }
   /** ms that a graceful stop keeps accepting, at least. */
   readonly terminationMin: number
@@ -35,8 +34,6 @@ type Env = Readonly<Record<string, string | undefined>>
 /** What is wrong with the environment, in words. */
 export type EnvProblem = { readonly variable: string; readonly message: string }
 
-const OFF: ListenAddress = 'off'
-
 export function resolveSettings(
   section: ConfigSection | undefined,
   env: Env,
@@ -45,11 +42,11 @@ export function resolveSettings(
   const level = section?.logging?.level
   const grace = seconds(env, 'TERMINATION_GRACE_PERIOD_SECONDS', problem)
   return {
-    adminAddr: address(env, 'ADMIN_ADDR', problem) ?? section?.adminAddr ?? { host: '127.0.0.1', port: 15000 },
-    statsAddr: address(env, 'STATS_ADDR', problem) ?? section?.statsAddr ?? { host: '::', port: 15020 },
-    readinessAddr: address(env, 'READINESS_ADDR', problem) ?? section?.readinessAddr ?? { host: '::', port: 15021 },
+    adminAddr: address(env, 'ADMIN_ADDR', problem) ?? section?.adminAddr ?? '127.0.0.1:15000',
+    statsAddr: address(env, 'STATS_ADDR', problem) ?? section?.statsAddr ?? '[::]:15020',
+    readinessAddr: address(env, 'READINESS_ADDR', problem) ?? section?.readinessAddr ?? '[::]:15021',
     logging: {
-      filter: env.RUST_LOG || (typeof level === 'string' ? level : level?.join(',')) || 'info',
+      filter: logFilter(env, 'RUST_LOG', problem) ?? ((typeof level === 'string' ? level : level?.join(',')) || 'info'),
       format: section?.logging?.format ?? 'text',
     },
     terminationMin:
@@ -66,7 +63,7 @@ export function resolveSettings(
     mcpSessionTtl: section?.mcp?.sessionTtl ?? 1_800_000,
     sessionKey: hexKey(env, 'SESSION_KEY', problem) ?? section?.session?.key,
     sensitiveHeaders: section?.sensitiveHeaders?.map(h => h.toLowerCase()) ?? [],
-    workers: env.WORKER_THREADS || (section?.workerThreads ?? section?.numWorkerThreads),
+    workers: workers(env, 'WORKER_THREADS', problem) ?? section?.workerThreads ?? section?.numWorkerThreads,
     ipv6: env.IPV6_ENABLED ? env.IPV6_ENABLED === 'true' : section?.enableIpv6,
   }
 }
@@ -103,15 +100,28 @@ function hexKey(env: Env, variable: string, problem: (p: EnvProblem) => void): s
   return undefined
 }
 
-function address(env: Env, variable: string, problem: (p: EnvProblem) => void): ListenAddress | undefined {
+function address(env: Env, variable: string, problem: (p: EnvProblem) => void): string | undefined {
   const text = env[variable]
-  if (text === undefined || text === '') return undefined
-  if (text === 'off') return OFF
-  if (text.startsWith('unix:')) return { unixPath: text.slice(5) }
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text)
-  if (!match) {
-    problem({ variable, message: `\`${variable}\` must be ip:port, localhost:port, unix:/path or off` })
-    return undefined
-  }
-  return { host: match[1] ?? match[2]!, port: Number(match[3]) }
+  if (!text) return undefined
+  if (parseListenAddress(text)) return text
+  problem({ variable, message: `\`${variable}\` must be ip:port, localhost:port, unix:/path or off` })
+  return undefined
+}
+
+function logFilter(env: Env, variable: string, problem: (p: EnvProblem) => void): string | undefined {
+  const text = env[variable]
+  if (!text) return undefined
+  const wrong = logFilterProblem(text)
+  if (wrong === undefined) return text
+  problem({ variable, message: `\`${variable}\` cannot be read: ${wrong}` })
+  return undefined
+}
+
+function workers(env: Env, variable: string, problem: (p: EnvProblem) => void): string | undefined {
+  const text = env[variable]
+  if (!text) return undefined
+  if (parseWorkers(text)) return text
+  const message = `\`${variable}\` must be a number from 1 to ${MAX_WORKERS}, or a share of the processors such as 50%`
+  problem({ variable, message })
+  return undefined
 }

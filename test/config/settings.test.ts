@@ -20,9 +20,22 @@ test.each([
   expect(settingsOf({ [variable]: '' }).settings).toEqual(settingsOf({}).settings)
 })
 
-test.each(['DNS_LOOKUP_FAMILY', 'ADMIN_ADDR', 'SESSION_KEY', 'CONNECTION_MIN_TERMINATION_DEADLINE'])(
-  '%s that says nothing sensible is a problem',
-  variable => {
-    expect(settingsOf({ [variable]: 'nonsense' }).problems).toEqual([variable])
-  },
-)
+test.each([
+  ['DNS_LOOKUP_FAMILY', 'nonsense'],
+  ['ADMIN_ADDR', 'nonsense'],
+  ['ADMIN_ADDR', '127.0.0.1:70000'],
+  ['STATS_ADDR', 'example.com:15020'],
+  ['READINESS_ADDR', 'unix:relative'],
+  ['SESSION_KEY', 'nonsense'],
+  ['CONNECTION_MIN_TERMINATION_DEADLINE', 'nonsense'],
+  ['RUST_LOG', 'loud'],
+  ['RUST_LOG', 'info,proxy=louder'],
+  ['WORKER_THREADS', 'all'],
+  ['WORKER_THREADS', '0'],
+  ['WORKER_THREADS', '1025'],
+  ['WORKER_THREADS', '0%'],
+])('%s=%s is a problem before anything starts', (variable, text) => {
+  const { settings, problems } = settingsOf({ [variable]: text })
+  expect(problems).toEqual([variable])
+  expect(settings).toEqual(settingsOf({}).settings)
+})

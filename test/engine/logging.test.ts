@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { LogFilter, LogFilterError } from '../../src/engine/log-filter.ts'
 import { type LogOptions, ProcessLog } from '../../src/engine/logging.ts'
+import { LogFilter, LogFilterError } from '../../src/http/log-filter.ts'
 import { ManualClock } from './manual-clock.ts'
 
 function start(options: Partial<LogOptions> = {}) {

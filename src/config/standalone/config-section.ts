@@ -1,3 +1,6 @@
+import { parseListenAddress } from '../../http/listen-address.ts'
+import { LOG_FILTER_PATTERN, logFilterProblem } from '../../http/log-filter.ts'
+import { MAX_WORKERS, parseWorkers } from '../../http/workers.ts'
 import { changeFields } from '../../policies/frontend/telemetry.ts'
 import {
   boolean,
@@ -8,7 +11,6 @@ import {
   json,
   list,
   map,
-  number,
   object,
   oneOf,
   opt,
@@ -23,36 +25,52 @@ import {
 import { keepalives } from '../../schema/keepalives.ts'
 import { duration, fileOrInline } from '../../schema/scalars.ts'
 
-export type ListenAddress = { readonly host: string; readonly port: number } | { readonly unixPath: string } | 'off'
-
-/** `ip:port`, `localhost:port`, `unix:/path` or `off`. */
-const listenAddress: Schema<ListenAddress> = parsed<string, ListenAddress>(
+/** As it is written; `parseListenAddress` reads it. */
+const listenAddress: Schema<string> = parsed(
   string({ min: 1 }),
   '`ip:port`, `localhost:port`, `unix:/path` or `off`',
-  value => {
-    if (value === 'off') return { value: 'off' as const }
-    if (value.startsWith('unix:')) return { value: { unixPath: value.slice(5) } }
-    const match = /^(?:\[([0-9a-fA-F:.]+)\]|(\d+\.\d+\.\d+\.\d+|localhost)):(\d{1,5})$/.exec(value)
-    if (!match || Number(match[3]) > 65535)
-      return {
-        problem: {
-          message: `\`${value}\` is not an address to listen on`,
-          help: 'write `127.0.0.1:15000`, `[::]:15020`, `unix:/run/gw.sock` or `off`',
+  value =>
+    parseListenAddress(value)
+      ? { value }
+      : {
+          problem: {
+            message: `\`${value}\` is not an address to listen on`,
+            help: 'write `127.0.0.1:15000`, `[::]:15020`, `unix:/run/gw.sock` or `off`',
+          },
         },
-      }
-    return { value: { host: match[1] ?? match[2]!, port: Number(match[3]) } }
-  },
   'off',
   {
     type: 'string',
-    pattern: '^(off|unix:.*|(\\[[0-9a-fA-F:.]+\\]|\\d+\\.\\d+\\.\\d+\\.\\d+|localhost):\\d{1,5})$',
+    pattern: '^(off|unix:/.*|(\\[[0-9a-fA-F:.]+\\]|\\d+\\.\\d+\\.\\d+\\.\\d+|localhost):\\d{1,5})$',
   },
 )
 
 export const LOOKUP_FAMILIES = ['All', 'Auto', 'V4Preferred', 'V4Only', 'V6Only'] as const
 export type LookupFamily = (typeof LOOKUP_FAMILIES)[number]
 
-const logLevel = shapes({ string: string({ min: 1 }), list: list(string({ min: 1 })) })
+const logFilter: Schema<string> = parsed(
+  string({ min: 1 }),
+  'a level, or `module=level`, separated by commas',
+  value => {
+    const message = logFilterProblem(value)
+    return message === undefined ? { value } : { problem: { message } }
+  },
+  'info',
+  { type: 'string', minLength: 1, pattern: LOG_FILTER_PATTERN },
+)
+const logLevel = shapes({ string: logFilter, list: list(logFilter) })
+
+/** As it is written; `parseWorkers` reads it. */
+const workers: Schema<string> = parsed(
+  string({ min: 1 }),
+  'a number of workers, or a share of the processors such as `50%`',
+  value =>
+    parseWorkers(value)
+      ? { value }
+      : { problem: { message: `\`${value}\` is neither a number of workers nor a share` } },
+  '1',
+  { type: 'string', pattern: '^([0-9]{1,4}|[0-9]{1,3}(\\.[0-9]+)?%)$' },
+)
 
 /** Labels that the metrics of requests have anyway, and the one that Prometheus gives to buckets. */
 const OWN_LABELS: ReadonlySet<string> = new Set(
@@ -82,7 +100,7 @@ export const configSection = object('config', {
   readinessAddr: def(listenAddress, '[::]:15021', 'Address of `/healthz/ready`.'),
   enableIpv6: opt(boolean, 'Listen on IPv6 too; on when the machine has it.'),
   workerThreads: opt(
-    shapes({ number: integer(1, 1024), string: string({ min: 1 }) }),
+    shapes({ number: integer(1, MAX_WORKERS), string: workers }),
     'Workers that share the ports: a number or a share of the cores (`50%`); `WORKER_THREADS` comes first.',
   ),
   logging: opt(
@@ -212,6 +230,6 @@ export const configSection = object('config', {
   network: opt(string(), 'Network of the replica.', WITH_REPLICAS),
   localXdsPath: opt(string(), 'Path of the dynamic part of the file.', WITH_REPLICAS),
   authToken: opt(string(), 'Path of the token for the control plane.', WITH_REPLICAS),
-  numWorkerThreads: opt(number(1), 'Older name of workerThreads.', { deprecated: 'Use workerThreads.' }),
+  numWorkerThreads: opt(integer(1, MAX_WORKERS), 'Older name of workerThreads.', { deprecated: 'Use workerThreads.' }),
 })
 export type ConfigSection = Infer<typeof configSection>

@@ -1,5 +1,5 @@
+import { parseListenAddress } from '../../http/listen-address.ts'
 import { refusal } from './access.ts'
-import { parseListenAddress } from './address.ts'
 import { type Listening, listen } from './listen.ts'
 import { logLevel } from './log-level.ts'
 import { memoryReport } from './memory.ts'

@@ -44,9 +44,9 @@ export async function startEndpoints(
   }
   try {
     return {
-      admin: await opened(startAdmin(addressText(settings.adminAddr), source)),
-      stats: await opened(startStats(addressText(settings.statsAddr), source)),
-      readiness: await opened(startReadiness(addressText(settings.readinessAddr), source)),
+      admin: await opened(startAdmin(settings.adminAddr, source)),
+      stats: await opened(startStats(settings.statsAddr, source)),
+      readiness: await opened(startReadiness(settings.readinessAddr, source)),
       close: async () => {
         for (const endpoint of endpoints) await endpoint.close()
       },
@@ -87,10 +87,4 @@ export function watchFile(path: string, changed: () => void) {
     clearTimeout(timer)
     timer = setTimeout(changed, 250)
   })
-}
-
-function addressText(address: Settings['adminAddr']): string {
-  if (address === 'off') return 'off'
-  if ('unixPath' in address) return `unix:${address.unixPath}`
-  return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`
 }

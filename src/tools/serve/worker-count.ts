@@ -1,19 +1,20 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { Failure } from '../../diagnostics/failure.ts'
-
-const MAX_WORKERS = 1024
+import { MAX_WORKERS, parseWorkers } from '../../http/workers.ts'
 
 /** How many workers `4`, `50%` (of the processors) or nothing (1) means. Throws a Failure for anything else. */
 export function workerCount(given: number | string | undefined, processors = availableParallelism()): number {
   if (given === undefined) return 1
-  const text = String(given)
-  const [, share] = /^(\d{1,3}(?:\.\d+)?)%$/.exec(text) ?? []
-  const count = share === undefined ? Number(text) : Math.max(1, Math.round((processors * Number(share)) / 100))
-  if (Number.isInteger(count) && count >= 1 && count <= MAX_WORKERS && Number(share ?? 1) > 0) return count
-  throw new Failure('usage', `${text} is no number of workers.`, {
+  const workers = parseWorkers(String(given))
+  if (workers) return 'count' in workers ? workers.count : clamp(Math.round(processors * workers.share))
+  throw new Failure('usage', `${given} is no number of workers.`, {
     help: `Write a number from 1 to ${MAX_WORKERS}, or a share of the processors such as 50% (--workers, config.workerThreads).`,
   })
+}
+
+function clamp(count: number): number {
+  return Math.min(MAX_WORKERS, Math.max(1, count))
 }
 
 /** Whether the kernel spreads the connections of one port over several listeners, and this Node.js asks it to. */

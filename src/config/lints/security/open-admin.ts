@@ -1,10 +1,10 @@
+import { parseListenAddress } from '../../../http/listen-address.ts'
 import type { Lint } from '../lint.ts'
 
 /** GW528: an admin server that other machines reach. */
 export const openAdmin: Lint = file => {
-  const address = file.config.config?.adminAddr
-  if (address === undefined || address === 'off' || 'unixPath' in address) return
-  if (address.host === 'localhost' || address.host === '::1' || address.host.startsWith('127.')) return
+  const address = parseListenAddress(file.config.config?.adminAddr ?? 'off')
+  if (address?.kind !== 'tcp' || address.hosts.every(host => host === '::1' || host.startsWith('127.'))) return
   file.report({
     code: 'GW528',
     message: 'other machines reach the admin server, which asks nobody who they are',

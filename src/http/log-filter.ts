@@ -1,11 +1,16 @@
 import { closest } from '../diagnostics/suggest.ts'
-import type { LogLevel } from '../http/runtime.ts'
+import type { LogLevel } from './runtime.ts'
 
 /** What a filter lets through: `off` is 0, `error` 1 … `trace` 5. */
 export type Threshold = 0 | 1 | 2 | 3 | 4 | 5
 
 export const RANK: Readonly<Record<LogLevel, Threshold>> = { error: 1, warn: 2, info: 3, debug: 4, trace: 5 }
 const NAMES = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const
+
+const LEVEL = NAMES.map(name => name.replace(/./g, letter => `[${letter.toUpperCase()}${letter}]`)).join('|')
+const DIRECTIVE = `\\s*(([\\w-]+(::[\\w-]+)*\\s*=\\s*)?(${LEVEL})\\s*)?`
+/** What `LogFilter.parse` takes, for JSON Schema. */
+export const LOG_FILTER_PATTERN = `^${DIRECTIVE}(,${DIRECTIVE})*$`
 
 /** A filter in RUST_LOG syntax that cannot be read; the message is for whoever wrote it. */
 export class LogFilterError extends Error {
@@ -46,6 +51,17 @@ export class LogFilter {
   toString(): string {
     const sorted = [...this.#directives].sort(([a], [b]) => b.length - a.length || (a < b ? -1 : 1))
     return sorted.map(([module, rank]) => (module === '' ? NAMES[rank] : `${module}=${NAMES[rank]}`)).join(',') || 'off'
+  }
+}
+
+/** What is wrong with the text of a filter; undefined when nothing is. */
+export function logFilterProblem(text: string): string | undefined {
+  try {
+    LogFilter.parse(text)
+    return undefined
+  } catch (error) {
+    if (error instanceof LogFilterError) return error.message
+    throw error
   }
 }
 
