@@ -112,13 +112,14 @@ async function profiled(path: string, work: () => unknown) {
   return answer
 }
 
+/** Calls instead of one long loop: V8 cannot always tell whose code it has put in the place of a running one. */
 function burnProcessorTime() {
   const before = process.threadCpuUsage()
-  let sum = 0
-  while (process.threadCpuUsage(before).user < 150_000) {
-    for (let i = 0; i < 100_000; i++) sum += Math.sqrt(sum + i)
-  }
-  return sum
+  while (process.threadCpuUsage(before).user < 150_000) fibonacci(20)
+}
+
+function fibonacci(n: number): number {
+  return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2)
 }
 
 test('a processor profile names the function that was busy', async () => {
@@ -126,7 +127,7 @@ test('a processor profile names the function that was busy', async () => {
   expect(status).toBe(200)
   const profile = profileOf(body)
   expect(profile.types.at(-1)).toEqual(['cpu', 'nanoseconds'])
-  expect(profile.functions).toContain('burnProcessorTime')
+  expect(profile.functions).toContain('fibonacci')
   expect(profile.duration).toBe(10_000_000_000)
 })
 
@@ -171,8 +172,8 @@ test.each(['profile', 'heap'])('/debug/pprof/%s ends when its client leaves', as
 
 test('so many samples per second as asked for', async () => {
   const often = profileOf((await profiled('/debug/pprof/profile?frequency=1000', burnProcessorTime)).body)
-  const rarely = profileOf((await profiled('/debug/pprof/profile?frequency=20', burnProcessorTime)).body)
-  expect([often.period, rarely.period]).toEqual([1_000_000, 50_000_000])
+  const rarely = profileOf((await profiled('/debug/pprof/profile?frequency=1', burnProcessorTime)).body)
+  expect([often.period, rarely.period]).toEqual([1_000_000, 1_000_000_000])
   expect(often.hits).toBeGreaterThan(5 * rarely.hits)
 })
 
