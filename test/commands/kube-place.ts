@@ -13,7 +13,7 @@ import type { ForwardingOptions } from '../helpers/port-forward.ts'
 
 const root = new URL('../../', import.meta.url)
 export const GATEWAY_API = 'gateway.networking.k8s.io/v1'
-const KINDS = {
+export const KINDS = {
   v1: { Pod: 'pods', Service: 'services' },
   [GATEWAY_API]: { Gateway: 'gateways' },
   'apps/v1': {
@@ -94,12 +94,12 @@ export class KubePlace implements AsyncDisposable {
   }
 
   /** Surroundings whose kubeconfig leads to the cluster. */
-  shell({ url, authority }: Cluster) {
+  shell({ url, authority }: Cluster, user: object = { token: 'secret-token' }) {
     const ca = Buffer.from(authority).toString('base64')
     const config = {
       'current-context': 'main',
       clusters: [{ name: 'c', cluster: { server: url, 'certificate-authority-data': ca, 'proxy-url': this.proxy } }],
-      users: [{ name: 'u', user: { token: 'secret-token' } }],
+      users: [{ name: 'u', user }],
       contexts: ['main', 'staging'].map(name => ({ name, context: { cluster: 'c', user: 'u', namespace: 'shop' } })),
     }
     writeFileSync(join(this.folder, 'config'), JSON.stringify(config))

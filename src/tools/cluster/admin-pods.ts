@@ -48,8 +48,10 @@ export async function adminPods(request: PodsRequest, place: ClusterPlace): Prom
 
 async function reach(request: PodsRequest, place: ClusterPlace, options: Partial<ClientOptions>) {
   const { patience } = request
-  const access = await accessOf(await findContext(request, place), place)
-  const client = new ApiClient(access, { ...(patience === undefined ? {} : { timeout: patience }), ...options })
+  const context = await findContext(request, place)
+  const access = await accessOf(context, place)
+  const limits = { ...(patience === undefined ? {} : { timeout: patience }), ...options }
+  const client = new ApiClient(access, limits, () => accessOf(context, place))
   const target = parseTarget(request.target, request.namespace, access.namespace)
   return { client, target, found: await findPods(client, target) }
 }

@@ -36,19 +36,22 @@ const RIGHT_ONE = 'Is it the right --context, and is the cluster up?'
 
 /** Calls to one API server. Throws a Failure when it cannot be reached, or takes the credentials for wrong. */
 export class ApiClient {
-  readonly #access: ClusterAccess
   readonly #options: ClientOptions
-  readonly #agent: Agent
+  readonly #renewed: (() => Promise<ClusterAccess>) | undefined
+  #access: ClusterAccess
+  #agent: Agent
 
-  constructor(access: ClusterAccess, options: Partial<ClientOptions> = {}) {
-    this.#access = access
+  /** `renewed` makes the credentials anew: those of a plugin hold for minutes, and somebody may watch for hours. */
+  constructor(access: ClusterAccess, options: Partial<ClientOptions> = {}, renewed?: () => Promise<ClusterAccess>) {
     this.#options = { ...DEFAULTS, ...options }
-    this.#agent = new Agent({ keepAlive: true, maxSockets: 4, ...access.tls })
+    this.#renewed = renewed
+    this.#access = access
+    this.#agent = agentOf(access)
   }
 
   async get(path: string): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
-      const { status, headers, text } = await this.#within(async signal => {
+      const { status, headers, text } = await this.#authorized(async signal => {
         const sent = await this.#request(path, signal)
         return this.#read(await answered(sent))
       })
@@ -67,7 +70,7 @@ export class ApiClient {
   /** A WebSocket that speaks one subprotocol (RFC 6455). What has already come of it is `head`. */
   async upgrade(path: string, protocol: string): Promise<Upgrade> {
     const opening = handshake(protocol)
-    const reply = await this.#within(async signal => {
+    const reply = await this.#authorized<Upgraded | Reply>(async signal => {
       const sent = await this.#request(path, signal, opening.headers)
       const got = await upgraded(sent)
       return 'stream' in got ? got : this.#read(got)
@@ -81,6 +84,15 @@ export class ApiClient {
 
   close(): void {
     this.#agent.destroy()
+  }
+
+  /** Work with credentials that may have expired since they were made. */
+  async #authorized<T extends Upgraded | Reply>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const reply = await this.#within(work)
+    if (!('status' in reply) || reply.status !== 401 || this.#renewed === undefined) return reply
+    this.#access = await this.#renewed()
+    this.#agent = agentOf(this.#access)
+    return this.#within(work)
   }
 
   /** Work that the timeout ends, with an error that says what was asked. */
@@ -113,7 +125,7 @@ export class ApiClient {
     return requestHttps(url, { ...all, ...tls, agent: false, socket } as object)
   }
 
-  async #read(reply: IncomingMessage) {
+  async #read(reply: IncomingMessage): Promise<Reply> {
     const { maxAnswer } = this.#options
     const chunks: Buffer[] = []
     let length = 0
@@ -151,6 +163,10 @@ export class ApiClient {
   }
 }
 
+function agentOf({ tls }: ClusterAccess): Agent {
+  return new Agent({ keepAlive: true, maxSockets: 4, ...tls })
+}
+
 function answered(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((done, fail) => {
     request.on('response', done)
@@ -159,6 +175,7 @@ function answered(request: ClientRequest): Promise<IncomingMessage> {
   })
 }
 
+type Reply = { readonly status: number; readonly headers: IncomingMessage['headers']; readonly text: string }
 type Upgraded = { readonly stream: Duplex; readonly head: Buffer; readonly headers: IncomingMessage['headers'] }
 
 /** Resolves with an ordinary answer where the server does not change the protocol. */

@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { getReadiness } from '../../../src/tools/admin-client.ts'
 import { adminPod } from '../../../src/tools/cluster/admin-pods.ts'
-import { EDGE, KubePlace, POD, pod } from '../../commands/kube-place.ts'
+import { EDGE, KINDS, KubePlace, POD, pod } from '../../commands/kube-place.ts'
+import { startKubeServer } from '../../helpers/kube-server.ts'
 
 let place: KubePlace
 beforeEach(() => {
@@ -45,4 +48,17 @@ test('when nothing is left, it is said what has gone', async () => {
   const server = await adminPod(ofEdge, place.shell(cluster), { note: () => {} })
   items.splice(1, 1)
   await expect(getReadiness(server)).rejects.toThrow('pod shop/edge-1 is gone')
+})
+
+test('credentials that have expired are made anew', async () => {
+  const options = { kinds: KINDS, items: [EDGE, POD], token: 'first', forwarding: { portOf: () => undefined } }
+  await using cluster = await startKubeServer(options)
+  const shell = place.shell(cluster, { tokenFile: 'token' })
+  const token = join(place.folder, 'token')
+  writeFileSync(token, 'first')
+  const server = await adminPod(ofEdge, shell, { note: () => {} })
+  options.token = 'second'
+  await expect(getReadiness(server)).rejects.toThrow('(401)')
+  writeFileSync(token, 'second')
+  await expect(getReadiness(server)).rejects.toThrow('nothing answers on port 15000')
 })
