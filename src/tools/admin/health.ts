@@ -37,7 +37,7 @@ export async function askHealth(admin: AdminServer, wait?: number, clock: Clock 
 async function untilReady(admin: AdminServer, wait: number, clock: Clock): Promise<void> {
   const deadline = clock.mono() + wait
   for (;;) {
-    const patience = { ms: Math.max(PAUSE, deadline - clock.mono()), clock }
+    const patience = { ms: Math.max(PAUSE, Math.ceil(deadline - clock.mono())), clock }
     const answer = await getReadiness(admin, patience).catch((error: unknown) => {
       if (error instanceof Failure) return error
       throw error
@@ -50,8 +50,10 @@ async function untilReady(admin: AdminServer, wait: number, clock: Clock): Promi
 }
 
 function notReady(wait: number, answer: Failure | { readonly words: string }): Failure {
-  const [reason, help] = answer instanceof Failure ? [answer.message, answer.help] : [`${answer.words}.`, undefined]
+  const reason = answer instanceof Failure ? answer.message : `${answer.words}.`
   const message = `the gateway is not ready after ${wait / 1000}s: ${reason}`
+  // That it is silent is no reason to wait longer for one answer: it is asked again and again.
+  const help = answer instanceof Failure && answer.kind !== 'timeout' ? answer.help : undefined
   return new Failure('timeout', message, help === undefined ? {} : { help })
 }
 
