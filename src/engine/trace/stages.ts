@@ -95,7 +95,8 @@ export function traceFinished(x: Exchange): void {
       bytes: x.responseBytes,
     },
     {
-      severity: status >= 500 ? 'error' : status >= 400 ? 'warn' : 'success',
+      // A gRPC client is refused with 200, and a response that is cut off has begun with its status.
+      severity: status >= 500 || (status < 400 && x.error !== undefined) ? 'error' : status >= 400 ? 'warn' : 'success',
       origins: x.error !== undefined && x.route && !isToldElsewhere ? [x.route.origin] : [],
     },
   )

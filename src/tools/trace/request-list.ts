@@ -1,6 +1,7 @@
 import { cellsOf, pad, type Row, span } from '../terminal/cells.ts'
 import type { Browse } from './browse.ts'
-import type { RequestTrace, TraceState } from './state.ts'
+import { hasFailed, type RequestTrace, type TraceState } from './state.ts'
+import { MARKS } from './steps.ts'
 
 /** A line of the list of requests: one of them, or that the connection was lost between two. */
 export type RequestLine = RequestTrace | 'lost'
@@ -28,8 +29,10 @@ export function requestRow(line: RequestLine, inner: number, marked: string | un
   const width = inner - 2
   if (line === 'lost') return [span(pad(`── connection lost ${'─'.repeat(width)}`, width).replace(/…$/, '─'), 'warn')]
   const { time, method, path, end, broken, key } = line
-  const status = end !== undefined ? String(end.status ?? 'gone') : broken ? 'cut' : '…'
-  const failed = (end === undefined && broken) || (end !== undefined && (end.status === null || end.status >= 500))
+  const failed = end === undefined ? broken : hasFailed(end)
+  // Without colours, too.
+  const mark = failed && (end?.status ?? 500) < 400 ? MARKS.error : ''
+  const status = end !== undefined ? `${end.status ?? 'gone'}${mark}` : broken ? 'cut' : '…'
   const tone = failed ? 'error' : end !== undefined && (end.status ?? 0) >= 400 ? 'warn' : 'success'
   const clock = width >= 30 && time !== '' ? `${time} ` : ''
   const middle = Math.max(0, width - cellsOf(clock) - 6)

@@ -72,13 +72,17 @@ function broken(request: RequestTrace): RequestTrace {
   return request.end === undefined && !request.broken ? { ...request, broken: true } : request
 }
 
+/** Whatever its status: gRPC tells of a failure elsewhere, and a response may be cut off behind its head. */
+export function hasFailed({ status, error }: NonNullable<RequestTrace['end']>): boolean {
+  return status === null || status >= 500 || (status < 400 && error !== undefined)
+}
+
 /**
  * The step that explains the outcome: of a failed request what the backend answered, when that was passed on, or the
  * first step that failed; else the last one.
  */
 export function decidingStep({ end, steps: all }: RequestTrace, steps: readonly Step[] = all): Step | undefined {
-  const failed = end !== undefined && (end.status === null || end.status >= 400)
-  if (!failed) return steps.at(-1)
+  if (end === undefined || !(hasFailed(end) || (end.status ?? 0) >= 400)) return steps.at(-1)
   const passedOn = ({ event: { message, scope } }: Step) =>
     message.type === 'callEnd' && message.status === end.status && scope.length === 0
   const answer = end.error === undefined ? steps.findLast(passedOn) : undefined

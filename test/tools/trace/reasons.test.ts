@@ -141,6 +141,15 @@ test.each<[status: number, path: string, sent: Sent, said: string | RegExp, writ
   expect(reason.line).toBe(lineOf(written))
 })
 
+test('a gRPC client, who is refused with 200', async () => {
+  const headers = { 'content-type': 'application/grpc' }
+  expect(await reasonOf('/required', { method: 'POST', headers })).toMatchObject({
+    status: 200,
+    said: 'authorization: deny: require request.headers["x-team"] == "b" did not match',
+    line: lineOf('{require:'),
+  })
+})
+
 test('429', async () => {
   await send('/limited', {})
   const reason = await reasonOf('/limited', {})

@@ -193,6 +193,17 @@ describe('keys', () => {
     expect(typed(state, ['/', 'q']).quit).toBeUndefined()
   })
 
+  test('a failure behind a status that tells of none is marked in the list', () => {
+    const recorder = new Recorder()
+    recorder.start('r1', '/grpc')
+    recorder.add({ type: 'requestFinished', status: 200, error: 'authorization failed', bytes: 0 })
+    recorder.start('r2', '/fine')
+    recorder.finish('r2')
+    const lines = linesOf(addEvents(EMPTY, recorder.events))
+    expect(lines.find(line => line.includes('POST /grpc'))).toMatch(/ 200✗ /)
+    expect(lines.findLast(line => line.includes('▸ POST /fine'))).toMatch(/ 200 {2}/)
+  })
+
   test('a status is found by its number, whatever else holds that number', () => {
     const recorder = new Recorder()
     recorder.refused('r1', '/refused')
