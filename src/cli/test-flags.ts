@@ -40,6 +40,10 @@ export const testFlags = {
     summary: 'The configuration to test, in place of the one that a test file names.',
   }),
   filter: Flags.string({ helpValue: 'PATTERN', summary: 'Only cases whose names match.' }),
+  update: Flags.boolean({
+    summary: 'Save what comes where a case expects `{snapshot: true}`, in a file beside the tests.',
+    exclusive: ['live'],
+  }),
   bail: Flags.boolean({ summary: 'Stop after the first failure.' }),
   shard: shards({ summary: 'Only the I-th of N equal parts of the cases.' }),
   coverage: coverages({
@@ -81,6 +85,7 @@ export function testCommand(
     outputs: outputTargets(flags.json ? [{ format: 'json' }] : flags.output, 'text'),
     coverage: flags.coverage ?? [],
     bail: flags.bail,
+    update: flags.update,
     verbose,
     ...(flags.config !== undefined && { config: flags.config }),
     ...(flags.live !== undefined && { live: liveUrl(flags.live) }),

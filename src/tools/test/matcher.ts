@@ -66,9 +66,18 @@ export function matcherProblems(expected: unknown, path: readonly (string | numb
       const help = 'write `{equals: {...}}` for an object that has such members'
       return [{ code: 'GW102', message, help, path: [...path, name], at: 'key' }]
     }
+    if (name === 'snapshot' && (path.length > 0 || Object.keys(expected).length > 1)) {
+      const message = '`{snapshot: true}` stands for a whole field, with nothing beside it'
+      return [{ message, path: [...path, name], at: 'key' }]
+    }
     const problem = matcher.problem(operand)
     return problem === undefined ? [] : [{ path: [...path, name], at: 'value', ...problem }]
   })
+}
+
+/** The field is to be what it was when that was saved. */
+export function isSnapshot(expected: unknown): boolean {
+  return isMatchers(expected) && 'snapshot' in expected
 }
 
 /** Not a value itself: what it says about one. */
@@ -251,6 +260,11 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
     (absent: boolean, actual) => (actual === undefined) === absent,
     (absent: boolean) => (absent ? 'nothing' : 'something'),
   ),
+  // What was saved says how it holds.
+  snapshot: {
+    problem: operand => (operand === true ? undefined : { code: 'GW101', message: '`snapshot` is true' }),
+    compare: () => [],
+  },
   length: {
     problem: operand => firstProblem(operand),
     compare: (operand, actual, path) =>

@@ -1,5 +1,5 @@
 import { displayPath } from '../../diagnostics/render/report.ts'
-import type { WrongOutcome } from './run-case.ts'
+import { type WrongOutcome, wordsFor } from './run-case.ts'
 import type { RunCase, RunFile } from './run-tests.ts'
 
 /** What a run of tests came to, as every renderer takes it. */
@@ -40,8 +40,8 @@ export interface WrongWords {
   readonly decision?: { readonly text: string; readonly file?: string; readonly line?: number }
 }
 
-export function wordsOf({ step, repetition, fields, decision }: WrongOutcome, cwd: string): WrongWords {
-  const which = [step && `step ${step}`, repetition && `repetition ${repetition}`].filter(Boolean).join(', ')
+export function wordsOf({ fields, decision, ...wrong }: WrongOutcome, cwd: string): WrongWords {
+  const which = wordsFor(wrong)
   if (decision === undefined) return { which, fields }
   const { text, origin } = decision
   return {

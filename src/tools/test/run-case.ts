@@ -5,7 +5,8 @@ import { expectedAt } from './expectation.ts'
 import { parseFieldPath } from './field-path.ts'
 import { remarkOn } from './known-names.ts'
 import { isVisible, type LiveGateway } from './live.ts'
-import { compare, Hidden, shown } from './matcher.ts'
+import { compare, Hidden, isSnapshot, shown } from './matcher.ts'
+import type { SnapshotFile } from './snapshot/snapshot-file.ts'
 import { stubsOf } from './stubs-of.ts'
 import type { TestCase, TestFile, TestStep } from './test-file.ts'
 import { fieldAt, viewOf } from './view.ts'
@@ -31,16 +32,20 @@ export function runCase(
   file: TestFile,
   testCase: TestCase,
   gateway: DryGateway,
-  seen: (outcome: DryOutcome) => void,
+  { seen, snapshots }: { seen(outcome: DryOutcome): void; readonly snapshots: SnapshotFile },
 ): Promise<readonly WrongOutcome[]> {
   gateway.reset(stubsOf(file, testCase))
   const advance = (ms: number) => gateway.clock.advance(ms)
   const remark: Running['remark'] = (field, expected) => remarkOn(field, expected, gateway.snapshot)
-  return runSteps(testCase, new TestClient(gateway), { advance, seen, compares: () => true, remark })
+  return runSteps(testCase, new TestClient(gateway), { advance, seen, compares: () => true, remark, snapshots })
 }
 
 /** The same at a running gateway, of which only the responses are seen. */
-export async function runLive(testCase: TestCase, gateway: LiveGateway): Promise<readonly WrongOutcome[]> {
+export async function runLive(
+  testCase: TestCase,
+  gateway: LiveGateway,
+  snapshots: SnapshotFile,
+): Promise<readonly WrongOutcome[]> {
   const client = new TestClient(gateway)
   try {
     return await runSteps(testCase, client, {
@@ -48,6 +53,7 @@ export async function runLive(testCase: TestCase, gateway: LiveGateway): Promise
       seen: () => {},
       compares: isVisible,
       remark: () => undefined,
+      snapshots,
     })
   } finally {
     await client.close()
@@ -55,6 +61,7 @@ export async function runLive(testCase: TestCase, gateway: LiveGateway): Promise
 }
 
 interface Running {
+  readonly snapshots: SnapshotFile
   advance(ms: number): void
   seen(outcome: DryOutcome): void
   /** Whether the field can be looked at. */
@@ -73,14 +80,12 @@ async function runSteps(testCase: TestCase, client: TestClient, to: Running): Pr
     for (let repetition = 0; repetition < repeat; repetition++) {
       const outcome = await client.send(request)
       to.seen(outcome)
-      const fields = wrongFields(compared, outcome, repetition, to)
-      if (fields.length === 0) continue
-      wrong.push({
+      const which = {
         step: steps.length > 1 ? number + 1 : undefined,
         repetition: repeat > 1 ? repetition + 1 : undefined,
-        fields,
-        decision: decidedBy(outcome.events),
-      })
+      }
+      const fields = wrongFields(compared, outcome, repetition, { to, place: [testCase.name, wordsFor(which)] })
+      if (fields.length > 0) wrong.push({ ...which, fields, decision: decidedBy(outcome.events) })
     }
   }
   return wrong
@@ -91,17 +96,31 @@ function stepsOf({ steps, request, repeat, expect }: TestCase): readonly TestSte
   return [{ repeat, ...(request && { request }), ...(expect && { expect }) }]
 }
 
+/** `place`: the name of the case, and which of its requests it is, in words. */
+interface Compared {
+  readonly to: Running
+  readonly place: readonly [testCase: string, which: string]
+}
+
+/** `step 2, repetition 3`; empty where there is one only. */
+export function wordsFor({ step, repetition }: Pick<WrongOutcome, 'step' | 'repetition'>): string {
+  return [step && `step ${step}`, repetition && `repetition ${repetition}`].filter(Boolean).join(', ')
+}
+
 function wrongFields(
   expect: readonly (readonly [field: string, value: unknown])[],
   outcome: DryOutcome,
   repetition: number,
-  { remark }: Running,
+  { to: { remark, snapshots }, place: [testCase, which] }: Compared,
 ): WrongField[] {
   const view = viewOf(outcome)
   return expect.flatMap(([field, value]) => {
     const actual = fieldAt(view, parseFieldPath(field) ?? [])
     const expected = expectedAt(field, value, repetition)
-    return compare(expected, actual).map(difference => {
+    const differences = isSnapshot(expected)
+      ? snapshots.compare(testCase, which === '' ? field : `${which}, ${field}`, actual)
+      : compare(expected, actual)
+    return differences.map(difference => {
       const hidden = difference.actual instanceof Hidden
       const remarked = remark(field, expected)
       return {

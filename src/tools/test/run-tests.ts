@@ -8,6 +8,7 @@ import { LiveGateway, onlyDry } from './live.ts'
 import type { Reached } from './reached.ts'
 import { type ReadTestFile, readTestFile } from './read-test-file.ts'
 import { runCase, runLive, type WrongOutcome } from './run-case.ts'
+import { type SnapshotCounts, SnapshotFile } from './snapshot/snapshot-file.ts'
 import type { TestCase } from './test-file.ts'
 import { type ConfigOptions, TestedConfig } from './tested-config.ts'
 import { Witness } from './witness.ts'
@@ -18,6 +19,8 @@ export interface TestOptions extends ConfigOptions {
   readonly live?: URL
   /** Only cases whose names match. */
   readonly filter?: { test(name: string): boolean }
+  /** What snapshots there are becomes what came. */
+  readonly update?: boolean
   /** Nothing more runs after the first failure. */
   readonly bail?: boolean
   /** The i-th of n equal parts, from 1. */
@@ -44,6 +47,7 @@ export interface RunFile {
   /** Of the test file and of its configuration. */
   readonly diagnostics: readonly Diagnostic[]
   readonly texts: readonly InputText[]
+  readonly snapshots?: SnapshotCounts
   /** What ran, and what of it was reached. */
   readonly ran?: {
     readonly snapshot: Snapshot
@@ -65,7 +69,7 @@ export async function runTests(inputs: readonly InputFile[], options: TestOption
     })
     if (text instanceof Failure) {
       files.push({ file: input.file, texts: [], cases: [], broken: true, diagnostics: [unreadable(input.file, text)] })
-    } else files.push(await run.file({ file: input.file, text: text.text }))
+    } else files.push(await run.file({ file: input.file, text: text.text }, input))
     if (run.over) break
   }
   return files
@@ -94,22 +98,35 @@ class TestRun {
     this.#config = new TestedConfig(options)
   }
 
-  async file(text: InputText): Promise<RunFile> {
+  async file(text: InputText, input: InputFile): Promise<RunFile> {
     const { read, diagnostics } = readTestFile(text)
     const base = { file: text.file, texts: [text], diagnostics, cases: [], broken: false }
     if (read === undefined) return { ...base, broken: true }
     const chosen = [...read.content.cases.keys()].filter(i => this.#chooses(read.content.cases[i] as TestCase))
     if (chosen.length === 0) return base
-    const { live } = this.#options
-    if (live) {
-      const gateway = new LiveGateway(live)
-      const cases = await this.#cases(read, chosen, { skips: onlyDry, run: each => runLive(each, gateway) })
-      return { ...base, cases }
-    }
-    return this.#dry(read, chosen, base)
+    const { live, update = false } = this.#options
+    const snapshots = await SnapshotFile.open(input, this.#options, update)
+    const run = live
+      ? await this.#live(read, chosen, base, { snapshots, live })
+      : await this.#dry(read, chosen, base, snapshots)
+    if (run.ran === undefined) return run
+    const left = new Set(read.content.cases.map(({ name }) => name))
+    for (const { name, state, reason } of run.cases) if (state !== 'skipped' && reason === undefined) left.delete(name)
+    return { ...run, snapshots: snapshots.finish(left) }
   }
 
-  async #dry(read: ReadTestFile, chosen: readonly number[], base: RunFile): Promise<RunFile> {
+  async #live(
+    read: ReadTestFile,
+    chosen: readonly number[],
+    base: RunFile,
+    { snapshots, live }: { readonly snapshots: SnapshotFile; readonly live: URL },
+  ): Promise<RunFile> {
+    const gateway = new LiveGateway(live)
+    const run = (each: TestCase) => runLive(each, gateway, snapshots)
+    return { ...base, cases: await this.#cases(read, chosen, { skips: onlyDry, run }) }
+  }
+
+  async #dry(read: ReadTestFile, chosen: readonly number[], base: RunFile, snapshots: SnapshotFile): Promise<RunFile> {
     const { content } = read
     const config = await this.#config.of(read)
     if ('wrong' in config) return { ...base, diagnostics: [...base.diagnostics, config.wrong], broken: true }
@@ -123,7 +140,7 @@ class TestRun {
     const witness = new Witness()
     const cases = await this.#cases(read, chosen, {
       skips: () => undefined,
-      run: each => runCase(content, each, gateway, outcome => witness.see(outcome)),
+      run: each => runCase(content, each, gateway, { seen: outcome => witness.see(outcome), snapshots }),
     })
     const { reached, unstubbed } = witness
     const uncalled = cases.length === content.cases.length ? witness.uncalled(content) : []

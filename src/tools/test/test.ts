@@ -9,6 +9,7 @@ import type { CoverageFormat, TestFormat } from './formats.ts'
 import { printReport } from './print-report.ts'
 import { countsOf, type TestReport } from './report.ts'
 import { runTests, type TestOptions } from './run-tests.ts'
+import type { SnapshotCounts } from './snapshot/snapshot-file.ts'
 
 interface TestTarget<Format> {
   readonly format: Format
@@ -52,8 +53,18 @@ export async function test(paths: readonly string[], command: TestCommand, to: T
   const wanted = command.coverage.length > 0 || command.failUnder !== undefined
   const coverage = wanted ? coverageOf(files) : undefined
   await printReport(report, coverage, command, to)
+  for (const { snapshots } of files) if (snapshots) tellSnapshots(snapshots, to)
   if (counts.broken > 0) return 'broken'
   return counts.failed > 0 || isTooLittle(coverage, command, to) ? 'failed' : 'passed'
+}
+
+function tellSnapshots({ file, added, changed, removed, unasked }: SnapshotCounts, to: TestPrinter): void {
+  const done = Object.entries({ added, changed, removed }).filter(([, count]) => count > 0)
+  if (done.length > 0) to.note(`Wrote ${file}: ${done.map(([what, count]) => `${count} ${what}`).join(', ')}.`)
+  if (unasked > 0) {
+    const what = unasked === 1 ? 'a snapshot that no case asks' : `${unasked} snapshots that no case asks`
+    to.note(`${file} holds ${what} for: gwctl test --update removes what is not needed.`)
+  }
 }
 
 function patternOf(source: string) {
