@@ -52,6 +52,8 @@ export interface StopLimits {
 }
 
 const UNKNOWN_VERSION = '0'
+/** ms that the end waits for what is ending: longer than a program takes that has to be killed. */
+export const FAREWELL = 5000
 
 /**
  * Serves the current snapshot. A reload swaps it between two requests: open ports, connections and the state of
@@ -157,25 +159,32 @@ export class Gateway {
     this.#closing = true
     if (limits.min > 0) await new Promise<void>(resolve => clock.after(limits.min, resolve))
     for (const { listener } of this.#ports.values()) listener.stopAccepting()
-    if (this.#inFlight > 0) {
-      let timer: Timer | undefined
-      await Promise.race([
-        new Promise<void>(resolve => {
-          this.#idle = resolve
-        }),
-        new Promise<void>(resolve => {
-          timer = clock.after(Math.max(0, limits.max - limits.min), resolve)
-        }),
-      ])
-      timer?.cancel()
-    }
+    await this.#within(Math.max(0, limits.max - limits.min), this.#untilIdle())
     if (this.#inFlight > 0)
       this.runtime.log.log('warn', 'requests were cut at the end of the grace period', { requests: this.#inFlight })
+    for (const x of this.running.all()) x.error ??= 'cut at the end of the grace period'
     for (const { listener } of this.#ports.values()) listener.destroy()
+    // Each is over, and leaves its record, when its connection has closed.
+    await this.#within(FAREWELL, this.#untilIdle())
     this.#init.trace.close()
-    await this.#observer.close()
-    this.state.close()
+    await Promise.all([this.#observer.close(), this.#within(FAREWELL, this.state.close())])
     await this.runtime.transport.close()
+  }
+
+  #untilIdle(): Promise<void> {
+    return new Promise(resolve => {
+      if (this.#inFlight === 0) resolve()
+      else this.#idle = resolve
+    })
+  }
+
+  async #within(ms: number, done: Promise<void>): Promise<void> {
+    let timer: Timer | undefined
+    const tooLong = new Promise<void>(resolve => {
+      timer = this.#init.clock.after(ms, resolve)
+    })
+    await Promise.race([done, tooLong])
+    timer?.cancel()
   }
 
   async #open(key: string, bind: Bind): Promise<void> {

@@ -72,10 +72,14 @@ export class RunningRequests {
     this.#free.push(x.place)
   }
 
+  all(): Exchange[] {
+    return this.#places.filter(x => x !== undefined)
+  }
+
   report(clock: Clock): RunningReport {
     const now = clock.mono()
     const requests: RunningRequest[] = []
-    const running = this.#places.filter(x => x !== undefined).sort((a, b) => a.startedMono - b.startedMono)
+    const running = this.all().sort((a, b) => a.startedMono - b.startedMono)
     for (const x of running.slice(0, MOST)) {
       const { step, origin } = standing(x)
       requests.push({

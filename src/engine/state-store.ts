@@ -9,6 +9,8 @@ export class ReloadableState implements StateStore {
   readonly #held = new Map<string, object>()
   #asked = new Set<string>()
   #made = new Set<string>()
+  /** What has been closed and takes its time. */
+  readonly #closing = new Set<Promise<unknown>>()
 
   /** `allocate`: where memory comes from that other workers see too. */
   constructor(allocate: (key: string, bytes: number) => ArrayBufferLike = (_key, bytes) => new ArrayBuffer(bytes)) {
@@ -70,13 +72,19 @@ export class ReloadableState implements StateStore {
     for (const key of this.#made) this.#drop(key)
   }
 
-  close(): void {
+  /** Resolves when all is gone, also what was closed before. */
+  async close(): Promise<void> {
     for (const key of [...this.#held.keys()]) this.#drop(key)
+    await Promise.all(this.#closing)
   }
 
   #drop(key: string): void {
     const value = this.#held.get(key)
     this.#held.delete(key)
-    if (value && 'close' in value && typeof value.close === 'function') value.close()
+    if (!value || !('close' in value) || typeof value.close !== 'function') return
+    const closing: unknown = value.close()
+    if (!(closing instanceof Promise)) return
+    this.#closing.add(closing)
+    void closing.finally(() => this.#closing.delete(closing))
   }
 }

@@ -25,7 +25,7 @@ export interface Logger {
  * backend object and is found by that object's identity, so a reload that does not change the object keeps it.
  */
 export interface StateStore {
-  /** `make` runs once per key. A value with a `close` method is closed when no loaded object asks for it any more. */
+  /** `make` runs once per key. A value with a `close` method is closed when no loaded object asks for it any more; it may give a promise, which never rejects. */
   get<T extends object>(key: string, make: () => T): T
   /**
    * So many bytes that every worker of this replica shares, zeros at first. Only while a configuration is compiled:

@@ -49,7 +49,8 @@ export interface Connection {
   /** A notification, or the client's answer to the target; `done` when the target has it. */
   send(x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void
   listen(x: Exchange, events: ListenEvents): () => void
-  close(): void
+  /** A promise, which never rejects, where the target needs time to end. */
+  close(): Promise<void> | undefined
 }
 
 /** A message may be large, but a target must not fill the memory. */

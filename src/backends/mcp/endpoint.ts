@@ -279,7 +279,7 @@ export class McpEndpoint {
       failOpen: this.#setup.failOpen,
       principal: principalOf(x.auth),
       clientVersion: x.request.headers.get('mcp-protocol-version') ?? '',
-      onEnd: session => this.#store.remove(session),
+      onEnd: (session, targets) => this.#store.remove(session, targets),
     })
   }
 

@@ -81,11 +81,20 @@ export class HttpConnection implements Connection {
     return this.#dispatch(x, method, body, on)
   }
 
-  close(): void {
-    if (this.session === undefined || this.#last === undefined) return
+  close(): Promise<void> | undefined {
+    if (this.session === undefined || this.#last === undefined) return undefined
     const x = farewell(this.#last, this.#runtime)
-    this.#dispatch(x, 'DELETE', undefined, { head: () => discard, fail: () => {} })
+    const told = Promise.withResolvers<void>()
+    const on: ResponseHandler = {
+      head() {
+        told.resolve()
+        return discard
+      },
+      fail: () => told.resolve(),
+    }
+    this.#dispatch(x, 'DELETE', undefined, on)
     this.session = undefined
+    return told.promise
   }
 
   #dispatch(x: Exchange, method: 'POST' | 'GET' | 'DELETE', body: Buffer | undefined, on: ResponseHandler): () => void {

@@ -16,6 +16,8 @@ export class SessionStore implements SessionHolder {
   readonly #sessions = new Map<string, Session>()
   /** Sessions that have ended, so that their ids are not taken for those of another replica. */
   readonly #ended = new Set<string>()
+  /** Targets of sessions that have ended, while they are ending. */
+  readonly #leaving = new Set<Promise<void>>()
   #timer: Timer | undefined
 
   constructor(backend: string, clock: Clock, ttl: number, max: number) {
@@ -42,7 +44,11 @@ export class SessionStore implements SessionHolder {
     this.#timer ??= this.#clock.after(SWEEP, () => this.#sweep())
   }
 
-  remove(session: Session): void {
+  remove(session: Session, targets: readonly Promise<void>[]): void {
+    for (const target of targets) {
+      this.#leaving.add(target)
+      void target.then(() => this.#leaving.delete(target))
+    }
     if (!this.#sessions.delete(session.id)) return
     this.#ended.add(session.id)
     if (this.#ended.size <= MAX_ENDED) return
@@ -63,11 +69,12 @@ export class SessionStore implements SessionHolder {
     }))
   }
 
-  /** Ends all sessions: nothing refers to the backend any more. */
-  close(): void {
+  /** Ends all sessions: nothing refers to the backend any more. Resolves when their targets are gone. */
+  async close(): Promise<void> {
     this.#timer?.cancel()
     this.#timer = undefined
     for (const session of [...this.#sessions.values()]) session.end()
+    await Promise.all(this.#leaving)
   }
 
   #sweep(): void {

@@ -20,8 +20,8 @@ export interface SessionOptions {
   readonly failOpen: boolean
   readonly principal: string | undefined
   readonly clientVersion: string
-  /** Called once, when the session is over. */
-  readonly onEnd: (session: Session) => void
+  /** Called once, when the session is over. `targets`: settle when those are gone that need time to end. */
+  readonly onEnd: (session: Session, targets: readonly Promise<void>[]) => void
 }
 
 /** ms until a failed target is tried again; doubles up to a minute. */
@@ -188,11 +188,12 @@ export class Session {
     this.ended = true
     for (const stream of this.streams) stream.end()
     this.outlet?.end()
-    for (const link of this.links) {
-      link.connection?.close()
+    const targets = this.links.flatMap(link => {
+      const closing = link.connection?.close() ?? []
       this.#settle(link, { message: 'the session has ended', down: false })
-    }
-    this.#options.onEnd(this)
+      return closing
+    })
+    this.#options.onEnd(this, targets)
   }
 
   /** Opens a session with a target that has none yet, or has lost it. */

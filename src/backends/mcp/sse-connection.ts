@@ -83,7 +83,7 @@ export class SseConnection implements Connection {
     return () => {}
   }
 
-  close(): void {
+  close(): undefined {
     this.#down ??= { message: 'the session has ended', down: true }
     this.#stop?.()
     this.#channel.failAll(this.#down)

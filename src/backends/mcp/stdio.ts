@@ -98,8 +98,8 @@ export class StdioConnection implements Connection {
   }
 
   /** Ends the program the way MCP asks for: closed input, then SIGTERM, then SIGKILL. */
-  close(): void {
-    if (this.#closing || this.#down) return
+  close(): Promise<void> | undefined {
+    if (this.#closing || this.#down) return undefined
     this.#closing = true
     this.#child.stdin.end()
     const { clock } = this.#options
@@ -107,7 +107,12 @@ export class StdioConnection implements Connection {
       this.#signal('SIGTERM')
       timer = clock.after(GRACE, () => this.#signal('SIGKILL'))
     })
-    this.#child.once('close', () => timer.cancel())
+    return new Promise(resolve => {
+      this.#child.once('close', () => {
+        timer.cancel()
+        resolve()
+      })
+    })
   }
 
   #usable(fail: (failure: TargetFailure) => void): boolean {

@@ -7,6 +7,7 @@ import type { Snapshot } from '../../config/snapshot.ts'
 import type { AdminSource } from '../../engine/admin/source.ts'
 import type { Threads } from '../../engine/admin/threads.ts'
 import { systemClock } from '../../engine/clock.ts'
+import { FAREWELL } from '../../engine/gateway.ts'
 import type { LogControl, ProcessLog } from '../../engine/logging.ts'
 import { type MetricFamily, sumFamilies } from '../../engine/metrics/families.ts'
 import { MetricsRegistry } from '../../engine/metrics/registry.ts'
@@ -212,14 +213,14 @@ class Replica {
     this.#stopping = true
     this.#pool.retire()
     const stopping = this.#pool.workers.filter(responds).map(worker => worker.ask('stop', { min, max }))
-    await withPatience(systemClock, Promise.allSettled(stopping), max + PATIENCE)
+    await withPatience(systemClock, Promise.allSettled(stopping), max + FAREWELL + PATIENCE)
     await this.close()
   }
 
   async close(): Promise<void> {
     this.trace.close()
     await this.#pool.close()
-    this.#state.close()
+    await this.#state.close()
     rmSync(this.#folder, { recursive: true, force: true })
   }
 

@@ -63,9 +63,40 @@ test('at the end of the grace period WebSockets and streams are cut, and the log
   const closed = Promise.all([socket, stream.resume(), over2.resume()].map(each => once(each, 'close')))
   socket.resume()
   await gateway.gateway.stop({ min: 0, max: 50 })
+  // The process may end now: all that is said of them has been said.
+  expect(gateway.gateway.running.size).toBe(0)
   await closed
   expect(over2.rstCode).not.toBe(0)
   expect(gateway.logged.join('')).toMatch(/requests were cut at the end of the grace period.*requests=3/)
+  const records = () => gateway.logged.join('').match(/http\.method=.* error="cut at the end of the grace period"/g)
+  await expect.poll(records).toHaveLength(3)
+})
+
+test('MCP sessions are ended, and their programs have ended, before the process does', async () => {
+  const methods: (string | undefined)[] = []
+  const result = '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}'
+  await using upstream = await startUpstream((req, res) => {
+    methods.push(req.method)
+    res.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'theirs' }).end(result)
+  })
+  // In a configuration, two stand for one.
+  const program = `{cmd: sh, args: ['-c', 'echo pid $$$$ >&2; read line; echo ''${result}''; cat']}`
+  const gateway = await startGateway(
+    `binds: [{port: 80, listeners: [{routes: [{backends: [{mcp: {targets: [
+      {name: web, mcp: {host: 'http://${upstream.host}/mcp'}}, {name: program, stdio: ${program}}]}}]}]}]}]`,
+  )
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const reply = await fetch(`${gateway.url(80)}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+  })
+  expect([reply.status, await reply.text()]).toEqual([200, expect.stringContaining('"serverInfo"')])
+  const pid = (): number => Number(/pid (\d+)/.exec(gateway.logged.join(''))?.[1])
+  await expect.poll(pid).toBeGreaterThan(0)
+  await gateway.gateway.stop({ min: 0, max: 1000 })
+  expect(methods).toEqual(['POST', 'DELETE'])
+  expect(() => process.kill(pid(), 0)).toThrow('ESRCH')
 })
 
 test('while it stops, replies tell clients not to come back on their connection', async () => {
