@@ -3,8 +3,9 @@ import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { closeOf, startUpstream } from '../../helpers/upstream.ts'
 import { FrameReader, frame, startWebSocketServer } from '../../helpers/websocket.ts'
+import { ManualClock } from '../manual-clock.ts'
 
 const to = (host: string) =>
   `binds: [{port: 80, listeners: [{routes: [{backends: [{host: '${host}', policies: {http: {version: HTTP/1.1}}}]}]}]}]`
@@ -60,8 +61,7 @@ test('at the end of the grace period WebSockets and streams are cut, and the log
   const over2 = session.request({ ':path': '/' })
   over2.on('error', () => {})
   await once(over2, 'data')
-  const closed = Promise.all([socket, stream.resume(), over2.resume()].map(each => once(each, 'close')))
-  socket.resume()
+  const closed = Promise.all([socket, stream, over2].map(closeOf))
   await gateway.gateway.stop({ min: 0, max: 50 })
   // The process may end now: all that is said of them has been said.
   expect(gateway.gateway.running.size).toBe(0)
@@ -100,12 +100,13 @@ test('MCP sessions are ended, and their programs have ended, before the process 
 })
 
 test('while it stops, replies tell clients not to come back on their connection', async () => {
-  let finish: () => void = () => {}
+  const clock = new ManualClock()
+  let finish: (() => void) | undefined
   await using upstream = await startUpstream((req, res) => {
     if (req.url === '/slow') finish = () => res.end('slow')
     else res.end('quick')
   })
-  const gateway = await startGateway(to(upstream.host))
+  const gateway = await startGateway(to(upstream.host), { clock })
   const slow = connect(gateway.gateway.portOf(80)!, '127.0.0.1')
   const quick = connect(gateway.gateway.portOf(80)!, '127.0.0.1')
   onTestFinished(() => {
@@ -115,11 +116,13 @@ test('while it stops, replies tell clients not to come back on their connection'
   slow.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n')
   quick.write('GET /quick HTTP/1.1\r\nHost: a\r\n\r\n')
   expect(String((await once(quick, 'data'))[0])).not.toMatch(/connection: close/i)
+  await expect.poll(() => finish).toBeDefined()
   // The ports are still open for a while: load balancers have to notice first.
   const stopped = gateway.gateway.stop({ min: 200, max: 60_000 })
   quick.write('GET /quick HTTP/1.1\r\nHost: a\r\n\r\n')
   expect(String((await once(quick, 'data'))[0])).toMatch(/connection: close/i)
-  finish()
+  clock.advance(200)
+  finish!()
   expect(String((await once(slow, 'data'))[0])).toMatch(/connection: close[\s\S]*slow$/i)
   await stopped
 })
