@@ -21,9 +21,9 @@ const EXIT_CODES = {
 
 /**
  * What a command reports when it has done its work. `usage`: it was given something it cannot work with, and has said
- * what. `forward` hands on the code of a child (`run -- CMD`).
+ * what.
  */
-export type Outcome = 'ok' | 'findings' | 'usage' | { readonly forward: number }
+export type Outcome = 'ok' | 'findings' | 'usage'
 
 /** How a command ended: with an outcome, or with whatever it threw. */
 export type Ending = { readonly outcome: Outcome | 'readerGone' } | { readonly error: unknown }
@@ -31,5 +31,5 @@ export type Ending = { readonly outcome: Outcome | 'readerGone' } | { readonly e
 /** The only place where an exit code is decided. */
 export function exitCodeOf(ending: Ending): number {
   if ('error' in ending) return EXIT_CODES[ending.error instanceof Failure ? ending.error.kind : 'bug']
-  return typeof ending.outcome === 'string' ? EXIT_CODES[ending.outcome] : ending.outcome.forward
+  return EXIT_CODES[ending.outcome]
 }

@@ -32,7 +32,6 @@ class Probe extends GatewayCommand {
     this.note('a note')
     const paint = await this.paint()
     if (args.end === 'findings') return 'findings'
-    if (args.end === 'forward') return { forward: 42 }
     if (args.end === 'crash') throw new TypeError('x is not a function\nsecond line')
     if (args.end === 'signal') {
       const signal = this.io.interruption()
@@ -72,7 +71,6 @@ describe('exit codes', () => {
   test.each([
     ['ok', 0],
     ['findings', 1],
-    ['forward', 42],
     ['fail:usage', 2],
     ['fail:input', 3],
     ['fail:unreachable', 4],
