@@ -1,9 +1,12 @@
 import type { Paint } from '../../diagnostics/paint.ts'
-import { charWidth, visible } from '../../diagnostics/visible.ts'
+import { visible } from '../../diagnostics/visible.ts'
+import { cellsOf, cutStart, pad } from '../terminal/cells.ts'
 
 export interface Column {
   readonly title: string
   readonly align: 'left' | 'right'
+  /** Where it is too long, the end tells more than the start: keys. */
+  readonly keepsEnd?: boolean
 }
 
 export interface TableOptions {
@@ -23,15 +26,21 @@ export function renderTable(
   options: TableOptions,
 ): string {
   const shown = rows.map(row => columns.map((_, i) => visible(row[i] ?? '')))
-  const widths = columns.map(({ title }, i) => Math.max(title.length, ...shown.map(row => cellsOf(row[i] as string))))
+  const widths = columns.map(({ title }, i) =>
+    shown.reduce((widest, row) => Math.max(widest, cellsOf(row[i] as string)), title.length),
+  )
   if (options.width !== undefined) narrow(widths, options.width - GAP.length * (columns.length - 1))
-  const line = (cells: readonly string[]) =>
+  const line = (cells: readonly string[], as: readonly Column[] = columns) =>
     cells
-      .map((cell, i) => aligned(cell, widths[i] as number, columns[i]?.align ?? 'left'))
+      .map((cell, i) => aligned(cell, widths[i] as number, as[i] as Column))
       .join(GAP)
       .trimEnd()
-  const head = options.paint.bold(line(columns.map(({ title }) => title)))
-  return [head, ...shown.map(line)].map(text => `${text}\n`).join('')
+  const titles = columns.map(({ title }) => title)
+  const head = line(
+    titles,
+    columns.map(column => ({ ...column, keepsEnd: false })),
+  )
+  return [options.paint.bold(head), ...shown.map(row => line(row))].map(text => `${text}\n`).join('')
 }
 
 function narrow(widths: number[], room: number): void {
@@ -51,21 +60,8 @@ function narrowTo(widths: number[], room: number, least: number): void {
   }
 }
 
-function aligned(text: string, width: number, align: Column['align']): string {
+function aligned(text: string, width: number, { align, keepsEnd }: Column): string {
   const cells = cellsOf(text)
-  if (cells <= width) return align === 'left' ? text + ' '.repeat(width - cells) : ' '.repeat(width - cells) + text
-  let out = ''
-  let used = 1
-  for (const char of text) {
-    used += charWidth(char)
-    if (used > width) break
-    out += char
-  }
-  return `${out}…`
-}
-
-function cellsOf(text: string): number {
-  let cells = 0
-  for (const char of text) cells += charWidth(char)
-  return cells
+  if (cells > width) return pad(keepsEnd ? cutStart(text, width) : text, width, align)
+  return align === 'left' ? text + ' '.repeat(width - cells) : ' '.repeat(width - cells) + text
 }

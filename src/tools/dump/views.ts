@@ -24,7 +24,7 @@ export function viewOf(name: ViewName, dump: DumpDocument): View {
 
 const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
   binds: dump => ({
-    columns: columns('BIND', 'PORT>', 'PROTOCOL', 'LISTENERS>', 'ROUTES>'),
+    columns: columns('…BIND', 'PORT>', 'PROTOCOL', 'LISTENERS>', 'ROUTES>'),
     rows: dump.binds.map(bind => {
       const routes = dump.routes.filter(route => bind.listeners.includes(route.listener)).length
       return row(bind, [bind.key, bind.port, bind.protocol, bind.listeners.length, routes])
@@ -33,7 +33,7 @@ const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
   listeners(dump) {
     const routes = countBy(dump.routes.map(route => route.listener))
     return {
-      columns: columns('LISTENER', 'BIND', 'HOSTNAME', 'PROTOCOL', 'ROUTES>', 'POLICIES'),
+      columns: columns('…LISTENER', '…BIND', 'HOSTNAME', 'PROTOCOL', 'ROUTES>', 'POLICIES'),
       rows: dump.listeners.map(listener => {
         const { key, bind, hostname, protocol, policies } = listener
         return row(listener, [key, bind, hostname || '*', protocol, routes.get(key) ?? 0, namesOf(policies)])
@@ -43,7 +43,7 @@ const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
   routes(dump) {
     const backends = new Map(dump.backends.map(backend => [backend.key, backend]))
     return {
-      columns: columns('ROUTE', 'LISTENER', 'HOSTS', 'MATCH', 'POLICIES', 'BACKENDS'),
+      columns: columns('…ROUTE', '…LISTENER', 'HOSTS', 'MATCH', 'POLICIES', 'BACKENDS'),
       rows: dump.routes.map(route =>
         row(route, [
           `${route.namespace}/${route.name}`,
@@ -57,7 +57,7 @@ const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
     }
   },
   policies: dump => ({
-    columns: columns('POLICY', 'AT', 'OVERRIDES>'),
+    columns: columns('POLICY', '…AT', 'OVERRIDES>'),
     rows: [
       ...dump.listeners.flatMap(({ key, policies }) => policyRows(`listener ${key}`, policies)),
       ...dump.routes.flatMap(route => [
@@ -69,7 +69,7 @@ const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
   backends(dump) {
     const uses = countBy(dump.routes.flatMap(route => route.backends.map(use => use.backend)))
     return {
-      columns: columns('BACKEND', 'KIND', 'PROTOCOL', 'ENDPOINT', 'STATE', 'HEALTH>', 'LATENCY>', 'ROUTES>'),
+      columns: columns('…BACKEND', 'KIND', 'PROTOCOL', 'ENDPOINT', 'STATE', 'HEALTH>', 'LATENCY>', 'ROUTES>'),
       rows: dump.backends.flatMap(backend => backendRows(backend, uses.get(backend.key) ?? 0)),
     }
   },
@@ -83,7 +83,7 @@ const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
     }),
   }),
   mcp: dump => ({
-    columns: columns('BACKEND', 'TARGET', 'TRANSPORT', 'ENDPOINT'),
+    columns: columns('…BACKEND', 'TARGET', 'TRANSPORT', 'ENDPOINT'),
     rows: dump.backends.filter(({ kind }) => kind === 'mcp').flatMap(mcpRows),
   }),
   summary: dump => ({
@@ -126,10 +126,13 @@ const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
   }),
 }
 
+/** `TITLE>` is aligned right; of `…TITLE` the end is kept where there is no room. */
 function columns(...titles: readonly string[]): readonly Column[] {
-  return titles.map(title =>
-    title.endsWith('>') ? { title: title.slice(0, -1), align: 'right' } : { title, align: 'left' },
-  )
+  return titles.map(title => ({
+    title: title.replace(/^…|>$/g, ''),
+    align: title.endsWith('>') ? 'right' : 'left',
+    keepsEnd: title.startsWith('…'),
+  }))
 }
 
 function row(value: { readonly origin?: unknown }, cells: readonly (string | number)[]): ViewRow {

@@ -25,6 +25,14 @@ test.each([200, 80, 60, 40, 30])('a terminal of %i columns has each row on one l
   expect(lines[1]).toMatch(width < 150 ? /^de.*…/ : /^default\/chat .*漢字\.test$/)
 })
 
+test('keys are cut at their start, their titles at the end', () => {
+  const keys = columns.map((column, i) => ({ ...column, keepsEnd: i < 2 }))
+  const [head, line] = renderTable(keys, [row], { paint, width: 60 }).trimEnd().split('\n')
+  expect(head).toMatch(/^ROUTE +LISTENER +/)
+  expect(line).toMatch(/^…\S*chat +…\S*\/web +api\.exa…/)
+  expect(renderTable(keys, [row], { paint, width: 30 })).toMatch(/^RO… /)
+})
+
 test('what no terminal shows is cut nowhere', () => {
   expect(renderTable(columns, [row], { paint })).toContain(row[1]!)
 })
