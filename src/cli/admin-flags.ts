@@ -84,7 +84,8 @@ function patienceOf({ timeout }: AdminFlags): { readonly patience?: number } {
 
 /** Flag, then environment, then the address that `gwctl run` listens on by default. */
 function adminUrl(flags: { readonly admin?: string | undefined; readonly local: boolean }, env: Io['env']): URL {
-  const text = flags.local ? undefined : (flags.admin ?? env.GWCTL_ADMIN)
+  // A variable that is set to nothing is as good as none.
+  const text = flags.local ? undefined : (flags.admin ?? (env.GWCTL_ADMIN || undefined))
   const complete = text === undefined || /^(?:\w+:\/\/|unix:)/.test(text)
   const url = URL.parse(text === undefined ? 'http://127.0.0.1:15000' : complete ? text : `http://${text}`)
   if (url === null || !['http:', 'https:', 'unix:'].includes(url.protocol)) {
