@@ -60,11 +60,12 @@ const collect: handleClientStreamingCall<Buffer, Buffer> = (call, done) => {
   })
   call.on('end', () => done(null, Buffer.from(String(size))))
 }
-/** Calls that were cut off, or whose time was over. */
-let cancelled = 0
+/** Calls that never end by themselves. `cancelled`: that were cut off, or whose time was over. */
+const seen = { begun: 0, cancelled: 0 }
 const never: handleServerStreamingCall<Buffer, Buffer> = call => {
+  seen.begun++
   call.on('cancelled', () => {
-    cancelled++
+    seen.cancelled++
   })
   if (call.request.toString() === 'begin') call.write(Buffer.from('first'))
 }
@@ -199,23 +200,28 @@ describe.each(['plaintext', 'TLS'])('over %s', kind => {
   })
 
   test.each(['', 'begin'])('a deadline ends the call at both ends: %j', async request => {
-    const before = cancelled
-    // Enough for the first message to arrive, on a busy machine too.
-    const deadline = Date.now() + 1000
-    const stream = client.makeServerStreamRequest(
-      '/test.Echo/Never',
-      bytes.serialize,
-      bytes.deserialize,
-      Buffer.from(request),
-      new Metadata(),
-      { deadline },
-    )
-    const messages: string[] = []
-    stream.on('data', message => messages.push(String(message)))
-    const error = await new Promise<ServiceError>(resolve => stream.on('error', each => resolve(each as ServiceError)))
-    expect(error.code).toBe(status.DEADLINE_EXCEEDED)
-    expect(messages).toEqual(request === 'begin' ? ['first'] : [])
-    await expect.poll(() => cancelled).toBeGreaterThan(before)
+    /** What has come until the time of the call was over. */
+    const callFor = async (ms: number) => {
+      const stream = client.makeServerStreamRequest(
+        '/test.Echo/Never',
+        bytes.serialize,
+        bytes.deserialize,
+        Buffer.from(request),
+        new Metadata(),
+        { deadline: Date.now() + ms },
+      )
+      const messages: string[] = []
+      stream.on('data', message => messages.push(String(message)))
+      const error = await new Promise<ServiceError>(resolve => stream.on('error', err => resolve(err as ServiceError)))
+      expect(error.code).toBe(status.DEADLINE_EXCEEDED)
+      return messages
+    }
+    const before = { ...seen }
+    const expected = request === 'begin' ? ['first'] : []
+    // On a busy machine the time may be over before anything has come.
+    let ms = 100
+    while ((await callFor(ms)).length < expected.length || seen.begun === before.begun) ms *= 2
+    await expect.poll(() => seen.cancelled - before.cancelled).toBe(seen.begun - before.begun)
   })
 
   test('a call that is cancelled ends at the backend, the next one is served', async () => {
