@@ -365,16 +365,16 @@ describe('on a terminal', () => {
     await serve('/before')
     let running = gateway.arrive('/running')
     while (running.trace === undefined) running = gateway.arrive('/running')
-    await screen.until(shown => shown.includes('/before') && shown.includes('/running'))
+    await screen.until(shown => /\/before +200/.test(shown) && shown.includes('/running'))
     const { address } = admin
     await admin.close()
-    await screen.until(shown => shown.includes(`connection lost, waiting for the gateway at ${address}`))
-    expect(screen.shown).toMatch(/POST \/running +cut/)
+    const lost = `connection lost, waiting for the gateway at ${address}`
+    await screen.until(shown => shown.includes(lost) && /POST \/running +cut/.test(shown))
     gateway = new FakeGateway()
     admin = await startAdmin(address, gateway)
     await serve('/after')
-    await screen.until(shown => shown.includes('/after') && shown.includes('again, lost once'))
-    expect(screen.shown).toMatch(/\/before +200.*\n.*\/running +cut.*\n.*── connection lost ─+ .*\n.*\/after +200/)
+    const whole = /\/before +200.*\n.*\/running +cut.*\n.*── connection lost ─+ .*\n.*\/after +200/
+    await screen.until(shown => whole.test(shown) && shown.includes('again, lost once'))
     keyboard.write('q')
     expect(await code).toBe(0)
     // Both gateways number their requests from r1.
