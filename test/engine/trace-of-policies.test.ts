@@ -148,3 +148,20 @@ routes:
   expect(ends.map(({ message }) => 'status' in message && message.status)).toEqual([status])
   expect(events.at(-1)?.message).toMatchObject({ type: 'requestFinished', status: 504, error: 'request timeout' })
 })
+
+test('the policies of the backend are told beside those of the route', async () => {
+  await using upstream = await startUpstream(echo)
+  await using gateway = await startGateway(`
+gateways: {default: {port: 8080}}
+routes:
+- policies: {cors: {allowOrigins: ['*']}}
+  backends:
+  - host: '${upstream.host}'
+    policies: {requestHeaderModifier: {set: {x-backend: 'yes'}}}
+`)
+  const selected = (await traced(gateway, '/')).filter(({ message }) => message.type === 'policySelection')
+  expect(selected).toMatchObject([
+    { origins: [{ line: 4 }], message: { phase: 'route', policies: ['cors'] } },
+    { origins: [{ line: 7 }], message: { phase: 'backend', policies: ['requestHeaderModifier'] } },
+  ])
+})

@@ -43,6 +43,12 @@ export function traceBackend(x: Exchange, chosen: WeightedBackend): void {
     { type: 'backend', backend: chosen.backend.name, kind: chosen.backend.kind },
     { origins: [chosen.origin] },
   )
+  const { steps } = chosen.pipeline
+  if (steps.length === 0) return
+  x.trace?.emit(
+    { type: 'policySelection', phase: 'backend', policies: steps.map(s => s.policy) },
+    { origins: steps.flatMap(s => s.origins) },
+  )
 }
 
 export function traceCallStart(x: Exchange, attempt: Attempt, chosen: WeightedBackend, heads: HeadSnapshots): void {

@@ -57,7 +57,9 @@ function isStop({ message }: DryOutcome['events'][number]): boolean {
 /** The one policy that is not the same on both sides and has had its say; undefined when there are several. */
 function changedIn({ events }: DryOutcome, own: Policies, changed: ReadonlySet<string>): string | undefined {
   const here = [...changed].filter(name => own.has(name))
-  const told = new Set(events.flatMap(({ message }) => (message.type === 'policySelection' ? message.policies : [])))
+  const told = new Set(
+    events.flatMap(({ message: m }) => (m.type === 'policySelection' && m.phase === 'route' ? m.policies : [])),
+  )
   const applied = events.flatMap(({ message }) => (message.type === 'policy' ? message.policy : []))
   // Policies of a backend are the backend's own affair, and say nothing.
   const [only, ...others] = here.filter(name => !told.has(name) || applied.includes(name))
