@@ -149,6 +149,19 @@ routes:
   expect(events.at(-1)?.message).toMatchObject({ type: 'requestFinished', status: 504, error: 'request timeout' })
 })
 
+test('a call that is made again says which attempt it is', async () => {
+  await using upstream = await startUpstream((_req, res) => res.writeHead(503).end())
+  await using gateway = await startGateway(`
+gateways: {default: {port: 8080}}
+routes:
+- policies: {retry: {attempts: 2, codes: [503]}}
+  backends: [{host: '${upstream.host}'}]
+`)
+  const messages = (await traced(gateway, '/')).map(({ message }) => message)
+  const purposes = messages.flatMap(each => (each.type === 'callStart' ? [each.purpose] : []))
+  expect(purposes).toEqual(['backend', 'backend, attempt 2', 'backend, attempt 3'])
+})
+
 test('the policies of the backend are told beside those of the route', async () => {
   await using upstream = await startUpstream(echo)
   await using gateway = await startGateway(`

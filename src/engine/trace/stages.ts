@@ -53,7 +53,8 @@ export function traceBackend(x: Exchange, chosen: WeightedBackend): void {
 
 export function traceCallStart(x: Exchange, attempt: Attempt, chosen: WeightedBackend, heads: HeadSnapshots): void {
   x.trace?.emit({ type: 'snapshot', stage: 'final request', state: heads.request(x.request) })
-  x.trace?.emit({ type: 'callStart', target: attempt.target, purpose: 'backend' }, { origins: [chosen.origin] })
+  const purpose = attempt.index === 0 ? 'backend' : `backend, attempt ${attempt.index + 1}`
+  x.trace?.emit({ type: 'callStart', target: attempt.target, purpose }, { origins: [chosen.origin] })
 }
 
 /** `started`: in microseconds of the trace. */
