@@ -18,7 +18,7 @@ export class Prelude {
 
   /**
    * Asks `parse` again with each new byte until it knows. Undefined when the client has gone, or has not said enough
-   * within `limit` ms.
+   * within `limit` ms (0: any time).
    */
   look<T>(parse: (bytes: Buffer) => Look<T>, limit: number): Promise<T | undefined> {
     return new Promise(resolve => {
@@ -46,7 +46,7 @@ export class Prelude {
         if (socket.destroyed) resolve(undefined)
         return
       }
-      timer = this.#clock.after(limit, () => settle(undefined))
+      if (limit > 0) timer = this.#clock.after(limit, () => settle(undefined))
       socket.on('data', onData).on('end', onGone).on('close', onGone)
       socket.resume()
     })

@@ -183,6 +183,20 @@ describe('the life of a connection', () => {
     expect(await untilClosed(busy)).toMatch(/^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*late/i)
   })
 
+  test('an idle time of 0 is none, also before the first request', async () => {
+    const clock = new ManualClock()
+    await using gateway = await startGateway(direct('http1IdleTimeout: 0s'), { clock })
+    const socket = dial(gateway)
+    await expect
+      .poll(() => gateway.gateway.metrics.render())
+      .toMatch(/^agentgateway_downstream_connections_active\{.*\} 1$/m)
+    for (let i = 0; i < 2; i++) {
+      clock.advance(3_600_000)
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+      expect(await until(socket, 'no')).toContain('403')
+    }
+  })
+
   test('a stop closes idle connections and finishes the others', async () => {
     let answer: (() => void) | undefined
     await using upstream = await startUpstream((_req, res) => {
