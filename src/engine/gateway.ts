@@ -69,6 +69,8 @@ export class Gateway {
   readonly #transport: ConfigurableTransport
   readonly #observer: Observer
   readonly #ports = new Map<string, OpenPort>()
+  /** Of ports that a reload has closed, while they finish what is in flight. */
+  readonly #leaving = new Set<PortListener>()
   #serving: Serving | undefined
   #inFlight = 0
   #idle: (() => void) | undefined
@@ -163,7 +165,8 @@ export class Gateway {
     if (this.#inFlight > 0)
       this.runtime.log.log('warn', 'requests were cut at the end of the grace period', { requests: this.#inFlight })
     for (const x of this.running.all()) x.error ??= 'cut at the end of the grace period'
-    for (const { listener } of this.#ports.values()) listener.destroy()
+    for (const listener of [...this.#leaving, ...[...this.#ports.values()].map(port => port.listener)])
+      listener.destroy()
     // Each is over, and leaves its record, when its connection has closed.
     await this.#within(FAREWELL, this.#untilIdle())
     this.#init.trace.close()
@@ -241,11 +244,15 @@ export class Gateway {
     return handed
   }
 
-  #closePort(key: string, open: OpenPort): void {
+  #closePort(key: string, { listener }: OpenPort): void {
     this.#ports.delete(key)
-    open.listener.stopAccepting()
+    this.#leaving.add(listener)
+    listener.stopAccepting()
     const limit = this.#serving?.snapshot.settings.terminationMax ?? 5000
-    this.#init.clock.after(limit, () => open.listener.destroy())
+    this.#init.clock.after(limit, () => {
+      this.#leaving.delete(listener)
+      listener.destroy()
+    })
   }
 
   #started(x: Exchange, out: Downstream): void {

@@ -72,6 +72,20 @@ test('at the end of the grace period WebSockets and streams are cut, and the log
   await expect.poll(records).toHaveLength(3)
 })
 
+test('what a port serves that a reload has closed is cut then, too', async () => {
+  await using upstream = await startUpstream((_req, res) => res.write('first'))
+  const gateway = await startGateway(to(upstream.host))
+  const stream = connect(gateway.gateway.portOf(80)!, '127.0.0.1')
+  onTestFinished(() => void stream.destroy())
+  stream.on('error', () => {}).write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await once(stream, 'data')
+  expect(await gateway.reload('binds: []')).toEqual([])
+  const closed = once(stream.resume(), 'close')
+  await gateway.gateway.stop({ min: 0, max: 50 })
+  expect(gateway.gateway.running.size).toBe(0)
+  await closed
+})
+
 test('MCP sessions are ended, and their programs have ended, before the process does', async () => {
   const methods: (string | undefined)[] = []
   const result = '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}'
