@@ -203,7 +203,12 @@ function badCall(node: SyntaxNode, context: Context): Problem {
 function badOperator(node: SyntaxNode, summary: string, context: Context): Problem {
   const span = spanOf(node, context)
   const { left, right } = node
-  if (!left || !right) return { message: sentence(readable(summary)), ...span }
+  if (!left || !right) {
+    const [, sign, type] = /^no such overload: ([!-])(.+)$/i.exec(summary) ?? []
+    const message =
+      type === undefined ? sentence(readable(summary)) : `\`${sign}\` cannot be applied to ${readable(type)}`
+    return { message, ...span }
+  }
   const types = `${typeName(left.checkedType)} and ${typeName(right.checkedType)}`
   const differ = typeName(left.checkedType) !== typeName(right.checkedType)
   if (differ && (node.op === '==' || node.op === '!='))
