@@ -84,7 +84,10 @@ function unrollValue(raw: Fields, path: Path, at: Place): void {
 
   const kind = kindFor(group, kindName)
   if (!kind) {
-    const unknown = unknownKind(group, kindName, path) ?? unknownGroup(group, version, kindName, path)
+    const unknown =
+      wrongGroup(group, kindName, path) ??
+      unknownKind(group, kindName, path) ??
+      unknownGroup(group, version, kindName, path)
     if (unknown) refuse(unknown)
     else {
       const label = `${kindName} ${namespace === undefined ? '' : `${namespace}/`}${name ?? '(no name)'}`
@@ -158,15 +161,32 @@ function lacking(field: string, raw: Fields, path: Path): Finding {
   }
 }
 
+const PUBLIC_GROUP = 'agentgateway.dev'
 const OWN_KIND = /^(Proxy|Agentgateway)(Backend|Model|Policy|Parameters)$/
 /** Groups of which every kind that matters here is known. */
 const KNOWN_GROUPS = ['gateway.networking.k8s.io', 'inference.networking.k8s.io', 'discovery.k8s.io', '']
+
+/** A kind that is checked, where nobody else can have one of its name: in the core group, or under our public name. */
+function wrongGroup(group: string, kindName: string, path: Path): Finding | undefined {
+  if (group !== '' && !kindName.startsWith('Agentgateway')) return undefined
+  const home = [PUBLIC_GROUP, ...KNOWN_GROUPS].find(known => kindFor(known, kindName) !== undefined)
+  if (home === undefined) return undefined
+  const best = `${home}/${kindFor(home, kindName)!.versions[0]}`
+  return {
+    code: 'GW104',
+    message: `${kindName} is a kind of the group \`${home}\``,
+    path: [...path, 'apiVersion'],
+    at: 'value',
+    help: `write \`${best}\``,
+    fix: { title: `change to \`${best}\``, safe: false, replace: 'value', with: best },
+  }
+}
 
 /** A kind that looks like a misspelt one of a group whose kinds are checked. */
 function unknownKind(group: string, kindName: string, path: Path): Finding | undefined {
   const names = kindNamesOf(group)
   const near = closest(kindName, names)
-  const checked = group === 'agentgateway.dev' || OWN_KIND.test(kindName)
+  const checked = group === PUBLIC_GROUP || OWN_KIND.test(kindName)
   const resembles = near.length > 0 && (KNOWN_GROUPS.includes(group) || near.every(name => OWN_KIND.test(name)))
   if (!checked && !resembles) return undefined
   const best = near.length === 1 ? near[0] : undefined
