@@ -302,6 +302,16 @@ describe('the request', () => {
     expect(err).toContain('--tls-sni has no effect: port 3000 does not speak TLS')
   })
 
+  test('is told what it brings in vain', async () => {
+    const { err } = await route(
+      ['http://h:3000/', '--source', '10.1.1.1', '--jwt-claims', '{}', '--api-key', 'ci'],
+      'connections.yaml',
+    )
+    expect(err).toContain('--jwt-claims has no effect: no policy of this route takes a token.')
+    expect(err).toContain('--api-key has no effect: no policy of this route takes a key.')
+    expect((await route([...CHAT, ...ADMIN])).err).not.toContain('no effect')
+  })
+
   test('has the claims of a file, or a key by its metadata', async () => {
     expect((await explained([...CHAT, '--jwt-claims', '@claims.json'])).status).toBe(200)
     const keyed = ['http://api.example.com:3000/keyed']

@@ -68,13 +68,31 @@ export async function routeNotes(explanation: Explanation, run: Run, format: Rou
   const { leftOut } = await import('./test-case.ts')
   const fields = format === 'test' ? leftOut(explanation) : []
   const without = `The test case does without ${fields.join(', ')}, which may be a credential: --jwt-claims and --api-key stay in it.`
-  return [...unusedStubs(run), ...unusedServerName(run, explanation), ...(fields.length === 0 ? [] : [without])]
+  return [
+    ...unusedStubs(run),
+    ...unusedServerName(run, explanation),
+    ...unusedCredentials(run, explanation),
+    ...(fields.length === 0 ? [] : [without]),
+  ]
 }
 
 function unusedServerName({ request: { sni }, gateway: { snapshot } }: Run, { port }: Explanation): string[] {
   const bind = snapshot.binds.find(each => each.port === port)
   if (sni === undefined || bind?.protocol === 'tls') return []
   return [`--tls-sni has no effect: port ${port} does not speak TLS, so nothing asks it for a server name.`]
+}
+
+/** What stands for a credential, and nobody asks for one. */
+function unusedCredentials({ request: { jwt, apiKey } }: Run, { policies, listener, routes }: Explanation): string[] {
+  // Who never comes to a route says nothing about what it would ask for.
+  if (listener === null || routes.every(({ name }) => name === null)) return []
+  const asks = (names: readonly string[]) => policies.some(({ policy }) => names.includes(policy))
+  return [
+    ...(jwt && !asks(['jwtAuth', 'mcpAuthentication', 'oidc'])
+      ? ['--jwt-claims has no effect: no policy of this route takes a token.']
+      : []),
+    ...(apiKey && !asks(['apiKey']) ? ['--api-key has no effect: no policy of this route takes a key.'] : []),
+  ]
 }
 
 /** A name may be misspelt. */
