@@ -138,7 +138,7 @@ function series(text: string): string[] {
 
 export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
   for (const started = performance.now(); !(await holds()); ) {
-    if (performance.now() - started > 30_000) throw new Error(`waited in vain for ${what}`)
+    if (performance.now() - started > 60_000) throw new Error(`waited in vain for ${what}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
 }

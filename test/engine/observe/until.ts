@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ManualClock } from '../manual-clock.ts'
 
-/** Waits for what sockets bring, turn by turn of the event loop; fails after half a minute. */
+/** Waits for what sockets bring, turn by turn of the event loop; fails after a minute. */
 export async function until(condition: () => boolean): Promise<void> {
   for (const start = performance.now(); !condition(); ) {
-    if (performance.now() - start > 30_000) throw new Error(`it did not come about: ${condition.toString()}`)
+    if (performance.now() - start > 60_000) throw new Error(`it did not come about: ${condition.toString()}`)
     await nextTurn()
   }
 }
