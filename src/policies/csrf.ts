@@ -51,7 +51,7 @@ export const csrf = definePolicy({
   },
 })
 
-/** For the log and the trace: the client is not told. */
+/** For the log and the trace: the body stays what it is elsewhere. */
 function foreign(site: string | undefined, origin: string | undefined, own: string): string {
   if (site === undefined) return isNot(origin, own)
   return `sec-fetch-site is ${site.slice(0, MOST_SHOWN)}${origin === undefined ? '' : `: ${isNot(origin, own)}`}`

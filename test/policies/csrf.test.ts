@@ -52,7 +52,7 @@ test.each([
   expect(compile(csrf, bad).findings).toEqual([expect.stringContaining(finding)])
 })
 
-test('the log and the trace are told what was foreign, the client is not', async () => {
+test('the log and the trace are told what was foreign, the body does not change', async () => {
   const bare = hooksOf(csrf, {})
   const refused = async (headers: readonly string[]) => {
     try {
