@@ -10,8 +10,10 @@ const CONNECTION_FIELDS = new Set([
 
 export type Http2Fields = Record<string, string | string[]>
 
-/** Adds name, value, name, value to `fields` in the form that the platform takes; `te` may only say `trailers`. */
-export function addHttp2Fields(fields: Http2Fields, headers: readonly string[]): Http2Fields {
+/** Name, value, name, value, after the `pseudo` ones, in the form that the platform takes; `te` may only say `trailers`. */
+export function http2Fields(pseudo: Readonly<Record<string, string>>, headers: readonly string[]): Http2Fields {
+  // Whoever sends may call a field `constructor`: no other object's members are to be found here.
+  const fields: Http2Fields = Object.assign(Object.create(null), pseudo)
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!.toLowerCase()
     const value = headers[i + 1]!

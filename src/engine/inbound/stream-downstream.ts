@@ -1,7 +1,7 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { Exchange } from '../../http/exchange.ts'
-import { addHttp2Fields, type Http2Fields } from '../../http/http2-fields.ts'
+import { type Http2Fields, http2Fields } from '../../http/http2-fields.ts'
 import { resetStream } from '../../http/http2-reset.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import { joinStreams } from './join-streams.ts'
@@ -32,7 +32,7 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
 
   reply(status: number, headers: readonly string[], body: Buffer | string | undefined): void {
     const length = body === undefined ? 0 : Buffer.byteLength(body)
-    const fields = addHttp2Fields({ ':status': String(status) }, headers)
+    const fields = http2Fields({ ':status': String(status) }, headers)
     if (length > 0 && status !== 204 && status !== 304) fields['content-length'] ??= String(length)
     const bare = length === 0 || this.#x.received.method === 'HEAD'
     this.#respond(fields, { endStream: bare })
@@ -45,7 +45,7 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
   }
 
   start(status: number, headers: readonly string[]): ChunkSink {
-    const fields = addHttp2Fields({ ':status': String(status) }, headers)
+    const fields = http2Fields({ ':status': String(status) }, headers)
     const length = fields['content-length']
     this.#bodiless = this.#x.received.method === 'HEAD' || status === 204 || status === 304 || length === '0'
     if (this.#bodiless) this.#respond(fields, { endStream: true })
@@ -96,7 +96,7 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
       upstream.destroy()
       return
     }
-    const fields = addHttp2Fields({ ':status': '200' }, headers)
+    const fields = http2Fields({ ':status': '200' }, headers)
     delete fields['sec-websocket-accept']
     this.#respond(fields, {})
     joinStreams(this.#stream, upstream)
@@ -125,7 +125,7 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
   }
 
   #sendTrailers(): void {
-    this.#stream.sendTrailers(addHttp2Fields({}, this.#trailers))
+    this.#stream.sendTrailers(http2Fields({}, this.#trailers))
     this.#sent = true
     this.#whenSent?.()
   }

@@ -2,7 +2,7 @@ import { type ClientHttp2Stream, constants } from 'node:http2'
 import { Readable } from 'node:stream'
 import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
-import { addHttp2Fields, type Http2Fields } from '../../http/http2-fields.ts'
+import { type Http2Fields, http2Fields } from '../../http/http2-fields.ts'
 import { resetStream } from '../../http/http2-reset.ts'
 import type { ChunkSink, UpstreamRequest } from '../../http/transport.ts'
 import { callFailure, protocolFailure, requestFailure } from './failure.ts'
@@ -162,8 +162,7 @@ function requestFields(request: UpstreamRequest, scheme: 'http' | 'https'): Http
     const kind = fieldKind(raw[i]!)
     if (kind === 'keep' || (kind === 'content-length' && body instanceof Readable)) kept.push(raw[i]!, raw[i + 1]!)
   }
-  const fields: Http2Fields = { ':method': method, ':scheme': scheme, ':authority': authority, ':path': path }
-  addHttp2Fields(fields, kept)
+  const fields = http2Fields({ ':method': method, ':scheme': scheme, ':authority': authority, ':path': path }, kept)
   if (Buffer.isBuffer(body)) fields['content-length'] = String(body.length)
   return fields
 }

@@ -153,6 +153,17 @@ binds: [{port: 8080, listeners: [{routes: [{matches: [{path: {exact: /}}, {path:
     expect(await send(session, wanted)).toMatchObject({ status, code: 0 })
   })
 
+  test('fields pass whatever they are called', async () => {
+    const odd = ['constructor', 'a', '__proto__', 'b', 'toString', 'c', 'hasownproperty', 'd']
+    await using upstream = await startUpstream((_req, res) => res.writeHead(200, odd).end())
+    await using gateway = await startGateway(plain(upstream.host, ', policies: {http: {version: HTTP/1.1}}'))
+    const { headers } = await send(open(gateway))
+    const seen = ['constructor', '__proto__', 'tostring', 'hasownproperty'].map(
+      name => Object.getOwnPropertyDescriptor(headers, name)?.value,
+    )
+    expect(seen).toEqual(['a', 'b', 'c', 'd'])
+  })
+
   test('a reply before the end of the request stops the request and leaves the connection usable', async () => {
     await using gateway = await startGateway(
       'binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 403, body: no}}}]}]}]',
