@@ -63,7 +63,7 @@ export const trafficPolicies = [
   buffer, // whatever reads the body below finds it whole
   extProc, // sees the client's request before anything here rewrites it
   transformations, // may use what the services above have returned
-  csrf, // compares the origin with the authority that transformations have set
+  csrf, // judges what the client sent, so its place among the rewriting ones says nothing
   requestHeaderModifier, // fixed values win over computed ones
   responseHeaderModifier, // has nothing to say about requests; its name keeps the two together
   urlRewrite, // prefixes are replaced in the path that matched
