@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { Failure } from '../../src/diagnostics/failure.ts'
 import { memoryIo } from '../cli/memory-io.ts'
+import { createAuthority, createCertificate } from '../helpers/certificates.ts'
 import { startGateway } from '../helpers/gateway.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -624,6 +625,23 @@ cases:
       '  - clock: a running gateway goes by its own clock',
     ])
     expect(out).toContain('status  expected 200, got 203')
+  })
+
+  test('asks TLS for the host of a case, or for its `sni`', async () => {
+    const own = createCertificate(createAuthority('live'), ['*.test'])
+    const listener = (name: string, status: number) =>
+      `  - {hostname: ${name}.test, protocol: HTTPS, tls: {cert: c.pem, key: k.pem}, routes: [{policies: {directResponse: {status: ${status}}}}]}\n`
+    const config = `binds:\n- port: 443\n  listeners:\n${listener('api', 201)}${listener('web', 202)}`
+    await using gateway = await startGateway(config, { files: { 'c.pem': own.cert, 'k.pem': own.key } })
+    write(
+      'a.gwtest.yaml',
+      `cases:
+- {name: host, request: {path: /, host: web.test}, expect: {status: 202}}
+- {name: sni, request: {path: /, host: web.test, sni: api.test}, expect: {status: 421}}
+`,
+    )
+    const live = gateway.url(443).replace('http:', 'https:')
+    expect(await gwctl(['--live', live])).toMatchObject({ code: 0, out: expect.stringContaining('2 passed') })
   })
 
   test('ends the sessions of MCP that it has opened', async () => {
