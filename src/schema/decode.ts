@@ -1,6 +1,7 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { closest, didYouMean } from '../diagnostics/suggest.ts'
 import type { Node, ParsedNode, Schema, ShapesNode, Unique } from './builder.ts'
+import { withoutSecrets } from './conceal-in-url.ts'
 import { type DecodeContext, INVALID, type Invalid, isRecord, type LivePath, wrongType } from './decode-context.ts'
 import { decodeObject } from './decode-object.ts'
 import { Placeholder } from './placeholder.ts'
@@ -72,9 +73,10 @@ function decodeString(
   }
   if (node.pattern && !node.pattern.test(value)) {
     const form = node.form ?? `match ${node.pattern.source}`
+    const shown = node.secret ? withoutSecrets(value) : value
     ctx.report({
       code: 'GW106',
-      message: node.secret ? `the value must be ${form}` : `\`${short(value)}\` is not ${form}`,
+      message: node.secret === true ? `the value must be ${form}` : `\`${short(shown)}\` is not ${form}`,
       path,
       at: 'value',
       label: `must be ${form}`,

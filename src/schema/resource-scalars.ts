@@ -133,7 +133,7 @@ export function endpointUrl(o: { readonly path: boolean }): Schema<string> {
       : 'an `http://` or `https://` URL of host and port alone',
   })
 }
-export const absolutePath = string({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
+export const absolutePath = urlText({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
 
 export function set<T>(item: Schema<T>, o: ListOptions = {}): Schema<readonly T[]> {
   return list(item, { ...o, unique: true })

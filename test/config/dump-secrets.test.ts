@@ -32,7 +32,7 @@ binds:
 llm:
   port: 81
   models:
-  - {name: m, provider: openAI, params: {apiKey: ${S}}, matches: [{headers: [{name: authorization, value: {exact: ${S}}}]}]}
+  - {name: m, provider: openAI, params: {apiKey: ${S}, pathOverride: '/v1?key=${S}'}, matches: [{headers: [{name: authorization, value: {exact: ${S}}}]}]}
 `
 
 test('a dump shows where a secret stands, and no secret', async () => {
@@ -51,6 +51,7 @@ test('a dump shows where a secret stands, and no secret', async () => {
     'https://<redacted>@i.test/keys?token=<redacted>',
     'http://127.0.0.1:3/mcp?key=<redacted>&of=<redacted>',
     '/sse?key=<redacted>',
+    '/v1?key=<redacted>',
     '"args":["postgres://<redacted>@db/x","--key=$KEY","plain"]',
     '"headers":[{"name":"authorization","value":"<redacted>"}]',
   ]) {
@@ -64,6 +65,7 @@ test.each([
   ['a host', `backends: [{name: a, host: 'u:${S}@h.test:80'}]`],
   ['a host with scheme', `backends: [{name: a, host: 'https://u:${S}@h.test/x'}]`],
   ['a base URL', `llm: {models: [{name: a, provider: openAI, params: {baseUrl: '//u:${S}@h.test'}}]}`],
+  ['a path', `llm: {models: [{name: a, provider: openAI, params: {pathOverride: 'v1://h/?k=${S}'}}]}`],
 ])('what is wrong with %s is told without its secrets', async (_, text) => {
   const loaded = await load('a.yaml', text, {
     env: {},

@@ -1,9 +1,9 @@
 import { targetPolicyFields } from '../../policies/upstream/policy-target.ts'
-import { boolean, def, type Infer, json, list, object, opt, req, type Schema, string } from '../../schema/builder.ts'
+import { boolean, def, type Infer, json, list, object, opt, req, type Schema, urlText } from '../../schema/builder.ts'
 import { hostPort, sectionName } from '../../schema/scalars.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 
-export const path = string({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
+export const path = urlText({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
 
 type ProviderFields = {
   readonly [K in ProviderKey]: { schema: (typeof PROVIDERS)[K]['settings']; mode: 'optional'; doc: string }

@@ -1,6 +1,17 @@
-import { def, list, type ObjectProblem, object, oneOf, opt, req, serverRule, string } from '../../schema/builder.ts'
+import {
+  def,
+  list,
+  type ObjectProblem,
+  object,
+  oneOf,
+  opt,
+  req,
+  serverRule,
+  string,
+  urlText,
+} from '../../schema/builder.ts'
 import { subdomain } from '../../schema/resource-scalars.ts'
-import { longString, port, shortString } from '../../schema/scalars.ts'
+import { port, shortString } from '../../schema/scalars.ts'
 import { backendFull, backendSimple, backendWithAi } from './parts/backend-policies.ts'
 import { providerFields, providerRules } from './parts/llm-provider.ts'
 import { localServiceRef } from './parts/object-references.ts'
@@ -50,7 +61,7 @@ const staticTarget = object(
     host: opt(shortString, 'The host name or IP address.'),
     backendRef: opt(localServiceRef, 'A Service in place of the host.'),
     port: req(port, 'The port.'),
-    path: opt(longString, 'The path; `/sse` for SSE and `/mcp` for StreamableHTTP when unset.'),
+    path: opt(urlText({ min: 1, max: 1024 }), 'The path; `/sse` for SSE and `/mcp` for StreamableHTTP when unset.'),
     protocol: opt(oneOf(['StreamableHTTP', 'SSE']), 'The MCP transport.'),
     policies: opt(backendSimple, 'How the target is connected to.'),
   },

@@ -16,11 +16,12 @@ import {
   secret,
   shapes,
   string,
+  urlText,
 } from '../../schema/builder.ts'
 import { duration, fileOrInline } from '../../schema/scalars.ts'
 import { readLocation, writeLocation } from '../parts/credential-location.ts'
 
-const path = string({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
+const path = urlText({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
 const name = string({ min: 1 })
 const names = list(name, { min: 1, max: 64 })
 const secretText = fileOrInline({ secret: true })

@@ -1,4 +1,15 @@
-import { def, list, type ObjectProblem, object, oneOf, opt, req, serverRule, string } from '../../../schema/builder.ts'
+import {
+  def,
+  list,
+  type ObjectProblem,
+  object,
+  oneOf,
+  opt,
+  req,
+  serverRule,
+  string,
+  urlText,
+} from '../../../schema/builder.ts'
 import { absolutePath } from '../../../schema/resource-scalars.ts'
 import { longString, port, shortString, tinyString } from '../../../schema/scalars.ts'
 import { all, missing, problem } from '../resource.ts'
@@ -137,7 +148,7 @@ export const providerFields = {
   ...variants,
   host: opt(shortString, 'The host, if not the provider’s own.'),
   port: opt(port, 'The port.'),
-  path: opt(longString, 'Replaces the path of the provider’s API.'),
+  path: opt(urlText({ min: 1, max: 1024 }), 'Replaces the path of the provider’s API.'),
   pathPrefix: opt(longString, 'Replaces the base path of the provider’s API.'),
 }
 export const providerRules = {

@@ -10,6 +10,7 @@ import {
   type Schema,
   serverRule,
   string,
+  urlText,
 } from '../../../schema/builder.ts'
 import {
   dnsLabel,
@@ -209,7 +210,7 @@ export function remoteKeySet(cacheDuration: Field<number, FieldMode>) {
     'remote key set',
     {
       ...endpoint({ urlPath: true, what: 'The server of the key set' }).fields,
-      jwksPath: opt(string({ min: 1, max: 2000 }), 'The path of the key set on `backendRef`.'),
+      jwksPath: opt(urlText({ min: 1, max: 2000 }), 'The path of the key set on `backendRef`.'),
       cacheDuration,
     },
     {
