@@ -65,10 +65,13 @@ export class SnapshotFile {
     if (this.#updates) return []
     const before = this.#before.get(testCase)
     if (before?.has(key)) return differencesFrom(before.get(key), now)
-    return [{ path: [], expected: 'a snapshot, but none is saved: `gwctl test --update` saves one', actual }]
+    return [{ path: [], expected: 'a snapshot, but none is saved: `gwctl test --update` saves one', actual: now }]
   }
 
-  /** `left`: cases that are there and did not run. What is saved of them stays; of what is not there, nothing. */
+  /**
+   * `left`: cases that are there and did not run, or not to their end. What is saved of them stays; of what is not there,
+   * nothing.
+   */
   finish(left: ReadonlySet<string>): SnapshotCounts {
     const kept = [...this.#before].filter(([name]) => left.has(name))
     const rest = [...this.#before].filter(([name]) => !left.has(name))
@@ -77,7 +80,7 @@ export class SnapshotFile {
     const merged: Saved = new Map(kept)
     const counts = { added: 0, changed: 0 }
     for (const [name, fields] of this.#now) {
-      merged.set(name, fields)
+      merged.set(name, new Map([...(merged.get(name) ?? []), ...fields]))
       for (const [key, value] of fields) {
         const before = this.#before.get(name)
         if (!before?.has(key)) counts.added++

@@ -62,6 +62,12 @@ describe('a field that is to be what it was', () => {
     expect((await gwctl()).code).toBe(0)
   })
 
+  test('is told to be saved first where it is a credential, too', async () => {
+    write('{name: one, request: {path: /}, expect: {upstream.header.authorization: {snapshot: true}}}')
+    const { out } = await gwctl()
+    expect(out).toContain('expected a snapshot, but none is saved: `gwctl test --update` saves one, got "<redacted>"')
+  })
+
   test('has no member more and none less', async () => {
     write(sent('one', 'hello'))
     await gwctl('--update')
@@ -96,6 +102,20 @@ describe('what is saved', () => {
     const before = snap()
     expect((await gwctl('--filter', 'one', '--update')).err).toBe('')
     expect(snap()).toBe(before)
+  })
+
+  test('of a case that did not come to its end stays', async () => {
+    const steps = (port: number) =>
+      `{name: one, steps: [${[3000, port].map(each => `{request: {path: /a, port: ${each}}, expect: {status: {snapshot: true}}}`).join(', ')}]}`
+    write(steps(3000))
+    await gwctl('--update')
+    const before = snap()
+    expect(before).toContain('step 2, status: 200')
+    write(steps(9))
+    expect(await gwctl('--update')).toMatchObject({ code: 1, err: '' })
+    write(steps(9), sent('new', 'a'))
+    expect((await gwctl('--update')).err).toBe('Wrote a.gwtest.yaml.snap: 1 added.\n')
+    expect(snap()).toContain('step 2, status: 200')
   })
 
   test.each([
