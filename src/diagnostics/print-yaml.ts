@@ -57,14 +57,14 @@ class YamlPrinter {
   }
 
   #key(key: string): string {
-    if (UNPRINTABLE.test(key)) return escaped(key)
+    if (MISREAD.test(key)) return escaped(key)
     // Where a key needs more than a line, the library writes it in another form, which says the same.
     return key.includes('\n') || key.length > 1000 ? JSON.stringify(key) : this.#scalar(key)
   }
 
   /** Text of several lines depends on where it stands. */
   #text(text: string, indent: string): string {
-    if (UNPRINTABLE.test(text)) return escaped(text)
+    if (MISREAD.test(text)) return escaped(text)
     if (!text.includes('\n')) return this.#scalar(text)
     if (indent === '') return stringify(text, SETTINGS).replace(/\n$/, '')
     const inMap = stringify({ k: text }, SETTINGS).slice('k: '.length).replace(/\n$/, '')
@@ -82,8 +82,12 @@ class YamlPrinter {
   }
 }
 
-/** What YAML does not let stand unescaped, and the library does; and what would reorder or hide the text around it. */
-const UNPRINTABLE = /[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/
+/**
+ * What YAML does not let stand unescaped, and the library does; what would reorder or hide the text around it; and what
+ * the library indents wrongly: what begins like a mark between documents, and lines of which the first begins with space.
+ */
+const MISREAD =
+  /^(?:---|\.\.\.)|^\n+[^\S\n]|^[^\S\n].*\n|[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/
 
 /** JSON is YAML. */
 function escaped(text: string): string {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { printYaml } from '../../src/diagnostics/print-yaml.ts'
 
-const HARD = ['yes', '012', 'a\nb', 'a\nb\n', 'a\n\n b', '  lead\nx', '\n', 'x: y', '# c', '- a', '*', '<x>', '1e3', '']
+const HARD = ['yes', '012', 'a\nb', 'a\nb\n', 'a\n\n b', '\n', 'x: y', '# c', '- a', '*', '<x>', '1e3', '']
 const words = fc.oneof(
   fc.string(),
   fc.string({ unit: 'binary' }),
@@ -37,4 +37,23 @@ test('reads back as what was printed, and looks as the library prints it', () =>
     }),
     { numRuns: 1500, seed: 7 },
   )
+})
+
+test.each([
+  '---',
+  '--- a',
+  '...',
+  '......',
+  ' ',
+  ' \n',
+  '\n  \n',
+  '  \na',
+  '\n  a',
+  '   a\n',
+  ...['yes', 'null', '~', '1e3', '0x1', '2020-01-01', '1:30', '<<', '=', '#x', '- a', 'a: b', ' a ', '\ufeffa', 'é'],
+])('%j means the same wherever it stands, to readers of YAML 1.1 and 1.2', word => {
+  for (const value of [word, [word], [[word]], { k: word }, [{ [word]: word }], { a: [{ [word]: [word] }] }]) {
+    const text = printYaml(value)
+    expect([parse(text, { version: '1.1' }), parse(text, { version: '1.2' })]).toEqual([value, value])
+  }
 })
