@@ -26,9 +26,11 @@ export default class Health extends GatewayCommand {
     this.obey(flags)
     const { askEach } = await import('../src/tools/admin/ask-each.ts')
     const { askHealth, isHealthy, healthOutput } = await import('../src/tools/admin/health.ts')
+    const { Waiting } = await import('../src/tools/admin/waiting.ts')
+    const waiting = flags.wait === undefined ? undefined : new Waiting(flags.wait)
     const all = flags['all-pods']
-    const servers = await adminServers(flags, all, this.io, this.told())
-    const { answers, failure } = await askEach(servers, admin => askHealth(admin, flags.wait))
+    const servers = await adminServers(flags, all, this.io, this.told(), waiting)
+    const { answers, failure } = await askEach(servers, admin => askHealth(admin, waiting))
     await this.deliver(healthOutput(answers, all, flags.output.format, await this.paint()), flags.output)
     if (failure) throw failure
     return answers.every(({ value }) => isHealthy(value)) ? 'ok' : 'findings'

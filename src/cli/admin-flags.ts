@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import type { InferredFlags } from '@oclif/core/interfaces'
 import { Failure } from '../diagnostics/failure.ts'
+import type { Waiting } from '../tools/admin/waiting.ts'
 import type { AdminServer } from '../tools/admin-client.ts'
 import type { PodsRequest, PodsTold } from '../tools/cluster/admin-pods.ts'
 import { clusterChoice, clusterFlags } from './cluster-flags.ts'
@@ -49,8 +50,8 @@ export function allPodsFlag(summary = 'Ask all pods instead of one.', exclusive:
 type AdminFlags = InferredFlags<typeof adminFlags>
 
 /** The one to ask; of several pods the first that is ready, which is said. Throws a Failure. */
-export async function adminServer(flags: AdminFlags, io: Io, told: PodsTold): Promise<AdminServer> {
-  const request = podsRequest(flags)
+export async function adminServer(flags: AdminFlags, io: Io, told: PodsTold, waiting?: Waiting): Promise<AdminServer> {
+  const request = podsRequest(flags, waiting)
   if (request === undefined) {
     const { adminServerAt } = await import('../tools/admin-client.ts')
     return { ...adminServerAt(adminUrl(flags, io.env)), ...patienceOf(flags) }
@@ -65,17 +66,25 @@ export async function adminServers(
   all: boolean,
   io: Io,
   told: PodsTold,
+  waiting?: Waiting,
 ): Promise<readonly AdminServer[]> {
-  const request = podsRequest(flags)
-  if (request === undefined || !all) return [await adminServer(flags, io, told)]
+  const request = podsRequest(flags, waiting)
+  if (request === undefined || !all) return [await adminServer(flags, io, told, waiting)]
   const { adminPods } = await import('../tools/cluster/admin-pods.ts')
   return adminPods(request, io)
 }
 
-function podsRequest(flags: AdminFlags): PodsRequest | undefined {
+function podsRequest(flags: AdminFlags, waiting?: Waiting): PodsRequest | undefined {
   const { kube: target, pod, 'admin-port': port = 15_000 } = flags
   if (target === undefined) return undefined
-  return { target, port, ...clusterChoice(flags), ...(pod === undefined ? {} : { pod }), ...patienceOf(flags) }
+  return {
+    target,
+    port,
+    ...clusterChoice(flags),
+    ...(pod === undefined ? {} : { pod }),
+    ...patienceOf(flags),
+    ...(waiting === undefined ? {} : { waiting }),
+  }
 }
 
 function patienceOf({ timeout }: AdminFlags): { readonly patience?: number } {

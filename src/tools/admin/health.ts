@@ -1,11 +1,10 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
-import { systemClock } from '../../engine/clock.ts'
-import type { Clock } from '../../http/runtime.ts'
 import { type AdminServer, getReadiness } from '../admin-client.ts'
 import { modelOf } from '../dump/model.ts'
 import { fetchDump } from '../dump/read.ts'
 import type { Asked } from './ask-each.ts'
+import type { Waiting } from './waiting.ts'
 
 export interface Health {
   readonly ready: boolean
@@ -21,40 +20,25 @@ export interface BackendHealth {
   readonly evicted: readonly string[]
 }
 
-/** ms between two questions. */
-const PAUSE = 200
-
-/** `wait`: ms in which the gateway may become ready. Throws a Failure `unreachable`, or `timeout` when it does not. */
-export async function askHealth(admin: AdminServer, wait?: number, clock: Clock = systemClock): Promise<Health> {
-  if (wait === undefined) {
+/** Throws a Failure `unreachable`, or `timeout` when the gateway does not become ready while it is waited for. */
+export async function askHealth(admin: AdminServer, waiting?: Waiting): Promise<Health> {
+  if (waiting === undefined) {
     const { ready, words } = await getReadiness(admin)
     return ready ? { ready, backends: await backendsOf(admin) } : { ready, pending: words, backends: [] }
   }
-  await untilReady(admin, wait, clock)
+  await untilReady(admin, waiting)
   return { ready: true, backends: await backendsOf(admin) }
 }
 
-async function untilReady(admin: AdminServer, wait: number, clock: Clock): Promise<void> {
-  const deadline = clock.mono() + wait
+async function untilReady(admin: AdminServer, waiting: Waiting): Promise<void> {
   for (;;) {
-    const patience = { ms: Math.max(PAUSE, Math.ceil(deadline - clock.mono())), clock }
-    const answer = await getReadiness(admin, patience).catch((error: unknown) => {
+    const answer = await getReadiness(admin, waiting.patience).catch((error: unknown) => {
       if (error instanceof Failure) return error
       throw error
     })
     if (!(answer instanceof Failure) && answer.ready) return
-    const left = deadline - clock.mono()
-    if (left <= 0) throw notReady(wait, answer)
-    await new Promise<void>(resolve => void clock.after(Math.min(PAUSE, left), resolve, 'held'))
+    await waiting.again(answer)
   }
-}
-
-function notReady(wait: number, answer: Failure | { readonly words: string }): Failure {
-  const reason = answer instanceof Failure ? answer.message : `${answer.words}.`
-  const message = `the gateway is not ready after ${wait / 1000}s: ${reason}`
-  // That it is silent is no reason to wait longer for one answer: it is asked again and again.
-  const help = answer instanceof Failure && answer.kind !== 'timeout' ? answer.help : undefined
-  return new Failure('timeout', message, help === undefined ? {} : { help })
 }
 
 export function isHealthy({ ready, backends }: Health): boolean {

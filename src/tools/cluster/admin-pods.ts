@@ -2,6 +2,7 @@ import { Agent } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Failure } from '../../diagnostics/failure.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
+import type { Waiting } from '../admin/waiting.ts'
 import type { AdminServer } from '../admin-client.ts'
 import { ApiClient, type ClientOptions } from './api-client.ts'
 import { accessOf } from './credentials.ts'
@@ -22,6 +23,8 @@ export interface PodsRequest extends ClusterChoice {
   readonly port: number
   /** How long it, or the API server on the way, may say nothing, in ms. */
   readonly patience?: number
+  /** For a pod that runs; nobody waits when unset. */
+  readonly waiting?: Waiting
 }
 
 export interface PodsTold extends Partial<ClientOptions> {
@@ -53,7 +56,7 @@ async function reach(request: PodsRequest, place: ClusterPlace, options: Partial
   const limits = { ...(patience === undefined ? {} : { timeout: patience }), ...options }
   const client = new ApiClient(access, limits, () => accessOf(context, place))
   const target = parseTarget(request.target, request.namespace, access.namespace)
-  return { client, target, found: await findPods(client, target) }
+  return { client, target, found: await findPods(client, target, request.waiting) }
 }
 
 function podNamed(name: string, { of, pods }: FoundPods): Pod {

@@ -1,6 +1,7 @@
 import { asFields, asItems, asList, asText, type Fields, textOf } from '../../config/resources/resource.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
+import type { Waiting } from '../admin/waiting.ts'
 import type { ApiClient, Refusal } from './api-client.ts'
 import { listAll } from './list-pages.ts'
 import { GATEWAY, POD, type PodOwner, type PodTarget } from './pod-target.ts'
@@ -21,19 +22,35 @@ export interface FoundPods {
 /** The label by which the pods of a Gateway are known (GEP-1762). */
 const OF_GATEWAY = 'gateway.networking.k8s.io/gateway-name'
 
-/** The running pods that a target means. Throws a Failure that names what is missing, and what there is instead. */
-export async function findPods(client: ApiClient, target: PodTarget): Promise<FoundPods> {
+/**
+ * The running pods that a target means; while there is none, `waiting` waits for one. Throws a Failure that names what
+ * is missing, and what there is instead.
+ */
+export async function findPods(client: ApiClient, target: PodTarget, waiting?: Waiting): Promise<FoundPods> {
   const { owner, namespace } = target
   const name = target.name ?? (await onlyGateway(client, namespace))
   const of = `${owner.kind} ${namespace}/${name}`
-  const all = await podsOf(client, owner, name, namespace)
-  const running = all.filter(pod => phaseOf(pod) === 'Running').map(podOf)
-  if (running.length > 0) return { of, pods: running.sort(byReadiness) }
-  const others = all.map(pod => `${textOf(asFields(pod.metadata)?.name)} is ${phaseOf(pod)}`)
-  if (owner === POD) throw new Failure('unreachable', `${of} does not run: it is ${phaseOf(all[0]!)}.`)
-  throw new Failure('unreachable', `${of} has no running pod${others.length === 0 ? '.' : `: ${others.join(', ')}.`}`, {
-    help: others.length === 0 ? 'Is it scaled to nothing, or are its pods found by another resource?' : 'Wait for it.',
-  })
+  for (;;) {
+    const all = await podsOf(client, owner, name, namespace)
+    const running = all.filter(pod => phaseOf(pod) === 'Running').map(podOf)
+    if (running.length > 0) return { of, pods: running.sort(byReadiness) }
+    const failure = noneRuns(of, owner, all)
+    if (waiting === undefined) throw failure
+    await waiting.again(failure)
+  }
+}
+
+function noneRuns(of: string, owner: PodOwner, pods: readonly Fields[]): Failure {
+  if (owner === POD) return new Failure('unreachable', `${of} does not run: it is ${phaseOf(pods[0]!)}.`)
+  const states = pods.map(pod => `${textOf(asFields(pod.metadata)?.name)} is ${phaseOf(pod)}`)
+  return new Failure(
+    'unreachable',
+    `${of} has no running pod${states.length === 0 ? '.' : `: ${states.join(', ')}.`}`,
+    {
+      help:
+        states.length === 0 ? 'Is it scaled to nothing, or are its pods found by another resource?' : 'Wait for it.',
+    },
+  )
 }
 
 async function onlyGateway(client: ApiClient, namespace: string): Promise<string> {

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Listening, listen } from '../../../src/engine/admin/listen.ts'
 import { startAdmin } from '../../../src/engine/admin/server.ts'
 import { text } from '../../../src/engine/admin/table.ts'
-import type { Timer } from '../../../src/http/runtime.ts'
 import { askHealth } from '../../../src/tools/admin/health.ts'
+import { Waiting } from '../../../src/tools/admin/waiting.ts'
 import { adminServerAt } from '../../../src/tools/admin-client.ts'
 import { FakeGateway } from '../../engine/admin/running-admin.ts'
-import { ManualClock } from '../../engine/manual-clock.ts'
+import { PausingClock } from '../../helpers/pausing-clock.ts'
 import { startSilentServer } from '../../helpers/silent-server.ts'
 
 let gateway: FakeGateway
@@ -23,17 +23,8 @@ beforeEach(async () => {
 
 afterEach(() => admin.close())
 
-/** Time passes in pauses only: a question that is answered takes none. */
-class PausingClock extends ManualClock {
-  override after(ms: number, then: () => void, held?: 'held'): Timer {
-    if (held === undefined) return super.after(ms, then)
-    this.advance(ms)
-    setImmediate(then)
-    return { cancel: () => {} }
-  }
-}
-
-const ask = (address: string, wait: number) => askHealth(adminServerAt(new URL(`http://${address}`)), wait, clock)
+const ask = (address: string, wait: number) =>
+  askHealth(adminServerAt(new URL(`http://${address}`)), new Waiting(wait, clock))
 
 test('one that is ready is not waited for', async () => {
   const started = clock.now()

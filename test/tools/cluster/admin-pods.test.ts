@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Waiting } from '../../../src/tools/admin/waiting.ts'
 import { getReadiness } from '../../../src/tools/admin-client.ts'
 import { adminPod } from '../../../src/tools/cluster/admin-pods.ts'
 import { EDGE, KINDS, KubePlace, POD, pod } from '../../commands/kube-place.ts'
 import { startKubeServer } from '../../helpers/kube-server.ts'
+import { PausingClock } from '../../helpers/pausing-clock.ts'
 
 let place: KubePlace
 beforeEach(() => {
@@ -25,6 +27,22 @@ test('after a rollout the pod that is there now is asked', async () => {
   expect(await getReadiness(server)).toMatchObject({ ready: true })
   expect(server).toMatchObject({ name: 'pod shop/edge-3', pod: 'shop/edge-3' })
   expect(notes).toEqual(['Asking pod shop/edge-1 of Gateway shop/edge.'])
+})
+
+test('a pod that does not run yet is waited for, and no longer than asked', async () => {
+  const items: object[] = [EDGE, pod('edge-1', { phase: 'Pending' })]
+  await using cluster = await place.cluster(items)
+  const clock = new PausingClock()
+  const found = () =>
+    adminPod({ ...ofEdge, waiting: new Waiting(1000, clock) }, place.shell(cluster), { note: () => {} })
+  await expect(found()).rejects.toMatchObject({
+    kind: 'timeout',
+    message: 'the gateway is not ready after 1s: Gateway shop/edge has no running pod: edge-1 is Pending.',
+  })
+  clock.after(600, () => items.splice(1, 1, POD))
+  const started = clock.now()
+  expect((await found()).name).toBe('pod shop/edge-1')
+  expect(clock.now() - started).toBe(600)
 })
 
 test('a pod that is there and does not answer is not left for another', async () => {
