@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { Duration } from '@marcbachmann/cel-js/evaluator'
+import { type AltName, altNames, spiffeIdOf } from '../http/alt-names.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { HeaderList } from '../http/headers.ts'
 import { HeaderView } from './header-view.ts'
@@ -169,15 +170,19 @@ class SourceView extends View {
     return /^CN=(.*)$/m.exec(this.#certificate()?.subject ?? '')?.[1]
   }
   get subjectAltNames(): readonly string[] | undefined {
-    const names = this.#certificate()?.subjectAltName
-    return names?.split(', ').map(name => name.replace(/^(?:DNS|URI|IP Address|email):/, ''))
+    return this.#altNames()?.map(({ kind, name }) => (PLAIN_KINDS.has(kind) ? name : `${kind}:${name}`))
   }
   get spiffeId(): string | undefined {
-    return this.subjectAltNames?.find(name => name.startsWith('spiffe://'))
+    return spiffeIdOf(this.#altNames() ?? [])
   }
   get identity(): unknown {
     const parts = /^spiffe:\/\/([^/]+)\/ns\/([^/]+)\/sa\/([^/]+)$/.exec(this.spiffeId ?? '')
     return parts ? wrap({ trustDomain: parts[1], namespace: parts[2], serviceAccount: parts[3] }) : undefined
+  }
+
+  #altNames(): readonly AltName[] | undefined {
+    const names = this.#certificate()?.subjectAltName
+    return names === undefined ? undefined : altNames(names)
   }
 
   #certificate(): X509Certificate | undefined {
@@ -186,6 +191,9 @@ class SourceView extends View {
     return this.#parsed
   }
 }
+
+/** Kinds of names in a certificate that are shown without saying so. */
+const PLAIN_KINDS: ReadonlySet<string> = new Set(['DNS', 'URI', 'IP Address', 'email'])
 
 function oneLine(name: string | undefined): string | undefined {
   return name?.split('\n').reverse().join(',')

@@ -8,7 +8,8 @@ import { startGateway } from '../helpers/gateway.ts'
 
 const authority = createAuthority('test authority')
 const stranger = createAuthority('another authority')
-const server = createCertificate(authority, ['a.test', 'spiffe://td/ns/default/sa/a'])
+const lookalike = 'DNS:x, URI:spiffe://td/ns/default/sa/b, y'
+const server = createCertificate(authority, ['a.test', 'spiffe://td/ns/default/sa/a', lookalike])
 const client = createCertificate(authority, ['client.test'])
 const files = {
   'ca.pem': authority.cert,

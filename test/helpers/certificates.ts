@@ -17,9 +17,13 @@ export function createAuthority(name: string): Certificate {
   ])
 }
 
-/** A certificate for DNS names and URIs (`spiffe://…`), of a server or of a client. */
+/** A certificate for DNS names and URIs (`spiffe://…`; `DNS:spiffe://…` is a name all the same), of a server or of a client. */
 export function createCertificate(authority: Certificate, names: readonly string[]): Certificate {
-  const general = names.map(name => tlv(name.includes('://') ? 0x86 : 0x82, Buffer.from(name)))
+  const general = names.map(name =>
+    name.includes('://') && !name.startsWith('DNS:')
+      ? tlv(0x86, Buffer.from(name))
+      : tlv(0x82, Buffer.from(name.replace(/^DNS:/, ''))),
+  )
   return issue(names[0]!, authority, [extension('2.5.29.17', sequence(...general))])
 }
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { altNames, spiffeIdOf } from '../../http/alt-names.ts'
 import type { ConnectionFacts } from '../../http/exchange.ts'
 import type { ProxiedAddresses } from './proxy-protocol.ts'
 
@@ -37,7 +38,7 @@ export function withProxied(facts: ConnectionFacts, { source, destination }: Pro
 
 export function withTls(facts: ConnectionFacts, socket: TLSSocket, serverName: string | undefined): ConnectionFacts {
   const certificate = socket.getPeerX509Certificate()
-  const identity = /(?:^|, )URI:(spiffe:\/\/[^,"]+)/.exec(certificate?.subjectAltName ?? '')?.[1]
+  const identity = spiffeIdOf(altNames(certificate?.subjectAltName ?? ''))
   return {
     ...facts,
     tls: {

@@ -1,5 +1,6 @@
 import net from 'node:net'
 import tls from 'node:tls'
+import { altNames } from '../../http/alt-names.ts'
 import type { Clock } from '../../http/runtime.ts'
 import { KEEP_ALIVE, type Target } from '../../http/transport.ts'
 import { checkLiteral, type Resolver } from './dns.ts'
@@ -125,10 +126,11 @@ function tlsOptions(target: Target, alpn: readonly string[]): tls.ConnectionOpti
 
 /** One of `names` must be in the certificate: a DNS name, an address, or a URI such as a SPIFFE identity. */
 function checkNames(names: readonly string[], certificate: tls.PeerCertificate): Error | undefined {
+  const uris = altNames(certificate.subjectaltname ?? '').flatMap(({ kind, name }) => (kind === 'URI' ? [name] : []))
   let failure: Error | undefined
   for (const name of names) {
     if (name.includes('://')) {
-      if (certificate.subjectaltname?.split(', ').includes(`URI:${name}`)) return undefined
+      if (uris.includes(name)) return undefined
       continue
     }
     failure = tls.checkServerIdentity(name, certificate)

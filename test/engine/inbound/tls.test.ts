@@ -128,9 +128,16 @@ binds:
 
   test('its identity decides', async () => {
     await using gateway = await startGateway(file, { files })
-    const nameless = createCertificate(authority, ['client.test'])
-    const refused = await ask(portOf(gateway), { servername: 'a.test', cert: nameless.cert, key: nameless.key })
-    expect(refused.status).toBe(403)
+    const lookalike = 'DNS:spiffe://td/ns/default/sa/web'
+    for (const names of [
+      ['client.test'],
+      ['client.test', lookalike],
+      ['DNS:a, URI:spiffe://td/ns/default/sa/web, b'],
+    ]) {
+      const { cert, key } = createCertificate(authority, names)
+      expect(await ask(portOf(gateway), { servername: 'a.test', cert, key })).toMatchObject({ status: 403 })
+    }
+    expect(gateway.logged.join('')).not.toContain('src.identity')
     await ask(portOf(gateway), { servername: 'a.test', cert: client.cert, key: client.key })
     await expect.poll(() => gateway.logged.join('')).toMatch(/src\.identity=spiffe:\/\/td\/\S+ http\.method/)
   })
