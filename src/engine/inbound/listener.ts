@@ -163,14 +163,13 @@ export class PortListener {
         const kind = listener.protocol === 'HTTPS' ? 'https' : 'tls'
         this.#host.connections.handshake({ bind: key, protocol: kind, listener }, clock.mono() - started)
         connection.facts = withTls(connection.facts, secure, serverName)
-        this.#admitted(secure, connection).then(
-          admitted => {
+        this.#admitted(secure, connection)
+          .then(admitted => {
             if (!admitted) return
             if (listener.protocol !== 'HTTPS') this.#relayTo(socket, connection, listener, serverName, secure)
             else this.#serveHttp(socket, secure, connection, secure.alpnProtocol === 'h2' ? '2' : '1')
-          },
-          this.#failed(socket, connection),
-        )
+          })
+          .catch(this.#failed(socket, connection))
       },
     })
   }
