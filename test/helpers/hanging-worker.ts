@@ -9,7 +9,9 @@ const { index } = (workerData ?? {}) as Partial<WorkerStart>
 const orders = new BroadcastChannel(HANG)
 orders.unref()
 orders.onmessage = ({ data }: { readonly data?: unknown }) => {
+  if (data !== index) return
+  orders.postMessage({ hangs: index })
   // Without using the processor, which other tests need.
-  if (data === index) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
 }
 await import('../../src/tools/serve/worker.ts')

@@ -46,8 +46,10 @@ export class WorkerPool {
   async open(): Promise<void> {
     const started = await Promise.allSettled(this.#workers.map((_, index) => this.#start(index)))
     const failed = started.find(result => result.status === 'rejected')
-    this.#heartbeats.start()
-    if (failed === undefined) return
+    if (failed === undefined) {
+      this.#heartbeats.start()
+      return
+    }
     await this.close()
     throw failed.reason
   }

@@ -1,5 +1,5 @@
 import { BroadcastChannel, type WorkerOptions } from 'node:worker_threads'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { ask, startReplica } from '../../helpers/replica.ts'
 
 // Nothing that a configuration can hold makes a worker hang; so the workers here also take the order to do so.
@@ -14,14 +14,34 @@ vi.mock('node:worker_threads', async original => {
 })
 
 const orders = new BroadcastChannel('gwctl-test-hang')
-afterAll(() => orders.close())
+beforeAll(() => {
+  // Time goes on by itself, and faster where the test says so.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true })
+})
+afterAll(() => {
+  orders.close()
+  vi.useRealTimers()
+})
+
+/** Resolves when all of them stand still. */
+function hang(...indexes: readonly number[]): Promise<void> {
+  const awaited = new Set(indexes)
+  return new Promise(resolve => {
+    orders.onmessage = ({ data }) => {
+      awaited.delete((data as { readonly hangs: number }).hangs)
+      if (awaited.size === 0) resolve()
+    }
+    for (const index of indexes) orders.postMessage(index)
+  })
+}
 
 const reply = (body: string) =>
   `binds: [{port: 80, listeners: [{routes: [{policies: {directResponse: {status: 200, body: ${body}}}}]}]}]\n`
 
 test('workers that hang are told of, keep nobody waiting, and are replaced by a reload', async () => {
   await using replica = await startReplica(reply('one'), 2)
-  for (const index of [0, 1]) orders.postMessage(index)
+  await hang(0, 1)
+  vi.advanceTimersByTime(10_000)
   await expect.poll(() => replica.said('a worker does not respond')).toHaveLength(2)
   const lines = await replica.said('a worker does not respond')
   expect(lines.map(line => line.slice(line.indexOf('\t'))).toSorted()).toEqual([
