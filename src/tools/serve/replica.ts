@@ -213,7 +213,7 @@ class Replica {
     this.#stopping = true
     this.#pool.retire()
     const stopping = this.#pool.workers.filter(responds).map(worker => worker.ask('stop', { min, max }))
-    await withPatience(systemClock, Promise.allSettled(stopping), max + FAREWELL + PATIENCE)
+    await withPatience(systemClock, Promise.allSettled(stopping), max + 2 * FAREWELL + PATIENCE)
     await this.close()
   }
 
