@@ -51,15 +51,20 @@ export default class Validate extends GatewayCommand {
       deliver: (text: string, target: { path?: string }) => this.deliver(text, { format: '', ...target }),
       note: (text: string) => this.note(text),
     }
-    if (flags.watch) return this.#watch(paths, () => validate(paths, request, printer))
+    if (flags.watch) return this.#watch(paths, request.outputs, () => validate(paths, request, printer))
     return (await validate(paths, request, printer)) && !flags['exit-zero'] ? 'findings' : 'ok'
   }
 
   /** Ends with the signal that stops it. */
-  async #watch(paths: readonly string[], once: () => Promise<unknown>): Promise<never> {
+  async #watch(
+    paths: readonly string[],
+    outputs: readonly { readonly path?: string }[],
+    once: () => Promise<unknown>,
+  ): Promise<never> {
     const { watchInputs } = await import('../src/tools/check/watch.ts')
     const stop = this.io.interruption()
-    await watchInputs(paths, this.io.cwd, stop, async () => {
+    const written = outputs.map(({ path }) => path)
+    await watchInputs(paths, { cwd: this.io.cwd, stop, written }, async () => {
       if (this.io.stdout.isTTY) await this.print('\u001B[2J\u001B[3J\u001B[H')
       await once().catch(error => {
         if (!(error instanceof Failure) || error.kind !== 'input') throw error

@@ -25,12 +25,21 @@ const shards = Flags.custom<{ readonly index: number; readonly of: number }>({
 
 const coverages = Flags.custom<OutputTarget<CoverageFormat>>({
   parse: async text => {
-    if (!text.endsWith('=-')) return parseOutput(text, COVERAGE_FORMATS)
+    if (!text.endsWith('=-')) {
+      const { format, path = COVERAGE_FILES[format] }: OutputTarget<CoverageFormat> = parseOutput(
+        text,
+        COVERAGE_FORMATS,
+      )
+      return path === undefined ? { format } : { format, path }
+    }
     throw new Failure('usage', `--coverage=${text}: stdout is for the report of the tests.`, {
       help: 'Name a file, or use -o json: that report holds the coverage too.',
     })
   },
 })
+
+/** Where coverage goes unless a file is named; undefined: below the report. */
+const COVERAGE_FILES = { text: undefined, json: 'coverage.json', lcov: 'lcov.info' } as const
 
 /** Everything that `test` can be told. */
 export const testFlags = {

@@ -1,11 +1,18 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
 import { globRoot, isGlob } from './globs.ts'
 import { SETTINGS_FILE } from './settings.ts'
 
 /** Editors write a file in several steps. */
 const QUIET_MS = 100
+
+interface Watching {
+  readonly cwd: string
+  readonly stop: AbortSignal
+  /** Files that each run writes, which would be a change of the folder that they are in. */
+  readonly written: readonly (string | undefined)[]
+}
 
 /** Says what is to be watched from now on, where that is not what it was. */
 type WatchInstead = (paths: readonly string[]) => void
@@ -16,14 +23,15 @@ type WatchInstead = (paths: readonly string[]) => void
  */
 export async function watchInputs(
   paths: readonly string[],
-  cwd: string,
-  stop: AbortSignal,
+  { cwd, stop, written }: Watching,
   run: (watchInstead: WatchInstead) => Promise<void>,
 ): Promise<void> {
   let wake = (): void => {}
   let changed = false
   let timer: NodeJS.Timeout | undefined
-  const touch = (): void => {
+  const own = new Set(written.flatMap(path => (path === undefined ? [] : [resolve(cwd, path)])))
+  const touch = (path: string | undefined): void => {
+    if (path !== undefined && own.has(path)) return
     clearTimeout(timer)
     timer = setTimeout(() => {
       changed = true
@@ -56,12 +64,15 @@ interface Watched {
   readonly names: readonly string[] | undefined
 }
 
+/** `path`: what has changed, where the system says it. */
+type Touch = (path: string | undefined) => void
+
 class Watchers {
   readonly #cwd: string
-  readonly #touch: () => void
+  readonly #touch: Touch
   readonly #open = new Map<string, FSWatcher>()
 
-  constructor(cwd: string, touch: () => void) {
+  constructor(cwd: string, touch: Touch) {
     this.#cwd = cwd
     this.#touch = touch
   }
@@ -105,10 +116,11 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-function openWatcher({ folder, recursive, names }: Watched, touch: () => void): FSWatcher {
+function openWatcher({ folder, recursive, names }: Watched, touch: Touch): FSWatcher {
   try {
     const watcher = watch(folder, { recursive }, (_event, name) => {
-      if (name === null || names === undefined || names.includes(name)) touch()
+      if (name === null) touch(undefined)
+      else if (names === undefined || names.includes(name)) touch(join(folder, name))
     })
     // A folder that goes away is noticed by the next run.
     return watcher.on('error', () => {})

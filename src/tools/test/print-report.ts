@@ -74,15 +74,13 @@ async function rendered(
   }
 }
 
-const STANDARD_FILES = { text: undefined, json: 'coverage.json', lcov: 'lcov.info' } as const
-
 async function printCoverage(
   report: TestReport,
   coverage: Coverage,
   command: TestCommand,
   to: TestPrinter,
 ): Promise<void> {
-  for (const { format, path = STANDARD_FILES[format] } of command.coverage) {
+  for (const { format, path } of command.coverage) {
     if (path !== undefined) {
       await to.deliver(coverageIn(format, report, coverage, command), { path })
       to.note(`Wrote ${path}.`)

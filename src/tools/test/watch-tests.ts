@@ -22,7 +22,8 @@ export async function watchTests(
   if (paths.includes('-') || command.config === '-') {
     throw new Failure('usage', 'stdin cannot be watched.', { help: 'Name files or directories with --watch.' })
   }
-  await watchInputs(paths, command.cwd, stop, async watchInstead => {
+  const written = [...command.outputs, ...command.coverage].map(({ path }) => path)
+  await watchInputs(paths, { cwd: command.cwd, stop, written }, async watchInstead => {
     await again()
     await telling(to, async () => {
       watchInstead([...paths, ...(await configsOf(paths, command))])
