@@ -246,7 +246,9 @@ describe('--effective', () => {
     const { code, err } = await gwctl('--effective', 'default/chat')
     expect(code).toBe(2)
     expect(err).toContain(`${first?.key}#2 (test.yaml:99:1)`)
-    expect((await gwctl('--effective', `${first?.key}#2`)).out).toMatch(/^default\/chat test\.yaml:99:1\n/)
+    for (const named of [`${first?.key}#2`, 'default/chat#2', 'chat#2']) {
+      expect((await gwctl('--effective', named)).out).toMatch(/^default\/chat test\.yaml:99:1\n/)
+    }
   })
 
   test('a route that is not there', async () => {

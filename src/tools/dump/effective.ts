@@ -4,11 +4,16 @@ import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import type { DumpDocument, DumpPolicies, DumpRoute } from './model.ts'
 
-/** The route that is meant by its key, `namespace/name` or name. Throws a Failure when it is none, or several. */
+/** The route that is meant by its key, `namespace/name`, name or the end of its key (`chat#2`). Throws a Failure when it is none, or several. */
 export function findRoute(dump: DumpDocument, wanted: string): DumpRoute {
-  const names = (route: DumpRoute) => [route.key, `${route.namespace}/${route.name}`, route.name]
-  for (const level of [0, 1, 2]) {
-    const found = dump.routes.filter(route => names(route)[level] === wanted)
+  const ways: readonly ((route: DumpRoute) => boolean)[] = [
+    ({ key }) => key === wanted,
+    ({ namespace, name }) => `${namespace}/${name}` === wanted,
+    ({ name }) => name === wanted,
+    ({ key }) => key.endsWith(`/${wanted}`),
+  ]
+  for (const isMeant of ways) {
+    const found = dump.routes.filter(isMeant)
     if (found.length === 1) return found[0] as DumpRoute
     if (found.length > 1) {
       throw new Failure('usage', `${wanted} is the name of ${found.length} routes.`, {
