@@ -267,3 +267,14 @@ test('every file in commands/ is a command and every command has a file', () => 
   const files = readdirSync(new URL('commands/', root)).map(file => file.replace(/\.tsx?$/, ''))
   expect(Object.keys(COMMANDS).sort()).toEqual(files.sort())
 })
+
+test.each([
+  ['+', true, 'C'],
+  ['✓', true, 'C.UTF-8'],
+  ['✓', true, ''],
+  ['✓', false, 'C'],
+])('marks are such as a terminal knows: %s (terminal: %j, LC_ALL=%s)', async (mark, terminal, locale) => {
+  const io = memoryIo({ stdin: 'binds: []\n', terminal, env: { NO_COLOR: '1', LC_ALL: locale } })
+  await main(['validate', '-'], io, root)
+  expect(io.stdout.text).toBe(`${mark} no problems in 1 file (1 document)\n`)
+})

@@ -12,8 +12,8 @@ export function rowInAscii(row: Row): Row {
 }
 
 /** What we draw with, one cell for one cell. Names of users stay as they are. */
-function inAscii(text: string): string {
-  return text.replaceAll(/[▁▂▃▄▅▆▇█░▸▼▲↓↑←→…─│┌┐└┘✓✗·›µ]/g, drawn => ASCII[drawn] ?? drawn)
+export function inAscii(text: string): string {
+  return text.replaceAll(/[▁▂▃▄▅▆▇█░▸▼▲↓↑←→…─│┌┐└┘✓✗✖·›µ]/g, drawn => ASCII[drawn] ?? drawn)
 }
 
 const ASCII: Readonly<Record<string, string>> = {
@@ -42,6 +42,7 @@ const ASCII: Readonly<Record<string, string>> = {
   '┘': '+',
   '✓': '+',
   '✗': 'x',
+  '✖': 'x',
   '·': '.',
   '›': '>',
   µ: 'u',
