@@ -59,10 +59,8 @@ export function checkProgram(
       return { kind: 'type', problem: { ...problem, ...spanOf(node, context) } }
     }
   }
-  for (const literal of facts.literals) {
-    const problem = literalProblem(literal)
-    if (problem) return { kind: 'type', problem: { ...problem, ...spanOf(literal.node, context) } }
-  }
+  const unreadable = unreadableLiteral(facts, true, context)
+  if (unreadable) return { kind: 'type', problem: unreadable }
   const type = program.ast.checkedType
   const expected = acceptsStatically(result, type)
   if (!expected) {
@@ -71,6 +69,15 @@ export function checkProgram(
   }
   const message = `the expression must give ${expected}, but it gives ${typeName(type)}`
   return { kind: 'type', problem: { message, label: typeName(type), ...spanOf(program.ast, context) } }
+}
+
+/** A literal that makes every evaluation fail, or some of them: those that come to it. */
+export function unreadableLiteral({ literals }: TreeFacts, always: boolean, context: Context): Problem | undefined {
+  for (const literal of literals) {
+    const problem = literal.always === always ? literalProblem(literal) : undefined
+    if (problem) return { ...problem, ...spanOf(literal.node, context) }
+  }
+  return undefined
 }
 
 export function throwIfInvalid(program: Program): void {

@@ -1,8 +1,8 @@
 import type { Exchange } from '../http/exchange.ts'
 import type { Chance } from '../http/runtime.ts'
 import type { TraceScope } from '../http/trace-event.ts'
-import type { CelResult, CelScope } from '../schema/builder.ts'
-import { checkProgram, sizeProblem, throwIfInvalid } from './check.ts'
+import type { CelResult, CelScope, Problem } from '../schema/builder.ts'
+import { checkProgram, sizeProblem, throwIfInvalid, unreadableLiteral } from './check.ts'
 import { createEnvironments, type Environments, wordsOf } from './environment.ts'
 import type { CelCompiler, Expression, Outcome } from './expression.ts'
 import { describeFailure } from './failure.ts'
@@ -79,6 +79,7 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
         run,
         place: source.place,
         settings,
+        doubt: unreadableLiteral(facts, false, context),
       })
     } catch (error) {
       return rejection(error, context)
@@ -120,6 +121,7 @@ interface Parts {
   readonly run: Run
   readonly place: (offset: number) => number
   readonly settings: ViewSettings
+  readonly doubt: Problem | undefined
 }
 
 class CompiledExpression implements Expression {
@@ -130,6 +132,7 @@ class CompiledExpression implements Expression {
   readonly readsRequestBody: boolean
   readonly readsResponseBody: boolean
   readonly flattens: boolean
+  readonly doubt: Problem | undefined
   readonly #parts: Parts
   readonly #names: readonly string[]
   /** Of `true` and `false`, by which files switch things on and off for every request. */
@@ -146,6 +149,7 @@ class CompiledExpression implements Expression {
     this.readsRequestBody = facts.bodies.has('request') || all.includes('request')
     this.readsResponseBody = facts.bodies.has('response') || all.includes('response')
     this.flattens = facts.flattens
+    this.doubt = parts.doubt
     this.#names = [...this.roots]
     const text = parts.text.trim()
     if (parts.result === 'bool' && (text === 'true' || text === 'false'))

@@ -12,6 +12,8 @@ export interface Expression {
   readonly readsResponseBody: boolean
   /** The whole expression is `flatten(…)`: a log writes each entry of the resulting map as a field of its own. */
   readonly flattens?: boolean
+  /** What makes it fail for some requests, though not for all. */
+  readonly doubt?: Problem | undefined
   /** Never throws: failures are data, named by code, without values. */
   evaluate(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome
 }

@@ -26,14 +26,17 @@ const READERS: Readonly<Record<string, Literal['read']>> = {
 /** A text that is written out as the only argument of one of these functions. */
 export interface Literal {
   readonly node: SyntaxNode
+  /** Whether every evaluation reads it: `a && f("x")` works where `a` is false. */
+  readonly always: boolean
   readonly read: (text: string) => unknown
 }
 
-export function literalOf(node: SyntaxNode): Literal | undefined {
+/** `always`: whether every evaluation comes to this node. */
+export function literalOf(node: SyntaxNode, always: boolean): Literal | undefined {
   const call = callOf(node)
   const read = call && Object.hasOwn(READERS, call.name) ? READERS[call.name] : undefined
   const [text, ...more] = call?.args ?? []
-  return read && text && isText(text) && more.length === 0 ? { node: text, read } : undefined
+  return read && text && isText(text) && more.length === 0 ? { node: text, read, always } : undefined
 }
 
 function toTimeZone(text: string): string {
@@ -45,7 +48,7 @@ function toTimeZone(text: string): string {
 }
 
 /** What is wrong with a literal, in words; undefined when nothing is. */
-export function literalProblem({ node, read }: Literal): Problem | undefined {
+export function literalProblem({ node, read }: Pick<Literal, 'node' | 'read'>): Problem | undefined {
   try {
     read(node.args as string)
     return undefined

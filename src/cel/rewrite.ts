@@ -28,6 +28,8 @@ const BINDING = new Set([
   'removeKeys',
   'with',
 ])
+/** Calls that evaluate what stands before them, and of their arguments what they need. */
+const LAZY_CALLS = new Set([...BINDING, 'bind', 'coalesce', 'default', 'has', 'optFlatMap', 'optMap', 'or', 'orValue'])
 const FLATTENING = new Set(['flatten', 'flattenRecursive', 'flatten_recursive'])
 
 export interface TreeFacts {
@@ -54,7 +56,7 @@ export function prepare(root: SyntaxNode): TreeFacts {
   let callsVariables = false
   const flattens = FLATTENING.has(callOf(root)?.name ?? '')
 
-  const visit = (node: SyntaxNode, bound: readonly string[], parent: SyntaxNode | undefined): void => {
+  const visit = (node: SyntaxNode, bound: readonly string[], always: boolean, parent?: SyntaxNode): void => {
     const call = callOf(node)
     if (node.op === 'id') {
       const name = node.args as string
@@ -69,13 +71,21 @@ export function prepare(root: SyntaxNode): TreeFacts {
     if (call?.name === 'variables' && !call.receiver) callsVariables = true
     const pattern = patternOf(node)
     if (pattern) patterns.push(pattern)
-    const literal = literalOf(node)
+    const literal = literalOf(node, always)
     if (literal) literals.push(literal)
-    for (const [child, names] of childScopes(node, bound)) visit(child, names, node)
+    for (const [child, names] of childScopes(node, bound)) visit(child, names, always && evaluates(node, child), node)
     adapt(node)
   }
-  visit(root, [], undefined)
+  visit(root, [], true)
   return { free, bodies, callsVariables, patterns, literals, tooBig, flattens }
+}
+
+/** Whether an evaluation of the node always comes to this child, and fails where that one does. */
+function evaluates(node: SyntaxNode, child: SyntaxNode): boolean {
+  if (node.op === '&&' || node.op === '||') return false
+  if (node.op === '?:') return child === (node.args as SyntaxNode[])[0]
+  const call = callOf(node)
+  return call === undefined || child === call.receiver || !LAZY_CALLS.has(call.name)
 }
 
 /** Each child with the variables bound around it. The name that a macro binds is not a use of it. */

@@ -145,6 +145,11 @@ export const CODES = {
     'The CEL expression names what does not exist at this place, combines types that do not fit, or gives another type than the field takes: it would fail for every request.',
   ),
   GW303: entry('error', 'expression too large', 'The CEL expression is longer or deeper than the limits allow.'),
+  GW304: entry(
+    'warning',
+    'expression fails for some requests',
+    'A text in the CEL expression is not what the function around it reads. Requests for which the expression comes to it make it fail; behind `&&`, `||` or `?`, others do not.',
+  ),
   GW401: entry(
     'warning',
     'policy selects nothing',

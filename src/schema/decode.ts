@@ -1,6 +1,6 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { closest, didYouMean } from '../diagnostics/suggest.ts'
-import type { Node, ParsedNode, Schema, ShapesNode, Unique } from './builder.ts'
+import type { Node, ParsedNode, Problem, Schema, ShapesNode, Unique } from './builder.ts'
 import { withoutSecrets } from './conceal-in-url.ts'
 import { type DecodeContext, INVALID, type Invalid, isRecord, type LivePath, wrongType } from './decode-context.ts'
 import { decodeObject } from './decode-object.ts'
@@ -283,13 +283,19 @@ function decodeCel(node: Extract<Node, { kind: 'cel' }>, value: unknown, path: P
     return INVALID
   }
   const compiled = ctx.cel.compile(value, node.scope, node.result)
-  if (!('problem' in compiled)) return compiled
-  const { suggestion: _, message, ...problem } = compiled.problem
+  if (!('problem' in compiled)) {
+    if (compiled.doubt) ctx.report({ code: 'GW304', path, at: 'value', ...celProblem(compiled.doubt) })
+    return compiled
+  }
   const code = compiled.kind === 'type' ? 'GW302' : compiled.kind === 'size' ? 'GW303' : 'GW301'
   // Header values and paths are written as they are in most other places.
   const literal = /^\/[\w./-]*$/.test(value) ? { help: `text is quoted in an expression too: '"${short(value)}"'` } : {}
-  ctx.report({ code, path, at: 'value', message: `CEL: ${message}`, ...problem, ...literal })
+  ctx.report({ code, path, at: 'value', ...celProblem(compiled.problem), ...literal })
   return INVALID
+}
+
+function celProblem({ suggestion: _, message, ...problem }: Problem) {
+  return { ...problem, message: `CEL: ${message}` }
 }
 
 function decodeRegex(node: Extract<Node, { kind: 'regex' }>, value: unknown, path: Path, ctx: DecodeContext): unknown {

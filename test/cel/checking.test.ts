@@ -102,7 +102,7 @@ describe('types', () => {
   it.each([
     ['cidr("10.0.0.0/99").containsIP(source.address)', '"10.0.0.0/99"', 'not an IP address or CIDR'],
     ['cidr(jwt.range).containsIP("10.0.0.256")', '"10.0.0.256"', 'not an IP address or CIDR'],
-    ['["10.0.0.0/33"].exists(c, cidr("10.0.0.0/8").containsCIDR("a/8"))', '"a/8"', 'not an IP address or CIDR'],
+    ['cidr("a/8").containsIP(source.address) ? true : false', '"a/8"', 'not an IP address or CIDR'],
     ['ip("localhost") == ip(source.address)', '"localhost"', 'not an IP address'],
     ['request.startTime > timestamp("2026-02-30T00:00:00Z")', '"2026-02-30T00:00:00Z"', 'not an RFC 3339 timestamp'],
     ['request.startTime + duration("1 day") > timestamp(jwt.exp)', '"1 day"', 'not a duration'],
@@ -111,6 +111,25 @@ describe('types', () => {
     const { kind, message: said, span } = problemOf(text)
     expect({ kind, marked: text.slice(...(span ?? [])) }).toEqual({ kind: 'type', marked: literal })
     expect(said).toContain(message)
+  })
+
+  it.each([
+    'request.path == "/a" && cidr("a/8").containsIP(source.address)',
+    'cidr("a/8").containsIP(source.address) || request.path == "/a"',
+    'request.path == "/a" ? cidr("a/8").containsIP(source.address) : true',
+    'has(jwt.range) ? true : cidr("a/8").containsIP(source.address)',
+    'request.headers.exists(name, cidr("a/8").containsIP(name))',
+    'default(jwt.range, string(cidr("a/8")))',
+    'coalesce(string(cidr("a/8")), "none")',
+    '(request.path == "/a" && !cidr("a/8").containsIP(source.address)) == false',
+  ])('and only a doubt where evaluations may do without it: %s', text => {
+    const { doubt } = compile(text)
+    expect(doubt?.message).toContain('not an IP address or CIDR')
+    expect(text.slice(...(doubt?.span ?? []))).toBe('"a/8"')
+  })
+
+  it('what can be read is no doubt', () => {
+    expect(compile('request.path == "/a" && cidr("10.0.0.0/8").containsIP(source.address)').doubt).toBeUndefined()
   })
 
   it.each<[string, CelResult, string]>([
