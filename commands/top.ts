@@ -50,7 +50,7 @@ export default class Top extends GatewayCommand {
   async #browse(admin: AdminServer, interval: number): Promise<void> {
     const { watchGateway } = await import('../src/tools/top/watch.ts')
     const { browseTop } = await import('../src/tools/top/interactive.ts')
-    const { isAsciiOnly } = await import('../src/tools/terminal/ascii.ts')
+    const { isAsciiOnly } = await import('../src/diagnostics/ascii.ts')
     const { stdin, stdout, job } = this.io
     const watch = { interval, first: Math.min(FIRST, interval) }
     await browseTop(stop => watchGateway(admin, watch, stop), {

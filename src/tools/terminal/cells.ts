@@ -1,3 +1,4 @@
+import { inAscii } from '../../diagnostics/ascii.ts'
 import { charWidth, visible } from '../../diagnostics/visible.ts'
 
 /** How a piece of text stands out. Whether with colour or without is decided where it is drawn. */
@@ -99,4 +100,8 @@ function wrapLine(text: string, width: number): string[] {
     cells = 0
   }
   return [...lines, text.slice(start)]
+}
+
+export function rowInAscii(row: Row): Row {
+  return row.map(({ text, tone }) => ({ text: inAscii(text), tone }))
 }

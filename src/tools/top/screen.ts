@@ -1,5 +1,4 @@
-import { rowInAscii } from '../terminal/ascii.ts'
-import { cellsOf, cut, pad, padRow, type Row, type Span, span, wrap } from '../terminal/cells.ts'
+import { cellsOf, cut, pad, padRow, type Row, rowInAscii, type Span, span, wrap } from '../terminal/cells.ts'
 import { type Size, typed } from '../terminal/layout.ts'
 import { type Browse, chosenIn, type ShownSection, type Surroundings, shownSections } from './browse.ts'
 import { duration, sparkline } from './figures.ts'

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type ConcealText, textConcealer } from '../../config/conceal-text.ts'
-import { isAsciiOnly } from '../terminal/ascii.ts'
+import { isAsciiOnly } from '../../diagnostics/ascii.ts'
 import { untilAborted, untilQuit } from '../terminal/leaving.ts'
 import { showView, type Terminal } from '../terminal/view.tsx'
 import { Actions } from './actions.ts'

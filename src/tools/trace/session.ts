@@ -1,4 +1,4 @@
-import { rowInAscii } from '../terminal/ascii.ts'
+import { rowInAscii } from '../terminal/cells.ts'
 import type { KeyPress } from '../terminal/keyboard.ts'
 import type { Size } from '../terminal/layout.ts'
 import type { Quit } from '../terminal/leaving.ts'

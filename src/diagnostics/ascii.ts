@@ -1,14 +1,8 @@
-import type { Row } from './cells.ts'
-
 /** Whether the environment names a character set that has no more than ASCII for lines and blocks. */
 export function isAsciiOnly(env: Readonly<Record<string, string | undefined>>): boolean {
   const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || ''
   // Where nothing is said, as in containers, terminals know Unicode all the same.
   return locale !== '' && !/utf-?8/i.test(locale)
-}
-
-export function rowInAscii(row: Row): Row {
-  return row.map(({ text, tone }) => ({ text: inAscii(text), tone }))
 }
 
 /** What we draw with, one cell for one cell. Names of users stay as they are. */
