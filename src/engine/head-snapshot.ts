@@ -1,6 +1,6 @@
 import { CredentialPlaces } from '../auth/credential-places.ts'
 import { CREDENTIAL_HEADERS } from '../cel/header-view.ts'
-import type { RequestHead, ResponseHead } from '../http/exchange.ts'
+import type { AuthFacts, RequestHead, ResponseHead } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { HeadSnapshot } from '../http/trace-event.ts'
 
@@ -19,9 +19,17 @@ export class HeadSnapshots {
     this.#sensitive = new Set([...CREDENTIAL_HEADERS, ...PROVIDER_KEYS, ...places.headers, ...sensitive])
   }
 
-  request(head: Readonly<RequestHead>): HeadSnapshot {
+  /** `auth`: whom the request has been found to be from. */
+  request(head: Readonly<RequestHead>, { jwt, apiKey, basic }: Readonly<AuthFacts> = {}): HeadSnapshot {
     const url = `${head.scheme}://${head.authority}${this.#places.shown(head.path)}`
-    return { method: head.method, url, headers: this.#headers(head.headers) }
+    return {
+      method: head.method,
+      url,
+      headers: this.#headers(head.headers),
+      ...(jwt && { jwt }),
+      ...(apiKey && { apiKey: withoutKey(apiKey) }),
+      ...(basic && { basicAuth: { username: basic.username } }),
+    }
   }
 
   response(head: Readonly<ResponseHead>): HeadSnapshot {
@@ -36,4 +44,8 @@ export class HeadSnapshots {
     }
     return out
   }
+}
+
+function withoutKey({ key: _, ...metadata }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return metadata
 }

@@ -180,7 +180,7 @@ class Recorder implements TraceScope {
 
   snapshot(stage: string): void {
     const { exchange, heads, last } = this.#recording
-    const state = exchange.response ? heads.response(exchange.response) : heads.request(exchange.request)
+    const state = exchange.response ? heads.response(exchange.response) : heads.request(exchange.request, exchange.auth)
     if (JSON.stringify(state) !== last) this.emit({ type: 'snapshot', stage, state })
   }
 

@@ -4,6 +4,7 @@ import {
   integer,
   json,
   list,
+  map,
   nothing,
   number,
   object,
@@ -43,6 +44,12 @@ const HEAD: Schema<HeadSnapshot> = object(
     url: opt(string(), 'Absolute URL of a request.'),
     status: opt(integer(100, 999), 'Status of a response.'),
     headers: req(list(PAIR), 'Header fields in order; the values of credentials are `<redacted>`.'),
+    jwt: opt(map(json), 'Claims of the token that a policy has accepted by now.'),
+    apiKey: opt(map(json), 'Metadata of the API key that a policy has accepted by now.'),
+    basicAuth: opt(
+      object('user', { username: req(string(), 'Name.') }, grows),
+      'Whose password a policy has accepted by now.',
+    ),
   },
   grows,
 )

@@ -27,6 +27,10 @@ export interface HeadSnapshot {
   readonly status?: number
   /** Name and value pairs; the values of credentials are `<redacted>`. */
   readonly headers: readonly (readonly [string, string])[]
+  /** Of a request: whom policies have found it to be from by now, as expressions see it, without the credentials. */
+  readonly jwt?: Readonly<Record<string, unknown>>
+  readonly apiKey?: Readonly<Record<string, unknown>>
+  readonly basicAuth?: { readonly username: string }
 }
 
 export type TraceMessage =

@@ -52,7 +52,7 @@ export function traceBackend(x: Exchange, chosen: WeightedBackend): void {
 }
 
 export function traceCallStart(x: Exchange, attempt: Attempt, chosen: WeightedBackend, heads: HeadSnapshots): void {
-  x.trace?.emit({ type: 'snapshot', stage: 'final request', state: heads.request(x.request) })
+  x.trace?.emit({ type: 'snapshot', stage: 'final request', state: heads.request(x.request, x.auth) })
   const purpose = attempt.index === 0 ? 'backend' : `backend, attempt ${attempt.index + 1}`
   x.trace?.emit({ type: 'callStart', target: attempt.target, purpose }, { origins: [chosen.origin] })
 }

@@ -47,6 +47,8 @@ export function stateAt(events: readonly ReadEvent[], given: Readonly<Record<str
       headers: request?.headers ?? [],
       body: body?.type === 'body' ? Buffer.from(body.base64, 'base64') : undefined,
       source: started?.type === 'requestStarted' ? started.source.replace(/:\d+$/, '') : undefined,
+      jwt: request?.jwt,
+      apiKey: request?.apiKey,
     },
     time,
     {},
@@ -54,6 +56,7 @@ export function stateAt(events: readonly ReadEvent[], given: Readonly<Record<str
   const extra = {
     ...state.extra,
     ...(response ? { response: responseOf(response) } : {}),
+    ...(request?.basicAuth ? { basicAuth: request.basicAuth } : {}),
     ...factsOf(messages),
     ...given,
   }

@@ -1,6 +1,7 @@
 import { diffLines } from '../line-diff.ts'
 import type { Row } from '../terminal/cells.ts'
-import { diffRow, headLines, lines } from './detail.ts'
+import { diffRow, lines } from './detail.ts'
+import { headLines } from './event-text.ts'
 import type { RequestTrace } from './state.ts'
 import { durationText } from './steps.ts'
 
@@ -25,6 +26,8 @@ function titleOf({ id, method, path, source, time, end }: RequestTrace): string 
   return [`${id} ${method} ${path}: ${outcome}`, source, time].filter(Boolean).join(', ')
 }
 
+const TIME_CLAIM = /^jwt\.(?:exp|nbf|iat) = /
+
 function storyOf({ method, url, steps }: RequestTrace): string[] {
   return steps.flatMap(({ event, label, text }) => {
     const { message } = event
@@ -32,7 +35,8 @@ function storyOf({ method, url, steps }: RequestTrace): string[] {
     const indent = '  '.repeat(event.scope.length)
     if (message.type === 'requestStarted') return [`request: ${method} ${url}`]
     if (message.type === 'snapshot') {
-      return [`snapshot: ${message.stage}`, ...headLines(message.state).map(line => `    ${line}`)]
+      const head = headLines(message.state).filter(line => !TIME_CLAIM.test(line))
+      return [`snapshot: ${message.stage}`, ...head.map(line => `    ${line}`)]
     }
     return [`${indent}${label}: ${text}${place}`]
   })

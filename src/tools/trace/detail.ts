@@ -2,7 +2,7 @@ import type { HeadSnapshot } from '../../http/trace-event.ts'
 import { type DiffLine, diffLines } from '../line-diff.ts'
 import { cellsOf, cut, type Row, span, type Tone, wrap } from '../terminal/cells.ts'
 import type { Browse } from './browse.ts'
-import { eventText, TONES } from './event-text.ts'
+import { eventText, headLines, TONES } from './event-text.ts'
 import type { ReadEvent } from './events.ts'
 import type { PartsReader } from './expression-parts.ts'
 import type { RequestTrace, Step } from './state.ts'
@@ -137,12 +137,6 @@ const SIDES = { both: [' ', 'plain'], left: ['-', 'error'], right: ['+', 'succes
 export function diffRow({ side, text }: DiffLine, width: number): Row[] {
   const [mark, tone] = SIDES[side]
   return lines(`${mark} ${text}`, width, tone)
-}
-
-/** The first line and a line for each field. */
-export function headLines({ method, url, status, headers }: HeadSnapshot): string[] {
-  const head = status === undefined ? `${method ?? ''} ${url ?? ''}`.trim() : `status ${status}`
-  return [head, ...headers.map(([name, value]) => `${name}: ${value}`)]
 }
 
 /** Lines around a place of the configuration. */

@@ -1,4 +1,5 @@
 import { printYaml } from '../../diagnostics/print-yaml.ts'
+import type { HeadSnapshot } from '../../http/trace-event.ts'
 import { cut, type Row, span, type Tone, wrap } from '../terminal/cells.ts'
 import { textOf } from './body-text.ts'
 import type { ReadEvent } from './events.ts'
@@ -23,11 +24,8 @@ export function eventText({ message }: ReadEvent, { json, hex }: EventFormat, wi
   if (message.type === 'body') return lines(bodyText(Buffer.from(message.base64, 'base64'), hex), width)
   if (json) return lines(JSON.stringify(message, null, 2), width)
   switch (message.type) {
-    case 'snapshot': {
-      const { method, url, status, headers } = message.state
-      const head = status === undefined ? `${method ?? ''} ${url ?? ''}` : `${status}`
-      return [...lines(head, width), ...headers.flatMap(([name, value]) => lines(`${name}: ${value}`, width))]
-    }
+    case 'snapshot':
+      return headLines(message.state).flatMap(line => lines(line, width))
     case 'route':
       return [
         ...(message.selected === null ? [] : lines(message.selected, width)),
@@ -42,6 +40,19 @@ export function eventText({ message }: ReadEvent, { json, hex }: EventFormat, wi
       return lines(printYaml(fields).trimEnd(), width)
     }
   }
+}
+
+/** The first line and a line for each field, and for each fact about the caller. */
+export function headLines({ method, url, status, headers, ...caller }: HeadSnapshot): string[] {
+  const head = status === undefined ? `${method ?? ''} ${url ?? ''}`.trim() : `status ${status}`
+  return [head, ...headers.map(([name, value]) => `${name}: ${value}`), ...callerLines(caller)]
+}
+
+/** As expressions name them: `jwt.sub = "alice"`. */
+function callerLines({ jwt, apiKey, basicAuth }: Pick<HeadSnapshot, 'jwt' | 'apiKey' | 'basicAuth'>): string[] {
+  return Object.entries({ jwt, apiKey, basicAuth }).flatMap(([variable, facts]) =>
+    Object.entries(facts ?? {}).map(([name, value]) => `${variable}.${name} = ${JSON.stringify(value)}`),
+  )
 }
 
 function bodyText(bytes: Buffer, hex: boolean): string {

@@ -66,8 +66,13 @@ function missingVariables({ whole, steps }: Evaluation): readonly string[] {
   const names = [whole, ...steps].flatMap(({ expression, error }) => {
     return error === NO_VALUE ? (/^\w+/.exec(expression) ?? []) : []
   })
-  return [...new Set(names)].map(name => `${name}: its value is not in a trace`)
+  return [...new Set(names)].map(name =>
+    CALLER.has(name) ? `${name}: no policy has set it` : `${name}: its value is not in a trace`,
+  )
 }
+
+/** Variables that a trace has whenever the request has them. */
+const CALLER: ReadonlySet<string> = new Set(['jwt', 'apiKey', 'basicAuth'])
 
 const NO_VALUE = 'the variable has no value here'
 

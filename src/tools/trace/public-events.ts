@@ -62,9 +62,12 @@ function messageOf(m: Json): Json {
   }
 }
 
-function headOf({ request, response }: Json): Json {
+function headOf({ request, response, jwt, apiKey, basicAuth }: Json): Json {
   if (isRecord(response)) return { status: response.code, headers: headersOf(response.headers) }
-  if (isRecord(request)) return { method: request.method, url: request.uri, headers: headersOf(request.headers) }
+  if (isRecord(request)) {
+    const caller = presentOf({ jwt, apiKey, basicAuth })
+    return { method: request.method, url: request.uri, headers: headersOf(request.headers), ...caller }
+  }
   return { headers: [] }
 }
 

@@ -16,6 +16,9 @@ export interface SavedCase {
     /** By name in lower case, without credentials. */
     readonly headers?: Readonly<Record<string, readonly string[]>>
     readonly body?: string
+    /** Claims of its token, and metadata of its key, which the case goes without. */
+    readonly jwt?: Readonly<Record<string, unknown>>
+    readonly apiKey?: Readonly<Record<string, unknown>>
     /** Address of the client. */
     readonly source?: string
   }
@@ -49,6 +52,8 @@ export function savedCaseOf(trace: RequestTrace): SavedCase {
       url,
       ...(recorded.port === undefined || recorded.port === said ? {} : { port: recorded.port }),
       ...sentWith(recorded, call !== undefined),
+      ...(recorded.jwt && { jwt: recorded.jwt }),
+      ...(typeof recorded.apiKey === 'object' && { apiKey: recorded.apiKey }),
       ...(recorded.source !== undefined && asksForSource(trace) ? { source: recorded.source } : {}),
     },
     ...(stubs.length === 0 ? {} : { stubs: { '*': stubs.length === 1 ? (stubs[0] as SavedStub) : stubs } }),

@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import type { Io } from '../../../src/cli/io.ts'
 import { main } from '../../../src/cli/main.ts'
 import { startAdmin } from '../../../src/engine/admin/server.ts'
+import { createSigner, keySet } from '../../auth/token-fixture.ts'
 import { memoryIo } from '../../cli/memory-io.ts'
 import { FakeGateway } from '../../engine/admin/running-admin.ts'
 import { FakeKeyboard, FakeScreen } from '../../helpers/fake-terminal.ts'
@@ -192,4 +193,62 @@ test('every kind of request becomes a case that holds, or the file says why it m
   const { out } = await runTests()
   expect(out.match(/✖ [A-Z].*?(?= {2}line)/g)).toEqual(['✖ GET /limited answers 429', '✖ POST /large answers 413'])
   expect(out).toContain('2 failed, 14 passed')
+})
+
+const CALLERS = (jwks: string) => `binds:
+- port: 3000
+  listeners:
+  - routes:
+    - matches: [{path: {pathPrefix: /token}}]
+      policies:
+        jwtAuth: {mode: strict, issuer: 'https://issuer.example', jwks: '${jwks}'}
+        authorization: {rules: [{deny: 'jwt.roles.exists(r, r == "contractor")'}]}
+        directResponse: {status: 200}
+    - matches: [{path: {pathPrefix: /key}}]
+      policies:
+        apiKey: {mode: strict, keys: [{key: sample-key-1, metadata: {team: red}}, {key: sample-key-2, metadata: {team: blue}}]}
+        authorization: {rules: ['apiKey.team == "red"']}
+        directResponse: {status: 200}
+`
+
+test('whom a request was from is in its trace and its case, without the credential', async () => {
+  const signer = await createSigner('key-1', 'ES256')
+  const config = CALLERS(keySet(signer))
+  await using gateway = await startGateway(config)
+  const watch = gateway.trace.watch({ requests: 3 })
+  if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
+  const token = await signer.sign({ exp: Date.now() / 1000 + 3600, sub: 'alice', roles: ['contractor'] })
+  const send = (path: string, credential: string) =>
+    fetch(`${gateway.url(3000)}${path}`, { headers: { authorization: `Bearer ${credential}` } })
+  expect((await send('/token', token)).status).toBe(403)
+  expect((await send('/key', 'sample-key-1')).status).toBe(200)
+  expect((await send('/key', 'sample-key-2')).status).toBe(403)
+  const events: string[] = []
+  await expect
+    .poll(() => {
+      for (let event = watch.next(); event; event = watch.next()) events.push(JSON.stringify(event))
+      return watch.finished
+    })
+    .toBe(true)
+  watch.close()
+  const recorded = events.join('\n')
+  expect(recorded).not.toContain(token)
+  expect(recorded).not.toContain('sample-key')
+  expect(recorded).toContain('"apiKey":{"team":"blue"}')
+
+  writeFileSync(join(folder, 'trace.jsonl'), recorded)
+  writeFileSync(join(folder, 'test.yaml'), config)
+  const io = memoryIo({ cwd: folder })
+  expect(await main(['trace', '-f', 'trace.jsonl', '-o', 'test=all.gwtest.yaml'], io, root)).toBe(0)
+  expect(io.stderr.text).not.toContain('May need a hand')
+  const saved = parse(readFileSync(join(folder, 'all.gwtest.yaml'), 'utf8')) as { cases: unknown[] }
+  expect(saved.cases).toMatchObject([
+    {
+      request: { jwt: { iss: 'https://issuer.example', sub: 'alice', roles: ['contractor'] } },
+      expect: { status: 403 },
+    },
+    { request: { apiKey: { team: 'red' } }, expect: { status: 200 } },
+    { request: { apiKey: { team: 'blue' } }, expect: { status: 403 } },
+  ])
+  expect(await runTests()).toMatchObject({ code: 0, err: '' })
 })

@@ -10,10 +10,14 @@ const HEADERS = [
 ] as const
 
 /** What is shown of the parts of an expression that gave `holds`, at a step after the head of a request. */
-function partsOf(expression: string, holds: boolean, url = 'http://api.example.com/v1?a=1') {
+function partsOf(expression: string, holds: boolean, url = 'http://api.example.com/v1?a=1', caller = {}) {
   const recorder = new Recorder()
   recorder.start()
-  recorder.add({ type: 'snapshot', stage: 'initial request', state: { method: 'POST', url, headers: HEADERS } })
+  recorder.add({
+    type: 'snapshot',
+    stage: 'initial request',
+    state: { method: 'POST', url, headers: HEADERS, ...caller },
+  })
   recorder.add({ type: 'body', stage: 'initial request', bytes: 9, base64: btoa('{"n":[1]}'), truncated: false })
   recorder.add({
     type: 'authorization',
@@ -38,7 +42,17 @@ test('the parts of a rule have the values that the request had then', () => {
 
 test('what is not in the request is said to be missing, and so is what is not in a trace', () => {
   expect(partsOf('request.headers["x-team"] == "a"', false)).toEqual(['request.headers["x-team"]: no such key'])
-  expect(partsOf('jwt.roles.exists(r, r == "admin")', false)).toEqual(['jwt: its value is not in a trace'])
+  expect(partsOf('jwt.sub == "alice"', false)).toEqual(['jwt: no policy has set it'])
+  expect(partsOf('extauthz.user == "alice"', false)).toEqual(['extauthz: its value is not in a trace'])
+})
+
+test('what policies have found out about the caller is in the trace', () => {
+  const caller = { jwt: { roles: ['contractor'] }, apiKey: { team: 'red' }, basicAuth: { username: 'alice' } }
+  expect(partsOf('jwt.roles.exists(r, r == "contractor")', true, undefined, caller)).toContain(
+    'jwt.roles = ["contractor"]',
+  )
+  expect(partsOf('apiKey.team == "red"', true, undefined, caller)).toContain('apiKey.team = "red"')
+  expect(partsOf('basicAuth.username == "bob"', false, undefined, caller)).toContain('basicAuth.username = "alice"')
 })
 
 test('credentials stay hidden, and a header cannot drive the terminal', () => {
