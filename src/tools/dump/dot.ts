@@ -1,3 +1,4 @@
+import { visible } from '../../diagnostics/visible.ts'
 import type { DumpDocument } from './model.ts'
 import { matchWords } from './views.ts'
 
@@ -27,5 +28,6 @@ export function dotOf(dump: DumpDocument): string {
 }
 
 function quoted(text: string): string {
-  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')
+  return `"${escaped.split('\n').map(visible).join('\\n')}"`
 }

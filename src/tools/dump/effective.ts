@@ -2,9 +2,13 @@ import { Failure } from '../../diagnostics/failure.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
+import { visible } from '../../diagnostics/visible.ts'
 import type { DumpDocument, DumpPolicies, DumpRoute } from './model.ts'
 
-/** The route that is meant by its key, `namespace/name`, name or the end of its key (`chat#2`). Throws a Failure when it is none, or several. */
+/**
+ * The route that is meant by its key, `namespace/name`, name or the end of its key (`chat#2`). Throws a Failure when it
+ * is none, or several.
+ */
 export function findRoute(dump: DumpDocument, wanted: string): DumpRoute {
   const ways: readonly ((route: DumpRoute) => boolean)[] = [
     ({ key }) => key === wanted,
@@ -55,14 +59,14 @@ export function effectivePolicies(dump: DumpDocument, route: DumpRoute): readonl
 /** Each policy with its fields, who wrote them, and who was overridden. */
 export function effectiveText(dump: DumpDocument, route: DumpRoute, paint: Paint): string {
   const policies = effectivePolicies(dump, route)
-  const lines = [`${paint.bold(`${route.namespace}/${route.name}`)} ${paint.dim(route.origin)}`]
+  const lines = [`${paint.bold(visible(`${route.namespace}/${route.name}`))} ${paint.dim(visible(route.origin))}`]
   if (policies.length === 0) lines.push('  no policies')
   for (const { policy, at, spec, wonBy, overridden, fields } of policies) {
-    lines.push(`${paint.bold(policy)} at the ${at}`)
+    lines.push(`${paint.bold(visible(policy))} at the ${at}`)
     const merged = wonBy.length > 1 ? 'rules of all of them' : 'wins'
-    for (const place of wonBy) lines.push(`  ${paint.success('✓')} ${place} ${paint.dim(merged)}`)
+    for (const place of wonBy) lines.push(`  ${paint.success('✓')} ${visible(place)} ${paint.dim(merged)}`)
     for (const place of overridden)
-      lines.push(`  ${paint.warning('✗')} ${place} ${paint.dim('overridden, as a whole')}`)
+      lines.push(`  ${paint.warning('✗')} ${visible(place)} ${paint.dim('overridden, as a whole')}`)
     lines.push(...fields.map(field => fieldText(field, paint)))
     if (spec !== undefined)
       lines.push(
@@ -76,9 +80,9 @@ export function effectiveText(dump: DumpDocument, route: DumpRoute, paint: Paint
 }
 
 function fieldText({ name, wonBy, overridden }: EffectiveField, paint: Paint): string {
-  const over = overridden.length === 0 ? '' : paint.dim(` over ${overridden.join(', ')}`)
-  if (wonBy.length === 0) return `    ${paint.warning('✗')} ${name}: lost, ${overridden.join(', ')}`
-  return `    ${paint.success('✓')} ${name}: ${wonBy.join(' + ')}${over}`
+  const [field, winners, losers] = [name, wonBy.join(' + '), overridden.join(', ')].map(visible)
+  if (wonBy.length === 0) return `    ${paint.warning('✗')} ${field}: lost, ${losers}`
+  return `    ${paint.success('✓')} ${field}: ${winners}${losers === '' ? '' : paint.dim(` over ${losers}`)}`
 }
 
 function listed(at: string, policies: DumpPolicies): EffectivePolicy[] {

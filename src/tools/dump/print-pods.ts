@@ -1,3 +1,4 @@
+import { printableJson } from '../../diagnostics/render/json.ts'
 import { print, usualFormat, type Wanted } from './print.ts'
 import type { Dump } from './read.ts'
 import type { RenderOptions } from './render.ts'
@@ -20,10 +21,12 @@ export function printPods(dumps: readonly PodDump[], wanted: Wanted, options: Re
   })
   switch (format) {
     case 'json':
-      return `${JSON.stringify(
-        texts.map(({ pod, text }) => ({ pod, value: JSON.parse(text) as unknown })),
-        null,
-        2,
+      return `${printableJson(
+        JSON.stringify(
+          texts.map(({ pod, text }) => ({ pod, value: JSON.parse(text) as unknown })),
+          null,
+          2,
+        ),
       )}\n`
     case 'jsonl':
       return texts.map(({ pod, text }) => text.replaceAll(/^.+$/gm, line => podLine(pod, line))).join('')

@@ -1,5 +1,6 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
+import { printableJson } from '../../diagnostics/render/json.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import { dotOf } from './dot.ts'
 import { effectivePolicies, effectiveText, findRoute } from './effective.ts'
@@ -29,8 +30,17 @@ export function checkWanted(wanted: Wanted): void {
 
 /** What `gwctl dump` prints of what has been checked. `name` is the dump's, for messages. Throws a Failure. */
 export function print(dump: Dump, name: string, wanted: Wanted, options: RenderOptions): string {
-  const { effective, unused, select } = wanted
   const format = usualFormat(wanted)
+  const text = printed(dump, name, { ...wanted, format }, options)
+  return format === 'json' || format === 'jsonl' ? printableJson(text) : text
+}
+
+function printed(
+  dump: Dump,
+  name: string,
+  { effective, unused, select, format, ...wanted }: Wanted & { readonly format: DumpFormat },
+  options: RenderOptions,
+): string {
   const view = viewName(wanted.view)
   if (effective !== undefined) return printEffective(dump, name, effective, format, options)
   if (format === 'dot') return dotOf(modelOf(dump, name))
