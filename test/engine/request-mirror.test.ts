@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { startGateway } from '../helpers/gateway.ts'
 import { echo, startUpstream, type Upstream } from '../helpers/upstream.ts'
+import { ManualClock } from './manual-clock.ts'
 
 interface Copy {
   readonly method: string
@@ -106,6 +107,22 @@ describe('the request itself', () => {
     await using gateway = await startGateway(file(upstream.host, `{host: '${mirror.host}'}`))
     expect((await fetch(gateway.url(8080))).status).toBe(200)
     await mirror.next()
+  })
+
+  test('leaves nothing open where the answer of the mirror never ends', async () => {
+    const clock = new ManualClock()
+    await using upstream = await startUpstream(echo)
+    const gone = Promise.withResolvers<void>()
+    await using mirror = await startUpstream((req, res) => {
+      req.socket.once('close', () => gone.resolve())
+      res.writeHead(200).write('and so on')
+    })
+    await using gateway = await startGateway(file(upstream.host, `{host: '${mirror.host}'}`), { clock })
+    expect((await fetch(gateway.url(8080))).status).toBe(200)
+    const series = 'agentgateway_upstream_call_duration_seconds_count{kind="Mirror",subtype="Http"}'
+    await expect.poll(() => gateway.gateway.metrics.render()).toContain(`${series} 1`)
+    clock.advance(30_000)
+    await gone.promise
   })
 
   test('does not care for a mirror that is not there', async () => {

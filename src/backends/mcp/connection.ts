@@ -53,5 +53,8 @@ export interface Connection {
   close(): Promise<void> | undefined
 }
 
+/** ms for what still comes of an answer that is known already, or is an error. */
+export const REST = 10_000
+
 /** A message may be large, but a target must not fill the memory. */
 export const MAX_MESSAGE: number = 64 * 1024 * 1024

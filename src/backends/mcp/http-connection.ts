@@ -1,6 +1,7 @@
+import { withDeadline } from '../../http/body-deadline.ts'
 import { bodyOf, Exchange, emptyHead } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import type { Runtime } from '../../http/runtime.ts'
+import type { Runtime, Timer } from '../../http/runtime.ts'
 import { type SseEvent, SseReader } from '../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import { type Request, type RequestId, readMessage } from '../../mcp/message.ts'
@@ -10,6 +11,7 @@ import {
   type Flow,
   type ListenEvents,
   MAX_MESSAGE,
+  REST,
   type TargetFailure,
 } from './connection.ts'
 import { callTarget, type HttpTarget } from './upstream-call.ts'
@@ -34,12 +36,18 @@ export class HttpConnection implements Connection {
   call(x: Exchange, request: Request, events: CallEvents): () => void {
     const cancel = this.#dispatch(x, 'POST', request.bytes, {
       head: (status, headers) => {
-        if (!isSuccess(status)) return failureBody(status, headers, this.session, failure => events.fail(failure))
+        if (!isSuccess(status))
+          return this.#failure(
+            status,
+            headers,
+            failure => events.fail(failure),
+            () => cancel(),
+          )
         if (request.method === 'initialize') this.session = headers.get('mcp-session-id')
         if (isEventStream(headers)) return this.#readReply(request.id, events, () => cancel())
         if (isJson(headers)) return readWhole(events, () => cancel())
         events.fail({ message: `the target answered ${status} without a message`, down: false })
-        return discard
+        return this.#rest(discard, () => cancel())
       },
       fail: error => events.fail({ message: error.message, down: true }),
     })
@@ -47,11 +55,11 @@ export class HttpConnection implements Connection {
   }
 
   send(x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void {
-    this.#dispatch(x, 'POST', bytes, {
+    const cancel = this.#dispatch(x, 'POST', bytes, {
       head: (status, headers) => {
-        if (!isSuccess(status)) return failureBody(status, headers, this.session, done)
+        if (!isSuccess(status)) return this.#failure(status, headers, done, () => cancel())
         done()
-        return discard
+        return this.#rest(discard, () => cancel())
       },
       fail: error => done({ message: error.message, down: true }),
     })
@@ -61,18 +69,27 @@ export class HttpConnection implements Connection {
     const cancel = this.#dispatch(x, 'GET', undefined, {
       head: (status, headers) => {
         if (!isSuccess(status) || !isEventStream(headers)) {
-          return failureBody(status, headers, this.session, failure => events.end(failure))
+          return this.#failure(
+            status,
+            headers,
+            failure => events.end(failure),
+            () => cancel(),
+          )
         }
         events.open()
         const reader = new SseReader(MAX_MESSAGE, event => {
           const message = readEvent(event)
           if (message && message.kind !== 'response') events.message(message)
         })
-        return streamSink(events.flow, reader, () => events.end(), cancelLater)
+        return streamSink(
+          events.flow,
+          reader,
+          () => events.end(),
+          () => cancel(),
+        )
       },
       fail: error => events.end({ message: error.message, down: true }),
     })
-    const cancelLater = (): void => cancel()
     return cancel
   }
 
@@ -85,14 +102,13 @@ export class HttpConnection implements Connection {
     if (this.session === undefined || this.#last === undefined) return undefined
     const x = farewell(this.#last, this.#runtime)
     const told = Promise.withResolvers<void>()
-    const on: ResponseHandler = {
-      head() {
+    const cancel = this.#dispatch(x, 'DELETE', undefined, {
+      head: () => {
         told.resolve()
-        return discard
+        return this.#rest(discard, () => cancel())
       },
       fail: () => told.resolve(),
-    }
-    this.#dispatch(x, 'DELETE', undefined, on)
+    })
     this.session = undefined
     return told.promise
   }
@@ -103,18 +119,31 @@ export class HttpConnection implements Connection {
     return callTarget(this.#runtime, this.#target, x, { method, body, session, version }, on)
   }
 
+  /** What nobody waits for must come to its end all the same. */
+  #rest(sink: ChunkSink, cancel: () => void): ChunkSink {
+    return withDeadline(sink, REST, this.#runtime.clock, { cancel })
+  }
+
+  #failure(status: number, headers: HeaderList, done: (failure: TargetFailure) => void, cancel: () => void): ChunkSink {
+    return this.#rest(failureBody(status, headers, this.session, done), cancel)
+  }
+
   #readReply(id: RequestId, events: CallEvents, cancel: () => void): ChunkSink {
     let replied = false
+    let rest: Timer | undefined
     const reader = new SseReader(MAX_MESSAGE, event => {
       const message = replied ? undefined : readEvent(event)
       if (!message) return
       if (message.kind !== 'response') events.message(message)
       else if (message.id === id || message.id === null) {
         replied = true
+        // The stream ends with its reply; one that does not is not read for ever.
+        rest = this.#runtime.clock.after(REST, cancel)
         events.reply(message)
       }
     })
     const over = (error?: Error): void => {
+      rest?.cancel()
       if (replied) return
       replied = true
       events.fail({ message: error?.message ?? 'the target ended the stream before its reply', down: false })

@@ -1,3 +1,4 @@
+import { withDeadline } from '../../http/body-deadline.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Runtime } from '../../http/runtime.ts'
 import { type SseEvent, SseReader } from '../../http/sse.ts'
@@ -10,6 +11,7 @@ import {
   type Flow,
   type ListenEvents,
   MAX_MESSAGE,
+  REST,
   type TargetFailure,
 } from './connection.ts'
 import { isEventStream, isSuccess } from './http-connection.ts'
@@ -63,14 +65,14 @@ export class SseConnection implements Connection {
         return
       }
       const call = { method: 'POST', path: this.#path, body: bytes, session: undefined, version: this.version } as const
-      callTarget(this.#runtime, this.#target, x, call, {
+      const cancel = callTarget(this.#runtime, this.#target, x, call, {
         head: status => {
           done(
             isSuccess(status)
               ? undefined
               : { message: `the target answered with status ${status}`, down: status === 404 },
           )
-          return discard
+          return withDeadline(discard, REST, this.#runtime.clock, { cancel: () => cancel() })
         },
         fail: error => done({ message: error.message, down: true }),
       })
@@ -104,7 +106,7 @@ export class SseConnection implements Connection {
       head: (status, headers) => {
         if (isSuccess(status) && isEventStream(headers)) return this.#sink()
         this.#end({ message: `the target answered with status ${status} and no event stream`, down: true })
-        return discard
+        return withDeadline(discard, REST, this.#runtime.clock, { cancel: () => this.#stop?.() })
       },
       fail: error => this.#end({ message: error.message, down: true }),
     })

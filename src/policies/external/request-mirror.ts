@@ -1,3 +1,4 @@
+import { withDeadline } from '../../http/body-deadline.ts'
 import { type Attempt, bodyOf, Exchange } from '../../http/exchange.ts'
 import type { Runtime } from '../../http/runtime.ts'
 import { discard, type ResponseHandler } from '../../http/transport.ts'
@@ -8,7 +9,7 @@ import { TARGET_KINDS, targetFields } from '../upstream/policy-target.ts'
 /** Copies under way per policy; a service that is slower than that gets fewer of them. */
 const MAX_IN_FLIGHT = 1024
 const PURPOSE = { kind: 'Mirror', subtype: 'Http' } as const
-/** ms until the head of an answer that nobody reads. */
+/** ms until the head of an answer that nobody reads, and from there to its end. */
 const TIMEOUT = 30_000
 
 export const requestMirror = definePolicy({
@@ -55,14 +56,13 @@ class Mirror {
       if (!over) this.#inFlight--
       over = true
     }
-    const sink = { ...discard, end: ended, fail: ended }
     const { clock } = this.#runtime
     const started = clock.mono()
     const answered = (): void => this.#runtime.called?.(PURPOSE, clock.mono() - started)
     const on: ResponseHandler = {
       head() {
         answered()
-        return sink
+        return withDeadline({ ...discard, end: ended, fail: ended }, TIMEOUT, clock, { cancel: () => copy.abort() })
       },
       fail() {
         answered()

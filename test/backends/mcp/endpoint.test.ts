@@ -281,6 +281,51 @@ describe('the target', () => {
     expect(reply.messages).toMatchObject([{ method: 'notifications/message' }, { id: 2, error: { code: -32603 } }])
   })
 
+  test.each([
+    ['a notification', 'notifications/x', 200, '', 202],
+    ['a notification, refused', 'notifications/x', 500, '', 500],
+    ['a request', 'tools/list', 200, 'event: message\ndata: {"jsonrpc":"2.0","id":2,"result":{"tools":[]}}\n\n', 200],
+    ['a request, refused', 'tools/list', 500, '', 500],
+  ])('that never ends its answer to %s is not read for ever', async (_what, method, status, text, answered) => {
+    let gone = false
+    const up = await startScript((rpc, res) => {
+      if (rpc.method !== method) return
+      res.on('close', () => {
+        gone = true
+      })
+      res.writeHead(status, { 'content-type': 'text/event-stream' }).flushHeaders()
+      res.write(text)
+    })
+    closing.push(() => up.close())
+    // What rules may hide is read, and not passed on as it comes.
+    const rules = [{ allows: () => true }]
+    const gateway = await startGateway({ targets: [{ name: 'a', mcp: { host: up.url } }] }, { rules })
+    closing.push(() => gateway.close())
+    const headers = { 'mcp-session-id': await begin(gateway.url) }
+    const reply = post(gateway.url, { ...LIST, method, ...(method === LIST.method ? {} : { id: undefined }) }, headers)
+    if (answered !== 500) await reply
+    const later = () => {
+      gateway.clock.advance(10_000)
+      return gone
+    }
+    await expect.poll(later).toBe(true)
+    expect((await reply).status).toBe(answered)
+  })
+
+  test('is called over one connection, also where it says something to notifications', async () => {
+    const sockets = new Set<unknown>()
+    const up = await startScript((rpc, res, req) => {
+      sockets.add(req.socket)
+      if (rpc.method === 'notifications/x') res.writeHead(202).end('Accepted')
+    })
+    closing.push(() => up.close())
+    const gateway = await startGateway({ targets: [{ name: 'a', mcp: { host: up.url } }] })
+    closing.push(() => gateway.close())
+    const headers = { 'mcp-session-id': await begin(gateway.url) }
+    for (let i = 0; i < 4; i++) await post(gateway.url, { jsonrpc: '2.0', method: 'notifications/x' }, headers)
+    expect(sockets.size).toBe(1)
+  })
+
   test('hears of a client that leaves', async () => {
     let left: () => void = () => {}
     const gone = new Promise<void>(done => {
