@@ -3,7 +3,7 @@ import type { CallPurpose } from '../../http/span.ts'
 import type { ComputedField } from '../../policies/frontend/telemetry.ts'
 import type { Counter, Family, Gauge, Histogram, MetricsRegistry } from '../metrics/registry.ts'
 import { plain } from './access-log.ts'
-import { gatewayName, routeName, timePerOutputToken, UNKNOWN } from './record-fields.ts'
+import { gatewayName, mcpMethodName, OTHER_METHOD, routeName, timePerOutputToken, UNKNOWN } from './record-fields.ts'
 
 const DURATIONS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
 const PROCESSING = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25]
@@ -19,7 +19,6 @@ const GEN_AI = ['gen_ai_operation_name', 'gen_ai_system', 'gen_ai_request_model'
 
 /** Methods with series of their own: over HTTP/2 a client may send any. The last one is of heads that nobody could read. */
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH', 'CONNECT', 'TRACE', '']
-const OTHER_METHOD = '_OTHER'
 
 /** The metrics of requests, with the public system's names and labels. */
 export class RequestMetrics {
@@ -117,10 +116,10 @@ export class RequestMetrics {
   }
 
   #mcpRequest(x: Exchange, place: Place, own: readonly string[]): void {
-    const { method, tool, prompt, resource } = x.mcp!
+    const { tool, prompt, resource } = x.mcp!
     const item = tool ?? prompt ?? resource
     const type = tool ? 'tool' : prompt ? 'prompt' : resource ? 'resource' : undefined
-    this.#mcp.with(method, type, item?.target, item?.name, ...place.labels.slice(5), ...own).add(1)
+    this.#mcp.with(mcpMethodName(x), type, item?.target, item?.name, ...place.labels.slice(5), ...own).add(1)
   }
 
   #valuesOf(x: Exchange): string[] {

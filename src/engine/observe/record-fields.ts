@@ -1,5 +1,6 @@
 import { hostOf } from '../../http/authority.ts'
 import type { Exchange, LlmFacts, McpFacts } from '../../http/exchange.ts'
+import { isMcpMethod } from '../../mcp/methods.ts'
 import type { ComputedField } from '../../policies/frontend/telemetry.ts'
 
 /** Takes the fields of a record in their order. */
@@ -16,6 +17,14 @@ export interface ComputedValue {
 
 /** Absent label and field values in metrics and traces. */
 export const UNKNOWN = 'unknown'
+/** In labels and names of spans: any method that no standard defines, since clients may send as many as they like. */
+export const OTHER_METHOD = '_OTHER'
+
+/** The MCP method for labels and names of spans. */
+export function mcpMethodName(x: Exchange): string | undefined {
+  const method = x.mcp?.method
+  return method === undefined || isMcpMethod(method) ? method : OTHER_METHOD
+}
 
 export function gatewayName(x: Exchange): string | undefined {
   return x.listener && `${x.listener.namespace}/default`

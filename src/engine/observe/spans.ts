@@ -4,7 +4,7 @@ import type { CallFacts, CallPurpose, CallSpan, RequestSpan } from '../../http/s
 import type { Sampling, SpanRules } from '../../policies/frontend/telemetry.ts'
 import { hidden, passes } from './access-log.ts'
 import { encodeSpan, type SpanRecord } from './otlp-encoding.ts'
-import { computedValues, placeFields, requestFields } from './record-fields.ts'
+import { computedValues, mcpMethodName, placeFields, requestFields } from './record-fields.ts'
 import { randomId, readTraceParent, type TraceParent, traceParentText } from './trace-context.ts'
 
 /** How much of a request's calls is kept. */
@@ -160,7 +160,8 @@ function isGrpc({ subtype, path }: CallPurpose & { readonly path: string }): boo
 
 /** By what is known to be few: MCP methods, gRPC methods, and the paths that the configuration names. */
 function defaultName(x: Exchange): string {
-  if (x.mcp?.method !== undefined) return x.mcp.method
+  const mcpMethod = mcpMethodName(x)
+  if (mcpMethod !== undefined) return mcpMethod
   const { method, path, headers } = x.received
   if (headers.get('content-type')?.startsWith('application/grpc')) return path.slice(1)
   const matched = x.matchedPath

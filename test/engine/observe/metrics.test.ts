@@ -139,6 +139,23 @@ describe('metrics of requests', () => {
     await until(() => samples(gateway, 'requests_total')[0]?.value === 3)
     expect(samples(gateway, 'requests_total').map(sample => sample.labels.method)).toEqual(['_OTHER'])
   })
+
+  test('so do the MCP methods that they invent', async () => {
+    await using gateway = await startGateway(
+      `binds: [{port: 3000, listeners: [{routes: [{backends: [{mcp: {targets: [{name: t, mcp: {host: 'http://127.0.0.1:1/mcp'}}]}}]}]}]}]`,
+    )
+    const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+    for (const method of ['x/1', 'constructor', 'tools/list']) {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method })
+      await fetch(gateway.url(3000), { method: 'POST', headers, body }).then(r => r.text())
+    }
+    await until(() => samples(gateway, 'mcp_requests_total').reduce((sum, { value }) => sum + value, 0) === 3)
+    const counted = samples(gateway, 'mcp_requests_total').map(({ labels, value }) => [labels.method, value])
+    expect(counted.toSorted()).toEqual([
+      ['_OTHER', 2],
+      ['tools/list', 1],
+    ])
+  })
 })
 
 describe('config.metrics', () => {

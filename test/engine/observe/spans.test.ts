@@ -335,9 +335,10 @@ binds:
           - {name: two, mcp: {host: "http://${two.host}/mcp"}}`
   await using gateway = await startGateway(text, { clock })
   const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
+  const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+  const post = { method: 'POST', headers }
   const reply = await fetch(`${gateway.url(3000)}/mcp`, {
-    method: 'POST',
-    headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    ...post,
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
   })
   expect(reply.status).toBe(200)
@@ -350,4 +351,9 @@ binds:
   expect(calls.map(span => `00-${root.traceId}-${span.spanId}-01`).sort()).toEqual(seen.sort())
   expect(calls.every(span => span.parentSpanId === root.spanId)).toBe(true)
   expect(root.attributes).toMatchObject({ protocol: 'mcp', 'mcp.method.name': 'initialize' })
+  await (
+    await fetch(`${gateway.url(3000)}/mcp`, { ...post, body: '{"jsonrpc": "2.0", "id": 2, "method": "x/1"}' })
+  ).text()
+  await timeUntil(clock, () => receiver.spans.some(({ name }) => name === '_OTHER'))
+  expect(by(receiver.spans, '_OTHER').attributes).toMatchObject({ 'mcp.method.name': 'x/1' })
 })
