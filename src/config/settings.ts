@@ -1,10 +1,11 @@
 import { parseListenAddress } from '../http/listen-address.ts'
 import { logFilterProblem } from '../http/log-filter.ts'
-import { KEEP_ALIVE, type KeepAlive } from '../http/transport.ts'
+import type { KeepAlive } from '../http/transport.ts'
 import { MAX_WORKERS, parseWorkers } from '../http/workers.ts'
+import { decode } from '../schema/decode.ts'
 import { probesOf } from '../schema/keepalives.ts'
 import { formatDuration, parseDuration } from '../schema/scalars.ts'
-import { type ConfigSection, LOOKUP_FAMILIES, type LookupFamily } from './standalone/config-section.ts'
+import { type ConfigSection, configSection, LOOKUP_FAMILIES, type LookupFamily } from './standalone/config-section.ts'
 
 /** Settings of the process: the file's `config`, with the environment over it and defaults under it. */
 export interface Settings {
@@ -39,15 +40,16 @@ export function resolveSettings(
   env: Env,
   problem: (p: EnvProblem) => void,
 ): Settings {
-  const level = section?.logging?.level
+  const { adminAddr, statsAddr, readinessAddr, logging, backend, mcp } = { ...declaredDefaults(), ...section }
+  const level = logging.level
   const grace = seconds(env, 'TERMINATION_GRACE_PERIOD_SECONDS', problem)
   return {
-    adminAddr: address(env, 'ADMIN_ADDR', problem) ?? section?.adminAddr ?? '127.0.0.1:15000',
-    statsAddr: address(env, 'STATS_ADDR', problem) ?? section?.statsAddr ?? '[::]:15020',
-    readinessAddr: address(env, 'READINESS_ADDR', problem) ?? section?.readinessAddr ?? '[::]:15021',
+    adminAddr: address(env, 'ADMIN_ADDR', problem) ?? adminAddr,
+    statsAddr: address(env, 'STATS_ADDR', problem) ?? statsAddr,
+    readinessAddr: address(env, 'READINESS_ADDR', problem) ?? readinessAddr,
     logging: {
       filter: logFilter(env, 'RUST_LOG', problem) ?? ((typeof level === 'string' ? level : level?.join(',')) || 'info'),
-      format: section?.logging?.format ?? 'text',
+      format: logging.format,
     },
     terminationMin:
       seconds(env, 'CONNECTION_MIN_TERMINATION_DEADLINE', problem) ?? section?.connectionMinTerminationDeadline ?? 0,
@@ -55,17 +57,24 @@ export function resolveSettings(
       seconds(env, 'CONNECTION_TERMINATION_DEADLINE', problem) ??
       section?.connectionTerminationDeadline ??
       (grace === undefined ? 5000 : Math.max(0, grace - 5000)),
-    connectTimeout: section?.backend?.connectTimeout ?? 10_000,
-    keepAlive: section?.backend ? probesOf(section.backend.keepalives) : KEEP_ALIVE,
-    poolIdleTimeout: section?.backend?.poolIdleTimeout ?? 90_000,
-    poolMaxSize: section?.backend?.poolMaxSize,
+    connectTimeout: backend.connectTimeout,
+    keepAlive: probesOf(backend.keepalives),
+    poolIdleTimeout: backend.poolIdleTimeout,
+    poolMaxSize: backend.poolMaxSize,
     lookupFamily: lookupFamily(env, problem) ?? section?.dns?.lookupFamily ?? 'Auto',
-    mcpSessionTtl: section?.mcp?.sessionTtl ?? 1_800_000,
+    mcpSessionTtl: mcp.sessionTtl,
     sessionKey: hexKey(env, 'SESSION_KEY', problem) ?? section?.session?.key,
     sensitiveHeaders: section?.sensitiveHeaders?.map(h => h.toLowerCase()) ?? [],
     workers: workers(env, 'WORKER_THREADS', problem) ?? section?.workerThreads ?? section?.numWorkerThreads,
     ipv6: env.IPV6_ENABLED ? env.IPV6_ENABLED === 'true' : section?.enableIpv6,
   }
+}
+
+/** What the declaration says of fields that are not there. */
+function declaredDefaults() {
+  const context = { report: () => {}, cel: undefined, patterns: undefined, missing: new Set<never>() }
+  const given = { logging: {}, backend: {}, mcp: {} }
+  return decode(configSection, given, [], context) as ConfigSection & Required<Pick<ConfigSection, keyof typeof given>>
 }
 
 /** Seconds as a bare number, as Kubernetes writes them, or a duration with its unit. */
