@@ -67,12 +67,11 @@ export default class Top extends GatewayCommand {
 
   async #write(admin: AdminServer, interval: number, form: 'text' | 'json' | 'jsonl'): Promise<void> {
     const { measuredRates, watchGateway } = await import('../src/tools/top/watch.ts')
-    const { topText } = await import('../src/tools/top/text.ts')
+    const { ratesJson, topText } = await import('../src/tools/top/text.ts')
     const { columns, isTTY } = this.io.stdout
     const room = isTTY === true && columns ? { width: columns } : {}
     for await (const rates of measuredRates(watchGateway(admin, { interval }))) {
-      const text = form === 'text' ? topText(rates, { paint: await this.paint(), ...room }) : JSON.stringify(rates)
-      await this.print(form === 'text' ? text : `${text}\n`)
+      await this.print(form === 'text' ? topText(rates, { paint: await this.paint(), ...room }) : ratesJson(rates))
       if (form !== 'jsonl') return
     }
   }

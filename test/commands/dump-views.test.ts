@@ -135,8 +135,14 @@ workloads      0
 
   test('control characters of a configuration reach no terminal', async () => {
     const [first] = dump.routes
-    save({ ...dump, routes: [{ ...first, hostnames: ['\u001b[2Jevil'] }] })
-    expect((await gwctl('routes')).out).not.toContain('\u001b')
+    const hostname = '\u001b[2Jevil\u009b2J\u202e'
+    save({ ...dump, routes: [{ ...first, hostnames: [hostname] }] })
+    for (const format of ['table', 'wide', 'json', 'jsonl', 'yaml']) {
+      const { out } = await gwctl('routes', '-o', format)
+      expect([...hostname].filter(char => char < ' ' || char > '~').filter(char => out.includes(char))).toEqual([])
+    }
+    const [route] = JSON.parse((await gwctl('routes', '-o', 'json')).out) as { hostnames: string[] }[]
+    expect(route?.hostnames).toEqual([hostname])
   })
 
   test('5,000 routes are all there, in every format', async () => {

@@ -1,3 +1,4 @@
+import { printableJson } from '../../diagnostics/render/json.ts'
 import type { Diff } from './diff.ts'
 import { renderGithub } from './render-github.ts'
 import { renderMarkdown } from './render-markdown.ts'
@@ -8,7 +9,7 @@ export function renderDiff(diff: Diff, format: 'text' | 'json' | 'markdown' | 'g
     case 'text':
       return renderText(diff, options)
     case 'json':
-      return `${JSON.stringify({ version: 1, ...diff }, null, 2)}\n`
+      return `${printableJson(JSON.stringify({ version: 1, ...diff }, null, 2))}\n`
     case 'markdown':
       return renderMarkdown(diff)
     case 'github':

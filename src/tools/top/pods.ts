@@ -2,7 +2,7 @@ import type { Failure } from '../../diagnostics/failure.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
 import { askEach } from '../admin/ask-each.ts'
 import type { AdminServer } from '../admin-client.ts'
-import { topText } from './text.ts'
+import { ratesJson, topText } from './text.ts'
 import { measureOnce } from './watch.ts'
 
 /**
@@ -17,7 +17,7 @@ export async function lookAtPods(
 ): Promise<{ readonly text: string; readonly failure: Failure | undefined }> {
   const { answers, failure } = await askEach(servers, admin => measureOnce(admin, interval))
   const texts = answers.map(({ admin: { pod }, value }) =>
-    json ? `${JSON.stringify({ pod, ...value })}\n` : `${paint.bold(`pod ${pod}`)}\n${topText(value, { paint })}`,
+    json ? ratesJson({ pod, ...value }) : `${paint.bold(`pod ${pod}`)}\n${topText(value, { paint })}`,
   )
   return { text: texts.join(json ? '' : '\n'), failure }
 }

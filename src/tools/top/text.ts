@@ -1,4 +1,5 @@
 import type { Paint } from '../../diagnostics/paint.ts'
+import { printableJson } from '../../diagnostics/render/json.ts'
 import { renderTable } from '../dump/table.ts'
 import { rateInText } from './figures.ts'
 import type { Rates } from './rates.ts'
@@ -9,6 +10,11 @@ interface TextOptions {
   readonly paint: Paint
   /** Columns of the terminal; unset: everything, for pipes. */
   readonly width?: number
+}
+
+/** One look as a line of JSON. */
+export function ratesJson(rates: Rates & { readonly pod?: string | undefined }): string {
+  return `${printableJson(JSON.stringify(rates))}\n`
 }
 
 /** One look as text: every section that has something to show. */
