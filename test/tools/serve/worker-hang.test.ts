@@ -41,7 +41,7 @@ const reply = (body: string) =>
 test('workers that hang are told of, keep nobody waiting, and are replaced by a reload', async () => {
   await using replica = await startReplica(reply('one'), 2)
   await hang(0, 1)
-  vi.advanceTimersByTime(10_000)
+  vi.advanceTimersByTime(6000)
   await expect.poll(() => replica.said('a worker does not respond')).toHaveLength(2)
   const lines = await replica.said('a worker does not respond')
   expect(lines.map(line => line.slice(line.indexOf('\t'))).toSorted()).toEqual([
