@@ -839,6 +839,30 @@ cases:
     expect(rules).toMatchObject([{ name: 'tools/mcpAuthorization: deny mcp.tool.name == "zz"', line: 26 }])
   })
 
+  test('tells rules apart whose texts hold one another', async () => {
+    write(
+      'gateway.yaml',
+      `binds:
+- port: 80
+  listeners:
+  - routes:
+    - name: api
+      policies:
+        authorization:
+          rules:
+          - deny: '!(request.path == "/x")'
+          - {require: 'request.path == "/x"'}
+          - deny: request.path == "/x"
+        directResponse: {status: 200}
+`,
+    )
+    write('a.gwtest.yaml', 'config: gateway.yaml\ncases: [{name: x, request: {path: /}, expect: {status: 403}}]\n')
+    const { out } = await gwctl(['--coverage'])
+    expect(out).toContain('  rule     api/authorization: deny request.path == "/x"  gateway.yaml:11\n')
+    await gwctl(['--coverage=lcov'])
+    expect(readFileSync(join(folder, 'lcov.info'), 'utf8')).toMatch(/DA:9,1\nDA:10,1\nDA:11,0\n/)
+  })
+
   test('as lcov counts the lines of the configuration', async () => {
     write('gateway.yaml', CONFIG)
     write('a.gwtest.yaml', cases(`repeat: 2\n  ${ADMIN}\n  expect: {status: 200}`))

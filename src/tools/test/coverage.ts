@@ -2,7 +2,7 @@ import type { Bind, Listener, Route, Snapshot, Step } from '../../config/snapsho
 import type { Origin } from '../../diagnostics/diagnostic.ts'
 import { shortKey } from '../trace/steps.ts'
 import { type CoveredKind, placeKey, ruleKey } from './reached.ts'
-import { modeOf, ruleOrigin, rulesOf } from './rules.ts'
+import { modeOf, ruleOrigins, rulesOf } from './rules.ts'
 import type { RunFile } from './run-tests.ts'
 
 /** A part of a configuration that requests can come to. */
@@ -123,12 +123,13 @@ class Parts {
   *#rules(step: Step, holder: string): Generator<Part> {
     const [policy] = step.origins
     if (policy === undefined) return
-    for (const rule of rulesOf(step)) {
-      const origin = ruleOrigin(rule, step.origins, this.#linesOf)
+    const rules = rulesOf(step)
+    const origins = ruleOrigins(rules, step.origins, this.#linesOf)
+    for (const [i, rule] of rules.entries()) {
       const name = `${holder}/${step.policy}: ${rule.mode} ${rule.text.trim().replaceAll(/\s+/g, ' ')}`
       const told = { ...rule, mode: modeOf(step.policy, rule) }
       const reachedBy = step.origins.map(each => ruleKey(told, each))
-      yield { kind: 'rule', name, origin: origin ?? policy, hits: 0, reachedBy }
+      yield { kind: 'rule', name, origin: origins[i] ?? policy, hits: 0, reachedBy }
     }
   }
 }

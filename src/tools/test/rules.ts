@@ -44,18 +44,33 @@ export function modeOf(policy: string, { mode }: Rule): string {
   return policy === 'mcpAuthorization' ? `item ${mode}` : mode
 }
 
-/** Where a rule is written, among the lines of its policy; the policy itself where that cannot be told. */
-export function ruleOrigin({ text }: Rule, policy: readonly Origin[], linesOf: (file: string) => readonly string[]) {
+type LinesOf = (file: string) => readonly string[]
+
+/**
+ * Where the rules of a policy are written, each behind the one before, whose text may hold that of the next; the policy
+ * itself where that cannot be told.
+ */
+export function ruleOrigins(rules: readonly Rule[], policy: readonly Origin[], linesOf: LinesOf) {
+  let behind: Origin | undefined
+  return rules.map(({ text }) => {
+    const written = text.trim()
+    const place = placeOf(written, policy, linesOf, behind) ?? placeOf(written, policy, linesOf, undefined)
+    if (place) behind = { ...place, col: place.col + (written.split('\n', 1)[0] ?? '').length }
+    return place ?? policy[0]
+  })
+}
+
+function placeOf(text: string, policy: readonly Origin[], linesOf: LinesOf, behind: Origin | undefined) {
   for (const origin of policy) {
     const lines = linesOf(origin.file)
     const end = blockEnd(lines, origin.line)
-    for (let line = origin.line; line <= end; line++) {
-      const from = line === origin.line ? origin.col - 1 : 0
-      const at = beginsAt(text.trim(), lines[line - 1] ?? '', from)
+    const start = behind?.file === origin.file && behind.line >= origin.line ? behind : origin
+    for (let line = start.line; line <= end; line++) {
+      const at = beginsAt(text, lines[line - 1] ?? '', line === start.line ? start.col - 1 : 0)
       if (at >= 0) return { ...origin, line, col: at + 1 }
     }
   }
-  return policy[0]
+  return undefined
 }
 
 /** Where an expression begins on a line, in whichever quotes, or with the first line of a folded block; -1: nowhere. */
@@ -65,7 +80,7 @@ function beginsAt(text: string, line: string, from: number): number {
   const at = spellings.map(each => line.indexOf(each, from)).find(index => index >= 0)
   const piece = line.trim()
   const folded = piece.length >= SHORTEST && text.startsWith(piece)
-  return at ?? (folded ? line.indexOf(piece) : -1)
+  return at ?? (folded ? line.indexOf(piece, from) : -1)
 }
 
 /** Characters of a line that say enough. */
