@@ -36,37 +36,39 @@ type Env = Readonly<Record<string, string | undefined>>
 export type EnvProblem = { readonly variable: string; readonly message: string }
 
 export function resolveSettings(
-  section: ConfigSection | undefined,
+  written: ConfigSection | undefined,
   env: Env,
   problem: (p: EnvProblem) => void,
 ): Settings {
-  const { adminAddr, statsAddr, readinessAddr, logging, backend, mcp } = { ...declaredDefaults(), ...section }
+  const declared = declaredDefaults()
+  const section = written ?? declared
+  const { logging = declared.logging, backend = declared.backend, mcp = declared.mcp } = section
   const level = logging.level
   const grace = seconds(env, 'TERMINATION_GRACE_PERIOD_SECONDS', problem)
   return {
-    adminAddr: address(env, 'ADMIN_ADDR', problem) ?? adminAddr,
-    statsAddr: address(env, 'STATS_ADDR', problem) ?? statsAddr,
-    readinessAddr: address(env, 'READINESS_ADDR', problem) ?? readinessAddr,
+    adminAddr: address(env, 'ADMIN_ADDR', problem) ?? section.adminAddr,
+    statsAddr: address(env, 'STATS_ADDR', problem) ?? section.statsAddr,
+    readinessAddr: address(env, 'READINESS_ADDR', problem) ?? section.readinessAddr,
     logging: {
       filter: logFilter(env, 'RUST_LOG', problem) ?? ((typeof level === 'string' ? level : level?.join(',')) || 'info'),
       format: logging.format,
     },
     terminationMin:
-      seconds(env, 'CONNECTION_MIN_TERMINATION_DEADLINE', problem) ?? section?.connectionMinTerminationDeadline ?? 0,
+      seconds(env, 'CONNECTION_MIN_TERMINATION_DEADLINE', problem) ?? section.connectionMinTerminationDeadline ?? 0,
     terminationMax:
       seconds(env, 'CONNECTION_TERMINATION_DEADLINE', problem) ??
-      section?.connectionTerminationDeadline ??
+      section.connectionTerminationDeadline ??
       (grace === undefined ? 5000 : Math.max(0, grace - 5000)),
     connectTimeout: backend.connectTimeout,
     keepAlive: probesOf(backend.keepalives),
     poolIdleTimeout: backend.poolIdleTimeout,
     poolMaxSize: backend.poolMaxSize,
-    lookupFamily: lookupFamily(env, problem) ?? section?.dns?.lookupFamily ?? 'Auto',
+    lookupFamily: lookupFamily(env, problem) ?? section.dns?.lookupFamily ?? 'Auto',
     mcpSessionTtl: mcp.sessionTtl,
-    sessionKey: hexKey(env, 'SESSION_KEY', problem) ?? section?.session?.key,
-    sensitiveHeaders: section?.sensitiveHeaders?.map(h => h.toLowerCase()) ?? [],
-    workers: workers(env, 'WORKER_THREADS', problem) ?? section?.workerThreads ?? section?.numWorkerThreads,
-    ipv6: env.IPV6_ENABLED ? env.IPV6_ENABLED === 'true' : section?.enableIpv6,
+    sessionKey: hexKey(env, 'SESSION_KEY', problem) ?? section.session?.key,
+    sensitiveHeaders: section.sensitiveHeaders?.map(h => h.toLowerCase()) ?? [],
+    workers: workers(env, 'WORKER_THREADS', problem) ?? section.workerThreads ?? section.numWorkerThreads,
+    ipv6: env.IPV6_ENABLED ? env.IPV6_ENABLED === 'true' : section.enableIpv6,
   }
 }
 

@@ -49,8 +49,9 @@ export function accessRules(scope: CelScope, subject: string, o: ListOptions = {
       'an expression, or one of `allow`, `deny` and `require` with an expression',
       (value): { readonly value: AccessRule } => {
         if ('evaluate' in value) return { value: { kind: 'allow', when: value } }
-        const kind: RuleKind = value.deny ? 'deny' : value.require ? 'require' : 'allow'
-        return { value: { kind, when: value[kind] as Expression } }
+        const { allow, deny, require } = value
+        const kind: RuleKind = deny ? 'deny' : require ? 'require' : 'allow'
+        return { value: { kind, when: (deny ?? require ?? allow) as Expression } }
       },
       { kind: 'deny', when: NEVER },
     ),
