@@ -9,9 +9,9 @@ export default class Profile extends GatewayCommand {
   static override summary = 'Record where a running gateway spends its time and memory.'
   static override description =
     'cpu and heap write a file that `go tool pprof`, speedscope and others read; of several workers it holds all. trace ' +
-    'writes a timeline of the requests that pass meanwhile, for https://ui.perfetto.dev and chrome://tracing. The file has the time in its name unless -o names ' +
-    'one; -o pprof=- or timeline=- writes to stdout. Exits 3 when it cannot be written, 4 ' +
-    'when no gateway answers or another profile is being taken.'
+    'writes a timeline of the requests that pass meanwhile, for https://ui.perfetto.dev and chrome://tracing. The ' +
+    'file has the time in its name unless -o names one; -o pprof=- or timeline=- writes to stdout. Exits 3 when it ' +
+    'cannot be written, 4 when no gateway answers or another profile is being taken.'
   static override examples = [
     'gwctl profile cpu',
     {
