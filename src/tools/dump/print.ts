@@ -88,9 +88,9 @@ function printEffective(dump: Dump, name: string, wanted: string, format: DumpFo
   const route = findRoute(model, wanted)
   if (format === 'table' || format === 'wide') return effectiveText(model, route, options.paint)
   const policies = effectivePolicies(model, route)
-  if (format === 'jsonl') return policies.map(policy => `${printableJson(JSON.stringify(policy))}\n`).join('')
+  if (format === 'jsonl') return policies.map(policy => `${JSON.stringify(policy)}\n`).join('')
   const value = { route: route.key, origin: route.origin, policies }
-  return format === 'json' ? `${printableJson(JSON.stringify(value, null, 2))}\n` : printYaml(value)
+  return format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : printYaml(value)
 }
 
 function printTables(dump: Dump, name: string, format: 'table' | 'wide', options: RenderOptions): string {

@@ -1,6 +1,5 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
-import { printableJson } from '../../diagnostics/render/json.ts'
 import type { Dump } from './read.ts'
 import { type Column, renderTable } from './table.ts'
 import type { View } from './views.ts'
@@ -20,11 +19,11 @@ export interface RenderOptions {
 
 /** The whole dump as it came. */
 export function renderWhole(dump: Dump, format: 'yaml' | 'json' | 'jsonl'): string {
-  if (format === 'json') return `${printableJson(JSON.stringify(dump, null, 2))}\n`
+  if (format === 'json') return `${JSON.stringify(dump, null, 2)}\n`
   if (format === 'yaml') return printYaml(dump)
   return Object.entries(dump)
     .flatMap(([section, value]) => (Array.isArray(value) ? value : [value]).map(object => ({ section, object })))
-    .map(line => `${printableJson(JSON.stringify(line))}\n`)
+    .map(line => `${JSON.stringify(line)}\n`)
     .join('')
 }
 
@@ -37,8 +36,8 @@ export function renderRows(
 ): string {
   // An object with several rows, such as a backend with many endpoints, is one object.
   const values = [...new Set(rows.map(row => row.value))]
-  if (format === 'json') return `${printableJson(JSON.stringify(values, null, 2))}\n`
-  if (format === 'jsonl') return values.map(value => `${printableJson(JSON.stringify(value))}\n`).join('')
+  if (format === 'json') return `${JSON.stringify(values, null, 2)}\n`
+  if (format === 'jsonl') return values.map(value => `${JSON.stringify(value)}\n`).join('')
   if (format === 'yaml') return printYaml(values)
   if (rows.length === 0) {
     options.note(none)
