@@ -1,0 +1,45 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { readIfRegular, readRegularFile } from '../../src/files/read-file.ts'
+
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gwctl-read-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const linux = process.platform === 'linux'
+
+test('a regular file is read whole, up to the limit', () => {
+  const path = join(folder, 'a')
+  writeFileSync(path, 'x'.repeat(100))
+  expect(readRegularFile(path, 100)).toHaveLength(100)
+  expect(() => readRegularFile(path, 99)).toThrow('too large')
+  writeFileSync(path, '')
+  expect(readRegularFile(path)).toHaveLength(0)
+})
+
+test('neither a folder nor a sparse file of 20 GB is read', () => {
+  mkdirSync(join(folder, 'd'))
+  expect(() => readRegularFile(join(folder, 'd'))).toThrow('directory')
+  writeFileSync(join(folder, 'huge'), '')
+  truncateSync(join(folder, 'huge'), 20 * 2 ** 30)
+  expect(() => readRegularFile(join(folder, 'huge'))).toThrow('too large')
+  expect(readIfRegular(join(folder, 'huge'))).toBeUndefined()
+})
+
+test.runIf(linux)('a pipe that nobody writes to is refused at once, and so are devices', () => {
+  const pipe = join(folder, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  for (const path of [pipe, '/dev/zero', '/dev/null', '/dev/tty']) expect(readIfRegular(path)).toBeUndefined()
+  expect(() => readRegularFile(pipe)).toThrow('not a regular file')
+})
+
+test.runIf(linux)('a file that says it is empty and goes on for ever ends at the limit', () => {
+  // Files of /proc have no size; this one holds more than it is allowed to.
+  expect(() => readRegularFile('/proc/self/maps', 100)).toThrow('too large')
+  expect(readRegularFile('/proc/self/status').toString()).toContain('Name:')
+})
