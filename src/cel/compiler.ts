@@ -1,18 +1,18 @@
+import { credentialHeaders } from '../http/credential-names.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { Chance } from '../http/runtime.ts'
-import type { TraceScope } from '../http/trace-event.ts'
+import type { Chance } from '../runtime/runtime.ts'
 import type { CelResult, CelScope, Problem } from '../schema/builder.ts'
+import type { TraceScope } from '../trace/trace-event.ts'
 import { checkProgram, sizeProblem, throwIfInvalid, unreadableLiteral } from './check.ts'
 import { createEnvironments, type Environments, wordsOf } from './environment.ts'
 import type { CelCompiler, Expression, Outcome } from './expression.ts'
-import { describeFailure } from './failure.ts'
-import { CREDENTIAL_HEADERS } from './header-view.ts'
+import { describeFailure, kindOf } from './failure.ts'
 import { createPatternCompiler, type ReplacingPatternCompiler } from './pattern.ts'
 import { type Context, type Rejection, rejection, unknownVariable } from './problems.ts'
 import { convertResult } from './results.ts'
 import { harden, prepare, type TreeFacts } from './rewrite.ts'
 import { Run } from './run.ts'
-import { completeFractions } from './source.ts'
+import { adaptSource } from './source.ts'
 import { type LocalScope, type Program, parseProgram } from './syntax-tree.ts'
 import { VARIABLES, variableNamed, visible } from './variables.ts'
 import { buildVariable, type EnvironmentFacts, fromExtra, type ViewSettings } from './views.ts'
@@ -39,7 +39,7 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
   const patterns = options.patterns ?? createPatternCompiler()
   const run = new Run(options.chance)
   const environments = createEnvironments(run, patterns)
-  const hidden = [...CREDENTIAL_HEADERS, ...(options.sensitiveHeaders ?? [])]
+  const hidden = [...credentialHeaders(), ...(options.sensitiveHeaders ?? [])]
   const settings: ViewSettings = {
     environment: options.environment ?? {},
     sensitive: new Set(hidden.map(name => name.toLowerCase())),
@@ -59,14 +59,14 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
   }
 
   function compile(text: string, scope: CelScope, result: CelResult): ReturnType<CelCompiler['compile']> {
-    const source = completeFractions(result === 'duration' ? quoteDuration(text) : text)
+    const source = adaptSource(result === 'duration' ? quoteDuration(text) : text)
     const context: Context = { text, scope, functions: environments.functions, place: source.place }
     try {
       const words = wordsOf(source.text)
-      const refused = check(source.text, words, context, result, environments, patterns)
+      const refused = check(source.text, words, context, result, { environments, patterns, run })
       if (refused) return refused
       const program = parseProgram(environments.run(words), source.text)
-      const facts = prepare(program.ast)
+      const facts = prepare(program.ast, run)
       throwIfInvalid(program)
       const locals = harden(program.ast, run)
       return new CompiledExpression({
@@ -92,18 +92,24 @@ function quoteDuration(text: string): string {
   return /^\s*(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\s*$/.test(text) ? JSON.stringify(text.trim()) : text
 }
 
+/** Of all expressions of one compiler. */
+interface Shared {
+  readonly environments: Environments
+  readonly patterns: ReplacingPatternCompiler
+  readonly run: Run
+}
+
 /** Checks against the variables and types of the scope; throws the library's own error for what it finds. */
 function check(
   source: string,
   words: readonly string[],
   context: Context,
   result: CelResult,
-  environments: Environments,
-  patterns: ReplacingPatternCompiler,
+  { environments, patterns, run }: Shared,
 ): Rejection | undefined {
   const environment = environments.check(words, context.scope)
   const program = parseProgram(environment, source)
-  return checkProgram(program, prepare(program.ast), {
+  return checkProgram(program, prepare(program.ast, run), {
     context,
     result,
     patterns,
@@ -157,25 +163,35 @@ class CompiledExpression implements Expression {
   }
 
   evaluate(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome {
-    if (x.trace) return this.#traced(x, x.trace, extra)
-    return this.#constant ?? this.#evaluate(x, extra)
+    if (x.trace) return this.#traced(x, x.trace, extra, false)
+    return this.#constant ?? this.#evaluate(x, extra, false)
   }
 
-  #traced(x: Exchange, trace: TraceScope, extra: Readonly<Record<string, unknown>> | undefined): Outcome {
+  decide(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome {
+    if (x.trace) return this.#traced(x, x.trace, extra, true)
+    return this.#constant ?? this.#evaluate(x, extra, true)
+  }
+
+  #traced(
+    x: Exchange,
+    trace: TraceScope,
+    extra: Readonly<Record<string, unknown>> | undefined,
+    guards: boolean,
+  ): Outcome {
     const from = trace.now()
-    const outcome = this.#evaluate(x, extra)
+    const outcome = this.#evaluate(x, extra, guards)
     const told = outcome.ok ? { result: tellable(outcome.value) } : { error: outcome.error }
     trace.emit({ type: 'cel', expression: this.text, ...told }, { from })
     return outcome
   }
 
-  #evaluate(x: Exchange, extra: Readonly<Record<string, unknown>> | undefined): Outcome {
+  #evaluate(x: Exchange, extra: Readonly<Record<string, unknown>> | undefined, guards: boolean): Outcome {
     const { program, locals, run, place, settings, result } = this.#parts
     const { stackTraceLimit } = Error
     // A missing header is an everyday outcome, and collecting its stack costs more than the evaluation.
     Error.stackTraceLimit = 0
     const root: Record<string, unknown> = Object.create(null) as Record<string, unknown>
-    run.begin(() => new Map(Object.entries(root)))
+    run.begin(() => new Map(Object.entries(root)), guards)
     try {
       for (const name of this.#names) {
         const given = extra && Object.hasOwn(extra, name)
@@ -185,7 +201,7 @@ class CompiledExpression implements Expression {
       const value = convertResult(result, program(root))
       return run.spent ? BUDGET_SPENT : value
     } catch (error) {
-      return run.spent ? BUDGET_SPENT : { ok: false, error: describeFailure(error, place) }
+      return run.spent ? BUDGET_SPENT : { ok: false, error: describeFailure(error, place), kind: kindOf(error) }
     } finally {
       for (const name of this.#names) root[name] = undefined
       for (const local of locals) {
@@ -208,4 +224,4 @@ function tellable(value: unknown): unknown {
   return value instanceof Date ? value.toISOString() : `<map of ${Object.keys(Object(value)).length}>`
 }
 
-const BUDGET_SPENT: Outcome = { ok: false, error: 'the expression takes too many steps' }
+const BUDGET_SPENT: Outcome = { ok: false, error: 'the expression takes too many steps', kind: 'exhausted' }

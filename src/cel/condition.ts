@@ -1,15 +1,17 @@
+import type { CelResult } from '../schema/builder.ts'
 import { checkProgram, sizeProblem } from './check.ts'
 import { createEnvironments, wordsOf } from './environment.ts'
 import type { Outcome } from './expression.ts'
-import { describeFailure, isAbsence } from './failure.ts'
+import { describeFailure, isAbsence, kindOf } from './failure.ts'
 import { wrap } from './json-view.ts'
 import { createPatternCompiler } from './pattern.ts'
 import { type Context, type Rejection, rejection, unknownName } from './problems.ts'
 import { convertResult } from './results.ts'
 import { harden, prepare } from './rewrite.ts'
 import { Run } from './run.ts'
-import { completeFractions } from './source.ts'
+import { adaptSource } from './source.ts'
 import { parseProgram } from './syntax-tree.ts'
+import { variableNamed } from './variables.ts'
 
 export interface Condition {
   /** The value is a boolean, false where a field is not there. Never throws: one of another type makes it fail. */
@@ -18,12 +20,28 @@ export interface Condition {
 
 /** A condition over plain data: `names` are its variables, and not those of requests. */
 export function compileCondition(text: string, names: readonly string[]): Condition | Rejection {
+  return compileOver(text, names, { result: 'bool', read: wrap, convert: raw => convertResult('bool', raw) })
+}
+
+/** What becomes of values on their way in and out. */
+interface Conversion {
+  readonly result: CelResult
+  readonly read: (value: unknown) => unknown
+  readonly convert: (raw: unknown) => Outcome
+}
+
+/** The same for results of any type. */
+export function compileOver(
+  text: string,
+  names: readonly string[],
+  { result, read, convert }: Conversion,
+): Condition | Rejection {
   const tooLarge = sizeProblem(text)
   if (tooLarge) return tooLarge
   const run = new Run()
   const patterns = createPatternCompiler()
   const environments = createEnvironments(run, patterns)
-  const source = completeFractions(text)
+  const source = adaptSource(text)
   // The scope is for names of requests, which are unknown here.
   const context: Context = { text, scope: 'log', functions: environments.functions, place: source.place }
   try {
@@ -32,25 +50,29 @@ export function compileCondition(text: string, names: readonly string[]): Condit
       if (!RESERVED.has(name) && !environment.hasVariable(name)) environment.registerVariable(name, 'dyn')
     }
     const program = parseProgram(environment, source.text)
-    const facts = prepare(program.ast)
+    const facts = prepare(program.ast, run)
     const unknown: Parameters<typeof checkProgram>[2]['unknown'] = (name, node) =>
-      names.includes(name) ? undefined : unknownName(node, names, context)
-    const refused = checkProgram(program, facts, { context, result: 'bool', patterns, unknown })
+      names.includes(name) || (environment.hasVariable(name) && !variableNamed(name))
+        ? undefined
+        : unknownName(node, names, context)
+    const refused = checkProgram(program, facts, { context, result, patterns, unknown })
     if (refused) return refused
     const locals = harden(program.ast, run)
     return {
       evaluate(variables) {
         const root = Object.create(null) as Record<string, unknown>
         for (const name of facts.free.keys()) {
-          if (Object.hasOwn(variables, name)) root[name] = wrap(variables[name])
+          if (Object.hasOwn(variables, name)) root[name] = read(variables[name])
         }
         run.begin(() => new Map(Object.entries(root)))
         try {
-          const outcome = convertResult('bool', program(root))
+          const outcome = convert(program(root))
           return run.spent ? SPENT : outcome
         } catch (error) {
           if (run.spent) return SPENT
-          return isAbsence(error) ? FALSE : { ok: false, error: describeFailure(error, source.place) }
+          return result === 'bool' && isAbsence(error)
+            ? FALSE
+            : { ok: false, error: describeFailure(error, source.place), kind: kindOf(error) }
         } finally {
           for (const local of locals) {
             local.iterValue = undefined
@@ -73,4 +95,4 @@ export const RESERVED: ReadonlySet<string> = new Set(
 )
 
 const FALSE: Outcome = { ok: true, value: false }
-const SPENT: Outcome = { ok: false, error: 'the expression takes too many steps' }
+const SPENT: Outcome = { ok: false, error: 'the expression takes too many steps', kind: 'exhausted' }

@@ -1,15 +1,15 @@
 import { Environment } from '@marcbachmann/cel-js'
 import type { CelScope } from '../schema/builder.ts'
-import { defineConversions } from './conversions.ts'
-import { defineData, registerData } from './data.ts'
 import { Catalogue, type Registration, toolbox, writtenName } from './define.ts'
-import { defineEncoding } from './encoding.ts'
-import { defineMacros } from './macros.ts'
-import { defineMath } from './math.ts'
-import { defineNetwork } from './network.ts'
+import { defineConversions } from './functions/conversions.ts'
+import { defineData, registerData } from './functions/data.ts'
+import { defineEncoding } from './functions/encoding.ts'
+import { defineMacros } from './functions/macros.ts'
+import { defineMath } from './functions/math.ts'
+import { defineNetwork } from './functions/network.ts'
+import { defineStrings } from './functions/strings.ts'
 import type { ReplacingPatternCompiler } from './pattern.ts'
 import type { Run } from './run.ts'
-import { defineStrings } from './strings.ts'
 import { VARIABLES, type VariableField, type VariableType, variableNamed, visible } from './variables.ts'
 import { VIEW_CLASSES } from './views.ts'
 
@@ -65,7 +65,7 @@ export function createEnvironments(run: Run, patterns: ReplacingPatternCompiler)
 
 /** Everything in an expression that may name something; words inside strings and comments do no harm. */
 export function wordsOf(text: string): readonly string[] {
-  return text.match(/[A-Za-z_]\w*|[=!]=|\+/g) ?? []
+  return text.match(/[A-Za-z_]\w*|[=!<>]=|[+<>]/g) ?? []
 }
 
 function createCatalogue(run: Run, patterns: ReplacingPatternCompiler): Catalogue {

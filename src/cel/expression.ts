@@ -1,5 +1,6 @@
 import type { Exchange } from '../http/exchange.ts'
 import type { CelResult, CelScope, Problem } from '../schema/builder.ts'
+import type { FailureKind } from './failure.ts'
 
 /** A checked expression. It holds no request: each evaluation gets its own roots. */
 export interface Expression {
@@ -16,10 +17,18 @@ export interface Expression {
   readonly doubt?: Problem | undefined
   /** Never throws: failures are data, named by code, without values. */
   evaluate(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome
+  /**
+   * The same for what guards something. Clients can make expressions fail, so `has`, `default`, `coalesce` and optionals
+   * pass over nothing but absence here: an unread body, a value of another type or text that cannot be read makes the
+   * whole expression fail.
+   */
+  decide(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome
 }
 
 /** `value` is plain JSON-like data: strings, numbers (integers as number when safe, else bigint), booleans, Buffer, arrays, objects, Date. */
-export type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: string }
+export type Outcome =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: string; readonly kind: FailureKind }
 
 export interface CelCompiler {
   compile(

@@ -1,55 +1,76 @@
+/**
+ * What a failure means to whoever has to decide all the same:
+ * `absent`: what the expression asks for is not there; `exhausted`: it takes more steps, depth or room than it may;
+ * `unreadable`: data is there and cannot be read; `mismatch`: a value has a type that does not fit; `invalid`: a value
+ * has the right type and does not fit.
+ */
+export type FailureKind = 'absent' | 'exhausted' | 'unreadable' | 'mismatch' | 'invalid'
+
 /** Why an evaluation failed. Only these words reach an Outcome: never a value, a header or a token. */
 const REASONS = {
-  no_such_key: 'no such key',
-  unknown_variable: 'the variable has no value here',
-  index_out_of_bounds: 'index out of bounds',
-  index_out_of_range: 'index out of range',
-  no_such_overload: 'the operands have the wrong types',
-  no_matching_overload: 'an argument has the wrong type',
-  invalid_logical_operand: '`&&`, `||` and `!` take booleans',
-  invalid_condition_type: 'a condition must be a boolean',
-  invalid_comprehension_range: 'only lists and maps can be iterated',
-  unsupported_type: 'a value has a type that expressions cannot use',
-  field_type_mismatch: 'a field has an unexpected type',
-  variable_type_mismatch: 'a variable has an unexpected type',
-  invalid_list_element_type: 'the list must contain only strings',
-  optional_value_missing: 'the optional has no value',
-  optional_expected: 'an optional was expected',
-  invalid_optional_argument: 'an optional was expected',
-  numeric_overflow: 'integer overflow',
-  division_by_zero: 'division by zero',
-  modulo_by_zero: 'division by zero',
-  invalid_comparison_type: 'the values cannot be compared',
-  bool_conversion_error: 'the text is not a boolean',
-  double_conversion_error: 'the value is not a number',
-  int_conversion_error: 'the value is not an integer',
-  uint_conversion_error: 'the value is not an unsigned integer',
-  invalid_argument: 'an argument has the wrong type',
-  invalid_json: 'the text is not JSON',
-  invalid_utf8: 'the bytes are not UTF-8',
-  invalid_base64: 'the text is not base64',
-  invalid_token: 'the text is not a JWT',
-  invalid_timestamp: 'the value is not an RFC 3339 timestamp',
-  invalid_duration: 'the text is not a duration',
-  invalid_timezone: 'the text is not a time zone',
-  invalid_address: 'the text is not an IP address or CIDR',
-  invalid_regular_expression: 'the text is not a valid pattern',
-  failed: 'fail() was called',
-  budget: 'the expression takes too many steps',
-  too_deep: 'the data is nested too deeply',
-  too_large: 'the value is too large',
-  wrong_result: 'the result has the wrong type',
-} as const
+  no_such_key: ['absent', 'no such key'],
+  unknown_variable: ['absent', 'the variable has no value here'],
+  index_out_of_bounds: ['absent', 'index out of bounds'],
+  optional_value_missing: ['absent', 'the optional has no value'],
+  no_body: ['absent', 'there is no body'],
+  budget: ['exhausted', 'the expression takes too many steps'],
+  too_deep: ['exhausted', 'the data is nested too deeply'],
+  too_large: ['exhausted', 'the value is too large'],
+  body_unread: ['unreadable', 'the body is too large to be read'],
+  bool_conversion_error: ['unreadable', 'the text is not a boolean'],
+  double_conversion_error: ['unreadable', 'the value is not a number'],
+  int_conversion_error: ['unreadable', 'the value is not an integer'],
+  uint_conversion_error: ['unreadable', 'the value is not an unsigned integer'],
+  invalid_json: ['unreadable', 'the text is not JSON'],
+  invalid_utf8: ['unreadable', 'the bytes are not UTF-8'],
+  invalid_base64: ['unreadable', 'the text is not base64'],
+  invalid_token: ['unreadable', 'the text is not a JWT'],
+  invalid_timestamp: ['unreadable', 'the value is not an RFC 3339 timestamp'],
+  invalid_duration: ['unreadable', 'the text is not a duration'],
+  invalid_timezone: ['unreadable', 'the text is not a time zone'],
+  invalid_address: ['unreadable', 'the text is not an IP address or CIDR'],
+  invalid_regular_expression: ['unreadable', 'the text is not a valid pattern'],
+  failed_value: ['unreadable', 'the expression that gives the value has failed'],
+  several_values: ['mismatch', 'the header has several values'],
+  partial_list: ['mismatch', 'an element lacks what the expression asks of each'],
+  wrong_key: ['mismatch', 'the key has a type that no key of the map has'],
+  not_a_map: ['mismatch', 'the value has no fields'],
+  no_such_overload: ['mismatch', 'the operands have the wrong types'],
+  no_matching_overload: ['mismatch', 'an argument has the wrong type'],
+  invalid_logical_operand: ['mismatch', '`&&`, `||` and `!` take booleans'],
+  invalid_condition_type: ['mismatch', 'a condition must be a boolean'],
+  invalid_comprehension_range: ['mismatch', 'only lists and maps can be iterated'],
+  unsupported_type: ['mismatch', 'a value has a type that expressions cannot use'],
+  field_type_mismatch: ['mismatch', 'a field has an unexpected type'],
+  variable_type_mismatch: ['mismatch', 'a variable has an unexpected type'],
+  invalid_list_element_type: ['mismatch', 'the list must contain only strings'],
+  optional_expected: ['mismatch', 'an optional was expected'],
+  invalid_optional_argument: ['mismatch', 'an optional was expected'],
+  invalid_comparison_type: ['mismatch', 'the values cannot be compared'],
+  invalid_argument: ['mismatch', 'an argument has the wrong type'],
+  invalid_key: ['mismatch', 'the keys of a map are strings, integers or booleans'],
+  wrong_result: ['mismatch', 'the result has the wrong type'],
+  index_out_of_range: ['invalid', 'index out of range'],
+  numeric_overflow: ['invalid', 'integer overflow'],
+  division_by_zero: ['invalid', 'division by zero'],
+  modulo_by_zero: ['invalid', 'division by zero'],
+  duplicate_key: ['invalid', 'the map has the same key twice'],
+  timestamp_range: ['invalid', 'the time is not between the years 1 and 9999'],
+  failed: ['invalid', 'fail() was called'],
+} as const satisfies Readonly<Record<string, readonly [FailureKind, string]>>
 
 export type FailureCode = keyof typeof REASONS
 
 /** Thrown by functions and views. It carries no text of its own, so nothing can leak through it. */
 export class CelFailure extends Error {
   readonly code: FailureCode
+  readonly node: { readonly start: number } | undefined
 
-  constructor(code: FailureCode) {
-    super(REASONS[code])
+  /** `node`: where in the expression. */
+  constructor(code: FailureCode, node?: { readonly start: number }) {
+    super(REASONS[code][1])
     this.code = code
+    this.node = node
   }
 }
 
@@ -59,10 +80,20 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
+export function kindOf(error: unknown): FailureKind {
+  const code = codeOf(error)
+  if (code !== undefined) return Object.hasOwn(REASONS, code) ? REASONS[code as FailureCode][0] : 'mismatch'
+  return error instanceof RangeError && !isTimeZone(error) ? 'exhausted' : 'invalid'
+}
+
 /** Whether it means that something is not there, as opposed to something being wrong. */
 export function isAbsence(error: unknown): boolean {
-  const code = codeOf(error)
-  return code === 'no_such_key' || code === 'unknown_variable' || code === 'index_out_of_bounds'
+  return kindOf(error) === 'absent'
+}
+
+/** Of two failures the one that has to be told: absence excuses what nothing else does. */
+export function graver(first: unknown, second: unknown): unknown {
+  return isAbsence(first) ? second : first
 }
 
 /** One line that says what failed and where in the expression. */
@@ -70,9 +101,13 @@ export function describeFailure(error: unknown, place: (offset: number) => numbe
   const code = codeOf(error)
   if (code === undefined) {
     if (!(error instanceof RangeError)) return 'the expression failed'
-    return /time zone/.test(error.message) ? REASONS.invalid_timezone : REASONS.too_deep
+    return isTimeZone(error) ? REASONS.invalid_timezone[1] : REASONS.too_deep[1]
   }
-  const reason = Object.hasOwn(REASONS, code) ? REASONS[code as FailureCode] : code.replaceAll('_', ' ')
+  const reason = Object.hasOwn(REASONS, code) ? REASONS[code as FailureCode][1] : code.replaceAll('_', ' ')
   const start = (error as { node?: { start?: unknown } }).node?.start
   return typeof start === 'number' ? `${reason}, at character ${place(start) + 1}` : reason
+}
+
+function isTimeZone(error: RangeError): boolean {
+  return /time zone/.test(error.message)
 }

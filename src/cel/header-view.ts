@@ -2,9 +2,6 @@ import type { HeaderList } from '../http/headers.ts'
 import { CelFailure } from './failure.ts'
 import { JsonList, REDACTED } from './json-view.ts'
 
-/** Fields that carry credentials by definition (RFC 9110, RFC 6265); configuration adds to them. */
-export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'proxy-authorization', 'cookie', 'set-cookie']
-
 type Shape = 'plain' | 'join' | 'raw' | 'split'
 
 /** Header fields as a map of lower-case names: a string for one entry, a list for several, or one fixed shape. */
@@ -30,7 +27,7 @@ export class HeaderView extends Map<string, unknown> {
     if (this.#hides(name.toLowerCase())) values = values.map(() => REDACTED)
     switch (this.#shape) {
       case 'plain':
-        return values.length === 1 ? values[0] : new JsonList(values)
+        return values.length === 1 ? values[0] : new JsonList(values, 0, true)
       case 'join':
         return values.join(',')
       case 'raw':
@@ -68,18 +65,27 @@ export class HeaderView extends Map<string, unknown> {
     return new HeaderView(this.#fields, this.#sensitive, this.#shape, true)
   }
 
-  /** The first cookie of that name; a surrounding pair of quotes is not part of the value. */
-  cookie(name: string): string {
+  /**
+   * The first cookie of that name; a surrounding pair of quotes is not part of the value. `only`: a second one with
+   * another value is a failure, for a backend may take that one.
+   */
+  cookie(name: string, only: boolean): string {
+    const values = this.#cookies(name)
+    const first = values.next().value
+    if (first === undefined) throw new CelFailure('no_such_key')
+    if (only) for (const other of values) if (other !== first) throw new CelFailure('several_values')
+    return this.#hides('cookie') ? REDACTED : first
+  }
+
+  *#cookies(name: string): Generator<string, undefined> {
     for (const line of this.#fields.getAll('cookie')) {
       for (const pair of line.split(';')) {
         const at = pair.indexOf('=')
         if (at < 0 || pair.slice(0, at).trim() !== name) continue
-        if (this.#hides('cookie')) return REDACTED
         const value = pair.slice(at + 1).trim()
-        return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
+        yield value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
       }
     }
-    throw new CelFailure('no_such_key')
   }
 
   #hides(name: string): boolean {

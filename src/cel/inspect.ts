@@ -4,7 +4,7 @@ import { createPatternCompiler } from './pattern.ts'
 import { typeName } from './problems.ts'
 import { childScopes, prepare } from './rewrite.ts'
 import { Run } from './run.ts'
-import { completeFractions } from './source.ts'
+import { adaptSource } from './source.ts'
 import { callOf, parseProgram, type SyntaxNode } from './syntax-tree.ts'
 
 /** A part of an expression that is one by itself. */
@@ -22,10 +22,11 @@ export interface ExpressionPart {
  * one that compiles in this scope.
  */
 export function inspectExpression(text: string, scope: CelScope): readonly ExpressionPart[] {
-  const { text: source, place } = completeFractions(text)
-  const environments = createEnvironments(new Run(), createPatternCompiler())
+  const { text: source, place } = adaptSource(text)
+  const run = new Run()
+  const environments = createEnvironments(run, createPatternCompiler())
   const program = parseProgram(environments.check(wordsOf(source), scope), source)
-  prepare(program.ast)
+  prepare(program.ast, run)
   program.check()
   const parts: ExpressionPart[] = []
   /** Returns the loop variables around the node that it uses. */

@@ -19,6 +19,9 @@ export class Secret {
     return REDACTED
   }
 }
+/** Stands for a value whose expression has failed: reading it fails too. */
+export class FailedValue {}
+
 export const REDACTED = '<redacted>'
 
 /**
@@ -75,11 +78,14 @@ export class JsonMap extends Map<string, unknown> {
 
 /** A list from outside; see JsonMap. Its keys are positions. */
 export class JsonList extends Map<unknown, unknown> {
+  /** The values of one header field, in place of the one that an expression expects. */
+  readonly several: boolean
   readonly #items: readonly unknown[]
   readonly #depth: number
 
-  constructor(items: readonly unknown[], depth = 0) {
+  constructor(items: readonly unknown[], depth = 0, several = false) {
     super()
+    this.several = several
     this.#items = items
     this.#depth = depth
   }
@@ -119,6 +125,7 @@ export function wrap(value: unknown, depth = 0): unknown {
   if (prototype === Object.prototype || prototype === null) {
     return new JsonMap(value as Record<string, unknown>, depth)
   }
+  if (value instanceof FailedValue) throw new CelFailure('failed_value')
   return value
 }
 

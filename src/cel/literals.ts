@@ -1,7 +1,8 @@
 import type { CelResult, Problem } from '../schema/builder.ts'
-import { parseDuration, toTimestamp } from './conversions.ts'
 import { CelFailure } from './failure.ts'
-import { toAddress, toRange } from './network.ts'
+import { parseDuration, toTimestamp } from './functions/conversions.ts'
+import { toAddress, toRange } from './functions/network.ts'
+import { isKey } from './operators.ts'
 import { callOf, type SyntaxNode } from './syntax-tree.ts'
 
 /** Functions that read a text which authors mostly write out: a slip in it makes the expression fail for every request. */
@@ -39,6 +40,21 @@ export function literalOf(node: SyntaxNode, always: boolean): Literal | undefine
   return read && text && isText(text) && more.length === 0 ? { node: text, read, always } : undefined
 }
 
+/** Keys of a map that is written out which make it fail: one that stands there twice, and one that can be no key. */
+export function repeatedKeys(node: SyntaxNode, always: boolean): Literal[] {
+  const seen = new Set<unknown>()
+  return (node.args as [SyntaxNode, SyntaxNode][]).flatMap(([key]) => {
+    if (key.op !== 'value') return []
+    const code = !isKey(key.args) ? 'invalid_key' : seen.has(key.args) ? 'duplicate_key' : undefined
+    seen.add(key.args)
+    if (code === undefined) return []
+    const read = () => {
+      throw new CelFailure(code)
+    }
+    return [{ node: key, always, read }]
+  })
+}
+
 function toTimeZone(text: string): string {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone
@@ -65,7 +81,7 @@ export function constantProblem(root: SyntaxNode, result: CelResult): Problem | 
   const share = Number(root.args)
   if (share <= 1) return undefined
   const help = share <= 100 ? { help: `It is a fraction: \`${share / 100}\` for ${share} %.` } : {}
-  return { message: `${share} is no share: it must be 0 to 1`, ...help }
+  return { message: `${share} is not a share: it must be 0 to 1`, ...help }
 }
 
 function isText({ op, args }: SyntaxNode): boolean {

@@ -115,7 +115,7 @@ const WORDS: Readonly<Record<string, string>> = {
   invalid_macro_argument: 'the first argument must be a plain name for the loop variable',
 }
 
-/** Of a place whose names are no variables of requests. */
+/** Of a place whose names are not variables of requests. */
 export function unknownName(node: SyntaxNode, names: readonly string[], context: Context): Problem {
   const name = String(node.args)
   return {

@@ -1,8 +1,9 @@
+import { Optional } from '@marcbachmann/cel-js'
 import { Duration } from '@marcbachmann/cel-js/evaluator'
 import type { CelResult } from '../schema/builder.ts'
-import { parseDuration } from './conversions.ts'
 import type { Outcome } from './expression.ts'
 import { CelFailure } from './failure.ts'
+import { parseDuration } from './functions/conversions.ts'
 import { Secret } from './json-view.ts'
 import type { StaticType } from './syntax-tree.ts'
 import { toJsonText, toPlain } from './values.ts'
@@ -45,6 +46,7 @@ export function acceptsStatically(result: CelResult, type: StaticType | undefine
 export function convertResult(result: CelResult, raw: unknown): Outcome {
   if (result === 'duration') return { ok: true, value: toMilliseconds(raw) }
   if (result === 'body') return { ok: true, value: toBody(raw) }
+  if (result !== 'any' && raw instanceof Optional && !raw.hasValue()) return NOTHING
   const value = toPlain(raw)
   switch (result) {
     case 'any':
@@ -70,7 +72,8 @@ function toBody(raw: unknown): string | Buffer {
   return toJsonText(raw)
 }
 
-const WRONG: Outcome = { ok: false, error: 'the result has the wrong type' }
+const WRONG: Outcome = { ok: false, error: 'the result has the wrong type', kind: 'mismatch' }
+const NOTHING: Outcome = { ok: false, error: 'the optional has no value', kind: 'absent' }
 
 function isPlainObject(value: unknown): boolean {
   return (

@@ -1,7 +1,8 @@
 import { ownName, REPLACED } from './define.ts'
-import { CelFailure, codeOf } from './failure.ts'
-import { type Literal, literalOf } from './literals.ts'
-import { emptyLiteral, presence } from './macros.ts'
+import { codeOf } from './failure.ts'
+import { emptyLiteral, presence } from './functions/macros.ts'
+import { type Literal, literalOf, repeatedKeys } from './literals.ts'
+import { evaluationOf, iteration } from './operators.ts'
 import type { Run } from './run.ts'
 import {
   type Comprehension,
@@ -9,10 +10,9 @@ import {
   children,
   type LocalScope,
   rename,
-  type Scope,
+  type StaticType,
   type SyntaxNode,
 } from './syntax-tree.ts'
-import { type CelMap, contains, equal, isList, isMap, itemsOf, sizeOf } from './values.ts'
 
 const MAX_INT = 2n ** 63n - 1n
 
@@ -25,11 +25,13 @@ const BINDING = new Set([
   'filterKeys',
   'map',
   'mapValues',
+  'optFlatMap',
+  'optMap',
   'removeKeys',
   'with',
 ])
 /** Calls that evaluate what stands before them, and of their arguments what they need. */
-const LAZY_CALLS = new Set([...BINDING, 'bind', 'coalesce', 'default', 'has', 'optFlatMap', 'optMap', 'or', 'orValue'])
+const LAZY_CALLS = new Set([...BINDING, 'bind', 'coalesce', 'default', 'has', 'or', 'orValue'])
 const FLATTENING = new Set(['flatten', 'flattenRecursive', 'flatten_recursive'])
 
 export interface TreeFacts {
@@ -47,7 +49,7 @@ export interface TreeFacts {
 }
 
 /** Adapts a parsed tree before it is checked, and says what it names. */
-export function prepare(root: SyntaxNode): TreeFacts {
+export function prepare(root: SyntaxNode, run: Run): TreeFacts {
   const free = new Map<string, SyntaxNode>()
   const bodies = new Set<string>()
   const patterns: SyntaxNode[] = []
@@ -73,8 +75,9 @@ export function prepare(root: SyntaxNode): TreeFacts {
     if (pattern) patterns.push(pattern)
     const literal = literalOf(node, always)
     if (literal) literals.push(literal)
+    if (node.op === 'map') literals.push(...repeatedKeys(node, always))
     for (const [child, names] of childScopes(node, bound)) visit(child, names, always && evaluates(node, child), node)
-    adapt(node)
+    adapt(node, run)
   }
   visit(root, [], true)
   return { free, bodies, callsVariables, patterns, literals, tooBig, flattens }
@@ -127,10 +130,13 @@ function patternOf(node: SyntaxNode): SyntaxNode | undefined {
   return pattern?.op === 'value' && typeof pattern.args === 'string' ? pattern : undefined
 }
 
-function adapt(node: SyntaxNode): void {
+function adapt(node: SyntaxNode, run: Run): void {
   const call = callOf(node)
   if (call?.name === 'has' && !call.receiver && call.args.length === 1) {
-    node.setMeta('macro', presence(call.args[0] as SyntaxNode)).setMeta('async', false)
+    node.setMeta('macro', presence(call.args[0] as SyntaxNode, run)).setMeta('async', false)
+  } else if (call?.receiver && call.name.startsWith('get')) {
+    signOffset(call.args[0])
+    if (REPLACED.has(call.name)) rename(node, ownName(call.name))
   } else if (call && REPLACED.has(call.name)) {
     rename(node, ownName(call.name))
   } else if (node.op === 'list' && (node.args as unknown[]).length === 0) {
@@ -149,7 +155,47 @@ function adapt(node: SyntaxNode): void {
       .setMeta('async', false)
   } else if (node.op === '?:') {
     allowMixedBranches(node)
+  } else if (node.op === '+' && (node.args as SyntaxNode[])[1]?.op !== 'value') {
+    checkSum(node)
+  } else if (node.op === '==' || node.op === '!=') {
+    checkComparison(node)
   }
+}
+
+/** CEL writes the offset of a time zone without a sign too, which Intl does not take. */
+function signOffset(zone: SyntaxNode | undefined): void {
+  if (zone?.op !== 'value' || typeof zone.args !== 'string') return
+  if (/^[0-9]{2}:[0-9]{2}$/.test(zone.args)) zone.args = `+${zone.args}`
+}
+
+/** The library takes the sum of a duration and a timestamp for a duration. */
+function checkSum(node: SyntaxNode): void {
+  const { check } = node.meta
+  node.setMeta('check', (checker, self, scope) => {
+    const type = check(checker, self, scope)
+    const [left, right] = [self.left?.checkedType, self.right?.checkedType]
+    return right && left?.name === DURATION && right.name === TIMESTAMP ? right : type
+  })
+}
+
+const DURATION = 'google.protobuf.Duration'
+const TIMESTAMP = 'google.protobuf.Timestamp'
+
+/** An optional is never equal to a plain value: `jwt.?plan == "free"` would be false for everybody. */
+function checkComparison(node: SyntaxNode): void {
+  const { check } = node.meta
+  node.setMeta('check', (checker, self, scope) => {
+    const type = check(checker, self, scope)
+    const [left, right] = [self.left?.checkedType, self.right?.checkedType]
+    if (left && right && isOptionalBeside(left, right) !== isOptionalBeside(right, left)) {
+      throw checker.createError('no_such_overload', 'an optional is never equal to a plain value', self)
+    }
+    return type
+  })
+}
+
+function isOptionalBeside(type: StaticType, other: StaticType): boolean {
+  return type.kind === 'optional' && other.kind !== 'dyn'
 }
 
 /** `x ? 'a' : null` is an error for the library's checker only; its value is simply of either type. */
@@ -166,8 +212,8 @@ function allowMixedBranches(node: SyntaxNode): void {
 }
 
 /**
- * Puts our evaluation of literals, equality, membership and iteration in place of the library's, in a tree that has
- * been checked. Returns the variables that the tree keeps between evaluations and that must be emptied.
+ * Puts our evaluation of operators, field access and iteration in place of the library's, in a tree that has been
+ * checked. Returns the variables that the tree keeps between evaluations and that must be emptied.
  */
 export function harden(root: SyntaxNode, run: Run): readonly LocalScope[] {
   const locals: LocalScope[] = []
@@ -176,70 +222,14 @@ export function harden(root: SyntaxNode, run: Run): readonly LocalScope[] {
     if (alternate?.op === 'comprehension') {
       const comprehension = alternate.args as Comprehension
       if (comprehension.iterCtx) locals.push(comprehension.iterCtx)
-      iterateWithin(alternate, run)
+      alternate.setMeta('evaluate', iteration(comprehension, run))
     }
     const local = macro?.local ?? macro?.bindCtx
     if (local) locals.push(local)
-    if (!macro && !alternate) replaceEvaluation(node, run)
+    const evaluate = macro || alternate ? undefined : evaluationOf(node, run)
+    if (evaluate) node.setMeta('evaluate', evaluate)
     for (const child of children(node)) visit(child)
   }
   visit(root)
   return locals
-}
-
-function replaceEvaluation(node: SyntaxNode, run: Run): void {
-  const { left, right } = node
-  switch (node.op) {
-    case '==':
-      node.setMeta('evaluate', (ev, _, scope) => equal(ev.run(left!, scope), ev.run(right!, scope), run))
-      break
-    case '!=':
-      node.setMeta('evaluate', (ev, _, scope) => !equal(ev.run(left!, scope), ev.run(right!, scope), run))
-      break
-    case 'in':
-      node.setMeta('evaluate', (ev, _, scope) => {
-        const item = ev.run(left!, scope)
-        return contains(ev.run(right!, scope), item, run)
-      })
-      break
-    case '-_':
-      negateWithin(node)
-      break
-    case 'map':
-      buildMap(node)
-      break
-  }
-}
-
-/** The library negates the smallest integer without noticing that the result is out of range. */
-function negateWithin(node: SyntaxNode): void {
-  const { evaluate } = node.meta
-  node.setMeta('evaluate', (ev, self, scope) => {
-    const value = evaluate(ev, self, scope)
-    if (typeof value === 'bigint' && value > MAX_INT) throw new CelFailure('numeric_overflow')
-    return value
-  })
-}
-
-/** The library drops the keys `constructor`, `prototype` and `__proto__` and turns every key into a string. */
-function buildMap(node: SyntaxNode): void {
-  const entries = node.args as [SyntaxNode, SyntaxNode][]
-  if (entries.length === 0) return
-  node.setMeta('evaluate', (ev, _, scope) => {
-    const out = new Map<unknown, unknown>()
-    for (const [key, value] of entries) out.set(ev.run(key, scope), ev.run(value, scope))
-    return out
-  })
-}
-
-/** Counts the elements before the first step, and hands the library a list it can walk without a copy of its own. */
-function iterateWithin(node: SyntaxNode, run: Run): void {
-  const comprehension = node.args as Comprehension
-  node.setMeta('evaluate', (ev, self, scope: Scope) => {
-    const items = ev.run(comprehension.iterable, scope)
-    if (!isList(items) && !isMap(items)) throw new CelFailure('invalid_comprehension_range')
-    run.charge(sizeOf(items))
-    const list = isList(items) ? itemsOf(items) : [...(items as CelMap).keys()]
-    return (self.handle as (...args: unknown[]) => unknown)(list, comprehension, ev, scope)
-  })
 }

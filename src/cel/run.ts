@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Chance } from '../http/runtime.ts'
+import type { Chance } from '../runtime/runtime.ts'
 import { CelFailure } from './failure.ts'
 
 /** Steps one evaluation may take: elements iterated, and work on large values by the same measure. */
@@ -11,6 +11,8 @@ const STEP_BUDGET = 100_000
  */
 export class Run {
   readonly chance: Chance
+  /** Whether the result guards something: then only what is not there counts as absent, and no failure is passed over. */
+  guards = false
   #left = 0
   #spent = false
   #variables: () => ReadonlyMap<string, unknown> = () => new Map()
@@ -20,7 +22,8 @@ export class Run {
     this.chance = chance
   }
 
-  begin(variables: () => ReadonlyMap<string, unknown>): void {
+  begin(variables: () => ReadonlyMap<string, unknown>, guards = false): void {
+    this.guards = guards
     this.#left = STEP_BUDGET
     this.#spent = false
     this.#variables = variables

@@ -55,8 +55,16 @@ export interface LocalScope extends Scope {
   setIterValue(value: unknown, evaluator: Evaluator): LocalScope
 }
 export interface Comprehension {
+  /** `quantifier` for `all`, `exists` and `exists_one`. */
+  readonly kind?: string
+  readonly errorsAreFatal?: boolean
   readonly iterable: SyntaxNode
   readonly iterVarName: string
+  readonly init: SyntaxNode
+  readonly step: SyntaxNode
+  /** False once the result is known. */
+  readonly condition?: (reached: unknown) => boolean
+  readonly result: (reached: unknown) => unknown
   readonly iterCtx?: LocalScope
 }
 export interface Macro {

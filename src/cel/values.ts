@@ -5,6 +5,7 @@ import { HeaderView } from './header-view.ts'
 import { Cidr, IpAddress } from './ip-address.ts'
 import { JsonList, MAX_DEPTH, REDACTED, Secret } from './json-view.ts'
 import type { Run } from './run.ts'
+import { compareTimes, type Instant } from './time.ts'
 import { View } from './view.ts'
 
 export type CelList = readonly unknown[] | ReadonlySet<unknown> | JsonList
@@ -46,19 +47,29 @@ export function compareNumbers(a: number | bigint | UnsignedInt, b: number | big
 export function equal(a: unknown, b: unknown, run: Run, depth = 0): boolean {
   if (a === b) return true
   if (isNumber(a)) return isNumber(b) && compareNumbers(a, b) === 0
+  refuseUnlike(a, b)
+  refuseUnlike(b, a)
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
   if (depth > MAX_DEPTH) throw new CelFailure('too_deep')
   if (isList(a)) return isList(b) && equalLists(a, b, run, depth)
   if (isMap(a)) return isMap(b) && equalMaps(a, b, run, depth)
   if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0
-  if (a instanceof Date) return b instanceof Date && a.getTime() === b.getTime()
-  if (a instanceof Duration) return b instanceof Duration && a.seconds === b.seconds && a.nanos === b.nanos
-  if (a instanceof IpAddress || a instanceof Cidr) return a.constructor === b.constructor && `${a}` === `${b}`
-  if (a instanceof Optional) {
-    if (!(b instanceof Optional)) return false
+  if (a instanceof Date || a instanceof Duration) return compareTimes(a, b) === 0
+  if (a instanceof IpAddress) return b instanceof IpAddress && `${a.unmapped()}` === `${b.unmapped()}`
+  if (a instanceof Cidr) return b instanceof Cidr && `${a}` === `${b}`
+  if (a instanceof Optional && b instanceof Optional) {
     return a.hasValue() && b.hasValue() ? equal(a.value(), b.value(), run, depth + 1) : a.hasValue() === b.hasValue()
   }
   return false
+}
+
+/**
+ * What is not a value of its own must not quietly differ from one: a rule about a header or an optional would never hold.
+ * Clients choose how often they send a header.
+ */
+function refuseUnlike(a: unknown, b: unknown): void {
+  if (a instanceof Optional && !(b instanceof Optional)) throw new CelFailure('invalid_comparison_type')
+  if (a instanceof JsonList && a.several && typeof b === 'string') throw new CelFailure('several_values')
 }
 
 function equalLists(a: CelList, b: CelList, run: Run, depth: number): boolean {
@@ -80,7 +91,7 @@ function equalMaps(a: CelMap, b: CelMap, run: Run, depth: number): boolean {
 }
 
 /** `map[key]`, numeric keys across their kinds; undefined when absent. */
-function fieldOf(map: CelMap, key: unknown): unknown {
+export function fieldOf(map: CelMap, key: unknown): unknown {
   const direct = map.get(key)
   if (direct !== undefined || !isNumber(key)) return direct
   for (const [other, value] of map.entries()) if (isNumber(other) && compareNumbers(other, key) === 0) return value
@@ -88,10 +99,16 @@ function fieldOf(map: CelMap, key: unknown): unknown {
 }
 
 export function contains(container: unknown, value: unknown, run: Run): boolean {
-  if (isMap(container)) return fieldOf(container, value) !== undefined
+  if (isMap(container)) {
+    if (value instanceof JsonList && value.several) throw new CelFailure('several_values')
+    return fieldOf(container, value) !== undefined
+  }
   if (!isList(container)) throw new CelFailure('no_such_overload')
   run.charge(sizeOf(container) >> 3)
-  return itemsOf(container).some(item => equal(item, value, run))
+  if (itemsOf(container).some(item => equal(item, value, run))) return true
+  // Of one value it would have been part of the text.
+  if (container instanceof JsonList && container.several) throw new CelFailure('several_values')
+  return false
 }
 
 /** The name that `type()` gives. */
@@ -193,8 +210,10 @@ function jsonReady(value: unknown): unknown {
 }
 
 /** RFC 3339, without a fraction when there is none. */
-export function formatTimestamp(value: Date): string {
-  return value.toISOString().replace('.000Z', 'Z')
+export function formatTimestamp(value: Instant): string {
+  if (value.nanos === undefined) return value.toISOString().replace('.000Z', 'Z')
+  const fraction = String(value.getUTCMilliseconds() * 1_000_000 + value.nanos).padStart(9, '0')
+  return value.toISOString().replace(/\.\d+Z$/, `.${fraction.replace(/0+$/, '')}Z`)
 }
 
 /** `90s`, `1.5s`, `-0.25s`. */

@@ -82,7 +82,10 @@ export const VARIABLES: readonly Variable[] = [
       pathAndQuery: field('string', 'Path and query as sent. Takes the same methods as `uri`.'),
       version: field('string', '`HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`.'),
       headers,
-      body: field('bytes', 'The body. Naming it buffers the body; absent when it is larger than the buffer limit.'),
+      body: field(
+        'bytes',
+        'The body. Naming it buffers the body. One that is larger than the buffer limit is not read: what guards fails then, for other expressions it is absent.',
+      ),
       bodyPrefix: field('bytes', 'The body up to the buffer limit.'),
       startTime: field('timestamp', 'When the request began.'),
       endTime: field('timestamp', 'When the response was complete.', LOG),

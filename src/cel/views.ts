@@ -6,7 +6,7 @@ import { HeaderList } from '../http/headers.ts'
 import { HeaderView } from './header-view.ts'
 import { JsonMap, Secret, wrap } from './json-view.ts'
 import { fieldNames } from './variables.ts'
-import { View } from './view.ts'
+import { UNREAD, View } from './view.ts'
 
 /** What one compiler shows to all its expressions. */
 export interface ViewSettings {
@@ -83,11 +83,11 @@ class RequestView extends View {
   get headers(): HeaderView {
     return new HeaderView(this.#x.request.headers, this.#sensitive)
   }
-  get body(): Buffer | undefined {
+  get body(): Buffer | typeof UNREAD {
     const { bytes, length } = this.#x.body
-    return bytes ?? (length === 0 ? Buffer.alloc(0) : undefined)
+    return bytes ?? (length === 0 ? Buffer.alloc(0) : UNREAD)
   }
-  get bodyPrefix(): Buffer | undefined {
+  get bodyPrefix(): Buffer | typeof UNREAD {
     return this.body
   }
   get startTime(): Date {

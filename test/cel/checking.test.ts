@@ -135,8 +135,8 @@ describe('types', () => {
   it.each<[string, CelResult, string]>([
     ['"5"', 'duration', 'the text is not a duration'],
     ['"ten seconds"', 'duration', 'the text is not a duration'],
-    ['50', 'sampling', '50 is no share: it must be 0 to 1'],
-    ['1.5', 'sampling', '1.5 is no share: it must be 0 to 1'],
+    ['50', 'sampling', '50 is not a share: it must be 0 to 1'],
+    ['1.5', 'sampling', '1.5 is not a share: it must be 0 to 1'],
   ])('and so is one as the whole of it: %s as %s', (text, result, message) => {
     expect(problemOf(text, 'request', result)).toMatchObject({ kind: 'type', message })
   })

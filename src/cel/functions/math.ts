@@ -1,8 +1,8 @@
 import { UnsignedInt } from '@marcbachmann/cel-js/evaluator'
+import { type Toolbox, upTo } from '../define.ts'
+import { CelFailure } from '../failure.ts'
+import { compareNumbers, isList, isNumber, itemsOf } from '../values.ts'
 import { checkedInt } from './conversions.ts'
-import { type Toolbox, upTo } from './define.ts'
-import { CelFailure } from './failure.ts'
-import { compareNumbers, isList, isNumber, itemsOf } from './values.ts'
 
 type Numeric = number | bigint | UnsignedInt
 /** Widest byte string that takes part in bit operations. */

@@ -1,17 +1,16 @@
 import { Duration, evaluate, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
-import type { Toolbox } from './define.ts'
-import { CelFailure } from './failure.ts'
-import { Cidr, IpAddress } from './ip-address.ts'
-import { REDACTED, Secret } from './json-view.ts'
-import { formatDuration, formatTimestamp, typeNameOf } from './values.ts'
+import type { Toolbox } from '../define.ts'
+import { CelFailure } from '../failure.ts'
+import { Cidr, IpAddress } from '../ip-address.ts'
+import { REDACTED, Secret } from '../json-view.ts'
+import type { SyntaxNode } from '../syntax-tree.ts'
+import { durationOf, type Instant, instantOf } from '../time.ts'
+import { formatDuration, formatTimestamp, typeNameOf } from '../values.ts'
 
 const MIN_INT = -(2n ** 63n)
 const MAX_INT = 2n ** 63n - 1n
 const MAX_UINT = 2n ** 64n - 1n
 const NANOS = { h: 3_600_000_000_000n, m: 60_000_000_000n, s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n }
-/** The years that timestamps may have: 0001 to 9999. */
-const FIRST_INSTANT = -62_135_596_800_000
-const LAST_INSTANT = 253_402_300_799_999
 
 /** `int`, `string`, `timestamp` and their like, with every conversion that CEL names. */
 export function defineConversions({ define }: Toolbox): void {
@@ -101,14 +100,14 @@ function wholePart(value: number): bigint {
   return BigInt(Math.trunc(value))
 }
 
-function inRange(value: bigint, least: bigint, most: bigint): bigint {
-  if (value < least || value > most) throw new CelFailure('numeric_overflow')
+function inRange(value: bigint, least: bigint, most: bigint, node?: SyntaxNode): bigint {
+  if (value < least || value > most) throw new CelFailure('numeric_overflow', node)
   return value
 }
 
 /** The result of integer arithmetic, if it is an int64. */
-export function checkedInt(value: bigint): bigint {
-  return inRange(value, MIN_INT, MAX_INT)
+export function checkedInt(value: bigint, node?: SyntaxNode): bigint {
+  return inRange(value, MIN_INT, MAX_INT, node)
 }
 
 function toDouble(value: unknown): number {
@@ -162,25 +161,19 @@ export function parseDuration(text: string): Duration {
     const digits = fraction.slice(0, 15)
     nanos += BigInt(whole || '0') * scale + (BigInt(digits || '0') * scale) / 10n ** BigInt(digits.length)
   }
-  inRange(nanos, 0n, MAX_INT)
-  return new Duration((sign * nanos) / 1_000_000_000n, Number((sign * nanos) % 1_000_000_000n))
+  return durationOf(sign * nanos)
 }
 
-/** Fractions of a second beyond milliseconds are cut off. */
-export function toTimestamp(value: unknown): Date {
+export function toTimestamp(value: unknown): Instant {
   if (value instanceof Date) return value
-  let ms = Number.NaN
-  if (typeof value === 'bigint') ms = Number(value) * 1000
-  else if (typeof value === 'string') {
-    const form =
-      /^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$/
-    const parts = form.exec(value)
-    if (!parts) throw new CelFailure('invalid_timestamp')
-    ms = Date.parse(`${parts[1]}T${parts[2]}${(parts[3] ?? '.').slice(0, 4).padEnd(4, '0')}${parts[4]?.toUpperCase()}`)
-    if (!realDay(parts[1] as string)) throw new CelFailure('invalid_timestamp')
-  } else throw new CelFailure('no_matching_overload')
-  if (!(ms >= FIRST_INSTANT && ms <= LAST_INSTANT)) throw new CelFailure('invalid_timestamp')
-  return new Date(ms)
+  if (typeof value === 'bigint') return instantOf(value * 1_000_000_000n)
+  if (typeof value !== 'string') throw new CelFailure('no_matching_overload')
+  const form =
+    /^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?([Zz]|[+-][0-9]{2}:[0-9]{2})$/
+  const [, day = '', time = '', fraction = '', zone = ''] = form.exec(value) ?? []
+  const ms = Date.parse(`${day}T${time}${zone.toUpperCase()}`)
+  if (Number.isNaN(ms) || !realDay(day)) throw new CelFailure('invalid_timestamp')
+  return instantOf(BigInt(ms) * 1_000_000n + BigInt(fraction.padEnd(9, '0')))
 }
 
 /** Date.parse takes February 30 for March 1. */

@@ -1,7 +1,7 @@
-import type { Toolbox } from './define.ts'
-import { CelFailure } from './failure.ts'
-import { HeaderView } from './header-view.ts'
-import { isList, itemsOf, sizeOf } from './values.ts'
+import type { Toolbox } from '../define.ts'
+import { CelFailure } from '../failure.ts'
+import { HeaderView } from '../header-view.ts'
+import { isList, itemsOf, sizeOf } from '../values.ts'
 
 /** Results longer than this are refused: a few replacements in a row can otherwise grow without bound. */
 const MAX_TEXT = 16 * 1024 * 1024
@@ -61,7 +61,7 @@ export function defineStrings({ define, run, patterns }: Toolbox): void {
   define('dyn.join(string): string', (value: unknown, by: string) => join(value, by, run.charge.bind(run)))
   define('dyn.raw(): dyn', (value: unknown) => headers(value).shaped('raw'))
   define('dyn.redacted(): dyn', (value: unknown) => headers(value).redacted())
-  define('dyn.cookie(string): string', (value: unknown, name: string) => headers(value).cookie(name))
+  define('dyn.cookie(string): string', (value: unknown, name: string) => headers(value).cookie(name, run.guards))
 }
 
 function headers(value: unknown): HeaderView {

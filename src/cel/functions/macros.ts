@@ -1,7 +1,9 @@
-import type { Toolbox } from './define.ts'
-import { upTo } from './define.ts'
-import { CelFailure, codeOf, isAbsence } from './failure.ts'
-import type { Run } from './run.ts'
+import { Optional } from '@marcbachmann/cel-js'
+import { hasField, isPassedOver } from '../access.ts'
+import type { Toolbox } from '../define.ts'
+import { upTo } from '../define.ts'
+import { CelFailure, codeOf, isAbsence } from '../failure.ts'
+import type { Run } from '../run.ts'
 import {
   type Checker,
   callOf,
@@ -9,14 +11,20 @@ import {
   type Macro,
   type MacroCall,
   type Scope,
+  type StaticType,
   type SyntaxNode,
-} from './syntax-tree.ts'
-import { type CelMap, isMap } from './values.ts'
+} from '../syntax-tree.ts'
+import { type CelMap, isList, isMap, isNumber, sizeOf } from '../values.ts'
 
 /** Calls whose arguments are evaluated only when needed, or with a variable of their own. */
-export function defineMacros({ macro, run }: Toolbox): void {
-  macro('default(ast, ast): dyn', ({ args }) => fallback(args[0] as SyntaxNode, args[1] as SyntaxNode))
-  for (const parameters of upTo(8, 'ast')) macro(`coalesce(${parameters}): dyn`, ({ args }) => firstValue(args))
+export function defineMacros({ define, macro, run }: Toolbox): void {
+  macro('default(ast, ast): dyn', ({ args }) => fallback(args[0] as SyntaxNode, args[1] as SyntaxNode, run))
+  for (const parameters of upTo(8, 'ast')) macro(`coalesce(${parameters}): dyn`, ({ args }) => firstValue(args, run))
+  macro('dyn.optMap(ast, ast): dyn', call => binding(call, run, mapOptional))
+  macro('dyn.optFlatMap(ast, ast): dyn', call => binding(call, run, flatMapOptional))
+  define('OptionalNamespace.ofNonZeroValue(dyn): dyn', (_: unknown, value: unknown) =>
+    isZero(value) ? Optional.none() : Optional.of(value),
+  )
   macro('dyn.with(ast, ast): dyn', call => binding(call, run, withValue))
   macro('dyn.mapValues(ast, ast): dyn', call => binding(call, run, mapValues))
   macro('dyn.filterKeys(ast, ast): dyn', call => binding(call, run, filterKeys(true)))
@@ -24,7 +32,7 @@ export function defineMacros({ macro, run }: Toolbox): void {
 }
 
 /** Stands in for the library's `has`, which fails when the variable itself, or a part on the way, is absent. */
-export function presence(target: SyntaxNode): Macro {
+export function presence(target: SyntaxNode, run: Run): Macro {
   return {
     async: false,
     typeCheck(checker, _, scope) {
@@ -33,13 +41,27 @@ export function presence(target: SyntaxNode): Macro {
     },
     evaluate(evaluator, _, scope) {
       try {
-        return evaluator.run(target, scope) !== undefined
+        return isPresent(evaluator, target, scope, run)
       } catch (error) {
-        if (isAbsence(error)) return false
+        if (isPassedOver(error, run)) return false
         throw error
       }
     },
   }
+}
+
+function isPresent(evaluator: Evaluator, target: SyntaxNode, scope: Scope, run: Run): boolean {
+  const { left, right } = target
+  switch (target.op) {
+    case '.':
+    case '.?':
+      return hasField(evaluator.run(left!, scope), right, target, run)
+    case '[]':
+    case '[?]':
+      return hasField(evaluator.run(left!, scope), evaluator.run(right!, scope), target, run)
+  }
+  const value = evaluator.run(target, scope)
+  return value instanceof Optional ? value.hasValue() : value !== undefined
 }
 
 /** An empty list or map: the library types `[]` so narrowly that comparing its elements fails. */
@@ -47,24 +69,28 @@ export function emptyLiteral(make: () => unknown): Macro {
   return { async: false, typeCheck: checker => checker.dynType, evaluate: make }
 }
 
-function fallback(value: SyntaxNode, other: SyntaxNode): Macro {
+function fallback(value: SyntaxNode, other: SyntaxNode, run: Run): Macro {
   return {
     async: false,
     typeCheck: (checker, _, scope) => common(checker, scope, [value, other]),
     evaluate(evaluator, _, scope) {
       let found: unknown
       try {
-        found = evaluator.run(value, scope)
+        found = unwrapped(evaluator.run(value, scope))
       } catch (error) {
-        if (!isAbsence(error)) throw error
+        if (!isPassedOver(error, run)) throw error
       }
       return found === undefined || found === null ? evaluator.run(other, scope) : found
     },
   }
 }
 
+function unwrapped(value: unknown): unknown {
+  return value instanceof Optional ? value.orValue(undefined) : value
+}
+
 /** The first argument that has a value other than null; a failure counts as none unless nothing else is left. */
-function firstValue(candidates: readonly SyntaxNode[]): Macro {
+function firstValue(candidates: readonly SyntaxNode[], run: Run): Macro {
   return {
     async: false,
     typeCheck: (checker, _, scope) => common(checker, scope, candidates),
@@ -72,11 +98,11 @@ function firstValue(candidates: readonly SyntaxNode[]): Macro {
       let failure: unknown
       for (const candidate of candidates) {
         try {
-          const value = evaluator.run(candidate, scope)
+          const value = unwrapped(evaluator.run(candidate, scope))
           if (value !== null && value !== undefined) return value
           failure = undefined
         } catch (error) {
-          if (codeOf(error) === 'budget') throw error
+          if (codeOf(error) === 'budget' || (run.guards && !isAbsence(error))) throw error
           failure = error
         }
       }
@@ -87,10 +113,14 @@ function firstValue(candidates: readonly SyntaxNode[]): Macro {
 }
 
 function common(checker: Checker, scope: Scope, nodes: readonly SyntaxNode[]) {
-  const types = nodes.map(node => checker.check(node, scope))
+  const types = nodes.map(node => plainType(checker.check(node, scope)))
   return types.reduce((all, type) =>
     type.name === 'null' ? all : (all.unify(checker.registry, type) ?? checker.dynType),
   )
+}
+
+function plainType(type: StaticType): StaticType {
+  return type.kind === 'optional' ? (type.valueType ?? type) : type
 }
 
 type Apply = (input: unknown, body: (value: unknown) => unknown, run: Run) => unknown
@@ -115,6 +145,24 @@ function binding(call: MacroCall, run: Run, apply: Apply): Macro {
       return apply(input, value => evaluator.run(body, macro.local!.reuse(scope).setIterValue(value, evaluator)), run)
     },
   }
+}
+
+const mapOptional: Apply = (input, body) =>
+  optionalOf(input).hasValue() ? Optional.of(body(optionalOf(input).value())) : Optional.none()
+
+const flatMapOptional: Apply = (input, body) =>
+  optionalOf(input).hasValue() ? optionalOf(body(optionalOf(input).value())) : Optional.none()
+
+function optionalOf(value: unknown): Optional {
+  if (value instanceof Optional) return value
+  throw new CelFailure('optional_expected')
+}
+
+function isZero(value: unknown): boolean {
+  if (isList(value) || isMap(value)) return sizeOf(value) === 0
+  if (value instanceof Uint8Array) return value.length === 0
+  if (isNumber(value)) return Number(value) === 0
+  return value === null || value === '' || value === false
 }
 
 const withValue: Apply = (input, body) => body(input)

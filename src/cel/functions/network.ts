@@ -1,6 +1,6 @@
-import type { Toolbox } from './define.ts'
-import { CelFailure } from './failure.ts'
-import { Cidr, IpAddress } from './ip-address.ts'
+import type { Toolbox } from '../define.ts'
+import { CelFailure } from '../failure.ts'
+import { Cidr, IpAddress } from '../ip-address.ts'
 
 /** Ranges by what is asked of an address. */
 const RANGES = {
@@ -31,8 +31,8 @@ export function defineNetwork({ withTypes }: Toolbox): void {
 
   define('ip(string): ip', toAddress)
   define('ip(ip): ip', (value: IpAddress) => value)
-  define('isIP(string): bool', (text: string) => IpAddress.parse(text) !== undefined)
-  define('isCIDR(string): bool', (text: string) => Cidr.parse(text) !== undefined)
+  define('isIP(string): bool', (text: string) => !isMixed(text) && IpAddress.parse(text) !== undefined)
+  define('isCIDR(string): bool', (text: string) => !isMixed(text) && Cidr.parse(text) !== undefined)
   define('ip.family(): int', (value: IpAddress) => BigInt(value.family))
   define('ip.isUnspecified(): bool', isUnspecified)
   define('ip.isLoopback(): bool', loopback)
@@ -56,10 +56,15 @@ function isUnspecified(value: IpAddress): boolean {
   return value.bits === 0n
 }
 
+/** An IPv4 address within an IPv6 one (`::ffff:10.0.0.1`), which CEL does not take. */
+function isMixed(text: string): boolean {
+  return text.includes(':') && text.includes('.')
+}
+
 export function toAddress(value: unknown): IpAddress {
   if (value instanceof IpAddress) return value
   if (typeof value !== 'string') throw new CelFailure('no_matching_overload')
-  const address = IpAddress.parse(value)
+  const address = isMixed(value) ? undefined : IpAddress.parse(value)
   if (!address) throw new CelFailure('invalid_address')
   return address
 }
@@ -67,7 +72,7 @@ export function toAddress(value: unknown): IpAddress {
 export function toRange(value: unknown): Cidr {
   if (value instanceof Cidr) return value
   if (typeof value !== 'string') throw new CelFailure('no_matching_overload')
-  const range = Cidr.parse(value)
+  const range = isMixed(value) ? undefined : Cidr.parse(value)
   if (!range) throw new CelFailure('invalid_address')
   return range
 }

@@ -1,12 +1,12 @@
 import type { Environment } from '@marcbachmann/cel-js'
+import type { Toolbox } from '../define.ts'
+import { CelFailure } from '../failure.ts'
+import { HeaderView } from '../header-view.ts'
+import { JsonList, JsonMap, MAX_DEPTH, parseJson, Secret } from '../json-view.ts'
+import type { Run } from '../run.ts'
+import { type CelList, type CelMap, contains, isList, isMap, itemsOf, sizeOf, toJsonText } from '../values.ts'
+import { View } from '../view.ts'
 import { decodeUtf8 } from './conversions.ts'
-import type { Toolbox } from './define.ts'
-import { CelFailure } from './failure.ts'
-import { HeaderView } from './header-view.ts'
-import { JsonList, JsonMap, MAX_DEPTH, parseJson, Secret } from './json-view.ts'
-import type { Run } from './run.ts'
-import { type CelList, type CelMap, contains, isList, isMap, itemsOf, sizeOf, toJsonText } from './values.ts'
-import { View } from './view.ts'
 
 /** The types of client data, which may come from any variable. */
 export function registerData(environment: Environment): void {
@@ -22,8 +22,8 @@ export function registerData(environment: Environment): void {
  */
 export function defineData({ define, operator, run }: Toolbox): void {
   for (const type of ['JsonMap', 'JsonList', 'Headers']) {
-    define(`size(${type}): int`, (value: CelMap) => BigInt(value.size))
-    define(`${type}.size(): int`, (value: CelMap) => BigInt(value.size))
+    define(`size(${type}): int`, sizeOfData)
+    define(`${type}.size(): int`, sizeOfData)
   }
   for (const type of ['list', 'JsonList']) {
     define(`${type}.contains(dyn): bool`, (list: CelList, item: unknown) => contains(list, item, run))
@@ -35,12 +35,13 @@ export function defineData({ define, operator, run }: Toolbox): void {
   operator('JsonList + JsonList: list', concatenate)
   operator('JsonList + list: list', concatenate)
   operator('list + JsonList: list', concatenate)
-  // Only the checker asks for these: `evaluate` of `==` and `in` is ours. See rewrite.ts.
+  // Only the checker asks for these: the evaluation of operators is ours. See operators.ts.
   const never = (): boolean => false
   operator('int == double: bool', never)
   operator('int == uint: bool', never)
   operator('uint == double: bool', never)
   operator('optional == optional: bool', never)
+  for (const sign of ['<', '<=', '>', '>=']) operator(`bytes ${sign} bytes: bool`, never)
   for (const [item, list] of [
     ['int', 'double'],
     ['double', 'int'],
@@ -89,8 +90,15 @@ export function defineData({ define, operator, run }: Toolbox): void {
   define('fail(dyn): dyn', fail)
 }
 
+/** The number of lines of a header is not the length of its value. */
+function sizeOfData(value: CelMap): bigint {
+  if (value instanceof JsonList && value.several) throw new CelFailure('several_values')
+  return BigInt(value.size)
+}
+
 function readJson(value: unknown, run: Run): unknown {
   if (value instanceof Uint8Array) {
+    if (value.length === 0) throw new CelFailure('no_body')
     return run.once(value, () => {
       run.charge(value.length >> 8)
       return parseJson(decodeUtf8(value))

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
+import type { Toolbox } from '../define.ts'
+import { CelFailure } from '../failure.ts'
+import { parseJson } from '../json-view.ts'
+import { isList, isMap, isNumber, itemsOf } from '../values.ts'
 import { decodeUtf8, toBytes } from './conversions.ts'
-import type { Toolbox } from './define.ts'
-import { CelFailure } from './failure.ts'
-import { parseJson } from './json-view.ts'
-import { isList, isMap, isNumber, itemsOf } from './values.ts'
 
 /** base64, URL and form encoding, digests, unverified JWT payloads, and query parameters of a URI. */
 export function defineEncoding({ define, namespace, run }: Toolbox): void {

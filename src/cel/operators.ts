@@ -1,0 +1,202 @@
+import { UnsignedInt } from '@marcbachmann/cel-js/evaluator'
+import { fieldIn, optionalFieldIn } from './access.ts'
+import { CelFailure, codeOf, graver, isAbsence } from './failure.ts'
+import { checkedInt } from './functions/conversions.ts'
+import type { Run } from './run.ts'
+import type { Comprehension, Evaluator, Scope, SyntaxNode } from './syntax-tree.ts'
+import { addTimes, compareTimes, subtractTimes } from './time.ts'
+import { type CelMap, contains, equal, isList, isMap, isNumber, itemsOf, sizeOf } from './values.ts'
+
+type Evaluate = (ev: Evaluator, self: SyntaxNode, scope: Scope) => unknown
+
+/** What each operator does in place of the library's own evaluation, by its sign. */
+export function evaluationOf(node: SyntaxNode, run: Run): Evaluate | undefined {
+  switch (node.op) {
+    case '.':
+      return (ev, self, scope) => fieldIn(ev.run(self.left!, scope), self.right, self, run)
+    case '.?':
+      return (ev, self, scope) => optionalFieldIn(ev.run(self.left!, scope), self.right, self, run)
+    case '[]':
+      return (ev, self, scope) => fieldIn(ev.run(self.left!, scope), ev.run(self.right!, scope), self, run)
+    case '[?]':
+      return (ev, self, scope) => optionalFieldIn(ev.run(self.left!, scope), ev.run(self.right!, scope), self, run)
+    case '==':
+      return (ev, self, scope) => equal(ev.run(self.left!, scope), ev.run(self.right!, scope), run)
+    case '!=':
+      return (ev, self, scope) => !equal(ev.run(self.left!, scope), ev.run(self.right!, scope), run)
+    case 'in':
+      return (ev, self, scope) => {
+        const item = ev.run(self.left!, scope)
+        return contains(ev.run(self.right!, scope), item, run)
+      }
+    case '+':
+      return (ev, self, scope) => add(ev.run(self.left!, scope), ev.run(self.right!, scope), self, ev)
+    case '-':
+      return (ev, self, scope) => subtract(ev.run(self.left!, scope), ev.run(self.right!, scope), self, ev)
+    case '/':
+      return (ev, self, scope) => divide(ev.run(self.left!, scope), ev.run(self.right!, scope), self, ev)
+    case '<':
+      return compared(order => order < 0)
+    case '<=':
+      return compared(order => order <= 0)
+    case '>':
+      return compared(order => order > 0)
+    case '>=':
+      return compared(order => order >= 0)
+    case '&&':
+      return logical(false)
+    case '||':
+      return logical(true)
+    case '-_':
+      return negated(node)
+    case 'map':
+      return mapBuilder(node, run)
+    default:
+      return undefined
+  }
+}
+
+function add(a: unknown, b: unknown, node: SyntaxNode, ev: Evaluator): unknown {
+  if (typeof a === 'bigint' && typeof b === 'bigint') return checkedInt(a + b, node)
+  if (typeof a === 'string' && typeof b === 'string') return a + b
+  return addTimes(a, b) ?? byLibrary(a, b, node, ev)
+}
+
+function subtract(a: unknown, b: unknown, node: SyntaxNode, ev: Evaluator): unknown {
+  if (typeof a === 'bigint' && typeof b === 'bigint') return checkedInt(a - b, node)
+  return subtractTimes(a, b) ?? byLibrary(a, b, node, ev)
+}
+
+/** The library lets the smallest integer, divided by -1, out of range. */
+function divide(a: unknown, b: unknown, node: SyntaxNode, ev: Evaluator): unknown {
+  const result = byLibrary(a, b, node, ev)
+  return typeof result === 'bigint' ? checkedInt(result, node) : result
+}
+
+function byLibrary(a: unknown, b: unknown, node: SyntaxNode, ev: Evaluator): unknown {
+  return node.handle!(a, b, node, ev)
+}
+
+function compared(accepts: (order: number) => boolean): Evaluate {
+  return (ev, self, scope) => {
+    const a = ev.run(self.left!, scope)
+    const b = ev.run(self.right!, scope)
+    const order = orderOf(a, b)
+    return order === undefined ? byLibrary(a, b, self, ev) : accepts(order)
+  }
+}
+
+/** Below, at or above zero, NaN where nothing holds; undefined where the library has to say what is wrong. */
+function orderOf(a: unknown, b: unknown): number | undefined {
+  if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0
+  if (isNumber(a) && isNumber(b)) return orderOfNumbers(a, b)
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b)
+  return compareTimes(a, b)
+}
+
+/** An integer is compared with a double as a double. */
+function orderOfNumbers(a: number | bigint | UnsignedInt, b: number | bigint | UnsignedInt): number {
+  let x = a instanceof UnsignedInt ? a.value : a
+  let y = b instanceof UnsignedInt ? b.value : b
+  if (typeof x !== typeof y) {
+    x = Number(x)
+    y = Number(y)
+  }
+  return x < y ? -1 : x > y ? 1 : x === y ? 0 : Number.NaN
+}
+
+/** `decisive` ends it whatever the other side is. Where both sides fail, the graver failure is told. */
+function logical(decisive: boolean): Evaluate {
+  return (ev, self, scope) => {
+    let failure: unknown
+    try {
+      const left = ev.run(self.left!, scope)
+      if (left === decisive) return decisive
+      if (left !== !decisive) failure = new CelFailure('invalid_logical_operand', self.left)
+    } catch (error) {
+      failure = error
+    }
+    let right: unknown
+    try {
+      right = ev.run(self.right!, scope)
+    } catch (error) {
+      throw failure === undefined ? error : graver(failure, error)
+    }
+    if (right === decisive) return decisive
+    if (right !== !decisive) throw graver(failure ?? new CelFailure('invalid_logical_operand', self.right), NOT_BOOLEAN)
+    if (failure !== undefined) throw failure
+    return right
+  }
+}
+
+const NOT_BOOLEAN = new CelFailure('invalid_logical_operand')
+
+/** The library negates the smallest integer without noticing that the result is out of range. */
+function negated(node: SyntaxNode): Evaluate {
+  const { evaluate } = node.meta
+  return (ev, self, scope) => {
+    const value = evaluate(ev, self, scope)
+    return typeof value === 'bigint' ? checkedInt(value, self) : value
+  }
+}
+
+/** The library drops the keys `constructor`, `prototype` and `__proto__` and turns every key into a string. */
+function mapBuilder(node: SyntaxNode, run: Run): Evaluate | undefined {
+  const entries = node.args as [SyntaxNode, SyntaxNode][]
+  if (entries.length === 0) return undefined
+  return (ev, _, scope) => {
+    const out = new Map<unknown, unknown>()
+    for (const [key, value] of entries) {
+      const name = ev.run(key, scope)
+      if (!isKey(name)) throw new CelFailure('invalid_key', key)
+      if (contains(out, name, run)) throw new CelFailure('duplicate_key', key)
+      out.set(name, ev.run(value, scope))
+    }
+    return out
+  }
+}
+
+export function isKey(value: unknown): boolean {
+  return (
+    typeof value === 'string' || typeof value === 'bigint' || typeof value === 'boolean' || value instanceof UnsignedInt
+  )
+}
+
+/** Counts the elements before the first step, and hands the library a list it can walk without a copy of its own. */
+export function iteration(comprehension: Comprehension, run: Run): Evaluate {
+  const walk = comprehension.kind === 'quantifier' && !comprehension.errorsAreFatal ? quantify : undefined
+  return (ev, self, scope) => {
+    const items = ev.run(comprehension.iterable, scope)
+    if (!isList(items) && !isMap(items)) throw new CelFailure('invalid_comprehension_range', comprehension.iterable)
+    run.charge(sizeOf(items))
+    const list = isList(items) ? itemsOf(items) : [...(items as CelMap).keys()]
+    if (walk) return walk(list, comprehension, ev, scope)
+    try {
+      return self.handle!(list, comprehension, ev, scope)
+    } catch (error) {
+      // One element without a field must not hide the others from a rule.
+      if (run.guards && isAbsence(error)) throw new CelFailure('partial_list', comprehension.iterable)
+      throw error
+    }
+  }
+}
+
+/** `all` and `exists`: an element that fails counts where no other one decides, and of several the graver failure. */
+function quantify(items: readonly unknown[], comprehension: Comprehension, ev: Evaluator, outer: Scope): unknown {
+  const { step, condition, result } = comprehension
+  const scope = comprehension.iterCtx!.reuse(outer)
+  let reached = ev.run(comprehension.init, scope)
+  let failure: unknown
+  scope.accuValue = reached
+  for (const item of items) {
+    if (!condition!(reached)) return result(reached)
+    try {
+      reached = ev.run(step, scope.setIterValue(item, ev))
+    } catch (error) {
+      if (codeOf(error) === 'budget') throw error
+      failure = failure === undefined ? error : graver(failure, error)
+    }
+  }
+  if (failure !== undefined && condition!(reached)) throw failure
+  return result(reached)
+}
