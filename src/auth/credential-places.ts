@@ -1,3 +1,4 @@
+import { isCredentialParameter } from '../http/credential-names.ts'
 import { parameterName, parametersOf } from './credential.ts'
 
 /** Where requests carry a credential, as a configuration says. */
@@ -22,15 +23,26 @@ export class CredentialPlaces {
     for (const name of others.#parameters) this.#parameters.add(name)
   }
 
-  /** A path and its query as they may be shown. */
+  /** A path and its query as they may be shown: what is named like a credential is one, whatever is configured. */
   shown(path: string): string {
-    if (this.#parameters.size === 0) return path
+    if (!path.includes('?')) return path
     const { before, pairs } = parametersOf(path)
-    if (!pairs.some(pair => this.#parameters.has(parameterName(pair)))) return path
+    if (!pairs.some(pair => this.#hides(parameterName(pair)))) return path
     const shown = pairs.map(pair => {
       const name = parameterName(pair)
-      return this.#parameters.has(name) ? `${encodeURIComponent(name)}=<redacted>` : pair
+      return this.#hides(name) ? `${encodeURIComponent(name)}=<redacted>` : pair
     })
     return `${before}?${shown.join('&')}`
+  }
+
+  /** The same of an address in a header field: also its fragment, in which the implicit flow of OAuth answers. */
+  shownAddress(address: string): string {
+    const [place = '', fragment] = address.split(/#(.*)/s)
+    const secret = fragment?.split('&').some(pair => this.#hides(parameterName(pair))) === true
+    return this.shown(place) + (fragment === undefined ? '' : secret ? '#<redacted>' : `#${fragment}`)
+  }
+
+  #hides(parameter: string): boolean {
+    return this.#parameters.has(parameter) || isCredentialParameter(parameter)
   }
 }

@@ -1,7 +1,15 @@
-import { createHash, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { FailedAttempts } from './failed-attempts.ts'
+import type { PasswordThreads } from './password-threads.ts'
 
-/** Checks one password against one stored hash; a promise when that takes long. */
-export type PasswordCheck = (password: string) => boolean | Promise<boolean>
+/** Checks passwords against one stored hash. */
+export interface PasswordCheck {
+  /** As the file has it. */
+  readonly stored: string
+  /** How long a check takes, in rounds of bcrypt; 0: no time worth mentioning. */
+  readonly cost: number
+  verify(password: string): boolean | Promise<boolean>
+}
 
 /** Users and their passwords, as Apache's `htpasswd` writes them. */
 export interface PasswordFile {
@@ -29,17 +37,27 @@ export function parsePasswordFile(text: string): PasswordFile {
 
 const UNKNOWN = 'has a password in no supported form: use `htpasswd -B` (bcrypt), or MD5, SHA-1 or crypt'
 
-function passwordCheck(stored: string): PasswordCheck | undefined {
-  if (/^\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}$/.test(stored)) return checkBcrypt(stored)
+/** Undefined for text that is not a hash of a supported form. */
+export function passwordCheck(stored: string): PasswordCheck | undefined {
+  const bcrypt = /^\$2[abxy]?\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(stored)
+  if (bcrypt) return { stored, cost: 2 ** Number(bcrypt[1]), verify: checkBcrypt(stored) }
   const md5 = /^(\$apr1\$|\$1\$)([./A-Za-z0-9]{0,8})\$([./A-Za-z0-9]{22})$/.exec(stored)
-  if (md5) return password => isSame(md5Crypt(password, md5[1] as string, md5[2] as string), md5[3] as string)
-  if (/^\{SHA\}[A-Za-z0-9+/]{27}=$/.test(stored)) return password => isSame(sha1(password), stored.slice(5))
-  if (/^[./A-Za-z0-9]{13}$/.test(stored)) return checkDesCrypt(stored)
-  return undefined
+  if (md5) {
+    const [, magic = '', salt = '', digest = ''] = md5
+    return { stored, cost: MD5_COST, verify: password => isSame(md5Crypt(password, magic, salt), digest) }
+  }
+  if (/^\{SHA\}[A-Za-z0-9+/]{27}=$/.test(stored)) {
+    return { stored, cost: 0, verify: password => isSame(sha1(password), stored.slice(5)) }
+  }
+  return /^[./A-Za-z0-9]{13}$/.test(stored) ? { stored, cost: DES_COST, verify: checkDesCrypt(stored) } : undefined
 }
 
+/** Both take a few milliseconds here. */
+const MD5_COST = 32
+const DES_COST = 32
+
 /** Libraries load with the first password of their kind: validating a configuration needs none. */
-function checkBcrypt(stored: string): PasswordCheck {
+function checkBcrypt(stored: string): PasswordCheck['verify'] {
   const normal = stored.replace(/^\$2[xy]?\$/, '$2b$')
   return async password => {
     const { compare } = await import('bcryptjs')
@@ -47,7 +65,7 @@ function checkBcrypt(stored: string): PasswordCheck {
   }
 }
 
-function checkDesCrypt(stored: string): PasswordCheck {
+function checkDesCrypt(stored: string): PasswordCheck['verify'] {
   return async password => {
     const { default: crypt } = await import('unix-crypt-td-js')
     return isSame(crypt([...Buffer.from(password)], stored), stored)
@@ -112,33 +130,56 @@ const MAX_REMEMBERED = 1000
 /** UTF-16 units; the work of a check grows with the password. */
 const MAX_PASSWORD = 1024
 
+interface Help {
+  /** Unset: slow hashes are computed where they are asked for. */
+  readonly threads?: PasswordThreads | undefined
+  /** Unset: as often as somebody likes. */
+  readonly attempts?: FailedAttempts | undefined
+}
+
 /**
  * Checks user names and passwords. Hashes are slow on purpose, so pairs that were right are remembered, under a keyed
- * hash that is worth nothing outside of this process.
+ * hash that is worth nothing outside of this process. They are let in even where others have guessed too often.
  */
 export class PasswordVerifier {
   readonly #users: ReadonlyMap<string, PasswordCheck>
-  readonly #pepper = randomBytes(32).toString('base64')
+  readonly #help: Help
+  /** What a name that does not exist is checked against, so that it takes as long as the slowest one that does. */
+  readonly #stand: PasswordCheck | undefined
+  readonly #pepper = randomBytes(32)
   readonly #remembered = new Set<string>()
 
-  constructor(users: ReadonlyMap<string, PasswordCheck>) {
+  constructor(users: ReadonlyMap<string, PasswordCheck>, help: Help = {}) {
     this.#users = users
+    this.#help = help
+    this.#stand = [...users.values()].toSorted((a, b) => b.cost - a.cost)[0]
   }
 
-  /** At once for pairs that were right before. */
-  verify(user: string, password: string): boolean | Promise<boolean> {
+  /** At once for pairs that were right before. Throws GatewayError `basicAuth` where too much has been tried. */
+  verify(user: string, password: string, address = ''): boolean | Promise<boolean> {
     if (password.length > MAX_PASSWORD) return false
-    const digest = hash('sha256', `${this.#pepper}${user.length}:${user}${password}`, 'base64')
-    return this.#remembered.has(digest) || this.#check(user, password, digest)
+    const digest = createHmac('sha256', this.#pepper).update(`${user.length}:${user}${password}`).digest('base64')
+    return this.#remembered.has(digest) || this.#check(user, password, address, digest)
   }
 
-  async #check(user: string, password: string, digest: string): Promise<boolean> {
+  async #check(user: string, password: string, address: string, digest: string): Promise<boolean> {
     const own = this.#users.get(user)
-    // An unknown user takes as long as a known one.
-    const check = own ?? this.#users.values().next().value
-    const right = check !== undefined && (await check(password)) && own !== undefined
+    const check = own ?? this.#stand
+    if (check === undefined) return false
+    const attempt = this.#help.attempts?.begin(address, own && user)
+    let right = false
+    try {
+      right = (await this.#compute(check, password)) && own !== undefined
+    } finally {
+      attempt?.settle(right)
+    }
     if (right) this.#remember(digest)
     return right
+  }
+
+  #compute(check: PasswordCheck, password: string): boolean | Promise<boolean> {
+    const { threads } = this.#help
+    return check.cost === 0 || threads === undefined ? check.verify(password) : threads.check(check.stored, password)
   }
 
   #remember(digest: string): void {

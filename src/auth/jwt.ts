@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { JWTVerifyOptions } from 'jose'
 import { GatewayError } from '../http/errors.ts'
-import type { Clock } from '../http/runtime.ts'
+import type { Clock } from '../runtime/runtime.ts'
+import { isBase64Url } from './base64url.ts'
 import type { VerificationKey } from './key-set.ts'
 import type { KeySource } from './key-source.ts'
 
@@ -57,6 +58,8 @@ export class JwtVerifier {
 
   async verify(token: string): Promise<Claims> {
     if (token.length > MAX_TOKEN) throw invalid('it is too long')
+    // Decoders take padding and bits left over, so that one token could be written in many ways.
+    if (!token.split('.', 4).every(isBase64Url)) throw invalid('it is not a JSON Web Token')
     this.#library ??= import('jose')
     const jose = await this.#library
     const header = readHeader(token, jose)
@@ -146,6 +149,7 @@ function reasonOf(error: unknown): string {
   if (code === 'ERR_JWT_EXPIRED') return 'it has expired'
   if (code === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED') return 'its signature does not fit'
   if (code === 'ERR_JOSE_ALG_NOT_ALLOWED') return 'its algorithm does not fit the key'
+  if (code === 'ERR_JWT_INVALID') return 'its claims are not a JSON object'
   if (code === 'ERR_JWT_CLAIM_VALIDATION_FAILED') return claimProblem(String(claim), reason)
   return 'it is not a JSON Web Token'
 }

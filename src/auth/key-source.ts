@@ -1,7 +1,8 @@
+import { callWhole } from '../calls/dispatch.ts'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import { HeaderList } from '../http/headers.ts'
-import type { Runtime } from '../http/runtime.ts'
 import type { Target } from '../http/transport.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import { def, type Infer, object, opt, parsed, shapes, string } from '../schema/builder.ts'
 import { duration, url } from '../schema/scalars.ts'
 import { type KeySet, NO_KEYS, parseKeySet } from './key-set.ts'
@@ -110,7 +111,7 @@ class RemoteKeys {
     try {
       const request = { method: 'GET', path: from.pathname + from.search, authority: from.host }
       const headers = new HeaderList(['accept', 'application/json'])
-      const reply = await runtime.call(targetOf(from), { ...request, headers, body: undefined }, MAX_KEY_SET)
+      const reply = await callWhole(runtime, targetOf(from), { ...request, headers, body: undefined }, MAX_KEY_SET)
       if (reply.status !== 200) throw new Error(`status ${reply.status}`)
       const { keys, problems } = parseKeySet(reply.body.toString('utf8'))
       for (const problem of problems) runtime.log.log('warn', 'key set', { url: shown(from), problem })

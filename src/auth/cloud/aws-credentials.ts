@@ -1,6 +1,6 @@
 // Where the keys of AWS come from when the file names none: the order of the AWS SDKs.
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readIfRegular } from '../../files/read-file.ts'
 import { type AwsKeys, authorization, signingFields } from './aws-sigv4.ts'
 import { type CloudContext, callCloud } from './cloud-context.ts'
 import type { Dated } from './fresh.ts'
@@ -72,7 +72,7 @@ const FILE_AGE = 10 * 60_000
 async function fromSharedFile({ env, runtime }: CloudContext): Promise<Found> {
   const home = env.HOME ?? env.USERPROFILE
   const path = env.AWS_SHARED_CREDENTIALS_FILE ?? (home === undefined ? undefined : join(home, '.aws', 'credentials'))
-  const text = path === undefined ? undefined : await readText(path)
+  const text = path === undefined ? undefined : readText(path)
   const section = text === undefined ? undefined : profileIn(text, env.AWS_PROFILE ?? 'default')
   const accessKeyId = section?.get('aws_access_key_id')
   const secretAccessKey = section?.get('aws_secret_access_key')
@@ -102,7 +102,7 @@ function profileIn(text: string, profile: string): Map<string, string> | undefin
 async function fromWebIdentity(cloud: CloudContext): Promise<Found> {
   const { AWS_WEB_IDENTITY_TOKEN_FILE: file, AWS_ROLE_ARN: roleArn, AWS_ROLE_SESSION_NAME: session } = cloud.env
   if (!file || !roleArn) return undefined
-  const token = await readText(file)
+  const token = readText(file)
   if (token === undefined) throw new Error('the file of AWS_WEB_IDENTITY_TOKEN_FILE cannot be read')
   const form = new URLSearchParams({
     Action: 'AssumeRoleWithWebIdentity',
@@ -127,7 +127,7 @@ async function fromContainer(cloud: CloudContext): Promise<Found> {
   const url = relative ? `http://169.254.170.2${relative}` : env.AWS_CONTAINER_CREDENTIALS_FULL_URI
   if (!url) return undefined
   const file = env.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE
-  const token = file ? (await readText(file))?.trim() : env.AWS_CONTAINER_AUTHORIZATION_TOKEN
+  const token = file ? readText(file)?.trim() : env.AWS_CONTAINER_AUTHORIZATION_TOKEN
   const fields = token ? ['authorization', token] : []
   const reply = await callCloud(cloud, { method: 'GET', url, fields })
   return fromMetadata(reply.body.toString('utf8'))
@@ -208,10 +208,6 @@ function parse(text: string): unknown {
   }
 }
 
-async function readText(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch {
-    return undefined
-  }
+function readText(path: string): string | undefined {
+  return readIfRegular(path)?.toString('utf8')
 }

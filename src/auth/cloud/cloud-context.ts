@@ -1,6 +1,7 @@
+import { callWhole, type WholeReply } from '../../calls/dispatch.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { Runtime } from '../../http/runtime.ts'
-import type { Target, WholeResponse } from '../../http/transport.ts'
+import type { Target } from '../../http/transport.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
 
 /** What asking a cloud for credentials needs. */
 export interface CloudContext {
@@ -24,12 +25,13 @@ const MAX_REPLY = 256 * 1024
 const TIMEOUT = 5000
 
 /** A call to a metadata or token service. Throws for any status but 200; the error names the service, no credential. */
-export async function callCloud({ runtime }: CloudContext, call: CloudCall): Promise<WholeResponse> {
+export async function callCloud({ runtime }: CloudContext, call: CloudCall): Promise<WholeReply> {
   const url = new URL(call.url)
   const { method, fields = [], body, timeout = TIMEOUT } = call
   const headers = new HeaderList([...fields], true)
   const request = { method, path: url.pathname + url.search, authority: url.host, headers, timeout }
-  const reply = await runtime.call(
+  const reply = await callWhole(
+    runtime,
     targetOf(url, timeout),
     { ...request, body: body === undefined ? undefined : Buffer.from(body) },
     MAX_REPLY,

@@ -1,5 +1,5 @@
 // Something that is valid for a while and asked for anew before it ends: credentials and tokens.
-import type { Clock } from '../../http/runtime.ts'
+import type { Clock } from '../../runtime/runtime.ts'
 
 export interface Dated<T> {
   readonly value: T
