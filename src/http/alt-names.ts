@@ -8,7 +8,7 @@ const ENTRY = /(?:^|, )([^:,"]+):(?:"((?:[^"\\]|\\.)*)"|([^,"]*))(?=, |$)/gy
 
 /**
  * Reads the text in which Node.js gives the subject alternative names of a certificate: `DNS:a.test, URI:"urn:a, b"`.
- * A name that could be taken for several stands there as JSON. Nothing counts after what is no name.
+ * A name that could be taken for several stands there as JSON. Nothing counts after what is not a name.
  */
 export function altNames(text: string): readonly AltName[] {
   return [...text.matchAll(ENTRY)].map(([, kind = '', quoted, plain = '']) => ({

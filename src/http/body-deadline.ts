@@ -1,5 +1,5 @@
+import type { Clock } from '../runtime/runtime.ts'
 import { GatewayError } from './errors.ts'
-import type { Clock } from './runtime.ts'
 import type { ChunkSink } from './transport.ts'
 
 /**

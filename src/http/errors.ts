@@ -24,9 +24,12 @@ interface ErrorEntry {
   readonly reason: Reason
   /** The reply's text; a detail, if any, follows after `: `. */
   readonly message: string
+  /** What gRPC clients are told, where the status alone would say something else. */
+  readonly grpcStatus?: number
 }
 
-const entry = (status: number, reason: Reason, message: string): ErrorEntry => ({ status, reason, message })
+const entry = (status: number, reason: Reason, message: string, grpcStatus?: number): ErrorEntry =>
+  grpcStatus === undefined ? { status, reason, message } : { status, reason, message, grpcStatus }
 
 /** Every error that the gateway answers by itself. `engine/respond.ts` is the one place that renders them. */
 export const ERRORS = {
@@ -34,7 +37,7 @@ export const ERRORS = {
   listenerNotFound: entry(404, 'NotFound', 'listener not found'),
   routeNotFound: entry(404, 'NotFound', 'route not found'),
   misdirected: entry(421, 'NotFound', 'misdirected request'),
-  noBackend: entry(500, 'NoHealthyBackend', 'no valid backends'),
+  noBackend: entry(500, 'NoHealthyBackend', 'no valid backends', 14),
   backendMissing: entry(500, 'NoHealthyBackend', 'backend does not exist'),
   serviceNotFound: entry(500, 'NotFound', 'service not found'),
   noHealthyBackend: entry(503, 'NoHealthyBackend', 'no healthy backends'),
@@ -43,11 +46,14 @@ export const ERRORS = {
   upstreamFailed: entry(503, 'UpstreamFailure', 'upstream call failed'),
   upstreamTimeout: entry(504, 'Timeout', 'upstream call timeout'),
   requestTimeout: entry(504, 'Timeout', 'request timeout'),
+  loopDetected: entry(508, 'Internal', 'request came back through the gateway itself too often'),
   delegationCycle: entry(500, 'Internal', 'route delegation cycle detected'),
   filterFailed: entry(500, 'Internal', 'failed to apply filters'),
   processingFailed: entry(503, 'Internal', 'processing failed'),
   internal: entry(500, 'Internal', 'internal error'),
   bodyUnreadable: entry(503, 'Internal', 'parsing body'),
+  bodyTimeout: entry(408, 'Timeout', 'request body timeout'),
+  bodyMemory: entry(503, 'Internal', 'too many bodies in memory'),
   bodyTooLarge: entry(413, 'InvalidRequest', 'request body too large'),
   responseTooLarge: entry(502, 'UpstreamFailure', 'response body too large'),
   headersTooLarge: entry(431, 'InvalidRequest', 'request header fields too large'),
@@ -59,6 +65,7 @@ export const ERRORS = {
   apiKey: entry(401, 'APIKeyAuth', 'api key authentication failure'),
   basicAuth: entry(401, 'BasicAuth', 'basic authentication failure'),
   authorization: entry(403, 'Authorization', 'authorization failed'),
+  undecided: entry(403, 'Authorization', 'a condition cannot be evaluated'),
   csrf: entry(403, 'Authorization', 'CSRF validation failed'),
   rateLimited: entry(429, 'RateLimit', 'rate limit exceeded'),
   backendAuth: entry(500, 'UpstreamFailure', 'backend authentication failed'),
@@ -102,4 +109,15 @@ export class GatewayError extends Error {
   get reason(): Reason {
     return ERRORS[this.code].reason
   }
+  get grpcStatus(): number | undefined {
+    return ERRORS[this.code].grpcStatus
+  }
+}
+
+/** In seconds: bodies in memory come and go with their requests. */
+const RETRY_AFTER = '1'
+
+/** All requests together hold as much of bodies as they may. */
+export function bodyMemoryExhausted(): GatewayError {
+  return new GatewayError('bodyMemory', { headers: ['retry-after', RETRY_AFTER] })
 }

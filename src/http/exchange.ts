@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { Origin } from '../diagnostics/diagnostic.ts'
+import type { CallPurpose, RequestSpan } from '../trace/span.ts'
+import type { TraceScope } from '../trace/trace-event.ts'
 import type { Reason } from './errors.ts'
 import { HeaderList } from './headers.ts'
-import type { RequestSpan } from './span.ts'
-import type { TraceScope } from './trace-event.ts'
 
 /** The request line and header fields; policies write to it, and the upstream sees what is left. */
 export interface RequestHead {
@@ -11,7 +11,7 @@ export interface RequestHead {
   scheme: 'http' | 'https'
   /** Host, with a port if the client gave one. */
   authority: string
-  /** Path and query as sent, never decoded or normalized. */
+  /** Path and query; the path in the form that `frontendPolicies.http.pathNormalization` asks for, once it is served. */
   path: string
   headers: HeaderList
 }
@@ -34,6 +34,8 @@ export interface Reply {
   readonly reason: Reason
   /** For log and trace; not sent. */
   readonly error?: string
+  /** What gRPC clients are told in place of what `status` stands for (grpc.github.io, "Status codes"). */
+  readonly grpcStatus?: number | undefined
 }
 
 /** What came in before any byte of HTTP. */
@@ -62,11 +64,16 @@ export interface BodySource {
   readonly length: number | undefined
   /** Set once `buffer` or `replace` has run. */
   readonly bytes: Buffer | undefined
-  /** Reads the whole body. Throws GatewayError `bodyTooLarge` past `limit` bytes, `bodyUnreadable` when the client leaves. */
+  /**
+   * Reads the whole body. Throws GatewayError `bodyTooLarge` past `limit` bytes, `bodyUnreadable` when the client leaves,
+   * `bodyTimeout` when it is too slow, `bodyMemory` when all requests together hold too much.
+   */
   buffer(limit: number): Promise<Buffer>
   replace(bytes: Buffer): void
   /** The bytes to send: a buffer when buffered, otherwise the client's own stream (once). Undefined: no body. */
   take(): Buffer | Readable | undefined
+  /** The request is over: what was read whole is held no longer. */
+  release?(): void
 }
 
 /** The named runtime objects that a request passes, as expressions, logs and traces see them. */
@@ -105,6 +112,9 @@ export interface LlmFacts {
   params?: Readonly<Record<string, string | number>>
   /** Milliseconds from the start of the upstream call to its first content byte. */
   timeToFirstToken?: number
+  /** What the conversion between the client's and the provider's format could not carry; at most 64 of them. */
+  losses?: readonly { readonly path: string; readonly reason: string }[]
+  lossCount?: number
   /** The parsed request body, while LLM policies run. */
   request?: Readonly<Record<string, unknown>>
 }
@@ -149,6 +159,22 @@ export interface Attempt {
   duration?: number
 }
 
+/** A policy where the configuration has put it. */
+export interface PolicyPlace {
+  readonly policy: string
+  readonly origins: readonly Origin[]
+}
+
+/** Told when an exchange is over. */
+export interface ExchangeObserver {
+  /** Shows expressions the bodies that it has recorded. */
+  reveal?(): void
+  /** `duration` in ms. */
+  finished(x: Exchange, duration: number): void
+  /** Gives up what it has recorded. */
+  release?(): void
+}
+
 const NO_RULES: readonly McpRules[] = []
 
 /**
@@ -163,6 +189,8 @@ export class Exchange {
   /** Monotonic clock, ms. */
   readonly startedMono: number
   readonly httpVersion: string
+  /** Of a call that the gateway makes beside the client's request; unset: this is a client's. */
+  readonly purpose: CallPurpose | undefined
   readonly request: RequestHead
   body: BodySource
   /** As it came from the client: the fields are shared with `request` until the first write copies them. */
@@ -193,8 +221,6 @@ export class Exchange {
 
   readonly auth: AuthFacts = {}
   llm: LlmFacts | undefined
-  /** What the `ai` policy asks of an LLM backend; `src/llm` knows its form. */
-  llmPolicy: object | undefined
   mcp: McpFacts | undefined
   /** The MCP authorization in force; all of them must allow. */
   mcpRules: readonly McpRules[] = NO_RULES
@@ -209,9 +235,9 @@ export class Exchange {
   readonly attempts: Attempt[] = []
 
   /** The policy that ended the way by a reply or a failure: those behind it have no part in the response. */
-  stoppedAt: unknown
+  stoppedAt: PolicyPlace | undefined
   /** The policy whose answer it waits for, while it does. */
-  waitingIn: unknown
+  waitingIn: PolicyPlace | undefined
   response: ResponseHead | undefined
   /** Merged into the response last, replacing fields of the same name: CORS, x-ratelimit-*. */
   readonly queuedHeaders: string[] = []
@@ -224,10 +250,10 @@ export class Exchange {
   trace: TraceScope | undefined
   /** Set when the exchange is part of a trace that is exported. */
   span: RequestSpan | undefined
-  /** How the observer follows this exchange; it alone knows the form. */
-  observed: object | undefined
-  /** Among the requests that are being served; their list alone knows what it means. */
-  place = -1
+  /** What the configuration that was in force at its start wants to be told at its end. */
+  observer: ExchangeObserver | undefined
+  /** Among the requests that are being served, while it is one of them. */
+  place: number | undefined
   /** What guards have decided, for the metrics. */
   guardChecks: GuardCheck[] | undefined
   #aborted = false
@@ -242,14 +268,16 @@ export class Exchange {
     httpVersion: string
     request: RequestHead
     /** The path as logs may show it; unset: as it is. */
-    shownPath?: string
+    shownPath?: string | undefined
     body: BodySource
+    purpose?: CallPurpose | undefined
   }) {
     this.id = init.id
     this.connection = init.connection
     this.startedAt = init.startedAt
     this.startedMono = init.startedMono
     this.httpVersion = init.httpVersion
+    this.purpose = init.purpose
     this.request = init.request
     this.body = init.body
     const { request } = init

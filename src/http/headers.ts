@@ -44,16 +44,12 @@ export class HeaderList {
       this.append(name, value)
       return
     }
-    const raw = this.#own()
-    raw[first + 1] = value
-    for (let i = this.#find(lower, first + 2); i >= 0; i = this.#find(lower, i)) raw.splice(i, 2)
+    this.#own()[first + 1] = value
+    this.#remove(lower, first + 2)
   }
 
   delete(name: string): void {
-    const lower = name.toLowerCase()
-    if (this.#find(lower, 0) < 0) return
-    const raw = this.#own()
-    for (let i = this.#find(lower, 0); i >= 0; i = this.#find(lower, i)) raw.splice(i, 2)
+    this.#remove(name.toLowerCase(), 0)
   }
 
   clear(): void {
@@ -72,6 +68,22 @@ export class HeaderList {
   copy(): HeaderList {
     this.#owned = false
     return new HeaderList(this.#raw)
+  }
+
+  /** In one pass: taking fields out one by one would move those behind it once for each. */
+  #remove(name: string, from: number): void {
+    const first = this.#find(name, from)
+    if (first < 0) return
+    const raw = this.#own()
+    let to = first
+    for (let i = first; i < raw.length; i += 2) {
+      const field = raw[i] as string
+      if (field.length === name.length && (field === name || field.toLowerCase() === name)) continue
+      raw[to] = field
+      raw[to + 1] = raw[i + 1] as string
+      to += 2
+    }
+    raw.length = to
   }
 
   #own(): string[] {

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { CallPurpose } from '../trace/span.ts'
 import type { HeaderList } from './headers.ts'
 
 /** Receives a body as it comes. After `end` or `fail` nothing more is called. */
@@ -69,6 +70,8 @@ export interface Target {
   /** 0 for a Unix socket. */
   readonly port: number
   readonly unixPath?: string
+  /** A port of this gateway: requests that come back are counted. */
+  readonly returns?: true
   readonly tls?: TlsOptions
   /** ms. */
   readonly connectTimeout: number
@@ -114,19 +117,16 @@ export interface UpstreamRequest {
   readonly timeout?: number
   /** Forwarded as an upgrade (WebSocket). */
   readonly upgrade?: string
+  /** The client itself has asked for a tunnel; without this a CONNECT fails, whoever has written the method. */
+  readonly tunnel?: boolean
+  /** What the call is for; unset: the gateway itself. */
+  readonly purpose?: CallPurpose | undefined
 }
 
 /** The one way out of the gateway. `cancel` ends the call; the handler hears nothing more. */
 export interface Transport {
   dispatch(target: Target, request: UpstreamRequest, on: ResponseHandler): { cancel(): void }
   close(): Promise<void>
-}
-
-/** A whole reply in memory, for calls that the gateway makes for itself (key sets, token endpoints). */
-export interface WholeResponse {
-  readonly status: number
-  readonly headers: HeaderList
-  readonly body: Buffer
 }
 
 /** Drains nothing and keeps nothing: where the body of a response goes that nobody wants. */
