@@ -57,6 +57,11 @@ export class JsonBody {
     return this.#changes.has(key) ? this.#changes.get(key) !== undefined : Object.hasOwn(this.value, key)
   }
 
+  /** Whether `set` was called for it. */
+  changed(key: string): boolean {
+    return this.#changes.has(key)
+  }
+
   get(key: string): unknown {
     if (this.#changes.has(key)) return this.#changes.get(key)
     return Object.hasOwn(this.value, key) ? this.value[key] : undefined

@@ -1,19 +1,8 @@
+import { askedPaths, FORMAT_NAMES, type FormatName } from './formats/format.ts'
+
 /** What the gateway does with a request on an LLM backend (spec "BackendAI", RouteType). */
-export const ROUTE_TYPES = [
-  'completions',
-  'messages',
-  'models',
-  'passthrough',
-  'detect',
-  'responses',
-  'anthropicTokenCount',
-  'embeddings',
-  'realtime',
-  'generateContent',
-  'geminiCountTokens',
-  'rerank',
-] as const
-export type RouteType = (typeof ROUTE_TYPES)[number]
+export type RouteType = FormatName | 'models' | 'passthrough' | 'detect'
+export const ROUTE_TYPES: readonly RouteType[] = [...FORMAT_NAMES, 'models', 'passthrough', 'detect']
 
 /** Path suffix, or `*` for every path. */
 export type RouteMap = Readonly<Record<string, RouteType>>
@@ -22,23 +11,11 @@ export type RouteSelector = (path: string) => RouteType
 
 /** What a listener of the `llm` section serves. */
 export const DEFAULT_ROUTES: RouteMap = {
-  '/v1/chat/completions': 'completions',
-  '/v1/messages': 'messages',
-  '/v1/messages/count_tokens': 'anthropicTokenCount',
-  ':rawPredict': 'messages',
-  ':streamRawPredict': 'messages',
-  ':generateContent': 'generateContent',
-  ':streamGenerateContent': 'generateContent',
-  ':countTokens': 'geminiCountTokens',
-  '/v1/responses': 'responses',
+  ...askedPaths(),
   '/v1/responses/compact': 'detect',
   '/v1/images/generations': 'detect',
   '/v1/images/edits': 'detect',
   '/v1/images/variations': 'detect',
-  '/v1/embeddings': 'embeddings',
-  '/v1/rerank': 'rerank',
-  '/v2/rerank': 'rerank',
-  '/v1/realtime': 'realtime',
   '*': 'passthrough',
 }
 

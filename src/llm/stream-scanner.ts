@@ -6,7 +6,6 @@ import type { UsageRecorder } from './usage.ts'
 const MAX_EVENT = 1024 * 1024
 /** Events that are parsed in search of the model's name. */
 const MODEL_TRIES = 4
-const NEEDLE = Buffer.from('"usage"')
 
 /**
  * Watches an SSE stream go by and records its usage and model. It looks for one word per chunk and parses JSON only
@@ -14,6 +13,7 @@ const NEEDLE = Buffer.from('"usage"')
  */
 export class StreamScanner {
   readonly #format: ReplyReader
+  readonly #needle: Buffer
   readonly #recorder: UsageRecorder
   #carry: Buffer = Buffer.alloc(0)
   #carried = 0
@@ -22,6 +22,7 @@ export class StreamScanner {
 
   constructor(format: ReplyReader, recorder: UsageRecorder) {
     this.#format = format
+    this.#needle = Buffer.from(`"${format.usageKey ?? 'usage'}"`)
     this.#recorder = recorder
   }
 
@@ -95,15 +96,15 @@ export class StreamScanner {
       if (this.#read(region, from, stop)) this.#modelTries = 0
       from = stop
     }
-    for (let at = region.indexOf(NEEDLE); at >= 0; ) {
-      if (!opensObject(region, at + NEEDLE.length)) {
-        at = region.indexOf(NEEDLE, at + NEEDLE.length)
+    for (let at = region.indexOf(this.#needle); at >= 0; ) {
+      if (!opensObject(region, at + this.#needle.length)) {
+        at = region.indexOf(this.#needle, at + this.#needle.length)
         continue
       }
       const start = Math.max(0, lastEventEnd(region.subarray(0, at), 0))
       const stop = eventEnd(region, at)
       this.#read(region, start, stop)
-      at = region.indexOf(NEEDLE, stop)
+      at = region.indexOf(this.#needle, stop)
     }
   }
 

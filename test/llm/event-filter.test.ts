@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EventFilter } from '../../src/llm/event-filter.ts'
-import { completions } from '../../src/llm/formats/completions.ts'
+import { completions } from '../../src/llm/formats/completions/format.ts'
 
 function filter(chunks: readonly Buffer[]): string {
   const events = new EventFilter(event => completions.isUsageEvent?.(event) === true)

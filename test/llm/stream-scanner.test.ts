@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { LlmFacts } from '../../src/http/exchange.ts'
-import { completions } from '../../src/llm/formats/completions.ts'
+import { completions } from '../../src/llm/formats/completions/format.ts'
 import { detect } from '../../src/llm/formats/detect.ts'
 import type { ReplyReader } from '../../src/llm/formats/format.ts'
-import { messages } from '../../src/llm/formats/messages.ts'
-import { responses } from '../../src/llm/formats/responses.ts'
+import { messages } from '../../src/llm/formats/messages/format.ts'
+import { responses } from '../../src/llm/formats/responses/format.ts'
 import { StreamScanner } from '../../src/llm/stream-scanner.ts'
 import { UsageRecorder } from '../../src/llm/usage.ts'
 import { processorTime } from '../helpers/processor-time.ts'
@@ -60,7 +60,7 @@ describe('usage of a stream', () => {
   test.each([
     ['broken JSON', 'data: {"usage":{"prompt_tokens":3\n\n'],
     ['counts that are none', 'data: {"usage":{"prompt_tokens":-1,"completion_tokens":"5","total_tokens":1e99}}\n\n'],
-    ['usage that is no object', 'data: {"usage":[1]}\n\ndata: {"usage":7}\n\n'],
+    ['usage that is not an object', 'data: {"usage":[1]}\n\ndata: {"usage":7}\n\n'],
     ['no stream at all', '<html>"usage":{</html>'],
   ])('is nothing for %s', (_name, text) => {
     expect(scan([Buffer.from(text)])).toEqual({})

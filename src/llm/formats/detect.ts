@@ -1,8 +1,8 @@
 import { member, type Usage } from '../usage.ts'
-import { completions } from './completions.ts'
+import { completions } from './completions/format.ts'
 import type { ReplyReader } from './format.ts'
-import { messages } from './messages.ts'
-import { responses } from './responses.ts'
+import { messages } from './messages/format.ts'
+import { responses } from './responses/format.ts'
 
 /** Any of the known formats, for bodies that are passed on unread: what can be recognized is recorded. */
 export const detect: ReplyReader = {

@@ -1,9 +1,11 @@
 import type { RouteType } from '../route-type.ts'
-import { completions } from './completions.ts'
-import { embeddings, rerank } from './embeddings.ts'
+import { completions } from './completions/format.ts'
+import { embeddings } from './embeddings/format.ts'
 import type { Format, FormatName } from './format.ts'
-import { anthropicTokenCount, messages } from './messages.ts'
-import { responses } from './responses.ts'
+import { geminiCountTokens, generateContent } from './generate-content/format.ts'
+import { anthropicTokenCount, messages } from './messages/format.ts'
+import { rerank } from './rerank/format.ts'
+import { responses } from './responses/format.ts'
 
 /** The formats that this engine reads. A format that is missing here is declared but not served. */
 const FORMATS: Readonly<Partial<Record<FormatName, Format>>> = {
@@ -12,6 +14,8 @@ const FORMATS: Readonly<Partial<Record<FormatName, Format>>> = {
   responses,
   embeddings,
   anthropicTokenCount,
+  generateContent,
+  geminiCountTokens,
   rerank,
 }
 

@@ -1,11 +1,12 @@
-import type { JsonBody } from '../json-body.ts'
-import { type Prompts, splitSystem, surround } from '../prompts.ts'
-import { count, member } from '../usage.ts'
-import type { Format } from './format.ts'
+import type { JsonBody } from '../../json-body.ts'
+import { type Prompts, splitSystem, surround } from '../../prompts.ts'
+import { count, member } from '../../usage.ts'
+import type { Format } from '../format.ts'
+import { anthropicErrors } from './errors.ts'
 
 export const messages: Format = {
   name: 'messages',
-  errors: 'anthropic',
+  errors: anthropicErrors,
   cache: 'excluded',
   // A whole reply and `message_delta` have `usage` at the top; `message_start` has it inside `message`.
   usage(reply) {
@@ -40,7 +41,7 @@ function addPrompts(body: JsonBody, prompts: Prompts): void {
 
 export const anthropicTokenCount: Format = {
   name: 'anthropicTokenCount',
-  errors: 'anthropic',
+  errors: anthropicErrors,
   cache: 'excluded',
   addPrompts,
   usage: reply => {

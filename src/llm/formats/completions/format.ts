@@ -1,10 +1,11 @@
-import { surround } from '../prompts.ts'
-import { count, member } from '../usage.ts'
-import type { Format } from './format.ts'
+import { surround } from '../../prompts.ts'
+import { count, member } from '../../usage.ts'
+import type { Format } from '../format.ts'
+import { openAiErrors } from './errors.ts'
 
 export const completions: Format = {
   name: 'completions',
-  errors: 'openai',
+  errors: openAiErrors,
   cache: 'included',
   usage(reply) {
     const usage = member(reply, 'usage')

@@ -1,10 +1,11 @@
-import { surround } from '../prompts.ts'
-import { count, member } from '../usage.ts'
-import type { Format } from './format.ts'
+import { surround } from '../../prompts.ts'
+import { count, member } from '../../usage.ts'
+import type { Format } from '../format.ts'
+import { responsesErrors } from './errors.ts'
 
 export const responses: Format = {
   name: 'responses',
-  errors: 'openai',
+  errors: responsesErrors,
   cache: 'included',
   // Stream events carry the whole response under `response`.
   usage(reply) {

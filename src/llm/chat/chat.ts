@@ -1,0 +1,290 @@
+/** Formats of conversations; each has a codec. */
+export const CHAT_FORMATS = ['completions', 'messages', 'responses', 'generateContent', 'converse'] as const
+export type ChatFormat = (typeof CHAT_FORMATS)[number]
+
+/**
+ * A chat request in the one form that every codec reads and writes. It holds what at least two formats can say; what
+ * only the client's format knows stays in `extras` and is a loss unless the target takes it by name.
+ */
+export interface Chat {
+  /** The format that it was decoded from: paths in losses are paths in that body. */
+  readonly from: ChatFormat
+  model: string
+  stream: boolean
+  /** Instructions ahead of the conversation. */
+  readonly system: TextPart[]
+  readonly turns: Turn[]
+  readonly tools: Tool[]
+  toolChoice?: ToolChoice
+  readonly settings: Settings
+  /** The client's names of its settings. */
+  readonly names: SettingNames
+  /** Members of the body without a neutral form, by name. */
+  readonly extras: Record<string, unknown>
+  /** Tool names that the target had to change: as sent, and as the client knows them. */
+  readonly renamed: Map<string, string>
+}
+
+export interface Settings {
+  maxTokens?: number
+  temperature?: number
+  topP?: number
+  topK?: number
+  stop?: readonly string[]
+  seed?: number
+  frequencyPenalty?: number
+  presencePenalty?: number
+  /** Number of choices. */
+  choices?: number
+  logprobs?: boolean
+  topLogprobs?: number
+  logitBias?: unknown
+  parallelTools?: boolean
+  reasoning?: Reasoning
+  output?: OutputFormat
+  user?: string
+  metadata?: unknown
+  serviceTier?: string
+  verbosity?: string
+  cacheKey?: string
+}
+export type Setting = keyof Settings
+/** Where a format has each setting; a setting that is missing here is a loss. */
+export type SettingNames = Readonly<Partial<Record<Setting, string>>>
+
+export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+export type Effort = (typeof EFFORTS)[number]
+
+export interface Reasoning {
+  readonly effort?: Effort
+  /** Tokens. */
+  readonly budget?: number
+  /** The model decides how much. */
+  readonly adaptive?: boolean
+  /** What is shown of it, such as `auto`, `concise`, `detailed`, or `omitted`. */
+  readonly summary?: string
+}
+
+export type OutputFormat =
+  | { readonly kind: 'json' }
+  | {
+      readonly kind: 'schema'
+      readonly schema: unknown
+      readonly name?: string
+      readonly description?: string
+      readonly strict?: boolean
+    }
+
+export type Role = 'user' | 'assistant' | 'system'
+
+export interface Turn {
+  readonly role: Role
+  readonly parts: Part[]
+  /** The speaker, where a format names one. */
+  readonly name?: string
+  /** Path in the client's body, such as `messages[2]`. */
+  readonly at: string
+}
+
+interface Placed {
+  /** Path in the client's body, such as `messages[2].content[0]`; empty in replies. */
+  readonly at: string
+}
+
+export interface TextPart extends Placed {
+  readonly kind: 'text'
+  readonly text: string
+  /** A cache point stands behind it. */
+  readonly cache?: CacheMark
+  readonly citations?: readonly unknown[]
+  readonly signature?: string
+}
+export interface ImagePart extends Placed {
+  readonly kind: 'image'
+  readonly source: Source
+  readonly detail?: string
+  readonly cache?: CacheMark
+}
+export interface AudioPart extends Placed {
+  readonly kind: 'audio'
+  /** Media type, such as `audio/wav`. */
+  readonly mediaType: string
+  /** Base64. */
+  readonly data: string
+}
+export interface DocumentPart extends Placed {
+  readonly kind: 'document'
+  readonly source: Source
+  readonly name?: string
+  readonly cache?: CacheMark
+}
+export interface ToolCallPart extends Placed {
+  readonly kind: 'toolCall'
+  readonly id: string
+  readonly name: string
+  /** JSON text of the arguments, or the text for a custom tool, as the model wrote it. */
+  readonly arguments: string
+  readonly custom?: boolean
+  readonly signature?: string
+  readonly cache?: CacheMark
+}
+export interface ToolResultPart extends Placed {
+  readonly kind: 'toolResult'
+  readonly id: string
+  /** Of the tool, where the format says it. */
+  readonly name?: string
+  readonly parts: readonly Part[]
+  readonly error?: boolean
+  readonly custom?: boolean
+  readonly cache?: CacheMark
+}
+export interface ReasoningPart extends Placed {
+  readonly kind: 'reasoning'
+  readonly text: string
+  readonly signature?: string
+  /** Encrypted reasoning without a text. */
+  readonly redacted?: string
+  readonly id?: string
+}
+export interface RefusalPart extends Placed {
+  readonly kind: 'refusal'
+  readonly text: string
+}
+/** A part that only the client's format knows. */
+export interface ForeignPart extends Placed {
+  readonly kind: 'foreign'
+  readonly type: string
+  readonly value: unknown
+}
+export type Part =
+  | TextPart
+  | ImagePart
+  | AudioPart
+  | DocumentPart
+  | ToolCallPart
+  | ToolResultPart
+  | ReasoningPart
+  | RefusalPart
+  | ForeignPart
+
+/** `ttl` as the client wrote it, such as `1h`. */
+export interface CacheMark {
+  readonly ttl?: string
+}
+
+export type Source =
+  | { readonly kind: 'data'; readonly mediaType: string; readonly data: string }
+  | { readonly kind: 'url'; readonly url: string; readonly mediaType?: string }
+  | { readonly kind: 'file'; readonly id: string }
+  | { readonly kind: 'text'; readonly text: string }
+
+export interface Tool extends Placed {
+  readonly name: string
+  readonly description?: string
+  /** JSON Schema of the arguments; undefined: none was given. */
+  readonly schema?: unknown
+  readonly strict?: boolean
+  /** Takes text instead of JSON. */
+  readonly custom?: boolean
+  /** Runs at the client's provider: its type there. */
+  readonly foreign?: string
+  readonly cache?: CacheMark
+}
+
+export type ToolChoice =
+  | { readonly mode: 'auto' | 'required' | 'none' }
+  | { readonly mode: 'tool'; readonly name: string; readonly custom?: boolean }
+  | { readonly mode: 'some'; readonly names: readonly string[]; readonly required: boolean }
+
+export const STOP_REASONS = [
+  'end',
+  'stopSequence',
+  'length',
+  'contextWindow',
+  'toolCalls',
+  'filter',
+  'refusal',
+  'pause',
+  'other',
+] as const
+export type StopReason = (typeof STOP_REASONS)[number]
+
+/** Input includes what was read from and written to a cache, whatever the provider's convention. */
+export interface ChatUsage {
+  readonly input?: number
+  readonly output?: number
+  readonly total?: number
+  readonly cacheRead?: number
+  readonly cacheCreation?: number
+  readonly reasoning?: number
+  readonly inputAudio?: number
+  readonly outputAudio?: number
+}
+
+export interface Choice {
+  readonly parts: readonly Part[]
+  readonly stop: StopReason
+  readonly stopSequence?: string
+  readonly logprobs?: unknown
+}
+
+export interface ChatReply {
+  readonly id?: string
+  readonly model?: string
+  /** Seconds since 1970. */
+  readonly created?: number
+  readonly choices: readonly Choice[]
+  readonly usage?: ChatUsage
+  readonly serviceTier?: string
+  /** Members without a neutral form, by path. */
+  readonly extras?: readonly string[]
+}
+
+/** A reply in pieces. Parts are numbered over the whole stream; those of one choice may overlap. */
+export type ChatEvent =
+  | { readonly type: 'start'; readonly id?: string; readonly model?: string; readonly created?: number }
+  | OpenEvent
+  | { readonly type: 'delta'; readonly part: number; readonly text: string }
+  | { readonly type: 'signature'; readonly part: number; readonly signature: string }
+  | { readonly type: 'close'; readonly part: number }
+  | { readonly type: 'logprobs'; readonly choice: number; readonly value: unknown }
+  | { readonly type: 'stop'; readonly choice: number; readonly reason: StopReason; readonly sequence?: string }
+  | { readonly type: 'usage'; readonly usage: ChatUsage }
+  | { readonly type: 'lost'; readonly path: string; readonly reason: string }
+  | { readonly type: 'error'; readonly error: LlmError }
+  | { readonly type: 'end' }
+
+export type StreamedKind = 'text' | 'reasoning' | 'redacted' | 'refusal' | 'toolCall'
+
+export interface OpenEvent {
+  readonly type: 'open'
+  readonly part: number
+  readonly choice: number
+  readonly kind: StreamedKind
+  /** Of a tool call, or of a reasoning item. */
+  readonly id?: string
+  readonly name?: string
+  readonly custom?: boolean
+}
+
+export const ERROR_KINDS = [
+  'invalid',
+  'authentication',
+  'permission',
+  'notFound',
+  'tooLarge',
+  'rateLimit',
+  'overloaded',
+  'timeout',
+  'filter',
+  'server',
+] as const
+export type ErrorKind = (typeof ERROR_KINDS)[number]
+
+/** What a provider or the gateway says went wrong, in any format. */
+export interface LlmError {
+  readonly kind: ErrorKind
+  readonly message: string
+  readonly code?: string
+  readonly param?: string
+}

@@ -1,0 +1,45 @@
+import { parseExact } from '../../mcp/exact-json.ts'
+import type { Part, Source, TextPart } from './chat.ts'
+import { isObject, type JsonObject } from './json.ts'
+
+const DATA_URL = /^data:([^;,]+);base64,/i
+
+/** A `data:` URL with a base64 body, or an ordinary address. */
+export function sourceOf(url: string): Source {
+  const match = DATA_URL.exec(url)
+  return match
+    ? { kind: 'data', mediaType: match[1] as string, data: url.slice(match[0].length) }
+    : { kind: 'url', url }
+}
+
+/** As a URL; undefined: the source has none. */
+export function urlOf(source: Source): string | undefined {
+  if (source.kind === 'data') return `data:${source.mediaType};base64,${source.data}`
+  return source.kind === 'url' ? source.url : undefined
+}
+
+/** The arguments of a call as an object; undefined: they are none. Digits that a double cannot hold are kept. */
+export function argumentsObject(text: string): JsonObject | undefined {
+  if (text.trim() === '') return {}
+  try {
+    const value = parseExact(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The texts of `parts`, one after the other. */
+export function joinTexts(parts: readonly Part[], separator: string): string {
+  const texts: string[] = []
+  for (const part of parts) if (part.kind === 'text') texts.push(part.text)
+  return texts.join(separator)
+}
+
+export function textPart(text: string, at: string): TextPart {
+  return { kind: 'text', text, at }
+}
+
+export function isBlank(text: string): boolean {
+  return text.trim() === ''
+}

@@ -1,0 +1,123 @@
+import type { Chat, ChatEvent, ChatReply, LlmError, Part } from './chat.ts'
+import type { ChatCodec, EventWriter, RawEvent, ReplyFacts } from './codec.ts'
+import { errorOf } from './errors.ts'
+import type { JsonObject } from './json.ts'
+import { Losses } from './losses.ts'
+
+/** The address of a request besides its body, where a format keeps model and `stream` in the path. */
+export interface Asked {
+  readonly model: string
+  readonly stream: boolean
+}
+
+/**
+ * One request on its way from a client of one format to a provider of another, and its reply on the way back. What
+ * could not be carried, in either direction, stands in `losses`.
+ */
+export class Conversion {
+  readonly losses = new Losses()
+  readonly #client: ChatCodec
+  readonly #provider: ChatCodec
+  #renamed: ReadonlyMap<string, string> = new Map()
+
+  constructor(client: ChatCodec, provider: ChatCodec) {
+    this.#client = client
+    this.#provider = provider
+  }
+
+  /** The provider's request body. Throws `Untranslatable`. */
+  request(body: JsonObject, asked: Asked): JsonObject {
+    const chat: Chat = this.#client.request.decode(body)
+    chat.model = asked.model
+    chat.stream = asked.stream
+    const encoded = this.#provider.request.encode(chat, this.losses)
+    this.#renamed = chat.renamed
+    return encoded
+  }
+
+  /** The client's reply. Throws `Untranslatable` for a reply that is not of the provider's format. */
+  reply(value: unknown, facts: ReplyFacts): { readonly body: JsonObject; readonly reply: ChatReply } {
+    const read = this.#provider.reply.decode(value)
+    const reply: ChatReply = {
+      ...read,
+      id: read.id ?? facts.id,
+      model: read.model ?? facts.model,
+      created: read.created ?? facts.created,
+      choices: read.choices.map(choice => ({ ...choice, parts: choice.parts.map(part => this.#named(part)) })),
+    }
+    return { body: this.#client.reply.encode(reply, this.losses), reply }
+  }
+
+  #named(part: Part): Part {
+    if (part.kind !== 'toolCall') return part
+    const name = this.#renamed.get(part.name)
+    return name === undefined || name === part.name ? part : { ...part, name }
+  }
+
+  error(status: number, value: unknown): { readonly body: JsonObject; readonly error: LlmError } {
+    const error = errorOf(status, this.#provider.errors.decode(value))
+    return { body: this.#client.errors.encode(error), error }
+  }
+
+  stream(facts: ReplyFacts, watch?: (event: ChatEvent) => void): StreamConversion {
+    return new StreamConversion(this.#provider.events.reader(), this.#client.events.writer(facts), {
+      losses: this.losses,
+      renamed: this.#renamed,
+      watch,
+    })
+  }
+}
+
+interface Around {
+  readonly losses: Losses
+  readonly renamed: ReadonlyMap<string, string>
+  readonly watch: ((event: ChatEvent) => void) | undefined
+}
+
+/** A stream of one format as the text of another. It ends with the client format's own end, or with its error. */
+export class StreamConversion {
+  readonly #reader: ReturnType<ChatCodec['events']['reader']>
+  readonly #writer: EventWriter
+  readonly #around: Around
+  /** After the end or an error: nothing may follow. */
+  over = false
+
+  constructor(reader: ReturnType<ChatCodec['events']['reader']>, writer: EventWriter, around: Around) {
+    this.#reader = reader
+    this.#writer = writer
+    this.#around = around
+  }
+
+  push(event: RawEvent): string {
+    return this.over ? '' : this.#write(this.#reader.read(event))
+  }
+
+  /** The provider's last byte came. */
+  end(): string {
+    return this.over ? '' : this.#write(this.#reader.end())
+  }
+
+  /** The call broke off, or must. */
+  fail(error: LlmError): string {
+    return this.over ? '' : this.#write([{ type: 'error', error }])
+  }
+
+  #write(events: readonly ChatEvent[]): string {
+    let out = ''
+    for (const event of events) {
+      this.#around.watch?.(event)
+      if (event.type === 'lost') this.#around.losses.add(event.path, event.reason)
+      out += this.#writer.write(this.#named(event))
+      if (event.type === 'end' || event.type === 'error') {
+        this.over = true
+        break
+      }
+    }
+    return out
+  }
+
+  #named(event: ChatEvent): ChatEvent {
+    if (event.type !== 'open' || event.name === undefined || this.#around.renamed.size === 0) return event
+    return { ...event, name: this.#around.renamed.get(event.name) ?? event.name }
+  }
+}

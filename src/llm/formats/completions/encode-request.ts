@@ -1,0 +1,202 @@
+import type { CacheMark, Chat, OutputFormat, Part, TextPart, Tool, ToolChoice, Turn } from '../../chat/chat.ts'
+import { joinTexts, textPart, urlOf } from '../../chat/content.ts'
+import { defined, type JsonObject } from '../../chat/json.ts'
+import { type Losses, Untranslatable } from '../../chat/losses.ts'
+import { effortFor, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
+import { joinSignature } from './call-id.ts'
+import { NAMES } from './decode-request.ts'
+import { writeReasoning } from './reasoning.ts'
+
+interface Target {
+  readonly losses: Losses
+  /** Whether the model takes cache points (llm.md 3.4). */
+  readonly cachePoints: boolean
+}
+
+export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
+  const { settings } = chat
+  const tools = portableTools(chat, losses)
+  const to: Target = { losses, cachePoints: gptVersion(chat.model) >= 5.06 }
+  const body: JsonObject = { model: chat.model, messages: writeMessages(chat, to) }
+  writeSettings(chat, NAMES, body, losses)
+  if (settings.stop !== undefined) body.stop = settings.stop
+  if (settings.reasoning) {
+    const effort = effortFor(settings.reasoning)
+    if (effort !== undefined) body.reasoning_effort = effort
+  }
+  if (tools.length > 0 && gptVersion(chat.model) > 5.02) {
+    if (body.reasoning_effort !== undefined && body.reasoning_effort !== 'none') {
+      losses.add(chat.names.reasoning ?? 'reasoning', 'this model takes no tools together with reasoning here')
+    }
+    body.reasoning_effort = 'none'
+  }
+  if (settings.output) body.response_format = writeOutput(settings.output)
+  if (tools.length > 0) body.tools = tools.map(writeTool)
+  if (chat.toolChoice && tools.length > 0) body.tool_choice = writeToolChoice(chat.toolChoice)
+  if (tools.length === 0) delete body.parallel_tool_calls
+  if (chat.stream) {
+    body.stream = true
+    body.stream_options = { include_usage: true }
+  }
+  loseExtras(chat, losses)
+  return body
+}
+
+/** `gpt-5.6-mini` is 5.06; 0: another model. */
+function gptVersion(model: string): number {
+  const match = /^gpt-(\d+)(?:\.(\d+))?(?:-|$)/.exec(model)
+  return match ? Number(match[1]) + Number(match[2] ?? 0) / 100 : 0
+}
+
+function writeOutput(output: OutputFormat): JsonObject {
+  if (output.kind === 'json') return { type: 'json_object' }
+  const { schema, name = 'structured_output', description, strict } = output
+  return { type: 'json_schema', json_schema: defined({ name, description, schema, strict }) }
+}
+
+function writeTool({ name, description, schema, strict, custom }: Tool): JsonObject {
+  if (custom) return { type: 'custom', custom: defined({ name, description, format: schema }) }
+  return {
+    type: 'function',
+    function: defined({ name, description, parameters: schema ?? { type: 'object', properties: {} }, strict }),
+  }
+}
+
+function writeToolChoice(choice: ToolChoice): unknown {
+  if (choice.mode === 'tool') {
+    const { name, custom } = choice
+    return custom ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } }
+  }
+  if (choice.mode !== 'some') return choice.mode
+  const tools = choice.names.map(name => ({ type: 'function', function: { name } }))
+  return { type: 'allowed_tools', allowed_tools: { mode: choice.required ? 'required' : 'auto', tools } }
+}
+
+function writeMessages(chat: Chat, to: Target): JsonObject[] {
+  const messages: JsonObject[] = []
+  if (chat.system.length > 0) messages.push({ role: 'system', content: writeTexts(chat.system, to) })
+  for (const turn of chat.turns) messages.push(...writeTurn(turn, to))
+  return messages
+}
+
+/** One text as a string; several keep their borders. */
+function writeTexts(parts: readonly TextPart[], to: Target): unknown {
+  const [only] = parts
+  if (only && parts.length === 1 && (only.cache === undefined || !to.cachePoints)) {
+    writeCache(only.cache, only.at, to)
+    return only.text
+  }
+  return parts.map(({ text, cache, at }) => ({ type: 'text', text, ...writeCache(cache, at, to) }))
+}
+
+function writeCache(cache: CacheMark | undefined, at: string, to: Target): JsonObject {
+  if (cache === undefined) return {}
+  if (to.cachePoints) return { prompt_cache_breakpoint: { mode: 'explicit' } }
+  to.losses.add(`${at}.cache_control`, 'the provider decides itself what it caches')
+  return {}
+}
+
+function writeTurn(turn: Turn, to: Target): JsonObject[] {
+  const name = turn.name === undefined ? {} : { name: turn.name }
+  if (turn.role === 'assistant') return [{ ...writeAssistant(turn, to), ...name }]
+  const messages: JsonObject[] = []
+  const content: JsonObject[] = []
+  // Results come first: a provider wants them right behind the calls that they answer.
+  for (const part of turn.parts) {
+    if (part.kind !== 'toolResult') content.push(...writePart(part, to))
+    else {
+      messages.push({ role: 'tool', tool_call_id: part.id, content: writeResult(part, to) })
+      content.push(...mediaOf(part.parts, to))
+    }
+  }
+  if (content.length > 0) messages.push({ role: turn.role, content: onlyText(content) ?? content, ...name })
+  return messages
+}
+
+function writeAssistant({ parts }: Turn, to: Target): JsonObject {
+  const content: JsonObject[] = []
+  const calls: JsonObject[] = []
+  const reasoning: Part[] = []
+  let refusal: string | undefined
+  for (const part of parts) {
+    if (part.kind === 'toolCall') calls.push(writeCall(part))
+    else if (part.kind === 'reasoning') reasoning.push(part)
+    else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text
+    else if (part.kind === 'foreign' && part.type === 'audio')
+      to.losses.add(part.at, 'audio of an earlier reply is not carried')
+    else content.push(...writePart(part, to))
+  }
+  return defined({
+    role: 'assistant',
+    content: content.length === 0 ? null : (onlyText(content) ?? content),
+    ...writeReasoning(reasoning),
+    refusal,
+    tool_calls: calls.length === 0 ? undefined : calls,
+  })
+}
+
+export function writeCall(part: Extract<Part, { kind: 'toolCall' }>): JsonObject {
+  const id = joinSignature(part.id, part.signature)
+  return part.custom
+    ? { id, type: 'custom', custom: { name: part.name, input: part.arguments } }
+    : { id, type: 'function', function: { name: part.name, arguments: part.arguments || '{}' } }
+}
+
+function onlyText(content: readonly JsonObject[]): string | undefined {
+  const [only] = content
+  if (content.length !== 1 || only?.type !== 'text' || Object.keys(only).length !== 2) return undefined
+  return only.text as string
+}
+
+function writePart(part: Part, to: Target): JsonObject[] {
+  switch (part.kind) {
+    case 'text':
+      if (part.citations?.length) to.losses.add(`${part.at}.citations`, 'citations are not carried')
+      return [{ type: 'text', text: part.text, ...writeCache(part.cache, part.at, to) }]
+    case 'refusal':
+      return [{ type: 'text', text: part.text }]
+    case 'image': {
+      const url = urlOf(part.source)
+      if (url === undefined)
+        throw new Untranslatable(part.at, "a file at the client's provider cannot be shown to another one")
+      return [{ type: 'image_url', image_url: defined({ url, detail: part.detail }) }]
+    }
+    case 'audio': {
+      const format = part.mediaType === 'audio/mpeg' ? 'mp3' : part.mediaType.replace(/^audio\/(x-)?/, '')
+      return [{ type: 'input_audio', input_audio: { data: part.data, format } }]
+    }
+    case 'document':
+      return [writeDocument(part)]
+    default:
+      to.losses.add(
+        part.at,
+        `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart at the provider`,
+      )
+      return []
+  }
+}
+
+function writeDocument({ source, name, at }: Extract<Part, { kind: 'document' }>): JsonObject {
+  if (source.kind === 'text') return { type: 'text', text: source.text }
+  if (source.kind !== 'data') throw new Untranslatable(at, 'the provider takes documents with their bytes only')
+  const filename = name ?? `document.${source.mediaType.split('/')[1] ?? 'pdf'}`
+  return { type: 'file', file: { filename, file_data: urlOf(source) } }
+}
+
+/** Results are text here; whether one failed can only be said in words. */
+function writeResult(part: Extract<Part, { kind: 'toolResult' }>, to: Target): unknown {
+  const texts = part.parts.filter(each => each.kind === 'text')
+  if (part.error) to.losses.add(`${part.at}.is_error`, 'said in the text of the result')
+  const marked = part.error ? [textPart('Error:', part.at), ...texts] : texts
+  if (marked.every(text => text.cache === undefined)) return joinTexts(marked, part.error ? '\n' : '')
+  return writeTexts(marked, to)
+}
+
+/** What a result shows besides text follows it as the user's. */
+function mediaOf(parts: readonly Part[], to: Target): JsonObject[] {
+  return parts.flatMap(part => {
+    if (part.kind === 'text') return []
+    to.losses.add(part.at, 'shown in a message of the user behind the result')
+    return writePart(part, to)
+  })
+}

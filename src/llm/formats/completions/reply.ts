@@ -1,0 +1,184 @@
+import type { ChatReply, ChatUsage, Choice, Part, StopReason } from '../../chat/chat.ts'
+import { textPart } from '../../chat/content.ts'
+import {
+  countOf,
+  defined,
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOf,
+  objectOf,
+  requireObject,
+  textOf,
+} from '../../chat/json.ts'
+import { type Losses, Untranslatable } from '../../chat/losses.ts'
+import { splitSignature } from './call-id.ts'
+import { writeCall } from './encode-request.ts'
+import { readReasoning, writeReasoning } from './reasoning.ts'
+
+const STOPS: Readonly<Record<string, StopReason>> = {
+  stop: 'end',
+  length: 'length',
+  tool_calls: 'toolCalls',
+  function_call: 'toolCalls',
+  content_filter: 'filter',
+}
+const FINISH: Readonly<Record<StopReason, string>> = {
+  end: 'stop',
+  stopSequence: 'stop',
+  length: 'length',
+  contextWindow: 'length',
+  toolCalls: 'tool_calls',
+  filter: 'content_filter',
+  refusal: 'content_filter',
+  pause: 'stop',
+  other: 'stop',
+}
+
+export function stopReasonOf(finish: unknown): StopReason {
+  return (typeof finish === 'string' && Object.hasOwn(STOPS, finish) && STOPS[finish]) || 'other'
+}
+
+export function finishReasonOf(stop: StopReason): string {
+  return FINISH[stop]
+}
+
+export function decodeReply(value: unknown): ChatReply {
+  const reply = requireObject(value, '')
+  const choices = listOf(reply.choices).map((choice, i) => readChoice(choice, `choices[${i}]`))
+  if (choices.length === 0) throw new Untranslatable('choices', 'the provider answered without a choice')
+  return defined({
+    id: textOf(reply.id),
+    model: textOf(reply.model),
+    created: numberOf(reply.created),
+    choices,
+    usage: readUsage(reply.usage),
+    serviceTier: textOf(reply.service_tier),
+  })
+}
+
+function readChoice(value: unknown, at: string): Choice {
+  const choice = requireObject(value, at)
+  const message = requireObject(choice.message, `${at}.message`)
+  const parts: Part[] = [...readReasoning(message, `${at}.message`)]
+  const text =
+    textOf(message.content) ??
+    listOf(message.content)
+      .map(part => textOf(objectOf(part).text) ?? '')
+      .join('')
+  if (text !== '') parts.push(withCitations(text, message, `${at}.message.content`))
+  const refusal = textOf(message.refusal)
+  if (refusal) parts.push({ kind: 'refusal', text: refusal, at: `${at}.message.refusal` })
+  for (const [i, call] of listOf(message.tool_calls).entries())
+    parts.push(readCall(call, `${at}.message.tool_calls[${i}]`))
+  if (isObject(message.function_call)) {
+    const name = textOf(message.function_call.name) ?? ''
+    const args = textOf(message.function_call.arguments) ?? ''
+    parts.push({ kind: 'toolCall', id: name, name, arguments: args, at: `${at}.message.function_call` })
+  }
+  if (isObject(message.audio)) {
+    parts.push({ kind: 'foreign', type: 'audio', value: message.audio, at: `${at}.message.audio` })
+  }
+  const stop = stopReasonOf(choice.finish_reason)
+  return {
+    parts,
+    stop: refusal && stop === 'end' ? 'refusal' : stop,
+    ...(isObject(choice.logprobs) ? { logprobs: choice.logprobs } : {}),
+  }
+}
+
+function withCitations(text: string, message: JsonObject, at: string): Part {
+  const citations = listOf(message.annotations)
+  return citations.length === 0 ? textPart(text, at) : { kind: 'text', text, at, citations }
+}
+
+function readCall(value: unknown, at: string): Part {
+  const call = requireObject(value, at)
+  const custom = call.type === 'custom'
+  const what = requireObject(custom ? call.custom : call.function, at)
+  return defined({
+    kind: 'toolCall' as const,
+    ...splitSignature(textOf(call.id) ?? ''),
+    name: textOf(what.name) ?? '',
+    arguments: textOf(custom ? what.input : what.arguments) ?? '',
+    custom: custom || undefined,
+    at,
+  })
+}
+
+export function readUsage(value: unknown): ChatUsage | undefined {
+  if (!isObject(value)) return undefined
+  const input = objectOf(value.prompt_tokens_details)
+  const output = objectOf(value.completion_tokens_details)
+  const total = countOf(value.total_tokens)
+  const prompt = countOf(value.prompt_tokens)
+  const completion = countOf(value.completion_tokens)
+  return defined({
+    input: prompt,
+    // Gemini's compatible endpoint counts no output where there is one.
+    output:
+      completion === 0 && total !== undefined && prompt !== undefined && total > prompt ? total - prompt : completion,
+    total,
+    cacheRead: countOf(input.cached_tokens) ?? countOf(value.cache_read_input_tokens),
+    cacheCreation: countOf(input.cache_write_tokens) ?? countOf(value.cache_creation_input_tokens),
+    reasoning: countOf(output.reasoning_tokens),
+    inputAudio: countOf(input.audio_tokens),
+    outputAudio: countOf(output.audio_tokens),
+  })
+}
+
+export function encodeReply(reply: ChatReply, losses: Losses): JsonObject {
+  return defined({
+    id: reply.id ?? 'chatcmpl-0',
+    object: 'chat.completion',
+    created: reply.created ?? 0,
+    model: reply.model ?? '',
+    choices: reply.choices.map((choice, index) => writeChoice(choice, index, losses)),
+    usage: reply.usage && writeUsage(reply.usage),
+    service_tier: reply.serviceTier,
+  })
+}
+
+function writeChoice(choice: Choice, index: number, losses: Losses): JsonObject {
+  let text: string | undefined
+  let refusal: string | undefined
+  const calls: JsonObject[] = []
+  for (const part of choice.parts) {
+    if (part.kind === 'text') {
+      text = (text ?? '') + part.text
+      if (part.citations?.length) losses.add(`${part.at}.citations`, 'citations are not carried')
+    } else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text
+    else if (part.kind === 'toolCall') calls.push(writeCall(part))
+    else if (part.kind !== 'reasoning') {
+      losses.add(
+        part.at,
+        `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart in chat completions`,
+      )
+    }
+  }
+  const message = defined({
+    role: 'assistant',
+    content: text ?? null,
+    refusal: refusal ?? null,
+    ...writeReasoning(choice.parts),
+    tool_calls: calls.length === 0 ? undefined : calls,
+  })
+  return { index, message, logprobs: choice.logprobs ?? null, finish_reason: FINISH[choice.stop] }
+}
+
+export function writeUsage(usage: ChatUsage): JsonObject {
+  const { input = 0, output = 0 } = usage
+  const prompt = defined({
+    cached_tokens: usage.cacheRead,
+    cache_write_tokens: usage.cacheCreation,
+    audio_tokens: usage.inputAudio,
+  })
+  const completion = defined({ reasoning_tokens: usage.reasoning, audio_tokens: usage.outputAudio })
+  return defined({
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: usage.total ?? input + output,
+    prompt_tokens_details: Object.keys(prompt).length === 0 ? undefined : prompt,
+    completion_tokens_details: Object.keys(completion).length === 0 ? undefined : completion,
+  })
+}

@@ -1,0 +1,275 @@
+import type {
+  CacheMark,
+  Chat,
+  DocumentPart,
+  ImagePart,
+  OutputFormat,
+  Part,
+  ReasoningPart,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../chat/chat.ts'
+import { argumentsObject, isBlank } from '../../chat/content.ts'
+import { defined, isObject, type JsonObject } from '../../chat/json.ts'
+import { type Losses, Untranslatable } from '../../chat/losses.ts'
+import { budgetOf, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
+import { PLAIN } from './decode-request.ts'
+import { DocumentNames, documentFormat } from './documents.ts'
+import { ToolNames } from './tool-names.ts'
+
+const MAX_TOKENS = 4096
+const LEAST_BUDGET = 1024
+/** The service takes so many cache points. */
+const MOST_CACHE_POINTS = 4
+/** A history with calls needs tools; the model must not call this one. */
+const PLACEHOLDER_TOOL = 'gwctl_placeholder_do_not_call'
+
+export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
+  const writer = new ConverseWriter(chat, losses)
+  return writer.body()
+}
+
+class ConverseWriter {
+  readonly #chat: Chat
+  readonly #losses: Losses
+  readonly #names: ToolNames
+  readonly #documents = new DocumentNames()
+  #cachePoints = 0
+
+  constructor(chat: Chat, losses: Losses) {
+    this.#chat = chat
+    this.#losses = losses
+    this.#names = new ToolNames(chat.renamed)
+  }
+
+  body(): JsonObject {
+    const chat = this.#chat
+    const tools = portableTools(chat, this.#losses)
+    for (const { name } of tools) this.#names.of(name)
+    const system = this.#system()
+    const messages = this.#messages()
+    const inferenceConfig = this.#inference()
+    const additionalModelRequestFields = this.#more(Number(inferenceConfig.maxTokens))
+    const thinking = additionalModelRequestFields?.thinking !== undefined
+    if (thinking) this.#withoutSampling(inferenceConfig)
+    const body = defined({
+      messages,
+      system: system.length === 0 ? undefined : system,
+      inferenceConfig,
+      toolConfig: this.#tools(tools, messages, thinking),
+      outputConfig: chat.settings.output && this.#output(chat.settings.output),
+      additionalModelRequestFields,
+      requestMetadata: this.#metadata(),
+    })
+    loseExtras(chat, this.#losses)
+    return body
+  }
+
+  #system(): JsonObject[] {
+    const moved = this.#chat.turns.flatMap(({ role, parts, at }) => {
+      if (role !== 'system') return []
+      this.#losses.add(at, 'moved to the front: instructions within a conversation have no place at the provider')
+      return parts.filter(part => part.kind === 'text')
+    })
+    return [...this.#chat.system, ...moved].flatMap(part => (isBlank(part.text) ? [] : this.#text(part)))
+  }
+
+  /** Neighbours of one role are one message. */
+  #messages(): JsonObject[] {
+    const messages: { role: string; content: JsonObject[] }[] = []
+    for (const { role, parts } of this.#chat.turns) {
+      if (role === 'system') continue
+      const reasoned = [...parts].sort((a, b) => Number(b.kind === 'reasoning') - Number(a.kind === 'reasoning'))
+      const content = (role === 'assistant' ? reasoned : parts).flatMap(part => this.#part(part))
+      const last = messages.at(-1)
+      if (last?.role === role) last.content.push(...content)
+      else if (content.length > 0) messages.push({ role, content })
+    }
+    return messages
+  }
+
+  #inference(): JsonObject {
+    const { settings } = this.#chat
+    const config: JsonObject = { maxTokens: settings.maxTokens ?? MAX_TOKENS }
+    writeSettings(this.#chat, PLAIN, config, this.#losses, ['maxTokens', 'topK', 'metadata', 'user', 'parallelTools'])
+    if (settings.stop?.length) config.stopSequences = settings.stop
+    if (settings.parallelTools === false) {
+      this.#losses.add(this.#chat.names.parallelTools ?? 'parallelTools', 'the provider cannot be told so')
+    }
+    return config
+  }
+
+  #more(maxTokens: number): JsonObject | undefined {
+    const { settings } = this.#chat
+    const { reasoning, topK } = settings
+    const budget = budgetOf(reasoning)
+    const thinks = budget !== undefined && budget >= LEAST_BUDGET && maxTokens > LEAST_BUDGET
+    const adaptive = reasoning?.adaptive === true && reasoning.budget === undefined
+    const thinking = adaptive
+      ? { type: 'adaptive' }
+      : thinks
+        ? { type: 'enabled', budget_tokens: Math.min(budget, maxTokens - 1) }
+        : undefined
+    const fields = defined({
+      thinking,
+      output_config: adaptive && reasoning?.effort ? { effort: reasoning.effort } : undefined,
+      top_k: thinking === undefined ? topK : undefined,
+    })
+    if (thinking !== undefined && topK !== undefined) this.#lose('topK', 'the provider takes it only without thinking')
+    return Object.keys(fields).length === 0 ? undefined : fields
+  }
+
+  #withoutSampling(config: JsonObject): void {
+    for (const setting of ['temperature', 'topP'] as const) {
+      if (config[setting] === undefined) continue
+      delete config[setting]
+      this.#lose(setting, 'the provider takes it only without thinking')
+    }
+  }
+
+  #lose(setting: keyof Chat['names'], reason: string): void {
+    this.#losses.add(this.#chat.names[setting] ?? setting, reason)
+  }
+
+  /** The service takes texts only, and not the client's user. */
+  #metadata(): JsonObject | undefined {
+    const { metadata, user } = this.#chat.settings
+    if (user !== undefined) this.#lose('user', 'has no counterpart at the provider')
+    if (!isObject(metadata)) return undefined
+    const texts = Object.entries(metadata).filter(([, value]) => typeof value !== 'object')
+    return texts.length === 0 ? undefined : Object.fromEntries(texts.map(([name, value]) => [name, String(value)]))
+  }
+
+  #output(output: OutputFormat): JsonObject {
+    const open = { type: 'object', additionalProperties: true }
+    const named = output.kind === 'schema' ? output : { schema: open, name: undefined, description: undefined }
+    const jsonSchema = defined({
+      schema: JSON.stringify(named.schema),
+      name: named.name ?? 'structured_output',
+      description: named.description,
+    })
+    return { textFormat: { type: 'json_schema', structure: { jsonSchema } } }
+  }
+
+  #tools(tools: readonly Tool[], messages: readonly JsonObject[], thinking: boolean): JsonObject | undefined {
+    const specs: JsonObject[] = tools.flatMap(tool => [this.#tool(tool), ...this.#cache(tool.cache, tool.at)])
+    if (specs.length === 0) {
+      const called = messages.some(({ content }) =>
+        (content as JsonObject[]).some(block => block.toolUse !== undefined || block.toolResult !== undefined),
+      )
+      if (!called) return undefined
+      return { tools: [{ toolSpec: { name: PLACEHOLDER_TOOL, inputSchema: { json: { type: 'object' } } } }] }
+    }
+    return defined({ tools: specs, toolChoice: this.#choice(thinking) })
+  }
+
+  #tool({ name, description, schema, custom }: Tool): JsonObject {
+    const text = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
+    const json = custom ? text : (schema ?? { type: 'object', properties: {} })
+    return {
+      toolSpec: defined({ name: this.#names.of(name), description: description || undefined, inputSchema: { json } }),
+    }
+  }
+
+  #choice(thinking: boolean): JsonObject | undefined {
+    const { toolChoice } = this.#chat
+    if (toolChoice === undefined) return undefined
+    if (toolChoice.mode === 'none') {
+      this.#losses.add('tool_choice', 'the provider cannot be told to call no tool')
+      return undefined
+    }
+    if (toolChoice.mode === 'auto') return { auto: {} }
+    if (thinking) {
+      this.#losses.add('tool_choice', 'with thinking the provider lets the model choose')
+      return { auto: {} }
+    }
+    if (toolChoice.mode === 'tool') return { tool: { name: this.#names.of(toolChoice.name) } }
+    if (toolChoice.mode === 'some') {
+      this.#losses.add('tool_choice', 'the provider cannot be limited to some of the tools')
+      return toolChoice.required ? { any: {} } : { auto: {} }
+    }
+    return { any: {} }
+  }
+
+  #cache(cache: CacheMark | undefined, at: string): JsonObject[] {
+    if (cache === undefined) return []
+    if (this.#cachePoints === MOST_CACHE_POINTS) {
+      this.#losses.add(`${at}.cache_control`, `the provider takes ${MOST_CACHE_POINTS} cache points`)
+      return []
+    }
+    this.#cachePoints++
+    return [{ cachePoint: { type: 'default', ...(cache.ttl === undefined ? {} : { ttl: cache.ttl }) } }]
+  }
+
+  #text({ text, cache, at }: TextPart): JsonObject[] {
+    return [{ text }, ...this.#cache(cache, at)]
+  }
+
+  #part(part: Part): JsonObject[] {
+    switch (part.kind) {
+      case 'text':
+        return isBlank(part.text) ? [] : this.#text(part)
+      case 'refusal':
+        return isBlank(part.text) ? [] : [{ text: part.text }]
+      case 'image':
+        return [this.#image(part), ...this.#cache(part.cache, part.at)]
+      case 'document':
+        return [this.#document(part), ...this.#cache(part.cache, part.at)]
+      case 'toolCall':
+        return [this.#call(part), ...this.#cache(part.cache, part.at)]
+      case 'toolResult':
+        return [this.#result(part), ...this.#cache(part.cache, part.at)]
+      case 'reasoning':
+        return this.#reasoning(part)
+      default:
+        this.#losses.add(
+          part.at,
+          `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart at the provider`,
+        )
+        return []
+    }
+  }
+
+  #image({ source, at }: ImagePart): JsonObject {
+    if (source.kind !== 'data' || !source.mediaType.startsWith('image/')) {
+      throw new Untranslatable(at, 'the provider takes pictures with their bytes only: send a `data:` URL')
+    }
+    const format = source.mediaType.slice('image/'.length)
+    return { image: { format: format === 'jpg' ? 'jpeg' : format, source: { bytes: source.data } } }
+  }
+
+  #document({ source, name, at }: DocumentPart): JsonObject {
+    if (source.kind === 'text') {
+      return { document: { format: 'txt', name: this.#documents.of(name), source: { text: source.text } } }
+    }
+    if (source.kind !== 'data') throw new Untranslatable(at, 'the provider takes documents with their bytes only')
+    const format = documentFormat(source.mediaType, name)
+    if (format === undefined) throw new Untranslatable(at, 'has a format that the provider does not take')
+    return { document: { format, name: this.#documents.of(name), source: { bytes: source.data } } }
+  }
+
+  #call({ id, name, arguments: text, custom }: ToolCallPart): JsonObject {
+    const input = custom ? { input: text } : (argumentsObject(text) ?? {})
+    return { toolUse: { toolUseId: id, name: this.#names.of(name), input } }
+  }
+
+  #result({ id, parts, error }: ToolResultPart): JsonObject {
+    const content = parts.flatMap(part => this.#part(part)).filter(block => block.cachePoint === undefined)
+    return defined({
+      toolResult: defined({
+        toolUseId: id,
+        content: content.length === 0 ? [{ text: ' ' }] : content,
+        status: error === undefined ? undefined : error ? 'error' : 'success',
+      }),
+    })
+  }
+
+  #reasoning({ text, signature, redacted, at }: ReasoningPart): JsonObject[] {
+    if (redacted !== undefined) return [{ reasoningContent: { redactedContent: redacted } }]
+    if (signature !== undefined) return [{ reasoningContent: { reasoningText: { text, signature } } }]
+    this.#losses.add(at, 'reasoning without a signature is not taken back by the provider')
+    return []
+  }
+}

@@ -1,0 +1,177 @@
+import type { ChatEvent, ChatUsage, OpenEvent, StopReason } from '../../chat/chat.ts'
+import type { EventReader, EventWriter, RawEvent } from '../../chat/codec.ts'
+import { errorOf } from '../../chat/errors.ts'
+import { isObject, type JsonObject, objectOf, textOf } from '../../chat/json.ts'
+import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
+import { decodeError, encodeError } from './errors.ts'
+import { readUsage, stopNameOf, stopReasonOf, writeUsage } from './reply.ts'
+
+/** Reads frames of `ConverseStream`: their event type as the name, their payload as the data. */
+export class ConverseReader implements EventReader {
+  readonly #parts = new OpenParts()
+  #stopped = false
+  #over = false
+
+  read({ name, data }: RawEvent): readonly ChatEvent[] {
+    if (this.#over) return []
+    const value = parseEvent(data)
+    const event = isObject(value) ? value : {}
+    const out: ChatEvent[] = []
+    switch (name) {
+      case 'messageStart':
+        out.push({ type: 'start' })
+        break
+      case 'contentBlockStart':
+        this.#open(String(event.contentBlockIndex), objectOf(event.start), out)
+        break
+      case 'contentBlockDelta':
+        this.#delta(String(event.contentBlockIndex), objectOf(event.delta), out)
+        break
+      case 'contentBlockStop':
+        this.#parts.close(String(event.contentBlockIndex), out)
+        break
+      case 'messageStop':
+        this.#stopped = true
+        this.#parts.closeAll(out)
+        out.push({ type: 'stop', choice: 0, reason: stopReasonOf(event.stopReason) })
+        break
+      case 'metadata': {
+        const usage = readUsage(event.usage)
+        if (usage) out.push({ type: 'usage', usage })
+        break
+      }
+      default:
+        if (name?.endsWith('Exception')) {
+          this.#over = true
+          out.push({ type: 'error', error: errorOf(undefined, decodeError(event, name)) })
+        }
+    }
+    return out
+  }
+
+  end(): readonly ChatEvent[] {
+    if (this.#over) return []
+    this.#over = true
+    return this.#stopped ? [{ type: 'end' }] : [cutStream()]
+  }
+
+  #open(key: string, { toolUse }: JsonObject, out: ChatEvent[]): void {
+    if (!isObject(toolUse)) return
+    this.#parts.open(key, 'toolCall', 0, out, {
+      id: textOf(toolUse.toolUseId) ?? '',
+      name: textOf(toolUse.name) ?? '',
+    })
+  }
+
+  /** Texts and thoughts often begin without a start of their own. */
+  #delta(key: string, delta: JsonObject, out: ChatEvent[]): void {
+    const { text, toolUse, reasoningContent } = delta
+    if (typeof text === 'string') this.#push(key, 'text', text, out)
+    else if (isObject(toolUse)) this.#push(key, 'toolCall', textOf(toolUse.input) ?? '', out)
+    else if (isObject(reasoningContent)) this.#reasoning(key, reasoningContent, out)
+  }
+
+  #push(key: string, kind: OpenEvent['kind'], text: string, out: ChatEvent[]): void {
+    const known = this.#parts.get(key)
+    if (known === undefined && (text === '' || kind === 'toolCall')) return
+    const part = known ?? this.#parts.open(key, kind, 0, out)
+    if (text !== '') out.push({ type: 'delta', part, text })
+  }
+
+  #reasoning(key: string, content: JsonObject, out: ChatEvent[]): void {
+    const redacted = textOf(content.redactedContent)
+    if (redacted !== undefined) {
+      this.#push(key, 'redacted', redacted, out)
+      return
+    }
+    const text = textOf(content.text)
+    if (text !== undefined) this.#push(key, 'reasoning', text, out)
+    const signature = textOf(content.signature)
+    if (!signature) return
+    const part = this.#parts.get(key) ?? this.#parts.open(key, 'reasoning', 0, out)
+    out.push({ type: 'signature', part, signature })
+  }
+}
+
+/**
+ * Writes each event as one line of JSON, `{"messageStart":{…}}`: the framing puts the line into a frame. Serves stubs
+ * of the provider.
+ */
+export class ConverseWriter implements EventWriter {
+  readonly #indexes = new Map<number, { index: number; kind: OpenEvent['kind'] }>()
+  #next = 0
+  #started = false
+  #stop: StopReason = 'other'
+  #usage: ChatUsage | undefined
+
+  write(event: ChatEvent): string {
+    switch (event.type) {
+      case 'start':
+        return this.#start()
+      case 'open':
+        return this.#start() + this.#open(event)
+      case 'delta':
+        return this.#delta(event.part, event.text)
+      case 'signature': {
+        const open = this.#indexes.get(event.part)
+        if (open?.kind !== 'reasoning') return ''
+        return block('contentBlockDelta', open.index, { delta: { reasoningContent: { signature: event.signature } } })
+      }
+      case 'close': {
+        const open = this.#indexes.get(event.part)
+        return open ? block('contentBlockStop', open.index, {}) : ''
+      }
+      case 'stop':
+        this.#stop = event.reason
+        return ''
+      case 'usage':
+        this.#usage = event.usage
+        return ''
+      case 'error':
+        return `${JSON.stringify({ [exceptionName(encodeError(event.error))]: { message: event.error.message } })}\n`
+      case 'end':
+        return this.#start() + this.#end()
+      default:
+        return ''
+    }
+  }
+
+  #start(): string {
+    if (this.#started) return ''
+    this.#started = true
+    return `${JSON.stringify({ messageStart: { role: 'assistant' } })}\n`
+  }
+
+  #open({ part, kind, id, name }: OpenEvent): string {
+    const index = this.#next++
+    this.#indexes.set(part, { index, kind })
+    return kind === 'toolCall' ? block('contentBlockStart', index, { start: { toolUse: { toolUseId: id, name } } }) : ''
+  }
+
+  #delta(part: number, text: string): string {
+    const open = this.#indexes.get(part)
+    if (!open) return ''
+    return block('contentBlockDelta', open.index, { delta: deltaOf(open.kind, text) })
+  }
+
+  #end(): string {
+    const stop = JSON.stringify({ messageStop: { stopReason: stopNameOf(this.#stop) } })
+    const metadata = JSON.stringify({ metadata: { usage: writeUsage(this.#usage ?? {}), metrics: { latencyMs: 0 } } })
+    return `${stop}\n${metadata}\n`
+  }
+}
+
+function deltaOf(kind: OpenEvent['kind'], text: string): JsonObject {
+  if (kind === 'toolCall') return { toolUse: { input: text } }
+  if (kind === 'reasoning') return { reasoningContent: { text } }
+  return kind === 'redacted' ? { reasoningContent: { redactedContent: text } } : { text }
+}
+
+function block(name: string, contentBlockIndex: number, rest: JsonObject): string {
+  return `${JSON.stringify({ [name]: { contentBlockIndex, ...rest } })}\n`
+}
+
+function exceptionName({ __type }: JsonObject): string {
+  const name = String(__type)
+  return name.charAt(0).toLowerCase() + name.slice(1)
+}

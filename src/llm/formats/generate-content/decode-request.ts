@@ -1,0 +1,208 @@
+import type { Chat, OutputFormat, Part, Reasoning, SettingNames, Source, Tool, ToolChoice } from '../../chat/chat.ts'
+import { textPart } from '../../chat/content.ts'
+import {
+  defined,
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOf,
+  objectOf,
+  requireList,
+  requireObject,
+  requireText,
+  textOf,
+} from '../../chat/json.ts'
+import { extrasOf, readSettings, stopList } from '../../chat/settings.ts'
+
+export const PLAIN: SettingNames = {
+  maxTokens: 'maxOutputTokens',
+  temperature: 'temperature',
+  topP: 'topP',
+  topK: 'topK',
+  seed: 'seed',
+  frequencyPenalty: 'frequencyPenalty',
+  presencePenalty: 'presencePenalty',
+  choices: 'candidateCount',
+  logprobs: 'responseLogprobs',
+  topLogprobs: 'logprobs',
+}
+const NAMES = Object.fromEntries(
+  Object.entries({ ...PLAIN, stop: 'stopSequences', reasoning: 'thinkingConfig', output: 'responseSchema' }).map(
+    ([setting, name]) => [setting, `generationConfig.${name}`],
+  ),
+) as SettingNames
+
+const KNOWN = new Set([
+  'contents',
+  'systemInstruction',
+  'system_instruction',
+  'tools',
+  'toolConfig',
+  'tool_config',
+  'generationConfig',
+  'generation_config',
+  'model',
+])
+
+/** Google's `models/{model}:generateContent`; model and `stream` stand in the path. */
+export function decodeRequest(body: JsonObject): Chat {
+  const config = objectOf(body.generationConfig ?? body.generation_config)
+  const settings = readSettings(config, PLAIN)
+  const stop = stopList(config.stopSequences)
+  if (stop) settings.stop = stop
+  const reasoning = readThinking(config.thinkingConfig)
+  if (reasoning) settings.reasoning = reasoning
+  const output = readOutput(config)
+  if (output) settings.output = output
+  const toolChoice = readToolChoice(objectOf(body.toolConfig ?? body.tool_config))
+  const calls = new CallIds()
+  return {
+    from: 'generateContent',
+    model: textOf(body.model) ?? '',
+    stream: false,
+    system: listOf(objectOf(body.systemInstruction ?? body.system_instruction).parts).flatMap((part, i) => {
+      const text = textOf(objectOf(part).text)
+      return text ? [textPart(text, `systemInstruction.parts[${i}]`)] : []
+    }),
+    turns: requireList(body.contents, 'contents').map((value, i) => {
+      const at = `contents[${i}]`
+      const content = requireObject(value, at)
+      const parts = listOf(content.parts).map((part, p) => readPart(objectOf(part), `${at}.parts[${p}]`, calls))
+      return { role: content.role === 'model' ? 'assistant' : 'user', parts, at }
+    }),
+    tools: listOf(body.tools).flatMap((tool, i) => readTools(objectOf(tool), `tools[${i}]`)),
+    ...(toolChoice ? { toolChoice } : {}),
+    settings,
+    names: NAMES,
+    extras: extrasOf(body, KNOWN),
+    renamed: new Map(),
+  }
+}
+
+/** Gemini tells calls apart by name and order; other formats want an id for each. */
+export class CallIds {
+  readonly #prefix: string
+  readonly #open = new Map<string, string[]>()
+  #count = 0
+
+  constructor(prefix = 'call') {
+    this.#prefix = prefix
+  }
+
+  call(name: string, own: string | undefined): string {
+    const id = own ?? `${this.#prefix}_${this.#count}`
+    this.#count++
+    const open = this.#open.get(name)
+    if (open) open.push(id)
+    else this.#open.set(name, [id])
+    return id
+  }
+
+  /** The first call of that name that has no answer yet. */
+  answer(name: string, own: string | undefined): string {
+    return own ?? this.#open.get(name)?.shift() ?? `${this.#prefix}_${name}`
+  }
+}
+
+function readThinking(value: unknown): Reasoning | undefined {
+  if (!isObject(value)) return undefined
+  const level = textOf(value.thinkingLevel)?.toLowerCase()
+  const effort = (['minimal', 'low', 'medium', 'high'] as const).find(each => each === level)
+  const budget = numberOf(value.thinkingBudget)
+  if (budget === -1) return { adaptive: true }
+  return effort === undefined && budget === undefined ? undefined : defined({ effort, budget })
+}
+
+function readOutput(config: JsonObject): OutputFormat | undefined {
+  const schema = config.responseJsonSchema ?? config.responseSchema
+  if (schema !== undefined) return { kind: 'schema', schema }
+  return config.responseMimeType === 'application/json' ? { kind: 'json' } : undefined
+}
+
+function readTools(tool: JsonObject, at: string): Tool[] {
+  const declared = listOf(tool.functionDeclarations).map((value, i) => {
+    const path = `${at}.functionDeclarations[${i}]`
+    const { name, description, parameters, parametersJsonSchema } = requireObject(value, path)
+    return defined({
+      name: requireText(name, `${path}.name`),
+      description: textOf(description),
+      schema: parametersJsonSchema ?? lowerTypes(parameters),
+      at: path,
+    })
+  })
+  const others = Object.keys(tool).filter(name => name !== 'functionDeclarations')
+  return [...declared, ...others.map(name => ({ name, foreign: name, at: `${at}.${name}` }))]
+}
+
+/** Gemini writes types as `STRING`; JSON Schema does not. */
+function lowerTypes(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(lowerTypes)
+  if (!isObject(schema)) return schema
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => [
+      key,
+      key === 'type' && typeof value === 'string' ? value.toLowerCase() : lowerTypes(value),
+    ]),
+  )
+}
+
+function readToolChoice(config: JsonObject): ToolChoice | undefined {
+  const { mode, allowedFunctionNames } = objectOf(config.functionCallingConfig)
+  const names = listOf(allowedFunctionNames).filter(name => typeof name === 'string')
+  if (mode === 'NONE') return { mode: 'none' }
+  if (mode === 'AUTO') return { mode: 'auto' }
+  if (mode !== 'ANY') return undefined
+  const [only] = names
+  if (names.length === 1 && only !== undefined) return { mode: 'tool', name: only }
+  return names.length === 0 ? { mode: 'required' } : { mode: 'some', names, required: true }
+}
+
+/** One part of a request or of a reply. */
+export function readPart(part: JsonObject, at: string, calls: CallIds): Part {
+  const signature = textOf(part.thoughtSignature)
+  const signed = signature === undefined ? {} : { signature }
+  if (typeof part.text === 'string') {
+    return part.thought === true
+      ? { kind: 'reasoning', text: part.text, at, ...signed }
+      : { kind: 'text', text: part.text, at, ...signed }
+  }
+  if (isObject(part.functionCall)) {
+    const name = requireText(part.functionCall.name, `${at}.functionCall.name`)
+    const id = calls.call(name, textOf(part.functionCall.id))
+    return { kind: 'toolCall', id, name, arguments: JSON.stringify(part.functionCall.args ?? {}), at, ...signed }
+  }
+  if (isObject(part.functionResponse)) {
+    const name = requireText(part.functionResponse.name, `${at}.functionResponse.name`)
+    const id = calls.answer(name, textOf(part.functionResponse.id))
+    return { kind: 'toolResult', id, name, ...readResponse(objectOf(part.functionResponse.response), at), at }
+  }
+  const inline = part.inlineData ?? part.inline_data
+  if (isObject(inline)) return readMedia({ kind: 'data', ...mediaOf(inline), data: textOf(inline.data) ?? '' }, at)
+  const file = part.fileData ?? part.file_data
+  if (isObject(file))
+    return readMedia({ kind: 'url', url: textOf(file.fileUri) ?? textOf(file.file_uri) ?? '', ...mediaOf(file) }, at)
+  return { kind: 'foreign', type: Object.keys(part)[0] ?? 'part', value: part, at }
+}
+
+function readResponse(response: JsonObject, at: string): { parts: Part[]; error?: boolean } {
+  const [only] = Object.keys(response)
+  const plain = Object.keys(response).length === 1 && typeof response[only as string] === 'string'
+  const text = plain && (only === 'content' || only === 'output' || only === 'error' || only === 'result')
+  return {
+    parts: [
+      textPart(text ? String(response[only as string]) : JSON.stringify(response), `${at}.functionResponse.response`),
+    ],
+    ...(only === 'error' ? { error: true } : {}),
+  }
+}
+
+function mediaOf({ mimeType, mime_type }: JsonObject): { mediaType: string } {
+  return { mediaType: textOf(mimeType) ?? textOf(mime_type) ?? '' }
+}
+
+function readMedia(source: Extract<Source, { mediaType?: string }>, at: string): Part {
+  const mediaType = source.mediaType ?? ''
+  if (mediaType.startsWith('audio/') && source.kind === 'data')
+    return { kind: 'audio', mediaType, data: source.data, at }
+  return mediaType.startsWith('image/') ? { kind: 'image', source, at } : { kind: 'document', source, at }
+}

@@ -1,0 +1,239 @@
+import type {
+  Chat,
+  ImagePart,
+  OutputFormat,
+  Part,
+  Reasoning,
+  TextPart,
+  Tool,
+  ToolChoice,
+  ToolResultPart,
+} from '../../chat/chat.ts'
+import { argumentsObject, joinTexts } from '../../chat/content.ts'
+import { defined, isObject, type JsonObject } from '../../chat/json.ts'
+import { type Losses, Untranslatable } from '../../chat/losses.ts'
+import { budgetOf, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
+import { PLAIN } from './decode-request.ts'
+import { geminiSchema } from './schema.ts'
+
+/** Members of other clients' bodies that are Gemini's own. */
+const TAKEN = [
+  'safetySettings',
+  'safety_settings',
+  'cachedContent',
+  'cached_content',
+  'labels',
+  'thinkingConfig',
+  'thinking_config',
+]
+
+export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
+  const { settings, extras } = chat
+  const body: JsonObject = { contents: writeContents(chat, losses) }
+  if (chat.system.length > 0) body.systemInstruction = { parts: [{ text: writeSystem(chat, losses) }] }
+  const tools = portableTools(chat, losses)
+  if (tools.length > 0) body.tools = [{ functionDeclarations: tools.map(tool => writeTool(tool, losses)) }]
+  if (chat.toolChoice && tools.length > 0) body.toolConfig = { functionCallingConfig: writeToolChoice(chat.toolChoice) }
+  const config: JsonObject = {}
+  writeSettings(chat, PLAIN, config, losses)
+  if (settings.stop) config.stopSequences = settings.stop
+  if (settings.output) writeOutput(settings.output, chat, config, losses)
+  const thinking = extras.thinkingConfig ?? extras.thinking_config ?? writeThinking(settings.reasoning, chat.model)
+  if (thinking !== undefined) config.thinkingConfig = thinking
+  if (Object.keys(config).length > 0) body.generationConfig = config
+  writeExtras(chat, body)
+  loseExtras(chat, losses, TAKEN)
+  return body
+}
+
+function writeSystem({ system }: Chat, losses: Losses): string {
+  for (const { cache, at } of system)
+    if (cache) losses.add(`${at}.cache_control`, 'the provider decides itself what it caches')
+  return joinTexts(system, '\n')
+}
+
+/** What is cached already holds instructions and tools. */
+function writeExtras({ extras }: Chat, body: JsonObject): void {
+  const safety = extras.safetySettings ?? extras.safety_settings
+  if (Array.isArray(safety)) body.safetySettings = safety
+  if (isObject(extras.labels)) body.labels = extras.labels
+  const cached = extras.cachedContent ?? extras.cached_content
+  if (typeof cached !== 'string') return
+  body.cachedContent = cached
+  delete body.systemInstruction
+  delete body.tools
+  delete body.toolConfig
+}
+
+function writeTool({ name, description, schema, custom, at }: Tool, losses: Losses): JsonObject {
+  const text = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
+  const given = custom ? text : schema
+  return defined({ name, description, parameters: given === undefined ? undefined : geminiSchema(given, at, losses) })
+}
+
+function writeToolChoice(choice: ToolChoice): JsonObject {
+  if (choice.mode === 'tool') return { mode: 'ANY', allowedFunctionNames: [choice.name] }
+  if (choice.mode === 'some')
+    return choice.required ? { mode: 'ANY', allowedFunctionNames: choice.names } : { mode: 'AUTO' }
+  return { mode: choice.mode === 'none' ? 'NONE' : choice.mode === 'required' ? 'ANY' : 'AUTO' }
+}
+
+function writeOutput(output: OutputFormat, { names }: Chat, config: JsonObject, losses: Losses): void {
+  config.responseMimeType = 'application/json'
+  if (output.kind === 'schema') config.responseSchema = geminiSchema(output.schema, names.output ?? 'output', losses)
+}
+
+function writeThinking(reasoning: Reasoning | undefined, model: string): JsonObject | undefined {
+  if (reasoning === undefined || reasoning.effort === 'none') return undefined
+  if (/gemini-3/.test(model) && reasoning.effort !== undefined) {
+    const { effort } = reasoning
+    const thinkingLevel = effort === 'xhigh' || effort === 'max' ? 'high' : effort
+    return { thinkingLevel, includeThoughts: true }
+  }
+  if (reasoning.adaptive && reasoning.effort === undefined) return { thinkingBudget: -1, includeThoughts: true }
+  const thinkingBudget = budgetOf(reasoning)
+  return thinkingBudget === undefined ? undefined : { thinkingBudget, includeThoughts: true }
+}
+
+interface Content {
+  readonly role: string
+  readonly parts: JsonObject[]
+  /** Answers to calls stand alone. */
+  readonly answers: boolean
+}
+
+function writeContents(chat: Chat, losses: Losses): JsonObject[] {
+  const contents: Content[] = []
+  const names = new Map<string, string>()
+  const order = new Map<string, number>()
+  const add = (role: string, parts: readonly JsonObject[], answers: boolean): void => {
+    if (parts.length === 0) return
+    const last = contents.at(-1)
+    if (last?.role === role && last.answers === answers) last.parts.push(...parts)
+    else contents.push({ role, parts: [...parts], answers })
+  }
+  for (const { role, parts } of chat.turns) {
+    for (const part of parts) {
+      if (part.kind !== 'toolCall') continue
+      names.set(part.id, part.name)
+      order.set(part.id, order.size)
+    }
+    if (role === 'assistant') add('model', writeModelParts(parts, losses), false)
+    else {
+      const results = parts.filter(part => part.kind === 'toolResult')
+      results.sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0))
+      add(
+        'user',
+        results.map(part => writeResult(part, names, losses)),
+        true,
+      )
+      const rest = parts.filter(part => part.kind !== 'toolResult')
+      add('user', writeUserParts([...rest, ...results.flatMap(mediaOfResult)], losses), false)
+    }
+  }
+  if (contents.length === 0) return [{ role: 'user', parts: [{ text: ' ' }] }]
+  return contents.map(({ role, parts }) => ({ role, parts }))
+}
+
+function mediaOfResult({ parts }: ToolResultPart): readonly Part[] {
+  return parts.filter(({ kind }) => kind !== 'text')
+}
+
+function writeModelParts(parts: readonly Part[], losses: Losses): JsonObject[] {
+  const calls = parts.filter(part => part.kind === 'toolCall')
+  // A signature that came with the thoughts belongs to the first call (llm.md 9, 11).
+  const loose = calls.some(({ signature }) => signature !== undefined)
+    ? undefined
+    : parts.find(part => part.kind === 'reasoning' && part.signature !== undefined)
+  const inherited = loose?.kind === 'reasoning' ? loose.signature : undefined
+  return parts.flatMap(part => {
+    if (part.kind === 'reasoning') {
+      if (inherited === undefined || calls.length === 0) losses.add(part.at, 'the provider takes no thoughts back')
+      return []
+    }
+    if (part.kind !== 'toolCall') return writePart(part, losses)
+    const args = part.custom ? { input: part.arguments } : (argumentsObject(part.arguments) ?? {})
+    const signature = part.signature ?? (part === calls[0] ? inherited : undefined)
+    return [
+      { functionCall: { name: part.name, args }, ...(signature === undefined ? {} : { thoughtSignature: signature }) },
+    ]
+  })
+}
+
+function writeUserParts(parts: readonly Part[], losses: Losses): JsonObject[] {
+  const written = parts.flatMap(part => writePart(part, losses))
+  // The API refuses a turn of pictures alone.
+  if (written.length > 0 && written.every(part => part.text === undefined)) written.push({ text: ' ' })
+  return written
+}
+
+function writeResult(part: ToolResultPart, names: ReadonlyMap<string, string>, losses: Losses): JsonObject {
+  const name = names.get(part.id) ?? part.name ?? ''
+  const text = joinTexts(part.parts, '')
+  for (const each of mediaOfResult(part)) losses.add(each.at, 'shown behind the result')
+  return { functionResponse: { name, response: part.error ? { error: text } : { content: text } } }
+}
+
+function writePart(part: Part, losses: Losses): JsonObject[] {
+  switch (part.kind) {
+    case 'text':
+      return [writeText(part, losses)]
+    case 'refusal':
+      return [{ text: part.text }]
+    case 'image':
+      return [writeMedia(part, losses)]
+    case 'document':
+      if (part.source.kind === 'text') return [{ text: part.source.text }]
+      return [writeMedia(part, losses)]
+    case 'audio':
+      return [{ inlineData: { mimeType: part.mediaType, data: part.data } }]
+    default:
+      losses.add(part.at, `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart at the provider`)
+      return []
+  }
+}
+
+function writeText({ text, cache, signature, at }: TextPart, losses: Losses): JsonObject {
+  if (cache) losses.add(`${at}.cache_control`, 'the provider decides itself what it caches')
+  return { text, ...(signature === undefined ? {} : { thoughtSignature: signature }) }
+}
+
+const BY_EXTENSION: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  heic: 'image/heic',
+  heif: 'image/heif',
+  pdf: 'application/pdf',
+  mp3: 'audio/mpeg',
+  wav: 'audio/wav',
+  mp4: 'video/mp4',
+  mov: 'video/quicktime',
+  webm: 'video/webm',
+  txt: 'text/plain',
+}
+
+function writeMedia({ source, at, ...part }: Pick<ImagePart, 'source' | 'at' | 'detail'>, losses: Losses): JsonObject {
+  if (part.detail !== undefined && part.detail !== 'auto') {
+    losses.add(`${at}.image_url.detail`, 'has no counterpart at the provider')
+  }
+  if (source.kind === 'data') {
+    const mimeType = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType || 'application/pdf'
+    return { inlineData: { mimeType, data: source.data } }
+  }
+  if (source.kind !== 'url')
+    throw new Untranslatable(at, "a file at the client's provider cannot be shown to another one")
+  if (!source.url.startsWith('gs://')) {
+    throw new Untranslatable(at, 'the provider fetches nothing from the web: send it as a `data:` URL or from `gs://`')
+  }
+  const mimeType = mimeOf(source.mediaType) ?? BY_EXTENSION[/\.(\w+)$/.exec(source.url)?.[1]?.toLowerCase() ?? '']
+  if (mimeType === undefined) throw new Untranslatable(at, 'has no media type: add `format`, such as `image/png`')
+  return { fileData: { mimeType, fileUri: source.url } }
+}
+
+/** `png` is enough. */
+function mimeOf(type: string | undefined): string | undefined {
+  return type === undefined || type === '' || type.includes('/') ? type || undefined : BY_EXTENSION[type.toLowerCase()]
+}

@@ -1,0 +1,32 @@
+import { count, member } from '../../usage.ts'
+import type { Format } from '../format.ts'
+import { addressIn } from './address.ts'
+import { googleErrors } from './errors.ts'
+import { readUsage } from './reply.ts'
+
+function model(reply: unknown): string | undefined {
+  const name = member(reply, 'modelVersion')
+  return typeof name === 'string' ? name : undefined
+}
+
+export const generateContent: Format = {
+  name: 'generateContent',
+  errors: googleErrors,
+  cache: 'included',
+  address: addressIn,
+  usageKey: 'usageMetadata',
+  usage: reply => readUsage(member(reply, 'usageMetadata')),
+  model,
+}
+
+export const geminiCountTokens: Format = {
+  name: 'geminiCountTokens',
+  errors: googleErrors,
+  cache: 'included',
+  address: addressIn,
+  usage(reply) {
+    const input = count(reply, 'totalTokens')
+    return input === undefined ? undefined : { input }
+  },
+  model,
+}

@@ -1,0 +1,12 @@
+/** The value with the scope of each cache point left out, for servers that do not know it. */
+export function withoutCacheScopes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutCacheScopes)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => {
+      if (name !== 'cache_control' || typeof each !== 'object' || each === null) return [name, withoutCacheScopes(each)]
+      const { scope: _, ...rest } = each as Record<string, unknown>
+      return [name, rest]
+    }),
+  )
+}

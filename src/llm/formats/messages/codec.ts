@@ -1,0 +1,13 @@
+import type { ChatCodec } from '../../chat/codec.ts'
+import { decodeRequest } from './decode-request.ts'
+import { encodeRequest } from './encode-request.ts'
+import { anthropicErrors } from './errors.ts'
+import { MessagesReader, MessagesWriter } from './events.ts'
+import { decodeReply, encodeReply } from './reply.ts'
+
+export const messagesCodec: ChatCodec = {
+  request: { decode: decodeRequest, encode: encodeRequest },
+  reply: { decode: decodeReply, encode: encodeReply },
+  events: { reader: () => new MessagesReader(), writer: facts => new MessagesWriter(facts) },
+  errors: anthropicErrors,
+}

@@ -1,0 +1,13 @@
+import type { ChatCodec } from '../../chat/codec.ts'
+import { decodeRequest } from './decode-request.ts'
+import { encodeRequest } from './encode-request.ts'
+import { responsesErrors } from './errors.ts'
+import { ResponsesReader, ResponsesWriter } from './events.ts'
+import { decodeReply, encodeReply } from './reply.ts'
+
+export const responsesCodec: ChatCodec = {
+  request: { decode: decodeRequest, encode: encodeRequest },
+  reply: { decode: decodeReply, encode: encodeReply },
+  events: { reader: () => new ResponsesReader(), writer: facts => new ResponsesWriter(facts) },
+  errors: responsesErrors,
+}

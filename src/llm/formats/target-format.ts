@@ -1,0 +1,23 @@
+import type { ChatFormat } from '../chat/chat.ts'
+import type { FormatName } from './format.ts'
+
+/** What a provider speaks: what clients do, and Bedrock's own format. */
+export type WireFormat = FormatName | 'converse'
+
+/** What each client's conversations are sent as, best first (llm.md 2.3). */
+const PREFERRED: Readonly<Partial<Record<FormatName, readonly ChatFormat[]>>> = {
+  completions: ['generateContent', 'completions', 'messages', 'converse', 'responses'],
+  messages: ['messages', 'completions', 'responses', 'converse', 'generateContent'],
+  responses: ['responses', 'completions', 'converse', 'messages', 'generateContent'],
+  generateContent: ['generateContent', 'completions', 'messages', 'converse', 'responses'],
+}
+
+/** The format in which a provider that speaks `spoken` is asked; undefined: none of them can say it. */
+export function targetFormat(client: FormatName, spoken: (format: WireFormat) => boolean): WireFormat | undefined {
+  const preferred = PREFERRED[client]
+  return preferred === undefined ? (spoken(client) ? client : undefined) : preferred.find(spoken)
+}
+
+export function isChatFormat(format: WireFormat): format is ChatFormat {
+  return format === 'converse' || PREFERRED[format] !== undefined
+}
