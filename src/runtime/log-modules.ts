@@ -1,0 +1,10 @@
+/** Everything that writes to the log, by the names that filters know it by. */
+export const LOG_MODULES = {
+  gateway: 'starting, reloading and stopping; what goes wrong beside requests',
+  'gateway::mcp::stdio': 'what MCP servers over stdio write to stderr',
+  log: 'lines that were lost',
+  request: 'the access log: one record for each request',
+  telemetry: 'deliveries to collectors of logs and traces',
+} as const
+
+export type LogModule = keyof typeof LOG_MODULES

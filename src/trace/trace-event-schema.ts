@@ -1,0 +1,201 @@
+import {
+  boolean,
+  type Fields,
+  integer,
+  json,
+  list,
+  map,
+  nothing,
+  number,
+  object,
+  oneOf,
+  opt,
+  req,
+  type Schema,
+  shapes,
+  string,
+} from '../schema/builder.ts'
+import type { HeadSnapshot, TraceEvent, TraceMessage, TraceMessageType } from './trace-event.ts'
+
+/**
+ * What a trace event looks like to whoever reads the stream: `schemas/trace-event.schema.json` is made of it, and
+ * `gwctl trace` reads with it. Later versions may add fields, so that readers have to ignore what they do not know.
+ */
+const grows = { open: true }
+const count = integer(0)
+
+const ORIGIN = object(
+  'place in a configuration file',
+  {
+    file: req(string(), 'File as the gateway was given it.'),
+    line: req(integer(1), 'Line, from 1.'),
+    col: req(integer(1), 'Column in UTF-16 units, from 1.'),
+  },
+  grows,
+)
+
+// The builder has lists but no tuples; the bounds make it one.
+const PAIR = list(string(), { min: 2, max: 2 }) as Schema<readonly [string, string]>
+
+const HEAD: Schema<HeadSnapshot> = object(
+  'request or response head',
+  {
+    method: opt(string(), 'Method of a request.'),
+    url: opt(string(), 'Absolute URL of a request.'),
+    status: opt(integer(100, 999), 'Status of a response.'),
+    headers: req(list(PAIR), 'Header fields in order; the values of credentials are `<redacted>`.'),
+    jwt: opt(map(json), 'Claims of the token that a policy has accepted by now.'),
+    apiKey: opt(map(json), 'Metadata of the API key that a policy has accepted by now.'),
+    basicAuth: opt(
+      object('user', { username: req(string(), 'Name.') }, grows),
+      'Whose password a policy has accepted by now.',
+    ),
+  },
+  grows,
+)
+
+const NOT_CHOSEN = object(
+  'backend that was not chosen',
+  { backend: req(string(), 'Name of the backend.'), reason: req(string(), 'Why not.') },
+  grows,
+)
+
+/** One declaration per kind of message, told apart by `type`. */
+export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<TraceMessage, { type: T }>> } = {
+  requestStarted: message('requestStarted', {
+    method: req(string(), 'Method.'),
+    url: req(string(), 'Absolute URL as the client asked for it.'),
+    source: req(string(), 'Address and port of the client.'),
+    time: req(string(), 'When the request began, RFC 3339.'),
+  }),
+  snapshot: message('snapshot', {
+    stage: req(string(), 'The step that the head is taken after.'),
+    state: req(HEAD, 'The head at that moment.'),
+  }),
+  listener: message('listener', {
+    bind: req(string(), 'Key of the bind that accepted the connection.'),
+    listener: req(shapes({ string: string(), null: nothing }), 'Name of the listener; null when none matched.'),
+  }),
+  route: message('route', {
+    selected: req(shapes({ string: string(), null: nothing }), 'Name of the route; null when none matched.'),
+    tried: req(
+      list(
+        object(
+          'route that did not match',
+          {
+            route: req(string(), 'Name of the route.'),
+            failed: req(string(), 'The condition that did not hold.'),
+            origin: opt(ORIGIN, 'Where the route is written.'),
+          },
+          grows,
+        ),
+      ),
+      'Routes that were not chosen, the nearest misses first.',
+    ),
+    more: opt(integer(1), 'Further routes that were not chosen.'),
+  }),
+  policySelection: message('policySelection', {
+    phase: req(string(), 'Which policies: of the listener, the route, the backend.'),
+    policies: req(list(string()), 'Their names, in the order they run.'),
+  }),
+  policy: message('policy', {
+    policy: req(string(), 'Name of the policy.'),
+    phase: req(string(), 'The moment it ran at.'),
+    result: req(oneOf(['applied', 'skipped', 'replied', 'failed']), 'What it did.'),
+    detail: opt(string(), 'Why, or what it changed.'),
+  }),
+  cel: message('cel', {
+    expression: req(string(), 'The expression.'),
+    result: opt(json, 'Its value.'),
+    error: opt(string(), 'Why it has none.'),
+  }),
+  authorization: message('authorization', {
+    result: req(oneOf(['allow', 'deny']), 'The decision.'),
+    subject: opt(string(), 'What it is about, where that is not the request: a tool of an MCP target.'),
+    rules: req(
+      list(
+        object(
+          'authorization rule',
+          {
+            rule: req(string(), 'The expression or the name of the rule.'),
+            mode: req(string(), '`allow`, `deny` or `require`.'),
+            matched: req(boolean, 'Whether it counts as holding.'),
+            error: opt(
+              string(),
+              'Why it could not be evaluated. A `deny` counts as holding then, unless what it asks for is not there.',
+            ),
+          },
+          grows,
+        ),
+      ),
+      'The rules that were evaluated, in order.',
+    ),
+  }),
+  backend: message('backend', {
+    backend: req(string(), 'Name of the chosen backend.'),
+    kind: req(string(), 'Its kind: static, mcp, ai.'),
+    reason: opt(string(), 'Why it was chosen among several.'),
+    others: opt(list(NOT_CHOSEN), 'Those it was chosen among.'),
+  }),
+  callStart: message('callStart', {
+    target: req(string(), 'Host and port that are called.'),
+    purpose: req(string(), 'What for: the request itself, a mirror, a policy.'),
+    reason: opt(string(), 'Why this one is called, and why now.'),
+  }),
+  callEnd: message('callEnd', {
+    target: req(string(), 'Host and port that were called.'),
+    status: opt(integer(), 'Status of the answer.'),
+    error: opt(string(), 'Why there is none.'),
+  }),
+  mcp: message('mcp', {
+    method: req(string(), 'JSON-RPC method.'),
+    target: opt(string(), 'MCP target that serves it.'),
+    name: opt(string(), 'Tool, prompt or resource.'),
+    detail: opt(string(), 'What happened.'),
+  }),
+  llm: message('llm', {
+    provider: req(string(), 'Provider.'),
+    model: req(string(), 'Model that was asked for.'),
+    streaming: req(boolean, 'Whether the answer comes as a stream.'),
+    inputTokens: opt(number(0), 'Tokens of the prompt.'),
+    outputTokens: opt(number(0), 'Tokens of the answer.'),
+    losses: opt(
+      list(object('loss', { path: req(string(), 'Where it stood.'), reason: req(string(), 'Why it is gone.') })),
+      "What the conversion between the client's format and the provider's could not carry.",
+    ),
+  }),
+  body: message('body', {
+    stage: req(string(), 'The step that the body is taken after.'),
+    bytes: req(count, 'Its whole length.'),
+    base64: req(string(), 'The bytes, from the beginning.'),
+    truncated: req(boolean, 'Whether bytes are missing at the end.'),
+  }),
+  requestFinished: message('requestFinished', {
+    status: req(shapes({ number: integer(), null: nothing }), 'Status sent to the client; null when it left before.'),
+    error: opt(string(), 'What went wrong.'),
+    reason: opt(string(), 'Why the reply was made, as in the access log.'),
+    bytes: req(count, 'Bytes of the response body.'),
+  }),
+  dropped: message('dropped', { count: req(integer(1), 'Events lost here because the reader was too slow.') }),
+}
+
+/** Everything around the message, which is one of TRACE_MESSAGES. */
+export const TRACE_EVENT: Schema<Omit<TraceEvent, 'message'> & { readonly message: unknown }> = object(
+  'trace event',
+  {
+    seq: req(integer(1), 'Counts the events of one reader from 1 without a gap.'),
+    at: req(count, 'Microseconds since the request started.'),
+    from: opt(count, 'For a step with a length: when it began, in the same clock.'),
+    severity: req(oneOf(['info', 'success', 'warn', 'error']), 'How it went.'),
+    request: req(string(), 'Identifier of the request.'),
+    worker: req(count, 'The worker that served it.'),
+    scope: req(list(string()), 'What it is part of, from the outside in: attempt, target.'),
+    origins: req(list(ORIGIN), 'The configuration that made the object it is about.'),
+    message: req(json, 'What happened; `type` says which kind of message it is.'),
+  },
+  grows,
+)
+
+function message<T extends TraceMessageType, F extends Fields>(type: T, fields: F) {
+  return object(type, { type: req(oneOf([type]), 'Kind of message.'), ...fields }, grows)
+}
