@@ -1,0 +1,61 @@
+import { authorityOf } from '../http/authority.ts'
+import { GatewayError } from '../http/errors.ts'
+import { type BodySource, bodyOf, type Exchange } from '../http/exchange.ts'
+import { HeaderList } from '../http/headers.ts'
+import type { CallPurpose } from '../trace/span.ts'
+import type { CallRuntime } from './call-record.ts'
+import { derivedFrom, ownExchange } from './derived-exchange.ts'
+import { type WholeReply, wholeReply } from './dispatch.ts'
+import { type Callee, makeCall, type Outcall } from './outcall.ts'
+
+/** A request that the gateway makes of a service. */
+export interface ServiceRequest extends Outcall {
+  /** What its events stand under in the trace, where it is made for a client's request: the policy's name. */
+  readonly scope: string
+  readonly method: string
+  /** With the query. */
+  readonly path: string
+  /** Name, value, name, value. */
+  readonly fields: readonly string[]
+}
+
+/**
+ * Asks a service over HTTP and reads its reply whole, up to `limit` bytes. `timeout` covers the body too. `client`: the
+ * request that the call is made for; it ends with that. Throws GatewayError when no reply has come.
+ */
+export function ask(
+  to: Callee,
+  request: ServiceRequest,
+  body: Buffer | undefined,
+  limit: number,
+  runtime: CallRuntime,
+  client?: Exchange,
+): Promise<WholeReply> {
+  try {
+    const x = serviceExchange(to, request, bodyOf(body), runtime, client)
+    return wholeReply(runtime.clock, request.timeout, limit, on => makeCall(x, to, request, runtime, on))
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
+/** The exchange for one request of a service. Throws GatewayError while the service has no endpoint. */
+export function serviceExchange(
+  to: Callee,
+  { method, path, fields, purpose, scope }: ServiceRequest,
+  body: BodySource,
+  { clock }: CallRuntime,
+  client: Exchange | undefined,
+  httpVersion = '1.1',
+): Exchange {
+  const target = to.target()
+  const length = body.length === undefined ? [] : ['content-length', String(body.length)]
+  const headers = new HeaderList(['user-agent', 'gwctl', ...fields, ...length], true)
+  const scheme = target.tls ? 'https' : 'http'
+  const request = { method, scheme, authority: authorityOf(target), path, headers } as const
+  if (!client) return ownExchange({ clock, request, body, purpose, httpVersion })
+  if (client.aborted) throw new GatewayError('upstreamFailed', { detail: 'the client has left' })
+  const x = derivedFrom(client, { request, body, purpose: purpose as CallPurpose, scope, httpVersion })
+  client.owns({ cancel: () => x.abort() })
+  return x
+}

@@ -1,0 +1,84 @@
+import {
+  type BodySource,
+  bodyOf,
+  type ConnectionFacts,
+  Exchange,
+  emptyHead,
+  type RequestHead,
+} from '../http/exchange.ts'
+import type { Clock } from '../runtime/runtime.ts'
+import type { CallPurpose } from '../trace/span.ts'
+
+/** Where nobody has connected. */
+const NOBODY: ConnectionFacts = { id: 0, address: '', port: 0, localPort: 0 }
+const TIMELESS = { now: () => 0, mono: () => 0 }
+
+export interface OwnRequest {
+  readonly request?: RequestHead
+  readonly body?: BodySource
+  readonly purpose?: CallPurpose | undefined
+  /** For logs. */
+  readonly id?: string
+  readonly connection?: ConnectionFacts
+  /** As of which the call counts as begun; unset: nothing asks when. */
+  readonly clock?: Pick<Clock, 'now' | 'mono'>
+  readonly httpVersion?: string
+}
+
+/** An exchange that no client has begun: calls of the gateway itself, and expressions that are read without a request. */
+export function ownExchange(own: OwnRequest = {}): Exchange {
+  const { id = '', connection = NOBODY, clock = TIMELESS, httpVersion = '1.1', request, body, purpose } = own
+  return new Exchange({
+    id,
+    connection,
+    startedAt: clock.now(),
+    startedMono: clock.mono(),
+    httpVersion,
+    request: request ?? emptyHead(),
+    body: body ?? bodyOf(undefined),
+    purpose,
+  })
+}
+
+export interface Derivation {
+  readonly request: RequestHead
+  readonly body: BodySource
+  readonly purpose: CallPurpose
+  /** What its events stand under in the trace: `mirror`, `target NAME`. */
+  readonly scope: string
+  /** Unset: the client's, which callees are spoken to in where they know it. */
+  readonly httpVersion?: string
+}
+
+/**
+ * An exchange for one call on behalf of `x`: the policies of the callee see the request that goes out, and with it whom
+ * it is for, where it came in, and what earlier policies have found. What they change is theirs.
+ */
+export function derivedFrom(x: Exchange, derivation: Derivation): Exchange {
+  const { id, connection, startedAt, startedMono } = x
+  const { request, body, purpose, scope, httpVersion = x.httpVersion } = derivation
+  const own = new Exchange({ id, connection, startedAt, startedMono, httpVersion, request, body, purpose })
+  Object.assign(own.auth, x.auth)
+  Object.assign(own.metadata, x.metadata)
+  Object.assign(own.external, x.external)
+  own.bind = x.bind
+  own.listener = x.listener
+  own.route = x.route
+  own.backend = x.backend
+  own.llm = x.llm
+  own.mcp = x.mcp
+  own.trace = x.trace?.child(scope, own)
+  own.span = x.span
+  return own
+}
+
+/** The request of `x` itself, for one of several who may be asked to answer it: what is changed for one is not for the next. */
+export function repeatOf(x: Exchange, purpose: CallPurpose, scope: string): Exchange {
+  const request = { ...x.request, headers: x.request.headers.copy() }
+  const own = derivedFrom(x, { request, body: x.body, purpose, scope })
+  own.upgrade = x.upgrade
+  own.authorityFixed = x.authorityFixed
+  own.matchedPrefix = x.matchedPrefix
+  own.matchedPath = x.matchedPath
+  return own
+}

@@ -1,0 +1,92 @@
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { HeaderList } from '../http/headers.ts'
+import type { ResponseHandler, Target, UpstreamRequest } from '../http/transport.ts'
+import type { Clock, Runtime } from '../runtime/runtime.ts'
+
+// The one place where calls leave the gateway.
+
+/** One call with the request that `x` has become; it ends with `x`. */
+export function dispatch(
+  { transport }: Pick<Runtime, 'transport'>,
+  x: Exchange,
+  target: Target,
+  request: UpstreamRequest,
+  on: ResponseHandler,
+): { cancel(): void } {
+  if (target.returns) countHop(x, request)
+  const call = transport.dispatch(target, request, on)
+  x.owns(call)
+  return call
+}
+
+const HOPS = 'x-gwctl-hops'
+/** A gateway may well call itself once or twice, for one listener behind another. */
+const MOST_HOPS = 4
+
+/** Ends a loop through the gateway itself. Throws `loopDetected`. */
+function countHop(x: Exchange, request: UpstreamRequest): void {
+  const hops = Number.parseInt(x.received.headers.get(HOPS) ?? '0', 10)
+  if (!(hops < MOST_HOPS)) throw new GatewayError('loopDetected')
+  request.headers.set(HOPS, String(Math.max(hops, 0) + 1))
+}
+
+/** A whole reply in memory. */
+export interface WholeReply {
+  readonly status: number
+  readonly headers: HeaderList
+  readonly body: Buffer
+}
+
+/** A call of the gateway itself that no file declares as a service of its own (key sets, credentials). See `wholeReply`. */
+export function callWhole(
+  { transport, clock }: Pick<Runtime, 'transport' | 'clock'>,
+  target: Target,
+  request: UpstreamRequest,
+  limit: number,
+): Promise<WholeReply> {
+  const started = { ...request, timeout: 0 }
+  return wholeReply(clock, request.timeout ?? 0, limit, on => transport.dispatch(target, started, on))
+}
+
+/**
+ * Reads the reply to the call that `start` makes. `timeout` (ms; 0: none) covers the body too, since nobody sees the head
+ * before. Throws GatewayError, also past `limit` bytes of the body.
+ */
+export function wholeReply(
+  clock: Clock,
+  timeout: number,
+  limit: number,
+  start: (on: ResponseHandler) => { cancel(): void },
+): Promise<WholeReply> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const giveUp = (error: GatewayError): void => {
+      call.cancel()
+      finish(() => reject(error))
+    }
+    const timer =
+      timeout > 0
+        ? clock.after(timeout, () => giveUp(new GatewayError('upstreamTimeout', { retryable: true })))
+        : undefined
+    const finish = (settle: () => void): void => {
+      timer?.cancel()
+      settle()
+    }
+    const call = start({
+      head: (status, headers) => ({
+        write(chunk) {
+          size += chunk.length
+          if (size <= limit) chunks.push(chunk)
+          else giveUp(new GatewayError('responseTooLarge', { detail: `more than ${limit} bytes` }))
+          return true
+        },
+        end: () => finish(() => resolve({ status, headers, body: Buffer.concat(chunks, size) })),
+        fail: error => finish(() => reject(error)),
+        onDrain() {},
+      }),
+      fail: error => finish(() => reject(error)),
+    })
+  })
+}

@@ -1,0 +1,141 @@
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { HeaderList } from '../http/headers.ts'
+import { type ChunkSink, discard, type ResponseHandler } from '../http/transport.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import { responseBodyHooks, runResponse } from './run-policies.ts'
+import { CollectingSink, PausedSink, transformSink } from './sinks.ts'
+import type { CallSteps, PolicyStep, ResponseBuffering } from './step.ts'
+
+/** The response is read whole before its policies run. */
+export interface WholeResponse extends ResponseBuffering {
+  readonly runtime: Pick<Runtime, 'clock' | 'bodies'>
+}
+
+/** What the policies have said about `x.response`. */
+export interface Passing {
+  /** The response may go on; returns where its body goes. */
+  open(): ChunkSink
+  /** `error`: what a policy, or the body that it wanted whole, has failed with; then nothing is opened. */
+  settle(error?: Error): void
+}
+
+/**
+ * Runs response policies over `x.response`, list by list, and lets the body follow. It is held back while a policy
+ * waits, and read whole before the first one where `whole` says so.
+ */
+export function passResponse(
+  x: Exchange,
+  lists: readonly (readonly PolicyStep[])[],
+  whole: WholeResponse | undefined,
+  passing: Passing,
+): ChunkSink {
+  if (whole) return collect(x, lists, whole, passing)
+  try {
+    const waiting = runLists(x, lists)
+    if (waiting) {
+      const paused = new PausedSink()
+      releaseAfter(waiting, x, passing, paused)
+      return paused
+    }
+    const sink = passing.open()
+    passing.settle()
+    return sink
+  } catch (error) {
+    passing.settle(asError(error))
+    return discard
+  }
+}
+
+/** Runs `lists` one after the other; a promise only where one has to wait. */
+export function runLists(x: Exchange, lists: readonly (readonly PolicyStep[])[], from = 0): void | Promise<void> {
+  for (let i = from; i < lists.length; i++) {
+    const waiting = runResponse(lists[i]!, x)
+    if (waiting) return waiting.then(() => runLists(x, lists, i + 1))
+  }
+}
+
+/** A response through the policies of one call, to `on`. */
+export function giveResponse(
+  x: Exchange,
+  steps: CallSteps,
+  status: number,
+  headers: HeaderList,
+  on: ResponseHandler,
+): ChunkSink {
+  if (steps.response.length === 0 && steps.responseBody.length === 0) return on.head(status, headers)
+  const response = { status, headers }
+  x.response = response
+  return passResponse(x, [steps.response], undefined, {
+    open: () => openBody(x, steps.responseBody, () => on.head(response.status, response.headers)),
+    settle: error => {
+      if (error) on.fail(error)
+    },
+  })
+}
+
+/** Opens the way of the body, through the transforms that want it. */
+export function openBody(x: Exchange, steps: readonly PolicyStep[], start: () => ChunkSink): ChunkSink {
+  if (steps.length === 0) return start()
+  const hooks = responseBodyHooks(steps, x)
+  if (hooks.length === 0) return start()
+  x.response!.headers.delete('content-length')
+  return transformSink(start(), hooks)
+}
+
+/** Response policies that read the body run when it has come whole. */
+function collect(
+  x: Exchange,
+  lists: readonly (readonly PolicyStep[])[],
+  { limit, failOpen, runtime: { clock, bodies } }: WholeResponse,
+  passing: Passing,
+): ChunkSink {
+  const collecting: CollectingSink = new CollectingSink(limit, bodies, body => {
+    timer?.cancel()
+    const failure =
+      body === undefined && !failOpen
+        ? new GatewayError('responseTooLarge', { detail: `more than ${limit} bytes`, body: { type: '', text: '' } })
+        : body
+    if (failure instanceof Error) {
+      collecting.release(discard)
+      passing.settle(failure)
+      return
+    }
+    if (failure) x.response!.body = failure
+    releaseAfter(
+      Promise.resolve().then(() => runLists(x, lists)),
+      x,
+      passing,
+      collecting,
+    )
+  })
+  const { timeout } = bodies.limits
+  const late = failOpen ? undefined : new GatewayError('upstreamTimeout')
+  const timer = timeout > 0 ? clock.after(timeout, () => collecting.giveUp(late)) : undefined
+  x.owns({
+    cancel() {
+      timer?.cancel()
+      collecting.cancel()
+    },
+  })
+  return collecting
+}
+
+function releaseAfter(waiting: Promise<void>, x: Exchange, passing: Passing, paused: PausedSink): void {
+  waiting
+    .then(() => {
+      // The head has not gone yet: the client can still be told.
+      if (paused.failed) throw paused.failed
+      // Its time has run out while a policy took its own: it is answered already.
+      paused.release(x.aborted ? discard : passing.open())
+      passing.settle()
+    })
+    .catch((error: unknown) => {
+      paused.release(discard)
+      passing.settle(asError(error))
+    })
+}
+
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}

@@ -1,0 +1,122 @@
+import type { BodyMemory } from '../http/body-memory.ts'
+import { bodyMemoryExhausted } from '../http/errors.ts'
+import type { ChunkSink } from '../http/transport.ts'
+import { flushChunks, passChunk } from './run-policies.ts'
+import type { BodyHook } from './step.ts'
+
+/** Holds a body back while its head waits for a policy; the sender is stopped after the first chunk. */
+export class PausedSink implements ChunkSink {
+  #to: ChunkSink | undefined
+  #held: Buffer[] = []
+  #end: { readonly trailers: readonly string[] | undefined } | undefined
+  /** Its sender has failed, and nobody was told yet. */
+  failed: Error | undefined
+  #drain: (() => void) | undefined
+
+  write(chunk: Buffer): boolean {
+    if (this.#to) return this.#to.write(chunk)
+    this.#held.push(chunk)
+    return false
+  }
+  end(trailers?: readonly string[]): void {
+    if (this.#to) this.#to.end(trailers)
+    else this.#end = { trailers }
+  }
+  fail(error: Error): void {
+    if (this.#to) this.#to.fail(error)
+    else this.failed = error
+  }
+  onDrain(then: () => void): void {
+    this.#drain = then
+    this.#to?.onDrain(then)
+  }
+
+  release(to: ChunkSink): void {
+    this.#to = to
+    if (this.#drain) to.onDrain(this.#drain)
+    let room = true
+    for (const chunk of this.#held) room = to.write(chunk)
+    this.#held = []
+    if (this.failed) to.fail(this.failed)
+    else if (this.#end) to.end(this.#end.trailers)
+    else if (room) this.#drain?.()
+  }
+}
+
+/**
+ * Collects a whole body for the policies that read it, then goes on like a paused one. `ready` is called once: with the
+ * body, without when it is longer than the limit or takes too long, or with what kept it from coming.
+ */
+export class CollectingSink extends PausedSink {
+  readonly #limit: number
+  readonly #memory: BodyMemory
+  readonly #ready: (body: Buffer | Error | undefined) => void
+  #chunks: Buffer[] | undefined = []
+  #size = 0
+  #counted = 0
+
+  constructor(limit: number, memory: BodyMemory, ready: (body: Buffer | Error | undefined) => void) {
+    super()
+    this.#limit = limit
+    this.#memory = memory
+    this.#ready = ready
+  }
+
+  /** The request is over. */
+  cancel(): void {
+    this.#chunks = undefined
+    this.#memory.give(this.#counted)
+    this.#counted = 0
+  }
+
+  /** It has taken too long. */
+  giveUp(error: Error | undefined): void {
+    if (this.#chunks) this.#settle(error)
+  }
+
+  override write(chunk: Buffer): boolean {
+    const room = super.write(chunk)
+    if (!this.#chunks) return room
+    if (!this.#memory.take(chunk.length)) {
+      this.#settle(bodyMemoryExhausted())
+      return false
+    }
+    this.#counted += chunk.length
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    if (this.#size <= this.#limit) return true
+    this.#settle(undefined)
+    return false
+  }
+
+  override end(trailers?: readonly string[]): void {
+    super.end(trailers)
+    if (this.#chunks) this.#settle(Buffer.concat(this.#chunks, this.#size))
+  }
+
+  override fail(error: Error): void {
+    super.fail(error)
+    if (this.#chunks) this.#settle(error)
+  }
+
+  #settle(body: Buffer | Error | undefined): void {
+    this.#chunks = undefined
+    this.#ready(body)
+  }
+}
+
+/** Passes a body through transforms on its way. */
+export function transformSink(to: ChunkSink, hooks: readonly BodyHook[]): ChunkSink {
+  return {
+    write(data) {
+      const chunk = passChunk(hooks, data)
+      return chunk ? to.write(chunk) : true
+    },
+    end(trailers) {
+      for (const chunk of flushChunks(hooks)) to.write(chunk)
+      to.end(trailers)
+    },
+    fail: error => to.fail(error),
+    onDrain: then => to.onDrain(then),
+  }
+}
