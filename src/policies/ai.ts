@@ -1,5 +1,4 @@
 // What happens to LLM requests and replies (specification, BackendAI and Guardrails).
-import type { Exchange } from '../http/exchange.ts'
 import { LlmPolicy } from '../llm/llm-policy.ts'
 import { ROUTE_TYPES } from '../llm/route-type.ts'
 import {
@@ -18,6 +17,8 @@ import {
   shapes,
   string,
 } from '../schema/builder.ts'
+import { aiInCluster } from './ai/cluster/ai.ts'
+import { convertAi } from './ai/cluster/convert-ai.ts'
 import { promptGuard } from './external/prompt-guard.ts'
 import { definePolicy } from './policy.ts'
 
@@ -67,12 +68,18 @@ export const ai = definePolicy({
     promptCaching: opt(promptCaching, 'Cache marks for providers that take them.', CACHING),
     routes: opt(map(oneOf(ROUTE_TYPES)), 'Path suffix, or `*`, to kind of request; completions when unset.'),
   }),
+  cluster: [
+    {
+      section: 'backend',
+      on: 'provider',
+      member: 'ai',
+      field: opt(aiInCluster, 'LLM policies; for AI backends.'),
+      convert: convertAi,
+    },
+  ],
+  guards: ['promptGuard'],
   merge: (wide, narrow) => ({ ...wide, ...narrow }),
   compile(spec) {
-    const policy = new LlmPolicy(spec)
-    function useLlmPolicy(x: Exchange): undefined {
-      x.llmPolicy = policy
-    }
-    return { attempt: useLlmPolicy }
+    return { upstream: { llm: new LlmPolicy(spec) } }
   },
 })

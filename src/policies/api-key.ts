@@ -1,10 +1,16 @@
 // Lets requests with a known key pass and shows the key's metadata as `apiKey` (specification, Inbound: API key).
+
 import { hash } from 'node:crypto'
 import { createCredentialReader } from '../auth/credential.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { AuthFacts, Exchange } from '../http/exchange.ts'
-import { def, type Infer, json, list, object, oneOf, opt, req, secret, string } from '../schema/builder.ts'
-import { readLocation } from './parts/credential-location.ts'
+import { def, type Infer, json, list, map, object, oneOf, opt, req, secret, string } from '../schema/builder.ts'
+import { credentialSource, secretRef } from '../schema/resource-references.ts'
+import { labelKeyProblem, labelValue } from '../schema/resource-scalars.ts'
+import { asFields, asItems, asText, type Fields } from '../schema/untyped.ts'
+import { type ClusterContext, type ClusterObject, defined, lower, type Policies } from './parts/cluster-form.ts'
+import { convertLocation, readLocation } from './parts/credential-location.ts'
+import { AUTH_MODES } from './parts/issuers.ts'
 import { bodiesFor } from './parts/request-body.ts'
 import { type CompileContext, definePolicy } from './policy.ts'
 
@@ -40,12 +46,41 @@ const schema = object('apiKey', {
 type Spec = Infer<typeof schema>
 type KeyFacts = NonNullable<AuthFacts['apiKey']>
 
+const dataSelector = (kind: string) =>
+  object(
+    'label selector',
+    { matchLabels: req(map(labelValue, { keys: labelKeyProblem }), 'Labels that they must have.') },
+    { refers: { to: 'selector', kind } },
+  )
+const inCluster = object(
+  'API key authentication',
+  {
+    mode: def(oneOf(AUTH_MODES), 'Strict', 'What happens without a valid credential.'),
+    secretRef: opt(secretRef(), 'A Secret of which each entry is a key.'),
+    secretSelector: opt(dataSelector('Secret'), 'Secrets of which each entry is a key.'),
+    configMapSelector: opt(dataSelector('ConfigMap'), 'ConfigMaps of which each entry holds the hash of a key.'),
+    location: opt(credentialSource, 'Where the key is read; `Authorization: Bearer` when unset.'),
+  },
+  { exactlyOneOf: [['secretRef', 'secretSelector', 'configMapSelector']] },
+)
+
 export const apiKey = definePolicy({
   name: 'apiKey',
   doc: "Lets requests with a known key pass; the key's metadata is `apiKey` in expressions.",
   spec: 'Inbound: API key',
   attach: ['listener', 'route'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'apiKeyAuthentication',
+      field: opt(inCluster, 'Verifies API keys.'),
+      convert: convertApiKeys,
+    },
+  ],
+  asksFor: 'key',
+  probe: spec => ({ keys: asItems(asFields(spec)?.keys).map(({ metadata }) => asFields(metadata) ?? {}) }),
+  guards: true,
   compile(spec, ctx) {
     const { mode } = spec
     if (spec.location) ctx.hides(spec.location)
@@ -94,4 +129,47 @@ function digestOf(key: string): string {
 
 function isObject(value: unknown): value is KeyFacts {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Keys are written as their hashes, so that the file holds no secret and still takes them. */
+function convertApiKeys(part: Fields, ctx: ClusterContext): Policies {
+  const found = holdersOf(part, ctx).flatMap(holder =>
+    ctx.entriesOf(holder).map(({ key, text }) => convertEntry(holder, key, text.trim(), ctx)),
+  )
+  const keys = found.filter(each => each !== undefined)
+  keys.sort((a: Policies, b: Policies) => (String(a.keyHash) < String(b.keyHash) ? -1 : 1))
+  return defined({ keys, mode: lower(part.mode ?? 'Strict'), location: convertLocation(part.location) })
+}
+
+function holdersOf(part: Fields, ctx: ClusterContext): readonly ClusterObject[] {
+  const ref = asFields(part.secretRef)
+  if (ref) return [ctx.secrets.secret(String(ref.name)) ?? []].flat()
+  const kind = part.secretSelector ? 'Secret' : 'ConfigMap'
+  const labels = asFields(asFields(part.secretSelector ?? part.configMapSelector)?.matchLabels)
+  return ctx.labelled(kind, { ...labels } as Record<string, string>)
+}
+
+function convertEntry(holder: ClusterObject, entry: string, text: string, ctx: ClusterContext): Policies | undefined {
+  const where = `${holder.kindName} ${holder.namespace}/${holder.name}, key ${entry}`
+  const parsed = text.startsWith('{') ? parseJson(text) : { key: text }
+  const hashed = asText(parsed?.keyHash)
+  const key = asText(parsed?.key)
+  if (!parsed || (hashed === undefined && key === undefined)) {
+    ctx.errors.push(`${where} holds no API key`)
+    return undefined
+  }
+  if (hashed === undefined && holder.kind.kind === 'ConfigMap') {
+    ctx.errors.push(`${where} holds a raw key: a ConfigMap takes only hashes`)
+    return undefined
+  }
+  const keyHash = hashed ?? `sha256:${digestOf(key as string)}`
+  return defined({ keyHash, metadata: parsed.metadata })
+}
+
+function parseJson(text: string): Fields | undefined {
+  try {
+    return asFields(JSON.parse(text))
+  } catch {
+    return undefined
+  }
 }

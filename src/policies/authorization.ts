@@ -1,8 +1,9 @@
 // Decides by expressions who may pass; the rules of all levels count together, so a narrow level never lifts a wide deny.
+
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
-import { object, req } from '../schema/builder.ts'
-import { accessDecision, accessRules } from './parts/access-rules.ts'
+import { object, opt, req } from '../schema/builder.ts'
+import { accessDecision, accessRules, accessRulesInCluster, convertAccessRules } from './parts/access-rules.ts'
 import { bodiesFor } from './parts/request-body.ts'
 import { definePolicy } from './policy.ts'
 
@@ -18,6 +19,17 @@ export const authorization = definePolicy({
   doc: 'Decides by expressions who may pass. The rules of all levels count together.',
   attach: ['listener', 'route', 'backend'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'authorization',
+      field: opt(accessRulesInCluster('request'), 'Decides by expressions who may pass.'),
+      convert: convertAccessRules,
+    },
+  ],
+  asksFor: 'anything',
+  guards: true,
+  accumulates: true,
   merge: (wide, narrow) => ({ rules: [...wide.rules, ...narrow.rules] }),
   compile({ rules }, { limits }) {
     const passes = accessDecision(rules)

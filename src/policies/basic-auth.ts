@@ -1,11 +1,17 @@
 // Lets requests with a user name and password pass (specification, Inbound: HTTP basic).
+
 import { createCredentialReader } from '../auth/credential.ts'
+import { FailedAttempts } from '../auth/failed-attempts.ts'
 import { PasswordVerifier, parsePasswordFile } from '../auth/htpasswd.ts'
+import { PasswordThreads } from '../auth/password-threads.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
-import { def, type Infer, object, oneOf, opt, req, string } from '../schema/builder.ts'
+import { def, type Infer, list, object, oneOf, opt, req, secret, string } from '../schema/builder.ts'
+import { credentialSource, secretRef } from '../schema/resource-references.ts'
 import { fileOrInline } from '../schema/scalars.ts'
-import { readLocation } from './parts/credential-location.ts'
+import { asFields, type Fields } from '../schema/untyped.ts'
+import { type ClusterContext, defined, lower, type Policies, strings } from './parts/cluster-form.ts'
+import { convertLocation, readLocation } from './parts/credential-location.ts'
 import { bodiesFor } from './parts/request-body.ts'
 import { type CompileContext, definePolicy } from './policy.ts'
 
@@ -27,17 +33,39 @@ const schema = object('basicAuth', {
 })
 type Spec = Infer<typeof schema>
 
+const inCluster = object(
+  'basic authentication',
+  {
+    mode: def(oneOf(['Strict', 'Optional']), 'Strict', 'What happens without a valid credential.'),
+    realm: def(string(), 'Restricted', 'What the challenge names.'),
+    users: opt(list(secret(), { min: 1, max: 256 }), 'Lines in htpasswd format.'),
+    secretRef: opt(secretRef({ key: '.htaccess' }), 'A Secret with lines in htpasswd format.'),
+    location: opt(credentialSource, 'Where the credential is read; `Authorization: Basic` when unset.'),
+  },
+  { exactlyOneOf: [['users', 'secretRef']] },
+)
+
 export const basicAuth = definePolicy({
   name: 'basicAuth',
   doc: 'Lets requests with a valid user name and password pass; the name is `basicAuth.username` in expressions.',
   spec: 'Inbound: HTTP basic',
   attach: ['listener', 'route'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'basicAuthentication',
+      field: opt(inCluster, 'Verifies user names and passwords.'),
+      convert: convertBasic,
+    },
+  ],
+  asksFor: 'password',
+  guards: true,
   compile(spec, ctx) {
     const location = spec.authorizationLocation ?? { header: { name: 'authorization', prefix: 'Basic ' } }
     ctx.hides(location)
     const credential = createCredentialReader(location)
-    const verifier = new PasswordVerifier(readUsers(spec, ctx))
+    const verifier = new PasswordVerifier(readUsers(spec, ctx), helpOf(ctx))
     const refuse = compileRefusal(location.header?.name, spec.realm ?? 'Restricted')
     function authenticate(x: Exchange): undefined | Promise<undefined> {
       const sent = credential.read(x)
@@ -47,7 +75,7 @@ export const basicAuth = definePolicy({
       }
       const pair = decodePair(sent)
       if (pair === undefined) return refuse('invalid credentials')
-      const right = verifier.verify(pair.user, pair.password)
+      const right = verifier.verify(pair.user, pair.password, x.connection.address)
       return right === true ? accept(x, pair.user) : settle(right, x, pair.user)
     }
     async function settle(right: boolean | Promise<boolean>, x: Exchange, user: string): Promise<undefined> {
@@ -60,6 +88,13 @@ export const basicAuth = definePolicy({
     return { request: authenticate, ...bodiesFor([location.expression], ctx.limits) }
   },
 })
+
+/** One set of threads serves all policies; how often somebody has guessed outlives a reload. */
+function helpOf({ runtime, state }: CompileContext) {
+  const { clock, passwordThread } = runtime
+  const threads = passwordThread && runtime.state.get('password threads', () => new PasswordThreads(passwordThread))
+  return { threads, attempts: state('attempts', () => new FailedAttempts(clock)) }
+}
 
 function readUsers({ htpasswd }: Spec, ctx: CompileContext) {
   const inline = 'inline' in htpasswd
@@ -93,4 +128,19 @@ function decodePair(sent: string): { readonly user: string; readonly password: s
   const text = Buffer.from(sent, 'base64').toString('utf8')
   const colon = text.indexOf(':')
   return colon < 0 ? undefined : { user: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+function convertBasic(part: Fields, ctx: ClusterContext): Policies | undefined {
+  const ref = asFields(part.secretRef)
+  const users = strings(part.users)
+  const { namespace, name } = ctx.holder
+  const own = users && (ctx.withSecrets ? users.join('\n') : `<redacted: users of ${namespace}/${name}>`)
+  const htpasswd = own ?? (ref && ctx.secrets.shown(ref, '.htaccess'))
+  if (htpasswd === undefined) return undefined
+  return defined({
+    htpasswd,
+    realm: part.realm ?? 'Restricted',
+    mode: lower(part.mode ?? 'Strict'),
+    authorizationLocation: convertLocation(part.location),
+  })
 }

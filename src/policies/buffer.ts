@@ -1,8 +1,12 @@
 // Reads bodies whole before they go on (specification, Traffic policy building blocks, Buffer).
+
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { def, object, oneOf, opt } from '../schema/builder.ts'
+import { byteQuantity } from '../schema/resource-scalars.ts'
 import { byteSize } from '../schema/scalars.ts'
+import { asFields } from '../schema/untyped.ts'
+import { bytesOf, defined, lower, type Policies } from './parts/cluster-form.ts'
 import { definePolicy, type Hooks } from './policy.ts'
 
 const side = object('buffer side', {
@@ -21,12 +25,31 @@ const schema = object('buffer', {
 
 const NO_BODY = { type: '', text: '' }
 
+const clusterSide = object('body buffer', {
+  maxBytes: opt(byteQuantity, 'The largest body; the proxy’s own setting, 2Mi, when unset.'),
+  failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens to a larger body.'),
+})
+const inCluster = object(
+  'buffer',
+  { request: opt(clusterSide, 'Request bodies.'), response: opt(clusterSide, 'Response bodies.') },
+  { atLeastOneOf: [['request', 'response']] },
+)
+
 export const buffer = definePolicy({
   name: 'buffer',
   doc: 'Reads bodies whole before they go on.',
   spec: 'Traffic policy building blocks',
   attach: ['route'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'buffer',
+      field: opt(inCluster, 'Takes in whole bodies.'),
+      convert: part => defined({ request: convertSide(part.request), response: convertSide(part.response) }),
+    },
+  ],
+  probe: spec => ({ bodies: [bytesOf(asFields(asFields(spec)?.request)?.maxBytes ?? '2Mi') ?? 0] }),
   compile({ request, response }, { limits }) {
     const limit = request?.maxBytes ?? limits.maxBuffer
     function bufferRequest(x: Exchange): undefined | Promise<undefined> {
@@ -47,7 +70,7 @@ export const buffer = definePolicy({
       }
     }
     const hooks: Hooks = request
-      ? { request: request.failureMode === 'failOpen' ? tryToBufferRequest : bufferRequest }
+      ? { request: request.failureMode === 'failOpen' ? tryToBufferRequest : bufferRequest, holdsRequest: limit }
       : {}
     if (!response) return hooks
     return {
@@ -64,4 +87,14 @@ export const buffer = definePolicy({
 function withoutBody(error: unknown): never {
   if (!(error instanceof GatewayError) || error.code !== 'bodyTooLarge') throw error
   throw new GatewayError('bodyTooLarge', { ...error.details, body: NO_BODY })
+}
+
+function convertSide(value: unknown): Policies | undefined {
+  const part = asFields(value)
+  if (!part) return undefined
+  const max = part.maxBytes
+  return defined({
+    maxBytes: max === undefined ? undefined : (bytesOf(max) ?? max),
+    failureMode: lower(part.failureMode ?? 'FailClosed'),
+  })
 }

@@ -1,9 +1,28 @@
 // Cross-origin resource sharing: answers preflights itself and names the allowed origin on every other reply.
+
 import type { Exchange, Reply } from '../http/exchange.ts'
 import { originText, parseOrigin, type WebOrigin } from '../http/origin.ts'
-import type { TraceScope } from '../http/trace-event.ts'
-import { boolean, def, type Infer, list, object, opt, parsed, string } from '../schema/builder.ts'
+import {
+  boolean,
+  def,
+  type Infer,
+  integer,
+  list,
+  type ObjectProblem,
+  object,
+  oneOf,
+  opt,
+  parsed,
+  serverRule,
+  string,
+} from '../schema/builder.ts'
+import { set } from '../schema/resource-scalars.ts'
+import { problem } from '../schema/rules.ts'
 import { duration } from '../schema/scalars.ts'
+import type { Fields } from '../schema/untyped.ts'
+import { asFields } from '../schema/untyped.ts'
+import type { TraceScope } from '../trace/trace-event.ts'
+import { defined, type Policies, strings } from './parts/cluster-form.ts'
 import { definePolicy } from './policy.ts'
 
 const token = string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, form: 'an HTTP token' })
@@ -39,12 +58,58 @@ const schema = object('cors', {
 })
 type Spec = Infer<typeof schema>
 
+const clusterHeaderName = string({
+  min: 1,
+  max: 256,
+  pattern: /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/,
+  form: 'a header name or `*`',
+})
+const clusterOrigin = string({
+  min: 1,
+  max: 253,
+  pattern: /^\*$|^https?:\/\/(\*\.)?([a-zA-Z0-9-]+\.)*[a-zA-Z0-9-]+(:[0-9]{1,5})?$|^https?:\/\/\*(:[0-9]{1,5})?$/,
+  form: '`*`, or `http(s)://host[:port]` with `*.` in front of the host if wanted',
+})
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', '*'] as const
+const WILDCARDS = ['allowHeaders', 'allowMethods', 'allowOrigins']
+
+/** As filters of routes and traffic policies write it. */
+export const corsInCluster = object(
+  'CORS',
+  {
+    allowCredentials: opt(boolean, 'Lets pages send cookies and credentials.'),
+    allowHeaders: opt(set(clusterHeaderName, { max: 64 }), 'Request headers that pages may send; `*` alone for any.'),
+    allowMethods: opt(set(oneOf(METHODS), { max: 9 }), 'Methods that pages may use; `*` alone for any.'),
+    allowOrigins: opt(set(clusterOrigin, { max: 64 }), 'Origins of the pages; `*` alone for any.'),
+    exposeHeaders: opt(set(clusterHeaderName, { max: 64 }), 'Response headers that pages may read.'),
+    maxAge: def(integer(1), 5, 'Seconds for which a browser keeps the answer to a preflight.'),
+  },
+  {
+    check: wildcardsStandAlone,
+    rules: WILDCARDS.map(name =>
+      serverRule(
+        `!has(self.${name}) || self.${name}.size() == 1 || !('*' in self.${name})`,
+        `${name} takes * only as its only entry`,
+      ),
+    ),
+  },
+)
+
 export const cors = definePolicy({
   name: 'cors',
   doc: 'Answers preflight requests and tells browsers which origins may read the replies.',
   spec: 'Standalone configuration file shape',
   attach: ['listener', 'route'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'cors',
+      field: opt(corsInCluster, 'Which origins may read replies.'),
+      convert: convertCors,
+    },
+  ],
+  probe: spec => ({ origins: strings(asFields(spec)?.allowOrigins) ?? [] }),
   compile(spec) {
     const allows = compileOrigins(spec.allowOrigins, spec.allowCredentials)
     const simple = simpleHeaders(spec)
@@ -145,4 +210,24 @@ function compileAllowed(
     const value = x.request.headers.get(requested) ?? (allowCredentials ? undefined : '*')
     if (value !== undefined) out.push(name, value)
   }
+}
+
+function wildcardsStandAlone(value: Record<string, unknown>): readonly ObjectProblem[] {
+  return WILDCARDS.flatMap(name => {
+    const entries = (value[name] ?? []) as readonly string[]
+    return entries.includes('*') && entries.length > 1
+      ? [problem([name, entries.indexOf('*')], '`*` covers everything: it must be the only entry', { at: 'value' })]
+      : []
+  })
+}
+
+export function convertCors(part: Fields): Policies {
+  return defined({
+    allowCredentials: part.allowCredentials,
+    allowHeaders: strings(part.allowHeaders),
+    allowMethods: strings(part.allowMethods),
+    allowOrigins: strings(part.allowOrigins),
+    exposeHeaders: strings(part.exposeHeaders),
+    maxAge: `${typeof part.maxAge === 'number' ? part.maxAge : 5}s`,
+  })
 }

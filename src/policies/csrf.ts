@@ -1,8 +1,11 @@
 // Refuses state-changing requests that another site's page made (specification, Traffic policy building blocks, CSRF).
+
 import { ERRORS, GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { originText, parseOrigin } from '../http/origin.ts'
 import { list, object, opt, parsed, string } from '../schema/builder.ts'
+import { asFields } from '../schema/untyped.ts'
+import { defined, strings } from './parts/cluster-form.ts'
 import { definePolicy } from './policy.ts'
 
 const origin = parsed(
@@ -16,6 +19,7 @@ const origin = parsed(
     return { problem: { message: `\`${text}\` is not an origin: it would never match`, ...close } }
   },
   'https://localhost',
+  { type: 'string', minLength: 1, maxLength: 256, pattern: '^[A-Za-z][A-Za-z0-9+.-]*://[^/?#@\\s*]+$' },
 )
 
 const schema = object('csrf', {
@@ -30,6 +34,16 @@ export const csrf = definePolicy({
   spec: 'Traffic policy building blocks',
   attach: ['route'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'csrf',
+      field: opt(schema, 'Refuses requests that other sites caused.'),
+      convert: part => defined({ additionalOrigins: strings(part.additionalOrigins) }),
+    },
+  ],
+  probe: spec => ({ origins: strings(asFields(spec)?.additionalOrigins) ?? [] }),
+  guards: true,
   compile({ additionalOrigins = [] }) {
     const allowed = new Set(additionalOrigins)
     const alsoAllowed = additionalOrigins.length === 0 ? '' : ', nor among additionalOrigins'

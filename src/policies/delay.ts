@@ -1,8 +1,9 @@
 // Holds a request back: fault injection (specification, Traffic policy building blocks, Delay).
 
 import type { Exchange } from '../http/exchange.ts'
-import type { Clock } from '../http/runtime.ts'
-import { cel, object, req } from '../schema/builder.ts'
+import type { Clock } from '../runtime/runtime.ts'
+import { cel, object, opt, req } from '../schema/builder.ts'
+import { durationOrCel } from './parts/cluster-form.ts'
 import { bodiesFor } from './parts/request-body.ts'
 import { definePolicy } from './policy.ts'
 
@@ -17,12 +18,22 @@ const schema = object('delay', {
   ),
 })
 
+const inCluster = object('delay', { duration: req(cel('request', 'duration'), 'How long the request waits.') })
+
 export const delay = definePolicy({
   name: 'delay',
   doc: 'Holds the request back; the delay counts against the request timeout.',
   spec: 'Traffic policy building blocks',
   attach: ['route'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'delay',
+      field: opt(inCluster, 'Makes requests wait, to test for faults.'),
+      convert: part => ({ duration: durationOrCel(part.duration) }),
+    },
+  ],
   compile({ duration }, { runtime: { clock }, limits }) {
     function delayRequest(x: Exchange): undefined | Promise<undefined> {
       const outcome = duration.evaluate(x)

@@ -1,9 +1,14 @@
 // Answers without asking a backend (specification, Traffic policy building blocks, DirectResponse).
+
 import type { Expression } from '../cel/expression.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../http/field-value.ts'
-import { cel, integer, map, type ObjectOf, object, opt, req, string } from '../schema/builder.ts'
+import { cel, integer, list, map, type ObjectOf, object, opt, req, string } from '../schema/builder.ts'
+import { plainHeaderName } from '../schema/resource-scalars.ts'
+import { conditional as variantsInCluster } from '../schema/resource-variants.ts'
+import { statusCode } from '../schema/scalars.ts'
+import { byName, defined, variants } from './parts/cluster-form.ts'
 import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
 import { bodiesFor, toBody } from './parts/request-body.ts'
 import { definePolicy, type Hooks, type Limits } from './policy.ts'
@@ -40,15 +45,41 @@ const schema = object(
   },
 )
 
+const clusterHeader = object('response header', {
+  name: req(plainHeaderName, 'The name of the header field.'),
+  value: req(cel('request', 'any'), 'Its value.'),
+})
+const inCluster = variantsInCluster(
+  'direct response',
+  {
+    status: req(statusCode(), 'The status.'),
+    body: opt(string({ min: 1, max: 4096 }), 'The body.'),
+    bodyExpression: opt(cel('request', 'any'), 'The body: text and bytes as they are, other values as JSON.'),
+    headers: opt(list(clusterHeader, { min: 1, max: 16, unique: ['name'] }), 'Header fields.'),
+  },
+  { atMostOneOf: [['body', 'bodyExpression']] },
+)
+
 export const directResponse = definePolicy({
   name: 'directResponse',
   doc: 'Answers without asking a backend.',
   spec: 'Traffic policy building blocks',
   attach: ['route'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'directResponse',
+      field: opt(inCluster, 'Answers without a backend.'),
+      convert: part =>
+        variants(part, ({ status, body, bodyExpression, headers }) =>
+          defined({ status, body, bodyExpression, headers: byName(headers) }),
+        ),
+    },
+  ],
   compile(spec, { limits }) {
     const { conditional: entries } = spec
-    if (entries) return compileConditional(entries, limits, entry => compileResponse(entry, limits))
+    if (entries) return compileConditional(entries, 'guards', limits, entry => compileResponse(entry, limits))
     return compileResponse(spec as ObjectOf<typeof fields>, limits)
   },
 })

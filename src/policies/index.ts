@@ -14,7 +14,7 @@ import { mcpGuardrails } from './external/mcp-guardrails.ts'
 import { oidc } from './external/oidc.ts'
 import { remoteRateLimit } from './external/remote-rate-limit.ts'
 import { requestMirror } from './external/request-mirror.ts'
-import { fieldsFor } from './fields.ts'
+import { type AnyPolicy, fieldsFor } from './fields.ts'
 import { accessLog } from './frontend/access-log.ts'
 import { connect } from './frontend/connect.ts'
 import { frontendHttp } from './frontend/http.ts'
@@ -84,6 +84,8 @@ export const trafficPolicies = [
   a2a, // only names the protocol
   backendAuth, // last: nothing may read or change the credential after it is written
 ] as const
+
+export const policyNamed: ReadonlyMap<string, AnyPolicy> = new Map(trafficPolicies.map(policy => [policy.name, policy]))
 
 /** Names, in the order in which policies see a response; those not named have nothing to say. */
 export const responseOrder: readonly string[] = [

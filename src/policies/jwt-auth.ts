@@ -1,13 +1,32 @@
 // Lets requests with a valid JSON Web Token pass and shows its claims as `jwt` (specification, Inbound: JWT).
+
 import { createCredentialReader } from '../auth/credential.ts'
 import { type Claims, type JwtProvider, JwtVerifier } from '../auth/jwt.ts'
 import { jwks, openKeySource, withKeys } from '../auth/key-source.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
-import { def, type Infer, list, object, oneOf, opt, req } from '../schema/builder.ts'
+import {
+  def,
+  type Infer,
+  json,
+  list,
+  map,
+  type ObjectProblem,
+  object,
+  oneOf,
+  opt,
+  req,
+  serverRule,
+  string,
+} from '../schema/builder.ts'
+import { credentialSource, remoteKeySet } from '../schema/resource-references.ts'
+import { problem } from '../schema/rules.ts'
 import { longString, shortString } from '../schema/scalars.ts'
-import { readLocation } from './parts/credential-location.ts'
+import { asFields, asItems, type Fields } from '../schema/untyped.ts'
+import { type ClusterContext, defined, lower, type Policies, strings } from './parts/cluster-form.ts'
+import { convertLocation, readLocation } from './parts/credential-location.ts'
+import { AUTH_MODES, IDENTITY_PROVIDERS, keySetCache } from './parts/issuers.ts'
 import { bodiesFor } from './parts/request-body.ts'
 import { type CompileContext, definePolicy } from './policy.ts'
 
@@ -64,12 +83,59 @@ const schema = object(
 type Spec = Infer<typeof schema>
 type ProviderSpec = Infer<typeof provider>
 
+const clusterKeySet = object(
+  'key set',
+  {
+    remote: opt(remoteKeySet(keySetCache), 'Fetched from a server.'),
+    inline: opt(string({ min: 2, max: 65536 }), 'A JSON Web Key Set.'),
+  },
+  { exactlyOneOf: [['remote', 'inline']] },
+)
+const clusterIssuer = object('JWT provider', {
+  issuer: req(shortString, 'The `iss` claim.'),
+  audiences: opt(list(shortString, { min: 1, max: 64 }), 'Accepted `aud` claims; any when unset.'),
+  jwks: req(clusterKeySet, 'The keys that sign tokens.'),
+})
+const mcpMetadata = object('JWT settings for MCP', {
+  resourceMetadata: opt(map(json), 'What the protected resource says about itself.'),
+  provider: opt(oneOf(IDENTITY_PROVIDERS), 'The identity provider, if it needs help to follow the protocol.'),
+  clientId: opt(string(), 'The client that registrations are answered with.'),
+})
+const inCluster = object(
+  'JWT authentication',
+  {
+    mode: def(oneOf(AUTH_MODES), 'Strict', 'What happens without a valid credential.'),
+    providers: req(list(clusterIssuer, { min: 1, max: 64 }), 'Issuers whose tokens are accepted.'),
+    location: opt(credentialSource, 'Where the token is read; `Authorization: Bearer` when unset.'),
+    mcp: opt(mcpMetadata, 'Serves the OAuth metadata that MCP clients ask for.'),
+  },
+  {
+    check: mcpNeedsOneIssuer,
+    rules: [
+      serverRule(
+        "!has(self.mcp) || (self.providers.size() == 1 && self.mode == 'Strict')",
+        'mcp goes only with exactly one provider and mode Strict',
+      ),
+    ],
+  },
+)
+
 export const jwtAuth = definePolicy({
   name: 'jwtAuth',
   doc: 'Lets requests with a valid JSON Web Token pass; its claims are `jwt` in expressions.',
   spec: 'Inbound: JWT',
   attach: ['listener', 'route'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'jwtAuthentication',
+      field: opt(inCluster, 'Verifies JSON Web Tokens.'),
+      convert: convertJwt,
+    },
+  ],
+  asksFor: 'token',
+  guards: true,
   compile(spec, ctx) {
     const { mode } = spec
     if (spec.location) ctx.hides(spec.location)
@@ -117,4 +183,23 @@ function openProvider(spec: ProviderSpec, path: Path, ctx: CompileContext): JwtP
     requiredClaims: spec.jwtValidationOptions?.requiredClaims ?? ['exp'],
     keys: standIns ? withKeys(keys, standIns.jwksFor(spec.issuer)) : keys,
   }
+}
+
+function mcpNeedsOneIssuer(value: Record<string, unknown>): readonly ObjectProblem[] {
+  if (!value.mcp) return []
+  if ((value.providers as readonly unknown[]).length > 1) {
+    return [problem(['mcp'], '`mcp` goes only with exactly one entry in `providers`')]
+  }
+  return value.mode === 'Strict' ? [] : [problem(['mcp'], '`mcp` goes only with `mode: Strict`')]
+}
+
+function convertJwt(part: Fields, ctx: ClusterContext): Policies | undefined {
+  const providers = asItems(part.providers).flatMap(each => {
+    const jwks = ctx.keySet(asFields(each.jwks) ?? {})
+    return jwks === undefined ? [] : [defined({ issuer: each.issuer, audiences: strings(each.audiences), jwks })]
+  })
+  const mcp = asFields(part.mcp)
+  if (mcp) ctx.lose(mcp, 'the OAuth metadata for MCP clients is not served: tokens are verified without it')
+  if (providers.length === 0) return undefined
+  return defined({ mode: lower(part.mode ?? 'Strict'), location: convertLocation(part.location), providers })
 }

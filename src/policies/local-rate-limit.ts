@@ -1,10 +1,13 @@
 // Token buckets of this replica, by requests or LLM tokens (specification, Rate limit types and Rate limiting semantics).
+
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange, LlmFacts } from '../http/exchange.ts'
-import type { BudgetHolder, Clock } from '../http/runtime.ts'
+import type { BudgetHolder, Clock } from '../runtime/runtime.ts'
 import { integer, list, type ObjectOf, type ObjectProblem, object, oneOf, opt, shapes } from '../schema/builder.ts'
 import { duration } from '../schema/scalars.ts'
+import { asFields, asItems } from '../schema/untyped.ts'
 import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
+import { convertLocalLimits, rateLimitInCluster } from './parts/rate-limits.ts'
 import { type CompileContext, definePolicy, type Hooks } from './policy.ts'
 
 const UNITS = { seconds: 1000, minutes: 60_000, hours: 3_600_000 } as const
@@ -49,9 +52,24 @@ export const localRateLimit = definePolicy({
   spec: 'Rate limit types',
   attach: ['route'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'rateLimit',
+      field: opt(rateLimitInCluster, 'Limits on requests or LLM tokens.'),
+      convert: convertLocalLimits,
+    },
+  ],
+  showsBudget: true,
+  beforeDeadline: true,
+  probe: spec => ({
+    calls: asItems(asFields(spec)?.conditional ?? spec).map(
+      ({ maxTokens, requests, burst }) => (Number(maxTokens) || Number(requests) || 0) + (Number(burst) || 0),
+    ),
+  }),
   compile(spec, ctx) {
     if ('conditional' in spec) {
-      return compileConditional(spec.conditional ?? [], ctx.limits, (entry, i) =>
+      return compileConditional(spec.conditional ?? [], 'guards', ctx.limits, (entry, i) =>
         limitBy([openLimit(entry, i, ctx)], ctx),
       )
     }

@@ -1,7 +1,14 @@
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { Exchange, McpItem } from '../http/exchange.ts'
-import { type Infer, object, req, shapes } from '../schema/builder.ts'
-import { type AccessRule, accessRules, decisionBy, judge } from './parts/access-rules.ts'
+import { type Infer, object, opt, req, shapes } from '../schema/builder.ts'
+import {
+  type AccessRule,
+  accessRules,
+  accessRulesInCluster,
+  convertAccessRules,
+  decisionBy,
+  judge,
+} from './parts/access-rules.ts'
 import { definePolicy } from './policy.ts'
 
 const rules = accessRules('mcp', 'item', { isolate: true })
@@ -17,9 +24,20 @@ export const mcpAuthorization = definePolicy({
   name: 'mcpAuthorization',
   doc: 'Decides which tools, prompts and resources of MCP targets a client sees and uses.',
   spec: 'Tool authorization (MCP)',
+  cluster: [
+    {
+      section: 'mcp',
+      member: 'authorization',
+      field: opt(accessRulesInCluster('mcp'), 'Which tools, prompts and resources a client may see and use.'),
+      convert: convertAccessRules,
+    },
+  ],
+  guards: true,
   attach: ['route', 'backend'],
   perBackend: true,
   schema,
+  perItem: true,
+  accumulates: true,
   merge: (wide: Spec, narrow: Spec): Spec => ({ rules: [...rulesOf(wide), ...rulesOf(narrow)] }),
   compile(spec, { origin }) {
     const all = rulesOf(spec)

@@ -1,14 +1,20 @@
 import type { CredentialPlace } from '../auth/credential-places.ts'
+import type { Callee } from '../calls/outcall.ts'
+import type { MomentHooks, ResponseBuffering } from '../calls/step.ts'
 import type { Expression } from '../cel/expression.ts'
 import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
-import type { Attempt, ConnectionFacts, Exchange, McpRules, Reply } from '../http/exchange.ts'
-import type { Runtime } from '../http/runtime.ts'
+import type { BodyLimits } from '../http/body-memory.ts'
+import type { McpRules } from '../http/exchange.ts'
+import type { PathNormalizer } from '../http/path-normalization.ts'
 import type { TlsVersion } from '../http/tls-parameters.ts'
-import type { TraceScope } from '../http/trace-event.ts'
-import type { KeepAlive, ResponseHandler, Target, TlsOptions, Tunnel } from '../http/transport.ts'
+import type { KeepAlive, Target, TlsOptions, Tunnel } from '../http/transport.ts'
+import type { LlmPolicy } from '../llm/llm-policy.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import type { Schema } from '../schema/builder.ts'
 import type { HttpAddress } from '../schema/scalars.ts'
+import type { Fields } from '../schema/untyped.ts'
 import type { LogRules, SpanRules } from './frontend/telemetry.ts'
+import type { ClusterForm } from './parts/cluster-form.ts'
 
 /** Where a policy may stand in the file. */
 export type Attachment =
@@ -23,6 +29,8 @@ export type Attachment =
 
 /** What holds for everything in the file. */
 export interface Limits {
+  /** For paths that expressions write. */
+  readonly paths: PathNormalizer
   /** bytes: what is buffered where a policy sets no limit of its own. */
   readonly maxBuffer: number
 }
@@ -64,14 +72,6 @@ export interface CalleePolicies {
   readonly at: Path
 }
 
-export type Verdict = Reply | undefined
-/** A transform of a body that may hold chunks back; returning undefined passes nothing on for now. */
-export interface BodyHook {
-  chunk(data: Buffer): Buffer | undefined
-  /** What was held back, when the body is complete. */
-  end(): Buffer | undefined
-}
-
 /** How to reach a backend; policies of kind `backend` and `target` contribute, the most precise one wins per member. */
 export interface UpstreamSettings {
   readonly tls?: TlsOptions
@@ -84,9 +84,15 @@ export interface UpstreamSettings {
   readonly keepAlive?: KeepAlive | false
   readonly tunnel?: Tunnel
   readonly sign?: Target['sign']
+  /** The file says how to authenticate: nothing else puts a credential on calls. */
+  readonly authenticated?: boolean
   readonly health?: HealthRules
+  /** The ports that the same configuration opens. */
+  readonly ownPorts?: ReadonlySet<number>
   /** Requests for which it gives equal texts go to the same endpoint. */
   readonly affinity?: Expression
+  /** What an LLM backend does to each request. */
+  readonly llm?: LlmPolicy
 }
 
 /** When an endpoint counts as unhealthy, and what follows. */
@@ -111,24 +117,13 @@ export interface CalleeSpec {
   readonly backend?: string
 }
 
-/** Another service that a policy calls. */
-export interface Callee {
-  /** As it was written: for logs and traces. */
-  readonly name: string
-  /** Equal keys: the same service, called in the same way. */
-  readonly key: string
-  /** What the policies on it do to a call: `attempt`, or `request`, runs for each one. */
-  readonly hooks: readonly Hooks[]
-  /** Where the next call goes. Throws GatewayError when the service has no endpoint at the moment. */
-  target(): Target
-  /** One call with the request that `x` holds, changed by those policies. Throws what they throw. */
-  send(x: Exchange, attempt: Attempt, on: ResponseHandler): Promise<void>
-}
-
 /** How the connections of clients are served; each frontend policy contributes its part, defaults fill the rest. */
 export interface FrontendSettings {
+  /** Of every request, before anything else looks at its path. */
+  readonly paths: PathNormalizer
   /** bytes: what is buffered where a policy sets no limit of its own. */
   readonly maxBuffer: number
+  readonly bodies: BodyLimits
   readonly http1: {
     /** Header fields of a request. */
     readonly maxHeaders: number
@@ -208,27 +203,8 @@ export interface RetryRules {
   readonly condition?: Expression
 }
 
-/** bytes; a longer body fails with `responseTooLarge`, or streams on when `failOpen`. */
-export interface ResponseBuffering {
-  readonly limit: number
-  readonly failOpen: boolean
-}
-
-/**
- * What a compiled policy does, by moment. A hook returns a promise only when it must wait; a request or attempt hook
- * that returns a reply ends the way there. Response and done hooks also see replies made locally.
- */
-export interface Hooks {
-  /** False closes the connection without an answer. `trace`: of a dry run, which knows the request that would follow. */
-  connection?(connection: ConnectionFacts, trace?: TraceScope): boolean | Promise<boolean>
-  request?(x: Exchange): Verdict | Promise<Verdict>
-  /** Each upstream call, after the request's own policies. */
-  attempt?(x: Exchange, attempt: Attempt): Verdict | Promise<Verdict>
-  response?(x: Exchange): void | Promise<void>
-  requestBody?(x: Exchange): BodyHook | undefined
-  responseBody?(x: Exchange): BodyHook | undefined
-  /** After the last byte or the abort. */
-  done?(x: Exchange): void
+/** What a compiled policy does, by moment, and what it settles for good. */
+export interface Hooks extends MomentHooks {
   /** How the backend that this policy stands on is reached. */
   readonly upstream?: UpstreamSettings
   /** What each request leaves in the log (`log`), and what of it is sent to a collector. */
@@ -239,12 +215,30 @@ export interface Hooks {
   readonly frontend?: Partial<FrontendSettings>
   /** Put on the exchange before the backend is asked. */
   readonly mcpAuthorization?: McpRules
-  /** The request body is read whole, up to so many bytes, before `request` runs. */
+  /** bytes of the longest request body that `request` itself reads whole. */
+  readonly holdsRequest?: number
+  /** The request body is read whole, up to so many bytes, right before `request` runs: policies before it have not seen it. */
   readonly buffersRequest?: number
   /** The response body is read whole into `x.response.body` before `response` runs. */
   readonly buffersResponse?: ResponseBuffering
   readonly timeout?: Timeouts
   readonly retry?: RetryRules
+}
+
+/** What a request needs so that a policy has something to say about it; `gwctl diff` sends such requests. */
+export interface ProbeHints {
+  /** Pages that ask from there, and from elsewhere. `*` stands for any text. */
+  readonly origins?: readonly string[]
+  /** One call more than that. */
+  readonly calls?: readonly number[]
+  /** ms: a backend that takes longer. */
+  readonly delays?: readonly number[]
+  /** bytes: a body that is longer. */
+  readonly bodies?: readonly number[]
+  /** What the backend answers. */
+  readonly statuses?: readonly number[]
+  /** The metadata of each key that it knows. */
+  readonly keys?: readonly Fields[]
 }
 
 export interface Policy<N extends string, S> {
@@ -257,6 +251,22 @@ export interface Policy<N extends string, S> {
   readonly unserved?: string
   /** On a route it stands for every backend of that route: it runs per call, not per request. */
   readonly perBackend?: true
+  /** What of the caller it looks at. */
+  readonly asksFor?: 'token' | 'key' | 'password' | 'session' | 'anything'
+  /** Of the spec as it is written: what requests it tells apart. */
+  probe?(spec: unknown): ProbeHints
+  /** Asked by the MCP backend for each item that a message is about, not by the pipeline for each request. */
+  readonly perItem?: true
+  /** Tells in `x-ratelimit-*` fields of the response what is left. */
+  readonly showsBudget?: true
+  /** The deadline of a request does not begin before this has passed. */
+  readonly beforeDeadline?: true
+  /** Unset: resources do not have it. */
+  readonly cluster?: readonly ClusterForm[]
+  /** Without it more would be allowed, or more be shown, than is written: true, or those of its fields that do so. */
+  readonly guards?: true | readonly string[]
+  /** Of several for one place all hold, not the oldest alone. */
+  readonly accumulates?: true
   /** Rules that accumulate over the levels instead of the narrowest one winning. */
   merge?(wide: S, narrow: S): S
   compile(spec: S, ctx: CompileContext): Hooks

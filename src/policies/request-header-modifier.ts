@@ -1,8 +1,17 @@
 // Adds, sets and removes request headers; `host` is the authority, which can be set but not removed.
+
 import { parseAuthority } from '../http/authority.ts'
 import type { Exchange } from '../http/exchange.ts'
-import { type ObjectProblem, object } from '../schema/builder.ts'
-import { compileHeaderChanges, type HeaderChanges, headerChangeFields, hostChange } from './parts/header-changes.ts'
+import { type ObjectProblem, object, opt } from '../schema/builder.ts'
+import { asFields } from '../schema/untyped.ts'
+import {
+  compileHeaderChanges,
+  convertHeaderChanges,
+  type HeaderChanges,
+  headerChangeFields,
+  headerModifiersInCluster,
+  hostChange,
+} from './parts/header-changes.ts'
 import { definePolicy } from './policy.ts'
 
 const schema = object('header modifier', headerChangeFields, { check: hostIsAuthority })
@@ -12,6 +21,14 @@ export const requestHeaderModifier = definePolicy({
   doc: 'Adds, sets and removes request headers, in that order. Setting `host` changes the authority.',
   attach: ['route', 'backend', 'target'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'headerModifiers',
+      field: opt(headerModifiersInCluster, 'Changes to header fields.'),
+      convert: part => convertHeaderChanges(asFields(part.request)) ?? null,
+    },
+  ],
   compile(spec) {
     const change = compileHeaderChanges(spec)
     const authority = hostChange(spec)

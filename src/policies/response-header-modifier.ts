@@ -1,6 +1,8 @@
 // Adds, sets and removes response headers, also of replies that the gateway makes itself.
+
 import type { Exchange } from '../http/exchange.ts'
-import { compileHeaderChanges, headerChanges } from './parts/header-changes.ts'
+import { asFields } from '../schema/untyped.ts'
+import { compileHeaderChanges, convertHeaderChanges, headerChanges } from './parts/header-changes.ts'
 import { definePolicy } from './policy.ts'
 
 export const responseHeaderModifier = definePolicy({
@@ -8,6 +10,13 @@ export const responseHeaderModifier = definePolicy({
   doc: 'Adds, sets and removes response headers, in that order.',
   attach: ['route', 'backend'],
   schema: headerChanges,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'headerModifiers',
+      convert: part => convertHeaderChanges(asFields(part.response)) ?? null,
+    },
+  ],
   compile(spec) {
     const change = compileHeaderChanges(spec)
     function modifyResponseHeaders(x: Exchange): void {

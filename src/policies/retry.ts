@@ -1,15 +1,35 @@
 // When an upstream call is made again. Data only: the engine makes the calls.
+
 import { cel, def, integer, list, object, opt } from '../schema/builder.ts'
+import { resourceDuration, set } from '../schema/resource-scalars.ts'
 import { duration, statusCode } from '../schema/scalars.ts'
+import type { Fields } from '../schema/untyped.ts'
+import { asFields } from '../schema/untyped.ts'
+import { type ClusterContext, defined, type Policies } from './parts/cluster-form.ts'
 import { bodiesFor } from './parts/request-body.ts'
 import { definePolicy } from './policy.ts'
 
-const schema = object('retry', {
-  attempts: def(integer(1, 255), 1, 'How many more calls may follow the first one.'),
-  backoff: opt(duration, 'Pause between two calls.'),
-  codes: def(list(statusCode(100, 599)), [], 'Response statuses that ask for another call.'),
-  precondition: opt(cel('request', 'bool'), 'Retries only when this holds for the request.'),
-  condition: opt(cel('response', 'bool'), 'Asks for another call when it holds for the response, whatever its status.'),
+const schema = object(
+  'retry',
+  {
+    attempts: def(integer(1, 255), 1, 'How many more calls may follow the first one.'),
+    backoff: opt(duration, 'Pause between two calls.'),
+    codes: def(list(statusCode(100, 599)), [], 'Response statuses that ask for another call.'),
+    precondition: opt(cel('request', 'bool'), 'Retries only when this holds for the request.'),
+    condition: opt(
+      cel('response', 'bool'),
+      'Asks for another call when it holds for the response, whatever its status.',
+    ),
+  },
+  { textMeans: 'attempts' },
+)
+
+const inCluster = object('retry', {
+  attempts: opt(integer(1), 'Further calls after the first.'),
+  backoff: opt(resourceDuration(), 'Pause before a further call.'),
+  codes: opt(set(integer(400, 599)), 'Statuses after which the call is repeated.'),
+  precondition: opt(cel('request', 'bool'), 'Repeats only when this holds for the request.'),
+  condition: opt(cel('response', 'bool'), 'Repeats when this holds for the response.'),
 })
 
 export const retry = definePolicy({
@@ -17,6 +37,13 @@ export const retry = definePolicy({
   doc: 'Calls the backend again when a call fails.',
   attach: ['route'],
   schema,
+  cluster: [
+    { section: 'traffic', member: 'retry', field: opt(inCluster, 'Repeats failed calls.'), convert: convertRetry },
+  ],
+  probe(spec) {
+    const codes = asFields(spec)?.codes
+    return { statuses: [...(Array.isArray(codes) ? codes.slice(0, 4).map(Number) : []), 503] }
+  },
   compile({ attempts, backoff = 0, codes, precondition, condition }, { limits }) {
     return {
       retry: {
@@ -30,3 +57,17 @@ export const retry = definePolicy({
     }
   },
 })
+
+/** Also of a rule of a route. */
+export function convertRetry(part: Fields, ctx: ClusterContext): Policies | null {
+  const attempts = typeof part.attempts === 'number' ? part.attempts : 1
+  if (attempts <= 0) return null
+  if (attempts > 255) ctx.lose(part, `${attempts} attempts are cut to 255`)
+  return defined({
+    attempts: Math.min(attempts, 255),
+    backoff: part.backoff,
+    codes: Array.isArray(part.codes) ? [...part.codes] : undefined,
+    precondition: part.precondition,
+    condition: part.condition,
+  })
+}

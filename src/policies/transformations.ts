@@ -1,11 +1,19 @@
 // Rewrites heads and bodies by expressions. A header whose expression fails is removed, so that a client cannot pass off
 // its own value for one that the gateway means to set.
-import type { Expression } from '../cel/expression.ts'
+
+import type { BodyHook } from '../calls/step.ts'
+import type { Expression, Outcome } from '../cel/expression.ts'
+import { FailedValue } from '../cel/json-view.ts'
+import { readAuthority } from '../http/authority.ts'
+import { isCredentialHeader } from '../http/credential-names.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../http/field-value.ts'
 import type { HeaderList } from '../http/headers.ts'
+import type { PathNormalizer } from '../http/path-normalization.ts'
+import { isRequestTarget } from '../http/request-target.ts'
 import {
   type CelResult,
+  type CelScope,
   cel,
   type Infer,
   list,
@@ -14,14 +22,26 @@ import {
   object,
   opt,
   type Problem,
+  req,
   string,
 } from '../schema/builder.ts'
+import { REDACTED } from '../schema/redact.ts'
+import { pseudoHeaderName, set } from '../schema/resource-scalars.ts'
+import { conditional as variantsInCluster } from '../schema/resource-variants.ts'
+import { asFields, type Fields } from '../schema/untyped.ts'
+import { byName, copied, defined, type Policies, strings, variants } from './parts/cluster-form.ts'
 import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
 import { bodiesFor, toBody } from './parts/request-body.ts'
-import { type BodyHook, definePolicy, type Hooks, type Limits } from './policy.ts'
+import { definePolicy, type Hooks, type Limits } from './policy.ts'
 
 const REQUEST_PSEUDO = [':method', ':path', ':scheme', ':authority']
 const RESPONSE_PSEUDO = [':status']
+
+/** An expression with a text of its own, for a field whose value lets somebody in; names of fields are no such texts. */
+function secretKeys(name: string, expression: unknown): boolean {
+  if (!isCredentialHeader(name)) return false
+  return typeof expression !== 'string' || /["']/.test(expression.replace(/\[\s*(["'])[\w-]*\1\s*\]/g, ''))
+}
 
 function side(scope: 'request' | 'response', header: CelResult, pseudo: readonly string[]) {
   const keys = (name: string): Problem | undefined =>
@@ -31,8 +51,8 @@ function side(scope: 'request' | 'response', header: CelResult, pseudo: readonly
   return object(`${scope} transformation`, {
     metadata: opt(map(cel(scope, 'any'), { max: 64 }), 'Values for later expressions, under `metadata`.'),
     replace: opt(cel(scope, 'map'), 'A map that all headers are replaced with.'),
-    add: opt(map(cel(scope, header), { keys, max: 64 }), 'Header values to add.'),
-    set: opt(map(cel(scope, header), { keys, max: 64 }), 'Header values that replace those already there.'),
+    add: opt(map(cel(scope, header), { keys, secretKeys, max: 64 }), 'Header values to add.'),
+    set: opt(map(cel(scope, header), { keys, secretKeys, max: 64 }), 'Header values that replace those already there.'),
     remove: opt(
       list(string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, form: 'a header name' }), { max: 64 }),
       'Headers to remove.',
@@ -62,15 +82,61 @@ const schema = object(
   },
 )
 
+function clusterSide(scope: CelScope) {
+  const computed = object(
+    'computed header',
+    {
+      name: req(pseudoHeaderName, 'The name of the header field.'),
+      value: req(cel(scope, 'any'), 'Its value.'),
+    },
+    { secretField: { name: 'value', where: ({ name, value }) => typeof name === 'string' && secretKeys(name, value) } },
+  )
+  const headers = list(computed, { min: 1, max: 16, unique: ['name'] })
+  return object(
+    'transform',
+    {
+      set: opt(headers, 'Fields to replace.'),
+      add: opt(headers, 'Fields to add.'),
+      remove: opt(set(pseudoHeaderName, { min: 1, max: 16 }), 'Fields to remove.'),
+      body: opt(cel(scope, 'any'), 'The body.'),
+      metadata: opt(
+        map(cel(scope, 'any'), { min: 1, max: 16 }),
+        'Values that later expressions find under `metadata`.',
+      ),
+    },
+    { atLeastOneOf: [['set', 'add', 'remove', 'body', 'metadata']] },
+  )
+}
+const clusterFields = {
+  request: opt(clusterSide('request'), 'Changes to the request.'),
+  response: opt(clusterSide('response'), 'Changes to the response.'),
+}
+const EITHER_SIDE = { atLeastOneOf: [['request', 'response']] }
+
 export const transformations = definePolicy({
   name: 'transformations',
   doc: 'Rewrites headers and bodies by expressions.',
   attach: ['listener', 'route', 'backend', 'target'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'transformation',
+      field: opt(variantsInCluster('transformation', clusterFields, EITHER_SIDE), 'Changes to requests and responses.'),
+      convert: convertTransformation,
+    },
+    {
+      section: 'backend',
+      on: 'provider',
+      member: 'transformation',
+      field: opt(object('transformation', clusterFields, EITHER_SIDE), 'Changes to requests and responses.'),
+      convert: convertTransformation,
+    },
+  ],
   compile(spec, { limits }) {
     const { conditional: entries } = spec
     return entries
-      ? compileConditional(entries, limits, entry => compileSides(entry, limits))
+      ? compileConditional(entries, 'changes', limits, entry => compileSides(entry, limits))
       : compileSides(spec, limits)
   },
 })
@@ -78,7 +144,7 @@ export const transformations = definePolicy({
 function compileSides({ request, response }: ObjectOf<typeof fields>, limits: Limits): Hooks {
   const needs = bodiesFor([...expressionsOf(request), ...headExpressionsOf(response)], limits)
   const answering = response ? compileResponse(response, limits) : {}
-  return { ...(request ? compileRequest(request) : {}), ...answering, ...needs }
+  return { ...(request ? compileRequest(request, limits) : {}), ...answering, ...needs }
 }
 
 function headExpressionsOf(spec: Side | undefined): (Expression | undefined)[] {
@@ -90,9 +156,9 @@ function expressionsOf(spec: Side | undefined): (Expression | undefined)[] {
   return [...headExpressionsOf(spec), spec?.body]
 }
 
-function compileRequest(spec: Side): Hooks {
+function compileRequest(spec: Side, { paths }: Limits): Hooks {
   const { body } = spec
-  const changeHead = compileHead(spec, setRequestPseudo)
+  const changeHead = compileHead(spec, name => setRequestPseudo(name, paths))
   function transformRequest(x: Exchange): undefined {
     changeHead(x, x.request.headers)
     if (body === undefined) return
@@ -153,8 +219,10 @@ function compileHead(spec: Side, pseudo: PseudoSetter): (x: Exchange, headers: H
   const remove = (spec.remove ?? []).map(name => name.toLowerCase()).filter(name => name !== 'host')
   return (x, headers) => {
     for (const [name, expression] of metadata) {
-      const outcome = expression.evaluate(x)
+      // Rules may read it later, which must not take what failed for what is not there.
+      const outcome = expression.decide(x)
       if (outcome.ok) x.metadata[name] = outcome.value
+      else if (outcome.kind !== 'absent') x.metadata[name] = new FailedValue()
     }
     if (replace !== undefined) replaceAll(replace, x, headers)
     for (const change of add) change(x, headers)
@@ -169,21 +237,40 @@ function compileField(
   pseudo: PseudoSetter,
   append: boolean,
 ): (x: Exchange, headers: HeaderList) => void {
-  if (name.startsWith(':') || (name.toLowerCase() === 'host' && pseudo === setRequestPseudo)) {
+  if (name.startsWith(':') || (name.toLowerCase() === 'host' && pseudo !== setResponsePseudo)) {
     const assign = pseudo(name)
     return x => {
       const outcome = expression.evaluate(x)
       if (outcome.ok) assign(x, outcome.value)
     }
   }
+  const shown = secretKeys(name, expression.text) ? REDACTED : expression.text
+  const evaluate = isCredentialHeader(name)
+    ? (x: Exchange) => evaluateUnseen(expression, x, shown)
+    : (x: Exchange) => expression.evaluate(x)
   return (x, headers) => {
-    const outcome = expression.evaluate(x)
+    const outcome = evaluate(x)
     const text = outcome.ok ? asText(outcome.value) : undefined
     const value = text === undefined ? undefined : toFieldValue(text)
     if (value === undefined) headers.delete(name)
     else if (append) headers.append(name, value)
     else headers.set(name, value)
   }
+}
+
+/** What comes of it lets somebody in: a trace tells that it was evaluated, and its text as `shown`. */
+function evaluateUnseen(expression: Expression, x: Exchange, shown: string): Outcome {
+  const { trace } = x
+  if (trace === undefined) return expression.evaluate(x)
+  const from = trace.now()
+  x.trace = undefined
+  const outcome = expression.evaluate(x)
+  x.trace = trace
+  trace.emit(
+    { type: 'cel', expression: shown, ...(outcome.ok ? { result: REDACTED } : { error: outcome.error }) },
+    { from },
+  )
+  return outcome
 }
 
 function asText(value: unknown): string | undefined {
@@ -208,7 +295,7 @@ function replaceAll(expression: Expression, x: Exchange, headers: HeaderList): v
 }
 
 /** What is no usable value changes nothing. */
-function setRequestPseudo(name: string): Assign {
+function setRequestPseudo(name: string, paths: PathNormalizer): Assign {
   const accept = (pattern: RegExp, assign: (x: Exchange, text: string) => void): Assign => {
     return (x, value) => {
       const text = asText(value)
@@ -217,22 +304,35 @@ function setRequestPseudo(name: string): Assign {
   }
   switch (name) {
     case ':method':
-      return accept(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, (x, text) => {
-        x.request.method = text
+      // A tunnel is something else than a request: neither becomes the other.
+      return accept(/^(?!connect$)[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/i, (x, text) => {
+        if (x.request.method !== 'CONNECT' && (x.upgrade === undefined || text === 'GET')) x.request.method = text
       })
     case ':path':
-      return accept(/^\/[\x21-\x7e\x80-\xff]*$/, (x, text) => {
-        x.request.path = text
+      return accept(/^\//, (x, text) => {
+        const path = isRequestTarget(text) ? usable(text, paths) : undefined
+        if (path !== undefined) x.request.path = path
       })
     case ':scheme':
       return accept(/^https?$/, (x, text) => {
         x.request.scheme = text as 'http' | 'https'
       })
     default:
-      return accept(/^[\x21-\x2e\x30-\x3e\x41-\x5b\x5d-\x7e]+$/, (x, text) => {
-        x.request.authority = text
+      return accept(/./, (x, text) => {
+        const authority = readAuthority(text)
+        if (authority === undefined) return
+        x.request.authority = authority
         x.authorityFixed = true
       })
+  }
+}
+
+/** A path may be made of what a client has sent, so the rules for paths of clients hold for it too. */
+function usable(path: string, paths: PathNormalizer): string | undefined {
+  try {
+    return paths.normalize(path)
+  } catch {
+    return undefined
   }
 }
 
@@ -243,4 +343,21 @@ function setResponsePseudo(): Assign {
       x.response.status = status
     }
   }
+}
+
+function convertTransformation(part: Fields): Policies | undefined {
+  return variants(part, ({ request, response }) =>
+    defined({ request: convertSide(asFields(request)), response: convertSide(asFields(response)) }),
+  )
+}
+
+function convertSide(part: Fields | undefined): Policies | undefined {
+  if (!part) return undefined
+  return defined({
+    set: byName(part.set),
+    add: byName(part.add),
+    remove: strings(part.remove),
+    body: part.body,
+    metadata: copied(part.metadata),
+  })
 }

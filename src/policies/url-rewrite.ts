@@ -1,6 +1,8 @@
 // Changes the path and the authority that the upstream sees.
+
 import type { Exchange } from '../http/exchange.ts'
-import { object, opt } from '../schema/builder.ts'
+import { object, oneOf, opt, req } from '../schema/builder.ts'
+import { lower } from './parts/cluster-form.ts'
 import { type AuthorityPart, authorityPart, compilePath, pathPart, withPort } from './parts/url-parts.ts'
 import { definePolicy } from './policy.ts'
 
@@ -12,11 +14,23 @@ const schema = object('urlRewrite', {
   path: opt(pathPart, 'The path sent upstream.'),
 })
 
+const inCluster = object('host rewrite', {
+  mode: req(oneOf(['Auto', 'None']), 'Whether the backend’s host name is sent.'),
+})
+
 export const urlRewrite = definePolicy({
   name: 'urlRewrite',
   doc: 'Changes the path and the authority that the upstream sees.',
   attach: ['route'],
   schema,
+  cluster: [
+    {
+      section: 'traffic',
+      member: 'hostRewrite',
+      field: opt(inCluster, 'Which host name the backend sees.'),
+      convert: part => ({ authority: lower(part.mode) }),
+    },
+  ],
   compile(spec) {
     const newPath = compilePath(spec.path)
     const setAuthority = compileAuthority(spec.authority)

@@ -50,7 +50,7 @@ describe('other requests', () => {
     const answer = await run(hooksOf(apiKey, { keys }), bearer('my-secret'))
     expect(answer).toBe(WRONG)
   })
-  test.each(['PLAIN-KEY', 'plain-key,', 'plain-ke', '__proto__', 'constructor', ''])('%j is no key', async key => {
+  test.each(['PLAIN-KEY', 'plain-key,', 'plain-ke', '__proto__', 'constructor', ''])('%j is not a key', async key => {
     expect(await run(hooksOf(apiKey, { keys }), bearer(key))).toMatch(/^401/)
   })
   test('a key sent twice is refused', async () => {

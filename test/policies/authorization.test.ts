@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createCelCompiler } from '../../src/cel/compiler.ts'
+import { pathNormalizer, SAFE_PATHS } from '../../src/http/path-normalization.ts'
 import { authorization } from '../../src/policies/authorization.ts'
 import { decode, INVALID } from '../../src/schema/decode.ts'
 import { compile, createWorld, exchange, hooksOf, run } from './policy-fixture.ts'
@@ -64,7 +65,7 @@ test('a narrow level never lifts a wide deny', async () => {
     identity: 'a',
     origin,
     runtime,
-    limits: { maxBuffer: 2_097_152 },
+    limits: { maxBuffer: 2_097_152, paths: pathNormalizer(SAFE_PATHS) },
     hides: () => {},
     env: {},
     report: () => {},

@@ -23,6 +23,32 @@ const bearer = (token: string) => exchange({ headers: ['Authorization', `Bearer 
 const DENIED = '401: authentication failure: '
 const INVALID = `${DENIED}the token is invalid or malformed: `
 
+describe('a token that is written otherwise than its issuer wrote it', () => {
+  /** The same bytes with one of the bits changed that stand behind the last byte. */
+  const otherEnd = (part: string) => {
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    return part.slice(0, -1) + alphabet[alphabet.indexOf(part.at(-1)!) + 1]
+  }
+  const parts = (token: string) => token.split('.') as [string, string, string]
+
+  test.each<[string, (header: string, claims: string, signature: string) => string]>([
+    ['padding behind the signature', (h, c, s) => `${h}.${c}.${s}==`],
+    ['padding behind the claims', (h, c, s) => `${h}.${c}=.${s}`],
+    ['other bits at the end of the signature', (h, c, s) => `${h}.${c}.${otherEnd(s)}`],
+    ['a character between', (h, c, s) => `${h}.${c}.${s.slice(0, 9)}!${s.slice(9)}`],
+    ['the other alphabet', (h, c, s) => `${h}.${c}.${s.replace(/[-_]/g, sign => (sign === '-' ? '+' : '/'))}+`],
+    ['white space', (h, c, s) => `${h}.${c}. ${s}`],
+    ['a fourth part', (h, c, s) => `${h}.${c}.${s}.`],
+    ['no signature', (h, c) => `${h}.${c}.`],
+  ])('%s: refused', async (_, change) => {
+    for (const signer of [ec, ed]) {
+      const token = await signer.sign({ sub: 'alice' })
+      expect(await run(hooksOf(jwtAuth, spec()), bearer(token))).toBe('passed')
+      expect(await run(hooksOf(jwtAuth, spec()), bearer(change(...parts(token))))).toContain('401: ')
+    }
+  })
+})
+
 describe('a valid token', () => {
   test.each(['RS256', 'ES256', 'EdDSA'])('of %s passes, shows its claims and leaves the request', async algorithm => {
     const signer = [rsa, ec, ed].find(each => each.algorithm === algorithm)!
@@ -85,7 +111,7 @@ describe('without a token', () => {
   test.each(['optional', 'permissive', 'Optional'])('%s passes', async mode => {
     expect(await run(hooksOf(jwtAuth, spec({ mode })), exchange())).toBe('passed')
   })
-  test('another scheme is no token', async () => {
+  test('another scheme is not a token', async () => {
     const x = exchange({ headers: ['authorization', 'Basic YTpi'] })
     expect(await run(hooksOf(jwtAuth, spec({ mode: 'optional' })), x)).toBe('passed')
     expect(x.request.headers.get('authorization')).toBe('Basic YTpi')

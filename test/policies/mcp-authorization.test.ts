@@ -133,6 +133,7 @@ test('a trace tells at which line the rule stands that was evaluated', () => {
     },
     now: () => 0,
     child: () => x.trace!,
+    call: () => ({ end() {} }),
   }
   const hooks = mcpAuthorization.compile(read(['mcp.tool.name == "echo"']), CONTEXT)
   hooks.mcpAuthorization?.allows(x, { kind: 'tool', target: 't', name: 'drop' })

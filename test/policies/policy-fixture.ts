@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import type { WholeReply } from '../../src/calls/dispatch.ts'
 import { createCelCompiler } from '../../src/cel/compiler.ts'
 import { createPatternCompiler } from '../../src/cel/pattern.ts'
 import type { Finding, Path } from '../../src/diagnostics/diagnostic.ts'
+import { BodyMemory } from '../../src/http/body-memory.ts'
 import { GatewayError } from '../../src/http/errors.ts'
 import { bodyOf, Exchange, type Reply } from '../../src/http/exchange.ts'
 import { HeaderList } from '../../src/http/headers.ts'
-import type { Clock, Runtime } from '../../src/http/runtime.ts'
-import type { Target, UpstreamRequest, WholeResponse } from '../../src/http/transport.ts'
+import { pathNormalizer, SAFE_PATHS } from '../../src/http/path-normalization.ts'
+import type { Target, UpstreamRequest } from '../../src/http/transport.ts'
 import type { CompileContext, Hooks, Policy } from '../../src/policies/policy.ts'
+import type { Clock, Runtime } from '../../src/runtime/runtime.ts'
 import { decode, INVALID } from '../../src/schema/decode.ts'
 
 const cel = createCelCompiler()
@@ -48,8 +51,8 @@ export interface World {
   readonly clock: FakeClock
   readonly runtime: Runtime
   readonly logged: string[]
-  /** What `runtime.call` answers, and what it was asked. */
-  answer: (request: UpstreamRequest, target: Target) => WholeResponse
+  /** What calls are answered with, and what was asked. */
+  answer: (request: UpstreamRequest, target: Target) => WholeReply
   readonly calls: string[]
 }
 
@@ -68,8 +71,21 @@ export function createWorld(): World {
       random: () => 0.5,
       uuid: randomUUID,
       transport: {
-        dispatch: () => {
-          throw new Error('no network here')
+        dispatch(target, request, on) {
+          world.calls.push(
+            `${request.method} ${target.tls ? 'https' : 'http'}://${target.host}:${target.port}${request.path}`,
+          )
+          queueMicrotask(() => {
+            try {
+              const { status, headers, body } = world.answer(request, target)
+              const sink = on.head(status, headers)
+              sink.write(body)
+              sink.end()
+            } catch (error) {
+              on.fail(error as Error)
+            }
+          })
+          return { cancel() {} }
         },
         close: async () => {},
       },
@@ -87,13 +103,8 @@ export function createWorld(): World {
         log: (level, message, fields) => void world.logged.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`),
         child: () => world.runtime.log,
       },
+      bodies: new BodyMemory(),
       worker: { index: 0, count: 1 },
-      async call(target, request) {
-        world.calls.push(
-          `${request.method} ${target.tls ? 'https' : 'http'}://${target.host}:${target.port}${request.path}`,
-        )
-        return world.answer(request, target)
-      },
     } as Runtime,
   }
   return world
@@ -121,7 +132,7 @@ export function compile<S>(
     identity: 'test',
     origin,
     runtime: world.runtime,
-    limits: { maxBuffer: 2_097_152 },
+    limits: { maxBuffer: 2_097_152, paths: pathNormalizer(SAFE_PATHS) },
     hides: () => {},
     env: {},
     report,

@@ -14,6 +14,6 @@ test.each<[object, object]>([
   expect(hooksOf(timeout, spec)).toEqual({ timeout: expected })
 })
 
-test.each([['10'], [10], ['-1s'], ['1 s'], ['1d']])('%j is no duration', value => {
+test.each([['10'], [10], ['-1s'], ['1 s'], ['1d']])('%j is not a duration', value => {
   expect(compile(timeout, { requestTimeout: value }).findings).toEqual([expect.stringMatching(/^GW106 requestTimeout/)])
 })

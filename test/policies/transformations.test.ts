@@ -129,7 +129,7 @@ describe('response', () => {
     )
     expect([x.response!.status, fields(x.response!.headers.raw), body]).toEqual([418, ['x-code: 503'], 'sorry'])
   })
-  test.each(['99', '600', '"abc"', '"2000"', '101'])('%s is no status', async status => {
+  test.each(['99', '600', '"abc"', '"2000"', '101'])('%s is not a status', async status => {
     const x = exchange()
     await respond(hooksOf(transformations, { response: { set: { ':status': status } } }), x, 200, [])
     expect(x.response!.status).toBe(200)

@@ -1,9 +1,11 @@
 // Asks an authorization service about each request (specification, "Inbound: external authorization").
+
 import { boolean, cel, def, integer, list, map, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
 import { headerName } from '../../schema/scalars.ts'
 import { conditional, fallbackComesLast } from '../parts/conditional.ts'
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
+import { extAuthzInCluster } from './cluster/ext-authz.ts'
 
 const headerNames = list(headerName, { max: 64 })
 const expressions = map(cel('request', 'any'), { max: 64 })
@@ -83,6 +85,9 @@ export const extAuthz = definePolicy({
   doc: 'An authorization service decides about each request.',
   spec: 'Inbound: external authorization',
   attach: ['listener', 'route', 'backend'],
+  cluster: extAuthzInCluster,
+  asksFor: 'anything',
+  guards: true,
   unserved:
     'The authorization service is not asked yet: every request would pass. Put the decision into `authorization` or keep the check at the backend.',
   schema: object(

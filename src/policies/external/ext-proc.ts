@@ -1,8 +1,10 @@
 // Lets another service read and change requests and responses (specification, `extProc`).
+
 import { boolean, cel, def, map, object, oneOf, opt } from '../../schema/builder.ts'
 import { conditional, fallbackComesLast } from '../parts/conditional.ts'
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
+import { extProcInCluster } from './cluster/ext-proc.ts'
 
 const bodyMode = oneOf(['none', 'buffered', 'bufferedPartial', 'fullDuplexStreamed'])
 const sendMode = oneOf(['send', 'skip'])
@@ -37,6 +39,8 @@ export const extProc = definePolicy({
   name: 'extProc',
   doc: 'Another service reads and changes requests and responses.',
   attach: ['listener', 'route'],
+  cluster: extProcInCluster,
+  guards: true,
   unserved:
     'The processing service is not called yet: requests and responses would pass unchanged. Use `transformations` where they suffice.',
   schema: object(

@@ -2,8 +2,12 @@
 
 import { jwks } from '../../auth/key-source.ts'
 import { def, json, list, map, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
-import { fileOrInline } from '../../schema/scalars.ts'
+import { remoteKeySet, secretRef } from '../../schema/resource-references.ts'
+import { fileOrInline, shortString } from '../../schema/scalars.ts'
+import { asFields, type Fields } from '../../schema/untyped.ts'
+import { type ClusterContext, defined, lower, type Policies, strings } from '../parts/cluster-form.ts'
 import { readLocation } from '../parts/credential-location.ts'
+import { AUTH_MODES, IDENTITY_PROVIDERS, keySetCache } from '../parts/issuers.ts'
 import { definePolicy } from '../policy.ts'
 
 const empty = (name: string) => opt(object(name, {}), `${name}.`)
@@ -15,10 +19,26 @@ const provider = shapes({
   }),
 })
 
+const inCluster = object('MCP authentication', {
+  resourceMetadata: opt(map(json), 'What the protected resource says about itself.'),
+  provider: opt(oneOf(IDENTITY_PROVIDERS), 'The identity provider, if it needs help to follow the protocol.'),
+  issuer: opt(shortString, 'The `iss` claim.'),
+  audiences: opt(list(shortString, { min: 1, max: 64 }), 'Accepted `aud` claims; any when unset.'),
+  jwks: req(remoteKeySet(keySetCache), 'The keys that sign tokens.'),
+  mode: def(oneOf(AUTH_MODES), 'Strict', 'What happens without a valid token.'),
+  clientId: opt(string(), 'The client that registrations are answered with.'),
+  clientSecretRef: opt(secretRef({ key: 'clientSecret' }), 'A Secret with the secret of that client.'),
+})
+
 export const mcpAuthentication = definePolicy({
   name: 'mcpAuthentication',
   doc: 'OAuth for MCP clients: token validation and the metadata documents that lead to it.',
   spec: 'Inbound: JWT',
+  cluster: [
+    { section: 'mcp', member: 'authentication', field: opt(inCluster, 'OAuth as MCP prescribes it.'), convert },
+  ],
+  asksFor: 'token',
+  guards: true,
   attach: ['route'],
   unserved:
     'MCP authentication is not served yet: requests would pass unauthenticated. `jwtAuth` validates tokens, without the OAuth metadata.',
@@ -45,3 +65,17 @@ export const mcpAuthentication = definePolicy({
   }),
   compile: () => ({}),
 })
+
+function convert(part: Fields, ctx: ClusterContext): Policies {
+  const secret = asFields(part.clientSecretRef)
+  return defined({
+    issuer: part.issuer,
+    audiences: strings(part.audiences) ?? [],
+    provider: lower(part.provider),
+    resourceMetadata: part.resourceMetadata && ctx.kept(part.resourceMetadata),
+    jwks: ctx.keySet(asFields(part.jwks) ?? {}),
+    mode: lower(part.mode ?? 'Strict'),
+    clientId: part.clientId,
+    clientSecret: secret && ctx.secrets.shown(secret, 'clientSecret'),
+  })
+}

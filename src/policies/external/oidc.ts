@@ -18,6 +18,7 @@ export const oidc = definePolicy({
   name: 'oidc',
   doc: 'Signs browsers in with an OpenID provider.',
   attach: ['listener', 'route'],
+  asksFor: 'session',
   unserved:
     'Sign-in is not served yet: requests would pass without one. `jwtAuth` takes tokens that clients already have.',
   schema: object('OIDC', {

@@ -1,6 +1,8 @@
 // Shared budgets in a rate limit service (specification, "Rate limiting": global).
+
 import { cel, def, list, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { conditional, fallbackComesLast } from '../parts/conditional.ts'
+import { convertGlobalLimits } from '../parts/rate-limits.ts'
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 
@@ -37,6 +39,9 @@ export const remoteRateLimit = definePolicy({
   doc: 'A rate limit service keeps budgets over all replicas.',
   spec: 'Rate limiting',
   attach: ['route'],
+  cluster: [{ section: 'traffic', member: 'rateLimit', convert: convertGlobalLimits }],
+  beforeDeadline: true,
+  guards: true,
   unserved:
     'The rate limit service is not asked yet: no shared limit would hold. `localRateLimit` limits each replica.',
   schema: object(

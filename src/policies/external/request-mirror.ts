@@ -1,16 +1,18 @@
+import { derivedFrom } from '../../calls/derived-exchange.ts'
+import { type Callee, makeCall } from '../../calls/outcall.ts'
 import { withDeadline } from '../../http/body-deadline.ts'
-import { type Attempt, bodyOf, Exchange } from '../../http/exchange.ts'
-import type { Runtime } from '../../http/runtime.ts'
-import { discard, type ResponseHandler } from '../../http/transport.ts'
+import { bodyOf, type Exchange } from '../../http/exchange.ts'
+import { discard } from '../../http/transport.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
 import { number, object, req } from '../../schema/builder.ts'
-import { type Callee, definePolicy, type Hooks } from '../policy.ts'
+import { definePolicy, type Hooks } from '../policy.ts'
 import { TARGET_KINDS, targetFields } from '../upstream/policy-target.ts'
 
 /** Copies under way per policy; a service that is slower than that gets fewer of them. */
 const MAX_IN_FLIGHT = 1024
-const PURPOSE = { kind: 'Mirror', subtype: 'Http' } as const
 /** ms until the head of an answer that nobody reads, and from there to its end. */
 const TIMEOUT = 30_000
+const MIRRORING = { purpose: { kind: 'Mirror', subtype: 'Http' }, what: 'mirror', timeout: TIMEOUT } as const
 
 export const requestMirror = definePolicy({
   name: 'requestMirror',
@@ -44,32 +46,19 @@ class Mirror {
     this.#runtime = runtime
   }
 
-  /** Returns at once; what becomes of the copy concerns nobody. */
+  /** Returns at once; what becomes of the copy concerns nobody but the trace. */
   send(x: Exchange): void {
     if (this.#inFlight >= MAX_IN_FLIGHT) return
     this.#inFlight++
-    x.trace?.emit({ type: 'callStart', target: this.#callee.name, purpose: 'mirror' })
-    const copy = copyOf(x)
-    const attempt: Attempt = { index: 0, target: this.#callee.name, startedAt: x.startedMono, timeout: TIMEOUT }
     let over = false
     const ended = (): void => {
       if (!over) this.#inFlight--
       over = true
     }
-    const { clock } = this.#runtime
-    const started = clock.mono()
-    const answered = (): void => this.#runtime.called?.(PURPOSE, clock.mono() - started)
-    const on: ResponseHandler = {
-      head() {
-        answered()
-        return withDeadline({ ...discard, end: ended, fail: ended }, TIMEOUT, clock, { cancel: () => copy.abort() })
-      },
-      fail() {
-        answered()
-        ended()
-      },
-    }
-    this.#callee.send(copy, attempt, on).catch(ended)
+    const call = makeCall(copyOf(x), this.#callee, MIRRORING, this.#runtime, {
+      head: () => withDeadline({ ...discard, end: ended, fail: ended }, TIMEOUT, this.#runtime.clock, call),
+      fail: ended,
+    })
   }
 }
 
@@ -78,15 +67,6 @@ function copyOf(x: Exchange): Exchange {
   const headers = x.request.headers.copy()
   const hopByHop = headers.getAll('connection').flatMap(field => field.split(','))
   for (const name of [...hopByHop, 'connection', 'content-length', 'te', 'expect']) headers.delete(name.trim())
-  const copy = new Exchange({
-    id: x.id,
-    connection: x.connection,
-    startedAt: x.startedAt,
-    startedMono: x.startedMono,
-    httpVersion: x.httpVersion,
-    request: { ...x.request, headers },
-    body: bodyOf(undefined),
-  })
-  Object.assign(copy.auth, x.auth)
-  return copy
+  const request = { ...x.request, headers }
+  return derivedFrom(x, { request, body: bodyOf(undefined), purpose: MIRRORING.purpose, scope: 'mirror' })
 }

@@ -1,7 +1,11 @@
 // Which requests are logged, where to and with which fields (specification, AccessLog).
+
 import { cel, def, object, oneOf, opt, string } from '../../schema/builder.ts'
+import { asFields, type Fields } from '../../schema/untyped.ts'
+import { byName, type ClusterContext, defined, lower, type Policies, strings } from '../parts/cluster-form.ts'
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
+import { attributes, collector, EXPORT_RULES, exportFields, exportRules, filter } from './cluster/exports.ts'
 import { changeFields, collectorOf, fieldChanges } from './telemetry.ts'
 
 const otlp = object(
@@ -17,10 +21,26 @@ const otlp = object(
   { exactlyOneOf: [TARGET_KINDS] },
 )
 
+const inCluster = object('access log', {
+  filter,
+  attributes: opt(attributes, 'Changes to the fields.'),
+  otlp: opt(
+    object(
+      'log export',
+      { ...exportFields, filter, attributes: opt(attributes, 'Changes to the fields.') },
+      { exactlyOneOf: [collector.group], check: exportRules, rules: EXPORT_RULES },
+    ),
+    'Sends entries to a collector.',
+  ),
+})
+
 export const accessLog = definePolicy({
   name: 'accessLog',
   doc: 'Which requests are logged, and with which fields.',
   spec: 'AccessLog',
+  cluster: [
+    { section: 'frontend', member: 'accessLog', field: opt(inCluster, 'What is logged about requests.'), convert },
+  ],
   attach: ['frontend'],
   schema: object('access log', {
     filter: opt(cel('log', 'bool'), 'Which requests are logged; all when unset.'),
@@ -45,3 +65,28 @@ export const accessLog = definePolicy({
     return { accessLog: { log, sent: { ...rules, ...collector } } }
   },
 })
+
+function convert(part: Fields, ctx: ClusterContext): Policies {
+  const otlp = asFields(part.otlp)
+  const target = otlp && ctx.target(otlp, 'failed to translate access log backend')
+  if (otlp && !target) ctx.lose(otlp, 'entries are not sent: the collector cannot be called')
+  return defined({
+    filter: part.filter,
+    ...changes(part.attributes),
+    otlp:
+      otlp &&
+      target &&
+      defined({
+        ...target,
+        protocol: lower(otlp.protocol === undefined ? 'grpc' : String(otlp.protocol).toLowerCase()),
+        path: otlp.path ?? ctx.urlPath(otlp),
+        filter: otlp.filter,
+        fields: otlp.attributes && changes(otlp.attributes),
+      }),
+  })
+}
+
+function changes(value: unknown): Policies {
+  const part = asFields(value)
+  return part ? defined({ add: byName(part.add, 'expression'), remove: strings(part.remove) }) : {}
+}

@@ -1,9 +1,22 @@
-import { object, oneOf, req } from '../../schema/builder.ts'
+import { object, oneOf, opt, req } from '../../schema/builder.ts'
+import { lower } from '../parts/cluster-form.ts'
 import { definePolicy } from '../policy.ts'
+
+const inCluster = object('CONNECT handling', {
+  mode: req(oneOf(['Deny', 'Route', 'Tunnel']), 'What is done with it.'),
+})
 
 export const connect = definePolicy({
   name: 'connect',
   doc: 'What happens to CONNECT requests; they are refused with 405 when unset.',
+  cluster: [
+    {
+      section: 'frontend',
+      member: 'connect',
+      field: opt(inCluster, 'Requests with the method CONNECT.'),
+      convert: part => ({ mode: lower(part.mode) }),
+    },
+  ],
   attach: ['frontend'],
   schema: object('CONNECT settings', {
     mode: req(

@@ -1,10 +1,31 @@
-import { def, integer, object, oneOf, opt } from '../../schema/builder.ts'
+import { PATHS_AS_WRITTEN, type PathRules, pathNormalizer, SAFE_PATHS } from '../../http/path-normalization.ts'
+import {
+  boolean,
+  def,
+  type Infer,
+  integer,
+  object,
+  oneOf,
+  opt,
+  parsed,
+  type Schema,
+  serverRule,
+  shapes,
+} from '../../schema/builder.ts'
+import { byteQuantity, resourceDuration } from '../../schema/resource-scalars.ts'
 import { byteSize, duration } from '../../schema/scalars.ts'
+import { asFields, type Fields } from '../../schema/untyped.ts'
+import { bytesOf, defined, lower, type Policies } from '../parts/cluster-form.ts'
 import { definePolicy, type FrontendSettings } from '../policy.ts'
 
 /** What holds without this policy. */
-export const HTTP_DEFAULTS: Pick<FrontendSettings, 'maxBuffer' | 'http1' | 'http2' | 'maxConnectionDuration'> = {
+export const HTTP_DEFAULTS: Pick<
+  FrontendSettings,
+  'maxBuffer' | 'bodies' | 'paths' | 'http1' | 'http2' | 'maxConnectionDuration'
+> = {
   maxBuffer: 2_097_152,
+  bodies: { total: 536_870_912, timeout: 300_000, minRate: 240 },
+  paths: pathNormalizer(SAFE_PATHS),
   http1: { maxHeaders: 100, idleTimeout: 600_000, preserveCase: false },
   http2: {
     windowSize: 262_144,
@@ -17,15 +38,106 @@ export const HTTP_DEFAULTS: Pick<FrontendSettings, 'maxBuffer' | 'http1' | 'http
   maxConnectionDuration: 0,
 }
 
+const FRAME = { min: 16_384, max: 1_677_215 }
+const frameSize: Schema<number> = parsed(
+  byteQuantity,
+  `a size of ${FRAME.min} to ${FRAME.max} bytes`,
+  bytes =>
+    bytes >= FRAME.min && bytes <= FRAME.max
+      ? { value: bytes }
+      : { problem: { message: `${bytes} bytes is out of range: must be ${FRAME.min} to ${FRAME.max}` } },
+  FRAME.min,
+  undefined,
+  [
+    serverRule(
+      `type(self) == int ? self >= ${FRAME.min} && self <= ${FRAME.max} : quantity(self).compareTo(quantity('${FRAME.min}')) >= 0 && quantity(self).compareTo(quantity('${FRAME.max}')) <= 0`,
+      `must be ${FRAME.min} to ${FRAME.max} bytes`,
+    ),
+  ],
+)
+const clusterFields = {
+  maxBufferSize: opt(byteQuantity, 'The largest body that is taken in whole.'),
+  http1MaxHeaders: opt(integer(1, 4096), 'Header fields that a request may have.'),
+  http1IdleTimeout: opt(resourceDuration(1000), 'How long an idle connection stays open.'),
+  pathNormalization: opt(
+    object('path normalization', {
+      dotSegments: opt(oneOf(['Resolve', 'Reject', 'Keep']), 'What becomes of `.` and `..`; resolved when unset.'),
+      mergeSlashes: opt(boolean, 'Whether `//` becomes `/`; it does when unset.'),
+      decodeUnreserved: opt(boolean, 'Whether `%73` becomes `s`; it does when unset.'),
+      encodedSlashes: opt(
+        oneOf(['Reject', 'Keep', 'Decode', 'Redirect']),
+        'What becomes of `%2F` and `%5C`; refused when unset.',
+      ),
+    }),
+    'The form in which routes, rules and backends see paths.',
+  ),
+  http1HeaderCase: opt(oneOf(['Lowercase', 'Preserve']), 'How header names are written.'),
+  http2WindowSize: opt(byteQuantity, 'Flow-control window of a stream.'),
+  http2ConnectionWindowSize: opt(byteQuantity, 'Flow-control window of a connection.'),
+  http2MaxHeaderSize: opt(byteQuantity, 'The largest header.'),
+  http2FrameSize: opt(frameSize, 'The largest frame.'),
+  http2KeepaliveInterval: opt(resourceDuration(1000), 'Time between pings.'),
+  http2KeepaliveTimeout: opt(resourceDuration(1000), 'How long a ping may go without an answer.'),
+  maxConnectionDuration: opt(resourceDuration(1000), 'How long a connection may live.'),
+}
+const inCluster = object('HTTP settings', clusterFields, { atLeastOneOf: [Object.keys(clusterFields)] })
+
+const pathNormalization = shapes({
+  string: oneOf(['none']),
+  object: object('path normalization', {
+    dotSegments: def(
+      oneOf(['resolve', 'reject', 'keep']),
+      SAFE_PATHS.dotSegments,
+      'What becomes of `.` and `..`, also written `%2e`: `/a/../b` is `/b`, or answered with 400, or stays.',
+    ),
+    mergeSlashes: def(boolean, SAFE_PATHS.mergeSlashes, '`//` becomes `/`.'),
+    decodeUnreserved: def(
+      boolean,
+      SAFE_PATHS.decodeUnreserved,
+      'Letters, digits and `-._~` that are percent-encoded are decoded: `%73` is `s`. A `%` without two hexadecimal digits is answered with 400.',
+    ),
+    encodedSlashes: def(
+      oneOf(['reject', 'keep', 'decode', 'redirect']),
+      SAFE_PATHS.encodedSlashes,
+      'What becomes of `%2F` and `%5C`: answered with 400, kept, served as `/`, or redirected to the path with `/` (307).',
+    ),
+  }),
+})
+
+/** What a file says about paths; unset: what is safe. */
+export function pathRules(spec: Infer<typeof pathNormalization> | undefined): PathRules {
+  return spec === undefined ? SAFE_PATHS : spec === 'none' ? PATHS_AS_WRITTEN : spec
+}
+
 export const frontendHttp = definePolicy({
   name: 'http',
   doc: 'Limits of client connections that speak HTTP.',
+  cluster: [{ section: 'frontend', member: 'http', field: opt(inCluster, 'HTTP with clients.'), convert }],
   attach: ['frontend'],
   schema: object('frontend HTTP settings', {
     maxBufferSize: def(
       byteSize,
       HTTP_DEFAULTS.maxBuffer,
       'Largest body that is held in memory where a policy sets no limit of its own.',
+    ),
+    maxBufferTotal: def(
+      byteSize,
+      HTTP_DEFAULTS.bodies.total,
+      'Bytes of bodies that all requests of the gateway together hold in memory, over its workers; what would take more is answered with 503.',
+    ),
+    bufferTimeout: def(
+      duration,
+      '5m',
+      'Reading a body into memory may take so long; a request that takes longer is answered with 408. `0s`: any time.',
+    ),
+    bufferMinRate: def(
+      byteSize,
+      HTTP_DEFAULTS.bodies.minRate,
+      'Bytes a second at which a request body has to come that is read into memory, on average once 10 seconds have passed; a slower one is answered with 408. 0: any.',
+    ),
+    pathNormalization: opt(
+      pathNormalization,
+      'The form in which routes, rules and backends see paths. Unset: dot segments are resolved, slashes merged, unreserved characters decoded, encoded slashes refused. `none`: as clients write them.',
     ),
     http1MaxHeaders: opt(
       integer(1, 65536),
@@ -48,6 +160,8 @@ export const frontendHttp = definePolicy({
   compile: spec => ({
     frontend: {
       maxBuffer: spec.maxBufferSize,
+      bodies: { total: spec.maxBufferTotal, timeout: spec.bufferTimeout, minRate: spec.bufferMinRate },
+      paths: pathNormalizer(pathRules(spec.pathNormalization)),
       http1: {
         maxHeaders: spec.http1MaxHeaders ?? HTTP_DEFAULTS.http1.maxHeaders,
         idleTimeout: spec.http1IdleTimeout,
@@ -65,3 +179,21 @@ export const frontendHttp = definePolicy({
     },
   }),
 })
+
+const SIZES = ['maxBufferSize', 'http2WindowSize', 'http2ConnectionWindowSize', 'http2MaxHeaderSize', 'http2FrameSize']
+
+function convert(part: Fields): Policies {
+  const out: Policies = {}
+  for (const [name, value] of Object.entries(part)) out[name] = SIZES.includes(name) ? (bytesOf(value) ?? value) : value
+  out.http1HeaderCase = lower(part.http1HeaderCase)
+  const paths = asFields(part.pathNormalization)
+  if (paths) {
+    const { dotSegments, encodedSlashes } = paths
+    out.pathNormalization = defined({
+      ...paths,
+      dotSegments: lower(dotSegments),
+      encodedSlashes: lower(encodedSlashes),
+    })
+  }
+  return defined(out)
+}

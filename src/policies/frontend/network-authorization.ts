@@ -1,12 +1,23 @@
-import { bodyOf, type ConnectionFacts, Exchange, emptyHead } from '../../http/exchange.ts'
-import type { TraceScope } from '../../http/trace-event.ts'
-import { object, req } from '../../schema/builder.ts'
-import { accessDecision, accessRules } from '../parts/access-rules.ts'
+import { ownExchange } from '../../calls/derived-exchange.ts'
+import type { ConnectionFacts, Exchange } from '../../http/exchange.ts'
+import { object, opt, req } from '../../schema/builder.ts'
+import type { TraceScope } from '../../trace/trace-event.ts'
+import { accessDecision, accessRules, accessRulesInCluster, convertAccessRules } from '../parts/access-rules.ts'
 import { definePolicy } from '../policy.ts'
 
 export const networkAuthorization = definePolicy({
   name: 'networkAuthorization',
   doc: 'Decides by expressions over `source` who may connect; all others are cut off without an answer.',
+  cluster: [
+    {
+      section: 'frontend',
+      member: 'networkAuthorization',
+      field: opt(accessRulesInCluster('connection'), 'Decides by expressions which connections are taken.'),
+      convert: convertAccessRules,
+    },
+  ],
+  accumulates: true,
+  guards: true,
   attach: ['frontend'],
   schema: object('network authorization', {
     rules: req(
@@ -22,15 +33,7 @@ export const networkAuthorization = definePolicy({
 
 /** Expressions read an exchange; before the first request it holds the connection alone. */
 function requestless(connection: ConnectionFacts, trace: TraceScope | undefined): Exchange {
-  const x = new Exchange({
-    id: String(connection.id),
-    connection,
-    startedAt: 0,
-    startedMono: 0,
-    httpVersion: '',
-    request: emptyHead(),
-    body: bodyOf(undefined),
-  })
+  const x = ownExchange({ id: String(connection.id), connection, httpVersion: '' })
   x.trace = trace
   return x
 }

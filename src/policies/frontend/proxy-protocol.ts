@@ -1,9 +1,23 @@
-import { def, object, oneOf } from '../../schema/builder.ts'
+import { def, object, oneOf, opt } from '../../schema/builder.ts'
+import { defined, lower } from '../parts/cluster-form.ts'
 import { definePolicy } from '../policy.ts'
+
+const inCluster = object('PROXY protocol', {
+  version: def(oneOf(['V1', 'V2', 'All']), 'V2', 'The versions to take.'),
+  mode: def(oneOf(['Strict', 'Optional']), 'Strict', 'Whether a connection may come without.'),
+})
 
 export const proxyProtocol = definePolicy({
   name: 'proxyProtocol',
   doc: 'Clients come through a load balancer that sends the PROXY protocol.',
+  cluster: [
+    {
+      section: 'frontend',
+      member: 'proxyProtocol',
+      field: opt(inCluster, 'The PROXY protocol in front of connections.'),
+      convert: part => defined({ version: lower(part.version), mode: lower(part.mode) }),
+    },
+  ],
   attach: ['frontend'],
   schema: object('PROXY protocol', {
     version: def(oneOf(['v1', 'v2', 'all']), 'v2', 'Accepted version.'),

@@ -1,8 +1,20 @@
 // Which requests leave spans, and with which attributes (specification, Tracing).
+
 import type { Expression } from '../../cel/expression.ts'
-import { boolean, cel, def, list, map, number, object, oneOf, opt, shapes, string } from '../../schema/builder.ts'
+import { boolean, cel, def, list, map, number, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
+import { shortString } from '../../schema/scalars.ts'
+import { asFields, asItems, type Fields } from '../../schema/untyped.ts'
+import { byName, type ClusterContext, defined, type Policies, strings } from '../parts/cluster-form.ts'
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
+import {
+  attributes,
+  EXPORT_RULES,
+  collector as exporter,
+  exportFields,
+  exportRules,
+  filter,
+} from './cluster/exports.ts'
 import { collectorOf, computedFields, fieldChanges, type Sampling } from './telemetry.ts'
 
 /** A share, all or nothing, or an expression that gives one of them. */
@@ -11,10 +23,34 @@ const sampling = shapes({ string: cel('request', 'sampling'), number: number(0, 
 /** Not an attribute: the name of the root span. */
 const SPAN_NAME = 'span.name'
 
+const inCluster = object(
+  'tracing',
+  {
+    ...exportFields,
+    attributes: opt(attributes, 'Changes to the attributes of spans.'),
+    resources: opt(
+      list(
+        object('resource attribute', {
+          name: req(shortString, 'The name.'),
+          expression: req(cel('log', 'any'), 'Gives the value.'),
+        }),
+      ),
+      'Attributes of the service.',
+    ),
+    randomSampling: opt(cel('request', 'sampling'), 'Which share of new traces is recorded; none when unset.'),
+    clientSampling: opt(cel('request', 'sampling'), 'Which share of clients’ traces is recorded; all when unset.'),
+    filter,
+  },
+  { exactlyOneOf: [exporter.group], check: exportRules, rules: EXPORT_RULES },
+)
+
 export const tracing = definePolicy({
   name: 'tracing',
   doc: 'Sends spans of requests to a collector.',
   spec: 'Tracing',
+  cluster: [
+    { section: 'frontend', member: 'tracing', field: opt(inCluster, 'What is traced about requests.'), convert },
+  ],
   attach: ['frontend'],
   schema: object(
     'tracing',
@@ -57,4 +93,21 @@ export const tracing = definePolicy({
 function share(written: Expression | number | boolean | undefined, unset: number): Sampling {
   if (typeof written === 'boolean') return written ? 1 : 0
   return written ?? unset
+}
+
+function convert(part: Fields, ctx: ClusterContext): Policies | undefined {
+  const target = ctx.target(part, 'failed to translate tracing backend')
+  const attributes = asFields(part.attributes)
+  const out = {
+    ...target,
+    protocol: part.protocol === undefined ? 'grpc' : String(part.protocol).toLowerCase(),
+    path: part.path ?? ctx.urlPath(part),
+    attributes: attributes && byName(attributes.add, 'expression'),
+    remove: attributes && strings(attributes.remove),
+    resources: asItems(part.resources).length > 0 ? byName(part.resources, 'expression') : undefined,
+    randomSampling: part.randomSampling,
+    clientSampling: part.clientSampling,
+    filter: part.filter,
+  }
+  return target && defined(out)
 }

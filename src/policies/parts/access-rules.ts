@@ -1,17 +1,22 @@
-import type { Expression } from '../../cel/expression.ts'
+import type { Expression, Outcome } from '../../cel/expression.ts'
 import type { Exchange } from '../../http/exchange.ts'
-import type { TraceScope } from '../../http/trace-event.ts'
 import {
   type CelScope,
   cel,
+  def,
   type ListOptions,
   list,
   object,
+  oneOf,
   opt,
   parsed,
+  req,
   type Schema,
   shapes,
 } from '../../schema/builder.ts'
+import { asFields, asText, type Fields } from '../../schema/untyped.ts'
+import type { TraceScope } from '../../trace/trace-event.ts'
+import { type Policies, strings } from './cluster-form.ts'
 
 type RuleKind = 'allow' | 'deny' | 'require'
 export interface AccessRule {
@@ -27,6 +32,7 @@ const NEVER: Expression = {
   readsRequestBody: false,
   readsResponseBody: false,
   evaluate: () => ({ ok: true, value: false }),
+  decide: () => ({ ok: true, value: false }),
 }
 
 /** Rules as a file writes them; `subject` is what passes or not: `request`, `connection`, `item`. */
@@ -59,6 +65,28 @@ export function accessRules(scope: CelScope, subject: string, o: ListOptions = {
   )
 }
 
+/** Rules as resources write them; `scope`: where the expressions stand. */
+export function accessRulesInCluster(scope: CelScope) {
+  return object('authorization', {
+    action: def(oneOf(['Allow', 'Deny', 'Require']), 'Allow', 'What a true expression means.'),
+    policy: req(
+      object('authorization policy', {
+        matchExpressions: req(
+          list(cel(scope, 'bool'), { min: 1, max: 256 }),
+          'The expressions: one of them for Allow and Deny, all of them for Require.',
+        ),
+      }),
+      'When the action applies.',
+    ),
+  })
+}
+
+export function convertAccessRules(part: Fields): Policies {
+  const action = (asText(part.action) ?? 'Allow').toLowerCase()
+  const expressions = strings(asFields(part.policy)?.matchExpressions) ?? []
+  return { rules: expressions.map(expression => ({ [action]: expression })) }
+}
+
 /** What expressions read beside the exchange. */
 type Extra = Readonly<Record<string, unknown>>
 
@@ -75,8 +103,9 @@ export function decisionBy(rules: readonly AccessRule[]): (x: Exchange, extra?: 
   const require = of('require')
   const allow = of('allow')
   return (x, extra) => {
-    if (deny.some(when => holds(when, x, extra)) || !require.every(when => holds(when, x, extra))) return false
-    return allow.length === 0 || allow.some(when => holds(when, x, extra))
+    if (deny.some(when => refuses(when.decide(x, extra)))) return false
+    if (!require.every(when => holds(when.decide(x, extra)))) return false
+    return allow.length === 0 || allow.some(when => holds(when.decide(x, extra)))
   }
 }
 
@@ -93,13 +122,29 @@ function tracedDecision(rules: readonly AccessRule[], x: Exchange, trace: TraceS
   return passes
 }
 
-/** What each rule says. */
+/** What each rule says; `error`: why it could not be evaluated, unless what it asks for is not there. */
 export function judge(rules: readonly AccessRule[], x: Exchange, extra?: Extra) {
-  return rules.map(({ kind, when }) => ({ rule: when.text, mode: kind, matched: holds(when, x, extra) }))
+  return rules.map(({ kind, when }) => {
+    const outcome = when.decide(x, extra)
+    const matched = kind === 'deny' ? refuses(outcome) : holds(outcome)
+    return {
+      rule: when.text,
+      mode: kind,
+      matched,
+      ...(outcome.ok || outcome.kind === 'absent' ? {} : { error: outcome.error }),
+    }
+  })
 }
 
-/** A rule that fails is not true: a failing `deny` does not deny, a failing `require` refuses. */
-function holds(when: Expression, x: Exchange, extra?: Extra): boolean {
-  const outcome = when.evaluate(x, extra)
+/** A rule that fails does not hold: an `allow` does not let anybody in, a `require` refuses. */
+function holds(outcome: Outcome): boolean {
   return outcome.ok && outcome.value === true
+}
+
+/**
+ * A `deny` that fails refuses, for clients can make it fail: with more elements than it may look at, a body too large to
+ * be read, text that is no JSON, another type. Only where what it asks for is not there it does not apply.
+ */
+function refuses(outcome: Outcome): boolean {
+  return outcome.ok ? outcome.value === true : outcome.kind !== 'absent'
 }

@@ -1,4 +1,5 @@
 import type { Expression } from '../../cel/expression.ts'
+import { holdsForSure } from '../../cel/guard.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import {
   cel,
@@ -12,7 +13,7 @@ import {
   opt,
 } from '../../schema/builder.ts'
 import type { Hooks, Limits } from '../policy.ts'
-import { bodiesFor } from './request-body.ts'
+import { afterBody, bodiesFor } from './request-body.ts'
 
 /** One entry of `conditional`: the policy's own fields, and when they apply. */
 export type Conditioned<S> = S & { readonly condition?: Expression }
@@ -54,13 +55,22 @@ export function fallbackComesLast(value: Record<string, unknown>): readonly Obje
   )
 }
 
+/**
+ * Whether the policy guards something. A client can make a condition fail, and neither to skip its entry nor to apply it
+ * is safe then: the next one may be the weaker one, or this one. So the request is refused.
+ */
+type Purpose = 'guards' | 'changes'
+
 /** The hooks of whichever entry applies to a request; its response side follows that choice. */
 export function compileConditional<S>(
   entries: readonly Conditioned<S>[],
+  purpose: Purpose,
   limits: Limits,
   compile: (entry: S, index: number) => Hooks,
 ): Hooks {
-  const variants = entries.map((entry, i) => ({ condition: entry.condition, hooks: compile(entry, i) }))
+  const holds = purpose === 'guards' ? holdsForSure : holdsAsFarAsKnown
+  // Only the variant that applies has its body read.
+  const variants = entries.map((entry, i) => ({ condition: entry.condition, hooks: afterBody(compile(entry, i)) }))
   const all = variants.map(variant => variant.hooks)
   const needs = bodiesFor(
     variants.map(variant => variant.condition),
@@ -77,20 +87,20 @@ export function compileConditional<S>(
     }
     return undefined
   }
-  const buffersRequest = Math.max(needs.buffersRequest ?? 0, ...all.map(hooks => hooks.buffersRequest ?? 0))
+  const { buffersRequest } = needs
   const buffersResponse = all.find(hooks => hooks.buffersResponse)?.buffersResponse
   return {
     request: conditionalRequest,
     ...(all.some(hooks => hooks.response) ? { response: x => chosen.get(x)?.response?.(x) } : {}),
     ...(all.some(hooks => hooks.responseBody) ? { responseBody: x => chosen.get(x)?.responseBody?.(x) } : {}),
     ...(all.some(hooks => hooks.done) ? { done: x => chosen.get(x)?.done?.(x) } : {}),
-    ...(buffersRequest > 0 ? { buffersRequest } : {}),
+    ...(buffersRequest === undefined ? {} : { buffersRequest }),
     ...(buffersResponse ? { buffersResponse } : {}),
   }
 }
 
 /** A condition that fails does not hold. */
-function holds(condition: Expression, x: Exchange): boolean {
+function holdsAsFarAsKnown(condition: Expression, x: Exchange): boolean {
   const outcome = condition.evaluate(x)
   return outcome.ok && outcome.value === true
 }

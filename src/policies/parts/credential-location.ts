@@ -1,5 +1,7 @@
 import { cel, object, opt, req, string } from '../../schema/builder.ts'
 import { headerName } from '../../schema/scalars.ts'
+import { asFields, asText } from '../../schema/untyped.ts'
+import { copied, defined, type Policies } from './cluster-form.ts'
 
 const inHeader = object('header location', {
   name: req(headerName, 'Header name.'),
@@ -30,3 +32,17 @@ export const readLocation = object(
   },
   { exactlyOneOf: [[...WRITTEN, 'expression']] },
 )
+
+/** A place as resources write it. */
+export function convertLocation(part: unknown): Policies | undefined {
+  const place = asFields(part)
+  return (
+    place &&
+    defined({
+      header: copied(place.header),
+      queryParameter: copied(place.queryParameter),
+      cookie: copied(place.cookie),
+      expression: asText(place.expression),
+    })
+  )
+}

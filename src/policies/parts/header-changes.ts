@@ -1,4 +1,4 @@
-import { CREDENTIAL_HEADERS } from '../../cel/header-view.ts'
+import { isCredentialHeader } from '../../http/credential-names.ts'
 import { isFieldName, toFieldValue } from '../../http/field-value.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import {
@@ -9,9 +9,13 @@ import {
   opt,
   type Problem,
   parsed,
+  req,
   type SecretField,
   string,
 } from '../../schema/builder.ts'
+import { plainHeaderName, set } from '../../schema/resource-scalars.ts'
+import type { Fields } from '../../schema/untyped.ts'
+import { byName, defined, type Policies, strings } from './cluster-form.ts'
 
 /** A header's value as the file gives it: no control characters. */
 const fieldValue = parsed(
@@ -33,20 +37,16 @@ function fieldNameProblem(name: string): Problem | undefined {
 
 const fieldName = string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, form: 'a header name' })
 
-/** Names of fields whose values let somebody in. */
-const CREDENTIALS: ReadonlySet<string> = new Set([...CREDENTIAL_HEADERS, 'x-api-key', 'api-key', 'x-goog-api-key'])
-const isCredential = (name: string) => CREDENTIALS.has(name.toLowerCase())
-
 /** Of an object with the name and the value of a header field. */
 export const credentialValue: SecretField = {
   name: 'value',
-  where: ({ name }) => typeof name === 'string' && isCredential(name),
+  where: ({ name }) => typeof name === 'string' && isCredentialHeader(name),
 }
 
 const fieldValues = map(fieldValue, {
   keys: fieldNameProblem,
   max: 64,
-  secretKeys: isCredential,
+  secretKeys: isCredentialHeader,
 })
 
 export const headerChangeFields = {
@@ -56,6 +56,35 @@ export const headerChangeFields = {
 }
 export const headerChanges = object('header modifier', headerChangeFields)
 export type HeaderChanges = Infer<typeof headerChanges>
+
+const clusterValue = object(
+  'header value',
+  {
+    name: req(plainHeaderName, 'The name of the header field.'),
+    value: req(string({ min: 1, max: 4096 }), 'Its value.'),
+  },
+  { secretField: credentialValue },
+)
+const clusterChanges = object('header changes', {
+  set: opt(list(clusterValue, { max: 16, unique: ['name'] }), 'Fields to replace.'),
+  add: opt(list(clusterValue, { max: 16, unique: ['name'] }), 'Fields to add.'),
+  remove: opt(set(string(), { max: 16 }), 'Fields to remove.'),
+})
+
+/** Changes to both heads, as resources write them. */
+export const headerModifiersInCluster = object(
+  'header modifiers',
+  {
+    request: opt(clusterChanges, 'Changes to the request’s header.'),
+    response: opt(clusterChanges, 'Changes to the response’s header.'),
+  },
+  { atLeastOneOf: [['request', 'response']] },
+)
+
+export function convertHeaderChanges(part: Fields | undefined): Policies | undefined {
+  if (!part) return undefined
+  return defined({ set: byName(part.set), add: byName(part.add), remove: strings(part.remove) })
+}
 
 /** Adds, then sets, then removes. `host` is not among the fields: it is the authority, which the caller handles. */
 export function compileHeaderChanges(spec: HeaderChanges): (headers: HeaderList) => void {

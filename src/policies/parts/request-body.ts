@@ -1,5 +1,7 @@
 import type { Expression } from '../../cel/expression.ts'
-import type { Limits } from '../policy.ts'
+import { GatewayError } from '../../http/errors.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import type { Hooks, Limits } from '../policy.ts'
 
 /** The hooks that expressions need because they name a body. */
 export function bodiesFor(
@@ -18,6 +20,30 @@ export function bodiesFor(
   return {
     ...(request ? { buffersRequest: maxBuffer } : {}),
     ...(response ? { buffersResponse: { limit: maxBuffer, failOpen: true } } : {}),
+  }
+}
+
+/** `hooks` with the body read right before their `request` runs, so that what stands before it can refuse the request. */
+export function afterBody(hooks: Hooks): Hooks {
+  const { buffersRequest, request } = hooks
+  if (buffersRequest === undefined) return hooks
+  return {
+    ...hooks,
+    request(x) {
+      if (x.body.bytes !== undefined || x.upgrade !== undefined) return request?.(x)
+      return readBody(x, buffersRequest).then(() => request?.(x))
+    },
+  }
+}
+
+/** A body that is too large to read whole still goes on: expressions then find no body. */
+export async function readBody(x: Exchange, limit: number): Promise<void> {
+  if (x.upgrade !== undefined) return
+  try {
+    const bytes = await x.body.buffer(limit)
+    if (bytes.length > 0) x.trace?.body('initial request', bytes)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== 'bodyTooLarge') throw error
   }
 }
 

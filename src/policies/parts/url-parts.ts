@@ -38,7 +38,7 @@ export const authorityPart = shapes({
       host: opt(host, 'The host.'),
       port: opt(port, 'The port; the host stays.'),
     },
-    { exactlyOneOf: [['full', 'host', 'port']] },
+    { exactlyOneOf: [['full', 'host', 'port']], textMeans: 'full' },
   ),
 })
 export type AuthorityPart = Infer<typeof authorityPart>
@@ -47,13 +47,13 @@ export type AuthorityPart = Infer<typeof authorityPart>
 export const pathPart = object(
   'path',
   {
-    full: opt(pathText('a path starting with `/`', /^\/[!"$-~]*$/), 'Replaces the whole path; the query stays.'),
+    full: opt(pathText('a path starting with `/`', /^\/[!"$-[\]-~]*$/), 'Replaces the whole path; the query stays.'),
     prefix: opt(
-      pathText('a path starting with `/`, without a query', /^(\/[!"$->@-~]*)?$/),
+      pathText('a path starting with `/`, without a query', /^(\/[!"$->@-[\]-~]*)?$/),
       'Replaces the prefix that the route matched.',
     ),
   },
-  { exactlyOneOf: [['full', 'prefix']] },
+  { exactlyOneOf: [['full', 'prefix']], textMeans: 'full' },
 )
 export type PathPart = Infer<typeof pathPart>
 

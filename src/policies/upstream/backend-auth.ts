@@ -1,11 +1,15 @@
 // Puts the backend's credential on each call (specification, "Outbound (backend) authentication").
+
 import { awsSignerFor } from '../../auth/cloud/aws-signer.ts'
 import type { CredentialPlace } from '../../auth/credential-places.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Infer } from '../../schema/builder.ts'
+import { opt } from '../../schema/builder.ts'
 import type { FileOrInline } from '../../schema/scalars.ts'
 import type { writeLocation } from '../parts/credential-location.ts'
 import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
+import { backendAuth as inCluster } from './cluster/backend-auth.ts'
+import { convertAuth } from './cluster/convert-auth.ts'
 import { backendAuthDeclaration } from './policy-target.ts'
 
 type Location = Infer<typeof writeLocation>
@@ -16,6 +20,15 @@ const BEARER: Location = { header: { name: 'authorization', prefix: 'Bearer ' } 
 
 export const backendAuth = definePolicy({
   ...backendAuthDeclaration,
+  cluster: [
+    {
+      section: 'backend',
+      on: 'target',
+      member: 'auth',
+      field: opt(inCluster, 'How the gateway proves who it is.'),
+      convert: convertAuth,
+    },
+  ],
   attach: ['route', 'backend', 'target'],
   perBackend: true,
   compile(spec, ctx): Hooks {
@@ -32,6 +45,7 @@ export const backendAuth = definePolicy({
       ...(steps.length === 0
         ? {}
         : {
+            upstream: { ...(spec.aws === undefined ? {} : { sign: signingOf(spec.aws, ctx) }), authenticated: true },
             attempt(x) {
               for (const step of steps) step(x)
               return undefined

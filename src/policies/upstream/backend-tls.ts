@@ -1,9 +1,11 @@
 // How a backend's TLS is verified and spoken (specification, backend policies `tls`).
+
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { TlsOptions } from '../../http/transport.ts'
 import { boolean, def, type Infer, list, object, opt, string } from '../../schema/builder.ts'
 import { keyExchangeGroupsSchema } from '../../schema/tls-fields.ts'
 import { type CompileContext, definePolicy } from '../policy.ts'
+import { connectionFields, convertTls } from './cluster/connection.ts'
 
 const file = string({ min: 1 })
 const schema = object(
@@ -41,6 +43,16 @@ type Spec = Infer<typeof schema>
 export const backendTLS = definePolicy({
   name: 'backendTLS',
   doc: 'Speaks TLS to the backend; `{}` verifies against the system’s trust.',
+  cluster: [
+    {
+      section: 'backend',
+      on: 'target',
+      member: 'tls',
+      field: connectionFields.tls,
+      convert: convertTls,
+    },
+  ],
+  guards: true,
   attach: ['route', 'backend', 'target'],
   perBackend: true,
   schema,

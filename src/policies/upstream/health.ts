@@ -1,11 +1,21 @@
 import { cel, integer, number, object, opt } from '../../schema/builder.ts'
 import { duration } from '../../schema/scalars.ts'
 import { definePolicy } from '../policy.ts'
+import { convertHealth, health as inCluster } from './cluster/connection.ts'
 
 export const health = definePolicy({
   name: 'health',
   doc: 'When a backend counts as unhealthy and is left out.',
   spec: 'Backend health (from the health policy)',
+  cluster: [
+    {
+      section: 'backend',
+      on: 'provider',
+      member: 'health',
+      field: opt(inCluster, 'When the backend counts as unhealthy.'),
+      convert: convertHealth,
+    },
+  ],
   attach: ['backend'],
   perBackend: true,
   schema: object('health', {
@@ -23,6 +33,7 @@ export const health = definePolicy({
       'When and how long an unhealthy backend is left out.',
     ),
   }),
+  probe: () => ({ statuses: [503] }),
   compile: ({ unhealthyExpression, eviction }) => ({
     upstream: {
       health: {

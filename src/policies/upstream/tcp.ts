@@ -2,10 +2,20 @@ import { object, opt } from '../../schema/builder.ts'
 import { keepalives, probesOf } from '../../schema/keepalives.ts'
 import { duration } from '../../schema/scalars.ts'
 import { definePolicy } from '../policy.ts'
+import { connectionFields, convertTcp } from './cluster/connection.ts'
 
 export const tcp = definePolicy({
   name: 'tcp',
   doc: 'How connections are opened and kept.',
+  cluster: [
+    {
+      section: 'backend',
+      on: 'target',
+      member: 'tcp',
+      field: connectionFields.tcp,
+      convert: convertTcp,
+    },
+  ],
   attach: ['backend', 'target'],
   perBackend: true,
   schema: object('backend TCP settings', {

@@ -18,7 +18,7 @@ test.each<[unknown[], string, boolean]>([
   [[{ require: INSIDE }], '192.0.2.1', false],
   [[INSIDE, { deny: 'source.address == "10.1.2.3"' }], '10.1.2.3', false],
   [[INSIDE, 'source.address == "192.0.2.1"'], '192.0.2.1', true],
-  [[{ deny: INSIDE }], 'not an address', true],
+  [[{ deny: INSIDE }], 'not an address', false],
   [[{ require: INSIDE }], 'not an address', false],
 ])('%j lets %s connect: %j', (rules, address, expected) => expect(from(rules, address)).toBe(expected))
 
