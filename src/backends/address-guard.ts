@@ -3,7 +3,8 @@ import { Cidr, IpAddress } from '../cel/ip-address.ts'
 
 /**
  * What is behind the gateway rather than in front of it: the machine itself, its link, and the places where clouds hand
- * out credentials to whoever asks from there.
+ * out credentials to whoever asks from there. With them what the registries of IANA set apart and nobody can be reached
+ * at, since networks give such addresses meanings of their own. Private networks are where backends are, and stay open.
  */
 const GUARDED = [
   '0.0.0.0/8',
@@ -11,36 +12,69 @@ const GUARDED = [
   '169.254.0.0/16',
   '100.100.100.200/32', // Alibaba Cloud metadata
   '168.63.129.16/32', // Azure host agent
-  '192.0.0.192/32', // Oracle Cloud metadata
+  '192.0.0.0/24', // IETF protocol assignments; 192.0.0.192 is Oracle Cloud metadata
+  '192.0.2.0/24', // documentation
+  '192.88.99.0/24', // relays of 6to4
+  '198.18.0.0/15', // benchmarks
+  '198.51.100.0/24', // documentation
+  '203.0.113.0/24', // documentation
   '224.0.0.0/4',
-  '255.255.255.255/32',
+  '240.0.0.0/4',
   '::/128',
   '::1/128',
+  '64:ff9b:1::/48', // translation by whatever prefix a network has chosen (RFC 8215)
+  '100::/64', // discarded
+  '100:0:0:1::/64', // dummy prefix
+  '2001::/23', // IETF protocol assignments: Teredo, benchmarks, ORCHID
+  '2001:db8::/32', // documentation
+  '3fff::/20', // documentation
+  '5f00::/16', // segment routing
   'fe80::/10',
+  'fec0::/10', // site-local, as it once was
   'ff00::/8',
   'fd00:ec2::/32', // AWS metadata
   'fd20:ce::254/128', // Google Cloud metadata
 ]
 
-/** Decides about one address. IPv4 addresses in the clothes of IPv6 are IPv4 addresses. */
+/** Decides about one address: each address that it can stand for has to be open, or allowed. */
 export function addressGuard(allowed: readonly Cidr[]): (address: string) => boolean {
   const guarded = GUARDED.map(range => Cidr.parse(range) as Cidr)
   return text => {
     const zone = text.indexOf('%')
     const address = IpAddress.parse(zone < 0 ? text : text.slice(0, zone))
     if (address === undefined) return false
-    const plain = embedded(address)
-    return allowed.some(range => range.holds(plain)) || !guarded.some(range => range.holds(plain))
+    // Who allows an IPv6 range means the addresses as they are written in it.
+    if (allowed.some(range => range.address.family === address.family && range.holds(address))) return true
+    return meant(address).every(
+      each => allowed.some(range => range.holds(each)) || !guarded.some(range => range.holds(each)),
+    )
   }
 }
 
-/** The IPv4 address inside: mapped, compatible, NAT64 (RFC 6052) or 6to4. */
-function embedded(address: IpAddress): IpAddress {
-  if (address.family === 4) return address
-  const { bits } = address
+/** An address and the IPv4 addresses that routers and translators find in it. */
+function meant(address: IpAddress): IpAddress[] {
+  const inside = embedded(address)
+  // The clothes of a plain IPv4 address are not what is reached.
+  return inside.length === 0 ? [address] : isOnlyClothes(address) ? inside : [address, ...inside]
+}
+
+/** Mapped (RFC 4291), translated (RFC 2765), compatible, NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo (RFC 4380), ISATAP. */
+function embedded({ family, bits }: IpAddress): IpAddress[] {
+  if (family === 4) return []
+  const at = (shift: bigint) => new IpAddress(4, (bits >> shift) & 0xffffffffn)
+  const found: IpAddress[] = []
   const high = bits >> 32n
-  if (high === 0xffffn || high === 0x64ff9b_0000_0000_0000_0000n) return new IpAddress(4, bits & 0xffffffffn)
-  if (high === 0n && bits > 1n) return new IpAddress(4, bits)
-  if (bits >> 112n === 0x2002n) return new IpAddress(4, (bits >> 80n) & 0xffffffffn)
-  return address
+  if (TRANSLATED.has(high) || (high === 0n && bits > 1n)) found.push(at(0n))
+  if (bits >> 112n === 0x2002n) found.push(at(80n))
+  if (bits >> 96n === 0x2001_0000n) found.push(at(64n), new IpAddress(4, (bits & 0xffffffffn) ^ 0xffffffffn))
+  if (((bits >> 32n) & 0xfdff_ffffn) === 0x0000_5efen) found.push(at(0n))
+  return found
+}
+
+/** What stands before the IPv4 address: `::ffff:0:0/96`, `::ffff:0:0:0/96`, `64:ff9b::/96`. */
+const TRANSLATED: ReadonlySet<bigint> = new Set([0xffffn, 0xffff_0000n, 0x64ff9b_0000_0000_0000_0000n])
+
+function isOnlyClothes({ bits }: IpAddress): boolean {
+  const high = bits >> 32n
+  return TRANSLATED.has(high) || high === 0n
 }

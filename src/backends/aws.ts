@@ -56,7 +56,7 @@ export const awsBackend = defineBackend({
       replayable: true,
       send(x, attempt, on) {
         x.request.path = path
-        at.send(ctx.runtime.transport, x, attempt, on)
+        at.send(ctx.runtime, x, attempt, on)
       },
     }
   },

@@ -1,7 +1,8 @@
+import type { CallSteps } from '../calls/step.ts'
 import type { Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, Exchange } from '../http/exchange.ts'
 import type { ResponseHandler, Target } from '../http/transport.ts'
-import type { CompileContext, Hooks, UpstreamSettings } from '../policies/policy.ts'
+import type { CompileContext, UpstreamSettings } from '../policies/policy.ts'
 import type { Schema } from '../schema/builder.ts'
 
 /** A compiled destination. `send` answers one attempt: by calling upstream, or by itself. */
@@ -22,6 +23,8 @@ export interface Backend {
   send(x: Exchange, attempt: Attempt, on: ResponseHandler): void
   /** How its endpoints do, for dumps: plain data. */
   health?(): unknown
+  /** bytes of the longest request body that it reads whole; unset: it reads none. */
+  readonly holdsRequest?: number
   /** The attempts may be repeated on failure: the request body is still there. */
   readonly replayable: boolean
 }
@@ -91,7 +94,8 @@ export interface SessionSettings {
 /** Policies of an MCP target, an LLM provider or a model. */
 export interface PartPolicies {
   readonly settings: UpstreamSettings
-  readonly hooks: readonly Hooks[]
+  /** Run around each call to it. */
+  readonly steps: CallSteps
 }
 
 export function defineBackend<const K extends string, S>(definition: BackendDefinition<K, S>): BackendDefinition<K, S> {

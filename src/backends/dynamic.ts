@@ -60,7 +60,7 @@ export const dynamicBackend = defineBackend({
         }
         const at = destinations.at(text, secure || x.request.scheme === 'https' ? 'https' : 'http')
         if (at === undefined) on.fail(badDestination(x, target !== undefined))
-        else at.send(ctx.runtime.transport, x, attempt, on)
+        else at.send(ctx.runtime, x, attempt, on)
       },
     }
   },

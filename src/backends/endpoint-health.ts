@@ -2,9 +2,9 @@
 import { GatewayError } from '../http/errors.ts'
 import type { Attempt, Exchange } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
-import type { Clock } from '../http/runtime.ts'
-import { type ChunkSink, handlerAround, type ResponseHandler } from '../http/transport.ts'
+import { type ChunkSink, discard, handlerAround, type ResponseHandler } from '../http/transport.ts'
 import type { CompileContext, HealthRules } from '../policies/policy.ts'
+import type { Clock } from '../runtime/runtime.ts'
 
 /** Weight of the newest sample in a moving average. */
 const ALPHA = 0.3
@@ -147,10 +147,21 @@ export interface Watched {
   readonly health: EndpointHealth
   readonly rules: HealthRules | undefined
   readonly clock: Clock
+  /** One of several LLM providers: 429 means that it is exhausted, and all that is not the client's fault is its own. */
+  readonly provider?: true
 }
 
-/** Notes how a call to an endpoint goes, between its handler and the transport. */
-export function watchHealth(watched: Watched, x: Exchange, attempt: Attempt, on: ResponseHandler): ResponseHandler {
+/**
+ * Notes how a call to an endpoint goes, between its handler and the transport. `next`: takes over from one that failed,
+ * before the client has seen anything of it; told in a few words how it failed.
+ */
+export function watchHealth(
+  watched: Watched,
+  x: Exchange,
+  attempt: Attempt,
+  on: ResponseHandler,
+  next?: (why: string) => void,
+): ResponseHandler {
   const { health, clock } = watched
   const started = clock.mono()
   let settled = false
@@ -165,16 +176,20 @@ export function watchHealth(watched: Watched, x: Exchange, attempt: Attempt, on:
   x.onAbort(() => settle(undefined))
   return handlerAround(on, {
     head(status, headers) {
-      const failed = isUnhealthy(watched.rules, x, status, headers)
+      const failed = isUnhealthy(watched, x, status, headers)
       if (failed || watched.rules?.unhealthy || !isGrpc(headers)) {
         settle(failed, status === 429 ? retryHint(headers, clock.now()) : undefined)
-        return on.head(status, headers)
+        if (!next || x.aborted || !(failed || isRefusal(status))) return on.head(status, headers)
+        next(`answered ${status}`)
+        return discard
       }
       return watchTrailers(on.head(status, headers), settle)
     },
     fail(error) {
-      settle(isEndpointsFault(error) ? true : undefined)
-      on.fail(error)
+      const failed = isEndpointsFault(error, watched)
+      settle(failed ? true : undefined)
+      if (failed && next && !x.aborted) next(`failed: ${error.message}`)
+      else on.fail(error)
     },
     upgrade(status, headers, socket) {
       settle(false)
@@ -228,12 +243,16 @@ function resetTime(text: string | undefined, now: number): number | undefined {
   return hours! * 3_600_000 + minutes! * 60_000 + seconds! * 1000 + rest!
 }
 
-function isUnhealthy(rules: HealthRules | undefined, x: Exchange, status: number, headers: HeaderList): boolean {
+function isRefusal(status: number): boolean {
+  return status === 429 || status >= 500
+}
+
+function isUnhealthy({ rules, provider }: Watched, x: Exchange, status: number, headers: HeaderList): boolean {
   if (rules?.unhealthy) {
     const outcome = rules.unhealthy.evaluate(x, { response: { status, headers } })
     return outcome.ok && outcome.value === true
   }
-  if (status >= 500) return true
+  if (status >= 500 || (provider && isRefusal(status))) return true
   const grpc = headers.get('grpc-status')
   return grpc !== undefined && grpc !== '0'
 }
@@ -259,8 +278,9 @@ function watchTrailers(client: ChunkSink, settle: (failed: boolean) => void): Ch
 }
 
 /** A request that could not be put on the wire, or a destination that is not allowed, says nothing about the endpoint. */
-function isEndpointsFault(error: Error): boolean {
+function isEndpointsFault(error: Error, { provider }: Watched): boolean {
   if (!(error instanceof GatewayError)) return true
+  if (provider) return error.status >= 500
   const { code, details } = error
   if (code === 'upstreamFailed') return details.retryable !== false
   return code === 'upstreamTimeout' || code === 'dnsFailed'

@@ -1,5 +1,5 @@
 // Which endpoint of a service gets the next call.
-import type { Clock } from '../http/runtime.ts'
+import type { Clock } from '../runtime/runtime.ts'
 import { EndpointHealth, type HealthFacts } from './endpoint-health.ts'
 
 export interface Endpoint {

@@ -1,10 +1,14 @@
 // An address that speaks HTTP, and calls to it as the exchange stands.
 import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { defaultPort } from '../http/authority.ts'
+import { PRIMARY } from '../calls/call-record.ts'
+import { dispatch } from '../calls/dispatch.ts'
+import { authorityOf } from '../http/authority.ts'
 import type { Attempt, Exchange } from '../http/exchange.ts'
-import type { ResponseHandler, Target, Transport, UpstreamRequest } from '../http/transport.ts'
+import { isThisMachine } from '../http/own-host.ts'
+import type { ResponseHandler, Target, UpstreamRequest } from '../http/transport.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import type { HostPort } from '../schema/scalars.ts'
 
 /** ms. */
@@ -33,21 +37,16 @@ export class HttpTarget {
     this.target = targetOf(to, settings, options)
     this.#http2 = http2Targets(to, settings, options)
     const { named } = this.target
-    this.#fallback = authorityOf(to, this.target)
+    this.#fallback = authorityOf(this.target)
     this.#authority = named ? this.#fallback : undefined
     this.#timeout = settings.requestTimeout
   }
 
   /** One call with what is left of the client's request; it ends with the exchange. */
-  send(transport: Transport, x: Exchange, attempt: Attempt, on: ResponseHandler): void {
+  send(runtime: Runtime, x: Exchange, attempt: Attempt, on: ResponseHandler): void {
     attempt.target = this.address
-    x.owns(
-      transport.dispatch(
-        versioned(x, this.target, this.#http2),
-        requestOf(x, this.#authority, this.#fallback, this.#timeout ?? attempt.timeout ?? 0),
-        on,
-      ),
-    )
+    const request = requestOf(x, this.#authority, this.#fallback, this.#timeout ?? attempt.timeout ?? 0)
+    dispatch(runtime, x, versioned(x, this.target, this.#http2), request, on)
   }
 }
 
@@ -59,6 +58,9 @@ function targetOf(to: HostPort, settings: UpstreamSettings, { permits, guard = '
     ...(to.unixPath === undefined ? {} : { unixPath: to.unixPath }),
     ...connectionOf(settings),
     ...(permits === undefined ? {} : { permits }),
+    ...(to.unixPath === undefined && settings.ownPorts?.has(to.port) && isThisMachine(to.host)
+      ? { returns: true }
+      : {}),
     named: to.unixPath === undefined && isIP(to.host) === 0,
   }
 }
@@ -114,13 +116,6 @@ function versioned(x: Exchange, target: Target, http2: Http2Targets | undefined)
   return x.connection.tls === undefined ? http2.offered : target
 }
 
-/** What the backend is called by, without the port that its scheme implies. */
-function authorityOf({ host, port, unixPath }: HostPort, target: Target): string {
-  if (unixPath !== undefined) return 'localhost'
-  const bracketed = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
-  return port === defaultPort(target.tls === undefined ? 'http' : 'https') ? bracketed : `${bracketed}:${port}`
-}
-
 /** `authority`: undefined when the backend is called by the client's own word, `fallback` when there is none. */
 function requestOf(x: Exchange, authority: string | undefined, fallback: string, timeout: number): UpstreamRequest {
   const { method, path, headers } = x.request
@@ -131,6 +126,8 @@ function requestOf(x: Exchange, authority: string | undefined, fallback: string,
     headers,
     body: x.body.take(),
     timeout,
+    purpose: x.purpose ?? PRIMARY.Http,
     ...(x.upgrade === undefined ? {} : { upgrade: x.upgrade }),
+    ...(method === 'CONNECT' && x.received.method === method ? { tunnel: true } : {}),
   }
 }

@@ -21,7 +21,8 @@ export const serviceBackend = defineBackend({
 })
 
 function served(service: Service, ctx: BackendContext): Backend {
-  const { clock, transport, random } = ctx.runtime
+  const { runtime } = ctx
+  const { clock, random } = runtime
   const settings = settingsFor(service, ctx.settings)
   const endpoints = new EndpointSet(
     service.endpoints.map(({ name, host, port, capacity }) => ({
@@ -51,7 +52,7 @@ function served(service: Service, ctx: BackendContext): Backend {
       }
       const { endpoint, health } = picked
       const watched = { endpoint: endpoint.name, health, rules: settings.health, clock }
-      endpoint.at.send(transport, x, attempt, watchHealth(watched, x, attempt, on))
+      endpoint.at.send(runtime, x, attempt, watchHealth(watched, x, attempt, on))
     },
   }
 }

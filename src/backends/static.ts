@@ -12,7 +12,7 @@ export const staticBackend = defineBackend({
   compile(spec, ctx) {
     const { settings, runtime } = ctx
     const at = new HttpTarget(spec, settings)
-    const { clock, transport } = runtime
+    const { clock } = runtime
     const base = {
       key: ctx.key,
       name: ctx.name,
@@ -23,14 +23,14 @@ export const staticBackend = defineBackend({
       replayable: true,
     }
     const rules = settings.health
-    if (rules === undefined) return { ...base, send: (x, attempt, on) => at.send(transport, x, attempt, on) }
+    if (rules === undefined) return { ...base, send: (x, attempt, on) => at.send(runtime, x, attempt, on) }
     // There is no other endpoint to go to: its health is only there to be seen.
     const health = endpointHealth(ctx, at.address)
     const watched = { endpoint: at.address, health, rules, clock }
     return {
       ...base,
       health: () => [health.facts(at.address, clock)],
-      send: (x, attempt, on) => at.send(transport, x, attempt, watchHealth(watched, x, attempt, on)),
+      send: (x, attempt, on) => at.send(runtime, x, attempt, watchHealth(watched, x, attempt, on)),
     }
   },
 })

@@ -1,23 +1,47 @@
+import { PRIMARY } from '../../calls/call-record.ts'
+import { dispatch } from '../../calls/dispatch.ts'
+import { authorityOf, hostAndPort } from '../../http/authority.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Attempt, Exchange, LlmFacts } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import type { Runtime } from '../../http/runtime.ts'
 import type { ResponseHandler, UpstreamRequest } from '../../http/transport.ts'
-import { type ErrorDialect, errorBody } from '../../llm/error-body.ts'
+import type { ChatFormat } from '../../llm/chat/chat.ts'
+import type { ErrorCodec } from '../../llm/chat/codec.ts'
+import { Conversion } from '../../llm/chat/conversion.ts'
+import type { JsonObject } from '../../llm/chat/json.ts'
+import { Untranslatable } from '../../llm/chat/losses.ts'
+import { CODECS } from '../../llm/formats/codecs.ts'
+import { openAiErrors } from '../../llm/formats/completions/errors.ts'
 import { detect } from '../../llm/formats/detect.ts'
 import type { Format, ReplyReader } from '../../llm/formats/format.ts'
 import { formatOf } from '../../llm/formats/index.ts'
+import { isChatFormat, targetFormat } from '../../llm/formats/target-format.ts'
 import { JsonBody } from '../../llm/json-body.ts'
-import { LlmPolicy } from '../../llm/llm-policy.ts'
 import type { RouteType } from '../../llm/route-type.ts'
+import { parseExact } from '../../mcp/exact-json.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
 import { contentCoding, decodeWhole } from './content-coding.ts'
+import { convertReply } from './converted-reply.ts'
+import { dropHeaders, upstreamHeaders } from './provider-headers.ts'
 import type { ProviderTarget } from './provider-target.ts'
-import { inDialect, type ReplyContext, relayReply, watchReply } from './reply.ts'
+import type { WireFamily, WireFormats } from './providers/provider.ts'
+import { relayReply, watchReply } from './reply.ts'
+import { errorInDialect, type ReplyContext } from './reply-context.ts'
 
 /** Of a request body that is read, in bytes (spec "Limits", buffer default). */
 export const BODY_LIMIT = 2 * 1024 * 1024
 
-/** Answers one attempt with a call to `to`. `body`: already parsed, by whoever had to choose `to`. */
+/** What the caller of a provider knows besides the request. */
+export interface ProviderCall {
+  /** Already parsed, by whoever had to choose the provider. */
+  readonly body?: JsonBody | undefined
+  /** Whose request the call is made for, where that is another exchange. */
+  readonly client?: Exchange
+  /** Another provider is asked if this one fails before it has said anything. */
+  readonly more?: boolean
+}
+
+/** Answers one attempt with a call to `to`. */
 export function callProvider(
   runtime: Runtime,
   to: ProviderTarget,
@@ -25,18 +49,20 @@ export function callProvider(
   x: Exchange,
   attempt: Attempt,
   on: ResponseHandler,
-  body?: JsonBody,
+  { body, client = x, more = false }: ProviderCall = {},
 ): void {
-  const call: Call = { runtime, to, x, timeout: to.timeout ?? attempt.timeout ?? 0 }
+  const call: Call = { runtime, to, x, client, more, timeout: to.timeout ?? attempt.timeout ?? 0 }
+  // The attempt of the client's request goes to the backend; that of one provider to its address.
+  if (client !== x) attempt.target = to.target.unixPath ?? hostAndPort(to.target.host, to.target.port)
   const format = formatOf(route)
   if (route === 'passthrough' || route === 'detect' || route === 'models') forward(call, route, on, body)
   else if (route === 'realtime' && 'realtime' in to.wire.formats) forward(call, route, on, body)
-  else if (format === undefined || !(format.name in to.wire.formats)) on.fail(unsupported(route, format, to))
+  else if (format === undefined) on.fail(unsupported(route, openAiErrors, to, to.wire.formats))
   else if (body) callParsed(call, format, on, body)
   else {
     readJson(x).then(
       parsed => callParsed(call, format, on, parsed),
-      error => on.fail(inDialect(format.errors, error)),
+      error => on.fail(errorInDialect(format.errors, error)),
     )
   }
 }
@@ -59,25 +85,33 @@ interface Call {
   readonly runtime: Runtime
   readonly to: ProviderTarget
   readonly x: Exchange
+  /** What is found out is told of this one too. */
+  readonly client: Exchange
+  readonly more: boolean
   /** ms until the response head; 0: none. */
   readonly timeout: number
 }
 
 function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonBody): void {
   const { to, x } = call
-  const facts: LlmFacts = {
+  const facts: LlmFacts = tell(call, {
     provider: to.provider,
     streaming: body.get('stream') === true,
     requestModel: '',
     request: body.value,
+  })
+  const address = format.address?.(x.request.path)
+  if (address) {
+    // Whoever chose the provider may have chosen the model, too.
+    if (!body.changed('model')) body.set('model', address.model)
+    body.set('stream', address.stream ? true : undefined)
   }
-  x.llm = facts
   if (to.wire.model !== undefined) body.set('model', to.wire.model)
   to.edit?.(body, x)
-  if (x.llmPolicy instanceof LlmPolicy) x.llmPolicy.apply(body, x, format)
+  to.policy?.apply(body, x, format)
   const model = body.get('model')
   if (typeof model !== 'string' || model === '') {
-    on.fail(inDialect(format.errors, new GatewayError('llmRequest', { detail: 'missing field: model' })))
+    on.fail(errorInDialect(format.errors, new GatewayError('llmRequest', { detail: 'missing field: model' })))
     return
   }
   facts.requestModel = model
@@ -85,23 +119,146 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
   const params = parametersIn(body)
   if (params) facts.params = params
   facts.streaming = body.get('stream') === true
+  const family = to.wire.family?.(model) ?? to.wire
+  const target = targetFormat(format.name, spoken => spoken in family.formats)
+  if (target === undefined) on.fail(unsupported(format.name, format.errors, to, family.formats))
+  else if (target === format.name) callNative(call, format, family, model, on, body)
+  else callConverted(call, format, target as ChatFormat, family, model, on, body)
+}
+
+/** Client and provider speak the same format: the bytes pass, and only what is configured changes. */
+function callNative(
+  call: Call,
+  format: Format,
+  family: WireFamily,
+  model: string,
+  on: ResponseHandler,
+  body: JsonBody,
+): void {
+  const { to, x } = call
+  const facts = x.llm as LlmFacts
+  const stream = facts.streaming
   const usageAsked = shape(body, model, to, format)
   emit(x, facts)
-  const headers = upstreamHeaders(x.request.headers, to)
-  headers.delete('content-encoding')
-  // What is read here must be readable: providers compress for clients that ask for it.
-  headers.set('accept-encoding', 'identity')
+  const headers = readableHeaders(call, family)
+  if (format.address) {
+    body.set('model', undefined)
+    body.set('stream', undefined)
+  }
+  family.edit?.(body, { format: format.name, model, stream, headers })
   const bytes = body.bytes()
   delete facts.request
-  dispatch(call, { path: to.upstreamPath(format.name, x.request.path), headers, body: bytes }, cancel =>
+  const path = to.upstreamPath(format.name, x.request.path, { model, stream, converted: false })
+  send(call, { path, headers, body: bytes }, cancel =>
     relayReply(
       {
         ...replyContext(call, format, format.errors, facts, cancel),
+        ...(isChatFormat(format.name) ? { chat: format.name, patient: call.more } : {}),
         ...(usageAsked ? { hide: format.isUsageEvent } : {}),
       },
       on,
     ),
   )
+}
+
+/** The provider speaks another format: request and reply are converted, and what they lose is told. */
+function callConverted(
+  call: Call,
+  format: Format,
+  target: ChatFormat,
+  family: WireFamily,
+  model: string,
+  on: ResponseHandler,
+  body: JsonBody,
+): void {
+  const { to, x } = call
+  const facts = x.llm as LlmFacts
+  const stream = facts.streaming
+  const conversion = new Conversion(CODECS[format.name as ChatFormat], CODECS[target])
+  let sent: JsonObject
+  const headers = readableHeaders(call, family)
+  try {
+    sent = conversion.request(parseExact(body.bytes().toString('utf8')) as JsonObject, { model, stream })
+  } catch (error) {
+    if (!(error instanceof Untranslatable)) throw error
+    on.fail(errorInDialect(format.errors, new GatewayError('llmRequest', { detail: error.message })))
+    return
+  }
+  renameMaxTokens(sent, target, model, to)
+  const edited = {
+    get: (name: string) => sent[name],
+    set: (name: string, value: unknown) => setMember(sent, name, value),
+  }
+  family.edit?.(edited, { format: target, model, stream, headers })
+  dropHeaders(headers, to.wire.dropHeaders ?? [])
+  headers.set('content-type', 'application/json')
+  noteLosses(facts, conversion)
+  emit(x, facts)
+  delete facts.request
+  const path = to.upstreamPath(target, x.request.path, { model, stream, converted: true })
+  send(call, { path, headers, body: Buffer.from(JSON.stringify(sent)) }, cancel =>
+    convertReply(
+      {
+        conversion,
+        errors: format.errors,
+        facts,
+        clock: call.runtime.clock,
+        startedAt: call.runtime.clock.mono(),
+        named: {
+          id: x.id,
+          model,
+          created: Math.floor(call.runtime.clock.now() / 1000),
+          usage: wantsUsage(format, body),
+        },
+        cancel,
+        done: () => {
+          noteLosses(facts, conversion)
+          emit(x, facts)
+        },
+      },
+      on,
+    ),
+  )
+}
+
+/** The last chunk with usage comes only to who asks for it, as OpenAI has it. */
+function wantsUsage(format: Format, body: JsonBody): boolean {
+  if (format.name !== 'completions') return true
+  const options = body.get('stream_options')
+  return typeof options === 'object' && options !== null && (options as JsonObject).include_usage === true
+}
+
+function setMember(body: JsonObject, name: string, value: unknown): void {
+  if (value === undefined) delete body[name]
+  else body[name] = value
+}
+
+function renameMaxTokens(sent: JsonObject, target: ChatFormat, model: string, { wire }: ProviderTarget): void {
+  // Servers besides OpenAI's know the older name only.
+  if (target !== 'completions' || wire.maxCompletionTokens?.test(model) || sent.max_completion_tokens === undefined)
+    return
+  sent.max_tokens = sent.max_completion_tokens
+  delete sent.max_completion_tokens
+}
+
+function noteLosses(facts: LlmFacts, { losses }: Conversion): void {
+  if (losses.count === 0) return
+  facts.losses = losses.list
+  facts.lossCount = losses.count
+}
+
+function readableHeaders({ x, to }: Call, family: WireFamily): HeaderList {
+  const headers = upstreamHeaders(x.request.headers, to, family)
+  headers.delete('content-encoding')
+  // What is read here must be readable: providers compress for clients that ask for it.
+  headers.set('accept-encoding', 'identity')
+  return headers
+}
+
+function tell({ x, client }: Call, facts: LlmFacts): LlmFacts {
+  x.llm = facts
+  client.llm = facts
+  return facts
 }
 
 const PARAMETERS = [
@@ -150,22 +307,24 @@ function forward(
 ): void {
   const { to, x } = call
   const requestModel = x.llm?.requestModel ?? modelIn(body)
-  const facts: LlmFacts = { provider: to.provider, streaming: body?.get('stream') === true, requestModel }
-  x.llm = facts
+  const facts = tell(call, { provider: to.provider, streaming: body?.get('stream') === true, requestModel })
   emit(x, facts)
-  const headers = upstreamHeaders(x.request.headers, to)
+  const headers = upstreamHeaders(x.request.headers, to, to.wire)
   // A parsed body is a decoded one.
   if (body) headers.delete('content-encoding')
   const request = {
-    path: to.upstreamPath(route === 'realtime' ? 'realtime' : undefined, x.request.path),
+    path: to.upstreamPath(route === 'realtime' ? 'realtime' : undefined, x.request.path, NO_MODEL),
     headers,
     body: body?.bytes() ?? x.body.take(),
     ...(x.upgrade === undefined ? {} : { upgrade: x.upgrade }),
   }
-  dispatch(call, request, cancel =>
-    route === 'detect' ? watchReply(replyContext(call, detect, 'openai', facts, cancel), on) : on,
+  send(call, request, cancel =>
+    route === 'detect' ? watchReply(replyContext(call, detect, openAiErrors, facts, cancel), on) : on,
   )
 }
+
+/** Of requests that are passed on as they are. */
+const NO_MODEL = { model: '', stream: false, converted: false }
 
 function modelIn(body: JsonBody | undefined): string {
   const model = body?.get('model')
@@ -175,7 +334,7 @@ function modelIn(body: JsonBody | undefined): string {
 function replyContext(
   { runtime, x }: Call,
   format: ReplyReader,
-  errors: ErrorDialect,
+  errors: ErrorCodec,
   facts: LlmFacts,
   cancel: () => void,
 ): ReplyContext {
@@ -183,76 +342,32 @@ function replyContext(
   return { format, errors, facts, clock, startedAt: clock.mono(), cancel, done: () => emit(x, facts) }
 }
 
-function dispatch(
+function send(
   { runtime, to, x, timeout }: Call,
   request: Pick<UpstreamRequest, 'path' | 'headers' | 'body' | 'upgrade'>,
   handler: (cancel: () => void) => ResponseHandler,
 ): void {
-  let gone = false
-  let call: { cancel(): void } | undefined
-  const cancel = (): void => {
-    gone = true
-    call?.cancel()
+  const { method, authority } = x.request
+  const whole = {
+    method,
+    authority: to.target.named && !x.authorityFixed ? authorityOf(to.target) : authority,
+    ...request,
+    timeout,
+    purpose: PRIMARY.Llm,
   }
-  const { host, port, named, tls } = to.target
-  const authority = port === (tls ? 443 : 80) ? host : `${host}:${port}`
-  call = runtime.transport.dispatch(
+  const call = dispatch(
+    runtime,
+    x,
     to.target,
-    {
-      method: x.request.method,
-      authority: named && !x.authorityFixed ? authority : x.request.authority,
-      ...request,
-      timeout,
-    },
-    handler(cancel),
+    whole,
+    handler(() => call.cancel()),
   )
-  if (gone) call.cancel()
-  else x.owns(call)
 }
 
-/** Client credentials in any provider's place; none of them goes out beside a configured key. */
-const CREDENTIALS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
-
-function upstreamHeaders(received: HeaderList, { wire, key }: ProviderTarget): HeaderList {
-  const headers = received.copy()
-  if (key !== undefined) for (const name of CREDENTIALS) headers.delete(name)
-  if (wire.credential === 'bearer') {
-    if (key !== undefined) headers.set('authorization', `Bearer ${key}`)
-  } else moveKey(headers, wire.credential, key)
-  for (const name in wire.headers) if (!headers.has(name)) headers.append(name, wire.headers[name] as string)
-  if (wire.dropHeaders) dropHeaders(headers, wire.dropHeaders)
-  return headers
-}
-
-/** Puts a key where the provider reads it; subscription tokens (`sk-ant-oat`) stay bearer tokens. */
-function moveKey(headers: HeaderList, name: string, key: string | undefined): void {
-  const sent = /^Bearer (.+)$/i.exec(headers.get('authorization') ?? '')?.[1]
-  const token = key ?? sent
-  if (token === undefined) return
-  if (token.startsWith('sk-ant-oat')) {
-    headers.delete(name)
-    headers.set('authorization', `Bearer ${token}`)
-    return
-  }
-  headers.delete('authorization')
-  headers.set(name, token)
-}
-
-function dropHeaders(headers: HeaderList, drop: readonly string[]): void {
-  for (const name of headers.names()) {
-    if (drop.some(pattern => (pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern))) {
-      headers.delete(name)
-    }
-  }
-}
-
-function unsupported(route: RouteType, format: Format | undefined, to: ProviderTarget): Error {
-  const dialect: ErrorDialect = format?.errors ?? 'openai'
-  const speaks = Object.keys(to.wire.formats).join(', ') || 'none'
-  const error = new GatewayError('llmRequest', {
-    detail: `unsupported conversion: from ${route} to provider ${to.provider} (supported: ${speaks})`,
-  })
-  return new GatewayError('llmRequest', { ...error.details, body: errorBody(dialect, error.status, error.message) })
+function unsupported(from: RouteType, errors: ErrorCodec, to: ProviderTarget, formats: WireFormats): Error {
+  const speaks = Object.keys(formats).join(', ') || 'none'
+  const detail = `unsupported conversion: from ${from} to provider ${to.provider} (supported: ${speaks})`
+  return errorInDialect(errors, new GatewayError('llmRequest', { detail }))
 }
 
 function emit(x: Exchange, facts: LlmFacts): void {
@@ -263,5 +378,6 @@ function emit(x: Exchange, facts: LlmFacts): void {
     streaming: facts.streaming,
     ...(facts.inputTokens === undefined ? {} : { inputTokens: facts.inputTokens }),
     ...(facts.outputTokens === undefined ? {} : { outputTokens: facts.outputTokens }),
+    ...(facts.losses === undefined ? {} : { losses: facts.losses }),
   })
 }

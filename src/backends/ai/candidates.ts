@@ -1,14 +1,22 @@
+import { PRIMARY } from '../../calls/call-record.ts'
+import { repeatOf } from '../../calls/derived-exchange.ts'
+import { makeCall } from '../../calls/outcall.ts'
+import type { CallSteps } from '../../calls/step.ts'
+import type { Origin } from '../../diagnostics/diagnostic.ts'
 import { GatewayError } from '../../http/errors.ts'
-import type { Exchange } from '../../http/exchange.ts'
-import type { Clock } from '../../http/runtime.ts'
-import { discard, handlerAround, type ResponseHandler } from '../../http/transport.ts'
+import type { Attempt, Exchange } from '../../http/exchange.ts'
+import type { ResponseHandler } from '../../http/transport.ts'
 import type { HealthRules } from '../../policies/policy.ts'
-import { type EndpointHealth, evictionTime, retryHint } from '../endpoint-health.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
+import { type EndpointHealth, watchHealth } from '../endpoint-health.ts'
 
 export interface Candidate {
   readonly name: string
   readonly health: EndpointHealth
   readonly rules: HealthRules | undefined
+  /** The policies on it: run around each call. */
+  readonly steps: CallSteps
+  readonly origin: Origin
 }
 
 /**
@@ -27,35 +35,41 @@ export function rank<C extends Candidate>(groups: readonly (readonly C[])[], ran
   return out.length === 0 ? ranked : [...ranked.filter(each => !out.includes(each)), ...out]
 }
 
-/**
- * Asks one candidate after the other until one answers; the last answer counts whatever it is. `call` makes one call
- * and may throw GatewayError.
- */
+/** How candidates of one kind are called. */
+export interface Calling<C> {
+  readonly runtime: Runtime
+  /** Whether it may be asked at all; throws GatewayError. */
+  admit?(candidate: C): Promise<void>
+  /** One call with what `x` holds; throws GatewayError. `more`: another one follows if it fails. */
+  send(candidate: C, x: Exchange, attempt: Attempt, on: ResponseHandler, more: boolean): void
+}
+
+/** Asks one candidate after the other until one answers; the last answer counts whatever it is. */
 export function callInTurn<C extends Candidate>(
   candidates: readonly C[],
-  clock: Clock,
+  calling: Calling<C>,
   x: Exchange,
+  attempt: Attempt,
   on: ResponseHandler,
-  call: (candidate: C, on: ResponseHandler) => Promise<void> | void,
 ): void {
-  const ask = async (index: number): Promise<void> => {
+  const { clock } = calling.runtime
+  const [only] = candidates
+  const alone = candidates.length === 1 && only?.steps.attempt.length === 0 && only.steps.response.length === 0
+  const ask = async (index: number, reason?: string): Promise<void> => {
     const candidate = candidates[index]
     if (candidate === undefined) {
       on.fail(new GatewayError('noHealthyBackend'))
       return
     }
-    const handler = watched(
-      candidate,
-      clock,
-      x,
-      on,
-      index + 1 < candidates.length ? () => void ask(index + 1) : undefined,
-    )
-    if (index > 0) {
-      x.trace?.emit({ type: 'backend', backend: candidate.name, kind: 'ai', reason: 'the one before it failed' })
-    }
+    const { name, health, rules } = candidate
+    const next = index + 1 < candidates.length ? (why: string) => void ask(index + 1, `${name} ${why}`) : undefined
+    const handler = watchHealth({ endpoint: name, health, rules, clock, provider: true }, x, attempt, on, next)
+    if (reason !== undefined) x.trace?.emit({ type: 'backend', backend: name, kind: 'ai', reason })
     try {
-      await call(candidate, handler)
+      await calling.admit?.(candidate)
+      // Its call is that of the attempt; one of several is a call of its own.
+      if (alone) calling.send(candidate, x, attempt, handler, false)
+      else callOne(candidate, calling, x, attempt, { reason, more: next !== undefined }, handler)
     } catch (error) {
       handler.fail(error as Error)
     }
@@ -63,47 +77,30 @@ export function callInTurn<C extends Candidate>(
   void ask(0)
 }
 
-/** Notes how a call went, and hands a failed one over to `next` before the client has seen anything of it. */
-function watched(
-  { health, rules }: Candidate,
-  clock: Clock,
+function callOne<C extends Candidate>(
+  candidate: C,
+  { runtime, send }: Calling<C>,
   x: Exchange,
+  { timeout = 0, backoff = 0 }: Attempt,
+  { reason, more }: { readonly reason: string | undefined; readonly more: boolean },
   on: ResponseHandler,
-  next: (() => void) | undefined,
-): ResponseHandler {
-  const started = clock.mono()
-  let settled = false
-  const settle = (note: () => void): void => {
-    if (!settled) note()
-    settled = true
+): void {
+  const { name, steps, origin } = candidate
+  const own = repeatOf(x, PRIMARY.Llm, `provider ${name}`)
+  // The attempt has a span already.
+  own.span = undefined
+  const to = {
+    name,
+    steps,
+    send: (own: Exchange, attempt: Attempt, on: ResponseHandler) => send(candidate, own, attempt, on, more),
   }
-  const succeeded = (): void => settle(() => health.succeed((clock.mono() - started) / 1000))
-  const failed = (hint?: number): void =>
-    settle(() => health.fail(clock.mono(), rules, evictionTime(rules, x.attempts.at(-1)?.backoff, hint)))
-  const unknown = (): void => settle(() => health.forget())
-  health.begin()
-  x.onAbort(unknown)
-  return handlerAround(on, {
-    head(status, headers) {
-      const refused = status === 429 || status >= 500
-      const outcome = rules?.unhealthy?.evaluate(x, { response: { status, headers } })
-      const unhealthy = outcome === undefined ? refused : outcome.ok && outcome.value === true
-      if (unhealthy) failed(status === 429 ? retryHint(headers, clock.now()) : undefined)
-      else succeeded()
-      if (!(refused || unhealthy) || !next || x.aborted) return on.head(status, headers)
-      next()
-      return discard
-    },
-    fail(error) {
-      const atProvider = !(error instanceof GatewayError) || error.status >= 500
-      if (atProvider) failed()
-      else unknown()
-      if (atProvider && next && !x.aborted) next()
-      else on.fail(error)
-    },
-    upgrade(status, headers, socket) {
-      succeeded()
-      on.upgrade?.(status, headers, socket)
-    },
-  })
+  x.owns(
+    makeCall(
+      own,
+      to,
+      { purpose: PRIMARY.Llm, what: 'provider', reason, origins: [origin], timeout, backoff },
+      runtime,
+      on,
+    ),
+  )
 }

@@ -1,8 +1,9 @@
-import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
+import { type CallSteps, NO_STEPS } from '../../calls/step.ts'
+import type { Finding, Origin, Path } from '../../diagnostics/diagnostic.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { compileBodyEdit } from '../../llm/body-edit.ts'
 import { compileRoutes, DEFAULT_ROUTES, type RouteSelector } from '../../llm/route-type.ts'
-import type { HealthRules, Hooks } from '../../policies/policy.ts'
+import type { HealthRules } from '../../policies/policy.ts'
 import type { BackendContext } from '../backend.ts'
 import { type EndpointHealth, endpointHealth } from '../endpoint-health.ts'
 import type { LlmSpec, ModelParams, ModelSpec, ProviderEntrySpec } from './llm-schema.ts'
@@ -23,9 +24,10 @@ export interface Model {
   /** Whether the request's headers are those that the model is for. */
   fits(x: Exchange): boolean
   /** Decide who may use the model. */
-  readonly authorization: readonly Hooks[]
+  readonly authorization: CallSteps
   /** Run around each call. */
-  readonly policies: readonly Hooks[]
+  readonly steps: CallSteps
+  readonly origin: Origin
 }
 
 /** Models in file order; one with a finding is left out. */
@@ -70,9 +72,10 @@ function compileModel(
     wire: { ...chosen.wire, model: params.model ?? chosen.wire.model },
     address: { ...addressOf(params), ...(chosen.address && !hasAddress(params) ? chosen.address : {}) },
     secure: params.hostOverride === undefined && (params.baseUrl?.secure ?? (!hasAddress(params) && chosen.secure)),
-    settings: policies?.settings ?? {},
+    settings: { ...(ctx.settings.llm && { llm: ctx.settings.llm }), ...policies?.settings },
     key: readKey(params, source.paramsPath, ctx),
     edit: compileBodyEdit(mergedEdits(spec, source.defaults)),
+    ctx,
   })
   if (to === undefined) {
     ctx.report({
@@ -94,8 +97,9 @@ function compileModel(
     rules: policies?.settings.health,
     routeOf: compileRoutes(spec.passthrough === 'detect' ? { ...DEFAULT_ROUTES, '*': 'detect' } : DEFAULT_ROUTES),
     fits: compileMatches(spec.matches),
-    authorization: ctx.policiesAt([...path, 'authorization'])?.hooks ?? [],
-    policies: policies?.hooks ?? [],
+    authorization: ctx.policiesAt([...path, 'authorization'])?.steps ?? NO_STEPS,
+    steps: policies?.steps ?? NO_STEPS,
+    origin: ctx.originOf(path),
   }
 }
 
@@ -207,9 +211,9 @@ function isPreset(name: string): name is PresetName {
   return Object.hasOwn(PRESETS, name)
 }
 
-/** Providers that need more than a model are not served yet, so this is all their settings. */
-function builtInWire(provider: Exclude<keyof typeof PROVIDERS, 'custom'>, { model }: ModelParams): Wire {
-  return PROVIDERS[provider].wire((model === undefined ? {} : { model }) as never)
+function builtInWire(provider: Exclude<keyof typeof PROVIDERS, 'custom'>, { model, awsRegion }: ModelParams): Wire {
+  const settings = { ...(model === undefined ? {} : { model }), region: awsRegion ?? 'us-east-1' }
+  return PROVIDERS[provider].wire(settings as never)
 }
 
 function hasAddress(params: ModelParams): boolean {

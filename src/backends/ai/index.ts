@@ -1,21 +1,19 @@
+import { NO_STEPS } from '../../calls/step.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { Attempt, Exchange } from '../../http/exchange.ts'
-import type { Runtime } from '../../http/runtime.ts'
 import type { ResponseHandler } from '../../http/transport.ts'
-import type { ErrorDialect } from '../../llm/error-body.ts'
+import { openAiErrors } from '../../llm/formats/completions/errors.ts'
 import { formatOf } from '../../llm/formats/index.ts'
-import { LlmPolicy } from '../../llm/llm-policy.ts'
 import { compileRoutes, type RouteType } from '../../llm/route-type.ts'
-import type { Hooks } from '../../policies/policy.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
 import { endpointHealth } from '../endpoint-health.ts'
 import { BODY_LIMIT, callProvider, readJson } from './call.ts'
 import { type Candidate, callInTurn, rank } from './candidates.ts'
-import { callAround } from './part-policies.ts'
 import { type ProviderTarget, providerTarget } from './provider-target.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 import type { Wire } from './providers/provider.ts'
-import { inDialect } from './reply.ts'
+import { errorInDialect } from './reply-context.ts'
 import { type AiSpec, aiSchema, type ProviderChoice, type ProviderEntry } from './schema.ts'
 import { traceProviders } from './trace-choice.ts'
 
@@ -30,9 +28,9 @@ export const aiBackend = defineBackend({
   compile(spec: AiSpec, ctx) {
     const groups = compileGroups(spec, ctx)
     const [only] = groups.flat()
-    const plain = groups.flat().length === 1 && only?.policies.length === 0 ? only : undefined
+    const plain = groups.flat().length === 1 && only?.steps === NO_STEPS ? only : undefined
     const { runtime } = ctx
-    const completionsOnly = compileRoutes(undefined)
+    const routeOf = ctx.settings.llm?.routeOf ?? compileRoutes(undefined)
     return {
       key: ctx.key,
       name: ctx.name,
@@ -40,8 +38,8 @@ export const aiBackend = defineBackend({
       protocol: 'llm',
       origin: ctx.origin,
       replayable: true,
+      holdsRequest: BODY_LIMIT,
       send(x, attempt, on) {
-        const routeOf = x.llmPolicy instanceof LlmPolicy ? x.llmPolicy.routeOf : completionsOnly
         const route = routeOf(x.request.path)
         if (plain) callProvider(runtime, plain.to, route, x, attempt, on)
         else callMembers(groups, runtime, route, x, attempt, on).catch(error => on.fail(error))
@@ -52,8 +50,6 @@ export const aiBackend = defineBackend({
 
 interface Member extends Candidate {
   readonly to: ProviderTarget
-  /** Run around each call to this provider. */
-  readonly policies: readonly Hooks[]
 }
 
 /** One after the other until one answers. The body is read first: it may have to be sent several times. */
@@ -66,17 +62,18 @@ async function callMembers(
   on: ResponseHandler,
 ): Promise<void> {
   const format = formatOf(route)
-  const dialect: ErrorDialect = format?.errors ?? 'openai'
+  const dialect = format?.errors ?? openAiErrors
   const body = await readBody(x, format !== undefined).catch(error => {
-    throw inDialect(dialect, error)
+    throw errorInDialect(dialect, error)
   })
   const members = rank(groups, runtime.random, runtime.clock.mono())
   if (x.trace) traceProviders(x, members)
-  callInTurn(members, runtime.clock, x, on, (member, handler) =>
-    callAround(member.policies, x, attempt, handler, around =>
-      callProvider(runtime, member.to, route, x, attempt, around, body?.fork()),
-    ),
-  )
+  const calling = {
+    runtime,
+    send: (member: Member, own: Exchange, attempt: Attempt, on: ResponseHandler, more: boolean) =>
+      callProvider(runtime, member.to, route, own, attempt, on, { body: body?.fork(), client: x, more }),
+  }
+  callInTurn(members, calling, x, attempt, on)
 }
 
 async function readBody(x: Exchange, parse: boolean) {
@@ -112,7 +109,7 @@ function compileMember(
     ctx.report({ code: 'GW601', path: [...path, 'tokenize'], at: 'key', message: '`tokenize` is not served yet' })
   }
   const settings = { ...ctx.settings, ...policies?.settings }
-  const to = providerTarget({ names: [name, key], provider, wire, address: spec, settings, key: undefined })
+  const to = providerTarget({ names: [name, key], provider, wire, address: spec, settings, key: undefined, ctx })
   if (to === undefined) {
     ctx.report({
       code: 'GW103',
@@ -124,7 +121,14 @@ function compileMember(
     return undefined
   }
   const health = endpointHealth(ctx, `provider:${name}`)
-  return { name, to, health, rules: settings.health, policies: policies?.hooks ?? [] }
+  return {
+    name,
+    to,
+    health,
+    rules: settings.health,
+    steps: policies?.steps ?? NO_STEPS,
+    origin: ctx.originOf(path),
+  }
 }
 
 /** The chosen provider in the file, its name in telemetry, and how it is called. */

@@ -23,6 +23,7 @@ import {
 import { withoutSecrets } from '../../schema/conceal-in-url.ts'
 import { fileOrInline, headerName, hostPort, parseHostPort, shortString } from '../../schema/scalars.ts'
 import { custom } from './providers/custom.ts'
+import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 import { PRESET_NAMES } from './providers/presets.ts'
 import { path } from './schema.ts'
 
@@ -52,7 +53,7 @@ const baseUrl: Schema<BaseUrl> = parsed(
   { host: 'localhost', port: 80, secure: false, prefix: '' },
 )
 
-const BUILT_IN = ['openAI', 'anthropic', 'gemini', 'vertex', 'bedrock', 'azure', 'copilot'] as const
+const BUILT_IN = (Object.keys(PROVIDERS) as ProviderKey[]).filter(key => key !== 'custom')
 
 const hosted = oneOf([...BUILT_IN, ...PRESET_NAMES], { openai: 'openAI' })
 const ownProvider = object('custom provider', { custom: req(custom.settings, custom.doc) })
@@ -63,7 +64,7 @@ export const params = object('model parameters', {
   apiKey: opt(fileOrInline({ secret: true }), 'Key sent to the provider in place of whatever the client sent.'),
   baseUrl: opt(baseUrl, "Address and base path in place of the provider's own."),
   tokenize: opt(boolean, 'Count input tokens before the call.'),
-  awsRegion: opt(string({ min: 1 }), 'Region of an AWS provider.', OF_ANOTHER_PROVIDER),
+  awsRegion: opt(string({ min: 1 }), 'Region of an AWS provider; `us-east-1` when unset.'),
   vertexRegion: opt(string({ min: 1 }), 'Region of Vertex AI.', OF_ANOTHER_PROVIDER),
   vertexProject: opt(string({ min: 1 }), 'Google Cloud project.', OF_ANOTHER_PROVIDER),
   azureResourceName: opt(string({ min: 1 }), 'Name of the Azure resource.', OF_ANOTHER_PROVIDER),
@@ -136,7 +137,7 @@ export const modelFields = {
     'Who serves the model.',
   ),
   params: opt(params, 'How the provider is called.'),
-  passthrough: opt(oneOf(['detect', 'opaque']), 'What happens to requests on paths that are no known API.'),
+  passthrough: opt(oneOf(['detect', 'opaque']), 'What happens to requests on paths that are not a known API.'),
   ...bodyFields,
   finalTransformation: opt(computedFields, 'Request fields to compute after translation.', {
     unserved: 'Transformations after translation are not served yet.',

@@ -1,6 +1,9 @@
+import { answerWith } from '../../calls/outcall.ts'
+import { runAttempt } from '../../calls/run-policies.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Attempt, Exchange, Reply } from '../../http/exchange.ts'
 import type { ResponseHandler } from '../../http/transport.ts'
+import { formatOf } from '../../llm/formats/index.ts'
 import type { JsonBody } from '../../llm/json-body.ts'
 import { indexModels, matchesModel } from '../../llm/model-name.ts'
 import { compileRoutes, DEFAULT_ROUTES } from '../../llm/route-type.ts'
@@ -10,10 +13,9 @@ import { callInTurn } from './candidates.ts'
 import { compileModels, type Model } from './compile-models.ts'
 import type { LlmSpec } from './llm-schema.ts'
 import { formField } from './multipart.ts'
-import { answer, callAround } from './part-policies.ts'
 import { bodyError, routerError } from './router-error.ts'
 import { traceModel, traceVirtualModel } from './trace-choice.ts'
-import { compileVirtualModels, type ModelChoice, type VirtualModel } from './virtual-models.ts'
+import { choiceOf, compileVirtualModels, type ModelChoice, type VirtualModel } from './virtual-models.ts'
 
 const MODELS_PATH = /^(?:\/v1)?\/models(?:[/?]|$)/
 
@@ -31,10 +33,11 @@ export function compileLlmSection(spec: LlmSpec, ctx: BackendContext): Backend {
     protocol: 'llm',
     origin: ctx.origin,
     replayable: true,
+    holdsRequest: BODY_LIMIT,
     send(x, attempt, on) {
       if (MODELS_PATH.test(x.request.path)) {
         router.list(x).then(
-          reply => answer(reply, on),
+          reply => answerWith(reply, on),
           error => on.fail(error),
         )
       } else router.route(x, attempt, on).catch(error => on.fail(error))
@@ -47,6 +50,8 @@ interface Asked {
   readonly model: string
   /** Undefined: the body is a form, which goes through as it is. */
   readonly body: JsonBody | undefined
+  /** Set where the path says it. */
+  readonly stream?: boolean
 }
 
 class ModelRouter {
@@ -87,13 +92,26 @@ class ModelRouter {
   async route(x: Exchange, attempt: Attempt, on: ResponseHandler): Promise<void> {
     const asked = await this.#read(x)
     if (!allowed(x, asked.model)) throw routerError('model_not_allowed')
-    const streaming = asked.body?.get('stream') === true
+    const streaming = asked.stream ?? asked.body?.get('stream') === true
     x.llm = { provider: 'unknown', streaming, requestModel: asked.model }
     if (asked.body) x.llm.request = asked.body.value
     const choices = this.#choose(asked.model, x)
-    callInTurn(choices, this.#ctx.runtime.clock, x, on, (choice, handler) =>
-      this.#call(choice, asked, x, attempt, handler),
-    )
+    const calling = {
+      runtime: this.#ctx.runtime,
+      admit: async ({ model }: ModelChoice) => {
+        if (!(await authorized(model, x))) throw routerError('model_authorization_denied')
+      },
+      send: ({ model, name }: ModelChoice, own: Exchange, attempt: Attempt, on: ResponseHandler, more: boolean) => {
+        const body = asked.body?.fork()
+        if (body && name !== asked.model) body.set('model', name)
+        callProvider(this.#ctx.runtime, model.to, model.routeOf(own.request.path), own, attempt, on, {
+          body,
+          client: x,
+          more,
+        })
+      },
+    }
+    callInTurn(choices, calling, x, attempt, on)
   }
 
   async #read(x: Exchange): Promise<Asked> {
@@ -107,6 +125,8 @@ class ModelRouter {
         return { model, body: undefined }
       }
       const body = await readJson(x)
+      const address = formatOf(route)?.address?.(x.request.path)
+      if (address) return { ...address, body }
       const model = body.get('model')
       if (typeof model !== 'string' || model === '') throw routerError('missing_model')
       return { model, body }
@@ -130,22 +150,7 @@ class ModelRouter {
     const model = this.#public.find(name).find(each => each.fits(x))
     if (x.trace) traceModel(x, name, model, this.#models)
     if (!model) throw routerError('model_not_found')
-    return [{ model, name, health: model.health, rules: model.rules }]
-  }
-
-  async #call(
-    { model, name }: ModelChoice,
-    asked: Asked,
-    x: Exchange,
-    attempt: Attempt,
-    on: ResponseHandler,
-  ): Promise<void> {
-    if (!(await authorized(model, x))) throw routerError('model_authorization_denied')
-    const body = asked.body?.fork()
-    if (body && name !== asked.model) body.set('model', name)
-    await callAround(model.policies, x, attempt, on, handler =>
-      callProvider(this.#ctx.runtime, model.to, model.routeOf(x.request.path), x, attempt, handler, body),
-    )
+    return [choiceOf(model, name)]
   }
 }
 
@@ -158,8 +163,10 @@ function allowed(x: Exchange, model: string): boolean {
 
 async function authorized(model: Model, x: Exchange): Promise<boolean> {
   try {
-    for (const hooks of model.authorization) if (await hooks.request?.(x)) return false
-    return true
+    return (
+      (await runAttempt(model.authorization.attempt, x, { index: 0, target: model.name, startedAt: x.startedMono })) ===
+      undefined
+    )
   } catch (error) {
     if (error instanceof GatewayError && error.reason === 'Authorization') return false
     throw error

@@ -1,11 +1,15 @@
 import { isIP } from 'node:net'
+import type { SignerContext } from '../../auth/cloud/aws-signer.ts'
 import type { Target } from '../../http/transport.ts'
 import type { BodyEdit } from '../../llm/body-edit.ts'
-import { FORMAT_PATHS, type FormatName } from '../../llm/formats/format.ts'
+import { pathOf } from '../../llm/formats/format.ts'
+import { pathFor } from '../../llm/formats/generate-content/address.ts'
+import type { WireFormat } from '../../llm/formats/target-format.ts'
+import type { LlmPolicy } from '../../llm/llm-policy.ts'
 import type { UpstreamSettings } from '../../policies/policy.ts'
 import type { HostPort } from '../../schema/scalars.ts'
 import { connectionKey, connectionOf } from '../http-target.ts'
-import type { Wire } from './providers/provider.ts'
+import type { Wire, WireCall, WireFormats } from './providers/provider.ts'
 
 /** A provider at an address: all that a call needs, decided when the configuration is loaded. */
 export interface ProviderTarget {
@@ -19,8 +23,15 @@ export interface ProviderTarget {
   readonly key: string | undefined
   /** Field defaults, overrides and transformations. */
   readonly edit: BodyEdit | undefined
-  /** The upstream path for a format, or undefined where the client's own path is kept. */
-  upstreamPath(format: FormatName | undefined, clientPath: string): string
+  /** What the `ai` policy says. */
+  readonly policy: LlmPolicy | undefined
+  /** The upstream path for a format; undefined: the client's own, behind a configured prefix. */
+  upstreamPath(format: WireFormat | undefined, clientPath: string, about: PathCall): string
+}
+
+export interface PathCall extends WireCall {
+  /** The client speaks another format: its path says nothing to the provider. */
+  readonly converted: boolean
 }
 
 export interface ProviderAddress {
@@ -40,6 +51,8 @@ export interface ProviderTargetInit {
   readonly edit?: BodyEdit | undefined
   /** `hostOverride` came from an `https` URL. */
   readonly secure?: boolean | undefined
+  /** What the provider's own way in needs. */
+  readonly ctx: SignerContext
 }
 
 /** Undefined: the provider has no address of its own and none was given. */
@@ -49,7 +62,8 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
   const at: HostPort | undefined = address.hostOverride ?? own
   if (at === undefined) return undefined
   const tls = settings.tls ?? (address.hostOverride === undefined || init.secure ? {} : undefined)
-  const connection: UpstreamSettings = tls ? { ...settings, tls } : settings
+  const sign = settings.sign ?? (init.key === undefined && !settings.authenticated ? wire.sign?.(init.ctx) : undefined)
+  const connection: UpstreamSettings = { ...settings, ...(tls ? { tls } : {}), ...(sign ? { sign } : {}) }
   return {
     provider: init.provider,
     wire,
@@ -65,6 +79,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     timeout: settings.requestTimeout,
     key: init.key,
     edit: init.edit,
+    policy: settings.llm,
     upstreamPath: pathRule(wire, address),
   }
 }
@@ -76,13 +91,33 @@ function pathRule(wire: Wire, address: ProviderAddress): ProviderTarget['upstrea
   const prefix = pathPrefix?.replace(/\/$/, '')
   const keepsClientPath = hostOverride !== undefined && prefix === undefined && wire.host !== undefined
   const base = prefix ?? wire.basePath
-  return (format, clientPath) => {
+  return (format, clientPath, call) => {
     if (format === undefined) return prefix === undefined ? clientPath : prefixed(wire, prefix, clientPath)
-    if (keepsClientPath) return clientPath
-    const query = clientPath.indexOf('?')
-    const path = wire.formats[format] ?? base + FORMAT_PATHS[format]
-    return query < 0 ? path : `${path}${path.includes('?') ? '&' : '?'}${clientPath.slice(query + 1)}`
+    const { formats } = wire.family?.(call.model) ?? wire
+    if (keepsClientPath && !call.converted && !(format in IN_PATH)) return clientPath
+    return withQuery(pathAt(format, formats, base, call), clientPath, call.converted || format in IN_PATH)
   }
+}
+
+/** Formats whose path depends on the model, which the gateway may have changed. */
+const IN_PATH = { generateContent: 'generate', geminiCountTokens: 'count' } as const
+
+function pathAt(format: WireFormat, formats: WireFormats, base: string, call: WireCall): string {
+  const own = formats[format]
+  if (typeof own === 'function') return own(base, call)
+  if (own !== undefined || format === 'converse') return own ?? base
+  if (format === 'generateContent' || format === 'geminiCountTokens') return base + pathFor(IN_PATH[format], call)
+  return base + pathOf(format)
+}
+
+/** `foreign`: parameters that Google's clients send with a path of theirs are not for another one. */
+function withQuery(path: string, clientPath: string, foreign: boolean): string {
+  const at = clientPath.indexOf('?')
+  if (at < 0) return path
+  const given = clientPath.slice(at + 1).split('&')
+  const kept = foreign ? given.filter(pair => !/^(?:alt|key|\$alt)(?:=|$)/.test(pair)) : given
+  if (kept.length === 0) return path
+  return `${path}${path.includes('?') ? '&' : '?'}${kept.join('&')}`
 }
 
 function prefixed(wire: Wire, prefix: string, clientPath: string): string {

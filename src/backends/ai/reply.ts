@@ -1,36 +1,20 @@
 import { GatewayError } from '../../http/errors.ts'
-import type { LlmFacts } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import type { Clock } from '../../http/runtime.ts'
 import { type ChunkSink, discard, handlerAround, type ResponseHandler } from '../../http/transport.ts'
-import { type ErrorDialect, errorBody, speaksDialect } from '../../llm/error-body.ts'
+import type { ErrorCodec } from '../../llm/chat/codec.ts'
+import { errorBody, speaks } from '../../llm/error-body.ts'
 import { EventFilter } from '../../llm/event-filter.ts'
-import type { ReplyReader } from '../../llm/formats/format.ts'
 import { StreamScanner } from '../../llm/stream-scanner.ts'
 import { TailScanner } from '../../llm/tail-scanner.ts'
 import { UsageRecorder } from '../../llm/usage.ts'
 import { contentCoding, decodeInto } from './content-coding.ts'
+import { EndWatch, HeldStream } from './native-stream.ts'
+import { errorInDialect, type ReplyContext } from './reply-context.ts'
 
 /** A reply of this size is checked before its first byte is sent; a larger one goes through as it comes. */
 const HOLD = 256 * 1024
 /** Of an upstream's error that is no JSON, so much becomes the message. */
 const MESSAGE = 2000
-
-export interface ReplyContext {
-  readonly format: ReplyReader
-  /** How the client reads errors. */
-  readonly errors: ErrorDialect
-  readonly facts: LlmFacts
-  readonly clock: Clock
-  /** Monotonic ms. */
-  readonly startedAt: number
-  /** Events of a stream that the client is not to see. */
-  readonly hide?: ((event: unknown) => boolean) | undefined
-  /** Ends the upstream call. */
-  cancel(): void
-  /** After the last byte. */
-  done(): void
-}
 
 /** Passes a provider's reply on to `on` and reads usage off it; failures come in the client's dialect. */
 export function relayReply(ctx: ReplyContext, on: ResponseHandler): ResponseHandler {
@@ -48,10 +32,15 @@ export function relayReply(ctx: ReplyContext, on: ResponseHandler): ResponseHand
       }
       const streamed = status < 300 && isStream(headers, ctx.facts.streaming)
       if (streamed && ctx.hide) headers.delete('content-length')
-      const sink = streamed ? relayStream(ctx, on.head(status, headers)) : new HeldReply(ctx, on, status, headers)
+      const chat = ctx.chat
+      const sink = !streamed
+        ? new HeldReply(ctx, on, status, headers)
+        : chat === undefined || !ctx.patient
+          ? relayStream(ctx, on.head(status, headers))
+          : new HeldStream(chat, ctx, on, { status, headers }, client => relayStream(ctx, client))
       return coding === undefined ? sink : decodeInto(sink, coding)
     },
-    fail: error => on.fail(inDialect(ctx.errors, error)),
+    fail: error => on.fail(errorInDialect(ctx.errors, error)),
   }
 }
 
@@ -67,18 +56,8 @@ export function watchReply(ctx: ReplyContext, on: ResponseHandler): ResponseHand
   })
 }
 
-/** The same failure with a body that the client's SDK can read. */
-export function inDialect(dialect: ErrorDialect, error: Error): Error {
-  if (!(error instanceof GatewayError) || error.details.body !== undefined) return error
-  return new GatewayError(error.code, {
-    ...error.details,
-    cause: error,
-    body: errorBody(dialect, error.status, error.message),
-  })
-}
-
-function responseFailure(dialect: ErrorDialect, detail: string, cause?: unknown): Error {
-  return inDialect(dialect, new GatewayError('llmResponse', { detail, cause }))
+function responseFailure(dialect: ErrorCodec, detail: string, cause?: unknown): Error {
+  return errorInDialect(dialect, new GatewayError('llmResponse', { detail, cause }))
 }
 
 /** Some servers mislabel their streams: whoever asked for one gets whatever is not labelled JSON as it comes. */
@@ -94,6 +73,7 @@ function firstByte(ctx: ReplyContext): void {
 function relayStream(ctx: ReplyContext, client: ChunkSink): ChunkSink {
   const scanner = new StreamScanner(ctx.format, new UsageRecorder(ctx.facts, ctx.format.cache))
   const filter = ctx.hide && new EventFilter(ctx.hide)
+  const ending = ctx.chat === undefined ? undefined : new EndWatch(ctx.chat)
   let first = true
   return {
     write(chunk) {
@@ -104,18 +84,27 @@ function relayStream(ctx: ReplyContext, client: ChunkSink): ChunkSink {
       const shown = filter ? filter.push(chunk) : chunk
       const room = shown.length === 0 || client.write(shown)
       scanner.push(chunk)
+      ending?.push(chunk)
       return room
     },
     end(trailers) {
       const rest = filter?.end()
       if (rest && rest.length > 0) client.write(rest)
       scanner.end()
+      const missing = ending?.missing('the provider ended the stream before the reply was complete')
+      if (missing) client.write(missing)
       ctx.done()
       client.end(trailers)
     },
     fail(error) {
       ctx.done()
-      client.fail(error)
+      const missing = ending?.missing('the reply of the provider broke off')
+      if (missing === undefined) {
+        client.fail(error)
+        return
+      }
+      client.write(missing)
+      client.end()
     },
     onDrain: then => client.onDrain(then),
   }
@@ -196,7 +185,7 @@ class HeldReply implements ChunkSink {
   fail(error: Error): void {
     this.#ctx.done()
     if (this.#client) this.#client.fail(error)
-    else this.#on.fail(inDialect(this.#ctx.errors, error))
+    else this.#on.fail(errorInDialect(this.#ctx.errors, error))
   }
 
   onDrain(then: () => void): void {
@@ -238,7 +227,7 @@ class HeldReply implements ChunkSink {
     let message = text.trim().slice(0, MESSAGE)
     try {
       const value: unknown = JSON.parse(text)
-      if (speaksDialect(this.#ctx.errors, value)) return body
+      if (speaks(this.#ctx.errors, value)) return body
       message = messageOf(value) ?? message
     } catch {
       // Not JSON: a proxy's page, most likely.

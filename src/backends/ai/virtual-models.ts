@@ -1,3 +1,4 @@
+import { holdsForSure } from '../../cel/guard.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { indexModels, type ModelIndex } from '../../llm/model-name.ts'
 import type { BackendContext } from '../backend.ts'
@@ -8,6 +9,11 @@ import type { LlmSpec, VirtualModelSpec } from './llm-schema.ts'
 /** A model chosen for a request, under the name that its provider is to be asked for. */
 export interface ModelChoice extends Candidate {
   readonly model: Model
+}
+
+export function choiceOf(model: Model, name: string): ModelChoice {
+  const { health, rules, steps, origin } = model
+  return { model, name, health, rules, steps, origin }
 }
 
 export interface VirtualModel {
@@ -77,7 +83,7 @@ type Choice = VirtualModel['choose']
 function compileChoice(routing: VirtualModelSpec['routing'], index: ModelIndex<Model>, ctx: BackendContext): Choice {
   const at = (name: string): ModelChoice[] => {
     const model = index.find(name)[0]
-    return model ? [{ model, name, health: model.health, rules: model.rules }] : []
+    return model ? [choiceOf(model, name)] : []
   }
   if (routing.weighted) {
     const targets = routing.weighted.targets.map(({ model, weight }) => ({ weight, candidates: at(model) }))
@@ -96,8 +102,7 @@ function compileChoice(routing: VirtualModelSpec['routing'], index: ModelIndex<M
   return x => {
     for (const { when, candidates } of targets) {
       if (when === undefined) return candidates
-      const outcome = when.evaluate(x)
-      if (outcome.ok && outcome.value === true) return candidates
+      if (holdsForSure(when, x)) return candidates
     }
     return []
   }

@@ -1,11 +1,11 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { Clock, Timer } from '../../http/runtime.ts'
 import { SSE_COMMENT } from '../../http/sse.ts'
 import type { ChunkSink, ResponseHandler } from '../../http/transport.ts'
 import { errorReply, INTERNAL_ERROR, type RpcError } from '../../mcp/errors.ts'
 import type { RequestId } from '../../mcp/message.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 import type { Flow, TargetFailure } from './connection.ts'
 
 /** ms without a byte until a comment shows that the stream still stands. */
@@ -132,7 +132,7 @@ export class Answer implements Flow {
     this.plain(202, [], Buffer.alloc(0))
   }
 
-  /** A whole reply that is no event stream. */
+  /** A whole reply that is not an event stream. */
   plain(status: number, fields: readonly string[], body: Buffer): void {
     if (this.#over || this.#sink) return
     const headers = new HeaderList([...fields, 'content-length', String(body.length)], true)

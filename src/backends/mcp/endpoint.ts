@@ -1,13 +1,14 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { AuthFacts, Exchange } from '../../http/exchange.ts'
-import { ownId } from '../../http/session-owner.ts'
 import type { ResponseHandler } from '../../http/transport.ts'
 import { HEADER_MISMATCH, INVALID_REQUEST, UNSUPPORTED_VERSION } from '../../mcp/errors.ts'
 import type { JsonOutline } from '../../mcp/json-outline.ts'
 import { type Message, type Notification, type Request, readClientMessage } from '../../mcp/message.ts'
 import { isKnownVersion, isModernVersion, MODERN_VERSION, PROTOCOL_VERSIONS } from '../../mcp/protocol.ts'
 import { decodeSessionId, encodeSessionId, fingerprint } from '../../mcp/session-id.ts'
+import { ownId } from '../../runtime/session-owner.ts'
 import { Answer } from './answer.ts'
+import { networkOf } from './client-network.ts'
 import { deliver } from './deliver.ts'
 import { LegacyEndpoint } from './legacy-endpoint.ts'
 import { isLocal } from './local-host.ts'
@@ -18,6 +19,9 @@ import type { SessionStore } from './session-store.ts'
 import type { McpSetup } from './setup.ts'
 
 const MODERN_ONLY_LEGACY = PROTOCOL_VERSIONS.filter(version => version < MODERN_VERSION)
+
+/** Streams of one session for what no call asked for. */
+const MAX_STREAMS = 16
 
 /** Serves MCP's Streamable HTTP to clients. The order of the checks is part of the contract. */
 export class McpEndpoint {
@@ -131,17 +135,18 @@ export class McpEndpoint {
     }
     const session = this.#find(sent, answer, true)
     if (!session) return
+    this.#store.use(session)
     this.#hold(session, answer)
     deliver(this.#setup, this.#router, session, message, outline, answer)
   }
 
   #begin(request: Request, answer: Answer): void {
-    if (this.#store.full) {
+    const { x } = answer
+    const session = this.#newSession(x)
+    if (!this.#store.admit(session)) {
       answer.refuse(503, 'fail to create session: too many sessions')
       return
     }
-    const { x } = answer
-    const session = this.#newSession(x)
     session.open(request)
     answer.hold()
     // A client that leaves before the session has a name: nobody else could end it, and what its targets have started.
@@ -213,6 +218,11 @@ export class McpEndpoint {
     }
     const session = this.#required(x, answer)
     if (!session) return
+    if (session.streams.size >= MAX_STREAMS) {
+      answer.refuse(409, 'too many streams of this session are open')
+      return
+    }
+    this.#store.use(session)
     this.#hold(session, answer)
     openServerStream(this.#setup, this.#router, session, answer)
   }
@@ -259,11 +269,11 @@ export class McpEndpoint {
       state.principal === principal &&
       state.targets.length === targets.length &&
       state.targets.every((target, i) => target.name === targets[i]?.name)
-    if (!same || !resume || this.#store.full) {
+    const resumed = same && resume ? this.#newSession(answer.x) : undefined
+    if (!resumed || !this.#store.admit(resumed)) {
       answer.refuse(404, 'session not found')
       return undefined
     }
-    const resumed = this.#newSession(answer.x)
     resumed.id = id
     for (const [i, link] of resumed.links.entries()) {
       resumed.connect(link, state.targets[i]?.session)
@@ -278,6 +288,7 @@ export class McpEndpoint {
       clock: this.#setup.runtime.clock,
       failOpen: this.#setup.failOpen,
       principal: principalOf(x.auth),
+      client: clientOf(x),
       clientVersion: x.request.headers.get('mcp-protocol-version') ?? '',
       onEnd: (session, targets) => this.#store.remove(session, targets),
     })
@@ -360,4 +371,11 @@ function principalOf({ jwt, apiKey, basic }: AuthFacts): string | undefined {
         ? ['basic', basic.username]
         : undefined
   return who && fingerprint(JSON.stringify(who))
+}
+
+/** Who counts as one when places are short: the principal, or the network that a client can choose its address from. */
+function clientOf(x: Exchange): string {
+  const principal = principalOf(x.auth)
+  if (principal !== undefined) return `principal ${principal}`
+  return `address ${networkOf(x.connection.address)}`
 }

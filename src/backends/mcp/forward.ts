@@ -3,7 +3,7 @@ import { INTERNAL_ERROR } from '../../mcp/errors.ts'
 import type { Request } from '../../mcp/message.ts'
 import type { Answer } from './answer.ts'
 import { HttpConnection, isEventStream, isJson, isSuccess, passedOn } from './http-connection.ts'
-import type { Link, Session } from './session.ts'
+import { type Link, type Session, traceCall } from './session.ts'
 
 /**
  * Passes the reply of the only target on as it comes, unread and of any size. False when the target is not reached
@@ -13,11 +13,10 @@ export function forwardRaw(session: Session, link: Link, request: Request, answe
   const { connection } = link
   if (session.outlet || !(connection instanceof HttpConnection)) return false
   const { x } = answer
-  const trace = x.trace?.child(`target ${link.name}`)
-  trace?.emit({ type: 'callStart', target: link.name, purpose: request.method })
+  const traced = traceCall(x, link, request)
   const cancel = connection.forward(x, 'POST', request.bytes, {
     head(status, headers) {
-      trace?.emit({ type: 'callEnd', target: link.name, status })
+      traced?.end({ target: link.name, status })
       if (isSuccess(status)) return replySink(request, answer, isEventStream(headers), isJson(headers))
       if (answer.started) {
         answer.failWith(request.id, { message: `the target answered with status ${status}`, down: false })
@@ -30,13 +29,16 @@ export function forwardRaw(session: Session, link: Link, request: Request, answe
       return sink
     },
     fail(error) {
-      trace?.emit({ type: 'callEnd', target: link.name, error: error.message })
+      traced?.end({ target: link.name, error: error.message })
       const failure = { message: error.message, down: true }
       session.targetDown(link, failure)
       answer.failWith(request.id, failure)
     },
   })
-  x.onAbort(cancel)
+  x.onAbort(() => {
+    traced?.end({ target: link.name, error: 'canceled' })
+    cancel()
+  })
   return true
 }
 

@@ -1,10 +1,11 @@
+import { ownExchange } from '../../calls/derived-exchange.ts'
 import { withDeadline } from '../../http/body-deadline.ts'
-import { bodyOf, Exchange, emptyHead } from '../../http/exchange.ts'
+import { type Exchange, emptyHead } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import type { Runtime, Timer } from '../../http/runtime.ts'
 import { type SseEvent, SseReader } from '../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import { type Request, type RequestId, readMessage } from '../../mcp/message.ts'
+import type { Runtime, Timer } from '../../runtime/runtime.ts'
 import {
   type CallEvents,
   type Connection,
@@ -159,15 +160,7 @@ export class HttpConnection implements Connection {
 type LastWords = Pick<Exchange, 'connection' | 'auth'> & { readonly headers: HeaderList }
 
 function farewell({ connection, auth, headers }: LastWords, { clock }: Runtime): Exchange {
-  const x = new Exchange({
-    id: '',
-    connection,
-    startedAt: clock.now(),
-    startedMono: clock.mono(),
-    httpVersion: '1.1',
-    request: { ...emptyHead(), method: 'DELETE', headers },
-    body: bodyOf(undefined),
-  })
+  const x = ownExchange({ clock, connection, request: { ...emptyHead(), method: 'DELETE', headers } })
   Object.assign(x.auth, auth)
   return x
 }
@@ -217,7 +210,7 @@ function readWhole(events: CallEvents, cancel: () => void): ChunkSink {
     end() {
       const message = readMessage(Buffer.concat(chunks, size))
       if (message.kind === 'response') events.reply(message)
-      else events.fail({ message: 'the target answered with something that is no reply', down: false })
+      else events.fail({ message: 'the target answered with something that is not a reply', down: false })
     },
     fail: error => events.fail({ message: error.message, down: false }),
     onDrain() {},

@@ -1,3 +1,5 @@
+import { NO_STEPS } from '../../calls/step.ts'
+import { authorityOf } from '../../http/authority.ts'
 import type { Target } from '../../http/transport.ts'
 import type { PartPolicies } from '../backend.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
@@ -36,6 +38,7 @@ export const mcpBackend = defineBackend({
       origin: ctx.origin,
       // A call may have run a tool before it failed.
       replayable: false,
+      holdsRequest: ctx.limits.maxBuffer,
       send: (x, _attempt, on) => endpoint.serve(x, on),
     }
   },
@@ -104,7 +107,7 @@ function standIn({ name }: McpTargetSpec, ctx: BackendContext): McpTarget {
     named: true,
     part: { kind: 'mcp', names: [name] },
   }
-  const target: HttpTarget = { name, place, path: '/mcp', authority: name, timeout: undefined, hooks: [] }
+  const target: HttpTarget = { name, place, path: '/mcp', authority: name, timeout: undefined, steps: NO_STEPS }
   return { name, kind: 'stdio', connect: (_onDown, session) => new HttpConnection(ctx.runtime, target, session) }
 }
 
@@ -132,18 +135,18 @@ function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: Ba
     name: spec.name,
     place,
     path: endpoint.path ?? (given === '' ? `/${kind}` : given),
-    authority: port === (tls ? 443 : 80) ? url.hostname : `${url.hostname}:${port}`,
+    authority: authorityOf(place),
     timeout: settings.requestTimeout,
-    hooks: policies.hooks,
+    steps: policies.steps,
   }
 }
 
-const NONE: PartPolicies = { settings: {}, hooks: [] }
+const NONE: PartPolicies = { settings: {}, steps: NO_STEPS }
 
 function policiesOf(spec: McpTargetSpec, i: number, ctx: BackendContext): PartPolicies {
   const path = ['targets', i, 'policies']
   const policies = ctx.policiesAt(path, spec.name) ?? NONE
-  if (policies.hooks.some(hooks => hooks.response)) {
+  if (policies.steps.response.length > 0) {
     ctx.report({
       code: 'GW601',
       message: 'transformations of replies are not served on an MCP target',

@@ -1,10 +1,10 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
-import { ownId } from '../../http/session-owner.ts'
 import { encodeSse } from '../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import { errorReply, INTERNAL_ERROR } from '../../mcp/errors.ts'
 import { type Message, type RequestId, readClientMessage } from '../../mcp/message.ts'
+import { ownId } from '../../runtime/session-owner.ts'
 import { Answer } from './answer.ts'
 import { deliver } from './deliver.ts'
 import type { Router } from './router.ts'
@@ -49,11 +49,11 @@ export class LegacyEndpoint {
   }
 
   #open(x: Exchange, answer: Answer): void {
-    if (this.#store.full) {
+    const session = this.#begin(x)
+    if (!this.#store.admit(session)) {
       answer.refuse(503, 'fail to create session: too many sessions')
       return
     }
-    const session = this.#begin(x)
     const { runtime } = this.#setup
     session.id = ownId(runtime.worker, () => runtime.uuid())
     session.outlet = answer
@@ -75,6 +75,7 @@ export class LegacyEndpoint {
       answer.refuse(404, 'session not found')
       return
     }
+    this.#store.use(session)
     x.body.buffer(this.#setup.maxBody).then(
       bytes => {
         const read = readClientMessage(bytes)

@@ -35,15 +35,19 @@ const httpEndpoint = (name: string, defaultPath: string) =>
         unserved: 'MCP targets behind named backends are not served yet: give `host`',
       }),
     },
-    { exactlyOneOf: [['host', 'backend']], check: checkEndpoint },
+    { exactlyOneOf: [['host', 'backend']], check: checkEndpoint, textMeans: 'host' },
   )
 
-const stdio = object('stdio server', {
-  cmd: req(string({ min: 1 }), 'The program; one process per session.'),
-  args: def(list(argument()), [], 'Its arguments.'),
-  env: def(map(secret({ min: 0 })), {}, 'Environment variables beside those of the gateway.'),
-  clear_env: def(boolean, false, 'The process sees the variables of `env` only.'),
-})
+const stdio = object(
+  'stdio server',
+  {
+    cmd: req(string({ min: 1 }), 'The program; one process per session.'),
+    args: def(list(argument()), [], 'Its arguments.'),
+    env: def(map(secret({ min: 0 })), {}, 'Environment variables beside those of the gateway.'),
+    clear_env: def(boolean, false, 'The process sees the variables of `env` only.'),
+  },
+  { textMeans: 'cmd' },
+)
 
 /** Names stand in front of tool names and URIs, which `_` and `+` then separate. */
 export const mcpTargetSchema = object(

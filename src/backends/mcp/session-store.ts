@@ -1,4 +1,4 @@
-import type { Clock, OpenSession, SessionHolder, Timer } from '../../http/runtime.ts'
+import type { Clock, OpenSession, SessionHolder, Timer } from '../../runtime/runtime.ts'
 import type { Session } from './session.ts'
 
 /** ms between two looks for idle sessions. */
@@ -6,14 +6,32 @@ const SWEEP = 30_000
 const MAX_ENDED = 10_000
 /** characters. */
 const SHOWN_ID = 8
+/** ms until a session ends with which nothing was done since it began: clients go on at once. */
+const FIRST_USE = 60_000
+/** ms after which a client's own idle session makes room for its next one. */
+const IDLE = 60_000
 
-/** The sessions of one backend, `backend`. Ends those that nobody has used for `ttl` ms. */
+/** The sessions of one client. */
+interface Holder {
+  readonly sessions: Set<Session>
+  /** Those with which nothing was done since they began, oldest first. */
+  readonly unused: Set<Session>
+}
+
+/**
+ * The sessions of one backend, `backend`, at most `max`. Ends those that nobody has used for `ttl` ms. When all places
+ * are taken, sessions that were never used go first, then those of the client that has most, so that nobody keeps the
+ * others out by opening sessions.
+ */
 export class SessionStore implements SessionHolder {
   readonly #backend: string
   readonly #clock: Clock
   readonly #ttl: number
   readonly #max: number
   readonly #sessions = new Map<string, Session>()
+  readonly #holders = new Map<string, Holder>()
+  /** Sessions of all holders, those that have no name yet among them. */
+  #count = 0
   /** Sessions that have ended, so that their ids are not taken for those of another replica. */
   readonly #ended = new Set<string>()
   /** Targets of sessions that have ended, while they are ending. */
@@ -27,8 +45,28 @@ export class SessionStore implements SessionHolder {
     this.#max = max
   }
 
-  get full(): boolean {
-    return this.#sessions.size >= this.#max
+  /** Takes a session in before its targets are greeted; false when nobody's session may make room for it. */
+  admit(session: Session): boolean {
+    const { client } = session
+    while (this.#count >= this.#max) {
+      const leaving = this.#leastUsed() ?? this.#fromLargest(client)
+      if (leaving === undefined) return false
+      leaving.end()
+      // Its end has taken it out; one that has not would stay for ever.
+      this.#release(leaving)
+    }
+    const holder = this.#holders.get(client) ?? { sessions: new Set(), unused: new Set() }
+    this.#holders.set(client, holder)
+    holder.sessions.add(session)
+    holder.unused.add(session)
+    this.#count++
+    this.#timer ??= this.#clock.after(SWEEP, () => this.#sweep())
+    return true
+  }
+
+  /** Something is done with a session that has begun: from now on its place is kept while it is not idle. */
+  use(session: Session): void {
+    this.#holders.get(session.client)?.unused.delete(session)
   }
 
   get(id: string): Session | undefined {
@@ -41,7 +79,6 @@ export class SessionStore implements SessionHolder {
 
   add(session: Session): void {
     this.#sessions.set(session.id, session)
-    this.#timer ??= this.#clock.after(SWEEP, () => this.#sweep())
   }
 
   remove(session: Session, targets: readonly Promise<void>[]): void {
@@ -49,6 +86,7 @@ export class SessionStore implements SessionHolder {
       this.#leaving.add(target)
       void target.then(() => this.#leaving.delete(target))
     }
+    this.#release(session)
     if (!this.#sessions.delete(session.id)) return
     this.#ended.add(session.id)
     if (this.#ended.size <= MAX_ENDED) return
@@ -73,15 +111,65 @@ export class SessionStore implements SessionHolder {
   async close(): Promise<void> {
     this.#timer?.cancel()
     this.#timer = undefined
-    for (const session of [...this.#sessions.values()]) session.end()
+    for (const { sessions } of [...this.#holders.values()]) for (const session of [...sessions]) session.end()
     await Promise.all(this.#leaving)
   }
 
-  #sweep(): void {
-    const since = this.#clock.mono() - this.#ttl
-    for (const session of [...this.#sessions.values()]) {
-      if (session.active === 0 && session.lastUsed < since) session.end()
-    }
-    this.#timer = this.#sessions.size === 0 ? undefined : this.#clock.after(SWEEP, () => this.#sweep())
+  /** The oldest unused session of the client that has most of them. */
+  #leastUsed(): Session | undefined {
+    let most: Holder | undefined
+    for (const holder of this.#holders.values()) if (holder.unused.size > (most?.unused.size ?? 0)) most = holder
+    for (const session of most?.unused ?? []) if (isIdle(session)) return session
+    return undefined
   }
+
+  /** Of the client that has most, what is missed least. A client that has most itself gives up only what is idle. */
+  #fromLargest(client: string): Session | undefined {
+    const own = this.#holders.get(client)
+    let largest = own
+    for (const holder of this.#holders.values())
+      if (holder.sessions.size > (largest?.sessions.size ?? 0)) largest = holder
+    if (largest === undefined) return undefined
+    const among = [...largest.sessions]
+    if (largest !== own) return among.reduce((a, b) => (isMissedLess(b, a) ? b : a))
+    const since = this.#clock.mono() - IDLE
+    const idle = among.filter(session => isIdle(session) && session.lastUsed <= since)
+    return idle.length === 0 ? undefined : idle.reduce((a, b) => (isMissedLess(b, a) ? b : a))
+  }
+
+  #release(session: Session): void {
+    const holder = this.#holders.get(session.client)
+    if (!holder?.sessions.delete(session)) return
+    holder.unused.delete(session)
+    this.#count--
+    if (holder.sessions.size === 0) this.#holders.delete(session.client)
+  }
+
+  #sweep(): void {
+    const now = this.#clock.mono()
+    for (const { sessions, unused } of [...this.#holders.values()]) {
+      for (const session of [...sessions]) {
+        const life = unused.has(session) ? Math.min(FIRST_USE, this.#ttl) : this.#ttl
+        const outlet = unused.has(session) && session.outlet !== undefined
+        if ((session.active === 0 || (outlet && isIdle(session))) && session.lastUsed < now - life) session.end()
+      }
+    }
+    this.#timer = this.#count === 0 ? undefined : this.#clock.after(SWEEP, () => this.#sweep())
+  }
+}
+
+/** Nothing is under way: only the stream that an HTTP+SSE session consists of may be open. */
+function isIdle(session: Session): boolean {
+  return session.id !== '' && session.active === (session.outlet === undefined ? 0 : 1) && session.inFlight.size === 0
+}
+
+/** Idle ones before those with streams, those with streams before those with calls, then by their last use. */
+function isMissedLess(a: Session, b: Session): boolean {
+  const [first, second] = [weightOf(a), weightOf(b)]
+  return first === second ? a.lastUsed < b.lastUsed : first < second
+}
+
+function weightOf(session: Session): number {
+  if (session.id === '' || session.inFlight.size > 0) return 2
+  return isIdle(session) ? 0 : 1
 }

@@ -1,9 +1,10 @@
 import type { Exchange } from '../../http/exchange.ts'
-import type { Clock } from '../../http/runtime.ts'
 import { GATEWAY } from '../../mcp/identity.ts'
 import type { JsonObject, Request, RequestId, Response } from '../../mcp/message.ts'
 import { isObject, readMessage } from '../../mcp/message.ts'
 import { LATEST_SESSION_VERSION } from '../../mcp/protocol.ts'
+import type { Clock } from '../../runtime/runtime.ts'
+import type { TracedCall } from '../../trace/trace-event.ts'
 import type { Answer } from './answer.ts'
 import type { CallEvents, Cancel, Connection, Flow, TargetFailure } from './connection.ts'
 
@@ -19,6 +20,8 @@ export interface SessionOptions {
   readonly clock: Clock
   readonly failOpen: boolean
   readonly principal: string | undefined
+  /** Whose sessions share one place among those of all clients. */
+  readonly client: string
   readonly clientVersion: string
   /** Called once, when the session is over. `targets`: settle when those are gone that need time to end. */
   readonly onEnd: (session: Session, targets: readonly Promise<void>[]) => void
@@ -63,6 +66,7 @@ export class Session {
   id = ''
   readonly links: readonly Link[]
   readonly principal: string | undefined
+  readonly client: string
   /** On the monotonic clock. */
   readonly startedMono: number
   lastUsed: number
@@ -86,6 +90,7 @@ export class Session {
   constructor(targets: readonly McpTarget[], options: SessionOptions) {
     this.links = targets.map(target => new Link(target))
     this.principal = options.principal
+    this.client = options.client
     this.startedMono = options.clock.mono()
     this.lastUsed = this.startedMono
     this.#options = options
@@ -126,14 +131,13 @@ export class Session {
   /** A call of the client on one target, under the client's id; `events` hears of it until its end. */
   call(link: Link, request: Request, answer: Answer, events: CallEvents): void {
     const { x } = answer
-    const trace = x.trace?.child(`target ${link.name}`)
-    trace?.emit({ type: 'callStart', target: link.name, purpose: request.method })
+    const traced = traceCall(x, link, request)
     let over = false
     const finish = (error?: string): boolean => {
       if (over) return false
       over = true
       this.#forget(request.id, link)
-      trace?.emit({ type: 'callEnd', target: link.name, ...(error === undefined ? {} : { error }) })
+      traced?.end({ target: link.name, error })
       return true
     }
     const cancel = (link.connection as Connection).call(x, request, {
@@ -200,18 +204,22 @@ export class Session {
   #greet(link: Link, x: Exchange): void {
     link.state = 'opening'
     const connection = this.connect(link)
+    const greeting = this.#greeting ?? syntheticGreeting(this.#options.clientVersion)
+    const traced = traceCall(x, link, greeting)
     const fail = (failure: TargetFailure): void => {
+      traced?.end({ target: link.name, error: failure.message })
       if (failure.down) this.targetDown(link, failure)
       else {
         link.state = 'new'
         this.#settle(link, failure)
       }
     }
-    connection.call(x, this.#greeting ?? syntheticGreeting(this.#options.clientVersion), {
+    connection.call(x, greeting, {
       flow: ANY_FLOW,
       message() {},
       reply: response => {
         if (response.failed) return fail({ message: 'the target refused to begin a session', down: false })
+        traced?.end({ target: link.name })
         this.introduced(link, response)
         connection.send(x, INITIALIZED, failure => (failure ? fail(failure) : this.#settle(link)))
       },
@@ -263,4 +271,13 @@ function syntheticGreeting(version: string): Request {
     ),
   )
   return message as Request
+}
+
+/** One message to one target, for whoever watches the request. */
+export function traceCall(
+  { trace }: Exchange,
+  { name }: Pick<Link, 'name'>,
+  { method }: Request,
+): TracedCall | undefined {
+  return trace?.child(`target ${name}`).call({ target: name, purpose: method })
 }

@@ -1,5 +1,5 @@
-import type { Runtime } from '../../http/runtime.ts'
 import type { Naming } from '../../mcp/lists.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
 import type { McpTarget } from './session.ts'
 
 /** A compiled MCP backend: every option resolved. */

@@ -1,9 +1,9 @@
 import { withDeadline } from '../../http/body-deadline.ts'
 import type { Exchange } from '../../http/exchange.ts'
-import type { Runtime } from '../../http/runtime.ts'
 import { type SseEvent, SseReader } from '../../http/sse.ts'
 import { type ChunkSink, discard } from '../../http/transport.ts'
 import { type Request, readMessage } from '../../mcp/message.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
 import {
   type CallEvents,
   type Cancel,

@@ -1,7 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import type { Exchange } from '../../http/exchange.ts'
-import type { Clock, Logger } from '../../http/runtime.ts'
 import { type Request, type RequestId, readMessage } from '../../mcp/message.ts'
+import type { Clock, Logger } from '../../runtime/runtime.ts'
 import {
   type CallEvents,
   type Cancel,

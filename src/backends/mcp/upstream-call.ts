@@ -1,9 +1,12 @@
-import { bodyOf, Exchange, type Reply } from '../../http/exchange.ts'
+import { PRIMARY } from '../../calls/call-record.ts'
+import { derivedFrom } from '../../calls/derived-exchange.ts'
+import { dispatch } from '../../calls/dispatch.ts'
+import { makeCall } from '../../calls/outcall.ts'
+import type { CallSteps } from '../../calls/step.ts'
+import { type Attempt, bodyOf, type Exchange } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { Runtime } from '../../http/runtime.ts'
-import type { CallSpan } from '../../http/span.ts'
 import type { ResponseHandler, Target } from '../../http/transport.ts'
-import type { Hooks } from '../../policies/policy.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
 
 /** An MCP server reached over HTTP. */
 export interface HttpTarget {
@@ -15,7 +18,7 @@ export interface HttpTarget {
   /** ms until the response head; undefined: none. */
   readonly timeout: number | undefined
   /** Policies of this target alone. */
-  readonly hooks: readonly Hooks[]
+  readonly steps: CallSteps
 }
 
 export interface McpCall {
@@ -41,8 +44,8 @@ const OWN_FIELDS = new Set([
 ])
 
 /**
- * Calls a target on behalf of the client's request `x`, with the client's header fields. Replies come uncompressed:
- * they are read. Returns what cancels the call.
+ * Calls a target on behalf of the client's request `x`, with the client's header fields; the target's policies see the
+ * call as a request of its own. Replies come uncompressed: they are read. Returns what cancels the call.
  */
 export function callTarget(
   runtime: Runtime,
@@ -51,80 +54,38 @@ export function callTarget(
   call: McpCall,
   on: ResponseHandler,
 ): () => void {
-  const headers = callHeaders(x, call)
-  const span = x.span?.call({ ...PURPOSE, method: call.method, path: call.path ?? target.path })
-  if (span) {
-    headers.set('traceparent', span.traceparent)
-    return callWithPolicies(runtime, target, x, headers, call, spanned(on, span, target))
+  const { place, authority, steps } = target
+  const request = {
+    method: call.method,
+    scheme: place.tls ? ('https' as const) : ('http' as const),
+    authority,
+    path: call.path ?? target.path,
+    headers: callHeaders(x, call),
   }
-  return callWithPolicies(runtime, target, x, headers, call, on)
-}
-
-const PURPOSE = { kind: 'Primary', subtype: 'Mcp' } as const
-
-/** The same handler, which ends the span too. */
-function spanned(on: ResponseHandler, span: CallSpan, { authority }: HttpTarget): ResponseHandler {
-  return {
-    head(status, headers) {
-      span.end({ target: authority, status })
-      return on.head(status, headers)
-    },
-    fail(error) {
-      span.end({ target: authority, error: error.message })
-      on.fail(error)
-    },
+  const own = derivedFrom(x, { request, body: bodyOf(call.body), purpose: PRIMARY.Mcp, scope: `target ${target.name}` })
+  const timeout = x.attempts.at(-1)?.timeout || target.timeout || 0
+  const send = (own: Exchange, attempt: Attempt, on: ResponseHandler): void => {
+    attempt.target = authority
+    const { method, path, headers, authority: named } = own.request
+    dispatch(
+      runtime,
+      own,
+      place,
+      {
+        method,
+        path,
+        authority: own.authorityFixed ? named : authority,
+        headers,
+        body: call.body,
+        timeout,
+        purpose: PRIMARY.Mcp,
+      },
+      on,
+    )
   }
-}
-
-function callWithPolicies(
-  runtime: Runtime,
-  target: HttpTarget,
-  x: Exchange,
-  headers: HeaderList,
-  call: McpCall,
-  on: ResponseHandler,
-): () => void {
-  if (target.hooks.length === 0) return dispatch(runtime, target, x, headers, call, on)
-  let canceled = false
-  let cancel: (() => void) | undefined
-  applyPolicies(target, x, headers, call).then(
-    made => {
-      if (canceled) return
-      if (made instanceof Exchange) cancel = dispatch(runtime, target, made, made.request.headers, call, on)
-      else answer(made, on)
-    },
-    (error: Error) => {
-      if (!canceled) on.fail(error)
-    },
-  )
-  return () => {
-    canceled = true
-    cancel?.()
-  }
-}
-
-function dispatch(
-  { transport }: Runtime,
-  target: HttpTarget,
-  x: Exchange,
-  headers: HeaderList,
-  call: McpCall,
-  on: ResponseHandler,
-): () => void {
-  const timeout = x.attempts.at(-1)?.timeout || target.timeout
-  const handle = transport.dispatch(
-    target.place,
-    {
-      method: call.method,
-      path: call.path ?? target.path,
-      authority: x.authorityFixed ? x.request.authority : target.authority,
-      headers,
-      body: call.body,
-      ...(timeout === undefined ? {} : { timeout }),
-    },
-    on,
-  )
-  return () => handle.cancel()
+  // Its answer may come by another call: the session tells the trace of messages.
+  const made = makeCall(own, { name: target.name, steps, send }, { purpose: PRIMARY.Mcp, timeout }, runtime, on)
+  return () => made.cancel()
 }
 
 function callHeaders(x: Exchange, { method, session, version }: McpCall): HeaderList {
@@ -142,47 +103,4 @@ function callHeaders(x: Exchange, { method, session, version }: McpCall): Header
   if (session !== undefined) fields.push('mcp-session-id', session)
   if (version !== undefined) fields.push('mcp-protocol-version', version)
   return new HeaderList(fields, true)
-}
-
-/** The policies see the call as a request of its own. */
-async function applyPolicies(
-  target: HttpTarget,
-  x: Exchange,
-  headers: HeaderList,
-  call: McpCall,
-): Promise<Exchange | Reply> {
-  const own = new Exchange({
-    id: x.id,
-    connection: x.connection,
-    startedAt: x.startedAt,
-    startedMono: x.startedMono,
-    httpVersion: x.httpVersion,
-    request: {
-      method: call.method,
-      scheme: target.place.tls ? 'https' : 'http',
-      authority: target.authority,
-      path: call.path ?? target.path,
-      headers,
-    },
-    body: bodyOf(call.body),
-  })
-  Object.assign(own.auth, x.auth)
-  Object.assign(own.metadata, x.metadata)
-  own.route = x.route
-  own.listener = x.listener
-  own.backend = x.backend
-  own.mcp = x.mcp
-  own.trace = x.trace
-  const attempt = { index: 0, target: target.name, startedAt: x.startedAt, timeout: target.timeout ?? 0 }
-  for (const hooks of target.hooks) {
-    const reply = (await hooks.request?.(own)) ?? (await hooks.attempt?.(own, attempt))
-    if (reply) return reply
-  }
-  return own
-}
-
-function answer(reply: Reply, on: ResponseHandler): void {
-  const sink = on.head(reply.status, new HeaderList(reply.headers))
-  if (reply.body !== undefined) sink.write(Buffer.from(reply.body))
-  sink.end()
 }

@@ -6,11 +6,13 @@ import { createCelCompiler } from '../../../src/cel/compiler.ts'
 import { createPatternCompiler } from '../../../src/cel/pattern.ts'
 import type { Finding } from '../../../src/diagnostics/diagnostic.ts'
 import { createTransport } from '../../../src/engine/upstream/transport.ts'
+import { BodyMemory } from '../../../src/http/body-memory.ts'
 import { ERRORS, GatewayError } from '../../../src/http/errors.ts'
 import { type Attempt, type BodySource, Exchange } from '../../../src/http/exchange.ts'
 import { HeaderList } from '../../../src/http/headers.ts'
-import type { Runtime } from '../../../src/http/runtime.ts'
+import { pathNormalizer, SAFE_PATHS } from '../../../src/http/path-normalization.ts'
 import type { ChunkSink } from '../../../src/http/transport.ts'
+import type { Runtime } from '../../../src/runtime/runtime.ts'
 import type { Schema } from '../../../src/schema/builder.ts'
 import { decode, INVALID } from '../../../src/schema/decode.ts'
 
@@ -66,8 +68,8 @@ export function testRuntime(): Runtime {
       },
       memory: (_key, bytes) => new ArrayBuffer(bytes),
     },
+    bodies: new BodyMemory(),
     worker: { index: 0, count: 1 },
-    call: () => Promise.reject(new Error('not part of this test')),
   }
 }
 
@@ -79,7 +81,7 @@ export function testContext(runtime: Runtime, findings: Finding[] = []): Backend
     name: 'test',
     origin,
     runtime,
-    limits: { maxBuffer: 2_097_152 },
+    limits: { maxBuffer: 2_097_152, paths: pathNormalizer(SAFE_PATHS) },
     hides: () => {},
     env: {},
     settings: {},

@@ -229,14 +229,14 @@ describe('messages', () => {
     ])
   })
 
-  test('for a provider that does not speak them are refused in their own form', async () => {
+  test('that cannot be converted are refused in their own form', async () => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayOf({ models: [{ name: '*', provider: 'openAI', params: at(upstream) }] })
     const reply = await send(gateway, {})
     expect(reply.status).toBe(400)
     expect(await reply.json()).toMatchObject({
       type: 'error',
-      error: { type: 'invalid_request_error', message: expect.stringContaining('from messages to provider openai') },
+      error: { type: 'invalid_request_error', message: expect.stringContaining('messages: is required') },
     })
   })
 })
@@ -408,7 +408,7 @@ describe('the section', () => {
       },
       'GW111',
     ],
-    ['a provider that is not called yet', { models: [{ name: 'a', provider: 'bedrock' }] }, 'GW601'],
+    ['a provider that is not called yet', { models: [{ name: 'a', provider: 'copilot' }] }, 'GW601'],
     ['guards', { models: [], policies: { guardrails: {} } }, 'GW601'],
     [
       'parameters beside a reference',

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { aiBackend } from '../../../src/backends/ai/index.ts'
 import { EndpointHealth } from '../../../src/backends/endpoint-health.ts'
 import type { Finding } from '../../../src/diagnostics/diagnostic.ts'
-import type { Exchange } from '../../../src/http/exchange.ts'
 import { ai } from '../../../src/policies/ai.ts'
 import { type OpenAiServer, sendJson, startOpenAiServer } from '../../helpers/openai-server.ts'
 import { decoded, type Gateway, serve, testContext, testRuntime, tryDecode } from './gateway.ts'
@@ -11,9 +10,8 @@ async function gatewayOf(spec: object, policy?: object): Promise<Gateway> {
   const runtime = testRuntime()
   const ctx = testContext(runtime)
   const hooks = policy && ai.compile(decoded(ai.schema, policy), ctx)
-  const attempt = { index: 0, target: 'test', startedAt: 0 }
-  const prepare = (x: Exchange): void => void hooks?.attempt?.(x, attempt)
-  return serve(aiBackend.compile(decoded(aiBackend.schema, spec), ctx), runtime, prepare)
+  const settings = { ...ctx.settings, ...hooks?.upstream }
+  return serve(aiBackend.compile(decoded(aiBackend.schema, spec), { ...ctx, settings }), runtime)
 }
 
 const at = (upstream: OpenAiServer, name: string, provider: object = { openAI: {} }) => ({
@@ -99,7 +97,7 @@ describe('groups of providers', () => {
       { groups: [0, 1].map(() => ({ providers: [{ name: 'p', provider: { openAI: {} } }] })) },
       'GW111',
     ],
-    ['a provider that is not called yet', { provider: { bedrock: {} } }, 'GW601'],
+    ['a provider that is not called yet', { provider: { copilot: {} } }, 'GW601'],
   ])('with %s are found out', (_name, spec, code) => {
     const findings: Finding[] = []
     tryDecode(aiBackend.schema, spec, findings)

@@ -4,13 +4,15 @@ import type { AddressInfo } from 'node:net'
 import type { BackendContext, SessionSettings } from '../../../src/backends/backend.ts'
 import { mcpBackend } from '../../../src/backends/mcp/index.ts'
 import { createTransport } from '../../../src/engine/upstream/transport.ts'
+import { BodyMemory } from '../../../src/http/body-memory.ts'
 import { GatewayError } from '../../../src/http/errors.ts'
 import { type AuthFacts, type BodySource, Exchange, type McpRules } from '../../../src/http/exchange.ts'
 import { HeaderList } from '../../../src/http/headers.ts'
-import type { Clock, Runtime } from '../../../src/http/runtime.ts'
-import type { TraceScope } from '../../../src/http/trace-event.ts'
+import { pathNormalizer, SAFE_PATHS } from '../../../src/http/path-normalization.ts'
 import type { ResponseHandler } from '../../../src/http/transport.ts'
+import type { Clock, Runtime } from '../../../src/runtime/runtime.ts'
 import { type DecodeContext, decode, INVALID } from '../../../src/schema/decode.ts'
+import type { TraceScope } from '../../../src/trace/trace-event.ts'
 
 export interface Gateway {
   readonly url: URL
@@ -49,7 +51,7 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
     origin: { file: 'test.yaml', line: 1, col: 1 },
     runtime,
     settings: {},
-    limits: { maxBuffer: 2 * 1024 * 1024 },
+    limits: { maxBuffer: 2 * 1024 * 1024, paths: pathNormalizer(SAFE_PATHS) },
     hides: () => {},
     env: {},
     ...(options.sessions === undefined ? {} : { sessions: options.sessions }),
@@ -157,9 +159,9 @@ function testRuntime(clock: Clock, state: Map<string, object>, logs: string[]): 
       },
       memory: (_key, bytes) => new ArrayBuffer(bytes),
     },
+    bodies: new BodyMemory(),
     worker: { index: 0, count: 1 },
     log,
-    call: () => Promise.reject(new Error('unused')),
   }
 }
 
@@ -173,6 +175,10 @@ function traceInto(lines: string[], scope: readonly string[]): TraceScope {
     leave: () => {},
     now: () => 0,
     child: name => traceInto(lines, [...scope, name]),
+    call({ target }) {
+      lines.push([...scope, 'callStart', target].join(' '))
+      return { end: () => lines.push([...scope, 'callEnd', target].join(' ')) }
+    },
   }
 }
 

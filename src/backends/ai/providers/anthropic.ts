@@ -1,6 +1,6 @@
 import { object, opt } from '../../../schema/builder.ts'
 import { shortString } from '../../../schema/scalars.ts'
-import { defineProvider } from './provider.ts'
+import { defineProvider, modelOnly } from './provider.ts'
 
 export const anthropic = defineProvider({
   key: 'anthropic',
@@ -9,6 +9,7 @@ export const anthropic = defineProvider({
   settings: object('anthropic provider', {
     model: opt(shortString, 'Model to use instead of the one that the request names.'),
   }),
+  cluster: [modelOnly('anthropic', 'Anthropic', 'Anthropic provider', 'A messages-API provider.')],
   wire: ({ model }) => ({
     host: 'api.anthropic.com',
     basePath: '/v1',

@@ -1,6 +1,48 @@
-import { def, object, oneOf, opt, req } from '../../../schema/builder.ts'
+import { type ClusterContext, defined, type Policies } from '../../../policies/parts/cluster-form.ts'
+import { def, type ObjectProblem, object, oneOf, opt, req, serverRule } from '../../../schema/builder.ts'
+import { missing } from '../../../schema/rules.ts'
 import { shortString, tinyString } from '../../../schema/scalars.ts'
-import { defineProvider } from './provider.ts'
+import type { Fields } from '../../../schema/untyped.ts'
+import { clusterModel, defineProvider, type WireFamily, type WirePath } from './provider.ts'
+
+const azureFields = {
+  resourceName: req(shortString, 'The resource.'),
+  resourceType: req(oneOf(['OpenAI', 'Foundry']), 'The kind of resource.'),
+  apiVersion: def(tinyString, 'v1', 'The version of the API.'),
+  projectName: opt(shortString, 'The project; required for Foundry.'),
+}
+function foundryNeedsProject(value: Record<string, unknown>): readonly ObjectProblem[] {
+  return value.resourceType === 'Foundry' && value.projectName === undefined
+    ? [missing('projectName', '`resourceType: Foundry` needs `projectName`')]
+    : []
+}
+const FOUNDRY_RULE = serverRule(
+  "self.resourceType != 'Foundry' || has(self.projectName)",
+  'resourceType Foundry needs projectName',
+)
+function oldApiNeedsDeployment(value: Record<string, unknown>): readonly ObjectProblem[] {
+  return value.apiVersion !== 'v1' && value.deploymentName === undefined
+    ? [missing('deploymentName', 'an `apiVersion` other than v1 needs `deploymentName`')]
+    : []
+}
+const RESOURCE_RULES = { check: foundryNeedsProject, rules: [FOUNDRY_RULE] }
+const deployment = object(
+  'Azure OpenAI provider',
+  {
+    endpoint: req(shortString, 'The host name.'),
+    deploymentName: opt(shortString, 'The deployment; required unless `apiVersion` is v1.'),
+    apiVersion: def(tinyString, 'v1', 'The version of the API.'),
+  },
+  {
+    check: oldApiNeedsDeployment,
+    rules: [
+      serverRule(
+        "self.apiVersion == 'v1' || has(self.deploymentName)",
+        'an apiVersion other than v1 needs deploymentName',
+      ),
+    ],
+  },
+)
 
 export const azure = defineProvider({
   key: 'azure',
@@ -13,14 +55,97 @@ export const azure = defineProvider({
     apiVersion: def(tinyString, 'v1', 'API version.'),
     projectName: opt(shortString, 'Foundry project.'),
   }),
+  cluster: [
+    {
+      member: 'azureopenai',
+      field: opt(deployment, 'A deployment of chat-completions models.'),
+      convert: convertDeployment,
+    },
+    {
+      member: 'azure',
+      name: 'Azure',
+      field: opt(
+        object('Azure provider', { ...azureFields, model: clusterModel }, RESOURCE_RULES),
+        'A resource that serves models.',
+      ),
+      convert: convertResource,
+      settings: {
+        field: opt(object('Azure settings', azureFields, RESOURCE_RULES), 'Settings for Azure.'),
+        params: part => ({
+          azureResourceName: part.resourceName,
+          azureResourceType: part.resourceType === 'Foundry' ? 'foundry' : 'openAI',
+          azureApiVersion: part.apiVersion,
+          azureProjectName: part.projectName,
+        }),
+      },
+    },
+  ],
   unserved: 'Azure is not called yet: its tokens come from Azure credentials.',
-  wire: ({ model, resourceName, resourceType, projectName }) => ({
-    host: `${resourceName}.${resourceType === 'openAI' ? 'openai.azure.com' : 'services.ai.azure.com'}`,
-    basePath: resourceType === 'openAI' ? '/openai/v1' : `/api/projects/${projectName ?? resourceName}/openai/v1`,
-    prefixReplacesBase: false,
-    formats: { completions: undefined, responses: undefined, embeddings: undefined },
-    model,
-    credential: 'bearer',
-    maxCompletionTokens: /^gpt-/,
-  }),
+  wire: ({ model, resourceName, resourceType, projectName, apiVersion }) => {
+    const foundry = resourceType === 'foundry'
+    const models = foundry ? openAiModels(V1) : openAiModels(pathsFor(apiVersion))
+    return {
+      host: `${resourceName}.${foundry ? 'services.ai.azure.com' : 'openai.azure.com'}`,
+      basePath: foundry ? `/api/projects/${projectName ?? resourceName}/openai/v1` : '/openai',
+      prefixReplacesBase: false,
+      ...models,
+      ...(foundry ? { family: (name: string) => (/^claude/i.test(name) ? CLAUDE_MODELS : models) } : {}),
+      model,
+      credential: 'bearer',
+      maxCompletionTokens: /^gpt-/,
+    }
+  },
 })
+
+function convertResource(part: Fields): Policies {
+  return defined({
+    model: part.model,
+    resourceName: part.resourceName,
+    resourceType: part.resourceType === 'Foundry' ? 'foundry' : 'openAI',
+    apiVersion: part.apiVersion,
+    projectName: part.projectName,
+  })
+}
+
+/** A host of the cloud's own domains is reduced to its resource. */
+function convertDeployment(part: Fields, ctx: ClusterContext): Policies {
+  const host = String(part.endpoint)
+    .replace(/^https?:\/\//, '')
+    .replace(/\/.*$/, '')
+  const own = /^([^.]+)\.(openai\.azure\.com|services\.ai\.azure\.com)$/.exec(host)
+  if (!own) ctx.lose(part, `the endpoint ${host} is none of the provider's own domains`)
+  return defined({
+    model: part.deploymentName,
+    resourceName: own?.[1] ?? host,
+    resourceType: own?.[2]?.startsWith('services') ? 'foundry' : 'openAI',
+    apiVersion: part.apiVersion,
+  })
+}
+
+type Paths = (suffix: string, deployed: boolean) => WirePath
+
+const V1: Paths = suffix => base => `${base}/${suffix}`
+
+function pathsFor(apiVersion: string): Paths {
+  if (apiVersion === 'v1') return suffix => base => `${base}/v1/${suffix}`
+  const query = `?api-version=${encodeURIComponent(apiVersion)}`
+  if (apiVersion === 'preview') return suffix => base => `${base}/v1/${suffix}${query}`
+  return (suffix, deployed) =>
+    (base, { model }) =>
+      deployed ? `${base}/deployments/${encodeURIComponent(model)}/${suffix}${query}` : `${base}/${suffix}${query}`
+}
+
+function openAiModels(paths: Paths): WireFamily {
+  return {
+    formats: {
+      completions: paths('chat/completions', true),
+      responses: paths('responses', false),
+      embeddings: paths('embeddings', true),
+    },
+  }
+}
+
+const CLAUDE_MODELS: WireFamily = {
+  formats: { messages: '/anthropic/v1/messages', anthropicTokenCount: '/anthropic/v1/messages/count_tokens' },
+  headers: { 'anthropic-version': '2023-06-01' },
+}

@@ -1,6 +1,22 @@
-import { def, object, opt, string } from '../../../schema/builder.ts'
+import { awsSignerFor } from '../../../auth/cloud/aws-signer.ts'
+import { defined, type Policies } from '../../../policies/parts/cluster-form.ts'
+import { def, object, opt, req, string } from '../../../schema/builder.ts'
 import { shortString } from '../../../schema/scalars.ts'
-import { defineProvider } from './provider.ts'
+import { asFields, type Fields } from '../../../schema/untyped.ts'
+import { betaFeatures, requestMetadata } from './bedrock-headers.ts'
+import { clusterModel, defineProvider } from './provider.ts'
+
+const region = string({ min: 1, max: 63, pattern: /^[a-z0-9-]+$/, form: 'lower-case letters, digits and `-`' })
+const bedrockFields = {
+  region: def(region, 'us-east-1', 'The region.'),
+  guardrail: opt(
+    object('provider guardrail', {
+      identifier: req(shortString, 'The guardrail.'),
+      version: req(shortString, 'Its version.'),
+    }),
+    'A guardrail of the provider.',
+  ),
+}
 
 export const bedrock = defineProvider({
   key: 'bedrock',
@@ -26,13 +42,55 @@ export const bedrock = defineProvider({
           : [{ path: [], at: 'parent', message: '`guardrailIdentifier` and `guardrailVersion` go together' }],
     },
   ),
-  unserved: 'Amazon Bedrock is not called yet: it has a format of its own and signed requests.',
-  wire: ({ model, region }) => ({
+  cluster: [
+    {
+      member: 'bedrock',
+      name: 'Bedrock',
+      field: opt(object('Bedrock provider', { ...bedrockFields, model: clusterModel }), 'Managed cloud models.'),
+      convert,
+      settings: {
+        field: opt(object('Bedrock settings', bedrockFields), 'Settings for Bedrock.'),
+        params(part, ctx) {
+          if (part.guardrail !== undefined)
+            ctx.lose(part.guardrail, 'the provider’s guardrail has no place in a model of the file')
+          return { awsRegion: part.region }
+        },
+      },
+    },
+  ],
+  wire: ({ model, region, guardrailIdentifier, guardrailVersion }) => ({
     host: `bedrock-runtime.${region}.amazonaws.com`,
     basePath: '',
     prefixReplacesBase: false,
-    formats: {},
+    formats: {
+      converse: (base, call) =>
+        `${base}/model/${encodeURIComponent(call.model)}/${call.stream ? 'converse-stream' : 'converse'}`,
+    },
     model,
     credential: 'bearer',
+    sign: ctx => awsSignerFor({ region, service: 'bedrock' }, ctx),
+    dropHeaders: ['anthropic-beta', 'anthropic-version', 'x-bedrock-metadata', 'conversation_id', 'session_id'],
+    edit(body, { headers }) {
+      if (guardrailIdentifier !== undefined) {
+        body.set('guardrailConfig', { guardrailIdentifier, guardrailVersion, trace: 'enabled' })
+      }
+      const metadata = requestMetadata(headers)
+      if (metadata) body.set('requestMetadata', metadata)
+      const features = betaFeatures(headers)
+      if (features.length > 0) {
+        const more = body.get('additionalModelRequestFields')
+        body.set('additionalModelRequestFields', { ...(more as object | undefined), anthropic_beta: features })
+      }
+    },
   }),
 })
+
+function convert(part: Fields): Policies {
+  const guardrail = asFields(part.guardrail)
+  return defined({
+    model: part.model,
+    region: part.region,
+    guardrailIdentifier: guardrail?.identifier,
+    guardrailVersion: guardrail?.version,
+  })
+}

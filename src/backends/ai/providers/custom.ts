@@ -1,7 +1,11 @@
 import { FORMAT_NAMES } from '../../../llm/formats/format.ts'
+import { defined, lower, upper } from '../../../policies/parts/cluster-form.ts'
 import { list, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
+import { modelServerRef } from '../../../schema/resource-references.ts'
+import { absolutePath } from '../../../schema/resource-scalars.ts'
 import { shortString } from '../../../schema/scalars.ts'
-import { defineProvider } from './provider.ts'
+import { asItems, type Fields } from '../../../schema/untyped.ts'
+import { clusterModel, defineProvider, pickModel } from './provider.ts'
 
 const providerFormat = object('provider format', {
   type: req(oneOf(FORMAT_NAMES), 'API format that the provider speaks.'),
@@ -10,6 +14,17 @@ const providerFormat = object('provider format', {
     "Path of this format, in place of the format's own below `/v1`.",
   ),
 })
+
+/** The specification has no servers of one's own that speak the others. */
+const FORMATS = FORMAT_NAMES.filter(name => name !== 'generateContent' && name !== 'geminiCountTokens').map(upper)
+const clusterFormat = object('provider format', {
+  type: req(oneOf(FORMATS), 'The API format.'),
+  path: opt(absolutePath, 'Its path on the provider.'),
+})
+const customFields = {
+  formats: req(list(clusterFormat, { min: 1, max: 6, unique: ['type'] }), 'The API formats that the provider speaks.'),
+  backendRef: opt(modelServerRef, 'The Service or InferencePool that serves the models.'),
+}
 
 export const custom = defineProvider({
   key: 'custom',
@@ -22,6 +37,18 @@ export const custom = defineProvider({
       spec: 'Provider settings',
     }),
   }),
+  cluster: [
+    {
+      member: 'custom',
+      name: 'Custom',
+      field: opt(object('custom provider', { ...customFields, model: clusterModel }), 'Your own model server.'),
+      convert: part => ({ ...pickModel(part), formats: convertFormats(part) }),
+      settings: {
+        field: opt(object('custom provider settings', customFields), 'Settings for Custom.'),
+        params: () => ({}),
+      },
+    },
+  ],
   wire: ({ model, formats }) => ({
     host: undefined,
     basePath: '/v1',
@@ -31,3 +58,7 @@ export const custom = defineProvider({
     credential: 'bearer',
   }),
 })
+
+export function convertFormats(part: Fields): Record<string, unknown>[] {
+  return asItems(part.formats).map(({ type, path }) => defined({ type: lower(type), path }))
+}

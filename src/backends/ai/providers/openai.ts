@@ -1,9 +1,25 @@
-import { object, oneOf, opt, string } from '../../../schema/builder.ts'
+import { defined, lower, type Policies } from '../../../policies/parts/cluster-form.ts'
+import { def, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
 import { shortString } from '../../../schema/scalars.ts'
-import { defineProvider } from './provider.ts'
+import { asFields, type Fields } from '../../../schema/untyped.ts'
+import { clusterModel, defineProvider } from './provider.ts'
 
 const moderationMode = object('moderation mode', {
   mode: opt(oneOf(['score', 'block']), 'Only score the text, or refuse it.'),
+})
+
+const mode = (what: string) =>
+  opt(
+    object('moderation mode', { mode: req(oneOf(['Block', 'Score']), 'What is done with flagged text.') }),
+    `For ${what}.`,
+  )
+const clusterModeration = object('moderation', {
+  model: def(shortString, 'omni-moderation-latest', 'The moderation model.'),
+  policy: opt(object('moderation policy', { input: mode('prompts'), output: mode('replies') }), 'What is done.'),
+})
+const inCluster = object('OpenAI provider', {
+  model: clusterModel,
+  moderation: opt(clusterModeration, 'Has prompts and replies moderated.'),
 })
 
 export const openAI = defineProvider({
@@ -27,6 +43,14 @@ export const openAI = defineProvider({
       { unserved: 'Moderation settings are not added to requests yet.' },
     ),
   }),
+  cluster: [
+    {
+      member: 'openai',
+      name: 'OpenAI',
+      field: opt(inCluster, 'A chat-completions provider.'),
+      convert: ({ model, moderation }) => defined({ model, moderation: convertModeration(asFields(moderation)) }),
+    },
+  ],
   wire: ({ model }) => ({
     host: 'api.openai.com',
     basePath: '/v1',
@@ -43,3 +67,15 @@ export const openAI = defineProvider({
     maxCompletionTokens: /^gpt-/,
   }),
 })
+
+function convertModeration(part: Fields | undefined): Policies | undefined {
+  const policy = asFields(part?.policy)
+  const side = (value: unknown) => (asFields(value) ? { mode: lower(asFields(value)!.mode) } : undefined)
+  return (
+    part &&
+    defined({
+      model: part.model,
+      policy: policy && defined({ input: side(policy.input), output: side(policy.output) }),
+    })
+  )
+}

@@ -2,6 +2,8 @@ import type { FormatName } from '../../../llm/formats/format.ts'
 
 /** A hosted service that speaks known formats: short for `custom` with these settings. */
 export interface Preset {
+  /** In resources, where it is not the key with a capital. */
+  readonly name?: string
   readonly baseUrl: string
   readonly formats: readonly { readonly type: FormatName; readonly path?: string }[]
 }
@@ -35,8 +37,12 @@ export const PRESETS = {
     baseUrl: 'https://openrouter.ai/api/v1',
     formats: of('completions', 'messages', 'responses', 'embeddings', 'rerank'),
   },
-  togetherai: { baseUrl: 'https://api.together.xyz/v1', formats: of('completions', 'embeddings', 'rerank') },
-  xai: { baseUrl: 'https://api.x.ai/v1', formats: of('completions', 'responses', 'realtime') },
+  togetherai: {
+    name: 'TogetherAI',
+    baseUrl: 'https://api.together.xyz/v1',
+    formats: of('completions', 'embeddings', 'rerank'),
+  },
+  xai: { name: 'XAI', baseUrl: 'https://api.x.ai/v1', formats: of('completions', 'responses', 'realtime') },
   fireworks: {
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     formats: of('completions', 'messages', 'responses', 'embeddings', 'rerank'),

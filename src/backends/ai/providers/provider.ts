@@ -1,28 +1,94 @@
-import type { FormatName } from '../../../llm/formats/format.ts'
-import type { Schema } from '../../../schema/builder.ts'
+import type { SignerContext } from '../../../auth/cloud/aws-signer.ts'
+import type { HeaderList } from '../../../http/headers.ts'
+import type { Target } from '../../../http/transport.ts'
+import type { WireFormat } from '../../../llm/formats/target-format.ts'
+import { type ClusterContext, defined, type Policies } from '../../../policies/parts/cluster-form.ts'
+import { type Field, object, opt, type Schema } from '../../../schema/builder.ts'
+import { shortString } from '../../../schema/scalars.ts'
+import type { Fields } from '../../../schema/untyped.ts'
 
 /** Where a provider reads its key. */
-export type Credential = 'bearer' | 'x-api-key'
+export type Credential = 'bearer' | 'x-api-key' | 'x-goog-api-key'
+
+/** What a call asks for: some providers want it in the path. */
+export interface WireCall {
+  readonly model: string
+  readonly stream: boolean
+}
+
+/** A whole path; or one behind `base`, the provider's own or what stands in its place. */
+export type WirePath = string | ((base: string, call: WireCall) => string)
+export type WireFormats = Readonly<Partial<Record<WireFormat, WirePath | undefined>>>
+
+/** A request body by its top-level members. */
+export interface EditableBody {
+  get(name: string): unknown
+  /** Undefined removes the member. */
+  set(name: string, value: unknown): void
+}
+
+export interface WireEdit extends WireCall {
+  readonly format: WireFormat
+  /** Of the client's request, as they go to the provider. */
+  readonly headers: HeaderList
+}
+
+/** What depends on the family of the model that is asked for. */
+export interface WireFamily {
+  /** Formats that the provider speaks, with their own path where it is not base and format path. */
+  readonly formats: WireFormats
+  /** Set unless the client has sent them. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The last change to a body. */
+  edit?(body: EditableBody, about: WireEdit): void
+}
 
 /** How one provider is called, with its settings worked in. */
-export interface Wire {
+export interface Wire extends WireFamily {
   /** Undefined: the file must say where the provider is. */
   readonly host: string | undefined
   /** Joined with a format's path, unless the format has its own. */
   readonly basePath: string
   /** `pathPrefix` stands in the place of `basePath` also where the client's path is kept. */
   readonly prefixReplacesBase: boolean
-  /** Formats that the provider speaks, with their own whole path where it is not base and format path. */
-  readonly formats: Readonly<Partial<Record<FormatName, string | undefined>>>
+  /** Models that are called in another way than the rest. */
+  family?(model: string): WireFamily
   /** Fixed model, whatever the client asks for. */
   readonly model?: string | undefined
   readonly credential: Credential
+  /** Puts on each call what the provider wants, unless the file says how to authenticate. */
+  sign?(ctx: SignerContext): NonNullable<Target['sign']>
   /** Models whose `max_tokens` is called `max_completion_tokens`. */
   readonly maxCompletionTokens?: RegExp
-  /** Set unless the client has sent them. */
-  readonly headers?: Readonly<Record<string, string>>
   /** Never forwarded; a name that ends with `*` is a prefix. */
   readonly dropHeaders?: readonly string[]
+}
+
+/** How a provider is written in Kubernetes resources. */
+export interface ProviderForm {
+  /** The member of a ProxyBackend that names it. */
+  readonly member: string
+  readonly field: Field<unknown, 'optional'>
+  /** The settings of the standalone provider. */
+  convert(part: Fields, ctx: ClusterContext): Policies
+  /** `provider` of a ProxyModel; unset: a model cannot name it. */
+  readonly name?: string
+  /** What a ProxyModel needs beside that name, and the parameters made of it. */
+  readonly settings?: {
+    readonly field: Field<unknown, 'optional'>
+    params(part: Fields, ctx: ClusterContext): Policies
+  }
+}
+
+/** Of providers that need no more than a model. */
+export function modelOnly(member: string, name: string, title: string, doc: string): ProviderForm {
+  return { member, name, field: opt(object(title, { model: clusterModel }), doc), convert: pickModel }
+}
+
+export const clusterModel = opt(shortString, 'The model; the one in the request when unset.')
+
+export function pickModel(part: Fields): Policies {
+  return defined({ model: part.model })
 }
 
 /** One LLM provider: what the file says about it and how it is called. One file each. */
@@ -32,6 +98,8 @@ export interface Provider<K extends string, S> {
   readonly telemetryName: string
   readonly doc: string
   readonly settings: Schema<S>
+  /** Unset: resources do not have it. */
+  readonly cluster?: readonly ProviderForm[]
   readonly unserved?: string
   wire(settings: S): Wire
 }

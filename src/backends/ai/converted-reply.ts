@@ -1,0 +1,281 @@
+import { GatewayError } from '../../http/errors.ts'
+import type { LlmFacts } from '../../http/exchange.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import { SseReader } from '../../http/sse.ts'
+import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
+import type { ChatEvent, ChatUsage, LlmError } from '../../llm/chat/chat.ts'
+import type { ErrorCodec, RawEvent, ReplyFacts } from '../../llm/chat/codec.ts'
+import type { Conversion, StreamConversion } from '../../llm/chat/conversion.ts'
+import { Untranslatable } from '../../llm/chat/losses.ts'
+import { FrameReader } from '../../llm/framing/event-stream-frames.ts'
+import { UsageRecorder } from '../../llm/usage.ts'
+import { parseExact } from '../../mcp/exact-json.ts'
+import type { Clock } from '../../runtime/runtime.ts'
+import { contentCoding, decodeInto } from './content-coding.ts'
+import { errorInDialect } from './reply-context.ts'
+
+/** Of a reply that is converted whole, and of one event of a stream, in bytes. */
+const LIMIT = 32 * 1024 * 1024
+
+export interface ConvertedContext {
+  readonly conversion: Conversion
+  /** How the client reads errors. */
+  readonly errors: ErrorCodec
+  readonly facts: LlmFacts
+  readonly clock: Clock
+  /** Monotonic ms. */
+  readonly startedAt: number
+  /** What the reply says where the provider leaves it out. */
+  readonly named: ReplyFacts
+  /** Ends the upstream call. */
+  cancel(): void
+  /** After the last byte. */
+  done(): void
+}
+
+/** Gives the client a provider's reply in the client's own format. */
+export function convertReply(ctx: ConvertedContext, on: ResponseHandler): ResponseHandler {
+  return {
+    head(status, headers) {
+      const coding = contentCoding(headers.get('content-encoding'))
+      if (coding === 'unknown') {
+        ctx.cancel()
+        on.fail(failure(ctx, `unsupported content encoding: ${headers.get('content-encoding')}`))
+        return discard
+      }
+      const type = headers.get('content-type')?.toLowerCase() ?? ''
+      for (const name of REPLACED) headers.delete(name)
+      const streamed = status < 300 && ctx.facts.streaming && !type.includes('json')
+      const sink = streamed
+        ? new ConvertedStream(ctx, on, status, headers, type.includes('vnd.amazon.eventstream'))
+        : new ConvertedWhole(ctx, on, status, headers)
+      return coding === undefined ? sink : decodeInto(sink, coding)
+    },
+    fail: error => on.fail(errorInDialect(ctx.errors, error)),
+  }
+}
+
+/** Of the provider's body, which the client does not get. */
+const REPLACED = ['content-encoding', 'content-length', 'content-type', 'content-md5', 'digest', 'etag']
+
+function failure(ctx: ConvertedContext, detail: string, cause?: unknown): Error {
+  return errorInDialect(ctx.errors, new GatewayError('llmResponse', { detail, cause }))
+}
+
+function record(ctx: ConvertedContext, recorder: UsageRecorder, usage: ChatUsage | undefined): void {
+  if (usage) recorder.add(usage)
+  ctx.done()
+}
+
+class ConvertedWhole implements ChunkSink {
+  readonly #ctx: ConvertedContext
+  readonly #on: ResponseHandler
+  readonly #status: number
+  readonly #headers: HeaderList
+  #chunks: Buffer[] = []
+  #size = 0
+  #over = false
+
+  constructor(ctx: ConvertedContext, on: ResponseHandler, status: number, headers: HeaderList) {
+    this.#ctx = ctx
+    this.#on = on
+    this.#status = status
+    this.#headers = headers
+  }
+
+  write(chunk: Buffer): boolean {
+    if (this.#over) return true
+    if (this.#size === 0) this.#ctx.facts.timeToFirstToken = this.#ctx.clock.mono() - this.#ctx.startedAt
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    if (this.#size > LIMIT) {
+      this.#ctx.cancel()
+      this.fail(new GatewayError('responseTooLarge', { detail: `more than ${LIMIT} bytes cannot be converted` }))
+    }
+    return true
+  }
+
+  end(): void {
+    if (this.#over) return
+    this.#over = true
+    const text = Buffer.concat(this.#chunks, this.#size).toString('utf8')
+    this.#chunks = []
+    const body = this.#status < 300 ? this.#converted(text) : this.#error(text)
+    if (body === undefined) return
+    const bytes = Buffer.from(body)
+    this.#headers.set('content-type', 'application/json')
+    this.#headers.set('content-length', String(bytes.length))
+    const client = this.#on.head(this.#status, this.#headers)
+    client.write(bytes)
+    client.end()
+  }
+
+  fail(error: Error): void {
+    if (this.#over && this.#chunks.length === 0) return
+    this.#over = true
+    this.#chunks = []
+    this.#ctx.done()
+    this.#on.fail(errorInDialect(this.#ctx.errors, error))
+  }
+
+  onDrain(): void {
+    // Held in memory, so never full.
+  }
+
+  /** Undefined after a failure. */
+  #converted(text: string): string | undefined {
+    const { conversion, facts, named } = this.#ctx
+    try {
+      const { body, reply } = conversion.reply(parseExact(text), named)
+      if (reply.model !== undefined) facts.responseModel = reply.model
+      record(this.#ctx, new UsageRecorder(facts, 'included'), reply.usage)
+      return JSON.stringify(body)
+    } catch (error) {
+      this.#ctx.done()
+      const said = error instanceof Untranslatable ? error.message : 'the provider did not answer with JSON'
+      if (!(error instanceof Untranslatable || error instanceof SyntaxError)) throw error
+      this.#on.fail(failure(this.#ctx, said, error))
+      return undefined
+    }
+  }
+
+  #error(text: string): string {
+    let value: unknown
+    try {
+      value = JSON.parse(text)
+    } catch {
+      // A proxy's page, most likely: its text is all that is known.
+    }
+    const { body } = this.#ctx.conversion.error(
+      this.#status,
+      value ?? { error: { message: text.trim().slice(0, 2000) } },
+    )
+    this.#ctx.done()
+    return JSON.stringify(body)
+  }
+}
+
+/** Holds the head back until there is something to say: until then another provider can be asked. */
+class ConvertedStream implements ChunkSink {
+  readonly #ctx: ConvertedContext
+  readonly #on: ResponseHandler
+  readonly #status: number
+  readonly #headers: HeaderList
+  readonly #stream: StreamConversion
+  readonly #reader: SseReader | FrameReader
+  readonly #recorder: UsageRecorder
+  #client: ChunkSink | undefined
+  #drained: (() => void) | undefined
+  /** Text for the client that is not sent yet. */
+  #text = ''
+  #failed: LlmError | undefined
+  #spoke = false
+  #over = false
+
+  constructor(ctx: ConvertedContext, on: ResponseHandler, status: number, headers: HeaderList, frames: boolean) {
+    this.#ctx = ctx
+    this.#on = on
+    this.#status = status
+    this.#headers = headers
+    this.#recorder = new UsageRecorder(ctx.facts, 'included')
+    this.#stream = ctx.conversion.stream(ctx.named, event => this.#watch(event))
+    const take = (event: RawEvent): void => {
+      this.#text += this.#stream.push(event)
+    }
+    this.#reader = frames
+      ? new FrameReader(LIMIT, take)
+      : new SseReader(LIMIT, ({ event, data }) => take({ name: event, data: data.toString('utf8') }))
+  }
+
+  write(chunk: Buffer): boolean {
+    if (this.#over) return true
+    try {
+      this.#reader.push(chunk)
+    } catch (error) {
+      this.#ctx.cancel()
+      this.fail(error as Error)
+      return true
+    }
+    const room = this.#send()
+    if (this.#stream.over) {
+      this.#ctx.cancel()
+      this.#finish()
+    }
+    return room
+  }
+
+  end(): void {
+    if (this.#over) return
+    if (this.#reader instanceof SseReader) this.write(LAST_LINE)
+    if (this.#over) return
+    this.#text += this.#stream.end()
+    this.#send()
+    this.#finish()
+  }
+
+  fail(error: Error): void {
+    if (this.#over) return
+    if (this.#client === undefined) {
+      this.#over = true
+      this.#ctx.done()
+      this.#on.fail(errorInDialect(this.#ctx.errors, error))
+      return
+    }
+    const kind = error instanceof GatewayError && error.reason === 'Timeout' ? 'timeout' : 'server'
+    this.#text += this.#stream.fail({ kind, message: 'the reply of the provider broke off' })
+    this.#send()
+    this.#finish()
+  }
+
+  onDrain(then: () => void): void {
+    this.#drained = then
+    this.#client?.onDrain(then)
+  }
+
+  #watch(event: ChatEvent): void {
+    const { facts, clock, startedAt } = this.#ctx
+    switch (event.type) {
+      case 'start':
+        if (event.model !== undefined) facts.responseModel = event.model
+        break
+      case 'usage':
+        this.#recorder.add(event.usage)
+        break
+      case 'open':
+      case 'delta':
+      case 'stop':
+        if (!this.#spoke) facts.timeToFirstToken = clock.mono() - startedAt
+        this.#spoke = true
+        break
+      case 'error':
+        this.#failed = event.error
+        break
+    }
+  }
+
+  /** False: the client is full. */
+  #send(): boolean {
+    if (this.#text === '' || !this.#spoke) return true
+    const client = this.#client ?? this.#begin()
+    const bytes = Buffer.from(this.#text)
+    this.#text = ''
+    return client.write(bytes)
+  }
+
+  #begin(): ChunkSink {
+    this.#headers.set('content-type', 'text/event-stream')
+    this.#client = this.#on.head(this.#status, this.#headers)
+    if (this.#drained) this.#client.onDrain(this.#drained)
+    return this.#client
+  }
+
+  #finish(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#ctx.done()
+    if (this.#client) this.#client.end()
+    else this.#on.fail(failure(this.#ctx, this.#failed?.message ?? 'the provider sent an empty stream'))
+  }
+}
+
+const LAST_LINE = Buffer.from('\n\n')

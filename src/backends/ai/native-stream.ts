@@ -1,0 +1,176 @@
+import { GatewayError } from '../../http/errors.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import { SseReader } from '../../http/sse.ts'
+import type { ChunkSink, ResponseHandler } from '../../http/transport.ts'
+import type { ChatFormat, LlmError } from '../../llm/chat/chat.ts'
+import { CODECS } from '../../llm/formats/codecs.ts'
+import { errorInDialect, type ReplyContext } from './reply-context.ts'
+
+/** A stream that has said nothing after so many bytes goes to the client as it is. */
+const MOST_HELD = 64 * 1024
+/** Enough for the last events of every format. */
+const TAIL = 4096
+
+/**
+ * Holds a stream that passes unconverted back until there is something to say: until then another provider can be asked,
+ * and a failure is a failure of the call.
+ */
+export class HeldStream implements ChunkSink {
+  readonly #ctx: ReplyContext
+  readonly #on: ResponseHandler
+  readonly #status: number
+  readonly #headers: HeaderList
+  readonly #relay: (client: ChunkSink) => ChunkSink
+  readonly #reader: SseReader
+  readonly #events
+  #held: Buffer[] = []
+  #size = 0
+  #speaks = false
+  #failed: LlmError | undefined
+  #client: ChunkSink | undefined
+  #drained: (() => void) | undefined
+  #over = false
+
+  constructor(
+    format: ChatFormat,
+    ctx: ReplyContext,
+    on: ResponseHandler,
+    head: { readonly status: number; readonly headers: HeaderList },
+    relay: (client: ChunkSink) => ChunkSink,
+  ) {
+    this.#ctx = ctx
+    this.#on = on
+    this.#status = head.status
+    this.#headers = head.headers
+    this.#relay = relay
+    this.#events = CODECS[format].events.reader()
+    this.#reader = new SseReader(MOST_HELD, ({ event, data }) => this.#read(event, data))
+  }
+
+  write(chunk: Buffer): boolean {
+    if (this.#client) return this.#client.write(chunk)
+    if (this.#over) return true
+    this.#held.push(chunk)
+    this.#size += chunk.length
+    this.#look(chunk)
+    if (this.#failed && !this.#speaks) {
+      this.#ctx.cancel()
+      this.#refuse(this.#failed.message)
+      return true
+    }
+    return !(this.#speaks || this.#size > MOST_HELD) || this.#release()
+  }
+
+  end(trailers?: readonly string[]): void {
+    if (this.#over) return
+    if (!this.#client && this.#size === 0) {
+      this.#refuse('the provider sent an empty stream')
+      return
+    }
+    if (!this.#client) this.#release()
+    this.#client?.end(trailers)
+  }
+
+  fail(error: Error): void {
+    if (this.#over) return
+    if (this.#client) {
+      this.#client.fail(error)
+      return
+    }
+    this.#over = true
+    this.#ctx.done()
+    this.#on.fail(errorInDialect(this.#ctx.errors, error))
+  }
+
+  onDrain(then: () => void): void {
+    this.#drained = then
+    this.#client?.onDrain(then)
+  }
+
+  #look(chunk: Buffer): void {
+    try {
+      this.#reader.push(chunk)
+    } catch {
+      // An event that is too large to be held has something to say.
+      this.#speaks = true
+    }
+  }
+
+  #read(name: string, data: Buffer): void {
+    if (this.#speaks) return
+    for (const event of this.#events.read({ name, data: data.toString('utf8') })) {
+      if (event.type === 'error') this.#failed = event.error
+      else if (event.type !== 'start' && event.type !== 'usage' && event.type !== 'lost') this.#speaks = true
+    }
+  }
+
+  #release(): boolean {
+    const client = this.#relay(this.#on.head(this.#status, this.#headers))
+    this.#client = client
+    if (this.#drained) client.onDrain(this.#drained)
+    const held = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held, this.#size)
+    this.#held = []
+    return client.write(held)
+  }
+
+  #refuse(detail: string): void {
+    this.#over = true
+    this.#held = []
+    this.#ctx.done()
+    this.#on.fail(errorInDialect(this.#ctx.errors, new GatewayError('llmResponse', { detail })))
+  }
+}
+
+/** Each format's last word; without one, a stream was cut. */
+const LAST: Readonly<Record<ChatFormat, RegExp>> = {
+  completions: /data:\s*\[DONE\]|"finish_reason"\s*:\s*"|"error"\s*:/,
+  messages: /"message_stop"|"type"\s*:\s*"error"/,
+  responses: /"response\.(?:completed|incomplete|failed)"|"type"\s*:\s*"error"/,
+  generateContent: /"finishReason"\s*:|"blockReason"\s*:|"error"\s*:/,
+  converse: /./,
+}
+
+/** Watches whether a stream that passes by comes to its format's end, and says so in the client's format where not. */
+export class EndWatch {
+  readonly #format: ChatFormat
+  /** The last chunks: enough of them for `TAIL` bytes. */
+  readonly #chunks: Buffer[] = []
+  #size = 0
+  /** The last event of a response repeats all of it: its name is long gone when it ends. */
+  #ended = false
+
+  constructor(format: ChatFormat) {
+    this.#format = format
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#format === 'responses' && !this.#ended) this.#ended = this.#endsIn(chunk)
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    for (let first = this.#chunks[0]; first && this.#size - first.length >= TAIL; first = this.#chunks[0]) {
+      this.#chunks.shift()
+      this.#size -= first.length
+    }
+  }
+
+  /** What to send before the end; undefined: the stream is complete. */
+  missing(message: string): Buffer | undefined {
+    const tail = Buffer.concat(this.#chunks).subarray(-TAIL).toString('latin1')
+    if (this.#ended || LAST[this.#format].test(tail)) return undefined
+    // The last event may be cut, too.
+    return Buffer.from(`\n\n${CODECS[this.#format].errors.event({ kind: 'server', message })}`)
+  }
+
+  #endsIn(chunk: Buffer): boolean {
+    if (LAST_RESPONSES.some(name => chunk.includes(name))) return true
+    const before = this.#chunks.at(-1)?.subarray(-SEAM)
+    if (before === undefined) return false
+    const seam = Buffer.concat([before, chunk.subarray(0, SEAM)])
+    return LAST_RESPONSES.some(name => seam.includes(name))
+  }
+}
+
+const LAST_RESPONSES = ['"response.completed"', '"response.incomplete"', '"response.failed"'].map(name =>
+  Buffer.from(name),
+)
+const SEAM = 24

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest'
+import { Session } from '../../../src/backends/mcp/session.ts'
+import { SessionStore } from '../../../src/backends/mcp/session-store.ts'
+import type { Clock } from '../../../src/runtime/runtime.ts'
+
+/** Runs what is due when time is moved on. */
+class HandClock implements Clock {
+  #now = 0
+  #waiting: { readonly at: number; readonly run: () => void }[] = []
+
+  now = () => this.#now
+  mono = () => this.#now
+
+  after(ms: number, run: () => void) {
+    const entry = { at: this.#now + ms, run }
+    this.#waiting.push(entry)
+    const cancel = () => {
+      this.#waiting = this.#waiting.filter(each => each !== entry)
+    }
+    return { cancel }
+  }
+
+  pass(ms: number): void {
+    const end = this.#now + ms
+    for (;;) {
+      const next = this.#waiting.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0]
+      if (!next) break
+      this.#waiting = this.#waiting.filter(each => each !== next)
+      this.#now = next.at
+      next.run()
+    }
+    this.#now = end
+  }
+}
+
+const TTL = 30 * 60_000
+
+function place(max: number) {
+  const clock = new HandClock()
+  const store = new SessionStore('mcp', clock, TTL, max)
+  let serial = 0
+  const begin = (client: string): Session | undefined => {
+    const session = new Session([], {
+      clock,
+      failOpen: false,
+      principal: undefined,
+      client,
+      clientVersion: '',
+      onEnd: (ended, targets) => store.remove(ended, targets),
+    })
+    if (!store.admit(session)) return undefined
+    session.id = `s${serial++}`
+    store.add(session)
+    return session
+  }
+  const use = (session: Session | undefined) => {
+    if (!session) throw new Error('no session')
+    store.use(session)
+    session.lastUsed = clock.mono()
+    return session
+  }
+  return { clock, store, begin, use, open: () => store.openSessions().length }
+}
+
+test('who opens sessions and does nothing with them keeps nobody out', () => {
+  const { begin, use, open } = place(100)
+  const kept = use(begin('worker'))
+  for (let i = 0; i < 10_000; i++) begin('flood')
+  expect(open()).toBe(100)
+  const late = use(begin('late'))
+  for (let i = 0; i < 10_000; i++) begin('flood')
+  expect(kept.ended).toBe(false)
+  expect(late.ended).toBe(false)
+  expect(open()).toBe(100)
+})
+
+test('a session that has begun a moment ago outlives those of whoever floods', () => {
+  const { begin } = place(100)
+  for (let i = 0; i < 1000; i++) begin('flood')
+  const late = begin('late')
+  for (let i = 0; i < 1000; i++) begin('flood')
+  expect(late?.ended).toBe(false)
+})
+
+test('who uses all places gives one up for each newcomer, and keeps those with calls longest', () => {
+  const { clock, begin, use, open } = place(10)
+  const hoard = Array.from({ length: 10 }, () => {
+    clock.pass(1)
+    return use(begin('hoard'))
+  })
+  hoard[0]!.active = 1
+  use(begin('late'))
+  expect(hoard.map(({ ended }) => ended).indexOf(true)).toBe(1)
+  for (const session of hoard) session.active = 1
+  expect(begin('third')).toBeDefined()
+  expect(open()).toBe(10)
+})
+
+test('a client with all places is refused another one until its own are idle', () => {
+  const { clock, begin, use } = place(10)
+  for (let i = 0; i < 10; i++) use(begin('busy'))
+  expect(begin('busy')).toBeUndefined()
+  clock.pass(61_000)
+  expect(begin('busy')).toBeDefined()
+})
+
+test('a session that is never used ends after a minute, a used one after its time', () => {
+  const { clock, begin, use } = place(10)
+  const unused = begin('a')
+  const used = use(begin('a'))
+  clock.pass(91_000)
+  expect([unused?.ended, used.ended]).toEqual([true, false])
+  clock.pass(TTL)
+  expect(used.ended).toBe(true)
+})
+
+test('sessions that are still being opened count', () => {
+  const { clock, store } = place(3)
+  const opening = (client: string) =>
+    new Session([], {
+      clock,
+      failOpen: false,
+      principal: undefined,
+      client,
+      clientVersion: '',
+      onEnd: (ended, targets) => store.remove(ended, targets),
+    })
+  expect([1, 2, 3, 4].map(() => store.admit(opening('flood')))).toEqual([true, true, true, false])
+  expect(store.admit(opening('other'))).toBe(true)
+})
