@@ -1,0 +1,142 @@
+import {
+  type Fields,
+  integer,
+  json,
+  list,
+  map,
+  type ObjectSchema,
+  object,
+  oneOf,
+  opt,
+  req,
+  type Schema,
+  string,
+} from '../../schema/builder.ts'
+import { dnsLabel, labelKeyProblem, labelValue, subdomain } from '../../schema/resource-scalars.ts'
+import type { Rule } from '../../schema/rules.ts'
+
+/** One kind of declarative resource: what it is called and what a document of it may hold. */
+export interface ResourceKind {
+  /** The name used throughout; documents may say one of `aliases` instead. */
+  readonly kind: string
+  /** Empty for the core group. */
+  readonly group: string
+  readonly versions: readonly string[]
+  /** The kinds of this project: accepted in any group under `kind`, and in one public group under the alias. */
+  readonly own?: OwnKind
+  readonly namespaced: boolean
+  readonly schema: Schema<unknown>
+}
+
+export interface OwnKind {
+  readonly alias: string
+  readonly aliasGroup: string
+  /** What people type for the kind, under each of its names. */
+  readonly short: string
+  readonly aliasShort: string
+  /** Columns of `kubectl get`, before the age. */
+  readonly columns: readonly Column[]
+  /** It changes what other resources do. */
+  readonly attaches: boolean
+}
+interface Column {
+  readonly name: string
+  readonly type: 'string'
+  readonly jsonPath: string
+}
+/** The status of a condition, wherever in the status `conditions` stands. */
+export function conditionColumn(type: string, conditions: string): Column {
+  return { name: type, type: 'string', jsonPath: `${conditions}[?(@.type=="${type}")].status` }
+}
+
+const metadataFields = {
+  name: opt(string({ max: 253 }), 'The name of the resource.'),
+  generateName: opt(string({ max: 253 }), 'A prefix from which the API server makes the name.'),
+  namespace: opt(dnsLabel, 'The namespace; `default` when unset.'),
+  labels: opt(map(labelValue, { keys: labelKeyProblem }), 'Labels, by which selectors choose resources.'),
+  annotations: opt(map(string(), { keys: labelKeyProblem }), 'Notes for tools.'),
+  uid: opt(string(), 'Set by the API server.'),
+  resourceVersion: opt(string(), 'Set by the API server.'),
+  generation: opt(integer(), 'Set by the API server.'),
+  creationTimestamp: opt(json, 'Set by the API server.'),
+  deletionTimestamp: opt(json, 'Set by the API server.'),
+  deletionGracePeriodSeconds: opt(integer(), 'Set by the API server.'),
+  selfLink: opt(string(), 'Set by the API server.'),
+  ownerReferences: opt(list(json), 'Resources that own this one.'),
+  finalizers: opt(list(string()), 'What must happen before the resource is deleted.'),
+  managedFields: opt(list(json), 'Set by the API server.'),
+}
+
+/** `name`: the form that the kind's names have. */
+function metadata(name: Schema<string>) {
+  return object(
+    'metadata',
+    { ...metadataFields, name: opt(name, metadataFields.name.doc) },
+    { atLeastOneOf: [['name', 'generateName']] },
+  )
+}
+
+/** What is known of a kind before its fields: enough to recognize its documents. */
+type Identity = Omit<ResourceKind, 'schema'>
+interface KindOptions {
+  /** The form that names have. */
+  readonly name?: Schema<string>
+  readonly check?: Rule
+}
+type Documented<F extends Fields> = Identity & {
+  readonly schema: ObjectSchema<ReturnType<typeof identifying> & F>
+}
+
+/** A kind whose documents hold `apiVersion`, `kind`, `metadata` and these fields. */
+export function defineKind<F extends Fields>(identity: Identity, fields: F, o: KindOptions = {}): Documented<F> {
+  const { name = subdomain, ...rest } = o
+  return { ...identity, schema: object(identity.kind, { ...identifying(identity, name), ...fields }, rest) }
+}
+
+function identifying({ kind, group, versions, own }: Identity, name: Schema<string>) {
+  const apiVersion: Schema<string> = own
+    ? string({ pattern: /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/v1alpha1$/, form: 'an API group and `v1alpha1`' })
+    : oneOf(versions.map(version => (group === '' ? version : `${group}/${version}`)))
+  const kinds: Schema<string> = oneOf(own ? [kind, own.alias] : [kind])
+  return {
+    apiVersion: req(apiVersion, 'API group and version.'),
+    kind: req(kinds, 'The kind of resource.'),
+    metadata: req(metadata(name), 'Name, namespace, labels and annotations.'),
+  }
+}
+
+/** What the API server writes about kinds that are not ours: not checked. */
+export const foreignStatus = opt(map(json), 'Written by controllers.')
+
+const condition = object('condition', {
+  type: req(string({ min: 1, max: 316 }), 'What the condition is about.'),
+  status: req(oneOf(['True', 'False', 'Unknown']), 'Whether it holds.'),
+  reason: req(
+    string({ min: 1, max: 1024, pattern: /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/, form: 'a CamelCase reason' }),
+    'Why, in one word.',
+  ),
+  message: req(string({ max: 32768 }), 'Why, in a sentence.'),
+  lastTransitionTime: req(string({ min: 1 }), 'When `status` last changed.'),
+  observedGeneration: opt(integer(0), 'The generation that was looked at.'),
+})
+export function conditions(min = 0): Schema<unknown> {
+  return list(condition, { min, max: 8, unique: ['type'] })
+}
+
+const requirement = object('label expression', {
+  key: req(string({ min: 1 }), 'The label.'),
+  operator: req(oneOf(['In', 'NotIn', 'Exists', 'DoesNotExist']), 'How the value is compared.'),
+  values: opt(list(string()), 'The values; none for Exists and DoesNotExist.'),
+})
+export const labelSelector = object('label selector', {
+  matchLabels: opt(map(labelValue, { keys: labelKeyProblem }), 'Labels that must have exactly these values.'),
+  matchExpressions: opt(list(requirement), 'Conditions on labels; all must hold.'),
+})
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>
+  readonly matchExpressions?: readonly {
+    readonly key: string
+    readonly operator: string
+    readonly values?: readonly string[]
+  }[]
+}

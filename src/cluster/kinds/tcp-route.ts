@@ -1,0 +1,22 @@
+import { list, object, req } from '../../schema/builder.ts'
+import { GATEWAY_GROUP } from '../../schema/resource-references.ts'
+import { attachment, parentsDiffer, routeBackend, ruleName } from './parts/route-parts.ts'
+import { defineKind, foreignStatus } from './resource.ts'
+
+const rule = object('route rule', {
+  name: ruleName,
+  backendRefs: req(list(routeBackend({}), { min: 1, max: 16 }), 'Where connections go.'),
+})
+/** The rules of a route that sees connections, not requests. */
+export const connectionRules = req(list(rule, { min: 1, max: 16 }), 'What is done with connections.')
+const spec = object('TCP route', { ...attachment, rules: connectionRules }, { check: parentsDiffer })
+
+export const tcpRoute = defineKind(
+  {
+    kind: 'TCPRoute',
+    group: GATEWAY_GROUP,
+    versions: ['v1', 'v1alpha2'],
+    namespaced: true,
+  },
+  { spec: req(spec, 'How connections are routed.'), status: foreignStatus },
+)

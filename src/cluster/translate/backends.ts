@@ -1,0 +1,274 @@
+import { mcpAuthentication } from '../../policies/external/mcp-authentication.ts'
+import type { Policies } from '../../policies/parts/cluster-form.ts'
+import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
+import { ACCUMULATING } from '../kinds/parts/members.ts'
+import type { LabelSelector } from '../kinds/resource.ts'
+import { labelsOf, selects } from '../resources/graph.ts'
+import type { Resource } from '../resources/resource.ts'
+import { addressesOf, serviceHost } from './backend-refs.ts'
+import { annotationsOf, idOf, nameOf, OWN_GROUP, specOf } from './cluster-view.ts'
+import { backendMembers } from './members/backend-members.ts'
+import { MemberContext } from './members/member-context.ts'
+import { providerEntry } from './members/providers.ts'
+import { tlsPolicies } from './members/tls-policies.ts'
+import { markRead } from './origin/tracked.ts'
+import type { Entry, Output } from './output.ts'
+import type { PolicyState } from './policy-targets.ts'
+import { at, type Work } from './work.ts'
+
+interface Attached {
+  readonly state: PolicyState
+  readonly section: string | undefined
+  readonly policies: Policies
+}
+
+const UNGUARDED = mcpAuthentication.unserved!
+
+/** Writes ProxyBackends, and knows which policies aim at backends and Services. */
+export class BackendWriter {
+  readonly #work: Work
+  readonly #attached = new Map<string, Attached[]>()
+  readonly #inline = new Map<Resource, { readonly fields: Entry; readonly policies: Policies }>()
+  readonly #services = new Map<string, Policies>()
+  /** What is wrong with each backend. */
+  readonly errors = new Map<Resource, string[]>()
+
+  constructor(states: readonly PolicyState[], work: Work) {
+    this.#work = work
+    for (const state of states) this.#attach(state)
+  }
+
+  #attach(state: PolicyState): void {
+    const spec = this.#work.spec(state.policy)
+    const section = asFields(spec.backend)
+    if (!section) return
+    for (const { object, problem, section: part } of state.targets) {
+      if (problem !== undefined || !object || !['ProxyBackend', 'Service', 'InferencePool'].includes(object.kind.kind))
+        continue
+      const policies = backendMembers(section, new MemberContext(this.#work, state.policy, state.errors))
+      if (policies.backendTLS !== undefined && part === undefined) this.#work.tlsBackends.add(nameOf(object))
+      const list = this.#attached.get(idOf(object)) ?? []
+      list.push({ state, section: part, policies })
+      this.#attached.set(idOf(object), list)
+    }
+  }
+
+  /** The policies that aim at an object, the older first, and over them those that aim at the section alone. */
+  #policiesFor(id: string, section: string | undefined, own: Policies): Policies {
+    const all = this.#attached.get(id) ?? []
+    const out: Policies = {}
+    const narrow = section === undefined ? [] : all.filter(each => each.section === section)
+    const wide = all.filter(each => each.section === undefined)
+    for (const level of [own, ...narrow.map(each => each.policies), ...wide.map(each => each.policies)]) {
+      for (const [name, value] of Object.entries(level)) this.#put(out, name, value, level)
+    }
+    return out
+  }
+
+  #put(out: Policies, name: string, value: unknown, from: Policies): void {
+    const { origins } = this.#work
+    const origin = origins.own(from, name, value)
+    if (name === mcpAuthentication.name) {
+      // The file has no such policy on a backend, so that nobody reading the file could say that it is not served.
+      if (origin) this.#work.lose(origin, `\`${name}\` is not served yet`, { unserved: true, note: UNGUARDED })
+      if (!this.#work.options.allowUnguarded) this.#put(out, 'authorization', { rules: [{ deny: 'true' }] }, from)
+    } else if (out[name] === undefined) {
+      out[name] = value
+      if (origin) origins.field(out, name, origin)
+    } else if (ACCUMULATING.has(name)) {
+      const rules = [out[name], value].flatMap(each => (each as { rules: unknown[] }).rules)
+      out[name] = { rules }
+    }
+  }
+
+  servicePolicies(namespace: string, name: string, port: number): Policies {
+    const key = `${namespace}/${name}:${port}`
+    const known = this.#services.get(key)
+    if (known) return known
+    const made = {
+      ...tlsPolicies(namespace, name, port, this.#work),
+      ...this.#policiesFor(`Service/${namespace}/${name}`, String(port), {}),
+    }
+    this.#services.set(key, made)
+    return made
+  }
+
+  /** A backend that the file can only hold in a route. */
+  inline(backend: Resource) {
+    return this.#inline.get(backend)
+  }
+
+  write(output: Output): void {
+    for (const backend of this.#work.cluster.list('ProxyBackend')) {
+      const errors: string[] = []
+      this.errors.set(backend, errors)
+      const ctx = new MemberContext(this.#work, backend, errors)
+      const spec = this.#work.spec(backend)
+      const own = asFields(spec.policies)
+      const policies = this.#policiesFor(idOf(backend), undefined, own ? backendMembers(own, ctx) : {})
+      const fields = this.#fields(spec, backend, ctx)
+      if (spec.a2a) policies.a2a = {}
+      // A key set that nobody has fetched yet is fetched when it is needed.
+      if (errors.some(error => !this.#work.awaited.has(error))) {
+        this.#inline.set(backend, { fields: { invalid: null }, policies: {} })
+        this.#work.lose(at(backend, 'spec'), `${backend.kindName} ${nameOf(backend)} is left out: ${errors.join('; ')}`)
+        continue
+      }
+      if (fields.dynamic !== undefined) {
+        this.#inline.set(backend, { fields, policies })
+        continue
+      }
+      const entry: Entry = { name: backend.name, namespace: backend.namespace, ...fields }
+      if (Object.keys(policies).length > 0) entry.policies = policies
+      const fixed = asFields(spec.static) ?? asFields(spec.a2a)
+      if (fixed) this.#work.origins.field(entry, 'host', this.#work.from(fixed, backend))
+      output.backends.push(this.#work.origins.mark(entry, at(backend, 'spec')))
+    }
+  }
+
+  #fields(spec: Fields, backend: Resource, ctx: MemberContext): Entry {
+    const fixed = asFields(spec.static) ?? asFields(spec.a2a)
+    if (fixed) return { host: addressOf(fixed) }
+    if (spec.dynamicForwardProxy !== undefined) {
+      return { dynamic: this.#work.origins.mark({}, at(backend, 'spec', 'dynamicForwardProxy')) }
+    }
+    const core = asFields(asFields(spec.aws)?.agentCore)
+    if (core) return { aws: { agentCore: { ...core } } }
+    const mcp = asFields(spec.mcp)
+    if (mcp) return { mcp: this.#mcp(mcp, backend, ctx) }
+    return { ai: this.#ai(asFields(spec.ai) ?? {}, backend, ctx) }
+  }
+
+  #ai(spec: Fields, backend: Resource, ctx: MemberContext): Entry {
+    const single = asFields(spec.provider)
+    if (single) {
+      const policies = this.#policiesFor(`${idOf(backend)}#`, 'backend', this.#sectionPolicies(backend, 'backend'))
+      return this.#work.keep({ name: 'backend', ...providerEntry(single, policies, ctx) }, single)
+    }
+    const groups = asItems(spec.groups).map(group => ({
+      providers: asItems(group.providers).map(each => {
+        const own = asFields(each.policies)
+        const policies = this.#overSection(backend, String(each.name), own ? backendMembers(own, ctx) : {})
+        return this.#work.keep({ name: each.name, ...providerEntry(each, policies, ctx) }, each)
+      }),
+    }))
+    return { groups }
+  }
+
+  #sectionPolicies(backend: Resource, section: string): Policies {
+    return this.#overSection(backend, section, {})
+  }
+
+  /** Policies of one provider or target; those of the whole backend stand on the backend. */
+  #overSection(backend: Resource, section: string, own: Policies): Policies {
+    const out: Policies = {}
+    const narrow = (this.#attached.get(idOf(backend)) ?? []).filter(each => each.section === section)
+    for (const level of [own, ...narrow.map(each => each.policies)]) {
+      for (const [name, value] of Object.entries(level)) this.#put(out, name, value, level)
+    }
+    return out
+  }
+
+  #mcp(spec: Fields, backend: Resource, ctx: MemberContext): Entry {
+    const out: Entry = { targets: asItems(spec.targets).flatMap(target => this.#mcpTargets(target, backend, ctx)) }
+    out.statefulMode = String(spec.sessionRouting ?? 'Stateful').toLowerCase()
+    out.prefixMode = String(spec.prefixMode ?? 'Conditional').toLowerCase()
+    out.failureMode = spec.failureMode === 'FailOpen' ? 'failOpen' : 'failClosed'
+    return out
+  }
+
+  #mcpTargets(target: Fields, backend: Resource, ctx: MemberContext): Entry[] {
+    const fixed = asFields(target.static)
+    if (!fixed) return selectedTargets(asFields(target.selector) ?? {}, target, backend, ctx)
+    const { port } = fixed
+    const ref = asFields(fixed.backendRef)
+    let host = asText(fixed.host)
+    let at: unknown = port
+    if (ref) {
+      const name = String(ref.name)
+      const service = this.#work.cluster.find('Service', backend.namespace, name)
+      if (!service && !this.#work.options.partial) {
+        ctx.errors.push(`unable to find the Service ${backend.namespace}/${name}`)
+      }
+      const address = firstAddress(service, backend.namespace ?? '', name, Number(port), ref, ctx)
+      host = address.host
+      at = address.port
+    }
+    const kind = fixed.protocol === 'SSE' ? 'sse' : 'mcp'
+    const endpoint: Entry = { host, port: at }
+    if (asText(fixed.path) !== undefined) endpoint.path = rooted(String(fixed.path))
+    const own = asFields(fixed.policies)
+    const policies = this.#overSection(backend, String(target.name), own ? backendMembers(own, ctx) : {})
+    const out: Entry = { name: target.name, [kind]: endpoint }
+    if (Object.keys(policies).length > 0) out.policies = policies
+    return [this.#work.keep(out, target)]
+  }
+}
+
+function rooted(path: string): string {
+  return path.startsWith('/') ? path : `/${path}`
+}
+
+function firstAddress(
+  service: Resource | undefined,
+  namespace: string,
+  name: string,
+  port: number,
+  part: unknown,
+  ctx: MemberContext,
+) {
+  const addresses = addressesOf({ kind: 'Service', service, namespace, name, port }, ctx.work)
+  if (addresses.length > 1)
+    ctx.lose(part, `one of ${addresses.length} endpoints of Service ${namespace}/${name} is called`)
+  const [, host, number] = /^(.*):(\d+)$/.exec(addresses[0]!) ?? []
+  return { host: host ?? serviceHost(namespace, name), port: Number(number ?? port) }
+}
+
+function addressOf(part: Fields): string {
+  const socket = asText(part.unixPath) ?? (asText(part.host)?.startsWith('/') ? String(part.host) : undefined)
+  markRead(part, 'port')
+  if (socket !== undefined) return `unix:${socket}`
+  const host = String(part.host)
+  return `${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${String(part.port)}`
+}
+
+const MCP_PROTOCOLS: Readonly<Record<string, string>> = { mcp: 'mcp', 'mcp-sse': 'sse' }
+
+/** Services that say by `appProtocol` that they are MCP servers. */
+function selectedTargets(selector: Fields, target: Fields, backend: Resource, ctx: MemberContext): Entry[] {
+  const { work } = ctx
+  const plain = (part: unknown) => (work.tracker.plain(part) ?? {}) as LabelSelector
+  const spaces = asFields(selector.namespaces)
+  const wanted = plain(selector.services)
+  const inNamespace = (name: string | undefined): boolean => {
+    if (!spaces) return name === backend.namespace
+    const namespace = work.cluster.find('Namespace', undefined, name ?? '')
+    return selects(plain(spaces), { ...(namespace ? labelsOf(namespace) : {}), 'kubernetes.io/metadata.name': name })
+  }
+  const found = work.cluster
+    .list('Service')
+    .filter(each => inNamespace(each.namespace) && selects(wanted, labelsOf(each)))
+  markRead(target, 'name')
+  const targets = found.flatMap(service =>
+    asItems(specOf(service).ports).flatMap(port => {
+      const kind = MCP_PROTOCOLS[/^[^/]+\/(mcp(?:-sse)?)$/.exec(String(port.appProtocol ?? ''))?.[1] ?? '']
+      if (kind === undefined) return []
+      const notes = annotationsOf(service)
+      const name =
+        asText(notes[`${OWN_GROUP}/mcp-target-name`]) ?? `${service.name}-${asText(port.name) ?? String(port.port)}`
+      const path = asText(notes[`${OWN_GROUP}/mcp-path`])
+      const address = firstAddress(
+        service,
+        service.namespace ?? '',
+        service.name ?? '',
+        Number(port.port),
+        selector,
+        ctx,
+      )
+      const endpoint: Entry = { ...address, ...(path === undefined ? {} : { path: rooted(path) }) }
+      return [work.origins.mark<Entry>({ name, [kind]: endpoint }, at(service, 'spec', 'ports'))]
+    }),
+  )
+  if (targets.length === 0) ctx.lose(selector, 'no Service of the input is an MCP server that the selector chooses')
+  return targets
+}

@@ -1,0 +1,146 @@
+import {
+  type ClusterContext,
+  type ClusterObject,
+  defined,
+  type Policies,
+} from '../../../policies/parts/cluster-form.ts'
+import { asFields, asText, type Fields } from '../../../schema/untyped.ts'
+import { labelsOf, selects } from '../../resources/graph.ts'
+import type { Resource } from '../../resources/resource.ts'
+import { addressesOf, resolveRef } from '../backend-refs.ts'
+import { nameOf } from '../cluster-view.ts'
+import { dataKeysOf, dataOf, SecretReader } from '../secrets.ts'
+import type { Work } from '../work.ts'
+import { backendMembers } from './backend-members.ts'
+
+/** What converting the members of one policy, backend or model needs. */
+export class MemberContext implements ClusterContext {
+  readonly work: Work
+  readonly holder: Resource
+  readonly errors: string[]
+  readonly secrets: SecretReader
+
+  constructor(work: Work, holder: Resource, errors: string[] = []) {
+    this.work = work
+    this.holder = holder
+    this.errors = errors
+    this.secrets = new SecretReader(work, holder, errors)
+  }
+
+  get withSecrets(): boolean {
+    return this.work.options.withSecrets
+  }
+
+  lose(part: unknown, message: string): void {
+    this.work.lose(this.work.from(part, this.holder), message)
+  }
+
+  /**
+   * `{host}` or `{backend}` of the service that a policy calls. Undefined, and an error of the holder, when it does not
+   * exist. `what`: how the error begins.
+   */
+  target(spec: Fields, what: string): Fields | undefined {
+    const url = asText(spec.url)
+    if (url !== undefined) return { host: url.replace(/^(https?:\/\/[^/]+)\/.*$/, '$1') }
+    const ref = asFields(spec.backendRef)
+    if (!ref) return undefined
+    const to = resolveRef(ref, this.holder, this.work)
+    switch (to.kind) {
+      case 'Service': {
+        const addresses = addressesOf(to, this.work)
+        if (addresses.length > 1)
+          this.lose(ref, `one of ${addresses.length} endpoints of Service ${to.namespace}/${to.name} is called`)
+        return { host: addresses[0] }
+      }
+      case 'ProxyBackend':
+        return { backend: nameOf(to.backend) }
+      case 'InferencePool':
+        this.lose(ref, `InferencePool ${nameOf(to.pool)} cannot be called by a policy`)
+        return undefined
+      case 'problem':
+        this.errors.push(`${what}: ${to.condition.message}`)
+        return undefined
+      default:
+        this.errors.push(`${what}: a backendRef of kind ${String(ref.kind)} cannot be called`)
+        return undefined
+    }
+  }
+
+  /** The path in `url`, if it has one. */
+  urlPath(spec: Fields): string | undefined {
+    return /^https?:\/\/[^/]+(\/.+)$/.exec(asText(spec.url) ?? '')?.[1]
+  }
+
+  /** The path of a data entry of a Secret or ConfigMap, told as lost when files cannot be referred to. */
+  file(part: unknown, resource: ClusterObject, key: string): string | undefined {
+    const before = this.errors.length
+    const path = this.secrets.file(resource, key)
+    if (path === undefined && this.errors.length === before) {
+      this.lose(part, `${resource.kind.kind} ${nameOf(resource)}, key ${key}, has to be a file: pass --files-dir DIR`)
+    }
+    return path
+  }
+
+  keySet(part: Fields): unknown {
+    const inline = asText(part.inline)
+    if (inline !== undefined) return inline
+    const remote = asFields(part.remote) ?? part
+    const url = asText(remote.url) ?? keySetUrl(remote, this)
+    if (url === undefined) return undefined
+    const error = `jwks keyset for ${JSON.stringify(url)} isn't available (not yet fetched or fetch failed)`
+    this.errors.push(error)
+    this.work.awaited.add(error)
+    return defined({ url, cacheDuration: remote.cacheDuration })
+  }
+
+  labelled(kind: string, matchLabels: Readonly<Record<string, string>>): readonly Resource[] {
+    const { namespace } = this.holder
+    return this.work.cluster
+      .list(kind)
+      .filter(each => each.namespace === namespace && selects({ matchLabels }, labelsOf(each)))
+  }
+
+  entriesOf(object: ClusterObject): readonly { readonly key: string; readonly text: string }[] {
+    return dataKeysOf(object).map(key => ({ key, text: dataOf(object, key)?.toString('utf8') ?? '' }))
+  }
+
+  connection(spec: Fields): Policies {
+    return backendMembers(spec, this)
+  }
+
+  keep<T extends object>(out: T, part: unknown): T {
+    return this.work.keep(out, part)
+  }
+
+  plain(part: unknown): unknown {
+    return this.work.tracker.plain(part)
+  }
+
+  kept(part: unknown): unknown {
+    return this.work.plain(part)
+  }
+}
+
+function keySetUrl(remote: Fields, ctx: MemberContext): string | undefined {
+  const ref = asFields(remote.backendRef)
+  if (!ref) return undefined
+  const name = `${asText(ref.namespace) ?? ctx.holder.namespace}/${String(ref.name)}`
+  const before = ctx.errors.length
+  const target = ctx.target(remote, 'failed to resolve jwks')
+  const path = `/${String(remote.jwksPath ?? '').replace(/^\//, '')}`
+  if (!target) {
+    ctx.errors.length = before
+    ctx.errors.push(`backend ${name} not found, policy ${ctx.holder.namespace}/${ctx.holder.name}`)
+    return undefined
+  }
+  if (target.host !== undefined) return `http://${String(target.host)}${path}`
+  const backend = ctx.work.cluster.find('ProxyBackend', asText(ref.namespace) ?? ctx.holder.namespace, String(ref.name))
+  const spec = asFields(backend?.raw.spec)
+  const address = asFields(spec?.static)
+  if (!address) {
+    ctx.errors.push(`backend ${name} cannot serve a key set: it is not static`)
+    return undefined
+  }
+  const secure = asFields(spec?.policies)?.tls !== undefined || ctx.work.tlsBackends.has(name)
+  return `${secure ? 'https' : 'http'}://${String(address.host)}:${String(address.port)}${path}`
+}

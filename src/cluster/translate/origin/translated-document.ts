@@ -1,0 +1,132 @@
+import { valueAt } from '../../../config/compile-context.ts'
+import { severityOf } from '../../../diagnostics/codes.ts'
+import { type Diagnostic, type Finding, formatPath, type Origin, type Path } from '../../../diagnostics/diagnostic.ts'
+import type { Source, SourceDocument } from '../../../diagnostics/source.ts'
+import { createLines } from '../../../diagnostics/source-text.ts'
+import { textOf } from '../../../schema/untyped.ts'
+import { labelOf, place } from '../../resources/resource.ts'
+import type { From, Origins } from './origins.ts'
+
+/** The translated file as a document whose parts stand at the lines of the resources that made them. */
+export class TranslatedDocument implements SourceDocument {
+  readonly index = 1
+  readonly of = 1
+  readonly empty = false
+  readonly broken = false
+  readonly value: unknown
+  /** Findings as they were made, in terms of the file. */
+  readonly findings: Finding[] = []
+  readonly #origins: Origins
+  readonly #file: string
+  readonly #lazy: boolean
+
+  /** `lazy`: most places that the compiler asks for are never looked at. */
+  constructor(value: unknown, origins: Origins, file: string, lazy = false) {
+    this.value = value
+    this.#origins = origins
+    this.#file = file
+    this.#lazy = lazy
+  }
+
+  resolve = (finding: Finding): Diagnostic => {
+    // Without words it only asks for a place.
+    if (finding.message !== '') this.findings.push(finding)
+    const from = this.#from(finding.path, finding.at)
+    if (!from) {
+      const { range } = createLines('')
+      const { code, message } = finding
+      const path = formatPath(finding.path)
+      return { code, severity: severityOf(code), message, file: this.#file, range: range(0, 0), path, related: [] }
+    }
+    // What is said of the file's own text (spans, fixes) does not fit the resource's.
+    const { span: _span, fix: _fix, related: _related, ...words } = finding
+    const at = finding.at === 'key' && typeof from.path.at(-1) === 'string' ? 'key' : 'value'
+    return { ...locate(from, words, at), related: (finding.related ?? []).flatMap(this.#related) }
+  }
+
+  #related = ({ path, at, message }: NonNullable<Finding['related']>[number]): Diagnostic['related'] => {
+    const from = this.#from(path, at)
+    if (!from) return []
+    const { file, range } = locate(from, { code: 'GW501', message }, at === 'key' ? 'key' : 'value')
+    return [{ file, range, message }]
+  }
+
+  textAt = (path: Path): string => {
+    const from = this.#from(path, 'value')
+    // What comes out of a Secret or a ConfigMap is where it belongs.
+    if (!from || from.resource.kind.own === undefined) return ''
+    const written = valueAt(from.resource.raw, from.path)
+    return typeof written === 'object' && written !== null ? '' : textOf(written)
+  }
+
+  /** Where the same text stands in the part of the resource that made this one, it is that which is meant. */
+  #from(path: Path, at: Finding['at']): From | undefined {
+    const from = this.#origins.at(this.value, path)
+    const sought = at === 'key' ? path.at(-1) : valueAt(this.value, path)
+    if (!from || (typeof sought !== 'string' && typeof sought !== 'number')) return from
+    const inner = pathOf(sought, valueAt(from.resource.raw, from.path))
+    return inner ? { ...from, path: [...from.path, ...inner] } : from
+  }
+
+  origin = (path: Path): Origin =>
+    this.#lazy ? new LazyOrigin(path, this.#fromOf, this.#originOf) : this.#originOf(path)
+
+  #fromOf = (path: Path) => this.#origins.at(this.value, path)
+
+  #originOf = (path: Path): Origin => {
+    const from = this.#fromOf(path)
+    return from
+      ? from.resource.document.origin([...from.resource.path, ...from.path])
+      : { file: this.#file, line: 1, col: 1 }
+  }
+}
+
+/** Looked up when it is asked. */
+class LazyOrigin implements Origin {
+  readonly #path: Path
+  readonly #fromOf: (path: Path) => From | undefined
+  readonly #originOf: (path: Path) => Origin
+
+  constructor(path: Path, fromOf: (path: Path) => From | undefined, originOf: (path: Path) => Origin) {
+    this.#path = path
+    this.#fromOf = fromOf
+    this.#originOf = originOf
+  }
+
+  get file(): string {
+    return this.#originOf(this.#path).file
+  }
+
+  get line(): number {
+    return this.#originOf(this.#path).line
+  }
+
+  get col(): number {
+    return this.#originOf(this.#path).col
+  }
+
+  get key(): string {
+    const from = this.#fromOf(this.#path)
+    return from ? `${labelOf(from.resource)} ${formatPath(from.path)}` : ''
+  }
+}
+
+/** The first leaf of `value` that is `sought`. */
+function pathOf(sought: string | number, value: unknown): Path | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, item] of Object.entries(value)) {
+    const step = Array.isArray(value) ? Number(key) : key
+    if (item === sought) return [step]
+    const inner = pathOf(sought, item)
+    if (inner) return [step, ...inner]
+  }
+  return undefined
+}
+
+export function locate(from: From, words: Omit<Finding, 'path' | 'at'>, at: 'key' | 'value' = 'value'): Diagnostic {
+  return place(from.resource, { ...words, path: [...from.resource.path, ...from.path], at })
+}
+
+export function sourceOf(document: SourceDocument, file: string): Source {
+  return { file, text: '', documents: [document], diagnostics: [] }
+}

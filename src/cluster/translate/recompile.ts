@@ -1,0 +1,143 @@
+import type { Listener, Route, Snapshot } from '../../config/snapshot.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
+import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
+import { checkReferences } from '../resources/check-references.ts'
+import { selects } from '../resources/graph.ts'
+import type { Resource } from '../resources/resource.ts'
+import { idOf, specOf } from './cluster-view.ts'
+import { finish } from './finish.ts'
+import { type Faults, translate } from './translate.ts'
+import type { DataEntry } from './work.ts'
+
+/** What serves now, and the resources that it was made of. */
+export interface Standing {
+  readonly resources: readonly Resource[]
+  readonly faults: Faults
+  readonly snapshot: Snapshot
+}
+
+export interface Surroundings {
+  readonly runtime: Runtime
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/**
+ * The snapshot after one HTTPRoute or GRPCRoute has changed: only that route is translated and compiled, with what it
+ * refers to and what applies to it, and takes its old place. Undefined when the change may reach further, or when there
+ * is anything to say about it: then all of it has to be done again.
+ */
+export async function recompileRoute(
+  before: Resource,
+  after: Resource,
+  standing: Standing,
+  { runtime, env }: Surroundings,
+): Promise<Snapshot | undefined> {
+  if (!standsAlone(before, after, standing.resources)) return undefined
+  const around = surroundings(after, standing.resources)
+  if (around === undefined || checkReferences(around, false).some(({ severity }) => severity === 'error')) {
+    return undefined
+  }
+  const files = new Map<string, Buffer>()
+  const translated = translate(around, standing.faults, {
+    partial: false,
+    withSecrets: true,
+    allowUnguarded: false,
+    filePath: entry => keep(entry, files),
+  })
+  const readReferenced = (path: string) => files.get(path)
+  const { loaded, losses } = await finish(translated, { runtime, env, file: after.file, readReferenced })
+  if (!loaded.runnable || !loaded.snapshot || losses.length > 0) return undefined
+  return spliced(standing.snapshot, loaded.snapshot, after)
+}
+
+function keep({ kind, namespace, name, key, bytes }: DataEntry, files: Map<string, Buffer>): string {
+  const path = `<memory>/${kind}/${namespace}/${name}/${key}`
+  files.set(path, bytes)
+  return path
+}
+
+const ROUTES: ReadonlySet<string> = new Set(['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute'])
+/** Written by the server on every change. */
+const COUNTERS: ReadonlySet<string> = new Set(['generation', 'resourceVersion', 'managedFields'])
+
+/** Whether the change is to the route's spec alone, and no other route is made differently because of it. */
+function standsAlone(before: Resource, after: Resource, all: readonly Resource[]): boolean {
+  const { kind } = after.kind
+  if (kind !== 'HTTPRoute' && kind !== 'GRPCRoute') return false
+  if (idOf(before) !== idOf(after) || identity(before) !== identity(after)) return false
+  // A GRPCRoute beside an HTTPRoute of its name gets another one in the file.
+  const twin = kind === 'HTTPRoute' ? 'GRPCRoute' : 'HTTPRoute'
+  if (all.some(each => each.kind.kind === twin && isNamedAs(each, after))) return false
+  return [before, after].every(route => !delegates(specOf(route)))
+}
+
+function isNamedAs(each: Resource, other: Resource): boolean {
+  return each.name === other.name && each.namespace === other.namespace
+}
+
+function identity({ raw }: Resource): string {
+  const metadata = Object.entries(asFields(raw.metadata) ?? {}).filter(([key]) => !COUNTERS.has(key))
+  return JSON.stringify([raw.apiVersion, Object.fromEntries(metadata)])
+}
+
+/** Routes that hand over to others, may be handed to, or serve models are made together with those. */
+function delegates(spec: Fields): boolean {
+  const parents = asItems(spec.parentRefs)
+  if (parents.length === 0 || parents.some(({ kind }) => asText(kind) === 'HTTPRoute')) return true
+  const refs = asItems(spec.rules).flatMap(rule => asItems(rule.backendRefs))
+  return refs.some(({ kind }) => ['HTTPRoute', 'ProxyModel', 'AgentgatewayModel'].includes(String(kind)))
+}
+
+/** Everything but the routes, models and policies that have nothing to do with this one. */
+function surroundings(route: Resource, all: readonly Resource[]): readonly Resource[] | undefined {
+  const out: Resource[] = []
+  for (const each of all) {
+    const { kind } = each.kind
+    if (ROUTES.has(kind)) {
+      if (kind === route.kind.kind && isNamedAs(each, route)) out.push(route)
+    } else if (kind === 'ProxyPolicy') {
+      const applies = appliesTo(route, each)
+      if (applies === undefined) return undefined
+      if (applies) out.push(each)
+    } else if (kind !== 'ProxyModel') out.push(each)
+  }
+  return out
+}
+
+/** Undefined: it applies to this route and to others, of which not all are known here. */
+function appliesTo(route: Resource, policy: Resource): boolean | undefined {
+  const spec = specOf(policy)
+  const aimed = [...asItems(spec.targetRefs), ...asItems(spec.targetSelectors)]
+  const toRoutes = aimed.filter(({ kind }) => ROUTES.has(String(kind)))
+  if (toRoutes.length === 0) return true
+  const own = toRoutes.filter(target => isAimedAt(route, policy, target))
+  if (own.length === 0 && toRoutes.length === aimed.length) return false
+  return own.length === aimed.length ? true : undefined
+}
+
+function isAimedAt(route: Resource, policy: Resource, target: Fields): boolean {
+  if (target.kind !== route.kind.kind || policy.namespace !== route.namespace) return false
+  if (target.name !== undefined) return target.name === route.name
+  const labels = asFields(asFields(route.raw.metadata)?.labels) ?? {}
+  const { matchLabels, matchExpressions } = target
+  return selects({ matchLabels, matchExpressions } as Parameters<typeof selects>[0], labels)
+}
+
+/** The whole with the routes of one resource replaced at their place. */
+function spliced(whole: Snapshot, part: Snapshot, route: Resource): Snapshot | undefined {
+  const made = new Map(part.binds.flatMap(({ listeners }) => listeners.map(each => [each.key, each] as const)))
+  const isOwn = ({ namespace, name }: Route) => namespace === route.namespace && name === route.name
+  let misplaced = false
+  const replaced = (listener: Listener): Listener => {
+    const routes = (made.get(listener.key)?.routes ?? []).filter(isOwn)
+    const first = listener.routes.findIndex(isOwn)
+    // Where it would stand among the others is for the whole translation to say.
+    if (first < 0) misplaced ||= routes.length > 0
+    if (first < 0) return listener
+    const others = listener.routes.filter(each => !isOwn(each))
+    return { ...listener, routes: [...others.slice(0, first), ...routes, ...others.slice(first)] }
+  }
+  const binds = whole.binds.map(bind => ({ ...bind, listeners: bind.listeners.map(replaced) }))
+  part.credentials.addAll(whole.credentials)
+  return misplaced ? undefined : { ...whole, binds, credentials: part.credentials }
+}

@@ -1,0 +1,111 @@
+import type { Resource } from '../resources/resource.ts'
+import { attachRoutes } from './attachment.ts'
+import { BackendWriter } from './backends.ts'
+import { ClusterView, compare, idOf, specOf } from './cluster-view.ts'
+import { childParents, Delegation } from './delegation.ts'
+import { writeGateways } from './gateways.ts'
+import { findGateways } from './listeners.ts'
+import { modelParents } from './model-parents.ts'
+import { writeModels } from './models.ts'
+import { createOutput, type EmittedRoute, finished } from './output.ts'
+import { placePolicies } from './policies.ts'
+import { findTargets, type PolicyState } from './policy-targets.ts'
+import { findReach, type Reached } from './reach.ts'
+import { writeRoutes } from './routes.ts'
+import { type Decision, settle } from './settle.ts'
+import type { Status } from './status/conditions.ts'
+import { gatewayStatuses } from './status/gateway-status.ts'
+import { poolStatuses, tlsPolicyStatuses } from './status/other-status.ts'
+import { backendStatus, policyStatus, routeStatus } from './status/status.ts'
+import { at, type TranslateOptions, Work } from './work.ts'
+
+export interface Translated {
+  readonly work: Work
+  /** The standalone file as plain data. */
+  readonly value: Record<string, unknown>
+  readonly statuses: readonly Status[]
+  readonly decisions: readonly Decision[]
+  readonly emitted: readonly EmittedRoute[]
+}
+
+/** Expressions that are wrong, by the policy or backend that holds them: its status tells of them. */
+export type Faults = ReadonlyMap<Resource, readonly string[]>
+
+/**
+ * Makes one standalone file of resources, and the statuses that a controller would write about them. `resources`:
+ * those that an API server would take. The result depends on what they say, not on their order or files.
+ */
+export function translate(resources: readonly Resource[], faults: Faults, options: TranslateOptions): Translated {
+  const work = new Work(new ClusterView(resources), options)
+  const output = createOutput()
+  const gateways = findGateways(work)
+  const routes = attachRoutes(gateways, work)
+  const served = writeGateways(gateways, output, work)
+  const policies = work.cluster.list('ProxyPolicy').map(policy => withFaults(findTargets(policy, work), faults))
+  const delegation = new Delegation(routes, work)
+  const backends = new BackendWriter(policies, work)
+  backends.write(output)
+  for (const [backend, errors] of backends.errors) errors.push(...(faults.get(backend) ?? []))
+  const emitted: EmittedRoute[] = []
+  writeRoutes(routes, { work, output, backends, served, delegation, emitted })
+  writeModels(routes, served, output, work)
+  const placed = placePolicies(policies, { work, served, emitted, gateways: gateways.length }, output)
+  const decisions = settle(placed, emitted, output, work)
+  loseUntargeted(policies, work)
+  loseUnread(new Set(policies.filter(({ produced }) => !produced).map(({ policy }) => policy)), work)
+  const statuses =
+    options.statuses === false ? [] : statusesOf({ gateways, routes, policies, delegation }, backends, work)
+  return { work, value: finished(output), statuses, decisions, emitted }
+}
+
+function statusesOf(found: Reached, backends: BackendWriter, work: Work): Status[] {
+  const { gateways, routes, policies, delegation } = found
+  const reach = findReach(found, work)
+  const behindRoutes = modelParents(routes)
+  const statuses = [
+    ...gateways.flatMap(gatewayStatuses),
+    ...routes.map(state => {
+      const inner = behindRoutes.get(state) ?? childParents(state, delegation, work)
+      return routeStatus(state, [...state.parents, ...inner])
+    }),
+    ...policies.map(state => policyStatus(state, reach)),
+    ...[...backends.errors].map(([backend, errors]) => backendStatus(backend, errors)),
+    ...tlsPolicyStatuses(gateways, reach, work),
+    ...poolStatuses(reach, gateways, work),
+  ]
+  return statuses.sort((a, b) => compare(idOf(a.resource), idOf(b.resource)))
+}
+
+function withFaults(state: PolicyState, faults: Faults): PolicyState {
+  state.errors.push(...(faults.get(state.policy) ?? []))
+  return state
+}
+
+/** The fields of our own kinds that nothing has looked at. */
+function loseUnread(idle: ReadonlySet<Resource>, work: Work): void {
+  for (const kind of ['ProxyPolicy', 'ProxyBackend', 'ProxyModel']) {
+    for (const resource of work.cluster.list(kind)) {
+      // A policy without target is lost as a whole, which has been told.
+      if (idle.has(resource)) continue
+      for (const path of work.tracker.unread(resource)) {
+        if (['parentRefs', 'targetRefs', 'targetSelectors'].includes(String(path[1]))) continue
+        work.lose({ resource, path }, `\`${path.slice(1).join('.')}\` is not carried over`)
+      }
+    }
+  }
+  for (const resource of work.cluster.list('ProxyParameters')) {
+    for (const field of Object.keys(specOf(resource))) {
+      work.lose(at(resource, 'spec', field), `\`${field}\` says how a proxy is provisioned: it has no place in a file`)
+    }
+  }
+}
+
+function loseUntargeted(policies: readonly PolicyState[], work: Work): void {
+  for (const { policy, targets, errors } of policies) {
+    // A key set that nobody has fetched yet is fetched when it is needed.
+    for (const error of errors) if (!work.awaited.has(error)) work.lose(at(policy, 'spec'), error)
+    for (const { ref, problem } of targets) {
+      if (problem !== undefined) work.lose(work.from(ref, policy), `the policy does not apply: ${problem}`)
+    }
+  }
+}
