@@ -3,10 +3,10 @@ import { backends } from '../backends/index.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
+import { assemble, responseSteps } from './assemble-pipeline.ts'
 import { type Compilation, contextFor, leftOut, sectionMisspelt, valueAt, writtenPath } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { partPolicies } from './part-policies.ts'
-import { assemble, responseSteps } from './pipeline.ts'
 import type { Services } from './references/services.ts'
 import type { Settings } from './settings.ts'
 import type { Pipeline, WeightedBackend } from './snapshot.ts'
@@ -31,7 +31,7 @@ export class BackendCompiler {
   readonly #named = new Map<string, Named>()
   readonly #services: Services
   /** Where no policy says otherwise. */
-  readonly #defaults: Pick<UpstreamSettings, 'connectTimeout' | 'keepAlive'>
+  readonly #defaults: Pick<UpstreamSettings, 'connectTimeout' | 'keepAlive' | 'ownPorts'>
   readonly #all: readonly NamedBackend[]
   readonly #targeted: TargetedLevels
 
@@ -42,9 +42,10 @@ export class BackendCompiler {
     targeted: TargetedLevels,
     services: Services,
     { sessionKey, mcpSessionTtl, connectTimeout, keepAlive }: Settings,
+    ownPorts: ReadonlySet<number>,
   ) {
     this.#services = services
-    this.#defaults = { connectTimeout, keepAlive }
+    this.#defaults = { connectTimeout, keepAlive, ownPorts }
     this.#sessions = {
       ttl: mcpSessionTtl,
       ...(sessionKey === undefined ? {} : { key: Buffer.from(sessionKey, 'hex') }),
@@ -172,9 +173,9 @@ export class BackendCompiler {
     const own = levelOf(spec, named.path, `backend:${named.reference}`)
     const all = [
       ...this.#targeted.forBackend(named.reference),
-      ...levels.filter(l => !l.identity.startsWith('backend:')),
+      ...levels.filter(level => level.on !== 'backend'),
       ...own,
-      ...levels.filter(l => l.identity.startsWith('backend:')),
+      ...levels.filter(level => level.on === 'backend'),
     ]
     return this.#compile(
       definition,
@@ -212,7 +213,7 @@ export class BackendCompiler {
   /** Said where the policy stands: one that is written for several backends is about those that have endpoints. */
   #reportAffinity(kind: string, levels: readonly PolicyLevel[]): void {
     const own = levels.findLast(level => level.specs.sessionAffinity !== undefined)
-    if (own === undefined || own.identity.includes('policy:')) return
+    if (own === undefined || own.targeted) return
     this.#c.report({
       code: 'GW601',
       message: `\`sessionAffinity\` is not served on a backend of kind \`${kind}\``,
@@ -226,5 +227,5 @@ export class BackendCompiler {
 
 function levelOf(spec: BackendSpec, path: Path, identity: string): PolicyLevel[] {
   const specs = spec.policies as Readonly<Record<string, unknown>> | undefined
-  return specs ? [{ specs, path: [...path, 'policies'], identity }] : []
+  return specs ? [{ specs, path: [...path, 'policies'], on: 'backend', identity }] : []
 }

@@ -2,13 +2,21 @@ import type { CredentialPlaces } from '../auth/credential-places.ts'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../diagnostics/source.ts'
 import { closest } from '../diagnostics/suggest.ts'
-import type { Runtime } from '../http/runtime.ts'
 import type { CompileContext, Limits } from '../policies/policy.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import type { Callees } from './references/callees.ts'
 
 export type Tier = 'syntax' | 'offline' | 'env'
-/** Reads a file that the configuration names; `undefined` when it does not exist or cannot be read. */
-export type ReadReferenced = (path: string) => Buffer | undefined
+/**
+ * Reads a file that the configuration names; `undefined` when it does not exist or cannot be read, and a `LeftAlone`
+ * when it is none of the files that may be looked at.
+ */
+export type ReadReferenced = (path: string) => Buffer | LeftAlone | undefined
+
+export interface LeftAlone {
+  /** What the file is outside of, as in a sentence. */
+  readonly outsideOf: string
+}
 
 /** What every part of the compiler shares: one document, one runtime, one list of findings. */
 export interface Compilation {
@@ -63,6 +71,17 @@ function calleesOf(
 
 export function readReferenced(c: Compilation, file: string, path: Path): Buffer | undefined {
   const bytes = c.readReferenced(file)
+  if (bytes !== undefined && !Buffer.isBuffer(bytes)) {
+    c.report({
+      code: 'GW206',
+      message: `the file \`${file}\` is not read: it is outside of ${bytes.outsideOf}`,
+      path,
+      at: 'value',
+      label: 'not looked at',
+      help: '`gwctl validate --tier env` reads it, as `gwctl run` does; nothing else does',
+    })
+    return undefined
+  }
   if (bytes === undefined) {
     const error = c.tier === 'env'
     c.report({
@@ -70,7 +89,7 @@ export function readReferenced(c: Compilation, file: string, path: Path): Buffer
       message: `the file \`${file}\` cannot be read`,
       path,
       at: 'value',
-      label: 'no such file here',
+      label: 'no regular file here that can be read',
       help: error
         ? 'create the file or correct the path; paths are relative to the configuration file'
         : 'paths are relative to the configuration file; `gwctl run` needs the file',

@@ -8,7 +8,11 @@ import type { PolicyField, Step } from './snapshot.ts'
 export interface PolicyLevel {
   readonly specs: Readonly<Record<string, unknown>>
   readonly path: Path
+  /** Where it stands: on a backend it runs for each call. */
+  readonly on: 'connection' | 'listener' | 'route' | 'backend'
   readonly identity: string
+  /** It names what it is for by a target, and may be for several objects. */
+  readonly targeted?: true
   /** The field that holds a policy, where it is not the policy's name. */
   readonly fieldOf?: (policy: string) => string
 }
@@ -108,6 +112,6 @@ function placeOf(policy: AnyPolicy, { path, fieldOf }: PolicyLevel): Path {
 }
 
 function wanted(policy: AnyPolicy, level: PolicyLevel, use: PolicyUse): boolean {
-  const atBackend = level.identity.startsWith('backend:')
+  const atBackend = level.on === 'backend'
   return use === 'backend' ? atBackend || policy.perBackend === true : !atBackend && policy.perBackend !== true
 }

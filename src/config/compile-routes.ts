@@ -1,8 +1,8 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
+import { assemble, responseSteps } from './assemble-pipeline.ts'
 import type { BackendCompiler } from './compile-backends.ts'
 import { type Compilation, valueAt } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
-import { assemble, responseSteps } from './pipeline.ts'
 import { RouteGroups } from './references/route-groups.ts'
 import type { RouteKeys } from './references/route-keys.ts'
 import type { IdleObject, Route, WeightedBackend } from './snapshot.ts'
@@ -97,6 +97,7 @@ export class RouteCompiler {
       levels.push({
         specs: specs as Readonly<Record<string, unknown>>,
         path: [...path, 'policies'],
+        on: 'route',
         identity: `route:${route.namespace}/${route.name}@${path.join('.')}`,
       })
     return levels

@@ -46,7 +46,7 @@ export class TcpRouteCompiler {
     const levels = [...targeted]
     if (spec.policies !== undefined) {
       const specs = spec.policies as Readonly<Record<string, unknown>>
-      levels.push({ specs, path: [...path, 'policies'], identity: `route:${key}@${path.join('.')}` })
+      levels.push({ specs, path: [...path, 'policies'], on: 'route', identity: `route:${key}@${path.join('.')}` })
     }
     return spec.backends.flatMap((written, i) => {
       const inner = written as unknown as Readonly<Record<string, unknown>>

@@ -4,6 +4,7 @@ import { mcpBackend } from '../backends/mcp/index.ts'
 import type { Origin, Path } from '../diagnostics/diagnostic.ts'
 import { frontendPolicies } from '../policies/index.ts'
 import type { FrontendSettings, ProxyProtocolSettings } from '../policies/policy.ts'
+import { assemble, responseSteps } from './assemble-pipeline.ts'
 import { BackendCompiler } from './compile-backends.ts'
 import { type Compilation, valueAt, writtenPath } from './compile-context.ts'
 import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
@@ -12,9 +13,9 @@ import { TcpRouteCompiler } from './compile-tcp-routes.ts'
 import { compileTelemetry } from './compile-telemetry.ts'
 import { compileTls } from './compile-tls.ts'
 import { frontendSettings } from './frontend-settings.ts'
+import { heldBodies } from './held-bodies.ts'
 import { partPolicies } from './part-policies.ts'
-import { assemble, responseSteps } from './pipeline.ts'
-import { type BindPlan, type ListenerPlan, planListeners, type RoutePlan } from './plan-listeners.ts'
+import { type BindPlan, type ListenerPlan, planListeners, portsOf, type RoutePlan } from './plan-listeners.ts'
 import { Callees } from './references/callees.ts'
 import { RouteKeys } from './references/route-keys.ts'
 import { Services } from './references/services.ts'
@@ -54,7 +55,8 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
   const c: Compilation = { ...shared, callees: () => callees }
   const targeted = new TargetedLevels(c, config.policies)
   const policies = new PolicyCompiler(c)
-  const backends = new BackendCompiler(c, policies, config.backends, targeted, new Services(c, config), settings)
+  const services = new Services(c, config)
+  const backends = new BackendCompiler(c, policies, config.backends, targeted, services, settings, portsOf(config))
   const callees = new Callees(c, backends)
   const keys = new RouteKeys()
   const routes = new RouteCompiler(c, policies, backends, targeted, keys, config.routeGroups)
@@ -83,6 +85,7 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
     file,
     settings,
     binds,
+    bodies: heldBodies(frontend.settings, binds, named.values(), telemetry),
     telemetry,
     backends: named,
     idlePolicies: targeted.idle(),
@@ -106,6 +109,7 @@ function frontendSteps({ config, policies }: Compilers): Step[] {
   const level = {
     specs: config.frontendPolicies as Readonly<Record<string, unknown>>,
     path: ['frontendPolicies'],
+    on: 'connection' as const,
     identity: 'frontend',
   }
   return policies.steps([level], 'request', frontendPolicies)
@@ -128,7 +132,8 @@ function compileBind(plan: BindPlan, { settings, connection }: Frontend, all: Co
 function compileListener(plan: ListenerPlan, port: number, frontend: FrontendSettings, all: Compilers): Listener {
   const parent: RouteParent = { listenerKey: plan.key, gateway: plan.gateway, listenerName: plan.name, port }
   const levels: PolicyLevel[] = all.targeted.forListener(parent)
-  if (plan.policies) levels.push({ specs: plan.policies, path: plan.policiesPath, identity: `listener:${plan.key}` })
+  if (plan.policies)
+    levels.push({ specs: plan.policies, path: plan.policiesPath, on: 'listener', identity: `listener:${plan.key}` })
   reportUnserved(plan, all.c)
   const tls = plan.tls && compileTls(plan.tls, plan.protocol, frontend, all.c)
   return {

@@ -1,5 +1,5 @@
 import type { CelCompiler, PatternCompiler } from '../cel/expression.ts'
-import type { Chance } from '../http/runtime.ts'
+import type { Chance } from '../runtime/runtime.ts'
 
 export interface MadeEngines {
   readonly cel?: CelCompiler | undefined

@@ -2,8 +2,10 @@ import { CredentialPlaces } from '../auth/credential-places.ts'
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts'
 import { withoutEchoes } from '../diagnostics/echoes.ts'
 import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
-import type { Runtime } from '../http/runtime.ts'
-import { HTTP_DEFAULTS } from '../policies/frontend/http.ts'
+import { pathNormalizer } from '../http/path-normalization.ts'
+import { HTTP_DEFAULTS, pathRules } from '../policies/frontend/http.ts'
+import type { Limits } from '../policies/policy.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import { decode, INVALID } from '../schema/decode.ts'
 import { type Conceal, redact } from '../schema/redact.ts'
 import { compile } from './compile.ts'
@@ -17,7 +19,7 @@ import { type Standalone, standalone } from './standalone/standalone.ts'
 export interface LoadOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /**
-   * `env`: variables are set and referenced files exist, as `run` needs. `offline`: their absence is no mistake.
+   * `env`: variables are set and referenced files exist, as `run` needs. `offline`: their absence is not a mistake.
    * `syntax`: fields and expressions only; there is no snapshot.
    */
   readonly tier: Tier
@@ -102,7 +104,7 @@ async function compileDocument(
     tier: options.tier,
     readReferenced: options.readReferenced,
     env: options.env,
-    limits: { maxBuffer: config?.frontendPolicies?.http?.maxBufferSize ?? HTTP_DEFAULTS.maxBuffer },
+    limits: limitsOf(config?.frontendPolicies?.http),
     credentials: new CredentialPlaces(),
     redacted: options.shown === false ? value : redact(standalone, value, options.conceal, asWritten(document, source)),
     report,
@@ -139,6 +141,13 @@ function reportOnce(report: Compilation['report']): Compilation['report'] {
     const key = JSON.stringify([code, message, path, at])
     if (!known.has(key)) report(finding)
     known.add(key)
+  }
+}
+
+function limitsOf(http: NonNullable<Standalone['frontendPolicies']>['http'] | undefined): Limits {
+  return {
+    maxBuffer: http?.maxBufferSize ?? HTTP_DEFAULTS.maxBuffer,
+    paths: pathNormalizer(pathRules(http?.pathNormalization)),
   }
 }
 

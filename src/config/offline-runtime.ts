@@ -1,4 +1,5 @@
-import type { Runtime } from '../http/runtime.ts'
+import { BodyMemory } from '../http/body-memory.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 
 /** What `validate` compiles with: nothing in it reaches a socket, a timer or another request. */
 export function offlineRuntime(): Runtime {
@@ -22,6 +23,6 @@ export function offlineRuntime(): Runtime {
     },
     log,
     worker: { index: 0, count: 1 },
-    call: refuse,
+    bodies: new BodyMemory(),
   }
 }

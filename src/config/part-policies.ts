@@ -1,8 +1,8 @@
 import type { BackendContext } from '../backends/backend.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
+import { assemble } from './assemble-pipeline.ts'
 import type { Compilation } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
-import { assemble } from './pipeline.ts'
 import { IDLE_ON_PARTS, reportIdle } from './unserved/transformations.ts'
 
 type Specs = Readonly<Record<string, unknown>>
@@ -28,13 +28,14 @@ export function partPolicies(
       levels.push({
         specs,
         path: placeOf(path),
+        on: 'backend',
         identity: `backend:${identity}/${path.join('/')}`,
         ...(fieldOf ? { fieldOf } : {}),
       })
     }
     if (levels.length === 0) return undefined
     for (const level of levels) reportIdle(level, IDLE_ON_PARTS, c)
-    const steps = policies.steps(levels, 'backend')
-    return { settings: assemble(steps, true).upstream, hooks: steps.map(step => step.hooks) }
+    const pipeline = assemble(policies.steps(levels, 'backend'), true)
+    return { settings: pipeline.upstream, steps: pipeline }
   }
 }

@@ -53,6 +53,16 @@ export function planListeners(config: Standalone, c: Compilation): BindPlan[] {
   return ports.plans
 }
 
+const LLM_PORT = 4000
+const MCP_PORT = 3000
+
+/** The ports that a configuration opens. */
+export function portsOf({ binds, gateways, llm, mcp }: Standalone): ReadonlySet<number> {
+  const written = [...binds, ...Object.values(gateways)].map(({ port }) => port)
+  const sections = [llm && (llm.port ?? LLM_PORT), mcp && (mcp.port ?? MCP_PORT)]
+  return new Set([...written, ...sections].filter(port => port !== undefined))
+}
+
 class Ports {
   readonly plans: BindPlan[] = []
   readonly #c: Compilation
@@ -229,7 +239,7 @@ function attachSection(
     for (const listener of listenersFor(section.gateways, [kind], gateways, c)) listener.routes.push({ kind, prefixes })
     return
   }
-  const port = section.port ?? (kind === 'llm' ? 4000 : 3000)
+  const port = section.port ?? (kind === 'llm' ? LLM_PORT : MCP_PORT)
   const plan = ports.claim(port, [kind], [kind, 'port'])
   const tls = 'tls' in section ? (section.tls as TlsSection | undefined) : undefined
   plan?.listeners.push({
@@ -268,7 +278,9 @@ function listenersFor(
     const found = slash < 0 ? gateway : gateway?.filter(listener => listener.name === ref.slice(slash + 1))
     if (found && (found.length > 0 || slash < 0)) return found
     if (droppedGateway(ref, gateways, c)) return []
-    const known = [...gateways].flatMap(([name, listeners]) => [name, ...listeners.map(l => `${name}/${l.name}`)])
+    // One that has mistakes of its own was left out, and is there nevertheless.
+    const written = namesIn(valueAt(c.document.value, ['gateways']))
+    const known = [...written, ...[...gateways].flatMap(([name, all]) => all.map(l => `${name}/${l.name}`))]
     c.report({
       code: 'GW204',
       message: `no gateway is named \`${ref}\``,
@@ -277,13 +289,17 @@ function listenersFor(
       label: 'not defined in `gateways`',
       ...helpWith(
         didYouMean(ref, known) ??
-          (gateways.size > 0
-            ? `gateways defined here: ${[...gateways.keys()].map(n => `\`${n}\``).join(', ')}`
-            : 'the file has no `gateways` section'),
+          (written.length > 0
+            ? `gateways defined here: ${written.map(n => `\`${n}\``).join(', ')}`
+            : 'add `gateways: {default: {port: 8080}}` at the top of the file'),
       ),
     })
     return []
   })
+}
+
+function namesIn(map: unknown): string[] {
+  return typeof map === 'object' && map !== null && !Array.isArray(map) ? Object.keys(map) : []
 }
 
 function reportNoGateway(path: Path, gateways: ReadonlyMap<string, ListenerPlan[]>, c: Compilation): void {

@@ -1,19 +1,19 @@
 import type { CredentialPlaces } from '../auth/credential-places.ts'
 import type { Backend } from '../backends/backend.ts'
+import type { PolicyStep } from '../calls/step.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
+import type { BodyLimits } from '../http/body-memory.ts'
 import type { ObjectFacts, RouteFacts } from '../http/exchange.ts'
 import type { FrontendSettings, Hooks, TlsParameters, UpstreamSettings } from '../policies/policy.ts'
 import type { Telemetry } from './compile-telemetry.ts'
 import type { Settings } from './settings.ts'
 import type { RouteMatch } from './standalone/route-section.ts'
 
-/** A compiled policy at its place: what the pipeline runs, and the lines that made it. */
-export interface Step {
-  readonly policy: string
+/** A compiled policy at its place, with what it settles and what dumps show of it. */
+export interface Step extends PolicyStep {
   readonly hooks: Hooks
   /** The policy as it was written, redacted: for dumps. */
   readonly spec: unknown
-  readonly origins: readonly Origin[]
   /** Where wider levels have written the same policy, without effect here. */
   readonly overridden?: readonly Origin[]
   /** Who wrote what, where several levels have written the policy. */
@@ -45,7 +45,7 @@ export interface Pipeline {
   readonly done: readonly Step[]
   /** Where in `request` the clock of `timeout.request` starts: after authentication and rate limits. */
   readonly deadlineFrom: number
-  /** Bytes of request body to read before `request` runs; 0: none. */
+  /** Bytes of request body to read before the first `attempt`; 0: none. Steps of `request` read for themselves. */
   readonly buffersRequest: number
   /** Set: the response is read whole before `response` runs. */
   readonly buffersResponse: Hooks['buffersResponse']
@@ -132,11 +132,19 @@ export interface Bind {
   readonly origin: Origin
 }
 
+/** What bodies that are read whole may take of memory. */
+export interface HeldBodies {
+  readonly limits: BodyLimits
+  /** bytes of the longest body that something in the file reads whole; 0: nothing does. */
+  readonly largest: number
+}
+
 /** One configuration, checked and compiled: what the engine serves and `/config_dump` shows. Never changed. */
 export interface Snapshot {
   readonly file: string
   readonly settings: Settings
   readonly binds: readonly Bind[]
+  readonly bodies: HeldBodies
   readonly telemetry: Telemetry
   /** Named backends, by reference (`/name`). */
   readonly backends: ReadonlyMap<string, WeightedBackend>

@@ -50,6 +50,8 @@ export class TargetedLevels {
       level: {
         specs: spec.policy as Readonly<Record<string, unknown>>,
         path: [...(c.paths.get(spec) ?? []), 'policy'],
+        on: 'route',
+        targeted: true,
         identity: `policy:${spec.name.namespace}/${spec.name.name}`,
       },
     }))
@@ -104,7 +106,7 @@ export class TargetedLevels {
     selects: (target: NonNullable<TargetedPolicy['target']['backend']>) => boolean,
   ): PolicyLevel[] {
     const aimed = among.filter(({ spec: { target } }) => target.backend !== undefined && selects(target.backend))
-    return this.#levels(aimed).map(level => ({ ...level, identity: `backend:${level.identity}` }))
+    return this.#levels(aimed).map(level => ({ ...level, on: 'backend', identity: `backend:${level.identity}` }))
   }
 
   /** Those whose target no object has met: to be asked once everything is compiled. */

@@ -1,6 +1,7 @@
 import { standalone } from '../standalone/standalone.ts'
 import { visitWritten, type WrittenValue } from '../written-values.ts'
 import { cacheThreshold } from './ai/cache-threshold.ts'
+import { commandLine } from './ai/command-line.ts'
 import { hiddenOverride } from './ai/hidden-override.ts'
 import { mcpNames } from './ai/mcp-names.ts'
 import { mcpPrefix } from './ai/mcp-prefix.ts'
@@ -8,17 +9,34 @@ import { missingCommand } from './ai/missing-command.ts'
 import { rejectOnReply, unguardedStreams } from './ai/prompt-guards.ts'
 import { constantCondition } from './constant-condition.ts'
 import { deprecatedField } from './deprecated-field.ts'
+import { bodyTotal } from './limits/body-total.ts'
 import { bufferedBody } from './limits/buffered-body.ts'
+import { outwaitedLimit } from './limits/outwaited-limit.ts'
 import { pointlessRetry } from './limits/pointless-retry.ts'
 import { emptyBucket, tokensWithoutModel } from './limits/rate-limits.ts'
+import { retriedSuccess } from './limits/retried-success.ts'
+import { unreachedTimeout } from './limits/unreached-timeout.ts'
 import { zeroTimeout } from './limits/zero-timeout.ts'
 import type { Lint, LintedFile } from './lint.ts'
 import { lowPort } from './low-port.ts'
+import { adminPort } from './routing/admin-port.ts'
+import { besideAnswer } from './routing/beside-answer.ts'
+import { contradictingHeaders } from './routing/contradicting-headers.ts'
 import { emptyListener } from './routing/empty-listener.ts'
 import { foreignHostname } from './routing/foreign-hostname.ts'
 import { hopHeaders } from './routing/hop-headers.ts'
+import { impossibleMatch } from './routing/impossible-match.ts'
+import { literalPattern } from './routing/literal-pattern.ts'
+import { neverEqual } from './routing/never-equal.ts'
+import { ownPort } from './routing/own-port.ts'
 import { pathPattern } from './routing/path-pattern.ts'
 import { policyTargets } from './routing/policy-targets.ts'
+import { prefixRewrite } from './routing/prefix-rewrite.ts'
+import { pseudoHeader } from './routing/pseudo-header.ts'
+import { repeatedItem } from './routing/repeated-item.ts'
+import { sameBackend } from './routing/same-backend.ts'
+import { sameName } from './routing/same-name.ts'
+import { selfRedirect } from './routing/self-redirect.ts'
 import { unaskedBackends } from './routing/unasked-backends.ts'
 import { unreachableEntry, unreachableTarget } from './routing/unreachable-entry.ts'
 import { unreachableRoute } from './routing/unreachable-route.ts'
@@ -27,16 +45,21 @@ import { unusedMirror } from './routing/unused-mirror.ts'
 import { withoutEffect } from './routing/without-effect.ts'
 import { wrongProtocol } from './routing/wrong-protocol.ts'
 import { zeroWeights } from './routing/zero-weights.ts'
+import { anyAudience } from './security/any-audience.ts'
 import { defaultMode, optionalAuth, sameCredential } from './security/auth-modes.ts'
+import { contradictingRules } from './security/contradicting-rules.ts'
 import { corsForAll, corsForMcp } from './security/cors.ts'
 import { decisionCache } from './security/decision-cache.ts'
 import { failsOpen } from './security/fails-open.ts'
 import { literalSecret } from './security/literal-secret.ts'
+import { noRules } from './security/no-rules.ts'
 import { openAdmin } from './security/open-admin.ts'
 import { openProxy } from './security/open-proxy.ts'
 import { plainKeys } from './security/plain-keys.ts'
 import { plainOnTlsPort } from './security/plain-on-tls-port.ts'
+import { unnormalizedPaths } from './security/unnormalized-paths.ts'
 import { unreadBody } from './security/unread-body.ts'
+import { unverifiedClaims } from './security/unverified-claims.ts'
 import { unverifiedTls } from './security/unverified-tls.ts'
 import { policySites } from './sites.ts'
 
@@ -85,6 +108,29 @@ const LINTS: readonly Lint[] = [
   cacheThreshold,
   plainKeys,
   bufferedBody,
+  unnormalizedPaths,
+  bodyTotal,
+  prefixRewrite,
+  unverifiedClaims,
+  literalPattern,
+  anyAudience,
+  sameName,
+  selfRedirect,
+  ownPort,
+  pseudoHeader,
+  sameBackend,
+  unreachedTimeout,
+  contradictingHeaders,
+  contradictingRules,
+  retriedSuccess,
+  besideAnswer,
+  impossibleMatch,
+  neverEqual,
+  outwaitedLimit,
+  noRules,
+  commandLine,
+  repeatedItem,
+  adminPort,
 ]
 
 type Visitor = (found: WrittenValue) => void

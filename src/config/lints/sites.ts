@@ -1,4 +1,5 @@
 import type { Path } from '../../diagnostics/diagnostic.ts'
+import type { AccessRule } from '../../policies/parts/access-rules.ts'
 import type { Standalone } from '../standalone/standalone.ts'
 import type { Policies, PolicySite } from './lint.ts'
 
@@ -65,6 +66,13 @@ export function policiesByRoute(config: Standalone): (route: RouteSpec) => Polic
     (aimed.get(`${route.namespace ?? ''}/${route.name}`) ?? [])
       .filter(({ target: { route: to } }) => to?.ruleName === undefined || to.ruleName === route.ruleName)
       .map(({ policy }) => policy as Policies)
+}
+
+/** The rules of an authorization policy, in either of its forms. */
+export function rulesOf(
+  policy: Policies['authorization'] | Policies['mcpAuthorization'],
+): readonly AccessRule[] | undefined {
+  return policy === undefined || 'rules' in policy ? policy?.rules : policy
 }
 
 /** Guards on LLM requests and replies, wherever they stand. */

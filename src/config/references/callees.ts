@@ -1,7 +1,8 @@
 // The services that policies call: each is compiled as a backend is, so addresses, TLS and credentials mean the same.
+import type { Callee } from '../../calls/outcall.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { GatewayError } from '../../http/errors.ts'
-import type { Callee, CalleeSpec } from '../../policies/policy.ts'
+import type { CalleeSpec } from '../../policies/policy.ts'
 import type { BackendCompiler } from '../compile-backends.ts'
 import type { Compilation } from '../compile-context.ts'
 import type { PolicyLevel } from '../compile-policies.ts'
@@ -38,10 +39,10 @@ export class Callees {
     const levels: PolicyLevel[] = []
     if (host?.scheme === 'https') {
       const specs = { backendTLS: { insecure: false, insecureHost: false } }
-      levels.push({ specs, path: [...path, 'host'], identity: `backend:${key}`, fieldOf: () => 'host' })
+      levels.push({ specs, path: [...path, 'host'], on: 'backend', identity: `backend:${key}`, fieldOf: () => 'host' })
     }
     if (policies) {
-      const level = { ...policies, identity: `backend:${key}` }
+      const level: PolicyLevel = { ...policies, on: 'backend', identity: `backend:${key}` }
       reportIdle(level, IDLE_ON_CALLEES, this.#c)
       levels.push(level)
     }
@@ -88,18 +89,12 @@ function calleeOf({ backend, pipeline }: WeightedBackend, key: string): Callee {
   return {
     name: backend.name,
     key,
-    hooks: pipeline.attempt.map(step => step.hooks),
+    steps: pipeline,
     target() {
       const target = backend.target
       if (target === undefined) throw new GatewayError('noHealthyBackend')
       return target
     },
-    async send(x, attempt, on) {
-      for (const { hooks } of pipeline.attempt) {
-        const reply = await (hooks.attempt ? hooks.attempt(x, attempt) : hooks.request?.(x))
-        if (reply) throw new GatewayError('upstreamFailed', { detail: `a policy answered ${reply.status}` })
-      }
-      backend.send(x, attempt, on)
-    },
+    send: (x, attempt, on) => backend.send(x, attempt, on),
   }
 }

@@ -1,7 +1,7 @@
 import { parseListenAddress } from '../../http/listen-address.ts'
-import { LOG_FILTER_PATTERN, logFilterProblem } from '../../http/log-filter.ts'
-import { MAX_WORKERS, parseWorkers } from '../../http/workers.ts'
 import { changeFields } from '../../policies/frontend/telemetry.ts'
+import { LOG_FILTER_PATTERN, logFilterProblem } from '../../runtime/log-filter.ts'
+import { MAX_WORKERS, parseWorkers } from '../../runtime/workers.ts'
 import {
   boolean,
   cel,
@@ -79,7 +79,7 @@ const OWN_LABELS: ReadonlySet<string> = new Set(
 
 function labelProblem(name: string): Problem | undefined {
   if (!/^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/.test(name)) {
-    return { message: `\`${name}\` is no label name: letters, digits and \`_\`, and no digit first` }
+    return { message: `\`${name}\` is not a label name: letters, digits and \`_\`, and no digit first` }
   }
   return OWN_LABELS.has(name) ? { message: `the metrics of requests have a label \`${name}\` already` } : undefined
 }

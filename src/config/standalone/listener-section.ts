@@ -1,5 +1,17 @@
 import { listenerPolicyFields } from '../../policies/index.ts'
-import { def, type Infer, integer, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
+import {
+  def,
+  type Infer,
+  integer,
+  list,
+  map,
+  type ObjectProblem,
+  object,
+  oneOf,
+  opt,
+  req,
+  string,
+} from '../../schema/builder.ts'
 import { port } from '../../schema/scalars.ts'
 import {
   cipherSuitesSchema,
@@ -47,6 +59,19 @@ export const tlsSection = object(
 )
 export type TlsSection = Infer<typeof tlsSection>
 
+function httpsNeedsTls({ protocol, tls }: { readonly protocol?: unknown; readonly tls?: unknown }): ObjectProblem[] {
+  if (protocol !== 'HTTPS' || tls !== undefined) return []
+  return [
+    {
+      path: ['protocol'],
+      at: 'value',
+      message: 'HTTPS needs `tls` with a certificate',
+      label: '`tls` is missing',
+      help: 'add `tls: {cert: server.pem, key: server-key.pem}`, or write `protocol: HTTP`',
+    },
+  ]
+}
+
 const listenerPolicies = object('listener policies', listenerPolicyFields)
 
 const listenerSection = object(
@@ -87,16 +112,7 @@ const listenerSection = object(
             label: 'write `tcpRoutes: []` for none',
           },
         ]
-      if (l.protocol === 'HTTPS' && l.tls === undefined)
-        return [
-          {
-            path: ['protocol'],
-            at: 'value',
-            message: 'HTTPS needs `tls` with a certificate',
-            label: '`tls` is missing',
-          },
-        ]
-      return []
+      return httpsNeedsTls(l)
     },
   },
 )
@@ -123,22 +139,30 @@ export const bindSection = object(
 )
 export type BindSection = Infer<typeof bindSection>
 
-const gatewayListener = object('gateway listener', {
-  name: opt(string({ min: 1 }), 'Name, for `gateway/listener` references.'),
-  hostname: opt(hostname, 'Host that the listener serves.'),
-  protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS']), 'HTTPS with `tls`, HTTP otherwise.'),
-  tls: opt(tlsSection, 'Certificates.'),
-  ...listenerPolicyFields,
-})
-const gatewaySection = object('gateway', {
-  port: req(port, 'Port to listen on.'),
-  protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS']), 'HTTPS with `tls`, HTTP otherwise.'),
-  tls: opt(tlsSection, 'Certificates.'),
-  listeners: opt(
-    list(gatewayListener, { isolate: true }),
-    'Several listeners on one port; then nothing else than `port` is set beside them.',
-  ),
-  ...listenerPolicyFields,
-})
+const gatewayListener = object(
+  'gateway listener',
+  {
+    name: opt(string({ min: 1 }), 'Name, for `gateway/listener` references.'),
+    hostname: opt(hostname, 'Host that the listener serves.'),
+    protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS']), 'HTTPS with `tls`, HTTP otherwise.'),
+    tls: opt(tlsSection, 'Certificates.'),
+    ...listenerPolicyFields,
+  },
+  { check: httpsNeedsTls },
+)
+const gatewaySection = object(
+  'gateway',
+  {
+    port: req(port, 'Port to listen on.'),
+    protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS']), 'HTTPS with `tls`, HTTP otherwise.'),
+    tls: opt(tlsSection, 'Certificates.'),
+    listeners: opt(
+      list(gatewayListener, { isolate: true }),
+      'Several listeners on one port; then nothing else than `port` is set beside them.',
+    ),
+    ...listenerPolicyFields,
+  },
+  { check: httpsNeedsTls },
+)
 export type GatewaySection = Infer<typeof gatewaySection>
 export const gatewaysSection = map(gatewaySection, { isolate: true })

@@ -29,22 +29,39 @@ const pathMatch = object(
     ),
     regex: opt(regex(true), 'A pattern for the whole path.'),
   },
-  { exactlyOneOf: [['exact', 'pathPrefix', 'regex']] },
+  { exactlyOneOf: [['exact', 'pathPrefix', 'regex']], textMeans: 'pathPrefix' },
 )
 
 const valueMatch = (name: string) =>
   object(
     name,
     { exact: opt(string(), 'The whole value.'), regex: opt(regex(true), 'A pattern for the whole value.') },
-    { exactlyOneOf: [['exact', 'regex']] },
+    { exactlyOneOf: [['exact', 'regex']], textMeans: 'exact' },
   )
+
+/** Methods are case-sensitive, and those of HTTP are in capitals. */
+const method: Schema<string> = parsed(
+  string({ min: 1, max: 32 }),
+  'an HTTP method in capitals',
+  value =>
+    /^[A-Z]+$/.test(value)
+      ? { value }
+      : {
+          problem: {
+            message: `\`${value}\` is not an HTTP method: methods are in capitals`,
+            ...(/^[A-Za-z]+$/.test(value) && {
+              help: `write \`${value.toUpperCase()}\``,
+              suggestion: value.toUpperCase(),
+            }),
+          },
+        },
+  'GET',
+  { type: 'string', minLength: 1, maxLength: 32, pattern: '^[A-Z]+$' },
+)
 
 const routeMatch = object('route match', {
   path: def(pathMatch, { pathPrefix: '/' }, 'What the path must be.'),
-  method: opt(
-    string({ min: 1, max: 32, pattern: /^[A-Z]+$/, form: 'an HTTP method in capitals' }),
-    'The method; any when unset.',
-  ),
+  method: opt(method, 'The method; any when unset.'),
   headers: def(
     list(
       object(

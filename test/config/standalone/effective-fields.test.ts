@@ -42,6 +42,7 @@ backends:
 - {name: aws, aws: {agentCore: {agentRuntimeArn: 'arn:aws:bedrock-agentcore:eu-west-1:123456789012:runtime/a'}}, policies: {backendAuth: {aws: {
     assumeRole: {roleArn: 'arn:aws:iam::123456789012:role/r', sessionName: {expression: 'jwt.sub'}, tags: [
     {key: a, value: b}, {key: c, expression: 'jwt.sub'}]}}}}}
+- {name: rock, ai: {provider: {bedrock: {model: m, region: us-east-1, guardrailIdentifier: g, guardrailVersion: '1'}}}}
 - {name: one, ai: {name: one, provider: {gemini: {model: m}}, hostOverride: 'h.test:1', pathOverride: /o, pathPrefix: /p,
     policies: {backendAuth: {key: k}, backendTLS: {}, backendTunnel: {proxy: {host: 'p.test:1'}}, http: {}, tcp: {},
       requestHeaderModifier: {}, transformations: {}}}}
@@ -72,6 +73,7 @@ llm:
 
 /** What is read while requests are served only. */
 const served = (port: number) => `
+frontendPolicies: {http: {pathNormalization: {dotSegments: resolve, mergeSlashes: true, decodeUnreserved: true, encodedSlashes: reject}}}
 binds: [{port: 8080, listeners: [{routes: [
   {matches: [{path: {exact: /a}}, {path: {regex: /a+}, method: GET, headers: [{name: a, value: {exact: b}}, {name: a, value: {regex: b}}],
     query: [{name: a, value: {exact: b}}, {name: a, value: {regex: b}}]}],
@@ -101,7 +103,7 @@ async function serve(): Promise<void> {
   const url = gateway.url(8080)
   const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] })
   await fetch(`${url}/v1/chat/completions`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
-  for (const path of ['/a', '/aa?a=b', '/b', '/s', '/s'])
+  for (const path of ['/a', '/aa?a=b', '/b', '/s', '/s', '//%62'])
     await (await fetch(url + path, { headers: { a: 'b' } })).text()
 }
 

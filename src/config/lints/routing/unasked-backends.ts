@@ -1,16 +1,12 @@
 import type { Lint } from '../lint.ts'
-import { routesOf } from '../sites.ts'
+import { type RouteSpec, routesOf } from '../sites.ts'
 
 /** GW537: backends behind a policy that answers itself. GW538: nothing that answers. */
 export const unaskedBackends: Lint = file => {
   const targeted = file.config.policies.some(({ policy }) => policy.directResponse || policy.requestRedirect)
   for (const { policies, backends, ...route } of routesOf(file.config)) {
     const direct = policies?.directResponse
-    const answer = policies?.requestRedirect
-      ? 'requestRedirect'
-      : direct && always(direct)
-        ? 'directResponse'
-        : undefined
+    const answer = policies && answers(policies)
     if (answer !== undefined && backends.length > 0) {
       file.report({
         code: 'GW537',
@@ -33,6 +29,15 @@ export const unaskedBackends: Lint = file => {
       })
     }
   }
+}
+
+/** The policy of a route that answers every request, if one does. */
+export function answers({
+  requestRedirect,
+  directResponse,
+}: NonNullable<RouteSpec['policies']>): 'requestRedirect' | 'directResponse' | undefined {
+  if (requestRedirect) return 'requestRedirect'
+  return directResponse && always(directResponse) ? 'directResponse' : undefined
 }
 
 function always({ conditional }: { readonly conditional?: readonly { readonly condition?: unknown }[] }): boolean {

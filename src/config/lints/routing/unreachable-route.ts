@@ -36,16 +36,23 @@ function report(later: Matched, earlier: Matched, file: LintedFile): void {
   file.report({
     code: same ? 'GW502' : 'GW501',
     message: same
-      ? `route \`${earlier.route.name}\` has the same match: this one is never chosen`
+      ? `the match is the same as one of route \`${earlier.route.name}\`, which is always chosen`
       : `route \`${earlier.route.name}\` takes every request that this match fits`,
     path: file.pathOf(later.match),
     at: 'value',
     label: 'never chosen',
     help: same
-      ? 'of matches alike the route whose key comes first in the alphabet is chosen; make the match differ, or remove it'
+      ? `${winner(later, earlier)}; make the match differ, or remove it`
       : 'longer paths and patterns are tried first; make this one longer or the other one narrower',
     related: [{ path: file.pathOf(earlier.match), at: 'value', message: 'chosen instead' }],
   })
+}
+
+/** Why the one of two equal matches is chosen that is. */
+function winner(later: Matched, earlier: Matched): string {
+  return later.route.name === earlier.route.name
+    ? 'between equal matches of one route name, the first in the file wins'
+    : `between equal matches, the route whose name sorts first wins: \`${earlier.route.name}\` comes before \`${later.route.name}\``
 }
 
 /** Linear in the matches, however many share a path: a file of megabytes is checked too. */

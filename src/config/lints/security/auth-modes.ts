@@ -18,7 +18,7 @@ export const optionalAuth: Lint = file => {
         code: 'GW516',
         message:
           rule.kind === 'deny'
-            ? `a request without a credential passes the rule \`deny: ${rule.when.text}\`: a rule that fails does not deny`
+            ? `a request without a credential passes the rule \`deny: ${rule.when.text}\`: a rule about what is not there does not deny`
             : `requests may come without a credential, but a rule needs \`${ROOTS[name]}\`: they get 403 instead of 401`,
         path: [...file.pathOf(auth), 'mode'],
         at: 'value',

@@ -1,4 +1,6 @@
+import type { AnyPolicy } from '../policies/fields.ts'
 import { responseOrder, trafficPolicies } from '../policies/index.ts'
+import { afterBody } from '../policies/parts/request-body.ts'
 import type { Hooks, UpstreamSettings } from '../policies/policy.ts'
 import type { Pipeline, Step, WeightedBackend } from './snapshot.ts'
 
@@ -6,10 +8,11 @@ const REQUEST_RANK = new Map<string, number>(trafficPolicies.map((policy, i) => 
 const RESPONSE_RANK = new Map<string, number>(responseOrder.map((name, i) => [name, i]))
 
 /** The request timeout counts neither authentication nor rate limits. */
-const AFTER_LIMITS = Math.max(REQUEST_RANK.get('remoteRateLimit') ?? 0, REQUEST_RANK.get('localRateLimit') ?? 0)
+const AFTER_LIMITS = (trafficPolicies as readonly AnyPolicy[]).findLastIndex(({ beforeDeadline }) => beforeDeadline)
 
 /** `atBackend`: the hooks that a policy has for requests run for each call instead. */
-export function assemble(unordered: readonly Step[], atBackend = false): Pipeline {
+export function assemble(written: readonly Step[], atBackend = false): Pipeline {
+  const unordered = atBackend ? written : written.map(readsWhereItStands)
   const steps = sorted(unordered, REQUEST_RANK)
   const answering = sorted(unordered, RESPONSE_RANK)
   let timeout: Pipeline['timeout'] = {}
@@ -20,7 +23,7 @@ export function assemble(unordered: readonly Step[], atBackend = false): Pipelin
     if (hooks.timeout) timeout = { ...timeout, ...hooks.timeout }
     if (hooks.retry) retry = hooks.retry
     if (hooks.upstream) upstream = { ...upstream, ...hooks.upstream }
-    buffersRequest = Math.max(buffersRequest, hooks.buffersRequest ?? 0)
+    if (atBackend) buffersRequest = Math.max(buffersRequest, hooks.buffersRequest ?? 0)
   }
   const request = atBackend ? [] : steps.filter(s => s.hooks.request)
   const deadline = request.findIndex(s => (REQUEST_RANK.get(s.policy) ?? 0) > AFTER_LIMITS)
@@ -40,6 +43,11 @@ export function assemble(unordered: readonly Step[], atBackend = false): Pipelin
     mcpRules: steps.flatMap(s => (s.hooks.mcpAuthorization ? [s.hooks.mcpAuthorization] : [])),
     upstream,
   }
+}
+
+function readsWhereItStands(step: Step): Step {
+  const hooks = afterBody(step.hooks)
+  return hooks === step.hooks ? step : { ...step, hooks }
 }
 
 /** What a route and one of its backends do to a response together, in one order. */

@@ -1,0 +1,22 @@
+import type { Lint } from '../lint.ts'
+import { mcpBackends } from '../sites.ts'
+
+/** GW573: a whole command line where the name of a program stands. */
+export const commandLine: Lint = file => {
+  for (const { targets } of mcpBackends(file.config)) {
+    for (const { stdio } of targets) {
+      const [program = '', ...args] = stdio?.cmd.trim().split(/\s+/) ?? []
+      // Paths may well have spaces in them.
+      if (!stdio || args.length === 0 || /[/\\]/.test(program)) continue
+      const shown = args.map(each => JSON.stringify(each)).join(', ')
+      file.report({
+        code: 'GW573',
+        message: `no shell reads \`cmd\`: a program called \`${stdio.cmd}\` would be started`,
+        path: [...file.pathOf(stdio), 'cmd'],
+        at: 'value',
+        label: 'a program with its arguments',
+        help: `write \`cmd: ${program}\` and \`args: [${shown}${stdio.args.length > 0 ? ', …' : ''}]\``,
+      })
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import type { Lint } from '../lint.ts'
+
+/** GW563: a header that one policy writes and takes away again. */
+export const contradictingHeaders: Lint = file => {
+  for (const { policies } of file.sites) {
+    for (const policy of ['requestHeaderModifier', 'responseHeaderModifier'] as const) {
+      const changes = policies[policy]
+      if (!changes?.remove) continue
+      for (const [i, name] of changes.remove.entries()) {
+        for (const part of ['set', 'add'] as const) {
+          const written = Object.keys(changes[part] ?? {}).find(each => each.toLowerCase() === name.toLowerCase())
+          if (written === undefined) continue
+          file.report({
+            code: 'GW563',
+            message: `\`${written}\` is written and then removed: nobody sees it`,
+            path: [...file.pathOf(changes), 'remove', i],
+            at: 'value',
+            label: 'removed last',
+            help:
+              part === 'set'
+                ? 'remove one of them: `set` already replaces what is there'
+                : 'write `set` to replace what is there',
+            related: [{ path: [...file.pathOf(changes), part, written], at: 'key', message: 'written here' }],
+          })
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import type { Lint } from '../lint.ts'
+
+interface Subject {
+  /** Whether the variable can have this value; undefined where it can. */
+  readonly problem: (text: string) => { readonly why: string; readonly help: string } | undefined
+}
+
+const SUBJECTS: Readonly<Record<string, Subject['problem']>> = {
+  method: text =>
+    /[a-z]/.test(text) ? { why: 'methods are in capitals', help: `write \`"${text.toUpperCase()}"\`` } : undefined,
+  path: text =>
+    text === '' || /^[^/*]/.test(text) || /^https?:/.test(text)
+      ? { why: 'paths start with `/`', help: `write \`"/${text}"\`` }
+      : /[?#]/.test(text)
+        ? { why: 'the query is not part of the path', help: 'compare `request.pathAndQuery`' }
+        : undefined,
+  uri: text =>
+    text.startsWith('/')
+      ? { why: 'a URI starts with its scheme: `http://host/path`', help: 'compare `request.path`' }
+      : undefined,
+  scheme: text =>
+    text === 'http' || text === 'https'
+      ? undefined
+      : { why: 'schemes are `http` and `https`', help: `write \`"${/s(:|$)/i.test(text) ? 'https' : 'http'}"\`` },
+  host: text =>
+    /[A-Z]/.test(text)
+      ? { why: 'host names are in lower case here', help: `write \`"${text.toLowerCase()}"\`` }
+      : text.includes('://')
+        ? { why: 'a host has no scheme', help: 'write the host alone' }
+        : undefined,
+}
+
+const TEXT = `"(?:[^"\\\\]*)"|'(?:[^'\\\\]*)'`
+const COMPARISON = new RegExp(
+  `(?<![\\w.])request\\.(method|path|uri|scheme|host)\\s*(?:(?:==|!=)\\s*(${TEXT})|\\.startsWith\\(\\s*(${TEXT})\\s*\\)|in\\s*\\[([^\\]]*)\\])`,
+  'g',
+)
+const LITERAL = new RegExp(TEXT, 'g')
+const HEADER_AS_NUMBER =
+  /(?<![\w.(])request\.headers(?:\[(?:"[^"]*"|'[^']*')\]|\.\w+)\s*(?:<=?|>=?)\s*-?\d|(?<![\w.(])request\.headers(?:\[(?:"[^"]*"|'[^']*')\])\s*[!=]=\s*-?\d/g
+const NEGATED = /!\s*request\.(headers|path|method|host|uri|scheme)(?=\s*(?:$|&&|\|\||\)))/g
+
+/** GW570: a comparison whose outcome is the same for every request. */
+export const neverEqual: Lint = file => {
+  file.visit('cel', ({ node, value, path }) => {
+    if (node.kind !== 'cel' || typeof value !== 'string' || !value.includes('request.')) return
+    const report = (start: number, length: number, message: string, label: string, help: string) =>
+      file.report({
+        code: 'GW570',
+        message,
+        path: [...path],
+        at: 'value',
+        span: [start, start + length],
+        label,
+        help,
+      })
+    for (const found of value.matchAll(COMPARISON)) {
+      const [whole, field = '', equal, start, list] = found
+      const isPrefix = start !== undefined
+      for (const { 0: quoted, index } of (list ?? equal ?? start ?? '').matchAll(LITERAL)) {
+        const problem = SUBJECTS[field]?.(quoted.slice(1, -1))
+        if (!problem || (isPrefix && !['method', 'path'].includes(field)) || (isPrefix && quoted.length === 2)) continue
+        const at = found.index + whole.lastIndexOf(list ?? quoted) + (list === undefined ? 0 : index)
+        const verb = isPrefix ? 'never starts with' : 'is never'
+        report(
+          at,
+          quoted.length,
+          `\`request.${field}\` ${verb} ${quoted}: ${problem.why}`,
+          isPrefix ? 'never starts like this' : 'never equal',
+          problem.help,
+        )
+      }
+    }
+    for (const found of value.matchAll(HEADER_AS_NUMBER)) {
+      const [, header = ''] = /^(request\.headers(?:\[[^\]]*\]|\.\w+))/.exec(found[0]) ?? []
+      report(
+        found.index,
+        found[0].length,
+        'a header is text, and is compared with a number here: that fails for every request',
+        'text and a number',
+        `write \`int(${header})\``,
+      )
+    }
+    for (const found of value.matchAll(NEGATED)) {
+      report(
+        found.index,
+        found[0].length,
+        `\`!\` takes a boolean, and \`request.${found[1]}\` is none: this fails for every request`,
+        'not a boolean',
+        found[1] === 'headers'
+          ? 'ask for one header: `!("x-name" in request.headers)`'
+          : `compare it: \`request.${found[1]} == ""\``,
+      )
+    }
+  })
+}

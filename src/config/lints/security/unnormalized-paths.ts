@@ -1,0 +1,61 @@
+import { isNormalizing } from '../../../http/path-normalization.ts'
+import { pathRules } from '../../../policies/frontend/http.ts'
+import type { Lint, LintedFile, Policies } from '../lint.ts'
+import { policiesByRoute, type RouteSpec, routesOf } from '../sites.ts'
+
+/** GW568: paths decide who may do what, and arrive in forms that a backend may read as others. */
+export const unnormalizedPaths: Lint = file => {
+  const http = file.config.frontendPolicies?.http
+  if (http?.pathNormalization === undefined || isNormalizing(pathRules(http.pathNormalization))) return
+  const path = [...file.pathOf(http), 'pathNormalization']
+  const reason = ruleOnPaths(file) ?? routeByPath(file)
+  if (reason === undefined) return
+  file.report({
+    code: 'GW568',
+    message: `${reason} goes by the path, and paths are not normalized`,
+    path,
+    at: 'key',
+    label: 'a backend may read such a path as another one',
+    help: 'leave `pathNormalization` out, or switch on what is off in it',
+  })
+}
+
+const READS_PATH = /\brequest\s*(?:\.\s*\??\s*(?:path|pathAndQuery|uri)\b|\[\s*\??\s*["'](?:path|pathAndQuery|uri)["'])/
+
+function ruleOnPaths({ sites }: LintedFile): string | undefined {
+  for (const { policies } of sites) for (const name of GUARDS) if (readsPath(policies[name])) return `\`${name}\``
+  return undefined
+}
+
+/** Whether an expression anywhere in a decoded policy does. */
+function readsPath(part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return false
+  if ('evaluate' in part && 'text' in part) return READS_PATH.test(String(part.text))
+  return Object.values(part).some(readsPath)
+}
+
+/** Policies that decide by expressions, or whom a request is from. */
+const GUARDS = ['authorization', 'jwtAuth', 'basicAuth', 'apiKey', 'extAuthz', 'localRateLimit', 'csrf'] as const
+
+/** A route that is chosen by its path and has guards that another one has not. */
+function routeByPath({ config }: LintedFile): string | undefined {
+  const aimed = policiesByRoute(config)
+  const routes = routesOf(config)
+  const guards = new Map(routes.map(route => [route, guardsOf(route, aimed(route))]))
+  const guarded = routes.find(
+    route =>
+      isByPath(route) &&
+      routes.some(other => other !== route && guards.get(other) !== guards.get(route)) &&
+      guards.get(route) !== '',
+  )
+  return guarded && `which guards hold for a request (route \`${guarded.name ?? 'without a name'}\`)`
+}
+
+function guardsOf({ policies }: RouteSpec, aimed: readonly Policies[]): string {
+  const all = [policies as Policies | undefined, ...aimed]
+  return GUARDS.filter(name => all.some(each => each?.[name] !== undefined)).join()
+}
+
+function isByPath({ matches }: RouteSpec): boolean {
+  return matches.some(({ path }) => path !== undefined && path.pathPrefix !== '/')
+}

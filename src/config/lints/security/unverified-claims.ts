@@ -1,0 +1,74 @@
+import { keyOf } from '../../../diagnostics/diagnostic.ts'
+import type { Pipeline } from '../../snapshot.ts'
+import type { Lint, LintedFile } from '../lint.ts'
+import { rulesOf } from '../sites.ts'
+
+/** What fills each variable. */
+const VERIFIERS = {
+  jwt: ['jwtAuth', 'mcpAuthentication', 'oidc'],
+  basicAuth: ['basicAuth'],
+  apiKey: ['apiKey'],
+} as const
+const ROOTS = Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[]
+
+/** GW554: a rule about a credential that nothing checks, so that there is none. */
+export const unverifiedClaims: Lint = file => {
+  const rules = file.sites.flatMap(({ policies }) =>
+    (['authorization', 'mcpAuthorization'] as const).flatMap(name => {
+      const policy = policies[name]
+      const rules = rulesOf(policy) ?? []
+      return rules.flatMap(rule => {
+        const root = ROOTS.find(each => rule.when.roots.has(each))
+        // A rule that allows for requests without the credential works without one.
+        if (!policy || !root || /\|\||\bhas\(|\?|default\(|!=/.test(rule.when.text)) return []
+        return { policy, rules, name, rule, root }
+      })
+    }),
+  )
+  if (rules.length === 0) return
+  const contexts = contextsOf(file)
+  for (const { policy, rules: list, name, rule, root } of rules) {
+    const path = file.pathOf(policy)
+    const key = keyOf(file.document.origin(path.at(-1) === name ? path : [...path, name]))
+    const places = contexts.filter(({ origins }) => origins.has(key))
+    if (places.length === 0 || places.some(({ names }) => VERIFIERS[root].some(each => names.has(each)))) continue
+    const effect = EFFECTS[rule.kind]
+    file.report({
+      code: 'GW554',
+      message: `the rule reads \`${root}\`, and nothing here verifies ${WHAT[root]}: ${effect}`,
+      path: [...file.pathOf(list), list.indexOf(rule)],
+      at: 'value',
+      label: `\`${root}\` is never set`,
+      help: `add \`${VERIFIERS[root][0]}\` to the route, its listener or its gateway`,
+    })
+  }
+}
+
+const EFFECTS = { allow: 'it never allows', deny: 'it never denies', require: 'it refuses every request' } as const
+const WHAT = { jwt: 'tokens', basicAuth: 'passwords', apiKey: 'API keys' } as const
+
+interface Context {
+  readonly names: ReadonlySet<string>
+  readonly origins: ReadonlySet<string>
+}
+
+/** The policies that a request passes on each of its ways, from the listener to a backend. */
+function contextsOf({ snapshot }: LintedFile): Context[] {
+  const out: Context[] = []
+  const add = (...pipelines: readonly Pipeline[]) => {
+    const steps = pipelines.flatMap(each => each.steps)
+    out.push({
+      names: new Set(steps.map(({ policy }) => policy)),
+      origins: new Set(steps.flatMap(step => step.origins.map(keyOf))),
+    })
+  }
+  for (const { listeners } of snapshot.binds) {
+    for (const listener of listeners) {
+      for (const route of listener.routes) {
+        add(listener.pipeline, route.pipeline)
+        for (const backend of route.backends) add(listener.pipeline, route.pipeline, backend.pipeline)
+      }
+    }
+  }
+  return out
+}
