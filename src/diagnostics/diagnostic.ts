@@ -99,7 +99,7 @@ export interface Diagnostic {
 
 export type Report = (finding: Finding) => void
 
-/** `['binds', 0, 'port']` → `binds[0].port`; keys that are no identifiers are quoted. */
+/** `['binds', 0, 'port']` → `binds[0].port`; keys that are not identifiers are quoted. */
 export function formatPath(path: Path): string {
   let out = ''
   for (const step of path) {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { visible } from './visible.ts'
 
 /** Why a command could not do its work. Each kind has one exit code (src/cli/exit-codes.ts). */
 export type FailureKind = 'usage' | 'input' | 'unreachable' | 'timeout' | 'interrupted' | 'terminated'
@@ -24,14 +25,16 @@ export class Failure extends Error {
 /** For what the system refuses to read; its own words where they are the clearest. `name` as in a sentence. */
 export function cannotRead(name: string, error: unknown): Failure {
   const { code = '', message } = error as NodeJS.ErrnoException
-  return new Failure('input', `cannot read ${name}: ${WHY_NOT_READ[code] ?? WHY[code] ?? message}.`, { cause: error })
+  return new Failure('input', `cannot read ${visible(name)}: ${WHY_NOT_READ[code] ?? WHY[code] ?? message}.`, {
+    cause: error,
+  })
 }
 
 /** For what the system refuses to write; its own words where they are the clearest. */
 export function cannotWrite(path: string, error: unknown): Failure {
   const { code = '', message, path: full = path } = error as NodeJS.ErrnoException
   const why = code === 'ENOENT' ? noPlaceFor(path, full) : (WHY[code] ?? message)
-  return new Failure('input', `cannot write ${path}: ${why}.`, { cause: error })
+  return new Failure('input', `cannot write ${visible(path)}: ${why}.`, { cause: error })
 }
 
 /** A directory may take no new file, as those of /proc, and a link may lead to nowhere. */
@@ -46,7 +49,7 @@ const WHY_NOT_READ: Readonly<Record<string, string>> = {
 
 const WHY: Readonly<Record<string, string>> = {
   EISDIR: 'it is a directory',
-  ENOTDIR: 'what stands before the last / is no directory',
+  ENOTDIR: 'the part before the last / is not a directory',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',

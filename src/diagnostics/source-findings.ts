@@ -196,6 +196,8 @@ function fixOf(finding: Finding, inAlias: boolean, p: Placing): Pick<Diagnostic,
   if (place.depth !== finding.path.length) return {}
   const node = finding.fix.replace === 'key' ? place.key : place.node
   if (!node) return {}
+  // Where a variable stands, its value is not what is wrong in the file.
+  if (finding.fix.replace === 'value' && finding.fix.with !== undefined && hasVariable(node, p)) return {}
   const text = finding.fix.with === undefined ? quoted(node) : scalarText(finding.fix.with)
   if (text === undefined) return {}
   return {
@@ -205,6 +207,10 @@ function fixOf(finding: Finding, inAlias: boolean, p: Placing): Pick<Diagnostic,
       edits: [{ file: p.file, range: p.lines.range(...extent(node, p.text)), text }],
     },
   }
+}
+
+function hasVariable(node: Node, { env, text }: Placing): boolean {
+  return env !== undefined && text.slice(...extent(node, text)).includes('$')
 }
 
 /** A tag would still say what the quoted text is. */

@@ -82,7 +82,7 @@ export interface MapNode {
   readonly keys?: (key: string) => Problem | undefined
   readonly rules?: readonly ServerRule[]
   /** What stands under these keys is shown no more than a `secret`. */
-  readonly secretKeys?: (key: string) => boolean
+  readonly secretKeys?: (key: string, value: unknown) => boolean
   readonly isolate: boolean
 }
 export interface ObjectNode {
@@ -102,6 +102,8 @@ export interface ObjectNode {
   readonly rules?: readonly ServerRule[]
   readonly refers?: Reference
   readonly secretField?: SecretField
+  /** The field that is meant by text in place of the object, for help: `path: /v1`. */
+  readonly textMeans?: string
 }
 /** A field that is a `secret` where this holds, such as the value of a header whose name says so. */
 export interface SecretField {
@@ -282,6 +284,7 @@ export interface ObjectOptions {
   readonly rules?: readonly ServerRule[]
   readonly refers?: Reference
   readonly secretField?: SecretField
+  readonly textMeans?: string
 }
 /** `name` is the noun used in messages ("unknown field `x` in backend") and the title of its JSON Schema. */
 export function object<F extends Fields>(name: string, fields: F, o: ObjectOptions = {}): ObjectSchema<F> {

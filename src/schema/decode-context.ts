@@ -20,6 +20,8 @@ export interface DecodeContext {
   readonly missing: Set<'cel' | 'patterns'>
   /** Null stands for an absent key everywhere, as the Kubernetes API takes it; otherwise not for one with a default. */
   readonly dropsNulls?: boolean
+  /** The value is only tried, to see whether it fits: nothing is offered for it. */
+  readonly trial?: boolean
 }
 
 /** One array that follows the walk through a document: most values are right, and nobody asks where they stand. */
@@ -34,7 +36,10 @@ export function wrongType(node: Node, value: unknown, path: Path, ctx: DecodeCon
     path,
     at: 'value',
     label: `expected ${wanted}`,
-    ...(quoteFix(node, value, secret) ?? layoutHelp(wanted, value, secret)),
+    ...(quoteFix(node, value, secret) ??
+      numberHelp(node, value) ??
+      layoutHelp(wanted, value, secret) ??
+      textHelp(node, value, secret)),
   })
   return INVALID
 }
@@ -47,16 +52,54 @@ function quoteFix(node: Node, value: unknown, secret: boolean): Pick<Finding, 'h
   if (node.kind !== 'string' || (typeof value !== 'number' && typeof value !== 'boolean')) return undefined
   // Reports for machines hold the text of a fix.
   if (secret) return { help: 'write it in quotes' }
+  if (node.pattern && !node.pattern.test(String(value))) return { help: `write ${node.form ?? 'text'}, in quotes` }
   return { help: 'write it in quotes', fix: { title: 'quote the value', safe: true, replace: 'value' } }
 }
 
+/** A number in quotes, as in a port. */
+function numberHelp(node: Node, value: unknown): { readonly help: string } | undefined {
+  if (typeof value !== 'string') return undefined
+  const number = Number(value)
+  const fits =
+    node.kind === 'boolean'
+      ? /^(?:true|false)$/.test(value)
+      : (node.kind === 'integer' || node.kind === 'number') &&
+        /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(value) &&
+        (node.kind === 'number' || Number.isSafeInteger(number)) &&
+        number >= node.min &&
+        number <= node.max
+  return fits ? { help: `remove the quotes: \`${value}\`` } : undefined
+}
+
+/** Text where a map is wanted of which one field nearly always is meant: `path: /v1`. */
+function textHelp(node: Node, value: unknown, secret: boolean): { readonly help: string } | undefined {
+  const object = node.kind === 'object' ? node : node.kind === 'shapes' ? node.object?.node : undefined
+  if (
+    (typeof value !== 'string' && typeof value !== 'number') ||
+    object?.kind !== 'object' ||
+    object.textMeans === undefined
+  )
+    return undefined
+  const text = secret || String(value).length > 60 ? '…' : value
+  // An address is hardly meant as anything else.
+  if (object.textMeans !== 'host' && String(value).includes('://')) return undefined
+  return { help: `write \`{${object.textMeans}: ${text}}\`` }
+}
+
 /** YAML makes another type of what lacks a dash, a colon or the space behind one. */
-function layoutHelp(wanted: string, value: unknown, secret: boolean): { readonly help?: string } {
+function layoutHelp(wanted: string, value: unknown, secret: boolean): { readonly help: string } | undefined {
   if (wanted === 'a list' && isRecord(value)) return { help: 'put `- ` before the first key of each item' }
   if (wanted === 'a list' && value !== null) return { help: 'put it in brackets, or on the next line after `- `' }
-  if (wanted !== 'a map' || typeof value !== 'string') return {}
+  if (
+    wanted === 'a map' &&
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every(each => isRecord(each) && 'name' in each)
+  )
+    return { help: 'write a map instead, with each `name` as the key' }
+  if (wanted !== 'a map' || typeof value !== 'string') return undefined
   const [, name, mark] = /^([\w.-]+)(:(?!\/\/)| +)\S/.exec(value) ?? []
-  if (name === undefined) return {}
+  if (name === undefined) return undefined
   const missing = mark === ':' ? 'a space is missing after the colon' : 'a colon is missing'
   return { help: secret ? missing : `${missing}: write \`${name}: …\`` }
 }

@@ -1,11 +1,13 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
-import { closest, didYouMean } from '../diagnostics/suggest.ts'
+import { closest, editDistance } from '../diagnostics/suggest.ts'
 import type { Field, FieldMode, NamedField, Node, ObjectNode } from './builder.ts'
 import { type DecodeContext, INVALID, isRecord, type LivePath, wrongType } from './decode-context.ts'
+import { didYouMeanOneOf, fieldsMeant } from './meant.ts'
 
 /** Passed in, because objects hold values of every kind and every kind may hold objects. */
 type Decode = (node: Node, value: unknown, path: LivePath, ctx: DecodeContext) => unknown
 
+/* long: one pass over the fields, in the order in which they are reported. */
 export function decodeObject(
   node: ObjectNode,
   value: unknown,
@@ -36,7 +38,8 @@ export function decodeObject(
     disputed ??= new Set()
     for (const key of keys) disputed.add(key)
   }
-  const excuse = node.open || !unknown ? new Excuses() : reportUnknown(node, unknown, present, path, ctx)
+  const excuse =
+    node.open || !unknown ? new Excuses() : reportUnknown(node, unknown, value, present, path, ctx, decodeNode)
   if (unknown && !node.open && !node.isolate) sound = false
   if (empty) for (const key of empty) sound = reportEmpty(node, key, path, excuse, ctx)
 
@@ -55,8 +58,8 @@ export function decodeObject(
         out[name] = inside(field.schema.node, field.default, name, path, ctx, decodeNode)
       continue
     }
-    if (field.unserved !== undefined && !disputed?.has(key)) reportUnserved(name, field.unserved, [...path, key], ctx)
-    const decoded = inside(field.schema.node, value[key], key, path, ctx, decodeNode)
+    const below = disputed?.has(key) ? ctx : contextIn(field, name, key, path, ctx)
+    const decoded = inside(field.schema.node, value[key], key, path, below, decodeNode)
     if (decoded !== INVALID) out[name] = decoded
     else if (!node.isolate || field.mode === 'required') sound = false
     else if (field.mode === 'default') out[name] = inside(field.schema.node, field.default, name, path, ctx, decodeNode)
@@ -119,34 +122,69 @@ function takesNull(field: Field<unknown, FieldMode>): boolean {
 function reportUnknown(
   node: ObjectNode,
   keys: readonly string[],
+  value: Readonly<Record<string, unknown>>,
   present: ReadonlyMap<string, string>,
   path: Path,
   ctx: DecodeContext,
+  decodeNode: Decode,
 ): Excuses {
   const excuse = new Excuses()
   const free = Object.keys(node.fields).filter(name => !present.has(name))
   for (const key of keys) {
-    const near = closest(key, free)
+    const known = fieldsMeant(key, node.fields).filter(name => !present.has(name))
+    const near = known.length > 0 ? known : closest(key, free)
     excuse.name(near)
     // A field further in, spelt as it is there, was hardly meant to be another word; a missing `s` still is likelier.
     const plural = near.some(name => name === `${key}s` || key === `${name}s`)
-    const place = plural ? undefined : home(node, key, near.length > 0 ? MAX_STEPS : 1)
+    const place = plural || known.length > 0 ? undefined : openHome(node, key, near.length > 0 ? MAX_STEPS : 1, present)
     const torn = tornField(key, node)
-    const best = near.length === 1 && place === undefined && torn === undefined ? near[0] : undefined
+    const [best] = near
+    const certain =
+      best !== undefined && near.length === 1 && known.length === 0 && place === undefined && torn === undefined
     ctx.report({
       code: 'GW102',
       message: `unknown field \`${key}\` in ${node.name}`,
       path: [...path, key],
       at: 'key',
       label: 'not a field here',
-      help:
-        torn ?? (place === undefined ? didYouMean(key, free) : `\`${place}\` takes this field`) ?? listed(free, node),
-      ...(best === undefined
-        ? {}
-        : { fix: { title: `rename to \`${best}\``, safe: true, replace: 'key' as const, with: best } }),
+      help: torn ?? placeHelp(place, key) ?? didYouMeanOneOf(near.slice(0, 3)) ?? listed(free, node),
+      ...(certain && isTypo(key, best) && fits(node, best, value[key], path, ctx, decodeNode)
+        ? { fix: { title: `rename to \`${best}\``, safe: true, replace: 'key' as const, with: best } }
+        : {}),
     })
   }
   return excuse
+}
+
+function placeHelp(place: string | undefined, key: string): string | undefined {
+  if (place === undefined) return undefined
+  if (place.endsWith('[]')) return `move \`${key}\` into an item of \`${place.slice(0, -2)}\``
+  return `move \`${key}\` into \`${place}\``
+}
+
+/** A slip of the finger, not another word: `retries` is not `retry`, and `jwtAuthentication` not `mcpAuthentication`. */
+function isTypo(key: string, name: string): boolean {
+  const [a, b] = [key, name].map(each => each.replace(/[-_. ]/g, '').toLowerCase()) as [string, string]
+  return a === b || editDistance(a, b, 2) <= (Math.min(a.length, b.length) <= 7 ? 1 : 2)
+}
+
+/** Whether the value of a misspelt key is one that the field takes. */
+function fits(node: ObjectNode, name: string, item: unknown, path: Path, ctx: DecodeContext, decodeNode: Decode) {
+  // Inside of a trial the spelling is enough: to try again there would double the work at every level.
+  if (ctx.trial) return true
+  let sound = true
+  const trial: DecodeContext = {
+    report: ({ code, fix }) => {
+      if ((code.startsWith('GW1') && fix === undefined) || code.startsWith('GW3')) sound = false
+    },
+    cel: ctx.cel,
+    patterns: ctx.patterns,
+    missing: new Set(),
+    trial: true,
+    ...(ctx.dropsNulls === undefined ? {} : { dropsNulls: ctx.dropsNulls }),
+  }
+  decodeNode(node.fields[name]!.schema.node, item, [...path, name], trial)
+  return sound
 }
 
 /** YAML reads `tls:{sni: x}` and `tls {sni: x}` as a key that ends at the second colon. */
@@ -168,19 +206,37 @@ function listed(free: readonly string[], node: ObjectNode): string {
 /** Levels that a key may be written too high. */
 const MAX_STEPS = 3
 
+/** Not in a variant that another one excludes: `port` beside `host` does not belong into `service`. */
+function openHome(node: ObjectNode, key: string, steps: number, present: ReadonlyMap<string, string>) {
+  const place = home(node, key, steps)
+  const [first = ''] = place?.split(/[.[]/) ?? []
+  const excluded = node.exactlyOneOf.some(
+    group => group.includes(first) && group.some(name => name !== first && present.has(name)),
+  )
+  return excluded ? undefined : place
+}
+
 /** The object further in that would take the key, by its path: the nearest one. */
 function home(node: ObjectNode, key: string, steps: number): string | undefined {
   let objects: (readonly [path: string, node: ObjectNode])[] = [['', node]]
   for (let step = 0; step < steps; step++) {
     objects = objects.flatMap(([path, each]) =>
-      Object.entries(each.fields).flatMap(([name, { schema }]) =>
-        schema.node.kind === 'object' ? [[path === '' ? name : `${path}.${name}`, schema.node] as const] : [],
-      ),
+      Object.entries(each.fields).flatMap(([name, { schema }]) => {
+        const inner = objectIn(schema.node)
+        const mark = schema.node.kind === 'list' ? '[]' : ''
+        return inner ? [[`${path === '' ? '' : `${path}.`}${name}${mark}`, inner] as const] : []
+      }),
     )
     const found = objects.find(([, each]) => each.index().spelt.has(key))
     if (found) return found[0]
   }
   return undefined
+}
+
+function objectIn(node: Node): ObjectNode | undefined {
+  if (node.kind === 'object') return node
+  if (node.kind === 'list') return node.item.node.kind === 'object' ? node.item.node : undefined
+  return node.kind === 'shapes' && node.object ? objectIn(node.object.node) : undefined
 }
 
 function reportMissing(node: ObjectNode, name: string, path: Path, ctx: DecodeContext): false {
@@ -220,7 +276,12 @@ function reportEmpty(node: ObjectNode, key: string, path: Path, excuse: Excuses,
   return false
 }
 
-function reportUnserved(name: string, why: string, path: Path, ctx: DecodeContext): void {
+function contextIn(field: Field<unknown, FieldMode>, name: string, key: string, path: Path, ctx: DecodeContext) {
+  return field.unserved === undefined ? ctx : unserved(name, field.unserved, [...path, key], ctx)
+}
+
+/** Says that a field is not served, once: not again for each field in it. */
+function unserved(name: string, why: string, path: Path, ctx: DecodeContext): DecodeContext {
   ctx.report({
     code: 'GW601',
     message: `\`${name}\` is valid but not served yet`,
@@ -229,6 +290,12 @@ function reportUnserved(name: string, why: string, path: Path, ctx: DecodeContex
     label: 'gwctl run refuses to start with this',
     note: why,
   })
+  return {
+    ...ctx,
+    report: finding => {
+      if (finding.code !== 'GW601') ctx.report(finding)
+    },
+  }
 }
 
 /** Keys that exclude one another, in the order they are written; each key counts in one conflict at most. */

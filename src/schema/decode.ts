@@ -1,9 +1,10 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
-import { closest, didYouMean } from '../diagnostics/suggest.ts'
+import { closest } from '../diagnostics/suggest.ts'
 import type { Node, ParsedNode, Problem, Schema, ShapesNode, Unique } from './builder.ts'
 import { withoutSecrets } from './conceal-in-url.ts'
 import { type DecodeContext, INVALID, type Invalid, isRecord, type LivePath, wrongType } from './decode-context.ts'
 import { decodeObject } from './decode-object.ts'
+import { didYouMeanOneOf, valuesMeant } from './meant.ts'
 import { Placeholder } from './placeholder.ts'
 
 export { type DecodeContext, INVALID, type Invalid } from './decode-context.ts'
@@ -92,9 +93,10 @@ function decodeEnum(node: Extract<Node, { kind: 'enum' }>, value: unknown, path:
   if (node.values.includes(value)) return value
   const alias = Object.hasOwn(node.aliases, value) ? node.aliases[value] : undefined
   if (alias !== undefined) return alias
-  const near = closest(value, node.values)
-  const best = near.length === 1 ? near[0] : undefined
-  const help = didYouMean(value, node.values)
+  const known = valuesMeant(value, node.values)
+  const near = known.length > 0 ? known : closest(value, node.values)
+  const best = near.length === 1 && known.length === 0 ? near[0] : undefined
+  const help = didYouMeanOneOf(near.slice(0, 3))
   ctx.report({
     code: 'GW104',
     message: `\`${short(value)}\` is not one of ${list(node.values)}`,
@@ -234,7 +236,16 @@ function decodeShapes(node: ShapesNode, value: unknown, path: LivePath, ctx: Dec
     return scalar ? decodeNode(scalar.node, value, path, ctx) : wrongType(node, value, path, ctx)
   }
   const form = shapeFor(node, value)
-  return form ? decodeNode(form.node, value, path, ctx) : wrongType(node, value, path, ctx)
+  const inner = typeof value === 'string' && form === node.string ? beside(node, value, ctx) : ctx
+  return form ? decodeNode(form.node, value, path, inner) : wrongType(node, value, path, ctx)
+}
+
+/** Words and a map are both taken, and other text was meant as a field of the map: `authority: example.com`. */
+function beside(node: ShapesNode, value: string, ctx: DecodeContext): DecodeContext {
+  const object = node.object?.node
+  if (node.string?.node.kind !== 'enum' || object?.kind !== 'object' || object.textMeans === undefined) return ctx
+  const help = `write \`{${object.textMeans}: ${short(value)}}\``
+  return { ...ctx, report: finding => ctx.report(finding.help === undefined ? { ...finding, help } : finding) }
 }
 
 function shapeFor(node: ShapesNode, value: unknown): Schema<unknown> | undefined {
@@ -248,7 +259,7 @@ function shapeFor(node: ShapesNode, value: unknown): Schema<unknown> | undefined
 
 function decodeParsed(node: ParsedNode, value: unknown, path: LivePath, ctx: DecodeContext): unknown {
   if (value instanceof Placeholder) return node.placeholder
-  const base = decodeNode(node.base.node, value, path, ctx)
+  const base = decodeNode(node.base.node, value, path, quotable(node, value, ctx))
   if (base === INVALID) return INVALID
   const result = node.parse(base)
   if ('value' in result) return result.value
@@ -264,6 +275,15 @@ function decodeParsed(node: ParsedNode, value: unknown, path: LivePath, ctx: Dec
       : { fix: { title: `write ${suggestion}`, safe: false, replace: 'value' as const, with: suggestion } }),
   })
   return INVALID
+}
+
+/** Quotes around a number help only where the text is then one that the field takes. */
+function quotable(node: ParsedNode, value: unknown, ctx: DecodeContext): DecodeContext {
+  if (node.base.node.kind !== 'string' || (typeof value !== 'number' && typeof value !== 'boolean')) return ctx
+  const result = node.parse(String(value))
+  if ('value' in result) return ctx
+  const { help = `write ${node.form}, in quotes` } = result.problem
+  return { ...ctx, report: ({ fix: _, ...finding }) => ctx.report({ ...finding, help }) }
 }
 
 function decodeCel(node: Extract<Node, { kind: 'cel' }>, value: unknown, path: Path, ctx: DecodeContext): unknown {

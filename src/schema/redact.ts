@@ -61,7 +61,9 @@ type Fields = Readonly<Record<string, unknown>>
 
 function redactMap(node: MapNode, value: Fields, conceal: Conceal, written: unknown) {
   return mapValues(value, (item, key) =>
-    node.secretKeys?.(key) ? conceal(plain(item)) : redactNode(node.value.node, item, conceal, partOf(written, key)),
+    node.secretKeys?.(key, item)
+      ? conceal(plain(item))
+      : redactNode(node.value.node, item, conceal, partOf(written, key)),
   )
 }
 

@@ -2,6 +2,7 @@ import {
   integer,
   type ListOptions,
   list,
+  object,
   type Problem,
   parsed,
   type Schema,
@@ -159,4 +160,9 @@ export const labelValue = string({
 export function dataKeyProblem(key: string): Problem | undefined {
   if (key.length <= 253 && /^[-._a-zA-Z0-9]+$/.test(key) && key !== '.' && !key.startsWith('..')) return undefined
   return { message: `\`${key}\` is not a data key: at most 253 letters, digits, \`-\`, \`_\` and \`.\`` }
+}
+
+/** `{}`: a member whose presence says everything. */
+export function empty(name: string): Schema<object> {
+  return object(name, {})
 }

@@ -44,6 +44,11 @@ export const duration: Schema<number> = parsed(
     if (ms !== undefined) return { value: ms }
     if (typeof value === 'string' && /^\d+(\.\d+)?$/.test(value)) return { problem: unitMissing(value) }
     if (typeof value === 'number') return { problem: unitMissing(String(value)) }
+    const plain = shortUnits(value)
+    if (plain !== undefined && parseDuration(plain) !== undefined)
+      return {
+        problem: { message: `\`${clip(value)}\` is not a duration`, help: `write \`${plain}\``, suggestion: plain },
+      }
     if (value.startsWith('-')) return { problem: { message: `\`${value}\` is negative: a duration is zero or more` } }
     return {
       problem: {
@@ -58,6 +63,25 @@ export const duration: Schema<number> = parsed(
     pattern: '^(0|((\\d+(\\.\\d*)?|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+)$',
   },
 )
+
+/** `10sec` and `5 minutes` with the units that are taken; undefined where another word is in it. */
+function shortUnits(text: string): string | undefined {
+  if (!/^(?:\d+(?:\.\d+)?\s*[a-z]+\s*)+$/i.test(text)) return undefined
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/gi)].map(([, amount, word]) => {
+    const unit = WORDS.find(([words]) => words.test(word!))?.[1]
+    if (unit === 'd') return `${Number(amount) * 24}h`
+    return unit === undefined ? undefined : `${amount}${unit}`
+  })
+  return parts.includes(undefined) ? undefined : parts.join('')
+}
+
+const WORDS: readonly (readonly [words: RegExp, unit: string])[] = [
+  [/^(?:ms|millis|msecs?|milliseconds?)$/i, 'ms'],
+  [/^(?:s|secs?|seconds?)$/i, 's'],
+  [/^(?:m|mins?|minutes?)$/i, 'm'],
+  [/^(?:h|hrs?|hours?)$/i, 'h'],
+  [/^(?:d|days?)$/i, 'd'],
+]
 
 function parsedNumber(): Schema<number> {
   return { node: { kind: 'number', min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY } }
@@ -120,16 +144,15 @@ export const byteSize: Schema<number> = parsed(
   'a size such as `2Mi`, `10k` or `4096`',
   value => {
     if (typeof value === 'number') return { value }
-    const match = /^(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?$/.exec(value)
-    if (!match)
+    const bytes = parseByteSize(value)
+    if (bytes === undefined)
       return {
         problem: {
           message: `\`${clip(value)}\` is not a size`,
           help: 'write a number, with Ki, Mi, Gi or k, M, G behind it if needed',
         },
       }
-    const amount = Number(match[1]! + (match[2] ?? '')) * SIZES[match[3] ?? '']!
-    return { value: Math.ceil(amount) }
+    return { value: bytes }
   },
   1024,
   {
@@ -140,6 +163,12 @@ export const byteSize: Schema<number> = parsed(
     pattern: '^(\\d+(\\.\\d*)?|\\.\\d+)([eE][+-]?\\d+|n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$',
   },
 )
+
+/** Undefined when the text is not a size. */
+export function parseByteSize(text: string): number | undefined {
+  const match = /^(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?$/.exec(text)
+  return match ? Math.ceil(Number(match[1]! + (match[2] ?? '')) * SIZES[match[3] ?? '']!) : undefined
+}
 
 export type FileOrInline = { readonly inline: string } | { readonly file: string }
 /** Text in place, or the path of a file that holds it. */

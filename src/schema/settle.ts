@@ -93,6 +93,7 @@ const PLAIN_EXPRESSIONS: CelCompiler = {
     readsRequestBody: false,
     readsResponseBody: false,
     evaluate: () => ({ ok: true, value: null }),
+    decide: () => ({ ok: true, value: null }),
   }),
 }
 const PLAIN_PATTERNS: PatternCompiler = {

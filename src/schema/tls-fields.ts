@@ -19,7 +19,10 @@ const suite: Schema<string> = parsed(
     const value = cipherSuite(name)
     if (value) return { value }
     return {
-      problem: { message: `\`${name}\` is no cipher suite that is spoken`, help: `one of ${CIPHER_SUITES.join(', ')}` },
+      problem: {
+        message: `\`${name}\` is not a cipher suite that gwctl speaks`,
+        help: `one of ${CIPHER_SUITES.join(', ')}`,
+      },
     }
   },
   'TLS_AES_128_GCM_SHA256',

@@ -28,7 +28,7 @@ function errorOf(work: () => unknown): unknown {
 describe('why a file cannot be written', () => {
   test.each([
     ['missing/x', 'there is no directory missing'],
-    ['file/x', 'what stands before the last / is no directory'],
+    ['file/x', 'the part before the last / is not a directory'],
     ['directory', 'it is a directory'],
     ['circle', 'its links lead in a circle'],
     ['dangling', 'no file can be made there'],

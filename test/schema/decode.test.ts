@@ -184,7 +184,7 @@ describe('help', () => {
   test('a field of a neighbour is not taken for a misspelt one, unless a plural is', () => {
     const { frontendPolicies: _, ...rest } = full as Record<string, unknown>
     const [error] = decodeStandalone({ ...rest, tcp: {} }).errors
-    expect(error).toMatchObject({ code: 'GW102', help: '`frontendPolicies` takes this field' })
+    expect(error).toMatchObject({ code: 'GW102', help: 'move `tcp` into `frontendPolicies`' })
     expect(error?.fix).toBeUndefined()
     const { backends: __, ...others } = full as Record<string, unknown>
     const plural = decodeStandalone({ ...others, backend: [] }).errors.find(({ path }) => path[0] === 'backend')
@@ -193,7 +193,10 @@ describe('help', () => {
 
   test('nor is one that belongs further in, however close another name is', () => {
     const key = 'includeResponseHeaders'
-    expect(ofKey(`${POLICIES}.extAuthz`, key)).toEqual({ help: '`protocol.http` takes this field', fix: undefined })
+    expect(ofKey(`${POLICIES}.extAuthz`, key)).toEqual({
+      help: 'move `includeResponseHeaders` into `protocol.http`',
+      fix: undefined,
+    })
   })
 
   test.each([
@@ -251,7 +254,7 @@ describe('decoded values', () => {
     expect(Object.getPrototypeOf(decoded)).toBe(null)
   })
 
-  test('a key that an object inherits is no field of it', () => {
+  test('a key that an object inherits is not a field of it', () => {
     expect(value(object('thing', {}), JSON.parse('{"constructor": 1}'))).toEqual(['GW102 constructor'])
     expect(value(oneOf(['a'], {}), 'constructor')).toEqual(['GW104 '])
   })

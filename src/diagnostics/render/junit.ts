@@ -2,7 +2,10 @@ import type { Diagnostic } from '../diagnostic.ts'
 import { arrange, type CheckReport, displayPath } from './report.ts'
 import { xml } from './xml.ts'
 
-/** One suite for each file, one case for each of its documents; an error fails its case, the rest is in its output. */
+/**
+ * One suite for each file, one case for each of its documents; an error fails its case, the rest is in its output.
+ * Elements and attributes are those that the schemas of Jenkins have; places stand in the texts.
+ */
 export function renderJunit(report: CheckReport): string {
   const all = arrange(report.diagnostics)
   const checked = report.checked ?? []
@@ -35,14 +38,13 @@ function suite(file: string, documents: number, found: readonly Diagnostic[]) {
   return {
     tests: cases.length,
     failed,
-    text: `  <testsuite name="${xml(file)}" file="${xml(file)}" tests="${cases.length}" failures="${failed}" errors="0" skipped="0" time="0">\n${text}  </testsuite>\n`,
+    text: `  <testsuite name="${xml(file)}" tests="${cases.length}" failures="${failed}" errors="0" skipped="0" time="0">\n${text}  </testsuite>\n`,
   }
 }
 
 function testcase(file: string, name: string, found: readonly Diagnostic[]) {
   const errors = found.filter(d => d.severity === 'error')
   const others = found.filter(d => d.severity !== 'error')
-  const line = found[0]?.range.start.line ?? 1
   const failures = errors.map(
     d =>
       `      <failure type="${d.code}" message="${xml(d.message)}">${xml(`${file}:${d.range.start.line}:${d.range.start.col}: ${d.code} ${d.message}`)}${d.help === undefined ? '' : xml(`\n${d.help}`)}</failure>\n`,
@@ -52,6 +54,6 @@ function testcase(file: string, name: string, found: readonly Diagnostic[]) {
   )
   const system = output.length === 0 ? '' : `      <system-out>${xml(output.join('\n'))}</system-out>\n`
   const content = failures.join('') + system
-  const head = `    <testcase name="${xml(name)}" classname="${xml(file)}" file="${xml(file)}" line="${line}" time="0"`
+  const head = `    <testcase name="${xml(name)}" classname="${xml(file)}" time="0"`
   return { failed: errors.length > 0, text: content === '' ? `${head}/>\n` : `${head}>\n${content}    </testcase>\n` }
 }

@@ -9,7 +9,7 @@ export interface CheckReport {
   readonly documents: number
   readonly skipped: readonly Skipped[]
   /** The files one by one, as far as they were read. */
-  readonly checked?: readonly { readonly file: string; readonly documents: number }[]
+  readonly checked?: readonly Checked[]
   /** Found and deliberately not reported. */
   readonly suppressed?: readonly Suppressed[]
   /** What `--fix` has changed. */
@@ -18,6 +18,13 @@ export interface CheckReport {
   readonly textOf: (file: string) => string | undefined
   /** Paths are shown relative to it. */
   readonly cwd: string
+}
+
+export interface Checked {
+  readonly file: string
+  readonly documents: number
+  /** bytes that bodies may take of memory when the file is served; unset: nothing in it reads a body whole. */
+  readonly bodies?: number
 }
 
 /** Input that was left out on purpose. */
@@ -51,6 +58,8 @@ export interface Summary {
   readonly documents: number
   readonly fixable: number
   readonly suppressed: number
+  /** Of the only file, where there is one: see `Checked`. Of several none is known to be served. */
+  readonly bodies?: number
 }
 
 const RANK: Readonly<Record<Severity, number>> = { error: 0, warning: 1, info: 2 }
@@ -87,7 +96,13 @@ export function summarize(report: CheckReport, diagnostics: readonly Diagnostic[
     documents: report.documents,
     fixable: diagnostics.filter(d => d.fix?.safe).length,
     suppressed: report.suppressed?.length ?? 0,
+    ...bodiesOf(report, count('error')),
   }
+}
+
+function bodiesOf({ checked = [] }: CheckReport, errors: number): Pick<Summary, 'bodies'> {
+  const [only, ...more] = checked
+  return errors > 0 || more.length > 0 || only?.bodies === undefined ? {} : { bodies: only.bodies }
 }
 
 /** A file as users write it: relative when it is below `cwd`, with `/`. */

@@ -1,6 +1,7 @@
 import type { Diagnostic, RelatedPlace } from '../diagnostic.ts'
 import { bar, frame } from '../frame.ts'
 import type { Paint } from '../paint.ts'
+import { sizeText } from '../size-text.ts'
 import { visible } from '../visible.ts'
 import { arrange, type CheckReport, displayPath, type Summary, summarize } from './report.ts'
 
@@ -10,6 +11,8 @@ export interface TextOptions {
   readonly maxProblems?: number
   /** Cells for the text of a source line. */
   readonly width?: number
+  /** The configuration is not served: warnings count as what refuses it. */
+  readonly refused?: boolean
 }
 
 const DEFAULT_MAX_PROBLEMS = 50
@@ -22,7 +25,8 @@ export function renderText(report: CheckReport, options: TextOptions): string {
   const frames = shown.map(diagnostic => renderDiagnostic(diagnostic, report, options))
   const hidden = all.length - shown.length
   if (hidden > 0) frames.push(`${hiddenLine(hidden)}\n`)
-  return `${[...frames, summaryLine(summarize(report, all), report.skipped.length, options.paint)].join('\n')}\n`
+  frames.push(summaryLine(summarize(report, all), report.skipped.length, options.paint, options.refused))
+  return `${frames.join('\n')}\n`
 }
 
 export function limit(diagnostics: readonly Diagnostic[], maxProblems = DEFAULT_MAX_PROBLEMS): readonly Diagnostic[] {
@@ -34,7 +38,7 @@ export function hiddenLine(hidden: number): string {
 }
 
 /** `✖ 3 errors, 1 warning in 2 files (7 documents) · 1 fixable` */
-export function summaryLine(summary: Summary, skipped: number, paint: Paint): string {
+export function summaryLine(summary: Summary, skipped: number, paint: Paint, refused = false): string {
   const { errors, warnings, infos, fixable } = summary
   const counts = [
     errors > 0 && count(errors, 'error'),
@@ -47,9 +51,11 @@ export function summaryLine(summary: Summary, skipped: number, paint: Paint): st
     fixable > 0 && `${fixable} fixable`,
     summary.suppressed > 0 && `${summary.suppressed} suppressed`,
     skipped > 0 && `${skipped} skipped`,
+    summary.bodies !== undefined && `bodies in memory: at most ${sizeText(summary.bodies)}`,
   ].filter(part => part !== false)
-  const line = [`${errors > 0 ? '✖' : '✓'} ${found} ${where}`, ...extras].join(' · ')
-  return errors > 0 ? paint.error(line) : warnings > 0 ? paint.warning(line) : paint.success(line)
+  const failed = errors > 0 || refused
+  const line = [`${failed ? '✖' : '✓'} ${found} ${where}`, ...extras].join(' · ')
+  return failed ? paint.error(line) : warnings > 0 ? paint.warning(line) : paint.success(line)
 }
 
 function count(n: number, noun: string): string {

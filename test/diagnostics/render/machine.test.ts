@@ -165,7 +165,7 @@ describe('XML', () => {
     expect(bad!.attributes).toMatchObject({ name: 'k8s/a b.yaml', tests: '3', failures: '1' })
     expect(good!.attributes).toMatchObject({ name: 'good.yaml', tests: '1', failures: '0' })
     expect(bad!.children.map(each => each.attributes.name)).toEqual(['document 1', 'document 2', 'document 3'])
-    expect(bad!.children[1]!.attributes).toMatchObject({ file: 'k8s/a b.yaml', line: '3' })
+    expect(bad!.children[1]!.attributes).toMatchObject({ classname: 'k8s/a b.yaml' })
     expect(bad!.children[1]!.children[0]!.attributes).toEqual({
       type: 'GW002',
       message: 'key `port` is set twice in this map',
