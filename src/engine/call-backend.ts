@@ -1,21 +1,21 @@
 import type { Duplex } from 'node:stream'
+import { PRIMARY, startSpan } from '../calls/call-record.ts'
+import { wrapRequestBody } from '../calls/request-transforms.ts'
+import { requestBodyHooks, runAttempt } from '../calls/run-policies.ts'
+import { KEPT_FOR_RETRY } from '../config/held-bodies.ts'
 import type { WeightedBackend } from '../config/snapshot.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Attempt, Exchange, Reply } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
-import type { Clock, Runtime } from '../http/runtime.ts'
-import type { CallSpan, RequestSpan } from '../http/span.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../http/transport.ts'
+import type { Clock, Runtime } from '../runtime/runtime.ts'
+import type { CallSpan } from '../trace/span.ts'
+import type { TracedCall } from '../trace/trace-event.ts'
 import { type Call, commitResponse, commitUpgrade } from './commit-response.ts'
 import { forwardedHeaders } from './forwarded-head.ts'
 import { subtypeOf } from './observe/metrics.ts'
 import type { Passage } from './passage.ts'
-import { requestBodyHooks, runAttempt } from './pipeline.ts'
-import { traceBackend, traceCallEnd, traceCallStart } from './trace/stages.ts'
-import { wrapRequestBody } from './transform-request.ts'
-
-/** Request bodies up to this size are kept for another attempt; a larger body is sent once. */
-const REPLAY_LIMIT = 64 * 1024
+import { traceAttempt, traceBackend } from './trace/stages.ts'
 
 interface Weighted {
   readonly backends: readonly WeightedBackend[]
@@ -35,8 +35,8 @@ export function pickBackend(route: Weighted, runtime: Runtime): WeightedBackend 
 }
 
 /** Calls the backend, as often as the retry policy allows, and passes its response on. A reply: made here instead. */
-export async function callBackend(call: Call, runtime: Runtime): Promise<Reply | undefined> {
-  const { x, chosen, passage } = call
+export async function callBackend(call: Call): Promise<Reply | undefined> {
+  const { x, chosen, passage, runtime } = call
   prepare(call)
   const retry = passage.route?.retry && (await retryFor(x, chosen, passage))
   const kept = retry && { ...x.request, headers: x.request.headers.copy() }
@@ -75,7 +75,6 @@ type Outcome = 'answered' | 'again' | Error
 /** One attempt: settled when its response is on its way, or when it will have none. */
 function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
   const { x, chosen } = call
-  if (x.trace) traceCallStart(x, attempt, chosen, call.heads)
   return new Promise(resolve => {
     const sending = new Sending(call, attempt, last, resolve)
     x.owns(sending)
@@ -89,7 +88,7 @@ class Sending implements ResponseHandler {
   readonly #attempt: Attempt
   readonly #last: boolean
   readonly #resolve: (outcome: Outcome) => void
-  readonly #started: number | undefined
+  readonly #traced: TracedCall | undefined
   readonly #span: CallSpan | undefined
   #settled = false
 
@@ -99,9 +98,10 @@ class Sending implements ResponseHandler {
     this.#attempt = attempt
     this.#last = last
     this.#resolve = resolve
-    this.#started = x.trace?.now()
+    this.#traced = x.trace && traceAttempt(x, attempt, chosen, call.heads)
     // An MCP backend calls its targets one by one, each as a span of its own.
-    this.#span = x.span && chosen.backend.protocol !== 'mcp' ? startSpan(x, x.span, chosen) : undefined
+    this.#span =
+      x.span && chosen.backend.protocol !== 'mcp' ? startSpan(x, x.span, PRIMARY[subtypeOf(chosen.backend)]) : undefined
   }
 
   head(status: number, headers: HeaderList): ChunkSink {
@@ -136,25 +136,16 @@ class Sending implements ResponseHandler {
   settle(outcome: Outcome): void {
     if (this.#settled) return
     this.#settled = true
-    const { x, chosen } = this.#call
-    if (x.trace) traceCallEnd(x, this.#attempt, chosen, this.#started)
+    this.#traced?.end(this.#attempt)
     this.#resolve(outcome)
   }
 
   #answered(status: number | undefined): void {
     const attempt = this.#attempt
     if (status !== undefined) attempt.status = status
-    attempt.duration = this.#call.clock.mono() - attempt.startedAt
+    attempt.duration = this.#call.runtime.clock.mono() - attempt.startedAt
     this.#span?.end(attempt)
   }
-}
-
-/** The call goes out as part of the trace, in place of what the client sent. */
-function startSpan(x: Exchange, parent: RequestSpan, chosen: WeightedBackend): CallSpan {
-  const { method, path } = x.request
-  const span = parent.call({ kind: 'Primary', subtype: subtypeOf(chosen.backend), method, path })
-  x.request.headers.set('traceparent', span.traceparent)
-  return span
 }
 
 function newAttempt(x: Exchange, chosen: WeightedBackend, passage: Passage, index: number, runtime: Runtime): Attempt {
@@ -179,7 +170,7 @@ async function retryFor(x: Exchange, chosen: WeightedBackend, passage: Passage) 
   }
   if (x.body.length === 0 || x.body.bytes) return retry
   try {
-    await x.body.buffer(REPLAY_LIMIT)
+    await x.body.buffer(KEPT_FOR_RETRY)
     return retry
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'bodyTooLarge') return undefined

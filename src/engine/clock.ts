@@ -1,4 +1,4 @@
-import type { Clock } from '../http/runtime.ts'
+import type { Clock } from '../runtime/runtime.ts'
 
 /** `performance.now` counts from the start of its thread; all workers of a replica go by one clock. */
 const SINCE_BOOT = Number(process.hrtime.bigint()) / 1e6 - performance.now()

@@ -1,14 +1,14 @@
 import { HeaderList } from '../http/headers.ts'
-import { dropListed, fieldKind } from './upstream/hop-by-hop.ts'
+import { fieldKind } from './upstream/hop-by-hop.ts'
 
 /**
  * The fields that go on to a backend: without those that concern the client's own connection, and without `host`, which
- * travels as the authority. Credentials for a proxy are kept where a policy, not the client, gave them.
+ * travels as the authority. Credentials for a proxy are kept where a policy, not the client, gave them. What the client's
+ * `connection` listed is gone since the head was read.
  */
 export function forwardedHeaders(headers: HeaderList, received: HeaderList): HeaderList {
   const raw = headers.raw
   const out: string[] = []
-  let connection: string | undefined
   let trailers = false
   /** Where the value of `cookie` is: backends look for one field (RFC 6265 section 5.4). */
   let cookies = -1
@@ -22,10 +22,8 @@ export function forwardedHeaders(headers: HeaderList, received: HeaderList): Hea
         if (isCookie(name)) cookies = out.length + 1
         out.push(name, raw[i + 1]!)
       }
-    } else if (kind === 'connection')
-      connection = connection === undefined ? raw[i + 1]! : `${connection},${raw[i + 1]!}`
+    }
   }
-  if (connection !== undefined) dropListed(out, connection)
   if (trailers) out.push('te', 'trailers')
   return new HeaderList(out, true)
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Settings } from '../config/settings.ts'
 import type { Bind, Snapshot } from '../config/snapshot.ts'
+import { BodyMemory } from '../http/body-memory.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { Clock, Runtime, Timer } from '../http/runtime.ts'
+import type { Clock, Runtime, Timer } from '../runtime/runtime.ts'
 import type { Downstream } from './downstream.ts'
 import { HeadSnapshots } from './head-snapshot.ts'
 import { PortListener } from './inbound/listener.ts'
@@ -13,12 +14,12 @@ import { MetricsRegistry } from './metrics/registry.ts'
 import { tellOfReplica } from './observe/replica-metrics.ts'
 import { Observer } from './observe.ts'
 import type { Serving } from './passage.ts'
+import { startPasswordThread } from './passwords/start-password-thread.ts'
 import { routeTables } from './route-table.ts'
 import { RunningRequests, type RunningWork, runningConnection } from './running-requests.ts'
 import { ReloadableState } from './state-store.ts'
 import { traceFinished } from './trace/stages.ts'
 import type { TraceHub } from './trace-hub.ts'
-import { callWhole } from './upstream/call.ts'
 import { type ConfigurableTransport, type ConnectionSettings, createTransport } from './upstream/transport.ts'
 import type { Share } from './workers/share.ts'
 
@@ -94,7 +95,8 @@ export class Gateway {
       state: this.state,
       log: init.log.logger('gateway'),
       worker: init.share?.place ?? { index: 0, count: 1 },
-      call: (target, request, limit) => callWhole(transport, init.clock, target, request, limit),
+      bodies: new BodyMemory(init.share?.bodies, init.share?.place.index),
+      passwordThread: startPasswordThread,
       called: (purpose, duration) => this.#observer.called(purpose, duration),
     }
     this.#observer = new Observer({
@@ -102,10 +104,16 @@ export class Gateway {
       log: init.log.logger('telemetry'),
       metrics: this.metrics,
       clock: init.clock,
+      bodies: this.runtime.bodies,
       random: init.random,
       version: init.version ?? UNKNOWN_VERSION,
     })
     this.metrics.observed('agentgateway_requests_in_flight', 'Requests being served.', () => this.#inFlight)
+    this.metrics.observed(
+      'agentgateway_buffered_body_bytes',
+      'Bytes of bodies that are held in memory whole.',
+      () => this.runtime.bodies.own,
+    )
     // Of workers, the one that leads them tells it.
     if (init.share === undefined) tellOfReplica(this.metrics, { workers: () => 1, budgets: () => this.state.budgets() })
   }
@@ -134,6 +142,7 @@ export class Gateway {
       tables: routeTables(snapshot),
     }
     this.#observer.apply(snapshot)
+    this.runtime.bodies.limits = snapshot.bodies.limits
     const wanted = new Map(snapshot.binds.map(bind => [bind.key, bind]))
     for (const [key, open] of this.#ports) {
       const bind = wanted.get(key)

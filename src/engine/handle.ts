@@ -1,20 +1,22 @@
+import { flushChunks, passChunk, responseBodyHooks, runRequest, runResponse } from '../calls/run-policies.ts'
 import type { Bind, Listener, Pipeline, RouteGroup, Step } from '../config/snapshot.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import { parseAuthority } from '../http/authority.ts'
 import { GatewayError } from '../http/errors.ts'
-import type { Exchange, Reply } from '../http/exchange.ts'
-import type { Runtime } from '../http/runtime.ts'
+import type { Exchange, PolicyPlace, Reply } from '../http/exchange.ts'
+import { readBody } from '../policies/parts/request-body.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import { callBackend, pickBackend } from './call-backend.ts'
 import type { Downstream } from './downstream.ts'
 import type { Passage, Serving } from './passage.ts'
-import { flushChunks, passChunk, responseBodyHooks, runRequest, runResponse } from './pipeline.ts'
-import { headOf, inDialect, mergeQueued, replyFor } from './respond.ts'
+import { headOf, mergeQueued, replyFor, replyInDialect } from './respond.ts'
 import { coverage, hostOf, type Matched, selectByServerName, selectListener } from './route-table.ts'
 import {
   traceArrival,
   traceDeadline,
   traceFinalResponse,
   traceListener,
+  tracePath,
   tracePolicies,
   traceRoute,
 } from './trace/stages.ts'
@@ -51,10 +53,12 @@ async function serve(
   passage.heads = serving.heads
   if (x.trace) traceArrival(x, serving.heads)
   const listener = findListener(x, bind)
+  const elsewhere = normalizePath(x, bind.frontend, serving)
+  if (elsewhere) return elsewhere
   passage.listener = listener.pipeline
   const connects = x.request.method === 'CONNECT'
   if (connects) beginTunnel(x, bind)
-  let early = runPhase(listener.pipeline, 'gateway', x)
+  let early = runRequest(listener.pipeline.request, 'gateway', x)
   if (early instanceof Promise) early = await early
   if (early) return early
   // Its authority is the destination: the client has come to this listener for the way there.
@@ -62,7 +66,6 @@ async function serve(
 
   const { pipeline, chosen } = findRoute(x, listener, serving, runtime)
   passage.route = pipeline
-  if (pipeline.buffersRequest > 0) await readBody(x, pipeline.buffersRequest)
   let refused = runRequest(pipeline.request, 'route', x, 0, pipeline.deadlineFrom)
   if (refused instanceof Promise) refused = await refused
   if (refused) return refused
@@ -75,7 +78,22 @@ async function serve(
   passage.backend = chosen
   const { buffersRequest } = chosen.pipeline
   if (buffersRequest > 0) await readBody(x, buffersRequest)
-  return await callBackend({ x, chosen, passage, out, heads: serving.heads, clock: runtime.clock }, runtime)
+  return await callBackend({ x, chosen, passage, out, heads: serving.heads, runtime })
+}
+
+/** From here on routes, rules and the backend see one path. A reply: the client is to ask for that path. */
+function normalizePath(x: Exchange, { paths }: Bind['frontend'], { heads }: Serving): Reply | undefined {
+  const { path, scheme, authority } = x.request
+  const normal = paths.normalize(path)
+  if (normal === path) return undefined
+  if (!paths.redirects(path)) {
+    x.request.path = normal
+    if (x.trace) tracePath(x, heads)
+    return undefined
+  }
+  // Absolute, for a path may begin with two slashes.
+  const location = `${scheme}://${authority}${normal}`
+  return { status: 307, headers: ['location', location], body: undefined, reason: 'DirectResponse' }
 }
 
 /** Only the authority of such a request means something: routes match it as a request for `/`. */
@@ -129,22 +147,6 @@ function matchRoute(x: Exchange, holder: Listener | RouteGroup, origin: Origin, 
   return matched
 }
 
-function runPhase(pipeline: Pipeline, phase: string, x: Exchange): Reply | undefined | Promise<Reply | undefined> {
-  if (pipeline.buffersRequest === 0) return runRequest(pipeline.request, phase, x)
-  return readBody(x, pipeline.buffersRequest).then(() => runRequest(pipeline.request, phase, x))
-}
-
-/** A body that is too large to read whole still goes on: expressions then find no body. */
-async function readBody(x: Exchange, limit: number): Promise<void> {
-  if (x.upgrade !== undefined) return
-  try {
-    const bytes = await x.body.buffer(limit)
-    if (bytes.length > 0) x.trace?.body('initial request', bytes)
-  } catch (error) {
-    if (!(error instanceof GatewayError) || error.code !== 'bodyTooLarge') throw error
-  }
-}
-
 function startDeadline(x: Exchange, passage: Passage, out: Downstream, runtime: Runtime): void {
   const limit = passage.route?.timeout.request
   if (limit === undefined) return
@@ -194,7 +196,7 @@ async function answer(x: Exchange, reply: Reply, passage: Passage, out: Downstre
     out.cut()
     return
   }
-  const spoken = inDialect(reply, x)
+  const spoken = replyInDialect(reply, x)
   x.response = headOf(spoken)
   const steps = reachedSteps(x, passage)
   const done = runResponse(steps.response, x)
@@ -223,11 +225,12 @@ function reachedSteps(x: Exchange, passage: Passage): { response: Step[]; body: 
 }
 
 function wasReached(x: Exchange, step: Step, ...pipelines: (Pipeline | undefined)[]): boolean {
-  if (x.stoppedAt === undefined) return true
+  const { stoppedAt } = x
+  if (stoppedAt === undefined) return true
   for (const pipeline of pipelines) {
-    const stop = pipeline?.steps.indexOf(x.stoppedAt as Step) ?? -1
-    const at = pipeline?.steps.indexOf(step) ?? -1
-    if (stop >= 0 && at > stop) return false
+    if (!pipeline) continue
+    const stop = (pipeline.steps as readonly PolicyPlace[]).indexOf(stoppedAt)
+    if (stop >= 0 && pipeline.steps.indexOf(step) > stop) return false
   }
   return true
 }

@@ -1,11 +1,11 @@
 import { CredentialPlaces } from '../auth/credential-places.ts'
-import { CREDENTIAL_HEADERS } from '../cel/header-view.ts'
+import { isCredentialHeader } from '../http/credential-names.ts'
 import type { AuthFacts, RequestHead, ResponseHead } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
-import type { HeadSnapshot } from '../http/trace-event.ts'
+import type { HeadSnapshot } from '../trace/trace-event.ts'
 
-/** Fields in which the providers that the gateway speaks to take their keys. */
-const PROVIDER_KEYS: readonly string[] = ['x-api-key', 'api-key', 'x-goog-api-key', 'x-amz-security-token']
+/** Fields that hold addresses, which may have credentials in their queries. */
+const ADDRESSES: ReadonlySet<string> = new Set(['location', 'content-location', 'referer', 'refresh', 'x-original-url'])
 
 /** Heads as traces show them: copies, so that later changes do not reach them, without the values of credentials. */
 export class HeadSnapshots {
@@ -16,7 +16,7 @@ export class HeadSnapshots {
   /** `sensitive`: further fields that carry what nobody may see, in lower case. */
   constructor(places: CredentialPlaces = new CredentialPlaces(), sensitive: Iterable<string> = []) {
     this.#places = places
-    this.#sensitive = new Set([...CREDENTIAL_HEADERS, ...PROVIDER_KEYS, ...places.headers, ...sensitive])
+    this.#sensitive = new Set([...places.headers, ...sensitive])
   }
 
   /** `auth`: whom the request has been found to be from. */
@@ -40,9 +40,14 @@ export class HeadSnapshots {
     const out: (readonly [string, string])[] = []
     for (let i = 0; i + 1 < raw.length; i += 2) {
       const name = raw[i] as string
-      out.push([name, this.#sensitive.has(name.toLowerCase()) ? '<redacted>' : (raw[i + 1] as string)])
+      out.push([name, this.#shown(name.toLowerCase(), raw[i + 1] as string)])
     }
     return out
+  }
+
+  #shown(name: string, value: string): string {
+    if (isCredentialHeader(name) || this.#sensitive.has(name)) return '<redacted>'
+    return ADDRESSES.has(name) ? this.#places.shownAddress(value) : value
   }
 }
 

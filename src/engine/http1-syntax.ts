@@ -2,8 +2,11 @@
 export const TOKEN = 1
 /** RFC 9110 5.5 `field-content` with tab and space. */
 export const TEXT = 2
-/** What a request target may hold on its way to a server. */
+/** What a request target or an authority may hold: see `isRequestTarget`. */
 export const TARGET = 4
+
+const HASH = 35
+const BACKSLASH = 92
 export const CLASSES = classify()
 
 /** False for an empty text, and for characters that are no byte. */
@@ -21,7 +24,7 @@ function classify(): Uint8Array {
   for (let byte = 0; byte < 256; byte++) {
     const token = /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(byte))
     const text = byte === 9 || (byte >= 32 && byte !== 127)
-    const target = byte > 32 && byte !== 127
+    const target = byte > 32 && byte < 127 && byte !== HASH && byte !== BACKSLASH
     classes[byte] = (token ? TOKEN : 0) | (text ? TEXT : 0) | (target ? TARGET : 0)
   }
   return classes

@@ -1,7 +1,7 @@
-import { LogFilter, RANK, type Threshold } from '../http/log-filter.ts'
-import type { Clock, Logger, LogLevel } from '../http/runtime.ts'
+import { LogFilter, RANK, type Threshold } from '../runtime/log-filter.ts'
+import type { Clock, Logger, LogLevel } from '../runtime/runtime.ts'
 
-/** Reads and changes what is logged, in RUST_LOG syntax (src/http/log-filter.ts). */
+/** Reads and changes what is logged, in RUST_LOG syntax (src/runtime/log-filter.ts). */
 export interface LogControl {
   filter(): string
   /**

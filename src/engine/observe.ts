@@ -1,17 +1,20 @@
+import { ownExchange } from '../calls/derived-exchange.ts'
 import type { Telemetry } from '../config/compile-telemetry.ts'
 import type { Snapshot } from '../config/snapshot.ts'
-import { bodyOf, Exchange, emptyHead } from '../http/exchange.ts'
-import type { Clock, Logger } from '../http/runtime.ts'
-import type { CallPurpose } from '../http/span.ts'
+import type { BodyMemory } from '../http/body-memory.ts'
+import type { Exchange, ExchangeObserver } from '../http/exchange.ts'
+import type { ExportSource } from '../protobuf/otlp.ts'
+import type { Clock, Logger } from '../runtime/runtime.ts'
+import type { CallPurpose } from '../trace/span.ts'
 import type { Downstream } from './downstream.ts'
 import type { RecordLog } from './logging.ts'
 import type { Counter, Family, MetricsRegistry } from './metrics/registry.ts'
 import { AccessLog } from './observe/access-log.ts'
+import { ConnectionMetrics } from './observe/connection-metrics.ts'
 import { ExportedLog } from './observe/exported-log.ts'
 import { Exporter } from './observe/exporter.ts'
-import { ConnectionMetrics, RequestMetrics } from './observe/metrics.ts'
+import { RequestMetrics } from './observe/metrics.ts'
 import type { Signal } from './observe/otlp-call.ts'
-import type { ExportSource } from './observe/otlp-encoding.ts'
 import { computedValues } from './observe/record-fields.ts'
 import { RecordedBodies, type WantedBodies, wantedBodies } from './observe/recorded-bodies.ts'
 import { Tracing } from './observe/spans.ts'
@@ -22,12 +25,14 @@ export interface ObserverInit {
   readonly log: Logger
   readonly metrics: MetricsRegistry
   readonly clock: Clock
+  /** Where bodies that are recorded are counted. */
+  readonly bodies: BodyMemory
   readonly random: () => number
   readonly version: string
 }
 
 /** What one configuration wants of its exchanges; they keep it to their end. */
-class Observation {
+class Observation implements ExchangeObserver {
   readonly accessLog: AccessLog
   readonly sentLog: ExportedLog | undefined
   readonly tracing: Tracing | undefined
@@ -45,16 +50,34 @@ class Observation {
     const limit = snapshot.binds[0]?.frontend.maxBuffer ?? 0
     this.bodies = wanted.request || wanted.response ? { ...wanted, limit } : undefined
   }
+
+  finished(x: Exchange, duration: number): void {
+    this.accessLog.write(x, duration)
+    this.sentLog?.write(x, duration)
+    this.tracing?.finished(x, duration)
+  }
 }
 
 /** An exchange whose bodies are recorded. */
-class RecordedObservation {
-  readonly observation: Observation
-  readonly bodies: RecordedBodies
+class RecordedObservation implements ExchangeObserver {
+  readonly #observation: Observation
+  readonly #bodies: RecordedBodies
 
   constructor(observation: Observation, bodies: RecordedBodies) {
-    this.observation = observation
-    this.bodies = bodies
+    this.#observation = observation
+    this.#bodies = bodies
+  }
+
+  reveal(): void {
+    this.#bodies.reveal()
+  }
+
+  release(): void {
+    this.#bodies.release()
+  }
+
+  finished(x: Exchange, duration: number): void {
+    this.#observation.finished(x, duration)
   }
 }
 
@@ -102,29 +125,24 @@ export class Observer {
     if (observation === undefined) return
     observation.tracing?.started(x)
     const wanted = observation.bodies
-    x.observed =
+    x.observer =
       wanted === undefined
         ? observation
-        : new RecordedObservation(observation, new RecordedBodies(x, out, wanted, wanted.limit))
+        : new RecordedObservation(observation, new RecordedBodies(x, out, wanted, wanted.limit, this.#init.bodies))
   }
 
   finished(x: Exchange): void {
     const duration = (x.endedMono ?? x.startedMono) - x.startedMono
-    let observation = x.observed
-    if (observation instanceof RecordedObservation) {
-      observation.bodies.reveal()
-      observation = observation.observation
-    }
+    const { observer } = x
+    observer?.reveal?.()
     this.#metrics?.finished(x, duration)
-    if (!(observation instanceof Observation)) return
-    observation.accessLog.write(x, duration)
-    observation.sentLog?.write(x, duration)
-    observation.tracing?.finished(x, duration)
+    observer?.finished(x, duration)
+    observer?.release?.()
   }
 
   /** Nothing was served, so that nothing was started either. */
   refused(x: Exchange): void {
-    x.observed = this.#current
+    x.observer = this.#current
     this.finished(x)
   }
 
@@ -168,15 +186,7 @@ export class Observer {
   /** Attributes of the process cannot depend on a request, so they are computed without one. */
   #sourceOf(signal: Signal, { spans, resource }: Telemetry): ExportSource {
     const { version, clock } = this.#init
-    const nobody = new Exchange({
-      id: '',
-      connection: { id: 0, address: '', port: 0, localPort: 0 },
-      startedAt: clock.now(),
-      startedMono: clock.mono(),
-      httpVersion: '1.1',
-      request: emptyHead(),
-      body: bodyOf(undefined),
-    })
+    const nobody = ownExchange({ clock })
     const attributes = new Map<string, unknown>([
       ['service.name', 'agentgateway'],
       ['service.version', version],

@@ -1,5 +1,5 @@
 import type { Listener, Pipeline, RouteGroup, Snapshot, WeightedBackend } from '../config/snapshot.ts'
-import type { Timer } from '../http/runtime.ts'
+import type { Timer } from '../runtime/runtime.ts'
 import type { HeadSnapshots } from './head-snapshot.ts'
 import type { RouteTable } from './route-table.ts'
 

@@ -26,14 +26,15 @@ export function replyFor(error: unknown): Reply {
     body: body.text,
     reason: known.reason,
     error: known.message,
+    grpcStatus: known.grpcStatus,
   }
 }
 
 /** gRPC clients read a status of their own from trailers or headers, never the HTTP status. */
-export function inDialect(reply: Reply, x: Exchange): Reply {
+export function replyInDialect(reply: Reply, x: Exchange): Reply {
   const type = x.received.headers.get('content-type')
   if (type === undefined || !type.startsWith('application/grpc') || reply.status < 400) return reply
-  const code = reply.error === 'no valid backends' ? 14 : (GRPC_STATUS[reply.status] ?? 2)
+  const code = reply.grpcStatus ?? GRPC_STATUS[reply.status] ?? 2
   const message = encodeURIComponent(reply.error ?? '').replaceAll('%3A', ':')
   const kept = withoutField(reply.headers, 'content-type')
   return {

@@ -12,6 +12,8 @@ interface Bucket {
   /** By exact path, when nothing else than the path decides the order. */
   readonly exact: ReadonlyMap<string, readonly Matched[]>
   readonly prefixes: ReadonlyMap<string, readonly Matched[]>
+  /** Of `prefixes`, longest first: what is looked up is decided by the configuration, however many slashes a path has. */
+  readonly prefixLengths: readonly number[]
   readonly patterns: readonly Matched[]
 }
 
@@ -22,8 +24,12 @@ interface Bucket {
  */
 export class RouteTable {
   readonly #hosts = new Map<string, Bucket>()
+  /** By suffix, with its leading dot. */
   readonly #wildcards = new Map<string, Bucket>()
+  /** Of `#wildcards`, longest first. */
+  readonly #suffixLengths: readonly number[]
   readonly #any: Bucket | undefined
+  readonly #readsQuery: boolean
   readonly routes: readonly Route[]
 
   constructor(routes: readonly Route[]) {
@@ -43,21 +49,26 @@ export class RouteTable {
       else if (host.startsWith('*.')) this.#wildcards.set(host.slice(1), bucket)
       else this.#hosts.set(host, bucket)
     }
+    this.#suffixLengths = lengthsOf(this.#wildcards)
+    this.#readsQuery = routes.some(route => route.matches.some(match => match.query.length > 0))
   }
 
   find(head: RequestHead, host: string): Matched | undefined {
-    const path = pathOf(head.path)
+    const asked = { head, path: pathOf(head.path), query: this.#readsQuery ? queryOf(head.path) : NO_QUERY }
     const exact = this.#hosts.get(host)
-    const found = exact && findIn(exact, head, path)
+    const found = exact && findIn(exact, asked)
     if (found) return found
-    if (this.#wildcards.size > 0) {
-      for (let dot = host.indexOf('.'); dot > 0 || (dot === 0 && host !== ''); dot = host.indexOf('.', dot + 1)) {
-        const bucket = this.#wildcards.get(host.slice(dot))
-        const wild = bucket && findIn(bucket, head, path)
-        if (wild) return wild
-      }
+    for (const length of this.#suffixLengths) {
+      const bucket = this.#wildcardAt(host, length)
+      const wild = bucket && findIn(bucket, asked)
+      if (wild) return wild
     }
-    return this.#any && findIn(this.#any, head, path)
+    return this.#any && findIn(this.#any, asked)
+  }
+
+  #wildcardAt(host: string, length: number): Bucket | undefined {
+    const dot = host.length - length
+    return dot > 0 && host.charCodeAt(dot) === DOT ? this.#wildcards.get(host.slice(dot)) : undefined
   }
 
   /**
@@ -83,7 +94,7 @@ export class RouteTable {
 
   /** The narrowest host first. */
   #bucketsFor(host: string): readonly Bucket[] {
-    const wildcards = [...host.matchAll(/\./g)].map(({ index }) => this.#wildcards.get(host.slice(index)))
+    const wildcards = this.#suffixLengths.map(length => this.#wildcardAt(host, length))
     return [this.#hosts.get(host), ...wildcards, this.#any].filter(bucket => bucket !== undefined)
   }
 }
@@ -178,7 +189,11 @@ function createBucket(matched: Matched[]): Bucket {
     else if (m.match.path.pathPrefix !== undefined) push(prefixes, trimSlash(m.match.path.pathPrefix), m)
     else patterns.push(m)
   }
-  return { ordered, exact, prefixes, patterns }
+  return { ordered, exact, prefixes, prefixLengths: lengthsOf(prefixes), patterns }
+}
+
+function lengthsOf(map: ReadonlyMap<string, unknown>): readonly number[] {
+  return [...new Set([...map.keys()].map(key => key.length))].toSorted((a, b) => b - a)
 }
 
 function push(map: Map<string, Matched[]>, key: string, m: Matched): void {
@@ -187,30 +202,51 @@ function push(map: Map<string, Matched[]>, key: string, m: Matched): void {
   else map.set(key, [m])
 }
 
-function findIn(bucket: Bucket, head: RequestHead, path: string): Matched | undefined {
+/** A request, with the parts of its target that matches read. */
+interface Asked {
+  readonly head: RequestHead
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+function findIn(bucket: Bucket, asked: Asked): Matched | undefined {
+  const { path } = asked
   const exact = bucket.exact.get(path)
-  if (exact) for (const m of exact) if (restMatches(m.match, head)) return m
+  if (exact) for (const m of exact) if (restMatches(m.match, asked)) return m
   // A pattern competes with prefixes by length, which only the ordered list can tell.
   if (bucket.patterns.length > 0)
     return bucket.ordered.find(
-      m => m.match.path.exact === undefined && pathMatches(m.match, path) && restMatches(m.match, head),
+      m => m.match.path.exact === undefined && pathMatches(m.match, path) && restMatches(m.match, asked),
     )
-  for (let prefix = trimSlash(path); ; prefix = prefix.slice(0, prefix.lastIndexOf('/'))) {
-    const held = bucket.prefixes.get(prefix)
-    if (held) for (const m of held) if (restMatches(m.match, head)) return m
-    if (prefix === '') return undefined
+  for (const length of bucket.prefixLengths) {
+    if (!endsSegment(path, length)) continue
+    const held = bucket.prefixes.get(path.slice(0, length))
+    if (held) for (const m of held) if (restMatches(m.match, asked)) return m
   }
+  return undefined
 }
 
 /** Routes with a match whose path holds. */
 function* routesAt(bucket: Bucket, path: string): Generator<Route, void> {
   for (const { route } of bucket.exact.get(path) ?? []) yield route
-  for (let prefix = trimSlash(path); ; prefix = prefix.slice(0, prefix.lastIndexOf('/'))) {
-    for (const { route } of bucket.prefixes.get(prefix) ?? []) yield route
-    if (prefix === '') break
+  for (const length of bucket.prefixLengths) {
+    if (!endsSegment(path, length)) continue
+    for (const { route } of bucket.prefixes.get(path.slice(0, length)) ?? []) yield route
   }
   for (const { route, match } of bucket.patterns) if (pathMatches(match, path)) yield route
 }
+
+/** Whether a prefix of this length, without a slash at its end, is a path above `path`. Every path is under `/`. */
+function endsSegment(path: string, length: number): boolean {
+  if (length === 0) return true
+  const last = path.length - 1
+  // A slash at the end of the path is no segment of its own: `/` is not under `//`.
+  const end = path.charCodeAt(last) === SLASH ? last : path.length
+  return length === end || (length < end && path.charCodeAt(length) === SLASH)
+}
+
+const SLASH = 47
+const DOT = 46
 
 export function pathMatches({ path: wanted }: RouteMatch, path: string): boolean {
   if (wanted.exact !== undefined) return path === wanted.exact
@@ -219,10 +255,10 @@ export function pathMatches({ path: wanted }: RouteMatch, path: string): boolean
   return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/')
 }
 
-function restMatches(match: RouteMatch, head: RequestHead): boolean {
+function restMatches(match: RouteMatch, { head, query }: Asked): boolean {
   if (match.method !== undefined && match.method !== head.method) return false
   for (const h of match.headers) if (!headerMatches(h, head)) return false
-  return match.query.length === 0 || queryMatches(match.query, head.path)
+  return match.query.length === 0 || queryMatches(match.query, query)
 }
 
 type ValueTest = RouteMatch['headers'][number]
@@ -244,8 +280,7 @@ function pseudoHeader(name: string, head: RequestHead): string | undefined {
   return name === ':scheme' ? head.scheme : undefined
 }
 
-export function queryMatches(wanted: RouteMatch['query'], target: string): boolean {
-  const query = queryOf(target)
+export function queryMatches(wanted: RouteMatch['query'], query: URLSearchParams): boolean {
   return wanted.every(({ name, value }) => {
     const last = query.getAll(name).at(-1)
     return last !== undefined && (value.exact === undefined ? value.regex!.test(last) : last === value.exact)
@@ -256,6 +291,8 @@ export function queryOf(target: string): URLSearchParams {
   const at = target.indexOf('?')
   return new URLSearchParams(at < 0 ? '' : target.slice(at))
 }
+
+const NO_QUERY = new URLSearchParams()
 
 export function pathOf(target: string): string {
   const at = target.indexOf('?')

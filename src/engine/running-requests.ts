@@ -1,7 +1,7 @@
-import type { Route, Step } from '../config/snapshot.ts'
+import type { Route } from '../config/snapshot.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { Clock, OpenSession } from '../http/runtime.ts'
+import type { Clock, OpenSession } from '../runtime/runtime.ts'
 import type { Relay } from './inbound/tcp-relay.ts'
 
 /** Where a request that is being served stands. */
@@ -62,14 +62,17 @@ export class RunningRequests {
   }
 
   add(x: Exchange): void {
-    x.place = this.#free.pop() ?? this.#places.length
-    this.#places[x.place] = x
+    const place = this.#free.pop() ?? this.#places.length
+    x.place = place
+    this.#places[place] = x
   }
 
   delete(x: Exchange): void {
-    if (this.#places[x.place] !== x) return
-    this.#places[x.place] = undefined
-    this.#free.push(x.place)
+    const { place } = x
+    if (place === undefined) return
+    x.place = undefined
+    this.#places[place] = undefined
+    this.#free.push(place)
   }
 
   all(): Exchange[] {
@@ -113,7 +116,7 @@ export function runningConnection(relay: Relay, clock: Clock): RunningConnection
 function standing(x: Exchange): { readonly step: string; readonly origin: Origin | undefined } {
   const attempt = x.attempts.at(-1)
   if (x.waitingIn !== undefined) {
-    const { policy, origins } = x.waitingIn as Step
+    const { policy, origins } = x.waitingIn
     return { step: `in the policy ${policy}`, origin: origins[0] ?? x.route?.origin }
   }
   if (x.response !== undefined && x.answeredMono !== undefined)

@@ -1,4 +1,4 @@
-import type { Budget, BudgetHolder, OpenSession, SessionHolder, StateStore } from '../http/runtime.ts'
+import type { Budget, BudgetHolder, OpenSession, SessionHolder, StateStore } from '../runtime/runtime.ts'
 
 /**
  * State by identity, over reloads. `begin` opens a compilation; `commit` closes whatever the new configuration did not

@@ -1,9 +1,9 @@
 import type { CelCompiler, Expression } from '../cel/expression.ts'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { Clock } from '../http/runtime.ts'
-import type { TraceEvent, TraceMessage, TraceScope } from '../http/trace-event.ts'
+import type { Clock } from '../runtime/runtime.ts'
 import type { Problem } from '../schema/builder.ts'
+import type { CallStart, TracedCall, TraceEvent, TraceMessage, TraceScope } from '../trace/trace-event.ts'
 import type { HeadSnapshots } from './head-snapshot.ts'
 import { TimedFilter } from './trace/timed-filter.ts'
 import { TraceWatch, type UnnumberedEvent } from './trace-watch.ts'
@@ -105,11 +105,13 @@ export class TraceHub implements TraceSource {
         clock: this.clock,
         worker: this.#worker,
         mostRoutes: this.#mostRoutes,
-        last: '',
         origins: [],
         body: undefined,
+        calls: new Set(),
       },
       [],
+      x,
+      { json: '' },
     )
     scope.emit({
       type: 'requestStarted',
@@ -138,11 +140,11 @@ interface Recording {
   readonly clock: Clock
   readonly worker: number
   readonly mostRoutes: number
-  /** The last snapshot as JSON. */
-  last: string
   origins: readonly Origin[]
   /** The last body. */
   body: Buffer | undefined
+  /** Those that have not ended yet. */
+  readonly calls: Set<OpenCall>
 }
 
 /** Bytes of a body that a trace shows. */
@@ -151,10 +153,16 @@ const MAX_BODY = 64 * 1024
 class Recorder implements TraceScope {
   readonly #recording: Recording
   readonly #scope: readonly string[]
+  /** That snapshots are of. */
+  readonly #exchange: Exchange
+  /** Its last snapshot. */
+  readonly #last: { json: string }
 
-  constructor(recording: Recording, scope: readonly string[]) {
+  constructor(recording: Recording, scope: readonly string[], exchange: Exchange, last: { json: string }) {
     this.#recording = recording
     this.#scope = scope
+    this.#exchange = exchange
+    this.#last = last
   }
 
   get mostRoutes(): number {
@@ -162,8 +170,9 @@ class Recorder implements TraceScope {
   }
 
   emit(message: TraceMessage, about: Parameters<TraceScope['emit']>[1] = {}): void {
-    const { watches, exchange, worker } = this.#recording
+    const { watches, exchange, worker, calls } = this.#recording
     if (watches.every(watch => watch.closed)) return
+    if (message.type === 'requestFinished') for (const call of calls) call.end({ error: 'the request was over first' })
     const event: UnnumberedEvent = {
       at: this.now(),
       ...(about.from === undefined ? {} : { from: about.from }),
@@ -174,14 +183,15 @@ class Recorder implements TraceScope {
       origins: about.origins ?? this.#recording.origins,
       message,
     }
-    if (message.type === 'snapshot') this.#recording.last = JSON.stringify(message.state)
+    if (message.type === 'snapshot') this.#last.json = JSON.stringify(message.state)
     for (const watch of watches) watch.push(event)
   }
 
   snapshot(stage: string): void {
-    const { exchange, heads, last } = this.#recording
+    const { heads } = this.#recording
+    const exchange = this.#exchange
     const state = exchange.response ? heads.response(exchange.response) : heads.request(exchange.request, exchange.auth)
-    if (JSON.stringify(state) !== last) this.emit({ type: 'snapshot', stage, state })
+    if (JSON.stringify(state) !== this.#last.json) this.emit({ type: 'snapshot', stage, state })
   }
 
   body(stage: string, bytes: Buffer): void {
@@ -205,8 +215,45 @@ class Recorder implements TraceScope {
     return Math.max(0, Math.round((this.#recording.clock.mono() - this.#recording.exchange.startedMono) * 1000))
   }
 
-  child(name: string): TraceScope {
-    return new Recorder(this.#recording, [...this.#scope, name])
+  call(start: CallStart): TracedCall {
+    const { target, purpose, reason, origins = this.#recording.origins } = start
+    this.emit({ type: 'callStart', target, purpose, ...(reason === undefined ? {} : { reason }) }, { origins })
+    return new OpenCall(this, { ...start, origins }, this.#recording.calls)
+  }
+
+  child(name: string, x = this.#exchange): TraceScope {
+    const last = x === this.#exchange ? this.#last : { ...this.#last }
+    return new Recorder(this.#recording, [...this.#scope, name], x, last)
+  }
+}
+
+class OpenCall implements TracedCall {
+  readonly #trace: TraceScope
+  readonly #start: CallStart
+  readonly #from: number
+  readonly #open: Set<OpenCall>
+
+  constructor(trace: TraceScope, start: CallStart, open: Set<OpenCall>) {
+    this.#trace = trace
+    this.#start = start
+    this.#from = trace.now()
+    this.#open = open
+    open.add(this)
+  }
+
+  end({ target = this.#start.target, status, error }: Partial<Parameters<TracedCall['end']>[0]>): void {
+    if (!this.#open.delete(this)) return
+    const { origins, beside } = this.#start
+    const failed = error !== undefined || (status !== undefined && status >= 400)
+    this.#trace.emit(
+      {
+        type: 'callEnd',
+        target,
+        ...(status === undefined ? {} : { status }),
+        ...(error === undefined ? {} : { error }),
+      },
+      { from: this.#from, ...(origins && { origins }), ...(beside && failed && { severity: 'warn' }) },
+    )
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Exchange } from '../http/exchange.ts'
-import type { TraceEvent, TraceMessage } from '../http/trace-event.ts'
+import type { TraceEvent, TraceMessage } from '../trace/trace-event.ts'
 import type { TimedFilter } from './trace/timed-filter.ts'
 
 /** An event as it waits for its reader, who numbers it: a number says that nothing was lost on the way. */

@@ -257,7 +257,7 @@ test('an AgentCore runtime is invoked by its ARN, with a signature for it', asyn
   proxy.close()
 })
 
-test('what is no ARN of a runtime is a finding', async () => {
+test('what is not an ARN of a runtime is a finding', async () => {
   const config = `binds: [{port: 8080, listeners: [{routes: [{backends: [{aws: {agentCore: {agentRuntimeArn: 'arn:aws:s3:::b'}}}]}]}]}]`
   await expect(startGateway(config)).rejects.toThrow(/GW106 .* is not the ARN of an AgentCore runtime/)
 })

@@ -304,7 +304,7 @@ describe('an answer that never ends and that nobody wants', () => {
   })
 })
 
-describe('targets that are no paths', () => {
+describe('targets that are not paths', () => {
   const ask = async (gateway: TestGateway, line: string) =>
     rawRequest(gateway.url(80), `${line} HTTP/1.1\r\nHost: a.test:80\r\nConnection: close\r\n\r\n`)
   test('absolute ones name host and path, * is the server itself, CONNECT is refused', async () => {

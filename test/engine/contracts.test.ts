@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Backend } from '../../src/backends/backend.ts'
+import { runDone } from '../../src/calls/run-policies.ts'
+import { assemble, responseSteps } from '../../src/config/assemble-pipeline.ts'
 import { frontendSettings } from '../../src/config/frontend-settings.ts'
 import { offlineRuntime } from '../../src/config/offline-runtime.ts'
-import { assemble, responseSteps } from '../../src/config/pipeline.ts'
 import type { Bind, Listener, Route, Snapshot, Step } from '../../src/config/snapshot.ts'
 import { handle } from '../../src/engine/handle.ts'
 import { HeadSnapshots } from '../../src/engine/head-snapshot.ts'
 import { newPassage } from '../../src/engine/passage.ts'
-import { runDone } from '../../src/engine/pipeline.ts'
 import { RouteTable } from '../../src/engine/route-table.ts'
 import { bodyOf, Exchange } from '../../src/http/exchange.ts'
 import { HeaderList } from '../../src/http/headers.ts'
@@ -49,7 +49,7 @@ describe('the pipeline without a socket', () => {
       done: () => order.push('done'),
     }
     const { x, out, passage } = await run(hooks, { body: 'ping' })
-    runDone(passage.route, x)
+    runDone(passage.route?.done, x)
     expect(out.status).toBe(200)
     expect(out.text()).toBe('[echo PING! yes]')
     expect(out.header('x-response')).toBe('touched')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type LogOptions, ProcessLog } from '../../src/engine/logging.ts'
-import { LogFilter, LogFilterError } from '../../src/http/log-filter.ts'
+import { LogFilter, LogFilterError } from '../../src/runtime/log-filter.ts'
 import { ManualClock } from './manual-clock.ts'
 
 function start(options: Partial<LogOptions> = {}) {
@@ -45,7 +45,7 @@ describe('filter', () => {
   test.each([
     ['hyper', /A module needs a level: hyper=debug/],
     ['inof', /Did you mean info/],
-    ['proxy=verbose', /verbose is no level/],
+    ['proxy=verbose', /verbose is not a level/],
     ['proxy=', /no level after the equals sign/],
     ['=debug', /MODULE=LEVEL/],
     ['a=b=debug', /no level/],

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../src/http/runtime.ts'
+import type { Clock, Timer } from '../../src/runtime/runtime.ts'
 
 /** A clock that stands still until it is told to move. */
 export class ManualClock implements Clock {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import type { TraceEvent } from '../../src/http/trace-event.ts'
+import type { TraceEvent } from '../../src/trace/trace-event.ts'
 import { startGateway, type TestGateway } from '../helpers/gateway.ts'
 import { echo, startUpstream } from '../helpers/upstream.ts'
 import { ManualClock } from './manual-clock.ts'

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 
 /**
  * Why a request must not see the admin server; undefined when it may. A page in a browser of this machine can reach it:
- * a foreign page names itself in Origin or Sec-Fetch-Site, and a name that was rebound to our address is no name of
+ * a foreign page names itself in Origin or Sec-Fetch-Site, and a name that was rebound to our address is not the name of
  * ours. The callers that remain are tools, and pages that this server sent.
  */
 export function refusal(request: IncomingMessage): string | undefined {

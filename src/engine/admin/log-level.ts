@@ -1,5 +1,5 @@
 import { visible } from '../../diagnostics/visible.ts'
-import { LogFilterError } from '../../http/log-filter.ts'
+import { LogFilterError } from '../../runtime/log-filter.ts'
 import type { LogControl } from '../logging.ts'
 import { methodNotAllowed } from './listen.ts'
 import { type AdminReply, type AdminRequest, text } from './table.ts'

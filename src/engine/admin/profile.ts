@@ -1,5 +1,5 @@
 import type { Session } from 'node:inspector/promises'
-import type { Clock } from '../../http/runtime.ts'
+import type { Clock } from '../../runtime/runtime.ts'
 import { numberOf } from './parameters.ts'
 import { encodePprof, type Frame, type StackProfile, type StackSample } from './pprof.ts'
 import { type AdminReply, type AdminRequest, text } from './table.ts'

@@ -40,7 +40,7 @@ function metricsPaths(source: Pick<AdminSource, 'metrics'>): readonly AdminPath[
 async function startEndpoint(address: string, paths: readonly AdminPath[], guarded: boolean): Promise<Listening> {
   const parsed = parseListenAddress(address)
   if (parsed === undefined) {
-    throw new TypeError(`${address} is no listen address: write IP:PORT, localhost:PORT, unix:/PATH or off.`)
+    throw new TypeError(`${address} is not a listen address: write IP:PORT, localhost:PORT, unix:/PATH or off.`)
   }
   return listen(parsed, guarded ? { paths, refuse: refusal } : { paths })
 }

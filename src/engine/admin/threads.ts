@@ -1,4 +1,4 @@
-import type { Clock } from '../../http/runtime.ts'
+import type { Clock } from '../../runtime/runtime.ts'
 import type { RunningWork } from '../running-requests.ts'
 import { type ThreadMemory, threadMemory } from './memory.ts'
 import type { StackProfile } from './pprof.ts'

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import type { Timer } from '../../http/runtime.ts'
+import type { Timer } from '../../runtime/runtime.ts'
 import { MAX_WATCHERS, type TraceSource } from '../trace-hub.ts'
 import type { TraceWatch } from '../trace-watch.ts'
 import { numberOf } from './parameters.ts'

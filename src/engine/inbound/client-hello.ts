@@ -19,7 +19,8 @@ export function readClientHello(bytes: Buffer): Look<ClientHello | null> {
   if (message[0] !== CLIENT_HELLO) return NONE
   const length = message.readUIntBE(1, 3)
   if (length > MAX_HELLO) return NONE
-  if (message.length < 4 + length) return 'more'
+  // Records cut small have heads as well: each further look then finds a part of what is missing.
+  if (message.length < 4 + length) return { needs: bytes.length + 4 + length - message.length }
   const serverName = serverNameOf(new Reader(message.subarray(4, 4 + length)))
   return serverName === null ? NONE : { value: { serverName }, consumed: 0 }
 }

@@ -13,11 +13,15 @@ import { exchangeFor, serveExchange } from './serve-exchange.ts'
 
 /** bytes of a head. */
 const HEAD_LIMIT = 64 * 1024
+/** Before a request: some clients send one after a body. */
+const EMPTY_LINES = 8
 /** ms from the first byte of a request to the end of its head. */
 const HEAD_TIMEOUT = 30_000
 /** bytes of a request body that are read after the reply, so that the connection can be used again. */
 const DRAIN_LIMIT = 256 * 1024
-/** ms that this may take. */
+/** bytes that are read and thrown away behind the last reply, so that no reset takes the reply from the client. */
+const LINGER_LIMIT = 64 * 1024 * 1024
+/** ms that either may take. */
 const DRAIN_TIMEOUT = 10_000
 /** bytes that a client may send ahead while it waits for a reply. */
 const AHEAD_LIMIT = 64 * 1024
@@ -124,7 +128,7 @@ export class Http1Connection extends Timed implements ReplyWire {
   #onData = (chunk: Buffer): void => {
     if (this.#lingering) {
       this.#discarded += chunk.length
-      if (this.#discarded > DRAIN_LIMIT) this.socket.destroy()
+      if (this.#discarded > LINGER_LIMIT) this.socket.destroy()
       return
     }
     if (this.#size === 0) {
@@ -199,6 +203,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     let at = from
     // RFC 9112 2.2: empty lines before a request are no part of it.
     while (bytes[at] === CR && bytes[at + 1] === LF) at += 2
+    if (at - from > 2 * EMPTY_LINES) throw new MalformedRequest('empty lines')
     const end = bytes.indexOf(END, Math.max(at, from + this.#searched - 3))
     if (end < 0 || end - at > HEAD_LIMIT) {
       this.#await(bytes, at, from)
@@ -233,12 +238,10 @@ export class Http1Connection extends Timed implements ReplyWire {
     const detached = upgrade !== undefined || head.method === 'CONNECT'
     const length = detached ? 0 : request.length
     const whole = length !== undefined && bytes.length - at >= length
-    const body = new SocketBody(
-      whole ? bytes.subarray(at, at + length) : this.#expectBody(length),
-      length,
-      request.waits && !whole ? this.#askForBody : undefined,
-    )
-    this.#waiting = request.waits && !whole
+    const waits = request.waits && !whole
+    const from = whole ? bytes.subarray(at, at + length) : this.#expectBody(length)
+    const body = new SocketBody(from, length, host.runtime, waits ? this.#askForBody : undefined)
+    this.#waiting = waits
     this.#ending = request.closes || detached
     const x = exchangeFor(
       { connection: this.#connection, httpVersion: request.minor === 1 ? '1.1' : '1.0', head, body, upgrade },
@@ -304,7 +307,7 @@ export class Http1Connection extends Timed implements ReplyWire {
       return
     }
     this.#discarded += data.length
-    if (this.#discarded > DRAIN_LIMIT) this.socket.destroy()
+    if (this.#discarded > DRAIN_LIMIT && !this.#lingering) this.#linger()
   }
 
   /** The reply has gone before the request was complete: its rest is read so that another one can follow. */
@@ -347,7 +350,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     this.#resume()
   }
 
-  /** Answers what is no request; into a reply that has begun, another one would be read as a part of it. */
+  /** Answers what is not a request; into a reply that has begun, another one would be read as a part of it. */
   #refuse(refusal: MalformedRequest): void {
     const replying = this.#out !== undefined && this.#out.state !== 'waiting'
     const incoming = this.#incoming

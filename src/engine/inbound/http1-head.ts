@@ -1,8 +1,10 @@
-import { isUnsafeAuthority } from '../../http/authority.ts'
+import { readAuthority } from '../../http/authority.ts'
 import type { RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
+import { isRequestTarget } from '../../http/request-target.ts'
 import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
-import { fieldKind } from '../upstream/hop-by-hop.ts'
+import { dropListed, fieldKind } from '../upstream/hop-by-hop.ts'
+import { wantedProtocol } from './upgrade-protocols.ts'
 
 export interface Http1Head {
   readonly head: RequestHead
@@ -11,7 +13,7 @@ export interface Http1Head {
   readonly length: number | undefined
   /** The client wants no other reply on this connection. */
   readonly closes: boolean
-  /** The protocol that the client asks to switch to, in lower case. */
+  /** The protocol that the client asks to switch to, where it may. */
   readonly upgrade: string | undefined
   /** The body comes when it is asked for. */
   readonly waits: boolean
@@ -19,7 +21,7 @@ export interface Http1Head {
   readonly problem: string | undefined
 }
 
-/** Bytes that are no request of HTTP/1.1: nothing can be served, or read after them. */
+/** Bytes that are not a request of HTTP/1.1: nothing can be served, or read after them. */
 export class MalformedRequest extends Error {
   readonly status: 400 | 408 | 417 | 431
 
@@ -51,46 +53,69 @@ export function readHttp1Head(
   if (minor === 1 && facts.host === undefined) throw new MalformedRequest('no host')
   const { chunked } = facts
   if (chunked && (facts.length >= 0 || minor === 0)) throw new MalformedRequest('two framings')
-  const host = facts.host ?? ''
+  const options = facts.connection?.toLowerCase()
+  // Before any policy runs: what the gateway sets later under such a name is its own.
+  if (options !== undefined) dropListed(raw, options)
   const head: RequestHead = {
     method,
     scheme: secure ? 'https' : 'http',
-    authority: host,
+    authority: '',
     path: target,
     headers: new HeaderList(raw),
   }
-  const direct = target.charCodeAt(0) === SLASH
-  const absolute = direct || target === '*' ? null : /^(https?):\/\/([^/?#]*)(.*)$/i.exec(target)
-  if (absolute) {
-    head.authority = absolute[2]!
-    head.path = absolute[3]!.startsWith('/') ? absolute[3]! : `/${absolute[3]}`
-  }
-  // RFC 9112 section 3.2.3: the target is an authority, whatever `host` says.
-  if (method === 'CONNECT') head.authority = target
-  const asterisk = target === '*' && method === 'OPTIONS'
-  const problem =
-    facts.hosts > 1 || isUnsafeAuthority(host) || (absolute !== null && isUnsafeAuthority(head.authority))
-      ? 'host'
-      : !direct && !absolute && !asterisk && method !== 'CONNECT'
-        ? 'target'
-        : undefined
-  const options = facts.connection?.toLowerCase()
-  const switches = facts.upgrade !== undefined && minor === 1 && options !== undefined && lists(options, 'upgrade')
+  const problem = placeTarget(head, facts, raw)
+  const switches =
+    facts.upgrade !== undefined &&
+    method === 'GET' &&
+    minor === 1 &&
+    options !== undefined &&
+    lists(options, 'upgrade') &&
+    // A server may overlook an upgrade (RFC 9110 section 7.8): a body cannot be told from what follows in the new protocol.
+    !chunked &&
+    facts.length <= 0
   return {
     head,
     minor,
     length: chunked ? undefined : Math.max(0, facts.length),
     closes:
       options === undefined ? minor === 0 : lists(options, 'close') || (minor === 0 && !lists(options, 'keep-alive')),
-    // An upgrade to HTTP/2 was withdrawn from the protocol (RFC 9113 section 3.1), and a server may overlook any other
-    // (RFC 9110 section 7.8): a body cannot be told apart from what follows in the new protocol.
-    upgrade: switches && facts.upgrade !== 'h2c' && !chunked && facts.length <= 0 ? facts.upgrade : undefined,
+    upgrade: switches ? wantedProtocol(facts.upgrade as string) : undefined,
     waits: minor === 1 && facts.expect !== undefined,
     problem,
   }
 }
 
 const SLASH = 47
+
+/**
+ * Takes the authority and the path apart, and puts the authority in place of the `host` field, so that whoever asks
+ * sees one host. Why two readers could take them for different ones.
+ */
+function placeTarget(head: RequestHead, facts: FieldFacts, raw: string[]): 'host' | 'target' | undefined {
+  const target = head.path
+  const written = facts.host ?? ''
+  const host = written === '' ? '' : readAuthority(written)
+  let authority = host
+  let fits = true
+  if (head.method === 'CONNECT') {
+    // RFC 9112 section 3.2.3: the target is an authority, whatever `host` says. Not every name in it is one of DNS.
+    authority = readAuthority(target)
+  } else if (target.charCodeAt(0) !== SLASH && (target !== '*' || head.method !== 'OPTIONS')) {
+    const absolute = /^https?:\/\/([^/?]*)(.*)$/i.exec(target)
+    fits = absolute !== null
+    if (absolute) {
+      authority = readAuthority(absolute[1] as string)
+      const rest = absolute[2] as string
+      head.path = rest.startsWith('/') ? rest : `/${rest}`
+    }
+  }
+  head.authority = authority ?? written
+  if (host === undefined || authority === undefined || facts.hosts > 1) return 'host'
+  if (!fits) return 'target'
+  if (facts.hosts === 1 && authority !== written)
+    raw[raw.findIndex((name, i) => i % 2 === 0 && fieldKind(name) === 'host') + 1] = authority
+  return undefined
+}
 
 /** What the fields say about the message itself. */
 class FieldFacts {
@@ -112,13 +137,12 @@ function requestLine(text: string, end: number): [method: string, target: string
   const minor = version === ' HTTP/1.1' ? 1 : version === ' HTTP/1.0' ? 0 : undefined
   if (minor === undefined) throw new MalformedRequest('version')
   const target = text.slice(first + 1, last)
-  if (!VISIBLE_ASCII.test(target)) throw new MalformedRequest('target')
+  if (!isRequestTarget(target)) throw new MalformedRequest('target')
   return [method, target, minor]
 }
 
 /** RFC 9110 section 9.1: any token. What begins in another way than methods do is more likely the rest of a body. */
 const METHOD = /^[A-Z][!#$%&'*+\-.^_`|~0-9A-Za-z]*$/
-const VISIBLE_ASCII = /^[!-~]+$/
 
 /** The field lines `at` up to `to`; `text` is `bytes` from `origin` on. */
 function readFields(
@@ -182,7 +206,7 @@ function note(name: string, value: string, facts: FieldFacts): void {
       if (facts.expect !== '100-continue') throw new MalformedRequest('expectation', 417)
       return
     case 'hop':
-      if (name.length === 7) facts.upgrade = value.toLowerCase()
+      if (name.length === 7) facts.upgrade = facts.upgrade === undefined ? value : `${facts.upgrade},${value}`
   }
 }
 

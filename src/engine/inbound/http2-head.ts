@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { isUnsafeAuthority } from '../../http/authority.ts'
+import { readAuthority } from '../../http/authority.ts'
 import type { RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
+import { isRequestTarget } from '../../http/request-target.ts'
+import { wantedProtocol } from './upgrade-protocols.ts'
 
 export interface Http2Head {
   readonly head: RequestHead
@@ -11,9 +13,12 @@ export interface Http2Head {
   readonly waits: boolean
   /** What an extended CONNECT asks for (RFC 8441), which then reads as the upgrade of a GET. */
   readonly upgrade: string | undefined
-  /** Why the request is malformed. */
+  /** Why the request is malformed, or asks for a protocol that nobody may switch to. */
   readonly problem: string | undefined
 }
+
+/** The problem of a request that is well formed and asks for a protocol that nobody may switch to. */
+export const UNSERVED_PROTOCOL = 'protocol'
 
 /**
  * The head of a request from its fields, pseudo fields included. The platform has checked their form; what it does not
@@ -50,7 +55,7 @@ export function readHttp2Head(raw: readonly string[], secure: boolean): Http2Hea
       case ':scheme':
         continue
       case ':protocol':
-        upgrade = value.toLowerCase()
+        upgrade = value
         continue
       case 'host':
         if (host !== undefined) problem = 'two hosts'
@@ -73,23 +78,33 @@ export function readHttp2Head(raw: readonly string[], secure: boolean): Http2Hea
     }
     fields.push(name, value)
   }
-  if (upgrade !== undefined) becomeUpgrade(head, upgrade)
+  const served = upgrade === undefined ? undefined : becomeUpgrade(head, upgrade)
+  if (upgrade !== undefined && served === undefined) problem ??= UNSERVED_PROTOCOL
   problem ??= disagreement(head, host)
-  return { head, length, waits, upgrade, problem }
+  return { head, length, waits, upgrade: served, problem }
 }
 
-/** Completes the head from its `host` field; why the two do not go together. */
+/** Completes the head from its `host` field; why the two do not go together, or can be read in several ways. */
 function disagreement(head: RequestHead, host: string | undefined): string | undefined {
-  if (host !== undefined && head.authority === '') head.authority = host
-  else if (host !== undefined && host.toLowerCase() !== head.authority.toLowerCase()) return 'two hosts'
-  if (head.method === 'CONNECT') head.path = head.authority
-  else if (!head.path.startsWith('/') && !(head.path === '*' && head.method === 'OPTIONS')) return 'path'
-  return isUnsafeAuthority(head.authority) ? 'host' : undefined
+  const written = head.authority === '' ? (host ?? '') : head.authority
+  const authority = written === '' ? '' : readAuthority(written)
+  head.authority = authority ?? written
+  if (authority === undefined) return 'host'
+  if (host !== undefined && host !== written && readAuthority(host) !== authority) return 'two hosts'
+  if (head.method === 'CONNECT') head.path = authority
+  else if (head.path.charCodeAt(0) !== SLASH && !(head.path === '*' && head.method === 'OPTIONS')) return 'path'
+  return isRequestTarget(head.path) || head.path === '' ? undefined : 'path'
 }
 
-/** The key is what HTTP/1 has and HTTP/2 does without. */
-function becomeUpgrade(head: RequestHead, protocol: string): void {
+const SLASH = 47
+
+/** The protocol, where it may be switched to. The key is what HTTP/1 has and HTTP/2 does without. */
+function becomeUpgrade(head: RequestHead, wanted: string): string | undefined {
+  // One protocol, not a list: RFC 8441 section 4.
+  const protocol = wanted.includes(',') ? undefined : wantedProtocol(wanted)
+  if (protocol === undefined) return undefined
   head.method = 'GET'
   if (protocol === 'websocket' && !head.headers.has('sec-websocket-key'))
     head.headers.append('sec-websocket-key', randomBytes(16).toString('base64'))
+  return protocol
 }

@@ -1,10 +1,10 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../http/errors.ts'
-import type { Timer } from '../../http/runtime.ts'
 import type { FrontendSettings } from '../../policies/policy.ts'
+import type { Timer } from '../../runtime/runtime.ts'
 import type { Connection } from './connection.ts'
-import { readHttp2Head } from './http2-head.ts'
+import { readHttp2Head, UNSERVED_PROTOCOL } from './http2-head.ts'
 import type { Look } from './prelude.ts'
 import { SocketBody } from './request-body.ts'
 import { exchangeFor, type ListenerHost, serveExchange } from './serve-exchange.ts'
@@ -14,6 +14,13 @@ import { StreamDownstream } from './stream-downstream.ts'
 const MAX_STREAMS = 200
 /** Fields of a request head; their bytes are limited by `maxHeaderSize`. */
 const MAX_FIELDS = 1000
+/**
+ * Node resets the stream of a head that is larger than it allows, and tells nobody. It is allowed this many times more
+ * than is served, so that such a head gets its reply and its record; what no frames could carry uncompressed is reset.
+ */
+const READ_FACTOR = 4
+/** NGHTTP2_ERR_PROTO. */
+const PROTOCOL_ERROR = -505
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
 
 /** Whether a plaintext connection starts with HTTP/2 (prior knowledge, RFC 9113 section 3.3). */
@@ -40,7 +47,11 @@ export class Http2Server {
     socket.allowHalfOpen = false
     const session = performServerHandshake(socket, sessionOptions(http2))
     this.#sessions.add(session)
-    session.on('error', (error: NodeJS.ErrnoException) => this.#failed(error, connection))
+    let greeted = false
+    session.once('remoteSettings', () => {
+      greeted = true
+    })
+    session.on('error', (error: NodeJS.ErrnoException) => this.#failed(error, connection, greeted))
     session.setLocalWindowSize(Math.max(http2.connectionWindowSize, 65_535))
     // A connection on which nothing happens is closed as one of HTTP/1 is; streams that are open go on.
     session.setTimeout(http1.idleTimeout, () => session.close())
@@ -64,10 +75,14 @@ export class Http2Server {
     for (const session of this.#sessions) session.destroy()
   }
 
-  /** A client that is gone is no news; one that does not speak the protocol is, once for its connection. */
-  #failed({ code, message }: NodeJS.ErrnoException, { facts }: Connection): void {
+  /**
+   * A client that is gone is no news; one that does not speak the protocol is, once for its connection. The farewell of
+   * grpc-go (GOAWAY with the highest of all stream numbers) is an error of the protocol too, so of a client that has
+   * greeted in the protocol such an error is told to those who look for it; each of its requests has its own record.
+   */
+  #failed({ code, errno, message }: NodeJS.ErrnoException, { facts }: Connection, greeted: boolean): void {
     if (code !== 'ERR_HTTP2_ERROR' && code !== 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES') return
-    this.#host.runtime.log.log('warn', 'connection ended', {
+    this.#host.runtime.log.log(greeted && errno === PROTOCOL_ERROR ? 'debug' : 'warn', 'connection ended', {
       reason: `HTTP/2: ${message}`,
       'connection.id': facts.id,
       'src.addr': `${facts.address}:${facts.port}`,
@@ -97,6 +112,7 @@ export class Http2Server {
     const body = new SocketBody(
       stream,
       ended || upgrade !== undefined ? 0 : length,
+      host.runtime,
       waits
         ? () => {
             if (!stream.headersSent && !stream.closed) stream.additionalHeaders({ ':status': 100 })
@@ -108,8 +124,25 @@ export class Http2Server {
     // The reason is in `close`; without a listener an error would end the process.
     stream.on('error', () => {}).on('aborted', breakBody)
     stream.once('close', () => serving.finish())
-    const serving = serveExchange(x, out, host, problem === undefined ? undefined : new GatewayError('invalidRequest'))
+    const { maxHeaderSize } = host.bind().frontend.http2
+    const refusal = isTooLarge(raw, maxHeaderSize) ? new GatewayError('headersTooLarge') : problem && refusalOf(problem)
+    const serving = serveExchange(x, out, host, refusal || undefined)
   }
+}
+
+/** RFC 9113 section 6.5.2: each field counts as 32 bytes more than it has. */
+function isTooLarge(raw: readonly string[], limit: number): boolean {
+  if (raw.length > 2 * MAX_FIELDS) return true
+  let size = 16 * raw.length
+  for (const text of raw) size += text.length
+  return size > limit
+}
+
+/** RFC 9220 section 3 names the status for protocols that are not served. */
+function refusalOf(problem: string): GatewayError {
+  return problem === UNSERVED_PROTOCOL
+    ? new GatewayError('invalidRequest', { status: 501, detail: 'protocol not supported' })
+    : new GatewayError('invalidRequest')
 }
 
 /** Node lets a body that is cut off end like one that is complete; whoever reads it must not see that end. */
@@ -126,11 +159,11 @@ function sessionOptions({ windowSize, frameSize, maxHeaderSize }: FrontendSettin
     settings: {
       initialWindowSize: windowSize,
       maxFrameSize: frameSize,
-      maxHeaderListSize: maxHeaderSize,
+      maxHeaderListSize: Math.min(READ_FACTOR * maxHeaderSize, 0xff_ff_ff_ff),
       maxConcurrentStreams: MAX_STREAMS,
       enableConnectProtocol: true,
     },
-    maxHeaderListPairs: MAX_FIELDS,
+    maxHeaderListPairs: READ_FACTOR * MAX_FIELDS,
     // MB: what the windows and the buffers of all streams together may take before new streams are refused.
     maxSessionMemory: 32,
     // A backend may send a field twice that the platform thinks must be single; it goes on as it is.

@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { runConnection } from '../../calls/run-policies.ts'
 import type { Listener } from '../../config/snapshot.ts'
 import { selectByServerName } from '../route-table.ts'
 import { readClientHello } from './client-hello.ts'
@@ -176,14 +177,10 @@ export class PortListener {
 
   /** The policies over connections; a refused one is closed without an answer. */
   async #admitted(socket: Socket, connection: Connection): Promise<boolean> {
-    for (const step of this.#host.bind().connection) {
-      const verdict = step.hooks.connection!(connection.facts)
-      if ((verdict instanceof Promise ? await verdict : verdict) === false) {
-        this.#refuse(socket, connection, `refused by ${step.policy}`)
-        return false
-      }
-    }
-    return !socket.destroyed
+    const closedBy = await runConnection(this.#host.bind().connection, connection.facts)
+    if (!closedBy) return !socket.destroyed
+    this.#refuse(socket, connection, `refused by ${closedBy.policy}`)
+    return false
   }
 
   #serveHttp(raw: Socket, socket: Socket, connection: Connection, version: '1' | '2'): void {

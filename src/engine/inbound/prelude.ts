@@ -1,14 +1,18 @@
 import type { Socket } from 'node:net'
-import type { Clock, Timer } from '../../http/runtime.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 
-/** What a look at the first bytes has shown; `more`: nothing yet. Consumed bytes are gone for whoever looks next. */
-export type Look<T> = 'more' | { readonly value: T; readonly consumed: number }
+/**
+ * What a look at the first bytes has shown; `more`: nothing yet, nor before there are `needs` bytes. Consumed bytes are
+ * gone for whoever looks next.
+ */
+export type Look<T> = 'more' | { readonly needs: number } | { readonly value: T; readonly consumed: number }
 
 /** Reads the first bytes of a connection before it is known who will serve it. */
 export class Prelude {
   readonly #socket: Socket
   readonly #clock: Clock
-  #held: Buffer = EMPTY
+  #memory: Buffer = EMPTY
+  #size = 0
 
   constructor(socket: Socket, clock: Clock) {
     this.#socket = socket
@@ -24,6 +28,7 @@ export class Prelude {
     return new Promise(resolve => {
       const socket = this.#socket
       let timer: Timer | undefined
+      let needs = 1
       const settle = (value: T | undefined): void => {
         timer?.cancel()
         socket.off('data', onData).off('end', onGone).off('close', onGone)
@@ -31,18 +36,24 @@ export class Prelude {
         resolve(value)
       }
       const decide = (): boolean => {
-        const look = parse(this.#held)
+        if (this.#size < needs) return false
+        const look = parse(this.#memory.subarray(0, this.#size))
         if (look === 'more') return false
-        this.#held = this.#held.subarray(look.consumed)
+        if ('needs' in look) {
+          needs = look.needs
+          return false
+        }
+        this.#memory = this.#memory.subarray(look.consumed)
+        this.#size -= look.consumed
         settle(look.value)
         return true
       }
       const onData = (chunk: Buffer): void => {
-        this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+        this.#keep(chunk)
         decide()
       }
       const onGone = (): void => settle(undefined)
-      if (socket.destroyed || (this.#held.length > 0 && decide())) {
+      if (socket.destroyed || decide()) {
         if (socket.destroyed) resolve(undefined)
         return
       }
@@ -54,8 +65,24 @@ export class Prelude {
 
   /** Puts what was not consumed back in front; the next reader finds the socket paused. */
   release(): void {
-    if (this.#held.length > 0) this.#socket.unshift(this.#held)
-    this.#held = EMPTY
+    if (this.#size > 0) this.#socket.unshift(this.#memory.subarray(0, this.#size))
+    this.#memory = EMPTY
+    this.#size = 0
+  }
+
+  /** A client may send its bytes one by one: they are copied twice at most, not once for each that follows. */
+  #keep(chunk: Buffer): void {
+    const size = this.#size + chunk.length
+    if (this.#size === 0) this.#memory = chunk
+    else {
+      if (this.#memory.length < size) {
+        const larger = Buffer.allocUnsafe(size * 2)
+        this.#memory.copy(larger, 0, 0, this.#size)
+        this.#memory = larger
+      }
+      chunk.copy(this.#memory, this.#size)
+    }
+    this.#size = size
   }
 }
 

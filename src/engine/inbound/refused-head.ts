@@ -12,7 +12,7 @@ const REFUSALS = {
   431: ['Request Header Fields Too Large', 'request header fields too large'],
 } as const
 
-/** The whole reply to bytes that are no request; every character one byte. */
+/** The whole reply to bytes that are not a request; every character one byte. */
 export function refusalReply({ status }: MalformedRequest): string {
   const [text, body] = REFUSALS[status]
   return `HTTP/1.1 ${status} ${text}\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
@@ -29,7 +29,7 @@ export function recordRefusedHead(
   age = 0,
 ): void {
   const head = { ...emptyHead(), method: '', path: '' }
-  const body = new SocketBody(Buffer.alloc(0), 0)
+  const body = new SocketBody(Buffer.alloc(0), 0, host.runtime)
   const x = exchangeFor({ connection, httpVersion: '1.1', head, body }, host)
   placeRefused(x, host)
   x.endedMono = x.startedMono + age

@@ -1,6 +1,14 @@
 import type { Readable } from 'node:stream'
-import { GatewayError } from '../../http/errors.ts'
+import type { BodyLimits } from '../../http/body-memory.ts'
+import { bodyMemoryExhausted, GatewayError } from '../../http/errors.ts'
 import type { BodySource } from '../../http/exchange.ts'
+import type { Clock, Runtime, Timer } from '../../runtime/runtime.ts'
+
+/** What reading a body takes. */
+export type BodyReading = Pick<Runtime, 'clock' | 'bodies'>
+
+/** ms before the rate of a body counts. */
+const GRACE = 10_000
 
 /**
  * The body of a request that comes from a client. Bytes that were read in vain, because they became too many, go back
@@ -14,10 +22,15 @@ export class SocketBody implements BodySource {
   #onWanted: (() => void) | undefined
   /** A buffer when it came together with its head. */
   readonly #from: Readable | Buffer
+  readonly #reader: BodyReading
+  /** Bytes that count as held. */
+  #held = 0
+  #released = false
 
-  constructor(from: Readable | Buffer, length: number | undefined, onWanted?: () => void) {
+  constructor(from: Readable | Buffer, length: number | undefined, reader: BodyReading, onWanted?: () => void) {
     this.#from = from
     this.length = length
+    this.#reader = reader
     this.#onWanted = onWanted
     if (length === 0) this.#bytes = EMPTY
   }
@@ -36,6 +49,7 @@ export class SocketBody implements BodySource {
     if (this.length !== undefined && this.length > limit) throw tooLarge(limit)
     this.#wanted()
     if (Buffer.isBuffer(this.#from)) {
+      if (!this.#hold(this.#from.length)) throw bodyMemoryExhausted()
       this.#bytes = this.#from
       return this.#from
     }
@@ -53,6 +67,21 @@ export class SocketBody implements BodySource {
     return this.#from
   }
 
+  release(): void {
+    this.#released = true
+    this.#reader.bodies.give(this.#held)
+    this.#held = 0
+  }
+
+  /** What was read in vain once is not counted again. */
+  #hold(size: number): boolean {
+    const more = size - this.#held
+    if (more <= 0) return true
+    if (this.#released || !this.#reader.bodies.take(more)) return false
+    this.#held = size
+    return true
+  }
+
   #wanted(): void {
     this.#onWanted?.()
     this.#onWanted = undefined
@@ -62,18 +91,26 @@ export class SocketBody implements BodySource {
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = []
       let size = 0
+      const patience = new Patience(this.#reader, () => {
+        stop()
+        from.pause()
+        reject(new GatewayError('bodyTimeout', { headers: ['connection', 'close'] }))
+      })
       const stop = (): void => {
+        patience.cancel()
         from.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
         this.#reading = undefined
       }
       const onData = (chunk: Buffer): void => {
         chunks.push(chunk)
         size += chunk.length
-        if (size <= limit) return
+        patience.read(chunk.length)
+        const room = this.#hold(size)
+        if (room && size <= limit) return
         stop()
         from.pause()
-        from.unshift(Buffer.concat(chunks, size))
-        reject(tooLarge(limit))
+        if (room) from.unshift(Buffer.concat(chunks, size))
+        reject(room ? tooLarge(limit) : bodyMemoryExhausted())
       }
       const onEnd = (): void => {
         stop()
@@ -88,8 +125,57 @@ export class SocketBody implements BodySource {
         onGone()
         return
       }
+      patience.start()
       // A stream that was read before in vain stands still.
       from.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone).resume()
+    })
+  }
+}
+
+/**
+ * How long a body is waited for: each byte earns time at the least rate that is allowed, over a grace and up to a time
+ * for the whole.
+ */
+class Patience {
+  readonly #clock: Clock
+  readonly #limits: BodyLimits
+  readonly #expired: () => void
+  #started = 0
+  #size = 0
+  #timer: Timer | undefined
+
+  constructor({ clock, bodies }: BodyReading, expired: () => void) {
+    this.#clock = clock
+    this.#limits = bodies.limits
+    this.#expired = expired
+  }
+
+  start(): void {
+    this.#started = this.#clock.mono()
+    this.#wait(this.#allowed())
+  }
+
+  read(bytes: number): void {
+    this.#size += bytes
+  }
+
+  cancel(): void {
+    this.#timer?.cancel()
+  }
+
+  /** ms from the start. */
+  #allowed(): number {
+    const { timeout, minRate } = this.#limits
+    const earned = minRate === 0 ? Number.POSITIVE_INFINITY : GRACE + (this.#size / minRate) * 1000
+    return Math.min(earned, timeout === 0 ? Number.POSITIVE_INFINITY : timeout)
+  }
+
+  #wait(ms: number): void {
+    if (ms === Number.POSITIVE_INFINITY) return
+    this.#timer = this.#clock.after(Math.ceil(ms), () => {
+      const left = this.#allowed() - (this.#clock.mono() - this.#started)
+      if (left > 0) this.#wait(left)
+      else this.#expired()
     })
   }
 }

@@ -1,16 +1,16 @@
+import { runDone } from '../../calls/run-policies.ts'
 import type { Bind } from '../../config/snapshot.ts'
 import type { GatewayError } from '../../http/errors.ts'
-import { Exchange, type RequestHead } from '../../http/exchange.ts'
-import type { Runtime } from '../../http/runtime.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
 import type { Downstream } from '../downstream.ts'
 import { answerFailure, handle } from '../handle.ts'
-import type { ConnectionMetrics } from '../observe/metrics.ts'
+import type { ConnectionMetrics } from '../observe/connection-metrics.ts'
 import { newPassage, type Passage, type Serving } from '../passage.ts'
-import { runDone } from '../pipeline.ts'
 import { selectByServerName } from '../route-table.ts'
 import type { Resolver } from '../upstream/dns.ts'
+import { type ArrivedRequest, arrivedExchange } from './arrived-exchange.ts'
 import type { Connection } from './connection.ts'
-import type { SocketBody } from './request-body.ts'
 import type { Relay } from './tcp-relay.ts'
 
 /** What the connections of one port need of the gateway around them. */
@@ -34,28 +34,13 @@ export interface ListenerHost {
   handOver?(x: Exchange, out: Downstream): { finish(): void } | undefined
 }
 
-export interface Incoming {
+export interface Incoming extends ArrivedRequest {
   readonly connection: Connection
-  readonly httpVersion: string
-  readonly head: RequestHead
-  readonly body: SocketBody
-  readonly upgrade?: string | undefined
 }
 
-export function exchangeFor({ connection, httpVersion, head, body, upgrade }: Incoming, host: ListenerHost): Exchange {
-  const { clock } = host.runtime
-  const x = new Exchange({
-    id: String(host.nextId()),
-    connection: connection.facts,
-    startedAt: clock.now(),
-    startedMono: clock.mono(),
-    httpVersion,
-    request: head,
-    shownPath: host.serving().snapshot.credentials.shown(head.path),
-    body,
-  })
-  x.upgrade = upgrade
-  return x
+export function exchangeFor(incoming: Incoming, host: ListenerHost): Exchange {
+  const { credentials } = host.serving().snapshot
+  return arrivedExchange(String(host.nextId()), incoming.connection.facts, incoming, host.runtime.clock, credentials)
 }
 
 /** The client's end as its own protocol sees it. */
@@ -73,12 +58,19 @@ export function serveExchange(
   const handed = refusal === undefined ? host.handOver?.(x, out) : undefined
   if (handed) return handed
   const passage = newPassage()
+  // The client's own: others may be put in front of it.
+  const { body } = x
   host.started(x, out)
   if (refusal) {
     placeRefused(x, host)
     void answerFailure(x, refusal, passage, out, host.runtime)
   } else void handle(x, host.bind(), host.serving(), out, passage, host.runtime)
-  return { finish: () => finish(x, passage, out, host) }
+  return {
+    finish() {
+      finish(x, passage, out, host)
+      body.release?.()
+    },
+  }
 }
 
 /** Where a request came that will not be looked at any further; with TLS the server name has chosen the listener. */
@@ -98,8 +90,8 @@ function finish(x: Exchange, passage: Passage, out: OpenDownstream, host: Listen
   x.endCalls()
   passage.deadline?.cancel()
   x.endedMono = host.runtime.clock.mono()
-  runDone(passage.backend?.pipeline, x)
-  runDone(passage.route, x)
-  runDone(passage.listener, x)
+  runDone(passage.backend?.pipeline.done, x)
+  runDone(passage.route?.done, x)
+  runDone(passage.listener?.done, x)
   host.finished(x)
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Listener, TcpRoute } from '../../config/snapshot.ts'
-import type { Timer } from '../../http/runtime.ts'
 import type { Target } from '../../http/transport.ts'
+import type { Timer } from '../../runtime/runtime.ts'
 import { pickBackend } from '../call-backend.ts'
 import { selectTcpRoute } from '../route-table.ts'
 import { Dialer, type Dialing } from '../upstream/dial.ts'

@@ -33,17 +33,24 @@ export class MetricsRegistry {
     }
   }
 
-  counter(name: string, help: string, labels: readonly string[] = []): Family<Counter> {
-    return this.#add(new Family({ name, help, type: 'counter', bounds: [] }, labels, Counter, this.#store))
+  /** `open`: those of the labels whose values clients choose. */
+  counter(name: string, help: string, labels: readonly string[] = [], open: readonly string[] = []): Family<Counter> {
+    return this.#add(new Family({ name, help, type: 'counter', bounds: [] }, labels, open, Counter, this.#store))
   }
 
   gauge(name: string, help: string, labels: readonly string[] = []): Family<Gauge> {
-    return this.#add(new Family({ name, help, type: 'gauge', bounds: [] }, labels, Gauge, this.#store))
+    return this.#add(new Family({ name, help, type: 'gauge', bounds: [] }, labels, [], Gauge, this.#store))
   }
 
-  /** `bounds` are the upper bounds of the buckets, ascending, without infinity. */
-  histogram(name: string, help: string, bounds: readonly number[], labels: readonly string[] = []): Family<Histogram> {
-    return this.#add(new Family({ name, help, type: 'histogram', bounds }, labels, Histogram, this.#store))
+  /** `bounds` are the upper bounds of the buckets, ascending, without infinity; `open` as above. */
+  histogram(
+    name: string,
+    help: string,
+    bounds: readonly number[],
+    labels: readonly string[] = [],
+    open: readonly string[] = [],
+  ): Family<Histogram> {
+    return this.#add(new Family({ name, help, type: 'histogram', bounds }, labels, open, Histogram, this.#store))
   }
 
   /** Facts about the process as labels of a constant 1; `name` ends in `_info`. */
@@ -132,6 +139,11 @@ interface SeriesStore {
 /** Label values come from requests too: one metric never holds more series than this, the rest is counted together. */
 const MAX_SERIES = 10_000
 const OVERFLOW = 'overflow'
+/**
+ * Of values that clients choose a metric tells this many apart, all of its open labels taken together. A histogram has a
+ * line for each bucket, and whoever reads the metrics reads them all.
+ */
+const MAX_OPEN = { counter: 2000, histogram: 200 }
 /** Characters of a label value: a body may be made of one name. */
 const MAX_VALUE = 256
 
@@ -145,10 +157,14 @@ export class Family<C> implements Metric {
   readonly #store: SeriesStore
   readonly #series = new Map<string, C>()
   readonly #values = new Map<string, Float64Array>()
+  /** Where the open labels stand, and what they were until now. */
+  readonly #open: readonly number[]
+  readonly #chosen = new Set<string>()
   #silent: C | undefined
 
-  constructor(head: Head, labels: readonly string[], Cell: CellType<C>, store: SeriesStore) {
+  constructor(head: Head, labels: readonly string[], open: readonly string[], Cell: CellType<C>, store: SeriesStore) {
     this.#head = head
+    this.#open = open.map(label => labels.indexOf(label))
     this.#labels = labels
     this.#Cell = Cell
     this.#store = store
@@ -160,17 +176,53 @@ export class Family<C> implements Metric {
 
   /** The series with these label values, in the order of the declaration; `unknown` stands for undefined. */
   with(...values: readonly (string | undefined)[]): C {
+    return this.#find(values, 1)
+  }
+
+  /** The same for values that nobody has confirmed: they get half of the room, so that the others find some. */
+  unconfirmed(...values: readonly (string | undefined)[]): C {
+    return this.#find(values, 0.5)
+  }
+
+  #find(values: readonly (string | undefined)[], share: number): C {
     if (this.#silent !== undefined) return this.#silent
     const key = values.join('\u0000')
     const found = this.#series.get(key)
     if (found) return found
-    if (values.some(isTooLong)) return this.with(...values.map(value => value?.slice(0, MAX_VALUE)))
-    if (this.#series.size >= MAX_SERIES && values.some(value => value !== OVERFLOW)) {
-      return this.with(...values.map(() => OVERFLOW))
+    if (values.some(isTooLong)) {
+      return this.#find(
+        values.map(value => value?.slice(0, MAX_VALUE)),
+        share,
+      )
     }
-    const cell = this.#open(labelsText(this.#labels, values))
+    if (!this.#takes(values, share)) {
+      return this.#find(
+        values.map((value, i) => (this.#open.includes(i) ? OVERFLOW : value)),
+        1,
+      )
+    }
+    if (this.#series.size >= MAX_SERIES && values.some(value => value !== OVERFLOW)) {
+      return this.#find(
+        values.map(() => OVERFLOW),
+        1,
+      )
+    }
+    const cell = this.#begin(labelsText(this.#labels, values))
     this.#series.set(key, cell)
     return cell
+  }
+
+  /** Whether what clients have chosen is known, or there is room for it. */
+  #takes(values: readonly (string | undefined)[], share: number): boolean {
+    if (this.#open.length === 0) return true
+    const chosen = this.#open.map(i => values[i])
+    if (chosen.every(value => value === OVERFLOW)) return true
+    const key = chosen.join('\u0000')
+    if (this.#chosen.has(key)) return true
+    const most = this.#head.type === 'histogram' ? MAX_OPEN.histogram : MAX_OPEN.counter
+    if (this.#chosen.size >= most * share) return false
+    this.#chosen.add(key)
+    return true
   }
 
   mute(): void {
@@ -186,7 +238,7 @@ export class Family<C> implements Metric {
   }
 
   /** Label values may differ and be written alike: `undefined` and `unknown`. */
-  #open(labels: string): C {
+  #begin(labels: string): C {
     const { cells, announce } = this.#store
     let values = this.#values.get(labels)
     if (values === undefined) {

@@ -1,15 +1,15 @@
 import type { Exchange } from '../../http/exchange.ts'
 import type { LogRules } from '../../policies/frontend/telemetry.ts'
+import { encodeLog } from '../../protobuf/otlp.ts'
 import { hidden, passes } from './access-log.ts'
-import { encodeLog } from './otlp-encoding.ts'
 import { computedValues, placeFields, requestFields } from './record-fields.ts'
 
 /** The access log as records of OTLP: the same fields by its own rules. */
 export class ExportedLog {
   readonly #rules: LogRules
-  readonly #sink: { add(record: Buffer): void }
+  readonly #sink: { add(record: Uint8Array): void }
 
-  constructor(rules: LogRules, sink: { add(record: Buffer): void }) {
+  constructor(rules: LogRules, sink: { add(record: Uint8Array): void }) {
     this.#rules = rules
     this.#sink = sink
   }

@@ -1,8 +1,8 @@
-import type { Clock, Logger, Timer } from '../../http/runtime.ts'
 import type { Collector } from '../../policies/policy.ts'
+import { type ExportSource, exportRequest } from '../../protobuf/otlp.ts'
+import type { Clock, Logger, Timer } from '../../runtime/runtime.ts'
 import type { Counter } from '../metrics/registry.ts'
 import { type Delivery, exportOnce, type Signal } from './otlp-call.ts'
-import { type ExportSource, exportRequest } from './otlp-encoding.ts'
 
 /** ms that a record waits for others. */
 const GATHER = 1000
@@ -37,7 +37,7 @@ export class Exporter {
   readonly #init: ExporterInit
   #collector: Collector
   #source: ExportSource
-  #queue: Buffer[] = []
+  #queue: Uint8Array[] = []
   #bytes = 0
   #timer: Timer | undefined
   /** Set while records are on their way or waiting to be sent again. */
@@ -52,7 +52,7 @@ export class Exporter {
     this.#source = init.source
   }
 
-  add(record: Buffer): void {
+  add(record: Uint8Array): void {
     if (this.#closing || record.length > BATCH_BYTES) {
       this.#init.lost.add(1)
       return
@@ -60,7 +60,7 @@ export class Exporter {
     this.#queue.push(record)
     this.#bytes += record.length
     while (this.#queue.length > QUEUE || this.#bytes > QUEUE_BYTES) {
-      this.#bytes -= (this.#queue.shift() as Buffer).length
+      this.#bytes -= (this.#queue.shift() as Uint8Array).length
       this.#init.lost.add(1)
     }
     if (this.#working !== undefined) return
@@ -106,7 +106,7 @@ export class Exporter {
     while (this.#queue.length >= BATCH || (this.#closing && this.#queue.length > 0))
   }
 
-  #takeBatch(): Buffer[] {
+  #takeBatch(): Uint8Array[] {
     let bytes = 0
     let count = 0
     for (const record of this.#queue) {
@@ -118,7 +118,7 @@ export class Exporter {
     return this.#queue.splice(0, count)
   }
 
-  async #deliver(batch: readonly Buffer[]): Promise<void> {
+  async #deliver(batch: readonly Uint8Array[]): Promise<void> {
     const { signal, clock, lost } = this.#init
     for (let retry = 0; ; retry++) {
       const delivery = await exportOnce(this.#collector, signal, exportRequest(this.#source, batch), clock)

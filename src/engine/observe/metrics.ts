@@ -1,13 +1,12 @@
 import type { Attempt, Exchange, LlmFacts } from '../../http/exchange.ts'
-import type { CallPurpose } from '../../http/span.ts'
 import type { ComputedField } from '../../policies/frontend/telemetry.ts'
-import type { Counter, Family, Gauge, Histogram, MetricsRegistry } from '../metrics/registry.ts'
+import type { CallPurpose } from '../../trace/span.ts'
+import type { Counter, Family, Histogram, MetricsRegistry } from '../metrics/registry.ts'
 import { plain } from './access-log.ts'
 import { gatewayName, mcpMethodName, OTHER_METHOD, routeName, timePerOutputToken, UNKNOWN } from './record-fields.ts'
 
 const DURATIONS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
 const PROCESSING = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25]
-const CONNECTING = [0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8]
 const TOKENS = Array.from({ length: 14 }, (_, i) => 4 ** i)
 const LLM_DURATIONS = Array.from({ length: 14 }, (_, i) => Math.round(2 ** i) / 100)
 const PER_TOKEN = [0.001, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
@@ -15,6 +14,8 @@ const FIRST_TOKEN = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5,
 
 const PLACE = ['bind', 'gateway', 'listener', 'route', 'route_rule']
 const OUTCOME = ['backend', 'protocol', 'method', 'status', 'reason', ...PLACE]
+// Values come from clients, or from whom they reach.
+const MODELS = ['gen_ai_request_model', 'gen_ai_response_model']
 const GEN_AI = ['gen_ai_operation_name', 'gen_ai_system', 'gen_ai_request_model', 'gen_ai_response_model', ...PLACE]
 
 /** Methods with series of their own: over HTTP/2 a client may send any. The last one is of heads that nobody could read. */
@@ -41,26 +42,29 @@ export class RequestMetrics {
     const outcome = [...OUTCOME, ...own]
     const place = ['backend', ...PLACE, ...own]
     this.#labels = labels
-    this.#requests = metrics.counter('agentgateway_requests_total', 'HTTP requests answered.', outcome)
-    this.#retries = metrics.counter('agentgateway_retries_total', 'Upstream calls made again.', outcome)
-    this.#bytes = metrics.counter('agentgateway_response_bytes_total', 'Bytes of response bodies sent.', outcome)
+    this.#requests = metrics.counter('agentgateway_requests_total', 'HTTP requests answered.', outcome, own)
+    this.#retries = metrics.counter('agentgateway_retries_total', 'Upstream calls made again.', outcome, own)
+    this.#bytes = metrics.counter('agentgateway_response_bytes_total', 'Bytes of response bodies sent.', outcome, own)
     this.#duration = metrics.histogram(
       'agentgateway_request_duration_seconds',
       'Time from the request head to the last byte of the response.',
       DURATIONS,
       outcome,
+      own,
     )
     this.#before = metrics.histogram(
       'agentgateway_request_processing_seconds',
       'Time from the request head to the first upstream call.',
       PROCESSING,
       place,
+      own,
     )
     this.#after = metrics.histogram(
       'agentgateway_response_processing_seconds',
       'Time from the upstream response head to the head of the response.',
       PROCESSING,
       place,
+      own,
     )
     this.#calls = metrics.histogram(
       'agentgateway_upstream_call_duration_seconds',
@@ -68,14 +72,12 @@ export class RequestMetrics {
       DURATIONS,
       ['kind', 'subtype'],
     )
-    this.#mcp = metrics.counter('agentgateway_mcp_requests_total', 'MCP requests.', [
-      'method',
-      'resource_type',
-      'server',
-      'resource',
-      ...PLACE,
-      ...own,
-    ])
+    this.#mcp = metrics.counter(
+      'agentgateway_mcp_requests_total',
+      'MCP requests.',
+      ['method', 'resource_type', 'server', 'resource', ...PLACE, ...own],
+      ['resource', ...own],
+    )
     this.#guards = metrics.counter('agentgateway_guardrail_checks_total', 'Verdicts of guards.', ['phase', 'action'])
     this.#llm = new LlmMetrics(metrics, own)
   }
@@ -267,33 +269,43 @@ class LlmMetrics {
   readonly #errors: Family<Counter>
 
   constructor(metrics: MetricsRegistry, own: readonly string[]) {
-    const labels = [...GEN_AI, ...own]
-    this.#tokens = metrics.histogram('agentgateway_gen_ai_client_token_usage', 'Tokens used by LLM calls.', TOKENS, [
-      'gen_ai_token_type',
-      ...labels,
-    ])
+    const [labels, open] = [
+      [...GEN_AI, ...own],
+      [...MODELS, ...own],
+    ]
+    this.#tokens = metrics.histogram(
+      'agentgateway_gen_ai_client_token_usage',
+      'Tokens used by LLM calls.',
+      TOKENS,
+      ['gen_ai_token_type', ...labels],
+      open,
+    )
     this.#duration = metrics.histogram(
       'agentgateway_gen_ai_server_request_duration',
       'Seconds that LLM requests took.',
       LLM_DURATIONS,
       labels,
+      open,
     )
     this.#perToken = metrics.histogram(
       'agentgateway_gen_ai_server_time_per_output_token',
       'Seconds per output token after the first.',
       PER_TOKEN,
       labels,
+      open,
     )
     this.#firstToken = metrics.histogram(
       'agentgateway_gen_ai_server_time_to_first_token',
       'Seconds until the first output token.',
       FIRST_TOKEN,
       labels,
+      open,
     )
     this.#errors = metrics.counter(
       'agentgateway_gen_ai_server_errors_total',
       'LLM requests that were answered with an error.',
       ['status', ...labels],
+      open,
     )
   }
 
@@ -308,82 +320,13 @@ class LlmMetrics {
     for (const [type, tokens] of counts) {
       if (tokens !== undefined) this.#tokens.with(type, ...labels).observe(tokens)
     }
-    this.#duration.with(...labels).observe(duration / 1000)
     const status = x.response?.status ?? 0
-    if (status >= 400) this.#errors.with(String(status), ...labels).add(1)
+    // A provider that answers has confirmed the name of the model.
+    ;(status < 400 ? this.#duration.with(...labels) : this.#duration.unconfirmed(...labels)).observe(duration / 1000)
+    if (status >= 400) this.#errors.unconfirmed(String(status), ...labels).add(1)
     if (!llm.streaming || llm.timeToFirstToken === undefined) return
     this.#firstToken.with(...labels).observe(llm.timeToFirstToken / 1000)
     const each = timePerOutputToken(x, llm)
     if (each !== undefined) this.#perToken.with(...labels).observe(each / 1000)
   }
-}
-
-/** The metrics of connections, before and beside any request. */
-export class ConnectionMetrics {
-  readonly #connections: Family<Counter>
-  readonly #open: Family<Gauge>
-  readonly #received: Family<Counter>
-  readonly #sent: Family<Counter>
-  readonly #handshakes: Family<Histogram>
-  readonly #connecting: Family<Histogram>
-
-  constructor(metrics: MetricsRegistry) {
-    const labels = ['bind', 'gateway', 'listener', 'protocol']
-    this.#connections = metrics.counter('agentgateway_downstream_connections_total', 'Connections accepted.', labels)
-    this.#open = metrics.gauge('agentgateway_downstream_connections_active', 'Connections that are open.', labels)
-    this.#received = metrics.counter(
-      'agentgateway_downstream_received_bytes_total',
-      'Bytes received from clients.',
-      labels,
-    )
-    this.#sent = metrics.counter('agentgateway_downstream_sent_bytes_total', 'Bytes sent to clients.', labels)
-    this.#handshakes = metrics.histogram(
-      'agentgateway_tls_handshake_duration_seconds',
-      'Time that TLS handshakes of clients took.',
-      CONNECTING,
-      labels,
-    )
-    this.#connecting = metrics.histogram(
-      'agentgateway_upstream_connect_duration_seconds',
-      'Time to establish upstream connections.',
-      CONNECTING,
-      ['transport'],
-    )
-  }
-
-  opened(place: ConnectionPlace): ConnectionMeter {
-    const labels = labelsOf(place)
-    this.#connections.with(...labels).add(1)
-    const open = this.#open.with(...labels)
-    open.add(1)
-    return { open, received: this.#received.with(...labels), sent: this.#sent.with(...labels) }
-  }
-
-  /** ms. */
-  handshake(place: ConnectionPlace, duration: number): void {
-    this.#handshakes.with(...labelsOf(place)).observe(duration / 1000)
-  }
-
-  /** ms. */
-  connected(transport: 'plaintext' | 'tls', duration: number): void {
-    this.#connecting.with(transport).observe(duration / 1000)
-  }
-}
-
-export interface ConnectionPlace {
-  readonly bind: string
-  readonly protocol: 'http' | 'https' | 'hbone' | 'tcp' | 'tls'
-  /** Known where the listener is chosen before any request: by the server name, or by the port alone. */
-  readonly listener?: { readonly namespace: string; readonly name: string } | undefined
-}
-
-/** Takes the bytes of one connection, at its end or as they come, and that it is over. */
-export interface ConnectionMeter {
-  readonly open: Pick<Gauge, 'add'>
-  readonly received: Pick<Counter, 'add'>
-  readonly sent: Pick<Counter, 'add'>
-}
-
-function labelsOf({ bind, listener, protocol }: ConnectionPlace): string[] {
-  return [bind, listener ? `${listener.namespace}/default` : UNKNOWN, listener?.name ?? UNKNOWN, protocol]
 }

@@ -141,6 +141,7 @@ function llmFields(x: Exchange, llm: LlmFacts, sink: FieldSink): void {
   sink.add('gen_ai.provider.name', llm.provider)
   sink.add('gen_ai.request.model', llm.requestModel)
   if (llm.responseModel !== undefined) sink.add('gen_ai.response.model', llm.responseModel)
+  if (llm.lossCount !== undefined) sink.add('gwctl.llm.losses', llm.lossCount)
   for (const [name, member] of USAGE) {
     const tokens = llm[member]
     if (tokens !== undefined) sink.add(name, tokens)

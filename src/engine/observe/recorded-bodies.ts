@@ -1,5 +1,6 @@
 import { type Readable, Transform } from 'node:stream'
 import type { Expression } from '../../cel/expression.ts'
+import type { BodyMemory } from '../../http/body-memory.ts'
 import { type BodySource, bodyOf, type Exchange } from '../../http/exchange.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import type { Downstream } from '../downstream.ts'
@@ -17,30 +18,44 @@ export function wantedBodies(expressions: readonly (Expression | undefined)[]): 
   }
 }
 
-/** Keeps what passes, up to `limit` bytes; a longer body is not kept at all. */
+/** Keeps what passes, up to `limit` bytes; what is longer, or finds no room beside others, is not kept at all. */
 class Recording {
-  #chunks: Buffer[] = []
+  /** Undefined once it is not kept. */
+  #chunks: Buffer[] | undefined = []
   #size = 0
   #complete = false
   readonly #limit: number
+  readonly #memory: BodyMemory
 
-  constructor(limit: number) {
+  constructor(limit: number, memory: BodyMemory) {
     this.#limit = limit
+    this.#memory = memory
   }
 
   add(chunk: Buffer): void {
-    this.#size += chunk.length
+    const { length } = chunk
+    if (!this.#chunks) return
+    if (this.#size + length > this.#limit || !this.#memory.take(length)) {
+      this.release()
+      return
+    }
+    this.#size += length
     // A copy: the sender may use the chunk's memory again.
-    if (this.#size <= this.#limit) this.#chunks.push(Buffer.from(chunk))
-    else this.#chunks = []
+    this.#chunks.push(Buffer.from(chunk))
   }
 
   end(): void {
     this.#complete = true
   }
 
+  release(): void {
+    this.#chunks = undefined
+    this.#memory.give(this.#size)
+    this.#size = 0
+  }
+
   get body(): Buffer | undefined {
-    return this.#complete && this.#size <= this.#limit ? Buffer.concat(this.#chunks) : undefined
+    return this.#complete && this.#chunks ? Buffer.concat(this.#chunks) : undefined
   }
 }
 
@@ -51,14 +66,16 @@ class Recording {
 export class RecordedBodies {
   readonly #x: Exchange
   readonly #limit: number
+  readonly #memory: BodyMemory
   readonly #original: BodySource
   #request: Recording | undefined
   #response: Recording | undefined
 
   /** `out`: the client's end, which stays the same object to whoever else knows it. */
-  constructor(x: Exchange, out: Downstream, wanted: WantedBodies, limit: number) {
+  constructor(x: Exchange, out: Downstream, wanted: WantedBodies, limit: number, memory: BodyMemory) {
     this.#x = x
     this.#limit = limit
+    this.#memory = memory
     this.#original = x.body
     if (wanted.request) x.body = this.#recordedSource(x.body)
     if (wanted.response) this.#recordReplies(out)
@@ -72,8 +89,14 @@ export class RecordedBodies {
     if (response && this.#x.response) this.#x.response.body = response
   }
 
+  /** The expressions have seen it. */
+  release(): void {
+    this.#request?.release()
+    this.#response?.release()
+  }
+
   #recordReplies(out: Downstream): void {
-    const recording = new Recording(this.#limit)
+    const recording = new Recording(this.#limit, this.#memory)
     this.#response = recording
     const { reply, start } = out
     out.reply = (status, headers, body) => {
@@ -98,7 +121,7 @@ export class RecordedBodies {
         const body = inner.take()
         // What was read whole is shown by the source itself.
         if (body === undefined || inner.bytes !== undefined) return body
-        const recording = new Recording(this.#limit)
+        const recording = new Recording(this.#limit, this.#memory)
         this.#request = recording
         if (Buffer.isBuffer(body)) {
           recording.add(body)

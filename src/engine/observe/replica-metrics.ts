@@ -1,5 +1,5 @@
 import { cpuUsage, memoryUsage } from 'node:process'
-import type { Budget } from '../../http/runtime.ts'
+import type { Budget } from '../../runtime/runtime.ts'
 import type { MetricsRegistry } from '../metrics/registry.ts'
 
 /** What all workers have in common. */

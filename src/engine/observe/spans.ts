@@ -1,9 +1,9 @@
 import type { Exchange } from '../../http/exchange.ts'
-import type { Clock } from '../../http/runtime.ts'
-import type { CallFacts, CallPurpose, CallSpan, RequestSpan } from '../../http/span.ts'
 import type { Sampling, SpanRules } from '../../policies/frontend/telemetry.ts'
+import { encodeSpan, type SpanRecord } from '../../protobuf/otlp.ts'
+import type { Clock } from '../../runtime/runtime.ts'
+import type { CallFacts, CallPurpose, CallSpan, RequestSpan } from '../../trace/span.ts'
 import { hidden, passes } from './access-log.ts'
-import { encodeSpan, type SpanRecord } from './otlp-encoding.ts'
 import { computedValues, mcpMethodName, placeFields, requestFields } from './record-fields.ts'
 import { randomId, readTraceParent, type TraceParent, traceParentText } from './trace-context.ts'
 
@@ -14,7 +14,7 @@ export interface SpanTools {
   readonly clock: Clock
   readonly random: () => number
   /** An encoded span. */
-  readonly sink: { add(record: Buffer): void }
+  readonly sink: { add(record: Uint8Array): void }
 }
 
 /** Decides which exchanges leave spans, and writes those when they are over. */

@@ -81,9 +81,11 @@ function matchMiss(match: RouteMatch, head: RequestHead, path: string): Miss | u
     const there = valuesOf(header.name, head).length > 0
     return { depth: DEPTHS.header, failed: `header ${header.name} ${there ? 'does not match' : 'is missing'}` }
   }
-  const query = match.query.find(each => !queryMatches([each], head.path))
+  if (match.query.length === 0) return undefined
+  const asked = queryOf(head.path)
+  const query = match.query.find(each => !queryMatches([each], asked))
   if (query === undefined) return undefined
-  const there = queryOf(head.path).has(query.name)
+  const there = asked.has(query.name)
   return { depth: DEPTHS.query, failed: `query parameter ${query.name} ${there ? 'does not match' : 'is missing'}` }
 }
 
@@ -98,7 +100,8 @@ function lessSpecific(loser: Matched, winner: Matched, host: string): string {
   if (lost.rank < won.rank) return `less specific: ${anyHost(lost.name)}`
   const [less, more] = [loser.match, winner.match]
   const path = less.path.exact ?? less.path.pathPrefix ?? less.path.regex!.source
-  if (more.path.exact !== undefined && less.path.exact === undefined) return `less specific: ${path} is no exact path`
+  if (more.path.exact !== undefined && less.path.exact === undefined)
+    return `less specific: ${path} is not an exact path`
   const length = (more.path.exact ?? more.path.pathPrefix ?? more.path.regex!.source).length
   if (length > path.length) return `less specific: path ${path} is shorter`
   if (more.method !== undefined && less.method === undefined) return 'less specific: any method'

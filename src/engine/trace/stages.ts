@@ -1,6 +1,7 @@
 import type { Bind, Listener, Pipeline, WeightedBackend } from '../../config/snapshot.ts'
 import type { Origin } from '../../diagnostics/diagnostic.ts'
 import type { Attempt, Exchange, ResponseHead } from '../../http/exchange.ts'
+import type { TracedCall } from '../../trace/trace-event.ts'
 import type { HeadSnapshots } from '../head-snapshot.ts'
 import { type Matched, pathOf, type RouteTable } from '../route-table.ts'
 import { routeMisses } from './route-misses.ts'
@@ -10,6 +11,10 @@ import { routeMisses } from './route-misses.ts'
 
 export function traceArrival(x: Exchange, heads: HeadSnapshots): void {
   x.trace?.emit({ type: 'snapshot', stage: 'initial request', state: heads.request(x.request) })
+}
+
+export function tracePath(x: Exchange, heads: HeadSnapshots): void {
+  x.trace?.emit({ type: 'snapshot', stage: 'normalized request', state: heads.request(x.request) })
 }
 
 export function traceListener(x: Exchange, bind: Bind, listener: Listener | undefined): void {
@@ -51,28 +56,28 @@ export function traceBackend(x: Exchange, chosen: WeightedBackend): void {
   )
 }
 
-export function traceCallStart(x: Exchange, attempt: Attempt, chosen: WeightedBackend, heads: HeadSnapshots): void {
-  x.trace?.emit({ type: 'snapshot', stage: 'final request', state: heads.request(x.request, x.auth) })
-  const purpose = attempt.index === 0 ? 'backend' : `backend, attempt ${attempt.index + 1}`
-  x.trace?.emit({ type: 'callStart', target: attempt.target, purpose }, { origins: [chosen.origin] })
-}
-
-/** `started`: in microseconds of the trace. */
-export function traceCallEnd(
+export function traceAttempt(
   x: Exchange,
   attempt: Attempt,
   chosen: WeightedBackend,
-  started: number | undefined,
-): void {
-  x.trace?.emit(
-    {
-      type: 'callEnd',
-      target: attempt.target,
-      ...(attempt.status === undefined ? {} : { status: attempt.status }),
-      ...(attempt.error === undefined ? {} : { error: attempt.error }),
-    },
-    { origins: [chosen.origin], ...(started === undefined ? {} : { from: started }) },
-  )
+  heads: HeadSnapshots,
+): TracedCall | undefined {
+  if (!x.trace) return undefined
+  x.trace.emit({ type: 'snapshot', stage: 'final request', state: heads.request(x.request, x.auth) })
+  const purpose = attempt.index === 0 ? 'backend' : `backend, attempt ${attempt.index + 1}`
+  return x.trace.call({
+    target: attempt.target,
+    purpose,
+    reason: reasonOf(x.attempts[attempt.index - 1]),
+    origins: [chosen.origin],
+  })
+}
+
+/** Why there is another attempt. */
+function reasonOf(before: Attempt | undefined): string | undefined {
+  if (before === undefined) return undefined
+  const { index, status, error } = before
+  return `attempt ${index + 1} ${status === undefined ? `failed: ${error}` : `answered ${status}`}`
 }
 
 /** `limit`: milliseconds. */

@@ -1,6 +1,6 @@
 import type { Expression } from '../../cel/expression.ts'
 import type { Exchange } from '../../http/exchange.ts'
-import type { Clock } from '../../http/runtime.ts'
+import type { Clock } from '../../runtime/runtime.ts'
 
 /** Milliseconds that a filter may cost all requests together: at one go, and in each second. */
 const BURST_MS = 100

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../http/runtime.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 
 /** Something that ends when its time is over. It is its own list node: to arm and disarm it allocates nothing. */
 export abstract class Timed {

@@ -1,8 +1,8 @@
 import net from 'node:net'
 import tls from 'node:tls'
 import { altNames } from '../../http/alt-names.ts'
-import type { Clock } from '../../http/runtime.ts'
 import { KEEP_ALIVE, type Target } from '../../http/transport.ts'
+import type { Clock } from '../../runtime/runtime.ts'
 import { checkLiteral, type Resolver } from './dns.ts'
 import { TunnelSocket } from './tunnel-socket.ts'
 

@@ -1,8 +1,8 @@
 import { ADDRCONFIG, type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { GatewayError } from '../../http/errors.ts'
-import type { Clock } from '../../http/runtime.ts'
 import type { Target } from '../../http/transport.ts'
+import type { Clock } from '../../runtime/runtime.ts'
 
 export type LookupFamily = 'All' | 'Auto' | 'V4Preferred' | 'V4Only' | 'V6Only'
 /** All addresses of a name, in the order in which they should be tried. Rejects with what the system says. */

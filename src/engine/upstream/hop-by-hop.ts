@@ -17,7 +17,8 @@ export function fieldKind(name: string): FieldKind {
       if (equals(name, 'connection')) return 'connection'
       return equals(name, 'keep-alive') ? 'hop' : 'keep'
     case 14:
-      return equals(name, 'content-length') ? 'content-length' : 'keep'
+      if (equals(name, 'content-length')) return 'content-length'
+      return equals(name, 'http2-settings') ? 'hop' : 'keep'
     case 16:
       return equals(name, 'proxy-connection') ? 'hop' : 'keep'
     case 17:
@@ -27,17 +28,31 @@ export function fieldKind(name: string): FieldKind {
   }
 }
 
-/** Removes the fields that `connection` lists, from `fields` (name, value, ...) in place. */
+/**
+ * Removes the fields that `connection` lists, from `fields` (name, value, ...) in place. Those that frame or route the
+ * message stay, whatever the list says, and so does `te`, which each hop writes anew.
+ */
 export function dropListed(fields: string[], connection: string): void {
-  const lower = connection.toLowerCase()
-  if (lower === 'close' || lower === 'keep-alive') return
-  for (const part of lower.split(',')) {
-    const listed = part.trim()
-    if (listed === '' || listed === 'close' || listed === 'keep-alive') continue
-    for (let i = fields.length - 2; i >= 0; i -= 2) {
-      if ((fields[i] as string).toLowerCase() === listed) fields.splice(i, 2)
-    }
+  if (connection === 'close' || connection === 'keep-alive') return
+  const listed = new Set<string>()
+  for (const option of connection.split(',')) {
+    const name = option.trim().toLowerCase()
+    if (name !== '' && name !== 'close' && name !== 'te' && fieldKind(name) === 'keep') listed.add(name)
   }
+  if (listed.size > 0) dropFields(fields, name => listed.has(name))
+}
+
+/** Removes the fields whose name in lower case is `unwanted`, from `fields` in place. */
+export function dropFields(fields: string[], unwanted: (name: string) => boolean): void {
+  let kept = 0
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    if (unwanted(name.toLowerCase())) continue
+    fields[kept] = name
+    fields[kept + 1] = fields[i + 1] as string
+    kept += 2
+  }
+  fields.length = kept
 }
 
 function equals(name: string, lower: string): boolean {

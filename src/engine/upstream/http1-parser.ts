@@ -2,7 +2,7 @@ import { GatewayError } from '../../http/errors.ts'
 import { ChunkFraming, DATA, TRAILERS } from '../chunk-framing.ts'
 import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
 import { protocolFailure } from './failure.ts'
-import { dropListed, fieldKind } from './hop-by-hop.ts'
+import { dropFields, dropListed, fieldKind } from './hop-by-hop.ts'
 
 /** Hears one response. Any of its methods may call `stop`, after which it hears nothing more. */
 export interface ResponseReceiver {
@@ -207,14 +207,16 @@ export class ResponseParser {
       if (at === start || bytes[at] !== 58) throw protocolFailure('malformed field name')
       const name = text.slice(start - origin, at - origin)
       at++
-      while (bytes[at] === 32 || bytes[at] === 9) at++
+      // Some readers take a tab around a value for a part of it, and then for another framing.
+      let doubtful = false
+      for (; bytes[at] === 32 || bytes[at] === 9; at++) if (bytes[at] === 9) doubtful = true
       const first = at
       while ((CLASSES[bytes[at] as number] as number) & TEXT) at++
       let last = at
-      while (last > first && (bytes[last - 1] === 32 || bytes[last - 1] === 9)) last--
+      for (; last > first && (bytes[last - 1] === 32 || bytes[last - 1] === 9); last--) {
+        if (bytes[last - 1] === 9) doubtful = true
+      }
       if (bytes[at] !== CR || bytes[at + 1] !== LF) throw protocolFailure('malformed field value')
-      // Some readers take a tab here for a part of the value, and then for another framing.
-      const doubtful = last < at && text.slice(last - origin, at - origin).includes('\t')
       at += 2
       const value = text.slice(first - origin, last - origin)
       const kind = fieldKind(name)
@@ -275,13 +277,14 @@ export class ResponseParser {
       if (++this.#interim > MAX_INTERIM) throw protocolFailure('too many interim responses')
       return
     }
-    if (this.#upgrade && this.#switchable !== undefined) dropListed(fields, 'upgrade')
+    if (this.#upgrade && this.#switchable !== undefined) dropFields(fields, name => name === 'upgrade')
     if (options !== undefined) dropListed(fields, options)
     const length = this.#contentLength
     if (this.#headOnly || status === 204 || status === 304) {
       if (at < to) throw protocolFailure('bytes after the end')
-      // A body that is announced may still come: it must not become the next message.
-      if (!this.#headOnly && status === 204 && (this.#chunked || length > 0)) this.#close = true
+      // A body that is announced may still come from a server that does not know better, whatever the method and the
+      // status say: it must not become the answer to the next request.
+      if (this.#chunked || length > 0) this.#close = true
       this.#state = LENGTH
       this.#left = 0
       this.#receiver.onHead(status, fields)

@@ -13,13 +13,12 @@ export interface WireHead {
 
 /** Throws GatewayError when something in the request cannot be written without changing its meaning. */
 export function wireHead(request: UpstreamRequest): WireHead {
+  const problem = lineProblem(request)
+  if (problem !== undefined) throw requestFailure(problem)
   const { method, path, authority, body, upgrade } = request
-  if (!consistsOf(method, TOKEN)) throw requestFailure('invalid method')
-  if (!consistsOf(path, TARGET)) throw requestFailure('invalid path')
-  if (!consistsOf(authority, TARGET)) throw requestFailure('invalid authority')
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${authority}\r\n`
   if (upgrade !== undefined) {
-    if (!consistsOf(upgrade, TEXT)) throw requestFailure('invalid upgrade')
+    if (!consistsOf(upgrade, TOKEN)) throw requestFailure('invalid upgrade')
     text += `connection: upgrade\r\nupgrade: ${upgrade}\r\n`
   }
   const fields = request.headers.raw
@@ -30,8 +29,7 @@ export function wireHead(request: UpstreamRequest): WireHead {
     const kind = fieldKind(name)
     if (kind === 'content-length') length = announced(value, length)
     if (kind !== 'keep') continue
-    if (!consistsOf(name, TOKEN)) throw requestFailure('invalid header name')
-    if (value !== '' && !consistsOf(value, TEXT)) throw requestFailure(`invalid value of header ${name}`)
+    checkField(name, value)
     text += `${name}: ${value}\r\n`
   }
   if (body instanceof Readable) {
@@ -41,6 +39,19 @@ export function wireHead(request: UpstreamRequest): WireHead {
   const size = body === undefined ? 0 : body.length
   text += size > 0 || expectsBody(method) ? `content-length: ${size}\r\n\r\n` : '\r\n'
   return { text, length: size }
+}
+
+/** Why method, path and authority cannot be written, in whichever version of HTTP; undefined: they can. */
+export function lineProblem({ method, path, authority }: UpstreamRequest): string | undefined {
+  if (!consistsOf(method, TOKEN)) return 'invalid method'
+  if (!consistsOf(path, TARGET)) return 'invalid path'
+  return consistsOf(authority, TARGET) ? undefined : 'invalid authority'
+}
+
+/** Throws GatewayError when a field cannot be written. */
+export function checkField(name: string, value: string): void {
+  if (!consistsOf(name, TOKEN)) throw requestFailure('invalid header name')
+  if (value !== '' && !consistsOf(value, TEXT)) throw requestFailure(`invalid value of header ${name}`)
 }
 
 function announced(value: string, before: number): number {

@@ -7,6 +7,7 @@ import { resetStream } from '../../http/http2-reset.ts'
 import type { ChunkSink, UpstreamRequest } from '../../http/transport.ts'
 import { callFailure, protocolFailure, requestFailure } from './failure.ts'
 import { fieldKind } from './hop-by-hop.ts'
+import { checkField } from './http1-request.ts'
 import type { Http2Connection } from './http2-connection.ts'
 
 /** Who hears what becomes of a call: `head` once at most, then exactly one of the others. */
@@ -37,7 +38,10 @@ export class Http2Call {
     try {
       this.#stream = connection.request(requestFields(request, connection.scheme), body === undefined)
     } catch (error) {
-      const failure = requestFailure(error instanceof Error && 'code' in error ? String(error.code) : 'invalid request')
+      const failure =
+        error instanceof GatewayError
+          ? error
+          : requestFailure(error instanceof Error && 'code' in error ? String(error.code) : 'invalid request')
       process.nextTick(() => this.#fail(failure))
       return
     }
@@ -160,7 +164,9 @@ function requestFields(request: UpstreamRequest, scheme: 'http' | 'https'): Http
   const { raw } = headers
   for (let i = 0; i < raw.length; i += 2) {
     const kind = fieldKind(raw[i]!)
-    if (kind === 'keep' || (kind === 'content-length' && body instanceof Readable)) kept.push(raw[i]!, raw[i + 1]!)
+    if (kind !== 'keep' && !(kind === 'content-length' && body instanceof Readable)) continue
+    checkField(raw[i]!, raw[i + 1]!)
+    kept.push(raw[i]!, raw[i + 1]!)
   }
   const fields = http2Fields({ ':method': method, ':scheme': scheme, ':authority': authority, ':path': path }, kept)
   if (Buffer.isBuffer(body)) fields['content-length'] = String(body.length)

@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../../http/errors.ts'
-import type { Clock } from '../../http/runtime.ts'
 import type { ResponseHandler, Target, Transport, UpstreamRequest } from '../../http/transport.ts'
+import type { Clock } from '../../runtime/runtime.ts'
 import { Deadlines, Timed } from './deadlines.ts'
 import { Dialer } from './dial.ts'
 import type { Resolver } from './dns.ts'
 import { connectFailure, connectTimedOut, requestFailure } from './failure.ts'
+import { lineProblem } from './http1-request.ts'
 import { Http2Call } from './http2-call.ts'
 import { Http2Connection } from './http2-connection.ts'
 
@@ -201,10 +202,10 @@ class Dispatched extends Timed {
     this.#older = older
     if (request.timeout) deadlines.arm(this, request.timeout)
     // The caller gets its handle before it hears anything.
+    const problem = lineProblem(request)
     if (request.upgrade !== undefined)
       process.nextTick(() => this.fail(new GatewayError('upgradeFailed', { detail: 'HTTP/2 knows no upgrades' })))
-    else if (UNSAFE.test(request.path) || UNSAFE.test(request.authority) || UNSAFE.test(request.method))
-      process.nextTick(() => this.fail(requestFailure('invalid request line')))
+    else if (problem !== undefined) process.nextTick(() => this.fail(requestFailure(problem)))
     else setImmediate(() => this.#assign())
   }
 
@@ -290,6 +291,3 @@ class Attempt extends Timed {
 function protocolsOf(target: Target): readonly string[] {
   return target.version === '2' ? ['h2'] : (target.tls?.alpn ?? ['h2', 'http/1.1'])
 }
-
-/** What would end a line, or a word of it, where the request goes on as HTTP/1. */
-const UNSAFE = /[\0-\x20\x7f]|^$/

@@ -1,8 +1,9 @@
 import { GatewayError } from '../../http/errors.ts'
-import type { Clock } from '../../http/runtime.ts'
 import type { ResponseHandler, Target, Transport, UpstreamRequest } from '../../http/transport.ts'
+import type { Clock } from '../../runtime/runtime.ts'
 import type { Dialing } from './dial.ts'
 import { type Lookup, type LookupFamily, Resolver } from './dns.ts'
+import { requestFailure } from './failure.ts'
 import { createHttp1Transport } from './http1-client.ts'
 import { createHttp2Transport } from './http2-client.ts'
 import { openTunnel } from './open-tunnel.ts'
@@ -44,7 +45,11 @@ export function createTransport(options: TransportOptions): ConfigurableTranspor
       if (lookupFamily !== undefined) resolver.family = lookupFamily
     },
     dispatch(target, request, on) {
-      if (request.method === 'CONNECT') return openTunnel(target, settings, on)
+      if (request.method === 'CONNECT') {
+        if (request.tunnel) return openTunnel(target, settings, on)
+        on.fail(requestFailure('invalid method'))
+        return { cancel() {} }
+      }
       const client = mayBeHttp2(target, request) ? http2 : http1
       return target.sign === undefined
         ? client.dispatch(target, request, on)

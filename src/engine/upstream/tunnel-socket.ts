@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
+import { hostAndPort } from '../../http/authority.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Target } from '../../http/transport.ts'
 
@@ -80,7 +81,7 @@ export class TunnelSocket extends Duplex {
 }
 
 function connectHead({ host, port }: Target, fields: readonly string[]): string {
-  const authority = `${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}`
+  const authority = hostAndPort(host, port)
   let text = `CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n`
   for (let i = 0; i < fields.length; i += 2) text += `${fields[i]}: ${fields[i + 1]}\r\n`
   return `${text}\r\n`

@@ -1,4 +1,4 @@
-import type { Clock } from '../../http/runtime.ts'
+import type { Clock } from '../../runtime/runtime.ts'
 import { mergeProfiles, type Threads, thisThread } from '../admin/threads.ts'
 import type { AskAll } from './ask-all.ts'
 import type { PoolWorker } from './worker-pool.ts'

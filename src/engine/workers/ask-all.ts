@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../http/runtime.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 import { responds } from './heartbeats.ts'
 import type { OrderName, Orders } from './protocol.ts'
 import type { PoolWorker } from './worker-pool.ts'

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../http/runtime.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 
 /** ms between two beats of a worker, and between two looks at them. */
 const BEAT = 500

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/settings.ts'
-import type { TraceEvent } from '../../http/trace-event.ts'
+import type { TraceEvent } from '../../trace/trace-event.ts'
 import type { ThreadMemory } from '../admin/memory.ts'
 import type { StackProfile } from '../admin/pprof.ts'
 import type { ProfileWanted } from '../admin/profile.ts'
@@ -83,6 +83,8 @@ export interface WorkerStart {
   readonly settings: Settings
   /** Counts blocks of ids (Int32). */
   readonly ids: SharedArrayBuffer
+  /** Bytes of bodies that each worker holds (BigInt64). */
+  readonly bodies: SharedArrayBuffer
   /** Bytes of log lines that the leader has not taken from this worker (Int32). */
   readonly backlog: SharedArrayBuffer
   /** Counted up while the event loop turns (Int32, by index). */

@@ -1,5 +1,5 @@
-import type { Clock } from '../../http/runtime.ts'
-import type { TraceEvent } from '../../http/trace-event.ts'
+import type { Clock } from '../../runtime/runtime.ts'
+import type { TraceEvent } from '../../trace/trace-event.ts'
 import { MAX_WATCHERS, type TraceSource, type Watched, type WatchOptions } from '../trace-hub.ts'
 import { newClaims, TraceWatch } from '../trace-watch.ts'
 import type { AskAll } from './ask-all.ts'

@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
+import { dispatch } from '../../calls/dispatch.ts'
 import type { ConnectionFacts, Exchange } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { Runtime, WorkerPlace } from '../../http/runtime.ts'
-import { ownerOf } from '../../http/session-owner.ts'
 import type { Target } from '../../http/transport.ts'
+import type { Runtime, WorkerPlace } from '../../runtime/runtime.ts'
+import { ownerOf } from '../../runtime/session-owner.ts'
 import type { Downstream } from '../downstream.ts'
 import { forwardedHeaders } from '../forwarded-head.ts'
 import { SocketBody } from '../inbound/request-body.ts'
@@ -71,7 +72,7 @@ export class SessionRelay {
     if (session === undefined) return undefined
     const owner = ownerOf(session, this.#place.count)
     if (owner === this.#place.index) return undefined
-    const call = runtime.transport.dispatch(this.#target(owner), requestOf(x, bind), {
+    dispatch(runtime, x, this.#target(owner), requestOf(x, bind), {
       head: (status, headers) => out.start(status, headers.raw),
       fail(error) {
         runtime.log.log('warn', 'the worker of a session does not answer', { worker: owner, error: error.message })
@@ -81,7 +82,6 @@ export class SessionRelay {
     })
     return {
       finish() {
-        call.cancel()
         x.abort()
         done()
       },
@@ -153,7 +153,7 @@ function receive(req: IncomingMessage, res: ServerResponse, hostOf: (bind: strin
       connection: { facts: connection, retired: false, retire: undefined },
       httpVersion: facts.httpVersion,
       head: { method: req.method ?? 'GET', scheme: facts.scheme, authority, path: req.url ?? '/', headers },
-      body: new SocketBody(req, chunked ? undefined : Number(length ?? 0)),
+      body: new SocketBody(req, chunked ? undefined : Number(length ?? 0), host.runtime),
     },
     host,
   )

@@ -1,4 +1,4 @@
-import type { WorkerPlace } from '../../http/runtime.ts'
+import type { WorkerPlace } from '../../runtime/runtime.ts'
 import type { SharedSeries } from '../metrics/registry.ts'
 import type { SessionRelay } from './session-relay.ts'
 
@@ -10,6 +10,8 @@ export interface Share {
   /** Of a request or a connection: no other worker gives the same one. */
   nextId(): number
   readonly relay: SessionRelay
+  /** Bytes of bodies that each of them holds. */
+  readonly bodies: BigInt64Array
   /** The leading thread learns where this worker counts something. */
   announce(series: SharedSeries): void
 }

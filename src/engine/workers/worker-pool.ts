@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { Clock, Timer } from '../../http/runtime.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 import { Heartbeats } from './heartbeats.ts'
 import type { OrderMessage, OrderName, Orders, Report, WorkerFailure, WorkerStart } from './protocol.ts'
 

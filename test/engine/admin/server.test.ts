@@ -259,7 +259,7 @@ describe('addresses', () => {
   })
 
   test.each(['example.com:15000', '15000', ':15000', '127.0.0.1', '127.0.0.1:99999', 'unix:relative', '', '::1:15000'])(
-    '%s is no address',
+    '%s is not an address',
     async address => {
       await expect(start(address)).rejects.toThrow(TypeError)
     },

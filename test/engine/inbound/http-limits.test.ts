@@ -69,6 +69,18 @@ describe('a reply before the end of the request', () => {
     }
   })
 
+  test.each(['Content-Length: 20000000', 'Transfer-Encoding: chunked'])(
+    'reaches a client that sends all of 20 MB before it reads (%s)',
+    async framing => {
+      await using gateway = await startGateway(direct())
+      const socket = dial(gateway).pause()
+      socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${framing}\r\n\r\n`)
+      if (framing.endsWith('chunked')) socket.write(`${(20_000_000).toString(16)}\r\n`)
+      await new Promise<unknown>(resolve => socket.write(Buffer.alloc(20_000_000), resolve))
+      expect(await untilClosed(socket.resume())).toMatch(/^HTTP\/1\.1 403 [\s\S]*no$/i)
+    },
+  )
+
   test('to an endless body ends the connection', async () => {
     await using gateway = await startGateway(direct())
     const socket = dial(gateway)

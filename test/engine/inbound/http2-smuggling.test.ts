@@ -139,3 +139,27 @@ describe('frames without end cost the connection', () => {
     expect(response.status).toBe(200)
   })
 })
+
+test('the farewell of a client is no warning, bytes that are not HTTP/2 are', async () => {
+  const warned = () => gateway.logged.filter(line => /\twarn\t.*connection ended/.test(line)).length
+  const before = warned()
+  const goodbye = frame(7, 0, 0, Buffer.from([0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]))
+  for (const requests of [0, 1]) {
+    const socket = dial()
+    if (requests > 0) {
+      const answered = outcome(socket)
+      const list = [':method', 'GET', ':scheme', 'http', ':path', '/', ':authority', 'a']
+      socket.write(frame(HEADERS, END_HEADERS | END_STREAM, 1, fields(list)))
+      await answered
+    }
+    const ended = new Promise(resolve => socket.once('close', resolve))
+    socket.resume().write(goodbye)
+    await ended
+    expect(warned()).toBe(before)
+  }
+  const stranger = connect(gateway.gateway.portOf(80)!, '127.0.0.1').resume()
+  const gone = new Promise(resolve => stranger.on('error', () => {}).once('close', resolve))
+  stranger.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), goodbye]))
+  await gone
+  expect(warned()).toBe(before + 1)
+})

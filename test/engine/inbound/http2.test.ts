@@ -21,7 +21,8 @@ const secured = (host: string, more = '') =>
 
 function open(gateway: TestGateway, scheme: 'http' | 'https' = 'http'): ClientHttp2Session {
   const tls = scheme === 'https' ? { rejectUnauthorized: false, servername: 'any.test' } : {}
-  const session = connect(`${scheme}://127.0.0.1:${gateway.gateway.portOf(8080)}`, tls)
+  const large = { maxSendHeaderBlockLength: 1_000_000 }
+  const session = connect(`${scheme}://127.0.0.1:${gateway.gateway.portOf(8080)}`, { ...tls, ...large })
   session.on('error', () => {})
   onTestFinished(() => session.destroy())
   return session
@@ -416,10 +417,26 @@ binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 
     )
     const session = open(gateway)
     const [settings] = await once(session, 'remoteSettings')
-    expect(settings).toMatchObject({ initialWindowSize: 70000, maxFrameSize: 20000, maxHeaderListSize: 8000 })
+    expect(settings).toMatchObject({ initialWindowSize: 70000, maxFrameSize: 20000 })
     await send(session)
     expect(session.state.remoteWindowSize).toBe(90000)
-    expect((await send(session, { 'x-large': 'a'.repeat(9000) })).status).not.toBe(200)
+    expect((await send(session, { 'x-large': 'a'.repeat(9000) })).status).toBe(431)
+  })
+
+  test.each([
+    ['a field of 70 KB', { 'x-large': 'a'.repeat(70_000) }],
+    [
+      'fields of 130 KB together',
+      Object.fromEntries(Array.from({ length: 26 }, (_, i) => [`x-${i}`, 'b'.repeat(5000)])),
+    ],
+    ['1200 fields', Object.fromEntries(Array.from({ length: 1200 }, (_, i) => [`x-${i}`, '1']))],
+  ])('%s are answered with 431, and recorded', async (_what, fields) => {
+    await using gateway = await startGateway(direct(''))
+    const session = open(gateway)
+    await once(session, 'remoteSettings')
+    expect((await send(session, fields)).status).toBe(431)
+    expect((await send(session)).status).toBe(200)
+    expect(gateway.logged.filter(line => line.includes('http.status=431'))).toHaveLength(1)
   })
 
   test('a client that does not answer pings is cut off, one that does stays', async () => {

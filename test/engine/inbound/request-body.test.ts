@@ -1,6 +1,17 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { SocketBody } from '../../../src/engine/inbound/request-body.ts'
+import { type BodyLimits, BodyMemory } from '../../../src/http/body-memory.ts'
+import { ManualClock } from '../manual-clock.ts'
+
+const UNLIMITED: BodyLimits = { total: Number.POSITIVE_INFINITY, timeout: 0, minRate: 0 }
+
+/** What reading takes, with a clock that stands still. */
+function reading(limits: Partial<BodyLimits> = {}) {
+  const bodies = new BodyMemory()
+  bodies.limits = { ...UNLIMITED, ...limits }
+  return { clock: new ManualClock(), bodies }
+}
 
 function source(chunks: readonly string[]): Readable {
   let at = 0
@@ -20,7 +31,7 @@ async function textOf(body: Buffer | Readable | undefined): Promise<string> {
 
 describe('a body that is read whole', () => {
   test('is there for everybody afterwards', async () => {
-    const body = new SocketBody(source(['ab', 'cd']), undefined)
+    const body = new SocketBody(source(['ab', 'cd']), undefined, reading())
     expect(String(await body.buffer(4))).toBe('abcd')
     expect(String(body.bytes)).toBe('abcd')
     expect(String(await body.buffer(4))).toBe('abcd')
@@ -29,7 +40,7 @@ describe('a body that is read whole', () => {
   })
 
   test('once for all who ask at the same time, each with a limit of its own', async () => {
-    const body = new SocketBody(source(['ab', 'cd']), undefined)
+    const body = new SocketBody(source(['ab', 'cd']), undefined, reading())
     const [small, large] = await Promise.allSettled([body.buffer(3), body.buffer(4)])
     expect([small.status, large.status]).toEqual(['rejected', 'fulfilled'])
     expect(String(body.bytes)).toBe('abcd')
@@ -40,7 +51,7 @@ describe('a body that is read whole', () => {
     [5, 'rejected'],
     [6, 'fulfilled'],
   ])('read again with a limit of %d after it was too long for 3: %s', async (limit, outcome) => {
-    const body = new SocketBody(source(['ab', 'cd', 'ef']), undefined)
+    const body = new SocketBody(source(['ab', 'cd', 'ef']), undefined, reading())
     await expect(body.buffer(3)).rejects.toMatchObject({ code: 'bodyTooLarge' })
     const [again] = await Promise.allSettled([body.buffer(limit)])
     expect(again.status).toBe(outcome)
@@ -55,19 +66,19 @@ describe('a body that is read whole', () => {
         this.push(null)
       },
     })
-    await expect(new SocketBody(from, 10).buffer(9)).rejects.toMatchObject({ code: 'bodyTooLarge' })
+    await expect(new SocketBody(from, 10, reading()).buffer(9)).rejects.toMatchObject({ code: 'bodyTooLarge' })
     expect(reads).toBe(0)
   })
 
   test('of a client that has left, before or meanwhile, is unreadable', async () => {
     const gone = source(['ab'])
     gone.destroy()
-    await expect(new SocketBody(gone, undefined).buffer(9)).rejects.toMatchObject({ code: 'bodyUnreadable' })
+    await expect(new SocketBody(gone, undefined, reading()).buffer(9)).rejects.toMatchObject({ code: 'bodyUnreadable' })
     const leaving = new Readable({ read() {} })
     leaving.push('ab')
-    const reading = new SocketBody(leaving, undefined).buffer(9)
+    const whole = new SocketBody(leaving, undefined, reading()).buffer(9)
     setImmediate(() => leaving.destroy())
-    await expect(reading).rejects.toMatchObject({ code: 'bodyUnreadable' })
+    await expect(whole).rejects.toMatchObject({ code: 'bodyUnreadable' })
   })
 })
 
@@ -81,7 +92,7 @@ describe('a body that is sent on after a part of it was read', () => {
         this.push(made <= 1000 ? Buffer.alloc(1024, made % 256) : null)
       },
     })
-    const body = new SocketBody(from, undefined)
+    const body = new SocketBody(from, undefined, reading())
     await expect(body.buffer(10 * 1024)).rejects.toMatchObject({ code: 'bodyTooLarge' })
     const rest = body.take() as Readable
     await new Promise(resolve => setImmediate(resolve))
@@ -96,7 +107,7 @@ describe('a body that is sent on after a part of it was read', () => {
   test('fails as its source does', async () => {
     const from = new Readable({ read() {} })
     from.push('abcdef')
-    const body = new SocketBody(from, undefined)
+    const body = new SocketBody(from, undefined, reading())
     await expect(body.buffer(3)).rejects.toMatchObject({ code: 'bodyTooLarge' })
     const rest = textOf(body.take())
     from.destroy(new Error('the client left'))
@@ -106,12 +117,12 @@ describe('a body that is sent on after a part of it was read', () => {
 
 test('the client is asked for its body when somebody wants it, and once', async () => {
   let asked = 0
-  const body = new SocketBody(source(['ab']), 2, () => asked++)
+  const body = new SocketBody(source(['ab']), 2, reading(), () => asked++)
   expect(asked).toBe(0)
   await body.buffer(2)
   body.take()
   expect(asked).toBe(1)
-  const taken = new SocketBody(source(['ab']), 2, () => asked++)
+  const taken = new SocketBody(source(['ab']), 2, reading(), () => asked++)
   taken.take()
   expect(asked).toBe(2)
 })

@@ -111,7 +111,7 @@ describe('refused, and nothing of it reaches the backend', () => {
     ['HTTP/2 in letters', get('GET /first HTTP/2.0')],
     ['a space in the target', get('GET /first x HTTP/1.1')],
     ['a tab in the request line', get('GET\t/first HTTP/1.1')],
-    ['a method that is no token', get('SMUGGLE(D) /first HTTP/1.1')],
+    ['a method that is not a token', get('SMUGGLE(D) /first HTTP/1.1')],
     ['a method in lower case', get('get /first HTTP/1.1')],
     ['a target without a slash', get('GET first HTTP/1.1')],
     ['an asterisk that is no OPTIONS', get('GET * HTTP/1.1')],
@@ -178,7 +178,7 @@ describe('served as the one request that it is', () => {
     expect(seen.map(r => [r.url, r.host])).toEqual([['/first', 'b.test']])
   })
 
-  test('a body that ends early is no request', async () => {
+  test('a body that ends early is not a request', async () => {
     const bytes = `POST /first HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nshort`
     const { connect } = await import('node:net')
     const socket = connect(gateway.gateway.portOf(8080)!, '127.0.0.1')

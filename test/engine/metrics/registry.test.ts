@@ -159,3 +159,29 @@ test('what is excluded after it was declared is neither shown nor announced', ()
   expect(announced).toEqual(['agentgateway_bytes_total'])
   expect(metrics.families().map(({ name }) => name)).toEqual(announced)
 })
+
+test('names that clients invent share one series at last, and keep their place in the configuration', () => {
+  const metrics = new MetricsRegistry()
+  const seconds = metrics.histogram('a_seconds', 'Seconds.', [1, 2], ['model', 'route'], ['model'])
+  for (let i = 0; i < 4000; i++) seconds.with(`invented-${i}`, i % 2 === 0 ? 'even' : 'odd').observe(1)
+  const text = metrics.render()
+  expect(text.match(/a_seconds_count\{/g)).toHaveLength(202)
+  expect(text).toContain('a_seconds_count{model="overflow",route="even"} 1900\n')
+  expect(text).toContain('a_seconds_count{model="overflow",route="odd"} 1900\n')
+})
+
+test('names that nobody confirms leave room for those that somebody does', () => {
+  const metrics = new MetricsRegistry()
+  const seconds = metrics.histogram('a_seconds', 'Seconds.', [1], ['model'], ['model'])
+  for (let i = 0; i < 4000; i++) seconds.unconfirmed(`invented-${i}`).observe(1)
+  seconds.with('real').observe(1)
+  seconds.unconfirmed('real').observe(1)
+  expect(metrics.render()).toContain('a_seconds_count{model="real"} 2\n')
+})
+
+test('labels that no client chooses are all told apart', () => {
+  const metrics = new MetricsRegistry()
+  const seconds = metrics.histogram('a_seconds', 'Seconds.', [1], ['model', 'route'], ['model'])
+  for (let i = 0; i < 1000; i++) seconds.with('one', `route-${i}`).observe(1)
+  expect(metrics.render().match(/a_seconds_count\{/g)).toHaveLength(1000)
+})

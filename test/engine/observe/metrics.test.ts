@@ -185,8 +185,8 @@ describe('config.metrics', () => {
   })
 
   test.each([
-    ['a-b', 'is no label name'],
-    ['__name__', 'is no label name'],
+    ['a-b', 'is not a label name'],
+    ['__name__', 'is not a label name'],
     ['route', 'have a label `route` already'],
     ['le', 'have a label `le` already'],
   ])('the label %s is refused', async (name, why) => {

@@ -7,7 +7,7 @@ import {
 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import protobuf from 'protobufjs'
-import { OTLP_PROTO } from './otlp-messages.ts'
+import { OTLP_PROTO } from '../../protobuf/otlp-messages.ts'
 
 export interface ReceivedSpan {
   readonly traceId: string

@@ -1,8 +1,8 @@
 import { get } from 'node:http'
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import type { TraceMessage } from '../../../src/http/trace-event.ts'
 import { openDryGateway } from '../../../src/tools/dry-run/dry-run.ts'
+import type { TraceMessage } from '../../../src/trace/trace-event.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 
 /** Why each route was not chosen for a request that has everything, by its name. */
@@ -29,7 +29,7 @@ test.each<[string, string, string, string]>([
     'no exact path',
     'matches: [{path: {exact: /v1/chat}}]',
     'matches: [{path: {pathPrefix: /v1/chat}}]',
-    '/v1/chat is no exact path',
+    '/v1/chat is not an exact path',
   ],
   ['a shorter path', 'matches: [{path: {pathPrefix: /v1}}]', 'matches: [{path: {pathPrefix: /}}]', 'path / is shorter'],
   [

@@ -89,8 +89,11 @@ describe('takes', () => {
   })
 
   test('a reply to HEAD, whatever it announces', () => {
-    expect(read([head('content-length: 9')], 'HEAD')).toMatchObject({ body: '', ended: true, reusable: true })
-    expect(read([chunked('')], 'HEAD')).toMatchObject({ body: '', ended: true, reusable: true })
+    // Once: a server that does send it would answer the next request with it.
+    expect(read([head('content-length: 9')], 'HEAD')).toMatchObject({ body: '', ended: true, reusable: false })
+    expect(read([chunked('')], 'HEAD')).toMatchObject({ body: '', ended: true, reusable: false })
+    expect(read([head('content-length: 0')], 'HEAD')).toMatchObject({ body: '', ended: true, reusable: true })
+    expect(read([head()], 'HEAD')).toMatchObject({ body: '', ended: true, reusable: true })
   })
 
   test('a switch of protocols that was asked for', () => {
@@ -163,6 +166,10 @@ describe('refuses', () => {
     ['more fields than the limit', head(...Array(300).fill('a: b'), 'content-length: 0')],
     ['interim responses without end', 'HTTP/1.1 103 X\r\n\r\n'.repeat(20) + head('content-length: 0')],
     ['an interim response in HTTP/1.0', `HTTP/1.0 103 X\r\n\r\n${head('content-length: 0')}`],
+    ['a tab before a length', `${head('content-length:\t5')}hello`],
+    ['a tab and spaces before a length', `${head('content-length: \t 5')}hello`],
+    ['a tab behind a length', `${head('content-length: 5 \t ')}hello`],
+    ['a tab before chunked', `${head('transfer-encoding:\tchunked')}0\r\n\r\n`],
     ['a tab behind chunked', `${head('transfer-encoding: chunked\t')}0\r\n\r\n`],
     ['an interim response with a body', `HTTP/1.1 103 X\r\ncontent-length: 1\r\n\r\na${head('content-length: 0')}`],
     ['a switch that nobody asked for', 'HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n'],

@@ -2,8 +2,8 @@ import net from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import { HeaderList } from '../../../src/http/headers.ts'
-import type { Clock } from '../../../src/http/runtime.ts'
 import type { ChunkSink, ResponseHandler, Target, Transport, UpstreamRequest } from '../../../src/http/transport.ts'
+import type { Clock } from '../../../src/runtime/runtime.ts'
 
 /** A server made of bytes: it says what the test tells it to, however wrong. */
 export interface Peer {

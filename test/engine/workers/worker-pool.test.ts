@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/engine/clock.ts'
 import type { WorkerStart } from '../../../src/engine/workers/protocol.ts'
 import { type PoolWorker, WorkerPool } from '../../../src/engine/workers/worker-pool.ts'
-import type { Clock } from '../../../src/http/runtime.ts'
+import type { Clock } from '../../../src/runtime/runtime.ts'
 import { ManualClock } from '../manual-clock.ts'
 
 /** One worker that does this when it is told to stop, once it has said `last words`; what its leader hears of it. */

@@ -1,0 +1,33 @@
+import type { CredentialPlaces } from '../../auth/credential-places.ts'
+import { type BodySource, type ConnectionFacts, Exchange, type RequestHead } from '../../http/exchange.ts'
+import type { Clock } from '../../runtime/runtime.ts'
+
+/** A request whose head has been read: off a socket, or from plain data. */
+export interface ArrivedRequest {
+  readonly httpVersion: string
+  readonly head: RequestHead
+  readonly body: BodySource
+  readonly upgrade?: string | undefined
+}
+
+/** The one way in. `credentials`: those that requests carry in their query are not shown. */
+export function arrivedExchange(
+  id: string,
+  connection: ConnectionFacts,
+  { httpVersion, head, body, upgrade }: ArrivedRequest,
+  clock: Pick<Clock, 'now' | 'mono'>,
+  credentials?: CredentialPlaces,
+): Exchange {
+  const x = new Exchange({
+    id,
+    connection,
+    startedAt: clock.now(),
+    startedMono: clock.mono(),
+    httpVersion,
+    request: head,
+    shownPath: credentials?.shown(head.path),
+    body,
+  })
+  x.upgrade = upgrade
+  return x
+}
