@@ -1,4 +1,4 @@
-import { type CrdOptions, customResourceDefinitions } from '../config/kinds/crd.ts'
+import { type CrdOptions, customResourceDefinitions } from '../cluster/kinds/crd.ts'
 import { Failure } from '../diagnostics/failure.ts'
 import { printYaml } from '../diagnostics/print-yaml.ts'
 

@@ -3,8 +3,9 @@ import { resolve } from 'node:path'
 import type { Severity } from '../diagnostics/diagnostic.ts'
 import { Failure } from '../diagnostics/failure.ts'
 import { type CheckReport, displayPath } from '../diagnostics/render/report.ts'
-import { type CheckOptions, type CheckOutcome, check, type Rewritten } from './check.ts'
-import { atLeast, exceeds, isForPeople, type RenderOptions, type ReportFormat, renderReport } from './report.ts'
+import { visible } from '../diagnostics/visible.ts'
+import { type CheckOptions, type CheckOutcome, check, type Rewritten } from './check/check.ts'
+import { atLeast, exceeds, isForPeople, type RenderOptions, type ReportFormat, renderReport } from './check/report.ts'
 
 export interface ReportTarget {
   readonly format: ReportFormat
@@ -60,13 +61,13 @@ function counted(n: number, one: string, many = `${one}s`): string {
 
 function* skippedLines({ skipped, cwd }: CheckReport): Generator<string> {
   for (const { file, document, reason } of skipped) {
-    yield `skipped ${displayPath(file, cwd)}${document === undefined ? '' : ` (document ${document})`}: ${reason}`
+    yield `skipped ${visible(displayPath(file, cwd))}${document === undefined ? '' : ` (document ${document})`}: ${reason}`
   }
 }
 
 async function printDiff({ report, rewritten }: CheckOutcome, request: ValidateRequest, to: Printer): Promise<void> {
   const { unifiedDiff } = await import('./check/diff.ts')
-  const { concealerFor } = await import('./shown-texts.ts')
+  const { concealerFor } = await import('./input/shown-texts.ts')
   const conceal = await concealerFor(rewritten.map(({ before }) => before))
   const diffs = rewritten.map(({ input, before, after }) => {
     return unifiedDiff(displayPath(input.file, request.cwd), before, after, text => conceal(input.file, text))
@@ -87,18 +88,18 @@ async function writeFixes(
   const fixed = report.fixed ?? []
   const printed = rewritten.find(({ input }) => input.path === undefined)
   const files = rewritten.filter(({ input }) => input.path !== undefined)
-  if (files.length > 0) await writeFiles(files)
+  if (files.length > 0) await writeFiles(files, request.cwd)
   if (printed) await to.deliver(printed.after, {})
   for (const { file, line, code, title } of fixed) {
-    to.note(`fixed ${displayPath(file, request.cwd)}:${line} ${code}: ${title}`)
+    to.note(`fixed ${visible(displayPath(file, request.cwd))}:${line} ${code}: ${title}`)
   }
   return printed !== undefined
 }
 
-async function writeFiles(files: readonly Rewritten[]): Promise<void> {
-  const { replaceFile } = await import('./replace-file.ts')
+async function writeFiles(files: readonly Rewritten[], cwd: string): Promise<void> {
+  const { replaceFile } = await import('../files/write-file.ts')
   const { encodeText } = await import('../diagnostics/source-text.ts')
-  for (const { input, bytes, after } of files) replaceFile(input.path!, encodeText(after, bytes), input.file)
+  for (const { input, bytes, after } of files) replaceFile(input.path!, encodeText(after, bytes), input.file, cwd)
 }
 
 function toStderr(to: Printer): Printer {

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { CODES } from '../../src/diagnostics/codes.ts'
+import { checkTexts } from '../../src/tools/check/check-documents.ts'
 import { applySuppressions } from '../../src/tools/check/suppressions.ts'
-import { checkTexts } from '../../src/tools/check-documents.ts'
 
 const root = new URL('../../fixtures/lint-k8s/', import.meta.url)
 const files = readdirSync(root).filter(name => name.endsWith('.yaml'))
@@ -99,6 +99,14 @@ const NOT_THERE: Readonly<Record<string, string>> = {
   GW542: 'the API server refuses a limit of 0',
   GW544: 'GW404 tells which listeners take a route',
   GW550: 'key sets come from Services',
+  GW552: 'the API server refuses such a prefix',
+  GW556: 'resources do not say how much all bodies may take',
+  GW557: 'two resources of one name are GW203',
+  GW559: 'backends are Services',
+  GW560: 'the API server refuses pseudo-headers',
+  GW562: 'the API server refuses such a limit',
+  GW565: 'the API server refuses such statuses',
+  GW566: 'the API server refuses such filters together',
 }
 
 test('every lint whose subject exists in resources has a fixture', () => {

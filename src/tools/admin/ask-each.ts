@@ -1,5 +1,5 @@
 import { Failure } from '../../diagnostics/failure.ts'
-import type { AdminServer } from '../admin-client.ts'
+import type { AdminServer } from './admin-client.ts'
 
 export interface Asked<T> {
   /** In the order of the servers; those that failed are left out. */

@@ -1,6 +1,6 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { systemClock } from '../../engine/clock.ts'
-import type { Clock } from '../../http/runtime.ts'
+import type { Clock } from '../../runtime/runtime.ts'
 
 /** ms between two questions. */
 const PAUSE = 200

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import type { Suppressed } from '../../diagnostics/render/report.ts'
-import { replaceFile } from '../replace-file.ts'
+import { readRegularFile } from '../../files/read-file.ts'
+import { replaceFile } from '../../files/write-file.ts'
 
 const VERSION = 1
 
@@ -52,7 +52,7 @@ export function writeBaseline(baseline: string, diagnostics: readonly Diagnostic
   }
   const findings = [...known.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry)
   const text = `${JSON.stringify({ version: VERSION, findings }, null, 2)}\n`
-  replaceFile(resolve(cwd, baseline), text, baseline)
+  replaceFile(baseline, text, baseline, cwd)
   return diagnostics.length
 }
 
@@ -72,7 +72,7 @@ function keyOf({ file, resource, path, code, message }: Known): string {
 function readBaseline(baseline: string, cwd: string): readonly Known[] {
   let parsed: unknown
   try {
-    parsed = JSON.parse(readFileSync(resolve(cwd, baseline), 'utf8'))
+    parsed = JSON.parse(readRegularFile(resolve(cwd, baseline)).toString('utf8'))
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
     throw new Failure('input', `cannot read the baseline ${baseline}: ${missing ? 'no such file' : 'it is no JSON'}.`, {
@@ -82,7 +82,7 @@ function readBaseline(baseline: string, cwd: string): readonly Known[] {
   }
   const { version, findings } = (parsed ?? {}) as { version?: unknown; findings?: unknown }
   if (version !== VERSION || !Array.isArray(findings) || !findings.every(isKnown)) {
-    throw new Failure('input', `${baseline} is no baseline of this version of gwctl.`, {
+    throw new Failure('input', `${baseline} is not a baseline of this version of gwctl.`, {
       help: 'Make a new one with --write-baseline.',
     })
   }

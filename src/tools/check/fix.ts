@@ -1,6 +1,6 @@
 import type { Diagnostic, TextEdit } from '../../diagnostics/diagnostic.ts'
 import type { Fixed } from '../../diagnostics/render/report.ts'
-import { type CheckedTexts, checkTexts, type DocumentOptions, type Text } from '../check-documents.ts'
+import { type CheckedTexts, checkTexts, type DocumentOptions, type Text } from './check-documents.ts'
 
 export type FixLevel = 'safe' | 'all'
 
@@ -13,10 +13,13 @@ export interface FixedTexts {
 
 /** A fix may uncover the next one; this many rounds are enough for any that end. */
 const MAX_ROUNDS = 10
+/** Where fixes are tried one by one, each of them takes a round. */
+const MOST_TRIES = 200
 
 /**
  * Applies the fixes of all findings that `wanted` lets through, and those of what is found then, until nothing changes.
- * A round that would break a file's text is taken back, and the file left alone.
+ * A round after which a file is not better than before is taken back: its fixes are then tried one by one, and those
+ * that do not help are left out.
  */
 export async function fixTexts(
   texts: readonly Text[],
@@ -25,17 +28,24 @@ export async function fixTexts(
   wanted: (texts: readonly Text[], diagnostics: readonly Diagnostic[]) => readonly Diagnostic[],
 ): Promise<FixedTexts> {
   const fixed: Fixed[] = []
-  const abandoned = new Set<string>()
+  const oneByOne = new Set<string>()
+  const rejected = new Set<string>()
   let found = await checkTexts(texts, options)
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    const offered = wanted(texts, found.diagnostics).filter(d => isApplicable(d, level, abandoned))
-    const chosen = withoutOverlaps(offered)
+  for (let round = 0; round < (oneByOne.size > 0 ? MOST_TRIES : MAX_ROUNDS); round++) {
+    const offered = wanted(texts, found.diagnostics).filter(d => isApplicable(d, level) && !rejected.has(keyOf(d)))
+    const chosen = withoutOverlaps(firstOfEach(offered, oneByOne))
     if (chosen.length === 0) break
     const next = texts.map(each => ({ ...each, text: applyEdits(each, chosen) }))
     const then = await checkTexts(next, options)
-    const worse = new Set(next.filter(({ file }) => breaks(file, found) < breaks(file, then)).map(({ file }) => file))
-    for (const file of worse) abandoned.add(file)
-    if (worse.size > 0) continue
+    const worse = new Set(next.filter(({ file }) => !isBetter(file, found, then)).map(({ file }) => file))
+    const touched = chosen.filter(({ fix }) => fix!.edits.some(edit => worse.has(edit.file)))
+    if (touched.length > 0) {
+      for (const d of touched) {
+        if (oneByOne.has(d.file) || touched.length === 1) rejected.add(keyOf(d))
+        oneByOne.add(d.file)
+      }
+      continue
+    }
     fixed.push(
       ...chosen.map(({ code, file, range, fix }) => ({ code, file, line: range.start.line, title: fix!.title })),
     )
@@ -45,9 +55,18 @@ export async function fixTexts(
   return { texts, found, fixed }
 }
 
-function isApplicable(d: Diagnostic, level: FixLevel, abandoned: ReadonlySet<string>): boolean {
-  if (d.fix === undefined || (level === 'safe' && !d.fix.safe)) return false
-  return d.fix.edits.every(edit => !abandoned.has(edit.file))
+function isApplicable({ fix }: Diagnostic, level: FixLevel): boolean {
+  return fix !== undefined && (fix.safe || level === 'all')
+}
+
+/** Tells a fix from others whatever is changed before it in the file. */
+function keyOf({ file, code, path, message, fix }: Diagnostic): string {
+  return JSON.stringify([file, code, path, message, fix?.title])
+}
+
+function firstOfEach(diagnostics: readonly Diagnostic[], files: ReadonlySet<string>): Diagnostic[] {
+  const seen = new Set<string>()
+  return diagnostics.filter(({ file }) => !files.has(file) || seen.size !== seen.add(file).size)
 }
 
 /** Of fixes that touch the same text, the first; the others are offered again in the next round if still due. */
@@ -76,7 +95,13 @@ function applyEdits({ file, text }: Text, diagnostics: readonly Diagnostic[]): s
   }, text)
 }
 
-/** Findings that say that a file's text cannot be read. */
-function breaks(file: string, found: CheckedTexts): number {
-  return found.diagnostics.filter(d => d.file === file && /^GW00[1-4]$/.test(d.code)).length
+/** Untouched, or fewer errors; without errors, fewer of what is found then (what was hidden behind them may show). */
+function isBetter(file: string, before: CheckedTexts, after: CheckedTexts): boolean {
+  const [then, now] = [before, after].map(({ diagnostics }) => diagnostics.filter(d => d.file === file))
+  const errors = (all: readonly Diagnostic[]) => all.filter(({ severity }) => severity === 'error').length
+  const unreadable = (all: readonly Diagnostic[]) => all.some(({ code }) => /^GW00[1-4]$/.test(code))
+  // What cannot be read has one finding, and all of its others appear once it can.
+  if (unreadable(then!)) return !unreadable(now!) || now!.length <= then!.length
+  if (unreadable(now!)) return false
+  return errors(now!) < errors(then!) || (errors(now!) === errors(then!) && now!.length <= then!.length)
 }

@@ -1,14 +1,19 @@
-import { readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { CODES, type Code } from '../../diagnostics/codes.ts'
 import type { Diagnostic, Finding, Severity } from '../../diagnostics/diagnostic.ts'
 import { parseSource, readText } from '../../diagnostics/source.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
+import { leadsOut, placeOf } from '../../files/place.ts'
+import { readIfRegular } from '../../files/read-file.ts'
 import { type Infer, list, map, object, oneOf, opt, type Problem, req, shapes, string } from '../../schema/builder.ts'
 import { decode, INVALID } from '../../schema/decode.ts'
-import { type Glob, parseGlob } from './globs.ts'
+import { type Glob, parseGlob } from '../input/globs.ts'
 
 export const SETTINGS_FILE = '.gwctl.yaml'
+
+/** bytes. */
+const MAX_SETTINGS = 1024 * 1024
 
 /** Findings that say the input could not be read: what comes after them is unknown, so they cannot be waved away. */
 export const NOT_NEGOTIABLE: ReadonlySet<Code> = new Set(['GW001', 'GW003', 'GW004', 'GW007'])
@@ -38,6 +43,16 @@ export const settings = object(
     ),
     rules: opt(rules, 'What becomes of a finding, by its code.'),
     ignore: opt(globs, 'Files that are left out, as globs relative to this file; a file named by itself is checked.'),
+    sets: opt(
+      list(
+        object('set', {
+          name: req(string({ min: 1 }), 'Said in findings.'),
+          files: req(globs, 'Its files, as globs relative to this file; a file may belong to several sets.'),
+        }),
+        { isolate: true },
+      ),
+      'Resources that are applied together: names are looked up in their own set only. Folders that define the same resource are sets of their own without this.',
+    ),
     overrides: opt(
       list(
         object('override', {
@@ -59,6 +74,7 @@ interface Layer {
   readonly folder: string
   readonly rules: Rules
   readonly ignore: readonly Glob[]
+  readonly sets: readonly { readonly name: string; readonly files: readonly Glob[] }[]
   readonly overrides: readonly { readonly files: readonly Glob[]; readonly rules: Rules }[]
 }
 
@@ -71,6 +87,11 @@ export class SettingsFinder {
   readonly #byFolder = new Map<string, Resolved | undefined>()
   readonly #diagnostics: Diagnostic[] = []
   readonly #texts = new Map<string, string>()
+  readonly #cwd: string
+
+  constructor(cwd: string) {
+    this.#cwd = cwd
+  }
 
   /** Mistakes in the settings files read so far. */
   get diagnostics(): readonly Diagnostic[] {
@@ -93,6 +114,16 @@ export class SettingsFinder {
     return layers.some(layer => layer.ignore.some(glob => glob(below(layer.folder, path))))
   }
 
+  /** The sets that a file belongs to; `path` is absolute. */
+  setsOf(path: string): { readonly key: string; readonly name: string }[] {
+    const { layers } = this.#for(dirname(path)) ?? { layers: [] }
+    return layers.flatMap(({ folder, sets }) =>
+      sets
+        .filter(({ files }) => files.some(glob => glob(below(folder, path))))
+        .map(({ name }) => ({ key: `${folder}\n${name}`, name })),
+    )
+  }
+
   /** What the settings make of a finding; undefined: nothing. */
   severityOf(code: Code, path: string): 'off' | Severity | undefined {
     let severity: 'off' | Severity | undefined
@@ -109,12 +140,18 @@ export class SettingsFinder {
   #for(folder: string): Resolved | undefined {
     if (this.#byFolder.has(folder)) return this.#byFolder.get(folder)
     const file = join(folder, SETTINGS_FILE)
-    const bytes = readOrUndefined(file)
+    const bytes = this.#bytesOf(file)
     const parent = dirname(folder)
-    const found =
-      bytes !== undefined ? { layers: this.#read(file, bytes, []) } : parent === folder ? undefined : this.#for(parent)
+    // What is above a repository is none of its own.
+    const top = parent === folder || existsSync(join(folder, '.git'))
+    const found = bytes !== undefined ? { layers: this.#read(file, bytes, []) } : top ? undefined : this.#for(parent)
     this.#byFolder.set(folder, found)
     return found
+  }
+
+  /** A link out of the place of the settings is as good as no file. */
+  #bytesOf(file: string): Buffer | undefined {
+    return leadsOut(file, placeOf(file, this.#cwd)) ? undefined : readIfRegular(file, MAX_SETTINGS)
   }
 
   #read(file: string, bytes: Buffer, trail: readonly string[]): Layer[] {
@@ -148,7 +185,14 @@ export class SettingsFinder {
         report({ code: 'GW210', message: `\`${name}\` leads back to these settings`, ...at })
         return []
       }
-      const bytes = readOrUndefined(target)
+      // Those that another file extends are held to where the first one is.
+      const place = placeOf(trail[0]!, this.#cwd)
+      if (leadsOut(target, place)) {
+        const message = `the settings \`${name}\` are not read: they are outside of ${place.shown}`
+        report({ code: 'GW207', message, label: 'leads out of it', ...at })
+        return []
+      }
+      const bytes = this.#bytesOf(target)
       if (bytes !== undefined) return this.#read(target, bytes, trail)
       report({ code: 'GW207', message: `the settings \`${name}\` cannot be read`, label: 'no such file', ...at })
       return []
@@ -161,18 +205,11 @@ function layerOf(decoded: Infer<typeof settings>, folder: string): Layer {
     folder,
     rules: decoded.rules ?? {},
     ignore: (decoded.ignore ?? []).map(parseGlob),
+    sets: (decoded.sets ?? []).map(({ name, files }) => ({ name, files: files.map(parseGlob) })),
     overrides: (decoded.overrides ?? []).map(each => ({ files: each.files.map(parseGlob), rules: each.rules })),
   }
 }
 
 function below(folder: string, path: string): string {
   return relative(folder, path).split(sep).join('/')
-}
-
-function readOrUndefined(path: string): Buffer | undefined {
-  try {
-    return readFileSync(path)
-  } catch {
-    return undefined
-  }
 }

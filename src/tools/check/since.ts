@@ -1,7 +1,11 @@
+import { realpathSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import { checkRevision, runGit } from '../git.ts'
+import { readText } from '../../diagnostics/source-text.ts'
+import { readIfRegular } from '../../files/read-file.ts'
+import { checkRevision, runGit } from '../input/git.ts'
+import { diffLines } from './line-diff.ts'
 
 /** First and last line, 1-based. */
 type Lines = readonly [first: number, last: number]
@@ -25,27 +29,36 @@ export async function changedSince(
   })
 }
 
+/** Git gives the old text, and the lines are compared here: comparing files, git runs what a repository configures. */
 async function changedLines(revision: string, path: string): Promise<readonly Lines[] | 'all'> {
-  const folder = dirname(path)
-  const name = basename(path)
-  const known = await git(folder, ['ls-files', '--', literal(name)], revision)
-  if (known.trim() === '') return 'all'
-  const options = ['--unified=0', '--no-color', '--no-ext-diff', '--no-textconv', '--text', '--ignore-cr-at-eol']
-  const patch = await git(folder, ['diff', ...options, '--end-of-options', revision, '--', literal(name)], revision)
-  return [...patch.matchAll(/^@@ -\S+ \+(\d+)(?:,(\d+))? @@/gm)].map(([, start, count]): Lines => {
-    const first = Number(start)
+  const bytes = readIfRegular(path)
+  // A link is compared by what it leads to, as it was checked.
+  const file = bytes === undefined ? undefined : realpathSync(path)
+  const old = file === undefined ? undefined : await blobAt(revision, dirname(file), basename(file))
+  if (bytes === undefined || old === undefined) return 'all'
+  const [before, now] = [linesOf(old), linesOf(bytes)]
+  const changed: Lines[] = []
+  let line = 1
+  for (const { side } of diffLines(before, now)) {
     // Where lines were only taken away, what stands around the gap has changed.
-    return count === '0' ? [first, first + 1] : [first, first + Number(count ?? 1) - 1]
-  })
+    if (side === 'left') changed.push([line - 1, line])
+    if (side === 'right') changed.push([line, line])
+    if (side !== 'left') line++
+  }
+  return changed
 }
 
-/** A name is no pattern, whatever is in it. */
-function literal(name: string): string {
-  return `:(literal)${name}`
-}
-
-async function git(folder: string, args: readonly string[], revision: string): Promise<string> {
+/** Undefined for a file that was not there. */
+async function blobAt(revision: string, folder: string, name: string): Promise<Buffer | undefined> {
   const failed = (cause: unknown) =>
-    new Failure('usage', `git does not know the revision ${revision}.`, { cause, help: EXAMPLE })
-  return (await runGit(folder, args, failed)).toString()
+    new Failure('usage', `git cannot read ${name} at ${revision}.`, { cause, help: EXAMPLE })
+  const listed = await runGit(folder, ['--literal-pathspecs', 'ls-tree', '-z', revision, '--', name], failed)
+  const [, id] = /^\d+ blob (\w+)\t/.exec(listed.toString()) ?? []
+  return id === undefined ? undefined : runGit(folder, ['cat-file', 'blob', id], failed)
+}
+
+/** Git may keep other line breaks than a working tree has. */
+function linesOf(bytes: Buffer): string[] {
+  const read = readText(bytes)
+  return ('text' in read ? read.text : bytes.toString('latin1')).split(/\r?\n/)
 }

@@ -1,7 +1,7 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Failure } from '../../diagnostics/failure.ts'
-import { globRoot, isGlob } from './globs.ts'
+import { globRoot, isGlob } from '../input/globs.ts'
 import { SETTINGS_FILE } from './settings.ts'
 
 /** Editors write a file in several steps. */

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { unescape as decoded } from 'node:querystring'
 import { cannotRead, Failure } from '../../diagnostics/failure.ts'
+import { readAnyFile } from '../../files/read-file.ts'
 
 /** A request as the options of curl describe it. */
 export interface CurlRequest {
@@ -121,7 +121,7 @@ class Parser {
     if (rest[0] !== undefined) throw this.wrong(`${rest[0]} is one word too many.`)
     const [method, address] = second === undefined ? [undefined, first] : [first, second]
     if (address === '' || /^[A-Z]+$/.test(address)) throw this.wrong('A request needs a URL.')
-    if (method !== undefined && !/^[A-Za-z]+$/.test(method)) throw this.wrong(`${method} is no method.`)
+    if (method !== undefined && !/^[A-Za-z]+$/.test(method)) throw this.wrong(`${method} is not a method.`)
     const url = this.#url(address)
     this.#logIn(url)
     const body = this.#inQuery ? undefined : this.#body
@@ -157,7 +157,7 @@ class Parser {
 
   addHeader(text: string): void {
     const [, name, value] = FIELD.exec(text) ?? []
-    if (name === undefined || value === undefined) throw this.wrong(`${text} is no header: write NAME: VALUE.`)
+    if (name === undefined || value === undefined) throw this.wrong(`${text} is not a header: write NAME: VALUE.`)
     this.addField(name, value)
   }
 
@@ -197,7 +197,7 @@ class Parser {
   readFile(name: string): Buffer {
     if (name === '-') throw this.wrong('@- would be stdin, which is not read here: name a file.')
     try {
-      return readFileSync(resolve(this.#place.cwd, name))
+      return readAnyFile(resolve(this.#place.cwd, name))
     } catch (error) {
       throw cannotRead(name, error)
     }
@@ -227,7 +227,7 @@ class Parser {
       return
     }
     const effect = WITH_VALUE.get(name)
-    if (effect === undefined) throw this.wrong(`${word} is no option that gwctl knows.`)
+    if (effect === undefined) throw this.wrong(`${word} is not an option that gwctl knows.`)
     const value = this.#words[this.#at++]
     if (value === undefined) throw this.wrong(`${name} needs a value.`)
     effect(this, value)
@@ -240,7 +240,7 @@ class Parser {
         ? address
         : `http://${address}`
     const url = URL.parse(complete)
-    if (url === null || !/^https?:$/.test(url.protocol)) throw this.wrong(`${address} is no URL of HTTP.`)
+    if (url === null || !/^https?:$/.test(url.protocol)) throw this.wrong(`${address} is not an HTTP URL.`)
     return url
   }
 

@@ -11,7 +11,7 @@ export function shellWords(text: string, name: string): readonly string[] {
     let word = ''
     while (rest !== '' && !/^\s/.test(rest)) {
       const part = PART.exec(rest)
-      if (part === null) throw new Failure('input', `${name} is no command: a quote in it does not end.`)
+      if (part === null) throw new Failure('input', `${name} is not a command: a quote in it does not end.`)
       word += textOf(part)
       rest = rest.slice(part[0].length)
     }

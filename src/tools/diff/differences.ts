@@ -1,7 +1,7 @@
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { REDACTED } from '../../schema/redact.ts'
 import { isSettledMap, Leaf, type Settled, type SettledMap } from '../../schema/settle.ts'
-import { diffLines } from '../line-diff.ts'
+import { diffLines } from '../check/line-diff.ts'
 
 /** A part of a value that differs. Where one side is unset, the other has something that it lacks. */
 export interface Difference {

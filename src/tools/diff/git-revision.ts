@@ -1,10 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import type { ReadReferenced } from '../../config/compile-context.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import { checkRevision, GIT_LIMITS, runGit } from '../git.ts'
-import { type InputText, inputText, isConfiguration } from '../input-files.ts'
+import { checkRevision, runGit, runGitNow } from '../input/git.ts'
+import { type InputText, inputText, isConfiguration } from '../input/input-files.ts'
 
 /** A file or directory as it was at a revision: `config.yaml` at `HEAD~1`. */
 export interface GitFiles {
@@ -32,9 +31,10 @@ export async function readRevision(revision: string, path: string, cwd: string):
     return { texts: await treeTexts(folder, at, name), directory: true, readReferenced: () => undefined }
   }
   const bytes = await runGit(folder, ['cat-file', 'blob', at], missing)
+  // Compiling asks for referenced files and does not wait.
   const readReferenced: ReadReferenced = named => {
     const file = resolve(dirname(full), named)
-    return blobNow(folder, objectName(revision, folder, file))
+    return runGitNow(folder, ['cat-file', 'blob', objectName(revision, folder, file)])
   }
   return { texts: [{ file: name, text: inputText(name, bytes) }], directory: false, readReferenced }
 }
@@ -83,13 +83,4 @@ async function readBlobs(folder: string, ids: readonly string[], name: string): 
 
 function unreadable(name: string) {
   return (cause: unknown) => new Failure('input', `git cannot read ${name}.`, { cause })
-}
-
-/** Compiling asks for referenced files and does not wait. */
-function blobNow(folder: string, object: string): Buffer | undefined {
-  try {
-    return execFileSync('git', ['-C', folder, 'cat-file', 'blob', object], { ...GIT_LIMITS, stdio: 'pipe' })
-  } catch {
-    return undefined
-  }
 }

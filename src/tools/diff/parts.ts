@@ -7,8 +7,8 @@ import type { AnyPolicy } from '../../policies/fields.ts'
 import { frontendPolicies, trafficPolicies } from '../../policies/index.ts'
 import type { Schema } from '../../schema/builder.ts'
 import { Leaf, type Settled, type SettledMap, settle } from '../../schema/settle.ts'
-import type { DumpBackend, DumpDocument, DumpPolicies, DumpRoute } from '../dump/model.ts'
-import { matchWords } from '../dump/views.ts'
+import type { DumpBackend, DumpDocument, DumpPolicies, DumpRoute } from '../config-dump/model.ts'
+import { matchWords } from '../config-dump/views.ts'
 import { meaningOf } from './differences.ts'
 
 export type PartKind =

@@ -90,7 +90,6 @@ async function openSide(
     cwd,
     env,
     time,
-    tier: 'offline',
     partial,
     ...(readReferenced === undefined ? {} : { readReferenced }),
   })

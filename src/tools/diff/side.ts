@@ -9,13 +9,13 @@ import { plainPaint } from '../../diagnostics/paint.ts'
 import { renderConcise } from '../../diagnostics/render/concise.ts'
 import { type Conceal, REDACTED } from '../../schema/redact.ts'
 import { Leaf } from '../../schema/settle.ts'
-import type { AdminServer } from '../admin-client.ts'
-import { reportOf } from '../check.ts'
-import { holdsResources, loadInput, referencedBy } from '../check-documents.ts'
-import { type DumpDocument, modelOf } from '../dump/model.ts'
-import { dumpIn, fetchDump } from '../dump/read.ts'
-import { type InputPlace, type InputText, readInput } from '../input-files.ts'
-import { isDirectory, readServed } from '../serve/served-input.ts'
+import type { AdminServer } from '../admin/admin-client.ts'
+import { reportOf } from '../check/check.ts'
+import { holdsResources, loadInput, referencedWithin } from '../check/check-documents.ts'
+import { type DumpDocument, modelOf } from '../config-dump/model.ts'
+import { dumpIn, fetchDump } from '../config-dump/read.ts'
+import { type InputPlace, type InputText, readInput } from '../input/input-files.ts'
+import { isDirectory, readServed } from '../input/served-input.ts'
 import { readRevision } from './git-revision.ts'
 import { Places } from './origins.ts'
 import type { Part, Place } from './parts.ts'
@@ -166,15 +166,15 @@ async function compile(
 ): Promise<Loaded> {
   const [first] = texts
   if (!first || texts.length > 1 || holdsResources(first)) {
-    const { loadResources } = await import('../translate.ts')
+    const { loadResources } = await import('../input/translate-resources.ts')
     const { loaded, files } = await loadResources(texts, { cwd, env, conceal, partial }, offlineRuntime())
     for (const [path, { bytes }] of files) seen(path, bytes)
     return loaded
   }
-  const read = readReferenced ?? referencedBy(first.file, cwd)
+  const read = readReferenced ?? referencedWithin(first.file, cwd)
   const watched: ReadReferenced = path => {
     const bytes = read(path)
-    if (bytes) seen(path, bytes)
+    if (Buffer.isBuffer(bytes)) seen(path, bytes)
     return bytes
   }
   return loadInput(first, { cwd, env, tier: 'offline', conceal, readReferenced: watched }, offlineRuntime())

@@ -1,4 +1,3 @@
-import type { Backend } from '../../backends/backend.ts'
 import type { Serving } from '../../engine/passage.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Target } from '../../http/transport.ts'
@@ -7,14 +6,12 @@ import { isObject } from '../../mcp/message.ts'
 /** The backends of all routes, and what the file calls each: the name in its `ai`, its only MCP target, its address. */
 export class BackendNames {
   readonly #written = new Map<object, readonly string[]>()
-  readonly #backends = new Map<object, Backend>()
 
   constructor({ tables }: Serving) {
     for (const { routes } of tables.keys()) {
       for (const { backends } of routes) {
         for (const { backend, spec } of backends) {
           this.#written.set(backend, written(spec))
-          this.#backends.set(backend, backend)
         }
       }
     }
@@ -23,21 +20,6 @@ export class BackendNames {
   /** Of the backend that was chosen. */
   of({ backend }: Exchange): readonly string[] {
     return backend ? [...(this.#written.get(backend) ?? []), backend.name] : []
-  }
-
-  /** Whether a call is the chosen backend's, and not one that a policy makes, as a mirror does. */
-  owns({ backend }: Exchange, target: Target): boolean {
-    const chosen = backend && this.#backends.get(backend)
-    switch (chosen?.kind) {
-      case 'host':
-        return target.host === chosen.target?.host && target.port === chosen.target.port
-      case 'mcp':
-      case 'ai':
-      case 'llm':
-        return target.part !== undefined
-      default:
-        return true
-    }
   }
 }
 

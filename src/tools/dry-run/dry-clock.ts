@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../http/runtime.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 
 interface Due {
   readonly at: number
@@ -42,7 +42,7 @@ export class DryClock implements Clock {
     return { cancel: () => void this.#timers.delete(timer) }
   }
 
-  /** ms; `Infinity` is no time that could be reached. */
+  /** ms; `Infinity` is not a time that could be reached. */
   advance(ms: number): void {
     this.#goTo(this.#elapsed + ms)
   }

@@ -2,13 +2,16 @@ import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Bind } from '../../config/snapshot.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import { SocketBody } from '../../engine/inbound/request-body.ts'
+import { arrivedExchange } from '../../engine/inbound/arrived-exchange.ts'
+import { type BodyReading, SocketBody } from '../../engine/inbound/request-body.ts'
 import type { Serving } from '../../engine/passage.ts'
 import { hostOf, selectListener } from '../../engine/route-table.ts'
-import { isUnsafeAuthority } from '../../http/authority.ts'
-import { Exchange, type RequestHead } from '../../http/exchange.ts'
+import { dropListed } from '../../engine/upstream/hop-by-hop.ts'
+import { readAuthority } from '../../http/authority.ts'
+import type { Exchange, RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { Clock } from '../../http/runtime.ts'
+import { isRequestTarget } from '../../http/request-target.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
 import type { DryCaller } from './stand-in-credentials.ts'
 
 /** A request as plain data. */
@@ -38,23 +41,19 @@ interface Arrival {
 }
 
 /** Throws a Failure when no port is open for it. */
-export function exchangeOf(id: string, request: DryRequest, serving: Serving, clock: Clock): Exchange {
+export function exchangeOf(id: string, request: DryRequest, serving: Serving, runtime: Runtime): Exchange {
   const { bind, head } = arrivalOf(request, serving)
-  return new Exchange({
-    id,
-    connection: {
-      id: 1,
-      address: request.source ?? '127.0.0.1',
-      port: 1,
-      localPort: bind.port,
-      ...(bind.protocol === 'tls' ? { tls: { sni: request.sni ?? serverName(head), protocol: 'TLSv1.3' } } : {}),
-    },
-    startedAt: clock.now(),
-    startedMono: clock.mono(),
-    httpVersion: '1.1',
-    request: head,
-    body: bodyOf(head, request.body),
-  })
+  const { clock, bodies } = runtime
+  bodies.limits = serving.snapshot.bodies.limits
+  const connection = {
+    id: 1,
+    address: request.source ?? '127.0.0.1',
+    port: 1,
+    localPort: bind.port,
+    ...(bind.protocol === 'tls' ? { tls: { sni: request.sni ?? serverName(head), protocol: 'TLSv1.3' } } : {}),
+  }
+  const arrived = { httpVersion: '1.1', head, body: bodyOf(head, request.body, runtime) }
+  return arrivedExchange(id, connection, arrived, clock, serving.snapshot.credentials)
 }
 
 /** Of an address none is asked for (RFC 6066 section 3). */
@@ -64,8 +63,10 @@ function serverName({ authority }: RequestHead): string | undefined {
 }
 
 /** As from a connection: with limits, and with its length known only where the head says it. */
-function bodyOf({ headers }: RequestHead, bytes: Buffer = Buffer.alloc(0)): SocketBody {
-  return isChunked(headers) ? new SocketBody(Readable.from([bytes]), undefined) : new SocketBody(bytes, bytes.length)
+function bodyOf({ headers }: RequestHead, bytes: Buffer = Buffer.alloc(0), reading: BodyReading): SocketBody {
+  return isChunked(headers)
+    ? new SocketBody(Readable.from([bytes]), undefined, reading)
+    : new SocketBody(bytes, bytes.length, reading)
 }
 
 function isChunked(headers: HeaderList): boolean {
@@ -103,34 +104,51 @@ interface Asked {
   readonly path: string
 }
 
-/** What a request says about where it goes. Throws a Failure for a host that no gateway would look at. */
+/** What a request says about where it goes. Throws a Failure for a host or a path that no gateway would look at. */
 export function askedFor({ url, headers }: Pick<DryRequest, 'url' | 'headers'>): Asked {
   const host = fieldOf(headers, 'host')
-  const named = host === undefined ? {} : { authority: host }
-  if (host !== undefined && isUnsafeAuthority(host)) throw unsafe(host)
-  if (url.startsWith('/')) return { path: url, ...named }
+  const named = host === undefined ? {} : { authority: authorityIn(host) }
+  if (url.startsWith('/')) return { path: pathIn(url), ...named }
   const parsed = URL.parse(url)
-  if (parsed === null) throw unsafe(url)
+  if (parsed === null) throw unsafeHost(url)
   const path = url.replace(/^[^:]*:\/\/[^/?#]*/, '').replace(/#.*$/s, '')
   const secure = parsed.protocol === 'https:'
   return {
     scheme: secure ? 'https' : 'http',
-    authority: parsed.host,
+    authority: authorityIn(parsed.host),
     ...named,
     port: Number(parsed.port) || (secure ? 443 : 80),
-    path: path.startsWith('/') ? path : `/${path}`,
+    path: pathIn(path.startsWith('/') ? path : `/${path}`),
   }
 }
 
-function unsafe(host: string): Failure {
+function authorityIn(host: string): string {
+  const authority = host === '' ? '' : readAuthority(host)
+  if (authority === undefined) throw unsafeHost(host)
+  return authority
+}
+
+function unsafeHost(host: string): Failure {
   return new Failure('input', `\`${host}\` names no host: a gateway answers 400 and looks at nothing else.`)
 }
 
+function pathIn(target: string): string {
+  if (isRequestTarget(target)) return target
+  throw new Failure(
+    'input',
+    `\`${target}\` is not a request target: a gateway answers 400 and looks at nothing else.`,
+    {
+      help: 'Percent-encode spaces, `#` (%23), `\\` (%5C) and everything that is not ASCII.',
+    },
+  )
+}
+
 function headAt(bind: Bind, { method, headers, body }: DryRequest, asked: Asked): RequestHead {
-  const list = new HeaderList()
-  for (const [name, value] of headers) list.append(name, value)
+  const raw = headers.flat()
+  dropListed(raw, headers.flatMap(([name, value]) => (name.toLowerCase() === 'connection' ? [value] : [])).join(','))
+  const list = new HeaderList(raw, true)
   const authority = asked.authority ?? ownName(bind)
-  if (!list.has('host')) list.append('host', authority)
+  list.set('host', authority)
   if (body && !list.has('content-length') && !isChunked(list)) list.append('content-length', String(body.length))
   // What ended TLS before this port has told nothing of it.
   const scheme = bind.protocol === 'tls' ? 'https' : 'http'

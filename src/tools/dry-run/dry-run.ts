@@ -4,23 +4,23 @@ import { Failure } from '../../diagnostics/failure.ts'
 import { HeadSnapshots } from '../../engine/head-snapshot.ts'
 import type { Serving } from '../../engine/passage.ts'
 import { routeTables } from '../../engine/route-table.ts'
-import { holdsResources, loadInput, type RunOptions } from '../check-documents.ts'
-import type { InputPlace, InputText } from '../input-files.ts'
-import { readServed } from '../serve/served-input.ts'
+import { holdsResources, loadInput, type RunOptions, referencedWithin } from '../check/check-documents.ts'
+import type { InputPlace, InputText } from '../input/input-files.ts'
+import { readServed } from '../input/served-input.ts'
 import { BackendNames } from './backend-names.ts'
 import type { DryClock } from './dry-clock.ts'
 import type { DryRequest } from './dry-request.ts'
+import { DryWorld, type DryWorldOptions } from './dry-world.ts'
 import type { DryOutcome } from './outcome.ts'
 import { runRequest } from './run-request.ts'
 import type { Stubs } from './stubs.ts'
-import { type DryWorld, World } from './world.ts'
 
 export type { DryRequest } from './dry-request.ts'
+export type { DryWorldOptions } from './dry-world.ts'
 export type { DryCall, DryOutcome } from './outcome.ts'
 export type { Stub, Stubs } from './stubs.ts'
-export type { DryWorld } from './world.ts'
 
-interface DryOptions extends DryWorld, Partial<Pick<RunOptions, 'tier' | 'readReferenced' | 'partial'>> {
+interface DryOptions extends DryWorldOptions, Partial<Pick<RunOptions, 'tier' | 'readReferenced' | 'partial'>> {
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -41,7 +41,7 @@ export interface DryGateway {
 
 /**
  * Compiles what `run -f PATH` would serve: a file, a directory of resources, or stdin for `-`. Nothing is opened and
- * nobody is called. Throws a Failure `input` when it cannot be read or served.
+ * nobody is called, so variables may be unset and files that it refers to missing. Throws a Failure `input` when it cannot be read or served.
  */
 export async function openDryGateway(path: string, options: DryOptions & InputPlace): Promise<DryGateway> {
   const { loaded, gateway } = await loadDryGateway(await readServed(path, options), options)
@@ -60,18 +60,22 @@ interface DryLoaded {
 
 /** The same for texts that have been read: one standalone file, or any number of files of resources. */
 export async function loadDryGateway(texts: readonly InputText[], options: DryOptions): Promise<DryLoaded> {
-  const world = new World(options)
-  const { cwd, env, tier = 'env', partial = false, readReferenced } = options
+  const world = new DryWorld(options)
+  const { cwd, env, tier = 'offline', partial = false, readReferenced } = options
   const load = { cwd, env, tier, partial, ...(readReferenced === undefined ? {} : { readReferenced }) }
   const resources = texts.length > 1 && texts.every(holdsResources)
   const loaded = resources
-    ? (await (await import('../translate.ts')).loadResources(texts, load, world.runtime)).loaded
-    : await loadInput(texts[0] as InputText, load, world.runtime)
+    ? (await (await import('../input/translate-resources.ts')).loadResources(texts, load, world.runtime)).loaded
+    : await loadInput(
+        texts[0] as InputText,
+        { readReferenced: referencedWithin(texts[0]!.file, cwd), ...load },
+        world.runtime,
+      )
   const { snapshot, runnable } = loaded
   return { loaded, gateway: snapshot && runnable ? gatewayOf(snapshot, world) : undefined }
 }
 
-function gatewayOf(snapshot: Snapshot, world: World): DryGateway {
+function gatewayOf(snapshot: Snapshot, world: DryWorld): DryGateway {
   const heads = new HeadSnapshots(snapshot.credentials, snapshot.settings.sensitiveHeaders)
   const serving: Serving = { snapshot, tables: routeTables(snapshot), heads }
   const names = new BackendNames(serving)

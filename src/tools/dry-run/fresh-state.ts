@@ -1,4 +1,4 @@
-import type { StateStore } from '../../http/runtime.ts'
+import type { StateStore } from '../../runtime/runtime.ts'
 
 /**
  * State that can begin anew while what was compiled with it stays: whoever asked for an object holds a stand-in, which

@@ -1,5 +1,5 @@
 import type { GuardCheck, LlmFacts, McpFacts } from '../../http/exchange.ts'
-import type { HeadSnapshot, TraceEvent } from '../../http/trace-event.ts'
+import type { HeadSnapshot, TraceEvent } from '../../trace/trace-event.ts'
 
 /** A call that would have gone out. */
 export interface DryCall {

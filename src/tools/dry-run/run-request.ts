@@ -1,17 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
+import { runDone } from '../../calls/run-policies.ts'
 import { handle } from '../../engine/handle.ts'
 import { newPassage, type Serving } from '../../engine/passage.ts'
-import { runDone } from '../../engine/pipeline.ts'
+import { traceFinished } from '../../engine/trace/stages.ts'
 import type { Exchange } from '../../http/exchange.ts'
-import type { TraceEvent } from '../../http/trace-event.ts'
+import type { TraceEvent } from '../../trace/trace-event.ts'
 import { addressesOf, type BackendNames, namesOfCall } from './backend-names.ts'
 import { refusalOf } from './connection.ts'
 import { callOf, pairsOf } from './dry-call.ts'
 import { bindOf, type DryRequest, exchangeOf } from './dry-request.ts'
+import type { DryWorld } from './dry-world.ts'
 import { MemoryDownstream } from './memory-downstream.ts'
 import type { DryCall, DryOutcome } from './outcome.ts'
 import { untilQuiet } from './until-quiet.ts'
-import type { World } from './world.ts'
 
 /** A configuration, ready to be run. */
 interface Compiled {
@@ -24,15 +25,16 @@ export async function runRequest(
   id: string,
   request: DryRequest,
   { serving, names: written }: Compiled,
-  world: World,
+  world: DryWorld,
   traced: boolean,
 ): Promise<DryOutcome> {
   const { runtime, clock } = world
-  const x = exchangeOf(id, request, serving, clock)
+  const x = exchangeOf(id, request, serving, runtime)
+  const { body } = x
   world.credentials.calls(x, request)
   const calls: DryCall[] = []
-  world.onCall = (purpose, call, answer) => {
-    const own = purpose === 'backend' && written.owns(x, call.target)
+  world.onCall = (call, answer) => {
+    const own = call.purpose?.kind === 'Primary'
     const names = own ? namesOfCall(call.target, x) : addressesOf(call.target)
     const answered = answer(names)
     calls.push(callOf(own ? 'backend' : 'service', names, call, answered, serving.heads))
@@ -54,8 +56,9 @@ export async function runRequest(
   passage.deadline?.cancel()
   x.endedMono = clock.mono()
   x.responseBytes = out.size
-  for (const pipeline of [passage.backend?.pipeline, passage.route, passage.listener]) runDone(pipeline, x)
-  traceEnd(x, out)
+  for (const pipeline of [passage.backend?.pipeline, passage.route, passage.listener]) runDone(pipeline?.done, x)
+  body.release?.()
+  if (x.trace) traceFinished(x)
   trace?.close()
   const { head } = out
   return {
@@ -79,7 +82,7 @@ export async function runRequest(
   }
 }
 
-function startTrace(x: Exchange, { heads }: Serving, { hub }: World) {
+function startTrace(x: Exchange, { heads }: Serving, { hub }: DryWorld) {
   const events: TraceEvent[] = []
   const watch = hub.watch({ requests: 1 })
   if (watch === undefined || 'problem' in watch) throw new Error('a hub of its own has room for one watcher')
@@ -88,18 +91,6 @@ function startTrace(x: Exchange, { heads }: Serving, { hub }: World) {
   }
   x.trace = hub.start(x, heads)
   return { events, close: () => watch.close() }
-}
-
-function traceEnd(x: Exchange, { head }: MemoryDownstream): void {
-  const { error, reason, responseBytes } = x
-  const status = head?.status ?? null
-  x.trace?.emit({
-    type: 'requestFinished',
-    status,
-    ...(error === undefined ? {} : { error }),
-    reason,
-    bytes: responseBytes,
-  })
 }
 
 function namesOfBackend(calls: readonly DryCall[], x: Exchange, written: BackendNames): readonly string[] {

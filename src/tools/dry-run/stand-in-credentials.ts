@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import type { Exchange } from '../../http/exchange.ts'
-import type { Clock, StandIns, TokenIssuer } from '../../http/runtime.ts'
+import type { Clock, StandIns, TokenIssuer } from '../../runtime/runtime.ts'
 import { sameJson } from './same-json.ts'
 
 /** Who sends a request, where its header fields do not say. */

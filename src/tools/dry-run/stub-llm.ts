@@ -1,40 +1,64 @@
+import type { ChatEvent, ChatFormat, ChatReply, ChatUsage, Part } from '../../llm/chat/chat.ts'
+import { Losses } from '../../llm/chat/losses.ts'
+import { CODECS } from '../../llm/formats/codecs.ts'
+import { addressIn } from '../../llm/formats/generate-content/address.ts'
+import { writeFrame } from '../../llm/framing/event-stream-frames.ts'
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 
 /** What a model answers. */
 export interface LlmStub {
-  /** `Hello.` when unset. */
+  /** `Hello.` when unset and no tool is called. */
   readonly text?: string
+  readonly reasoning?: string
+  /** Tools that it calls. */
+  readonly toolCalls?: readonly { readonly name: string; readonly arguments?: unknown }[]
   /** 10 when unset. */
   readonly inputTokens?: number
   /** 2 when unset. */
   readonly outputTokens?: number
+  /** A stream ends behind so many events, whatever is missing then. */
+  readonly cutAfter?: number
 }
 
-interface Said {
+interface Asked {
+  readonly format: ChatFormat
   readonly model: string
-  readonly text: string
-  readonly input: number
-  readonly output: number
-  readonly streaming: boolean
+  readonly stream: boolean
 }
 
 /** In the format that is asked for: by path, as the public APIs have them; chat completions of OpenAI otherwise. */
-export function completionReply(stub: LlmStub, { path, body }: StubCall): StubReply {
-  const asked = jsonIn(body)
-  const said: Said = {
-    model: typeof asked.model === 'string' ? asked.model : 'stub',
-    text: stub.text ?? 'Hello.',
-    input: stub.inputTokens ?? 10,
-    output: stub.outputTokens ?? 2,
-    streaming: asked.stream === true,
-  }
+export function modelReply(stub: LlmStub, { path, body }: StubCall): StubReply {
+  const value = jsonIn(body)
   const at = path.split('?', 1)[0] as string
-  const usage = asked.stream_options as { include_usage?: unknown } | undefined
-  if (at.endsWith('/count_tokens')) return jsonReply({ input_tokens: said.input })
-  if (at.endsWith('/messages')) return said.streaming ? messageStream(said) : jsonReply(message(said))
-  if (at.endsWith('/responses')) return said.streaming ? responseStream(said) : jsonReply(response(said))
-  if (at.endsWith('/embeddings')) return jsonReply(embedding(said))
-  return said.streaming ? completionStream(said, usage?.include_usage === true) : jsonReply(completion(said))
+  const input = stub.inputTokens ?? 10
+  if (at.endsWith('/count_tokens')) return jsonReply({ input_tokens: input })
+  if (at.endsWith(':countTokens')) return jsonReply({ totalTokens: input })
+  if (at.endsWith('/embeddings')) return jsonReply(embedding(modelIn(value), input))
+  const asked = askedBy(at, value)
+  const reply = replyOf(stub, asked.model)
+  if (!asked.stream) return jsonReply(CODECS[asked.format].reply.encode(reply, new Losses()))
+  const usage = (value.stream_options as { include_usage?: unknown } | undefined)?.include_usage === true
+  return streamed(asked, reply, usage, stub.cutAfter)
+}
+
+function askedBy(at: string, value: Readonly<Record<string, unknown>>): Asked {
+  const model = modelIn(value)
+  const stream = value.stream === true
+  const converse = /\/model\/([^/]+)\/(converse(?:-stream)?)$/.exec(at)
+  if (converse) {
+    const [, name = '', method] = converse
+    return { format: 'converse', model: decodeURIComponent(name), stream: method === 'converse-stream' }
+  }
+  const address = addressIn(at)
+  if (address) return { format: 'generateContent', ...address }
+  if (at.endsWith('/messages')) return { format: 'messages', model, stream }
+  if (/:(?:stream)?[rR]awPredict$/.test(at))
+    return { format: 'messages', model, stream: at.endsWith(':streamRawPredict') }
+  return { format: at.endsWith('/responses') ? 'responses' : 'completions', model, stream }
+}
+
+function modelIn({ model }: Readonly<Record<string, unknown>>): string {
+  return typeof model === 'string' ? model : 'stub'
 }
 
 function jsonIn(body: Buffer): Readonly<Record<string, unknown>> {
@@ -46,95 +70,59 @@ function jsonIn(body: Buffer): Readonly<Record<string, unknown>> {
   }
 }
 
-function events(list: readonly unknown[], end = ''): StubReply {
-  const named = (event: unknown) => (event as { type?: string }).type
-  const text = list.map(event => {
-    const type = named(event)
-    return `${type === undefined ? '' : `event: ${type}\n`}data: ${JSON.stringify(event)}\n\n`
-  })
-  return { status: 200, headers: [['content-type', 'text/event-stream']], body: text.join('') + end }
+function replyOf(stub: LlmStub, model: string): ChatReply {
+  const calls = stub.toolCalls ?? []
+  const parts: Part[] = []
+  if (stub.reasoning !== undefined) parts.push({ kind: 'reasoning', text: stub.reasoning, at: '' })
+  const text = stub.text ?? (calls.length === 0 ? 'Hello.' : undefined)
+  if (text !== undefined) parts.push({ kind: 'text', text, at: '' })
+  for (const [i, { name, arguments: value }] of calls.entries()) {
+    parts.push({ kind: 'toolCall', id: `call_stub_${i}`, name, arguments: JSON.stringify(value ?? {}), at: '' })
+  }
+  const usage: ChatUsage = { input: stub.inputTokens ?? 10, output: stub.outputTokens ?? 2 }
+  const stop = calls.length > 0 ? 'toolCalls' : 'end'
+  return { id: 'stub', model, created: 0, choices: [{ parts, stop }], usage }
 }
 
-function completion({ model, text, ...said }: Said) {
-  const choice = { index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }
-  return { ...COMPLETION, object: 'chat.completion', model, choices: [choice], usage: openAiUsage(said) }
+function streamed({ format, model }: Asked, reply: ChatReply, usage: boolean, cutAfter: number | undefined): StubReply {
+  const writer = CODECS[format].events.writer({ id: 'stub', model, created: 0, usage })
+  const text = eventsOf(reply, model)
+    .map(event => writer.write(event))
+    .join('')
+  const framed = format === 'converse'
+  const events = text.split(framed ? '\n' : '\n\n').filter(event => event !== '')
+  const sent = events.slice(0, cutAfter)
+  return {
+    status: 200,
+    headers: [['content-type', framed ? 'application/vnd.amazon.eventstream' : 'text/event-stream']],
+    body: framed ? Buffer.concat(sent.map(frameOf)) : sent.map(event => `${event}\n\n`).join(''),
+  }
 }
 
-const COMPLETION = { id: 'chatcmpl-stub', created: 0 }
+function frameOf(line: string): Buffer {
+  const [[name = '', value] = []] = Object.entries(JSON.parse(line) as object)
+  return writeFrame(name, JSON.stringify(value))
+}
 
-function completionStream({ model, text, ...said }: Said, withUsage: boolean): StubReply {
-  const chunk = (choices: readonly unknown[], more = {}) => ({
-    ...COMPLETION,
-    object: 'chat.completion.chunk',
-    model,
-    choices,
-    ...more,
-  })
-  const list = [
-    chunk([{ index: 0, delta: { role: 'assistant', content: text }, finish_reason: null }]),
-    chunk([{ index: 0, delta: {}, finish_reason: 'stop' }]),
-    ...(withUsage ? [chunk([], { usage: openAiUsage(said) })] : []),
+function eventsOf({ choices: [choice], usage = {} }: ChatReply, model: string): ChatEvent[] {
+  const events: ChatEvent[] = [
+    { type: 'start', id: 'stub', model },
+    { type: 'usage', usage },
   ]
-  return events(list, 'data: [DONE]\n\n')
-}
-
-function openAiUsage({ input, output }: Pick<Said, 'input' | 'output'>) {
-  return { prompt_tokens: input, completion_tokens: output, total_tokens: input + output }
-}
-
-function message({ model, text, input, output }: Said) {
-  return {
-    id: 'msg_stub',
-    type: 'message',
-    role: 'assistant',
-    model,
-    content: [{ type: 'text', text }],
-    stop_reason: 'end_turn',
-    stop_sequence: null,
-    usage: { input_tokens: input, output_tokens: output },
+  for (const [part, each] of (choice?.parts ?? []).entries()) {
+    if (each.kind === 'toolCall') {
+      events.push({ type: 'open', part, choice: 0, kind: 'toolCall', id: each.id, name: each.name })
+      events.push({ type: 'delta', part, text: each.arguments })
+    } else if (each.kind === 'text' || each.kind === 'reasoning') {
+      events.push({ type: 'open', part, choice: 0, kind: each.kind }, { type: 'delta', part, text: each.text })
+    }
+    events.push({ type: 'close', part })
   }
+  events.push({ type: 'stop', choice: 0, reason: choice?.stop ?? 'end' }, { type: 'end' })
+  return events
 }
 
-function messageStream(said: Said): StubReply {
-  const { output } = said
-  const start = { ...message(said), content: [], stop_reason: null }
-  return events([
-    { type: 'message_start', message: start },
-    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: said.text } },
-    { type: 'content_block_stop', index: 0 },
-    {
-      type: 'message_delta',
-      delta: { stop_reason: 'end_turn', stop_sequence: null },
-      usage: { output_tokens: output },
-    },
-    { type: 'message_stop' },
-  ])
-}
-
-function response({ model, text, input, output }: Said) {
-  const content = [{ type: 'output_text', text, annotations: [] }]
-  return {
-    id: 'resp_stub',
-    object: 'response',
-    created_at: 0,
-    status: 'completed',
-    model,
-    output: [{ type: 'message', id: 'msg_stub', status: 'completed', role: 'assistant', content }],
-    usage: { input_tokens: input, output_tokens: output, total_tokens: input + output },
-  }
-}
-
-function responseStream(said: Said): StubReply {
-  const whole = response(said)
-  return events([
-    { type: 'response.created', response: { ...whole, status: 'in_progress', output: [], usage: null } },
-    { type: 'response.output_text.delta', item_id: 'msg_stub', output_index: 0, content_index: 0, delta: said.text },
-    { type: 'response.completed', response: whole },
-  ])
-}
-
-function embedding({ model, input }: Said) {
+function embedding(model: string, input: number) {
   return {
     object: 'list',
     model,

@@ -4,8 +4,8 @@ import { dropListed, fieldKind } from '../../engine/upstream/hop-by-hop.ts'
 import { wireHead } from '../../engine/upstream/http1-request.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { Clock, Timer } from '../../http/runtime.ts'
 import type { ResponseHandler, Target, Transport, UpstreamRequest } from '../../http/transport.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 
 /** One call that would have gone out, with its whole body. */
 export interface StubCall extends Omit<UpstreamRequest, 'body' | 'headers'> {

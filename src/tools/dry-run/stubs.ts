@@ -1,4 +1,4 @@
-import { completionReply, type LlmStub } from './stub-llm.ts'
+import { type LlmStub, modelReply } from './stub-llm.ts'
 import { type McpStub, mcpReply } from './stub-mcp.ts'
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 
@@ -94,6 +94,6 @@ function isJson(text: string): boolean {
 function spokenReply({ mcp, llm }: Stub, call: StubCall): StubReply | undefined {
   const kind = call.target.part?.kind
   if (mcp || kind === 'mcp') return mcpReply(mcp ?? {}, call)
-  if (llm || kind === 'llm') return completionReply(llm ?? {}, call)
+  if (llm || kind === 'llm') return modelReply(llm ?? {}, call)
   return undefined
 }

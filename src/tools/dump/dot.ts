@@ -1,6 +1,6 @@
 import { visible } from '../../diagnostics/visible.ts'
-import type { DumpDocument } from './model.ts'
-import { matchWords } from './views.ts'
+import type { DumpDocument } from '../config-dump/model.ts'
+import { matchWords } from '../config-dump/views.ts'
 
 /** The ways through the gateway as a graph for Graphviz. */
 export function dotOf(dump: DumpDocument): string {

@@ -3,7 +3,7 @@ import type { Paint } from '../../diagnostics/paint.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import { visible } from '../../diagnostics/visible.ts'
-import type { DumpDocument, DumpPolicies, DumpRoute } from './model.ts'
+import type { DumpDocument, DumpPolicies, DumpRoute } from '../config-dump/model.ts'
 
 /**
  * The route that is meant by its key, `namespace/name`, name or the end of its key (`chat#2`). Throws a Failure when it

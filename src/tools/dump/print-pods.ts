@@ -1,6 +1,6 @@
 import { printableJson } from '../../diagnostics/render/json.ts'
+import type { Dump } from '../config-dump/read.ts'
 import { print, usualFormat, type Wanted } from './print.ts'
-import type { Dump } from './read.ts'
 import type { RenderOptions } from './render.ts'
 
 export interface PodDump {

@@ -2,14 +2,14 @@ import { Failure } from '../../diagnostics/failure.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { printableJson } from '../../diagnostics/render/json.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
+import { type DumpDocument, modelOf } from '../config-dump/model.ts'
+import type { Dump } from '../config-dump/read.ts'
+import { VIEWS, type View, type ViewName, viewOf } from '../config-dump/views.ts'
 import { dotOf } from './dot.ts'
 import { effectivePolicies, effectiveText, findRoute } from './effective.ts'
-import { type DumpDocument, modelOf } from './model.ts'
-import type { Dump } from './read.ts'
 import { type DumpFormat, type RenderOptions, renderRows, renderWhole } from './render.ts'
 import type { Selection } from './select.ts'
 import { unusedOf } from './unused.ts'
-import { VIEWS, type View, type ViewName, viewOf } from './views.ts'
 
 export interface Wanted {
   readonly view: string | undefined

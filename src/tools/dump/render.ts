@@ -1,8 +1,8 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
-import type { Dump } from './read.ts'
-import { type Column, renderTable } from './table.ts'
-import type { View } from './views.ts'
+import type { Dump } from '../config-dump/read.ts'
+import type { View } from '../config-dump/views.ts'
+import { type Column, renderTable } from '../terminal/text-table.ts'
 
 export const FORMATS = ['yaml', 'json', 'jsonl', 'table', 'wide', 'dot'] as const
 export type DumpFormat = (typeof FORMATS)[number]

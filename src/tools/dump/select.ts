@@ -1,7 +1,7 @@
 import { compileCondition, RESERVED } from '../../cel/condition.ts'
 import { dumpFields } from '../../config/dump.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import type { View } from './views.ts'
+import type { View } from '../config-dump/views.ts'
 
 /** Keeps some rows of a view; `name` is the view's. */
 export type Selection = (view: View, name: string) => View

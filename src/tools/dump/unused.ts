@@ -1,4 +1,4 @@
-import type { DumpDocument } from './model.ts'
+import type { DumpDocument } from '../config-dump/model.ts'
 
 export interface Unused {
   readonly kind: 'backend' | 'listener' | 'policy' | 'routeGroup'

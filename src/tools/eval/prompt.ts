@@ -3,9 +3,10 @@ import { VARIABLES, variableNamed } from '../../cel/variables.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
-import { evaluate, fieldsAt, PHASES, type Phase } from './evaluate.ts'
+import { visible } from '../../diagnostics/visible.ts'
+import { evaluate, fieldsAt, PHASES, type Phase } from '../expressions/evaluate.ts'
+import { type EvalState, secretsOf } from '../expressions/state.ts'
 import { failureText, refusalText, renderEvaluation } from './render.ts'
-import { type EvalState, secretsOf } from './state.ts'
 
 interface PromptPlace {
   readonly stdin: NodeJS.ReadableStream
@@ -13,12 +14,17 @@ interface PromptPlace {
   readonly paint: Paint
 }
 
-const HELP = `Type an expression; Tab completes names. Ctrl-D ends.
+const HELP = `Type an expression, for example request.method == "GET"; Tab completes names.
+  :vars         the variables there are, and what they are
+  :type EXPR    the type of an expression, without its value
+  :steps        show the value of each part, on and off
   :phase NAME   what expressions are for:
                 ${Object.keys(PHASES).join(', ')}
-  :steps        the value of each part, on and off
-  :type EXPR    the type, without a value
+  :help         this text
+  :quit         end, as does Ctrl-D
 `
+const HELP_WORDS: ReadonlySet<string> = new Set([':help', ':h', ':?', '?', 'help'])
+const QUIT_WORDS: ReadonlySet<string> = new Set([':quit', ':q', ':exit', 'quit', 'exit'])
 
 /** Asks for one expression after the other and answers each, over the same state. Throws a Failure `interrupted`. */
 export async function promptForExpressions(state: EvalState, first: Phase, place: PromptPlace): Promise<void> {
@@ -49,8 +55,10 @@ export async function promptForExpressions(state: EvalState, first: Phase, place
       say(`steps are ${steps ? 'on' : 'off'}\n`)
     } else if (word === ':type' && rest !== '') answer(rest, undefined)
     else if (word === ':phase' && isPhase(rest)) phase = rest
-    else if (word === ':phase') say(`${rest} is no phase${guess(rest)}\n`)
-    else say(HELP)
+    else if (word === ':phase') say(rest === '' ? `the phase is ${phase}\n` : `${rest} is not a phase${guess(rest)}\n`)
+    else if (word === ':type') say(':type needs an expression\n')
+    else if (word === ':vars') say(variablesText(phase))
+    else say(`there is no command ${visible(word)}; :help lists them\n`)
   }
   say(HELP)
   ask()
@@ -58,7 +66,9 @@ export async function promptForExpressions(state: EvalState, first: Phase, place
     lines.on('line', line => {
       const text = line.trim()
       const [word = ''] = text.split(/\s/, 1)
-      if (text.startsWith(':')) obey(word, text.slice(word.length).trim())
+      if (QUIT_WORDS.has(text)) return lines.close()
+      if (HELP_WORDS.has(text)) say(HELP)
+      else if (text.startsWith(':')) obey(word, text.slice(word.length).trim())
       else if (text !== '') answer(text, state)
       ask()
     })
@@ -71,6 +81,12 @@ export async function promptForExpressions(state: EvalState, first: Phase, place
       done()
     })
   })
+}
+
+function variablesText(phase: Phase): string {
+  const known = VARIABLES.filter(({ scopes }) => scopes.includes(PHASES[phase]))
+  const width = Math.max(...known.map(({ name }) => name.length))
+  return known.map(({ name, doc }) => `  ${name.padEnd(width)}  ${doc}\n`).join('')
 }
 
 function isPhase(name: string): name is Phase {

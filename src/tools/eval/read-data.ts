@@ -3,10 +3,10 @@ import { Failure } from '../../diagnostics/failure.ts'
 import { parseSource, type SourceDocument } from '../../diagnostics/source.ts'
 import { decode, INVALID } from '../../schema/decode.ts'
 import type { DryRequest } from '../dry-run/dry-run.ts'
-import { type InputPlace, readInput } from '../input-files.ts'
-import { singleRequest } from '../test/client.ts'
-import { testRequest } from '../test/test-file.ts'
-import { checkVariables } from './state.ts'
+import { checkVariables } from '../expressions/state.ts'
+import { type InputPlace, readInput } from '../input/input-files.ts'
+import { singleRequest } from '../test-file/client.ts'
+import { testRequest } from '../test-file/test-file.ts'
 
 /** A request as test cases write it: `method`, `url` or `path`, `headers`, `body`, `json`, `jwt` … Throws a Failure. */
 export async function readRequest(file: string, io: InputPlace): Promise<DryRequest> {

@@ -4,9 +4,9 @@ import type { Paint } from '../../diagnostics/paint.ts'
 import { remark, renderDiagnostic } from '../../diagnostics/render/text.ts'
 import { createLines } from '../../diagnostics/source-text.ts'
 import { visible } from '../../diagnostics/visible.ts'
+import type { Evaluated, Evaluation, Refusal } from '../expressions/evaluate.ts'
+import { hide, plain, valueText } from '../expressions/value-text.ts'
 import { cellsOf } from '../terminal/cells.ts'
-import type { Evaluated, Evaluation, Refusal } from './evaluate.ts'
-import { hide, plain, valueText } from './value-text.ts'
 
 /** The name of an expression that stands in no file. */
 const NAME = 'expression'

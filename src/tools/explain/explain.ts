@@ -6,12 +6,12 @@ import {
   variableAt,
   variableNamed,
 } from '../../cel/variables.ts'
-import { KINDS } from '../../config/kinds/index.ts'
+import { KINDS } from '../../cluster/kinds/index.ts'
 import { standalone } from '../../config/standalone/standalone.ts'
 import { CODES, type Code } from '../../diagnostics/codes.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
-import { type FieldFacts, findField } from './fields.ts'
+import { type FieldFacts, fieldsNamed, findField } from './fields.ts'
 
 export interface CodeFacts {
   readonly code: Code
@@ -81,6 +81,7 @@ function typeName({ type }: VariableField): string {
 function fieldFacts(topic: string, recursive: boolean): FieldFacts {
   const steps = topic
     .replace(/\[[^\]]*\]/g, '')
+    .replaceAll('<name>', 'NAME')
     .split('.')
     .filter(step => step !== '')
   const kind = KINDS.find(each =>
@@ -90,13 +91,22 @@ function fieldFacts(topic: string, recursive: boolean): FieldFacts {
     ? findField(kind.kind, kind.schema, steps.slice(1), recursive)
     : findField('', standalone, steps, recursive)
   if (!('unknown' in found)) return found
+  const named = kind ? fieldsNamed(kind.kind, kind.schema, steps.slice(1)) : fieldsNamed('', standalone, steps)
+  const elsewhere = kind || named.length > 0 ? [] : KINDS.flatMap(each => fieldsNamed(each.kind, each.schema, steps))
+  const [first, ...others] = [...named, ...elsewhere]
+  if (first !== undefined && steps.length > (kind ? 1 : 0)) {
+    return { ...fieldFacts(first, recursive), ...(others.length > 0 && { others }) }
+  }
   const at = found.at === '' ? 'the standalone configuration' : found.at
   const known = steps.length === 1 && !kind ? [...found.known, ...KINDS.map(each => each.kind)] : found.known
-  throw unknown(`there is no field ${found.unknown} in ${at}`, found.unknown, known)
+  const names =
+    steps.length === 1 ? fieldsNamed('', standalone, []).map(path => path.slice(path.lastIndexOf('.') + 1)) : []
+  throw unknown(`there is no field ${found.unknown} in ${at}`, found.unknown, known, names)
 }
 
-function unknown(message: string, word: string, known: readonly string[]): Failure {
-  const guess = didYouMean(word, known)
+/** `more`: names that may be meant, too many to list. */
+function unknown(message: string, word: string, known: readonly string[], more: readonly string[] = []): Failure {
+  const guess = didYouMean(word, new Set([...known, ...more]))
   const list = known.length === 0 ? '' : ` There is: ${known.join(', ')}.`
   return new Failure('usage', `${message}${guess === undefined ? `.${list}` : `: ${guess}`}`)
 }

@@ -21,6 +21,17 @@ export interface FieldFacts {
   readonly deprecated?: string
   readonly rules: readonly string[]
   readonly fields: readonly FieldSummary[]
+  /** Where a value may be written in more than one way: what each of them holds. `fields` are those of the first. */
+  readonly forms?: readonly FieldForm[]
+  /** Paths of other fields of the same name. */
+  readonly others?: readonly string[]
+}
+
+export interface FieldForm {
+  /** `policies.localRateLimit[]`. */
+  readonly path: string
+  readonly rules: readonly string[]
+  readonly fields: readonly FieldSummary[]
 }
 
 export interface FieldSummary {
@@ -51,15 +62,18 @@ export function findField(
   let node = schema.node
   let field: AnyField | undefined
   for (const step of steps) {
-    const object = objectOf(node)
-    const known = object?.index().spelt.get(step)
-    if (known !== undefined) {
+    const forms = formsOf(node)
+    const form = forms.find(({ object }) => object.index().spelt.has(step))
+    const known = form?.object.index().spelt.get(step)
+    if (form !== undefined && known !== undefined) {
       field = known.field
-      path = join(`${path}${listDepth(node)}`, known.name)
+      path = join(`${path}${form.suffix}`, known.name)
       node = field.schema.node
     } else {
       const values = mapOf(node)
-      if (values === undefined) return { unknown: step, at: path, known: object ? Object.keys(object.fields) : [] }
+      if (values === undefined) {
+        return { unknown: step, at: path, known: forms.flatMap(({ object }) => Object.keys(object.fields)) }
+      }
       field = undefined
       path = `${path}${listDepth(node)}.<name>`
       node = values
@@ -78,6 +92,7 @@ export function factsOf(
 ): FieldFacts {
   const object = objectOf(node)
   const suffix = listDepth(node)
+  const forms = formsOf(node)
   return {
     path: `${path}${suffix}`,
     name,
@@ -94,7 +109,53 @@ export function factsOf(
     ...(field?.deprecated !== undefined && { deprecated: field.deprecated }),
     rules: object ? rulesOf(object) : [],
     fields: object ? summaries(object, `${path}${suffix}`, recursive ? [object] : undefined) : [],
+    ...(forms.length > 1 && { forms: forms.map(form => formFacts(form, path, recursive)) }),
   }
+}
+
+function formFacts({ object, suffix }: Form, path: string, recursive: boolean): FieldForm {
+  const at = `${path}${suffix}`
+  return { path: at, rules: rulesOf(object), fields: summaries(object, at, recursive ? [object] : undefined) }
+}
+
+/** Every field whose path ends with `steps`, the one that stands highest first. */
+export function fieldsNamed(root: string, schema: Schema<unknown>, steps: readonly string[]): readonly string[] {
+  return [...fieldsBelow(root, schema)].flatMap(({ path, names }) => (endsWith(names, steps) ? [path] : []))
+}
+
+export interface FieldPlace {
+  readonly path: string
+  /** The names on the way, without what stands for any name. */
+  readonly names: readonly string[]
+  readonly field: AnyField
+}
+
+/** Every field of a declaration, level by level. What several places have in common comes once, at the highest. */
+export function* fieldsBelow(root: string, schema: Schema<unknown>): Generator<FieldPlace> {
+  const seen = new Set<ObjectNode>()
+  let level: readonly (readonly [path: string, names: readonly string[], node: Node])[] = [[root, [], schema.node]]
+  while (level.length > 0) {
+    const next: (typeof level)[number][] = []
+    for (const [path, names, node] of level) {
+      const values = mapOf(node)
+      if (values !== undefined) next.push([`${path}.<name>`, names, values])
+      for (const { object, suffix } of formsOf(node)) {
+        if (seen.has(object)) continue
+        seen.add(object)
+        for (const [name, field] of Object.entries(object.fields)) {
+          const place = { path: join(`${path}${suffix}`, name), names: [...names, name], field }
+          yield place
+          next.push([place.path, place.names, field.schema.node])
+        }
+      }
+    }
+    level = next
+  }
+}
+
+function endsWith(names: readonly string[], steps: readonly string[]): boolean {
+  const from = names.length - steps.length
+  return from >= 0 && steps.every((step, i) => names[from + i]?.toLowerCase() === step.toLowerCase())
 }
 
 /** `around` holds the objects that these fields stand in, when what they hold is wanted too. */
@@ -126,6 +187,30 @@ function inside(node: Node, path: string, around: readonly ObjectNode[]): FieldS
 
 export function join(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`
+}
+
+interface Form {
+  readonly object: ObjectNode
+  /** `[]` for each list around it. */
+  readonly suffix: string
+}
+
+/** The objects that a value may be or hold, the first one as `objectOf` finds it. */
+function formsOf(node: Node): readonly Form[] {
+  switch (node.kind) {
+    case 'object':
+      return [{ object: node, suffix: '' }]
+    case 'lazy':
+      return formsOf(node.get().node)
+    case 'list':
+      return formsOf(node.item.node).map(({ object, suffix }) => ({ object, suffix: `[]${suffix}` }))
+    case 'parsed':
+      return formsOf(node.base.node)
+    case 'shapes':
+      return [node.object, node.list].flatMap(each => (each ? formsOf(each.node) : []))
+    default:
+      return []
+  }
 }
 
 /** The object that a value is or holds: through lists, short forms and recursion. */

@@ -27,7 +27,10 @@ function fieldPage(facts: FieldFacts): string {
   const title = facts.path === '' ? titleOf(facts) : `\`${titleOf(facts)}\``
   const doc = facts.doc === '' ? '' : `${facts.doc}\n\n`
   const about = rowsOf(facts).map(([name, text]) => `- **${name}**: ${escaped(text)}\n`)
-  return `# ${title}\n\n${doc}${about.join('')}${fieldsPart(facts.fields)}`
+  const forms = facts.forms?.map(({ path, fields }) => `\n### \`${path}\`\n${fieldsPart(fields)}`).join('')
+  const others = facts.others?.map(path => `- \`${path}\`\n`).join('')
+  const also = others === undefined ? '' : `\n## Other fields of this name\n\n${others}`
+  return `# ${title}\n\n${doc}${about.join('')}${forms ?? fieldsPart(facts.fields)}${also}`
 }
 
 function fieldsPart(fields: readonly FieldSummary[]): string {

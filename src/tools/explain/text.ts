@@ -1,6 +1,6 @@
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import type { CodeFacts, Explained, VariableFacts } from './explain.ts'
-import type { FieldFacts, FieldSummary } from './fields.ts'
+import type { FieldFacts, FieldForm, FieldSummary } from './fields.ts'
 
 /** Columns without a terminal, and at most: longer lines are hard to read. */
 const WIDEST = 100
@@ -34,7 +34,16 @@ function variableText({ name, type, doc, scopes, fields }: VariableFacts, width:
 function fieldText(facts: FieldFacts, width: number): string {
   const doc = facts.doc === '' ? '' : `${wrap(facts.doc, '', width)}\n\n`
   const below = facts.fields.length === 0 ? '' : `\nFIELDS\n${fieldList(facts.fields, width)}`
-  return `${titleOf(facts)}\n\n${doc}${table(rowsOf(facts), width)}${below}`
+  const forms = facts.forms?.map(form => formText(form, width)).join('')
+  const others = facts.others?.map(path => `  ${path}\n`).join('')
+  const also = others === undefined ? '' : `\nOTHER FIELDS OF THIS NAME\n${others}`
+  return `${titleOf(facts)}\n\n${doc}${table(rowsOf(facts), width)}${forms ?? below}${also}`
+}
+
+/** One of the ways in which the value may be written. */
+function formText({ path, rules, fields }: FieldForm, width: number): string {
+  const said = rules.length === 0 ? '' : `${wrap(rules.join('; '), '  ', width)}\n`
+  return `\nFIELDS OF ${path.endsWith('[]') ? 'EACH ITEM, AS A LIST' : 'A MAP'}\n${said}${fieldList(fields, width)}`
 }
 
 export function titleOf({ path }: FieldFacts): string {
@@ -49,7 +58,7 @@ export function rowsOf(facts: FieldFacts): [string, string][] {
     ['default', facts.default === undefined ? undefined : printYaml(facts.default).trim()],
     ['limits', facts.limits.join('; ') || undefined],
     ['also', facts.aliases.join(', ') || undefined],
-    ['rules', facts.rules.join('; ') || undefined],
+    ['rules', (facts.forms === undefined && facts.rules.join('; ')) || undefined],
     ['see', facts.spec === undefined ? undefined : `specification, ${facts.spec}`],
     ['not served', facts.unserved],
     ['no effect', facts.inert],

@@ -9,12 +9,25 @@ export function assumptionsOf(run: Run, bind: Bind, listener: Listener | undefin
   if (run.outcome.reason === 'Connection') return way
   return [
     ...way,
+    ...lackingAssumptions(run),
     ...tlsAssumptions(run, bind, listener),
     ...callerAssumptions(run),
     ...budgetAssumption(run),
     ...healthAssumption(run),
     ...answerAssumptions(run),
   ]
+}
+
+function lackingAssumptions({ lacking: { variables, files } }: Run): Assumption[] {
+  const unset = variables.map(name => ({
+    unknown: `the value of $${name}, which is not set`,
+    assumed: 'a placeholder',
+  }))
+  const unread = files.map(message => ({
+    unknown: `what ${message.replace(/^the file (.*) cannot/, '$1 holds, which cannot')}`,
+    assumed: 'nothing',
+  }))
+  return [...unset, ...unread]
 }
 
 function tlsAssumptions({ request }: Run, bind: Bind, listener: Listener | undefined): Assumption[] {

@@ -1,5 +1,5 @@
 import type { Route, WeightedBackend } from '../../config/snapshot.ts'
-import type { TraceEvent, TraceMessage } from '../../http/trace-event.ts'
+import type { TraceEvent, TraceMessage } from '../../trace/trace-event.ts'
 import type { DryOutcome } from '../dry-run/dry-run.ts'
 import type { BackendChosen, NotChosen } from './explanation.ts'
 import { originOf, place } from './trace-reading.ts'

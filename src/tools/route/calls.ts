@@ -1,7 +1,7 @@
-import type { HeadSnapshot } from '../../http/trace-event.ts'
+import type { HeadSnapshot } from '../../trace/trace-event.ts'
+import { type DiffLine, diffLines } from '../check/line-diff.ts'
 import type { DryCall, DryOutcome } from '../dry-run/dry-run.ts'
-import { type DiffLine, diffLines } from '../line-diff.ts'
-import { textOf } from '../trace/body-text.ts'
+import { textOf } from '../events/body-text.ts'
 import type { CallMade } from './explanation.ts'
 
 /** Every call that would go out, those with the request as what has become of it. */

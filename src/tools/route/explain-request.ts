@@ -1,9 +1,9 @@
 import type { Bind, Listener, Route } from '../../config/snapshot.ts'
 import { hostOf } from '../../engine/route-table.ts'
 import { listenerMisses } from '../../engine/trace/route-misses.ts'
-import type { HeadSnapshot, TraceMessage } from '../../http/trace-event.ts'
+import type { HeadSnapshot, TraceMessage } from '../../trace/trace-event.ts'
 import type { DryGateway, DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
-import { plainText } from '../trace/body-text.ts'
+import { plainText } from '../events/body-text.ts'
 import { assumptionsOf } from './assumptions.ts'
 import { backendsOf } from './backends.ts'
 import { callsOf } from './calls.ts'
@@ -22,6 +22,8 @@ export interface Run {
   readonly stubbed: ReadonlySet<string>
   /** The session was opened for this request. */
   readonly opensSession: boolean
+  /** Variables that are not set, and of each file that cannot be read a clause that says so. */
+  readonly lacking: { readonly variables: readonly string[]; readonly files: readonly string[] }
 }
 
 /** What a dry run shows, put together from the events, the calls and the compiled configuration. Throws a Failure. */
@@ -48,6 +50,7 @@ export function explainRequest(run: Run): Explanation {
     policies: passedPolicies({ bind, listener, route, outcome }),
     backends: backendsOf(route, outcome, seed),
     calls: callsOf(received, request.body, outcome),
+    lost: messagesOf(outcome.events, 'llm').at(-1)?.losses ?? [],
     response: outcome.shown ? { ...outcome.shown, body: plainText(outcome.body) } : null,
     assumed: assumptionsOf(run, bind, listener),
   }

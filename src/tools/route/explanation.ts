@@ -1,5 +1,5 @@
-import type { HeadSnapshot } from '../../http/trace-event.ts'
-import type { DiffLine } from '../line-diff.ts'
+import type { HeadSnapshot } from '../../trace/trace-event.ts'
+import type { DiffLine } from '../check/line-diff.ts'
 
 /**
  * `reached`: a backend has answered. `answered`: a policy has, by intent, or the gateway with what it is asked for.
@@ -29,6 +29,8 @@ export interface Explanation {
   readonly backends: readonly BackendChosen[]
   /** In the order in which they would be made. */
   readonly calls: readonly CallMade[]
+  /** What the conversion between the formats of client and provider could not carry. */
+  readonly lost: readonly { readonly path: string; readonly reason: string }[]
   readonly response: (HeadSnapshot & { readonly body: string }) | null
   readonly assumed: readonly Assumption[]
 }

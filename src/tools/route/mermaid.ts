@@ -1,5 +1,5 @@
 import { visible } from '../../diagnostics/visible.ts'
-import { MARKS, shortKey } from '../trace/steps.ts'
+import { MARKS, shortKey } from '../events/steps.ts'
 import type { Explanation } from './explanation.ts'
 
 /** The way of the request as a flowchart, for Markdown that draws them. */

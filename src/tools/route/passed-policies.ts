@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Bind, Listener, Route, Step } from '../../config/snapshot.ts'
-import type { TraceEvent, TraceMessage } from '../../http/trace-event.ts'
+import { policyNamed } from '../../policies/index.ts'
+import type { TraceEvent, TraceMessage } from '../../trace/trace-event.ts'
 import type { DryOutcome } from '../dry-run/dry-run.ts'
 import type { PolicyPassed } from './explanation.ts'
 import { messagesOf, place } from './trace-reading.ts'
@@ -56,7 +57,7 @@ function policyPassed(at: PolicyPassed['at'], step: Step, all: readonly Told[], 
   })
   // Of several calls or moments the one that ended the way says most.
   const last = own.find(({ message }) => message.result === 'failed' || message.result === 'replied') ?? own[0]
-  const did = step.policy === 'mcpAuthorization' ? itemsRefused(outcome) : didOf(step, last?.message, outcome)
+  const did = policyNamed.get(step.policy)?.perItem ? itemsRefused(outcome) : didOf(step, last?.message, outcome)
   const checks = [...own.flatMap(each => each.checks), ...did.checks]
   return {
     policy: step.policy,
@@ -112,7 +113,7 @@ function didOf(
   const [limit, left, seconds] = ['limit', 'remaining', 'reset'].map(name => {
     return headers.findLast(([each]) => each.toLowerCase() === `x-ratelimit-${name}`)?.[1]
   })
-  if (policy !== 'localRateLimit' || result === undefined || limit === undefined) {
+  if (!policyNamed.get(policy)?.showsBudget || result === undefined || limit === undefined) {
     // Its name and what it did say the same.
     return detail === `${policy} ${result}` ? { result, checks: [] } : { result, detail, checks: [] }
   }

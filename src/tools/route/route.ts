@@ -1,12 +1,15 @@
+import type { Loaded } from '../../config/load.ts'
 import type { CheckReport } from '../../diagnostics/render/report.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import { initializeParams } from '../../mcp/initialize.ts'
-import { reportOf } from '../check.ts'
+import { policyNamed } from '../../policies/index.ts'
+import { Placeholder } from '../../schema/placeholder.ts'
+import { reportOf } from '../check/check.ts'
 import { fieldOf } from '../dry-run/dry-request.ts'
 import { type DryGateway, type DryOutcome, type DryRequest, loadDryGateway, type Stub } from '../dry-run/dry-run.ts'
 import { EVERYTHING } from '../dry-run/stubs.ts'
-import type { InputPlace } from '../input-files.ts'
-import { readServed } from '../serve/served-input.ts'
+import type { InputPlace } from '../input/input-files.ts'
+import { readServed } from '../input/served-input.ts'
 import { explainRequest, type Run } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
 import type { RouteFormat } from './render.ts'
@@ -39,8 +42,20 @@ export async function routeRequest(
   const { loaded, gateway } = await loadDryGateway(texts, { ...place, ...world })
   if (gateway === undefined) return { refused: await reportOf(texts, loaded, place.cwd) }
   const { opensSession, ...done } = await inSession(gateway, request)
-  const run = { gateway, ...done, seed, stubbed: new Set(stubs.keys()), opensSession }
+  const run = { gateway, ...done, seed, stubbed: new Set(stubs.keys()), opensSession, lacking: lackingIn(loaded) }
   return { run, explanation: explainRequest(run) }
+}
+
+/** What `run` would refuse to start without. */
+function lackingIn({ source, diagnostics }: Loaded): Run['lacking'] {
+  const variables = new Set<string>()
+  const collect = (value: unknown): void => {
+    if (value instanceof Placeholder) variables.add(value.variable)
+    else if (typeof value === 'object' && value !== null) for (const each of Object.values(value)) collect(each)
+  }
+  for (const document of source.documents) collect(document.value)
+  const files = diagnostics.flatMap(({ code, message }) => (code === 'GW206' ? [message] : []))
+  return { variables: [...variables], files: [...new Set(files)] }
 }
 
 /** A request to an MCP server that lacks a session gets one first, with the caller's own credentials. */
@@ -86,12 +101,11 @@ function unusedServerName({ request: { sni }, gateway: { snapshot } }: Run, { po
 function unusedCredentials({ request: { jwt, apiKey } }: Run, { policies, listener, routes }: Explanation): string[] {
   // Who never comes to a route says nothing about what it would ask for.
   if (listener === null || routes.every(({ name }) => name === null)) return []
-  const asks = (names: readonly string[]) => policies.some(({ policy }) => names.includes(policy))
+  const asks = (...what: readonly string[]) =>
+    policies.some(({ policy }) => what.includes(policyNamed.get(policy)?.asksFor ?? ''))
   return [
-    ...(jwt && !asks(['jwtAuth', 'mcpAuthentication', 'oidc'])
-      ? ['--jwt-claims has no effect: no policy of this route takes a token.']
-      : []),
-    ...(apiKey && !asks(['apiKey']) ? ['--api-key has no effect: no policy of this route takes a key.'] : []),
+    ...(jwt && !asks('token', 'session') ? ['--jwt-claims has no effect: no policy of this route takes a token.'] : []),
+    ...(apiKey && !asks('key') ? ['--api-key has no effect: no policy of this route takes a key.'] : []),
   ]
 }
 

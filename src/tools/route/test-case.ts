@@ -2,7 +2,7 @@ import { relative, resolve } from 'node:path'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { fieldOf } from '../dry-run/dry-request.ts'
 import type { Stub } from '../dry-run/dry-run.ts'
-import type { TestCase, TestFile, TestRequest, TestStub } from '../test/test-file.ts'
+import type { TestCase, TestFile, TestRequest, TestStub } from '../test-file/test-file.ts'
 import type { Run } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
 

@@ -1,7 +1,7 @@
 import type { Paint } from '../../diagnostics/paint.ts'
-import type { DiffLine } from '../line-diff.ts'
-import { jsonLines } from '../trace/body-text.ts'
-import { MARKS, shortKey } from '../trace/steps.ts'
+import type { DiffLine } from '../check/line-diff.ts'
+import { jsonLines } from '../events/body-text.ts'
+import { MARKS, shortKey } from '../events/steps.ts'
 import type { BackendChosen, CallMade, Explanation, NotChosen, PolicyPassed } from './explanation.ts'
 import { type Piece, Sections } from './sections.ts'
 
@@ -22,6 +22,7 @@ export function explanationText(explanation: Explanation, { paint, allRoutes, wi
   for (const policy of explanation.policies) writePolicy(policy, out)
   for (const backend of explanation.backends) writeBackend(backend, out, most)
   for (const call of explanation.calls) writeCall(call, out)
+  for (const { path, reason } of explanation.lost) out.add('lost', ['warning', `${path}: ${reason}`])
   writeResponse(explanation, out)
   for (const { unknown, assumed, flag } of explanation.assumed) {
     out.add('unknown', `${unknown}, assumed ${assumed}${flag === undefined ? '' : ` (${flag})`}`)

@@ -1,5 +1,5 @@
 import type { Origin } from '../../diagnostics/diagnostic.ts'
-import type { TraceEvent, TraceMessage, TraceMessageType } from '../../http/trace-event.ts'
+import type { TraceEvent, TraceMessage, TraceMessageType } from '../../trace/trace-event.ts'
 
 /** The messages of one type, in order. */
 export function messagesOf<T extends TraceMessageType>(

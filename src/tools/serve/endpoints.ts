@@ -65,7 +65,7 @@ export function portFailure(error: unknown): unknown {
   const where = `${address?.includes(':') ? `[${address}]` : (address ?? '')}:${port ?? ''}`
   if (code === 'EACCES')
     return new Failure('input', `no permission to open ${where}.`, { help: 'Use a port above 1023.' })
-  if (code === 'EADDRNOTAVAIL') return new Failure('input', `${where} is no address of this machine.`)
+  if (code === 'EADDRNOTAVAIL') return new Failure('input', `${where} is not an address on this machine.`)
   return new Failure('input', `${where} is in use.`, {
     help: 'Another gateway may be running: stop it, or choose other ports: those of listeners, config.adminAddr, config.statsAddr, config.readinessAddr.',
   })

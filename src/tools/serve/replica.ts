@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { dumpOf } from '../../config/dump.ts'
+import { mostHeld } from '../../config/held-bodies.ts'
 import { offlineRuntime } from '../../config/offline-runtime.ts'
 import type { Settings } from '../../config/settings.ts'
 import type { Snapshot } from '../../config/snapshot.ts'
@@ -22,12 +23,12 @@ import { reservePorts } from '../../engine/workers/reserve-ports.ts'
 import { createSocketFolder, removeStaleFolders } from '../../engine/workers/socket-folder.ts'
 import { WorkerCounts } from '../../engine/workers/worker-counts.ts'
 import { type PoolWorker, WorkerPool } from '../../engine/workers/worker-pool.ts'
-import { referencedBy, reportOf } from '../check.ts'
-import type { InputText } from '../input-files.ts'
-import { InputLoader } from '../input-loader.ts'
+import { referencedBy, reportOf } from '../check/check.ts'
+import type { InputText } from '../input/input-files.ts'
+import { InputLoader } from '../input/input-loader.ts'
+import { readServed } from '../input/served-input.ts'
 import { createLog, portFailure, startEndpoints, watchFile } from './endpoints.ts'
-import { readServed } from './served-input.ts'
-import type { Probed, ServeOptions, Serving } from './serving.ts'
+import type { Probed, RunningGateway, ServeOptions } from './serving.ts'
 
 /** Serves with several workers as one replica: to everybody outside it is the same as with one. */
 export async function serveReplica(
@@ -35,7 +36,7 @@ export async function serveReplica(
   count: number,
   probed: Probed,
   settings: Settings,
-): Promise<Serving | undefined> {
+): Promise<RunningGateway | undefined> {
   const log = createLog(settings, options.log)
   const replica = new Replica(options, count, settings, log)
   if (!(await replica.open(probed.inputs))) return undefined
@@ -67,6 +68,7 @@ export async function serveReplica(
     get ports() {
       return replica.ports
     },
+    bodies: mostHeld(replica.snapshot.bodies),
     get workers() {
       return replica.workers
     },
@@ -100,6 +102,7 @@ class Replica {
   readonly #all: AskAll
   readonly #folder = createSocketFolder()
   readonly #ids = new SharedArrayBuffer(4)
+  readonly #bodies: SharedArrayBuffer
   readonly #backlogs: readonly SharedArrayBuffer[]
   readonly #state = new ReloadableState((_key, bytes) => new SharedArrayBuffer(bytes))
   readonly #loader = new InputLoader(this.#state)
@@ -114,6 +117,7 @@ class Replica {
     this.#options = options
     this.#settings = settings
     this.#log = log
+    this.#bodies = new SharedArrayBuffer(count * BigInt64Array.BYTES_PER_ELEMENT)
     this.#backlogs = Array.from({ length: count }, () => new SharedArrayBuffer(4))
     this.#synchronized = this.#metrics
       .gauge('agentgateway_config_synchronized', 'Whether the file on disk is what is served.')
@@ -238,6 +242,8 @@ class Replica {
     const { env, cwd, version } = this.#options
     const backlog = this.#backlogs[index] as SharedArrayBuffer
     Atomics.store(new Int32Array(backlog), 0, 0)
+    // What the one before it held has gone with it.
+    Atomics.store(new BigInt64Array(this.#bodies), index, 0n)
     return {
       index,
       count,
@@ -247,6 +253,7 @@ class Replica {
       version,
       settings: this.#settings,
       ids: this.#ids,
+      bodies: this.#bodies,
       backlog,
       beats: this.#pool.beats,
       folder: this.#folder,
@@ -279,7 +286,7 @@ class Replica {
 
   /** Nothing is half of one configuration and half of another: no worker serves it before all have compiled it. */
   async #reload(): Promise<boolean> {
-    const compiled = await this.#compile(await readServed(this.#options.file, this.#options))
+    const compiled = await this.#compile(await readServed(this.#options.file, { ...this.#options, trusted: true }))
     if (compiled === undefined) return false
     const asked = this.#pool.workers.filter(responds)
     const answers = await Promise.allSettled(asked.map(worker => worker.ask('prepare', compiled.prepared)))

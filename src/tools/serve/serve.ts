@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { createCelCompiler } from '../../cel/compiler.ts'
 import { dumpOf } from '../../config/dump.ts'
+import { mostHeld } from '../../config/held-bodies.ts'
 import type { Loaded } from '../../config/load.ts'
 import { offlineRuntime } from '../../config/offline-runtime.ts'
 import type { Settings } from '../../config/settings.ts'
@@ -9,16 +10,16 @@ import { thisThread } from '../../engine/admin/threads.ts'
 import { systemClock } from '../../engine/clock.ts'
 import { Gateway } from '../../engine/gateway.ts'
 import { TraceHub } from '../../engine/trace-hub.ts'
-import { reportOf } from '../check.ts'
-import type { InputText } from '../input-files.ts'
-import { InputLoader } from '../input-loader.ts'
+import { reportOf } from '../check/check.ts'
+import type { InputText } from '../input/input-files.ts'
+import { InputLoader } from '../input/input-loader.ts'
+import { readServed } from '../input/served-input.ts'
 import { createLog, portFailure, startEndpoints, watchFile } from './endpoints.ts'
-import { readServed } from './served-input.ts'
-import type { Probed, ServeOptions, Serving } from './serving.ts'
+import type { Probed, RunningGateway, ServeOptions } from './serving.ts'
 
 /** Starts what `validate --tier env` accepts; undefined when the configuration was refused: no port was opened then. */
-export async function serve(options: ServeOptions): Promise<Serving | undefined> {
-  const inputs = await readServed(options.file, options)
+export async function serve(options: ServeOptions): Promise<RunningGateway | undefined> {
+  const inputs = await readServed(options.file, { ...options, trusted: true })
   const probe = new InputLoader({ begin: () => {}, abandon: () => {} })
   const loaded = await probe.load(inputs, { ...options, tier: 'env' }, offlineRuntime())
   if (!loaded.runnable || !loaded.snapshot) {
@@ -46,7 +47,11 @@ async function serveTogether(options: ServeOptions, probed: Probed, settings: Se
   return serveAlone(options, probed, settings)
 }
 
-async function serveAlone(options: ServeOptions, { inputs }: Probed, settings: Settings): Promise<Serving | undefined> {
+async function serveAlone(
+  options: ServeOptions,
+  { inputs }: Probed,
+  settings: Settings,
+): Promise<RunningGateway | undefined> {
   const log = createLog(settings, options.log)
   const hub = new TraceHub({ clock: systemClock, cel: createCelCompiler(settings), worker: 0 })
   const gateway = new Gateway({
@@ -67,10 +72,7 @@ async function serveAlone(options: ServeOptions, { inputs }: Probed, settings: S
   await applyFirst(gateway, snapshot)
   synchronized.with().set(1)
 
-  let quit: () => void = () => {}
-  const asked = new Promise<void>(done => {
-    quit = done
-  })
+  const { promise: asked, resolve: quit } = Promise.withResolvers<void>()
   let stopping = false
   const source = {
     dump: () => dumpOf(gateway.snapshot!, options.version),
@@ -90,6 +92,7 @@ async function serveAlone(options: ServeOptions, { inputs }: Probed, settings: S
     admin: endpoints.admin,
     stats: endpoints.stats,
     ports: gateway.ports,
+    bodies: mostHeld(snapshot.bodies),
     workers: [],
     quit: asked,
     reload: () => server.reload(),
@@ -135,7 +138,7 @@ class Server {
   async #reload(): Promise<boolean> {
     const { log } = this.#gateway.runtime
     try {
-      const snapshot = await this.compile(await readServed(this.#options.file, this.#options))
+      const snapshot = await this.compile(await readServed(this.#options.file, { ...this.#options, trusted: true }))
       if (!snapshot) return false
       await this.#gateway.apply(snapshot)
       this.#synchronized.set(1)

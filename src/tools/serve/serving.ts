@@ -1,6 +1,6 @@
 import type { CheckReport } from '../../diagnostics/render/report.ts'
 import type { LogSink } from '../../engine/logging.ts'
-import type { InputText } from '../input-files.ts'
+import type { InputText } from '../input/input-files.ts'
 
 export interface ServeOptions {
   /** A file, a directory of resources, or - for stdin. */
@@ -20,12 +20,14 @@ export interface ServeOptions {
   refused(report: CheckReport, reload: boolean): void
 }
 
-export interface Serving {
+export interface RunningGateway {
   /** Where the admin and the stats server listen, or `off`. */
   readonly admin: string
   readonly stats: string
   /** Open ports, by the configured one. */
   readonly ports: ReadonlyMap<number, number>
+  /** bytes that bodies may take of memory; undefined: nothing in the file reads a body whole. */
+  readonly bodies: number | undefined
   /** The threads that share the ports; none when this one serves. Ending one is to the others as if it had crashed. */
   readonly workers: readonly { readonly index: number; readonly welcomed: boolean; end(): Promise<void> }[]
   /** Asked for by `/quitquitquit`. */

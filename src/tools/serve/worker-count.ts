@@ -1,14 +1,14 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { Failure } from '../../diagnostics/failure.ts'
-import { MAX_WORKERS, parseWorkers } from '../../http/workers.ts'
+import { MAX_WORKERS, parseWorkers } from '../../runtime/workers.ts'
 
 /** How many workers `4`, `50%` (of the processors) or nothing (1) means. Throws a Failure for anything else. */
 export function workerCount(given: number | string | undefined, processors = availableParallelism()): number {
   if (given === undefined) return 1
   const workers = parseWorkers(String(given))
   if (workers) return 'count' in workers ? workers.count : clamp(Math.round(processors * workers.share))
-  throw new Failure('usage', `${given} is no number of workers.`, {
+  throw new Failure('usage', `${given} is not a valid number of workers.`, {
     help: `Write a number from 1 to ${MAX_WORKERS}, or a share of the processors such as 50% (--workers, config.workerThreads).`,
   })
 }

@@ -23,7 +23,7 @@ import type {
 } from '../../engine/workers/protocol.ts'
 import { SessionRelay } from '../../engine/workers/session-relay.ts'
 import { blockwiseIds } from '../../engine/workers/share.ts'
-import { InputLoader } from '../input-loader.ts'
+import { InputLoader } from '../input/input-loader.ts'
 
 type Handlers = { readonly [N in OrderName]: (argument: Orders[N][0]) => Orders[N][1] | Promise<Orders[N][1]> }
 
@@ -41,7 +41,7 @@ class ServeWorker {
   #prepared: Snapshot | undefined
 
   constructor(start: WorkerStart, report: (report: Report) => void) {
-    const { index, count, ids, folder, host, settings, version, backlog } = start
+    const { index, count, ids, bodies, folder, host, settings, version, backlog } = start
     const { format, filter } = settings.logging
     this.#start = start
     this.#report = report
@@ -62,6 +62,7 @@ class ServeWorker {
         allocate: (key, bytes) => this.#sharedMemory(key, bytes),
         nextId: blockwiseIds(new Int32Array(ids)),
         relay: this.#relay,
+        bodies: new BigInt64Array(bodies),
         announce: series => report({ type: 'series', series }),
       },
     })

@@ -1,6 +1,6 @@
 import type { Bind, Listener, Route, Snapshot, Step } from '../../config/snapshot.ts'
 import type { Origin } from '../../diagnostics/diagnostic.ts'
-import { shortKey } from '../trace/steps.ts'
+import { shortKey } from '../events/steps.ts'
 import { type CoveredKind, placeKey, ruleKey } from './reached.ts'
 import { modeOf, ruleOrigins, rulesOf } from './rules.ts'
 import type { RunFile } from './run-tests.ts'

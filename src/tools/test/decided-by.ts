@@ -1,6 +1,6 @@
 import type { Origin } from '../../diagnostics/diagnostic.ts'
-import type { TraceEvent } from '../../http/trace-event.ts'
-import { wordsOf } from '../trace/steps.ts'
+import type { TraceEvent } from '../../trace/trace-event.ts'
+import { wordsOf } from '../events/steps.ts'
 
 /** The step that made a request come out as it did. */
 export interface Decision {

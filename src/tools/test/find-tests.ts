@@ -1,5 +1,5 @@
 import { Failure } from '../../diagnostics/failure.ts'
-import { findInputs, type InputFile, type InputPlace, isTestFile } from '../input-files.ts'
+import { findInputs, type InputFile, type InputPlace, isTestFile } from '../input/input-files.ts'
 
 /** The test files that the paths mean: files as they are named, and every `*.gwtest.yaml` of directories and globs. */
 export function findTests(paths: readonly string[], { cwd }: Pick<InputPlace, 'cwd'>): readonly InputFile[] {

@@ -1,8 +1,8 @@
 import type { Route, Snapshot } from '../../config/snapshot.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import { frontendPolicies, trafficPolicies } from '../../policies/index.ts'
-import { shortKey } from '../trace/steps.ts'
-import { Names } from './matcher.ts'
+import { shortKey } from '../events/steps.ts'
+import { Names } from '../test-file/matcher.ts'
 
 const POLICIES: ReadonlySet<string> = new Set([...trafficPolicies, ...frontendPolicies].map(({ name }) => name))
 

@@ -1,10 +1,10 @@
 import { Failure } from '../../diagnostics/failure.ts'
-import { connectionReason } from '../connection-reason.ts'
+import { connectionReason } from '../admin/connection-reason.ts'
 import type { CurlRequest } from '../curl/curl-request.ts'
 import { askedFor, fieldOf } from '../dry-run/dry-request.ts'
 import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
-import { startRequest } from '../trace/inject.ts'
-import type { TestCase, TestRequest } from './test-file.ts'
+import { startRequest } from '../events/inject.ts'
+import type { TestCase, TestRequest } from '../test-file/test-file.ts'
 
 /** What clients see of a gateway. */
 const VISIBLE: ReadonlySet<string> = new Set(['status', 'header', 'body', 'json', 'mcp'])

@@ -1,5 +1,5 @@
 import type { Origin } from '../../diagnostics/diagnostic.ts'
-import type { TraceEvent } from '../../http/trace-event.ts'
+import type { TraceEvent } from '../../trace/trace-event.ts'
 import { decidingRules, type Rule } from './rules.ts'
 
 /** What requests can come to. */

@@ -1,12 +1,12 @@
 import type { Diagnostic, Finding, Origin } from '../../diagnostics/diagnostic.ts'
 import { parseSource } from '../../diagnostics/source.ts'
 import { decode, INVALID } from '../../schema/decode.ts'
-import { looksLikeOurs } from '../check-documents.ts'
-import { type InputText, isTestFile } from '../input-files.ts'
-import { parseFieldPath } from './field-path.ts'
+import { looksLikeOurs } from '../check/recognize.ts'
+import { type InputText, isTestFile } from '../input/input-files.ts'
+import { parseFieldPath } from '../test-file/field-path.ts'
+import { isRecord } from '../test-file/matcher.ts'
+import { type TestFile, testFile } from '../test-file/test-file.ts'
 import { unknownPolicy } from './known-names.ts'
-import { isRecord } from './matcher.ts'
-import { type TestFile, testFile } from './test-file.ts'
 
 /** A file of test cases that can run. */
 export interface ReadTestFile {

@@ -1,6 +1,8 @@
 import type { Step } from '../../config/snapshot.ts'
 import type { Origin } from '../../diagnostics/diagnostic.ts'
-import type { TraceEvent } from '../../http/trace-event.ts'
+import type { AnyPolicy } from '../../policies/fields.ts'
+import { frontendPolicies, policyNamed, trafficPolicies } from '../../policies/index.ts'
+import type { TraceEvent } from '../../trace/trace-event.ts'
 import { blockEnd } from './config-lines.ts'
 
 /** A rule of a policy that decides by rules. */
@@ -10,7 +12,11 @@ export interface Rule {
   readonly text: string
 }
 
-const BY_RULES: ReadonlySet<string> = new Set(['authorization', 'mcpAuthorization', 'networkAuthorization'])
+const BY_RULES: ReadonlySet<string> = new Set(
+  ([...trafficPolicies, ...frontendPolicies] as readonly AnyPolicy[]).flatMap(({ name, accumulates }) =>
+    accumulates ? [name] : [],
+  ),
+)
 
 /** In the order of the file; empty for policies that have none. */
 export function rulesOf({ policy, spec }: Pick<Step, 'policy' | 'spec'>): readonly Rule[] {
@@ -35,13 +41,14 @@ export function decidingRules({ message }: TraceEvent): readonly Rule[] {
     return deciding.map(({ mode, rule }) => ({ mode, text: rule }))
   }
   if (message.type !== 'cel') return []
-  const modes = message.result === true ? ['allow', 'deny'] : ['require']
+  const modes =
+    message.error !== undefined ? ['deny', 'require'] : message.result === true ? ['allow', 'deny'] : ['require']
   return modes.map(mode => ({ mode: `item ${mode}`, text: message.expression }))
 }
 
 /** As `decidingRules` names a rule of this policy. */
 export function modeOf(policy: string, { mode }: Rule): string {
-  return policy === 'mcpAuthorization' ? `item ${mode}` : mode
+  return policyNamed.get(policy)?.perItem ? `item ${mode}` : mode
 }
 
 type LinesOf = (file: string) => readonly string[]

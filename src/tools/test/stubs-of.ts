@@ -1,7 +1,7 @@
 import type { McpEntry } from '../dry-run/stub-mcp.ts'
 import { EVERYTHING, type Stub, type Stubs } from '../dry-run/stubs.ts'
-import { fieldsOf } from './client.ts'
-import type { TestCase, TestFile, TestStub, TestStubs } from './test-file.ts'
+import { fieldsOf } from '../test-file/client.ts'
+import type { TestCase, TestFile, TestStub, TestStubs } from '../test-file/test-file.ts'
 
 /** What answers for the services of a case: its own stubs, then those of the file. */
 export function stubsOf({ stubs: all = {} }: TestFile, { stubs = {}, upstream }: TestCase): Stubs {

@@ -70,7 +70,7 @@ function tellSnapshots({ file, added, changed, removed, unasked }: SnapshotCount
 function patternOf(source: string) {
   const compiled = createPatternCompiler().compile(source, false)
   if (!('problem' in compiled)) return compiled
-  throw new Failure('usage', `--filter ${source} is no pattern: ${compiled.problem.message}.`)
+  throw new Failure('usage', `--filter ${source} is not a pattern: ${compiled.problem.message}.`)
 }
 
 function nothing({ filter, shard }: TestCommand, files: number): Failure {

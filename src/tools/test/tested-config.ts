@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import type { InputPlace, InputText } from '../input-files.ts'
-import { readServed } from '../serve/served-input.ts'
+import { leadsOut, placeOf } from '../../files/place.ts'
+import type { InputPlace, InputText } from '../input/input-files.ts'
+import { readServed } from '../input/served-input.ts'
 import type { ReadTestFile } from './read-test-file.ts'
 
 export interface ConfigOptions extends InputPlace {
@@ -36,6 +37,12 @@ export class TestedConfig {
       return { wrong: finding({ code: 'GW103', message, path: [], at: 'value', help }) }
     }
     const path = pathOf(config, file)
+    const place = placeOf(file.startsWith('<') ? 'stdin' : file, this.#options.cwd)
+    if (leadsOut(resolve(this.#options.cwd, path), place)) {
+      const message = `\`${config}\` is not read: it is outside of ${place.shown}`
+      const help = 'name the configuration with `gwctl test --config PATH`'
+      return { wrong: finding({ code: 'GW207', message, path: ['config'], at: 'value', help }) }
+    }
     try {
       return { texts: await readServed(path, this.#options) }
     } catch (error) {
@@ -48,7 +55,7 @@ export class TestedConfig {
   }
 }
 
-/** Beside the test file; a file that is called `-` is no stdin. */
+/** Beside the test file; a file that is called `-` is not stdin. */
 export function pathOf(config: string, file: string): string {
   const path = isAbsolute(config) ? config : join(file.startsWith('<') ? '.' : dirname(file), config)
   return path === '-' ? './-' : path

@@ -1,8 +1,8 @@
-import type { HeadSnapshot, TraceEvent } from '../../http/trace-event.ts'
 import { nestsDeeperThan } from '../../mcp/json-outline.ts'
+import type { HeadSnapshot, TraceEvent } from '../../trace/trace-event.ts'
 import type { DryCall, DryOutcome } from '../dry-run/dry-run.ts'
-import { shortKey } from '../trace/steps.ts'
-import { Hidden, isRecord, Names } from './matcher.ts'
+import { shortKey } from '../events/steps.ts'
+import { Hidden, isRecord, Names } from '../test-file/matcher.ts'
 import { llmText, mcpAnswer } from './spoken.ts'
 
 /** What a test can look at, as one value: `expectation.ts` says what is in it. */
@@ -36,6 +36,7 @@ export function viewOf(outcome: DryOutcome): View {
       inputTokens: llm.inputTokens,
       outputTokens: llm.outputTokens,
       totalTokens: llm.totalTokens,
+      losses: (llm.losses ?? []).map(({ path }) => path),
       text: llmText(body),
     },
   })

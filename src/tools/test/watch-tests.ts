@@ -1,6 +1,6 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { watchInputs } from '../check/watch.ts'
-import { readInputFile } from '../input-files.ts'
+import { readInputFile } from '../input/input-files.ts'
 import { findTests } from './find-tests.ts'
 import { readTestFile } from './read-test-file.ts'
 import { type TestCommand, type TestPrinter, test } from './test.ts'

@@ -1,6 +1,6 @@
 import type { DryOutcome } from '../dry-run/dry-run.ts'
+import type { TestFile } from '../test-file/test-file.ts'
 import { countReached, type Reached } from './reached.ts'
-import type { TestFile } from './test-file.ts'
 
 /** What all requests of a file came to. */
 export class Witness {

@@ -1,7 +1,7 @@
 import type { Failure } from '../../diagnostics/failure.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
+import type { AdminServer } from '../admin/admin-client.ts'
 import { askEach } from '../admin/ask-each.ts'
-import type { AdminServer } from '../admin-client.ts'
 import { ratesJson, topText } from './text.ts'
 import { measureOnce } from './watch.ts'
 

@@ -1,6 +1,6 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import { printableJson } from '../../diagnostics/render/json.ts'
-import { renderTable } from '../dump/table.ts'
+import { renderTable } from '../terminal/text-table.ts'
 import { rateInText } from './figures.ts'
 import type { Rates } from './rates.ts'
 import { SECTIONS, type Section, type ShownRow } from './sections.ts'

@@ -1,21 +1,21 @@
 import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { cannotWrite } from '../../diagnostics/failure.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
-import type { TraceEvent } from '../../http/trace-event.ts'
+import type { TraceEvent } from '../../trace/trace-event.ts'
 import type { CurlRequest } from '../curl/curl-request.ts'
 import { shellWords } from '../curl/shell-words.ts'
 import { openDryGateway } from '../dry-run/dry-run.ts'
 import { EVERYTHING } from '../dry-run/stubs.ts'
-import type { InputPlace } from '../input-files.ts'
+import type { ReadEvent } from '../events/events.ts'
+import { parseInjected, sendRequest } from '../events/inject.ts'
+import { recordedRequest } from '../events/recorded-request.ts'
+import { addEvents, type RequestTrace, type Step } from '../events/state.ts'
+import type { InputPlace } from '../input/input-files.ts'
 import { copyToClipboard } from '../terminal/clipboard.ts'
 import { type Asked, shownOf } from './browse.ts'
-
-import type { ReadEvent } from './events.ts'
-import { parseInjected, sendRequest } from './inject.ts'
-import { recordedRequest } from './recorded-request.ts'
 import type { TraceSession } from './session.ts'
-import { addEvents, type RequestTrace, type Step } from './state.ts'
 import { saveTestCase } from './test-case.ts'
 
 export interface ActionPlace extends InputPlace {
@@ -89,7 +89,7 @@ export class Actions {
         new Promise(done => {
           const child = spawn(editor, [...more, ...at], { cwd, stdio: 'inherit' })
           child.on('error', error => {
-            problem = `${editor} does not start: ${error.message}`
+            problem = `${editor} does not start: ${startReason(error)}`
             done()
           })
           child.on('close', () => done())
@@ -108,7 +108,7 @@ export class Actions {
     try {
       await writeFile(resolve(this.#place.cwd, file), text, { flag: 'wx' })
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw cannotWrite(file, error)
       return `${file} is there already: choose another name`
     }
     return `${steps.length} events saved as ${file}: gwctl trace -f ${file}`
@@ -161,4 +161,10 @@ function fromArrival(events: readonly TraceEvent[]): readonly TraceEvent[] {
 /** As the gateway wrote it. */
 function asSent({ stream: _, ...event }: ReadEvent): Omit<ReadEvent, 'stream'> {
   return event
+}
+
+function startReason(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') return 'there is no such program; $VISUAL or $EDITOR names another one'
+  return code === 'EACCES' ? 'you may not run it' : error.message
 }

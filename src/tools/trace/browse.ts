@@ -1,5 +1,5 @@
+import { decidingStep, type RequestTrace, type Step, type TraceState } from '../events/state.ts'
 import type { Quit } from '../terminal/leaving.ts'
-import { decidingStep, type RequestTrace, type Step, type TraceState } from './state.ts'
 
 export type Pane = 'requests' | 'pipeline' | 'detail'
 export const PANES: readonly Pane[] = ['requests', 'pipeline', 'detail']

@@ -1,9 +1,9 @@
-import { diffLines } from '../line-diff.ts'
+import { diffLines } from '../check/line-diff.ts'
+import type { RequestTrace } from '../events/state.ts'
+import { durationText } from '../events/steps.ts'
 import type { Row } from '../terminal/cells.ts'
 import { diffRow, lines } from './detail.ts'
 import { headLines } from './event-text.ts'
-import type { RequestTrace } from './state.ts'
-import { durationText } from './steps.ts'
 
 /** What happened to two requests, line by line; times and addresses of clients, which always differ, are left out. */
 export function comparisonOf(left: RequestTrace, right: RequestTrace, width: number): Row[] {

@@ -1,12 +1,12 @@
-import type { HeadSnapshot } from '../../http/trace-event.ts'
-import { type DiffLine, diffLines } from '../line-diff.ts'
+import type { HeadSnapshot } from '../../trace/trace-event.ts'
+import { type DiffLine, diffLines } from '../check/line-diff.ts'
+import type { ReadEvent } from '../events/events.ts'
+import type { RequestTrace, Step } from '../events/state.ts'
+import { durationText, MARKS } from '../events/steps.ts'
 import { cellsOf, cut, type Row, span, type Tone, wrap } from '../terminal/cells.ts'
 import type { Browse } from './browse.ts'
 import { eventText, headLines, TONES } from './event-text.ts'
-import type { ReadEvent } from './events.ts'
 import type { PartsReader } from './expression-parts.ts'
-import type { RequestTrace, Step } from './state.ts'
-import { durationText, MARKS } from './steps.ts'
 
 /** The lines of a file of the configuration; undefined when it cannot be read here. */
 export type SourceReader = (file: string) => readonly string[] | undefined
@@ -64,7 +64,7 @@ function eventView(request: RequestTrace, step: Step, { browse, look }: DetailCo
   if (message.type === 'authorization' && !browse.json) {
     return decidingFirst(message).flatMap(rule => [
       ...lines(
-        `${rule.matched ? 'matched' : 'no     '} ${rule.mode} ${rule.rule}`,
+        `${rule.matched ? 'matched' : 'no     '} ${rule.mode} ${rule.rule}${failure(rule)}`,
         width,
         rule.matched ? 'bold' : 'dim',
       ),
@@ -78,6 +78,10 @@ function eventView(request: RequestTrace, step: Step, { browse, look }: DetailCo
 }
 
 type Authorization = Extract<ReadEvent['message'], { type: 'authorization' }>
+
+function failure({ error }: Authorization['rules'][number]): string {
+  return error === undefined ? '' : ` (cannot be evaluated: ${error})`
+}
 
 /** Of a request that was refused, the rules that did it before those that had no say. */
 function decidingFirst({ result, rules }: Authorization): Authorization['rules'] {
@@ -201,8 +205,12 @@ function celRows({ event: { message, origins } }: Step, width: number): Row[] {
   if (message.type === 'authorization') {
     return [
       ...lines(`authorization: ${message.result}${place}`, width, message.result === 'deny' ? 'error' : 'success'),
-      ...message.rules.flatMap(({ rule, mode, matched }) =>
-        lines(`  ${matched ? '✓' : '✗'} ${mode} if ${rule}`, width, matched ? 'bold' : 'dim'),
+      ...message.rules.flatMap(rule =>
+        lines(
+          `  ${rule.matched ? '✓' : '✗'} ${rule.mode} if ${rule.rule}${failure(rule)}`,
+          width,
+          rule.matched ? 'bold' : 'dim',
+        ),
       ),
     ]
   }

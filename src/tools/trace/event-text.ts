@@ -1,9 +1,9 @@
 import { printYaml } from '../../diagnostics/print-yaml.ts'
-import type { HeadSnapshot } from '../../http/trace-event.ts'
+import type { HeadSnapshot } from '../../trace/trace-event.ts'
+import { textOf } from '../events/body-text.ts'
+import type { ReadEvent } from '../events/events.ts'
+import { shortKey } from '../events/steps.ts'
 import { cut, type Row, span, type Tone, wrap } from '../terminal/cells.ts'
-import { textOf } from './body-text.ts'
-import type { ReadEvent } from './events.ts'
-import { shortKey } from './steps.ts'
 
 export const TONES: Readonly<Record<ReadEvent['severity'], Tone>> = {
   success: 'success',

@@ -1,9 +1,9 @@
 import { Failure } from '../../diagnostics/failure.ts'
-import { type Evaluated, type Evaluation, evaluate, type Phase } from '../eval/evaluate.ts'
-import { stateAt } from '../eval/recorded-state.ts'
-import type { EvalState } from '../eval/state.ts'
-import { valueText } from '../eval/value-text.ts'
-import type { RequestTrace, Step } from './state.ts'
+import type { RequestTrace, Step } from '../events/state.ts'
+import { type Evaluated, type Evaluation, evaluate, type Phase } from '../expressions/evaluate.ts'
+import { stateAt } from '../expressions/recorded-state.ts'
+import type { EvalState } from '../expressions/state.ts'
+import { valueText } from '../expressions/value-text.ts'
 
 /**
  * The parts of an expression that a step tells of, each with its value at that time: `request.method = "GET"`. Empty

@@ -1,5 +1,5 @@
-import type { AdminServer, TraceRequest } from '../admin-client.ts'
-import { type LiveOptions, liveRecording, type Recording } from './recording.ts'
+import type { AdminServer, TraceRequest } from '../admin/admin-client.ts'
+import { type LiveOptions, liveRecording, type Recording } from '../events/recording.ts'
 
 /**
  * One request, of whichever gateway sees it first; the others are left as soon as it has. Resolves when all of them are

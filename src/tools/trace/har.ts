@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import { printableJson } from '../../diagnostics/render/json.ts'
-import { collectRequests, type Unreadable } from './recorded-requests.ts'
-import type { Recording } from './recording.ts'
-import type { RequestTrace } from './state.ts'
-import { eventCount } from './steps.ts'
+import { collectRequests, type Unreadable } from '../events/recorded-requests.ts'
+import type { Recording } from '../events/recording.ts'
+import type { RequestTrace } from '../events/state.ts'
+import { eventCount } from '../events/steps.ts'
 
 type Fields = readonly (readonly [string, string])[]
 

@@ -1,16 +1,17 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type ConcealText, textConcealer } from '../../config/conceal-text.ts'
+import { type ConcealText, textConcealer } from '../../cluster/conceal-text.ts'
 import { isAsciiOnly } from '../../diagnostics/ascii.ts'
+import { readRegularFile } from '../../files/read-file.ts'
+import { createEventReader } from '../events/events.ts'
+import type { Recording } from '../events/recording.ts'
+import { eventCount } from '../events/steps.ts'
 import { untilAborted, untilQuit } from '../terminal/leaving.ts'
 import { showView, type Terminal } from '../terminal/view.tsx'
 import { Actions } from './actions.ts'
 import type { SourceReader } from './detail.ts'
-import { createEventReader } from './events.ts'
 import { partsReader } from './expression-parts.ts'
-import type { Recording } from './recording.ts'
 import { TraceSession } from './session.ts'
-import { eventCount } from './steps.ts'
 
 export interface InteractiveOptions {
   readonly terminal: Terminal
@@ -141,7 +142,7 @@ function sourceReader(cwd: string, conceal: ConcealText): SourceReader {
       const version = `${about.ino} ${about.size} ${about.mtimeMs}`
       const before = known.get(file)
       if (before?.version === version) return before.lines
-      const lines = conceal(file, readFileSync(path, 'utf8')).split(/\r?\n/)
+      const lines = conceal(file, readRegularFile(path, MAX_SOURCE).toString('utf8')).split(/\r?\n/)
       known.set(file, { version, lines })
       return lines
     } catch {

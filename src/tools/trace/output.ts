@@ -1,14 +1,19 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import { printableJson } from '../../diagnostics/render/json.ts'
-import { recordedRequests, type Unreadable } from './recorded-requests.ts'
-import { fileFor, type Recording } from './recording.ts'
+import { recordedRequests, type Unreadable } from '../events/recorded-requests.ts'
+import { appendTo, fileFor, type Recording } from '../events/recording.ts'
 import { requestText } from './text.ts'
 
-/** Writes lines into a file as they come. Throws a Failure `input` when it cannot be written. */
-export async function linesInto(lines: AsyncIterable<string>, path: string, cwd: string): Promise<void> {
+/** Writes lines into a file as they come; false when there were none. Throws a Failure `input` when it cannot be written. */
+export async function linesInto(lines: AsyncIterable<string>, path: string, cwd: string): Promise<boolean> {
   const file = await fileFor(path, cwd)
+  let some = false
   try {
-    for await (const line of lines) await file.appendFile(line)
+    for await (const line of lines) {
+      some = true
+      await appendTo(file, path, line)
+    }
+    return some
   } finally {
     await file.close()
   }

@@ -1,3 +1,4 @@
+import type { RequestTrace, Step, TraceState } from '../events/state.ts'
 import { edited, type KeyPress } from '../terminal/keyboard.ts'
 import { distanceOf } from '../terminal/moves.ts'
 import {
@@ -12,7 +13,6 @@ import {
   shownOf,
 } from './browse.ts'
 import { bindingsFor, type Command, commandOf } from './keys.ts'
-import type { RequestTrace, Step, TraceState } from './state.ts'
 
 /** How much there is to see and how much of it fits: lines, and those of them that the search has found. */
 export interface Extent {

@@ -1,7 +1,7 @@
+import { hasFailed, type RequestTrace, type TraceState } from '../events/state.ts'
+import { MARKS } from '../events/steps.ts'
 import { cellsOf, pad, type Row, span } from '../terminal/cells.ts'
 import type { Browse } from './browse.ts'
-import { hasFailed, type RequestTrace, type TraceState } from './state.ts'
-import { MARKS } from './steps.ts'
 
 /** A line of the list of requests: one of them, or that the connection was lost between two. */
 export type RequestLine = RequestTrace | 'lost'
@@ -28,7 +28,7 @@ export function requestsTitle(state: TraceState, browse: Browse, shown: readonly
 export function requestRow(line: RequestLine, inner: number, marked: string | undefined): Row {
   const width = inner - 2
   if (line === 'lost') return [span(pad(`── connection lost ${'─'.repeat(width)}`, width).replace(/…$/, '─'), 'warn')]
-  const { time, method, path, end, broken, key } = line
+  const { time, method, path, about, end, broken, key } = line
   const failed = end === undefined ? broken : hasFailed(end)
   // Without colours, too.
   const mark = failed && (end?.status ?? 500) < 400 ? MARKS.error : ''
@@ -38,7 +38,7 @@ export function requestRow(line: RequestLine, inner: number, marked: string | un
   const middle = Math.max(0, width - cellsOf(clock) - 6)
   return [
     span(clock, 'dim'),
-    span(pad(`${method} ${path}`, middle)),
+    span(pad([method, about, path].filter(part => part !== '').join(' '), middle)),
     span(pad(status, 5, 'right'), tone),
     span(key === marked ? '*' : ' ', 'info'),
   ]

@@ -1,6 +1,6 @@
 import { ERRORS } from '../../http/errors.ts'
-import { type RecordedRequest, recordedRequest } from './recorded-request.ts'
-import type { RequestTrace } from './state.ts'
+import { type RecordedRequest, recordedRequest } from '../events/recorded-request.ts'
+import type { RequestTrace } from '../events/state.ts'
 
 /** What `gwctl test` runs: the part of its cases that a trace can tell. */
 export interface SavedCase {

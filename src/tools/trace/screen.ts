@@ -1,3 +1,5 @@
+import type { RequestTrace, Step, TraceState } from '../events/state.ts'
+import { durationText, eventCount, MARKS } from '../events/steps.ts'
 import { cellsOf, cut, pad, padRow, type Row, type Span, span, wrap } from '../terminal/cells.ts'
 import { list, type Size, typed } from '../terminal/layout.ts'
 import { type Browse, DETAIL_VIEWS, type Pane, type Prompt, shownOf } from './browse.ts'
@@ -7,8 +9,6 @@ import { TONES } from './event-text.ts'
 import { BINDINGS, bindingsFor } from './keys.ts'
 import type { Extent } from './press.ts'
 import { requestLines, requestRow, requestsTitle } from './request-list.ts'
-import type { RequestTrace, Step, TraceState } from './state.ts'
-import { durationText, eventCount, MARKS } from './steps.ts'
 
 /** The connection in a few words, and the exit code that it will have led to once it is over. */
 export interface StreamStatus {
@@ -203,7 +203,7 @@ function pipelineTitle(browse: Browse, request: RequestTrace | undefined, width:
   const least = browse.least === 'info' ? '' : browse.least === 'warn' ? ', warnings and errors' : ', errors'
   const filter = browse.filters.pipeline === '' ? '' : ` /${browse.filters.pipeline}`
   const rest = `: ${outcome}${lost}${least}${filter}`
-  return `${cut(`${request.method} ${request.path}`, Math.max(12, width - cellsOf(rest)))}${rest}`
+  return `${cut([request.method, request.about, request.path].filter(part => part !== '').join(' '), Math.max(12, width - cellsOf(rest)))}${rest}`
 }
 
 /** What is going on, then the keys, as far as there is room. */

@@ -1,13 +1,13 @@
+import type { ReadEvent } from '../events/events.ts'
+import { addEvents, breakOff, EMPTY, type TraceState } from '../events/state.ts'
 import { rowInAscii } from '../terminal/cells.ts'
 import type { KeyPress } from '../terminal/keyboard.ts'
 import type { Size } from '../terminal/layout.ts'
 import type { Quit } from '../terminal/leaving.ts'
 import { type Asked, type Browse, FRESH } from './browse.ts'
 import { BLIND, type Lookups } from './detail.ts'
-import type { ReadEvent } from './events.ts'
 import { press } from './press.ts'
 import { type Picture, pictureOf, type StreamStatus } from './screen.ts'
-import { addEvents, breakOff, EMPTY, type TraceState } from './state.ts'
 
 /** All that the view depends on. Replaced as a whole whenever something changes. */
 export interface SessionState {

@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
-import { Failure } from '../../diagnostics/failure.ts'
+import { cannotWrite, Failure } from '../../diagnostics/failure.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { visible } from '../../diagnostics/visible.ts'
-import { collectRequests, type Unreadable } from './recorded-requests.ts'
-import type { Recording } from './recording.ts'
+import { collectRequests, type Unreadable } from '../events/recorded-requests.ts'
+import type { Recording } from '../events/recording.ts'
+import type { RequestTrace } from '../events/state.ts'
 import { doubtsAbout, type SavedCase, savedCaseOf } from './saved-case.ts'
-import type { RequestTrace } from './state.ts'
 
 /** Writes the case into a new file below `cwd`; returns its name, and why it may not hold. */
 export async function saveTestCase(
@@ -25,7 +25,7 @@ export async function saveTestCase(
       await writeFile(resolve(cwd, name), text, { flag: 'wx' })
       return { name, doubts: doubtsAbout(trace) }
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw cannotWrite(name, error)
     }
   }
 }

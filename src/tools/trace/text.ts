@@ -1,14 +1,14 @@
 import type { Paint } from '../../diagnostics/paint.ts'
 import { visible } from '../../diagnostics/visible.ts'
+import { hasFailed, type RequestTrace, type Step } from '../events/state.ts'
+import { durationText, eventCount, MARKS, shortKey } from '../events/steps.ts'
 import { cellsOf, pad } from '../terminal/cells.ts'
-import { hasFailed, type RequestTrace, type Step } from './state.ts'
-import { durationText, eventCount, MARKS, shortKey } from './steps.ts'
 
 /** One request as a tree, for logs and pipes: its steps in order, inside of what they are part of. */
 export function requestText(request: RequestTrace, paint: Paint): string {
   const { end } = request
   const outcome = end === undefined ? 'not finished' : `${end.status ?? 'client left'} in ${durationText(end.at)}`
-  const facts = [request.id, request.source, request.time].filter(fact => fact !== '').join(', ')
+  const facts = [request.about, request.id, request.source, request.time].filter(fact => fact !== '').join(', ')
   const bad = end === undefined || hasFailed(end) || (end.status ?? 0) >= 400
   const title = `${paint.bold(visible(`${request.method} ${request.url || request.path}`))}  ${bad ? paint.error(outcome) : paint.success(outcome)}`
   const lost =

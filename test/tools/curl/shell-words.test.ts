@@ -16,5 +16,5 @@ test.each<[string, string[]]>([
 })
 
 test.each(["curl 'h", 'curl "h', "curl $'h", 'curl h\\'])('%j does not end', text => {
-  expect(() => shellWords(text, 'saved.sh')).toThrow('saved.sh is no command: a quote in it does not end.')
+  expect(() => shellWords(text, 'saved.sh')).toThrow('saved.sh is not a command: a quote in it does not end.')
 })

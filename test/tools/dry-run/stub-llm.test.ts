@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { HeaderList } from '../../../src/http/headers.ts'
 import { formatOf } from '../../../src/llm/formats/index.ts'
 import type { RouteType } from '../../../src/llm/route-type.ts'
-import { completionReply } from '../../../src/tools/dry-run/stub-llm.ts'
+import { modelReply } from '../../../src/tools/dry-run/stub-llm.ts'
 
 function asked(path: string, value: unknown) {
   const target = { key: '', host: 'h', port: 80, connectTimeout: 0, named: true }
@@ -14,7 +14,7 @@ function asked(path: string, value: unknown) {
     headers: new HeaderList(),
     body: Buffer.from(JSON.stringify(value) ?? 'none'),
   }
-  return completionReply({ text: 'said', inputTokens: 7, outputTokens: 3 }, call)
+  return modelReply({ text: 'said', inputTokens: 7, outputTokens: 3 }, call)
 }
 
 /** The JSON of a whole answer, or that of each event. */

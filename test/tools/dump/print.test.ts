@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest'
 import { dumpOf } from '../../../src/config/dump.ts'
 import { plainPaint } from '../../../src/diagnostics/paint.ts'
+import type { Dump } from '../../../src/tools/config-dump/read.ts'
 import { print, type Wanted } from '../../../src/tools/dump/print.ts'
 import { printPods } from '../../../src/tools/dump/print-pods.ts'
-import type { Dump } from '../../../src/tools/dump/read.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 
 const HOSTILE = 'a\u001B[2J\u009B31m\u202Eb\u2028c'

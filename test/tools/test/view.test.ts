@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { openDryGateway } from '../../../src/tools/dry-run/dry-run.ts'
-import { TestClient } from '../../../src/tools/test/client.ts'
 import { viewOf } from '../../../src/tools/test/view.ts'
+import { TestClient } from '../../../src/tools/test-file/client.ts'
 
 test('a tool that is hidden from a list is no refusal of the request', async () => {
   const config = `mcp:

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Failure } from '../../../src/diagnostics/failure.ts'
-import { adminServerAt } from '../../../src/tools/admin-client.ts'
+import { adminServerAt } from '../../../src/tools/admin/admin-client.ts'
 import { measuredRates, watchGateway, watchMetrics } from '../../../src/tools/top/watch.ts'
 import { ManualClock } from '../../engine/manual-clock.ts'
 import { startSilentServer } from '../../helpers/silent-server.ts'

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { savedRecording } from '../../../src/tools/events/recording.ts'
 import { browseRecording } from '../../../src/tools/trace/interactive.ts'
 import { BINDINGS } from '../../../src/tools/trace/keys.ts'
-import { savedRecording } from '../../../src/tools/trace/recording.ts'
 import { FakeKeyboard, FakeScreen, isRestored } from '../../helpers/fake-terminal.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
-import { Recorder } from './recorded-events.ts'
+import { Recorder } from '../events/recorded-events.ts'
 
 let folder: string
 beforeEach(() => {

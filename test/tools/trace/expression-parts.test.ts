@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { addEvents, EMPTY } from '../../../src/tools/events/state.ts'
 import { partsReader } from '../../../src/tools/trace/expression-parts.ts'
-import { addEvents, EMPTY } from '../../../src/tools/trace/state.ts'
-import { Recorder } from './recorded-events.ts'
+import { Recorder } from '../events/recorded-events.ts'
 
 const HEADERS = [
   ['host', 'api.example.com'],

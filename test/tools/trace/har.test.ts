@@ -2,8 +2,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
 import { Failure } from '../../../src/diagnostics/failure.ts'
 import { harDocument } from '../../../src/tools/trace/har.ts'
+import { Recorder } from '../events/recorded-events.ts'
 import { HAR } from './har-schema.ts'
-import { Recorder } from './recorded-events.ts'
 
 const isHar = new Ajv2020({ allErrors: true }).compile(HAR)
 

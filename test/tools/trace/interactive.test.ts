@@ -6,12 +6,12 @@ import { parse } from 'yaml'
 import { createPatternCompiler } from '../../../src/cel/pattern.ts'
 import { Failure } from '../../../src/diagnostics/failure.ts'
 import { decode, INVALID } from '../../../src/schema/decode.ts'
+import type { Recording } from '../../../src/tools/events/recording.ts'
 import type { JobControl, JobWatcher } from '../../../src/tools/terminal/job-control.ts'
-import { testFile } from '../../../src/tools/test/test-file.ts'
+import { testFile } from '../../../src/tools/test-file/test-file.ts'
 import { browseRecording } from '../../../src/tools/trace/interactive.ts'
-import type { Recording } from '../../../src/tools/trace/recording.ts'
 import { ENTER_ALTERNATE, FakeKeyboard, FakeScreen, isRestored } from '../../helpers/fake-terminal.ts'
-import { Recorder } from './recorded-events.ts'
+import { Recorder } from '../events/recorded-events.ts'
 
 // Ink's colours are decided when it loads, for the real stdout; ours are what is tested here.
 vi.hoisted(() => {
@@ -329,7 +329,7 @@ test('a flood of events draws a bounded number of frames', async () => {
 const CLIPBOARD = '\u001b]52;c;'
 
 describe('what the keys do besides looking', () => {
-  test('s leaves out what is no warning, then what is no error, then shows all again', async () => {
+  test('s leaves out what is no warning, then what is not an error, then shows all again', async () => {
     const { screen, keyboard, recording, ended } = await open({ columns: 120 })
     recording.feed(refused())
     await screen.until(text => text.includes('listener'))

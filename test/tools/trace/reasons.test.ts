@@ -1,7 +1,7 @@
 import { request as requestHttp } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createEventReader, type ReadEvent } from '../../../src/tools/trace/events.ts'
-import { addEvents, decidingStep, EMPTY } from '../../../src/tools/trace/state.ts'
+import { createEventReader, type ReadEvent } from '../../../src/tools/events/events.ts'
+import { addEvents, decidingStep, EMPTY } from '../../../src/tools/events/state.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { startUpstream, type Upstream } from '../../helpers/upstream.ts'
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { addEvents, EMPTY, type TraceState } from '../../../src/tools/events/state.ts'
 import { cellsOf, cut, pad, wrap } from '../../../src/tools/terminal/cells.ts'
 import type { KeyName } from '../../../src/tools/terminal/keyboard.ts'
 import type { Size } from '../../../src/tools/terminal/layout.ts'
@@ -6,8 +7,7 @@ import { type Browse, FRESH } from '../../../src/tools/trace/browse.ts'
 import { BINDINGS } from '../../../src/tools/trace/keys.ts'
 import { press } from '../../../src/tools/trace/press.ts'
 import { pictureOf, type StreamStatus } from '../../../src/tools/trace/screen.ts'
-import { addEvents, EMPTY, type TraceState } from '../../../src/tools/trace/state.ts'
-import { Recorder } from './recorded-events.ts'
+import { Recorder } from '../events/recorded-events.ts'
 
 const LIVE: StreamStatus = { text: 'recording 127.0.0.1:15000', code: undefined }
 const NORMAL: Size = { columns: 80, rows: 24 }
@@ -118,7 +118,7 @@ describe('what is to be seen', () => {
     recorder.add({ type: 'body', stage: 'request', bytes: 15, base64: text, truncated: false })
     expect(linesOf(addEvents(EMPTY, recorder.events)).join('\n')).toContain('"model": "gpt"')
     recorder.add({ type: 'body', stage: 'request', bytes: 3, base64: '/wD+', truncated: false })
-    expect(linesOf(addEvents(EMPTY, recorder.events)).join('\n')).toContain('3 bytes that are no text: ff00fe')
+    expect(linesOf(addEvents(EMPTY, recorder.events)).join('\n')).toContain('3 bytes that are not text: ff00fe')
   })
 
   test('events that were lost are counted: of the request, and of all whichever is looked at', () => {

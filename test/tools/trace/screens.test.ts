@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test, vi } from 'vitest'
+import type { Recording } from '../../../src/tools/events/recording.ts'
 import { browseRecording } from '../../../src/tools/trace/interactive.ts'
-import type { Recording } from '../../../src/tools/trace/recording.ts'
 import { FakeKeyboard, FakeScreen } from '../../helpers/fake-terminal.ts'
 
 // Ink's colours are decided when it loads, for the real stdout; ours are what is tested here.

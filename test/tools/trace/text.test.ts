@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { plainPaint } from '../../../src/diagnostics/paint.ts'
-import { addEvents, EMPTY } from '../../../src/tools/trace/state.ts'
+import { addEvents, EMPTY } from '../../../src/tools/events/state.ts'
 import { requestText } from '../../../src/tools/trace/text.ts'
-import { Recorder } from './recorded-events.ts'
+import { Recorder } from '../events/recorded-events.ts'
 
 const show = (recorder: Recorder) => requestText(addEvents(EMPTY, recorder.events).requests[0]!, plainPaint)
 

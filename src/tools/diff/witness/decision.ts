@@ -1,6 +1,6 @@
 import type { Origin } from '../../../diagnostics/diagnostic.ts'
+import type { DumpDocument, DumpPolicies, DumpRoute } from '../../config-dump/model.ts'
 import type { DryOutcome } from '../../dry-run/dry-run.ts'
-import type { DumpDocument, DumpPolicies, DumpRoute } from '../../dump/model.ts'
 import { policyMeaning } from '../parts.ts'
 import { addressOf, type Result } from './outcome.ts'
 

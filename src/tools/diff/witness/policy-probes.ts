@@ -1,6 +1,6 @@
-import { byteSize, parseDuration } from '../../../schema/scalars.ts'
-import { Leaf, settle } from '../../../schema/settle.ts'
-import type { DumpDocument, DumpPolicies, DumpRoute } from '../../dump/model.ts'
+import { policyNamed } from '../../../policies/index.ts'
+import type { ProbeHints } from '../../../policies/policy.ts'
+import type { DumpDocument, DumpPolicies, DumpRoute } from '../../config-dump/model.ts'
 import { bothFacts, type Condition, conditionsIn, type Facts } from './conditions.ts'
 import { askedBy, type Probe, withHeaders } from './probe.ts'
 
@@ -35,8 +35,10 @@ export function callersFor(specs: Specs): Facts[] {
   // Which tool is called is not up to the caller.
   const conditions = [...specs.values()].flatMap(conditionsOf).filter(({ holds }) => holds.tool === undefined)
   const unique = distinct(conditions).slice(0, MOST_CONDITIONS)
-  const withToken = specs.has('jwtAuth') || specs.has('mcpAuthentication') || unique.some(({ holds }) => holds.claims)
-  const keys = keyFacts(specs)
+  const asked = new Set([...specs.keys()].map(name => policyNamed.get(name)?.asksFor))
+  const withToken = asked.has('token') || unique.some(({ holds }) => holds.claims)
+  // The keys themselves are secrets.
+  const keys = hintsIn(specs, ({ keys }) => keys).map(keyMetadata => ({ keyMetadata }))
   const known: Facts = { ...(withToken ? { claims: {} } : {}), ...(keys[0] ?? {}) }
   const people = peopleOf(unique).map(facts => bothFacts(known, facts))
   return [
@@ -45,17 +47,15 @@ export function callersFor(specs: Specs): Facts[] {
     ...people,
     ...keys,
     ...(withToken ? [{ headers: { authorization: 'Bearer no.such.token' } }] : []),
-    ...(specs.has('basicAuth') ? [{ headers: { authorization: 'Basic bm9ib2R5Om5vYm9keQ==' } }] : []),
+    ...(asked.has('password') ? [{ headers: { authorization: 'Basic bm9ib2R5Om5vYm9keQ==' } }] : []),
   ]
 }
 
 /** Whether policies look at who asks. */
 export function tellsCallersApart(specs: Specs): boolean {
   const conditions = [...specs.values()].flatMap(conditionsOf)
-  return conditions.length > 0 || AUTHENTICATION.some(name => specs.has(name))
+  return conditions.length > 0 || [...specs.keys()].some(name => policyNamed.get(name)?.asksFor !== undefined)
 }
-
-const AUTHENTICATION = ['jwtAuth', 'mcpAuthentication', 'apiKey', 'basicAuth', 'oidc', 'extAuthz', 'authorization']
 
 /** All conditions hold, with each of the values that one of them allows; each alone does; each alone does not. */
 function peopleOf(conditions: readonly Condition[]): Facts[] {
@@ -74,33 +74,38 @@ function distinct<T>(items: readonly T[]): T[] {
   return [...new Map(items.map(item => [JSON.stringify(item), item])).values()]
 }
 
-/** One caller for each key, by what is known of it; the keys themselves are secrets. */
-function keyFacts(specs: Specs): Facts[] {
-  return (specs.get('apiKey') ?? []).flatMap(spec => {
-    const keys = isFields(spec) && Array.isArray(spec.keys) ? spec.keys : []
-    return keys.map(key => ({ keyMetadata: isFields(key) && isFields(key.metadata) ? key.metadata : {} }))
-  })
+/** What the policies say of requests that they tell apart, each once. */
+function hintsIn<T>(specs: Specs, of: (hints: ProbeHints) => readonly T[] | undefined): T[] {
+  return distinct([...specs].flatMap(([name, each]) => each.flatMap(spec => of(hintsOf(name, spec)) ?? [])))
+}
+
+function hintsOf(name: string, spec: unknown): ProbeHints {
+  return policyNamed.get(name)?.probe?.(spec) ?? {}
 }
 
 /** A request that gets through, made so that each of the policies has something to say about it. */
 export function policyProbes(probe: Probe, specs: Specs, backends: number): Probe[] {
   return [
     ...originsIn(specs).flatMap(origin => originProbes(probe, origin)),
-    ...limitsIn(specs).map(limit => ({ ...probe, calls: limit + 1 })),
+    ...hintsIn(specs, ({ calls }) => calls)
+      .filter(limit => limit > 0 && limit < MOST_CALLS)
+      .map(limit => ({ ...probe, calls: limit + 1 })),
     ...(backends > 1 ? [{ ...probe, calls: SHARE_CALLS }] : []),
-    ...timeoutsIn(specs).map(ms => ({
+    ...hintsIn(specs, ({ delays }) => delays)
+      .filter(ms => ms > 0)
+      .map(ms => ({
+        ...probe,
+        upstream: { delay: ms + 1 },
+        words: [...probe.words, `a backend that answers after ${ms + 1}ms`],
+      })),
+    ...hintsIn(specs, ({ bodies }) => bodies)
+      .filter(bytes => bytes > 0 && bytes < MOST_BYTES)
+      .map(bytes => withBody(probe, bytes + 1)),
+    ...hintsIn(specs, ({ statuses }) => statuses).map(status => ({
       ...probe,
-      upstream: { delay: ms + 1 },
-      words: [...probe.words, `a backend that answers after ${ms + 1}ms`],
+      upstream: { status },
+      words: [...probe.words, `a backend that answers ${status}`],
     })),
-    ...bodySizesIn(specs).map(bytes => withBody(probe, bytes + 1)),
-    ...(['retry', 'health'].some(name => specs.has(name))
-      ? statusesIn(specs).map(status => ({
-          ...probe,
-          upstream: { status },
-          words: [...probe.words, `a backend that answers ${status}`],
-        }))
-      : []),
   ]
 }
 
@@ -115,57 +120,19 @@ function originProbes(probe: Probe, origin: string): Probe[] {
   ]
 }
 
+/** Those that are allowed, and one that is not. */
 function originsIn(specs: Specs): string[] {
-  const written = ['cors', 'csrf']
-    .flatMap(name => specs.get(name) ?? [])
-    .flatMap(spec => {
-      if (!isFields(spec)) return []
-      return [spec.allowOrigins, spec.additionalOrigins].flatMap(list => (Array.isArray(list) ? list.map(String) : []))
-    })
-  const named = written.map(origin => (origin === '*' ? 'https://some.test' : origin.replace('*', 'some')))
-  const asked = specs.has('cors') || specs.has('csrf')
-  return asked ? [...new Set([...named.slice(0, 6), 'https://other.test'])] : []
-}
-
-/** So many calls each limit lets through. */
-function limitsIn(specs: Specs): number[] {
-  const limits = (specs.get('localRateLimit') ?? []).flatMap(spec => {
-    const list = isFields(spec) ? spec.conditional : spec
-    return Array.isArray(list) ? list.filter(isFields) : []
-  })
-  const sizes = limits.map(
-    ({ maxTokens, requests, burst }) => (Number(maxTokens) || Number(requests) || 0) + (Number(burst) || 0),
+  const asked = [...specs].some(([name, each]) => each.some(spec => hintsOf(name, spec).origins))
+  if (!asked) return []
+  const named = hintsIn(specs, ({ origins }) => origins).map(origin =>
+    origin === '*' ? 'https://some.test' : origin.replace('*', 'some'),
   )
-  return [...new Set(sizes)].filter(size => size > 0 && size < MOST_CALLS)
-}
-
-function timeoutsIn(specs: Specs): number[] {
-  const written = [...specs.values()].flat().flatMap(spec => {
-    return isFields(spec) ? [spec.requestTimeout, spec.backendRequestTimeout] : []
-  })
-  const times = written.map(text => (typeof text === 'string' ? (parseDuration(text) ?? 0) : 0))
-  return [...new Set(times)].filter(ms => ms > 0)
-}
-
-function bodySizesIn(specs: Specs): number[] {
-  const sizes = (specs.get('buffer') ?? []).map(spec => {
-    const side = isFields(spec) && isFields(spec.request) ? spec.request : {}
-    const settled = settle(byteSize, side.maxBytes ?? '2Mi')
-    return settled instanceof Leaf ? Number(settled.key) : 0
-  })
-  return [...new Set(sizes)].filter(bytes => bytes > 0 && bytes < MOST_BYTES)
+  return [...new Set([...named.slice(0, 6), 'https://other.test'])]
 }
 
 function withBody(probe: Probe, bytes: number): Probe {
   const request = { ...probe.request, method: 'POST', body: Buffer.alloc(bytes, 'x') }
   return { ...probe, request, words: [...probe.words, `a body of ${bytes} bytes`] }
-}
-
-function statusesIn(specs: Specs): number[] {
-  const codes = (specs.get('retry') ?? []).flatMap(spec =>
-    isFields(spec) && Array.isArray(spec.codes) ? spec.codes.map(Number) : [],
-  )
-  return [...new Set([...codes.slice(0, 4), 503])]
 }
 
 /** What the expressions in the specs of a policy say of a request. */

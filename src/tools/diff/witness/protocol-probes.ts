@@ -1,4 +1,5 @@
-import type { DumpDocument, DumpRoute } from '../../dump/model.ts'
+import { policyNamed } from '../../../policies/index.ts'
+import type { DumpDocument, DumpRoute } from '../../config-dump/model.ts'
 import { conditionsOf, type Specs } from './policy-probes.ts'
 import { elsewhere, type Probe, withHeaders } from './probe.ts'
 
@@ -51,7 +52,8 @@ function chatProbes(probe: Probe, model: string): Probe[] {
 
 /** The tools that the rules about a route name. */
 export function toolsNamedBy(specs: Specs): string[] {
-  return conditionsOf(specs.get('mcpAuthorization') ?? []).flatMap(({ holds }) => holds.tool ?? [])
+  const rules = [...specs].flatMap(([name, each]) => (policyNamed.get(name)?.perItem ? each : []))
+  return conditionsOf(rules).flatMap(({ holds }) => holds.tool ?? [])
 }
 
 /** What the rules name is there to be called, and one tool that none of them names. */

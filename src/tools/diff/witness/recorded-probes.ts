@@ -7,11 +7,11 @@ import { Failure } from '../../../diagnostics/failure.ts'
 import { HeadSnapshots } from '../../../engine/head-snapshot.ts'
 import { HeaderList } from '../../../http/headers.ts'
 import type { DryRequest } from '../../dry-run/dry-run.ts'
-import { type InputPlace, MAX_RECORDED, readInput } from '../../input-files.ts'
-import { isRecord } from '../../trace/public-events.ts'
-import { recordedRequest } from '../../trace/recorded-request.ts'
-import { recordedRequests, unreadableNote } from '../../trace/recorded-requests.ts'
-import { savedRecording } from '../../trace/recording.ts'
+import { isRecord } from '../../events/public-events.ts'
+import { recordedRequest } from '../../events/recorded-request.ts'
+import { recordedRequests, unreadableNote } from '../../events/recorded-requests.ts'
+import { savedRecording } from '../../events/recording.ts'
+import { type InputPlace, MAX_RECORDED, readInput } from '../../input/input-files.ts'
 import { askedBy, canArrive, type Probe, type ShownRequest } from './probe.ts'
 
 /**
@@ -38,15 +38,8 @@ async function* harProbes(file: string, place: InputPlace): AsyncGenerator<Probe
   for (const request of harRequests(file, (await readInput(file, place, MAX_RECORDED)).text)) yield probeOf(request)
 }
 
-/** Parameters in which credentials are sent by convention: a browser records them without knowing. */
-const PARAMETERS = [
-  ...['access_token', 'api-key', 'api_key', 'apiKey', 'apikey', 'client_secret', 'code', 'id_token', 'key', 'password'],
-  ...['refresh_token', 'sig', 'signature', 'token', 'X-Amz-Security-Token', 'X-Amz-Signature', 'X-Goog-Signature'],
-]
-
 function concealing(snapshots: readonly Snapshot[]): (request: DryRequest) => ShownRequest {
   const places = new CredentialPlaces()
-  for (const name of PARAMETERS) places.add({ queryParameter: { name } })
   for (const { credentials } of snapshots) places.addAll(credentials)
   const heads = new HeadSnapshots(
     places,
@@ -130,7 +123,7 @@ function harRequests(file: string, text: string): DryRequest[] {
 
 function entriesOf(file: string, text: string): readonly unknown[] {
   const invalid = (why: string, cause?: unknown) =>
-    new Failure('input', `${file} is no valid HAR document: ${why}.`, { cause })
+    new Failure('input', `${file} is not a valid HAR document: ${why}.`, { cause })
   let document: unknown
   try {
     document = JSON.parse(text)

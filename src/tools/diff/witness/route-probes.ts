@@ -1,4 +1,4 @@
-import type { DumpDocument, DumpRoute } from '../../dump/model.ts'
+import type { DumpDocument, DumpRoute } from '../../config-dump/model.ts'
 import { sampleOf } from './pattern-sample.ts'
 import { elsewhere, type Probe, SOME_HOST, withHeaders } from './probe.ts'
 

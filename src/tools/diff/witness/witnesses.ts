@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { DumpDocument, DumpRoute } from '../../config-dump/model.ts'
 import type { DryGateway } from '../../dry-run/dry-run.ts'
-import type { DumpDocument, DumpRoute } from '../../dump/model.ts'
 import type { Touched } from '../structure.ts'
 import type { Facts } from './conditions.ts'
 import { changedPolicies, type Decision, decisionOf, stoppedBy } from './decision.ts'

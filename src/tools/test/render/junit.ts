@@ -28,7 +28,7 @@ function suite(run: RunFile, cwd: string) {
   }
   const time = seconds(run.cases.reduce((total, { duration }) => total + duration, 0))
   const cases = run.cases.map(each => testcase(each, file, cwd)).join('')
-  const text = `  <testsuite name="${file}" file="${file}" ${counted(counts)} time="${time}">\n${brokenCase(run, file)}${cases}  </testsuite>\n`
+  const text = `  <testsuite name="${file}" ${counted(counts)} skipped="${counts.skipped}" time="${time}">\n${brokenCase(run, file)}${cases}  </testsuite>\n`
   return { counts, text }
 }
 
@@ -36,16 +36,17 @@ function brokenCase({ broken, diagnostics }: RunFile, file: string): string {
   if (!broken) return ''
   const lines = diagnostics.map(d => `${d.range.start.line}:${d.range.start.col}: ${d.code} ${d.message}`)
   const [first = ''] = lines
-  return `    <testcase name="${file}" classname="${file}" file="${file}" line="1" time="0">\n      <error message="${xml(first)}">${xml(lines.join('\n'))}</error>\n    </testcase>\n`
+  return `    <testcase name="${file}" classname="${file}" time="0">\n      <error message="${xml(first)}">${xml(lines.join('\n'))}</error>\n    </testcase>\n`
 }
 
 function testcase(run: RunCase, file: string, cwd: string): string {
-  const head = `    <testcase name="${xml(run.name)}" classname="${file}" file="${file}" line="${run.origin.line}" time="${seconds(run.duration)}"`
+  const head = `    <testcase name="${xml(run.name)}" classname="${file}" time="${seconds(run.duration)}"`
   if (run.state === 'passed') return `${head}/>\n`
-  if (run.state === 'skipped') return `${head}>\n      <skipped message="${xml(run.reason ?? '')}"/>\n    </testcase>\n`
+  if (run.state === 'skipped') return `${head}>\n      <skipped>${xml(run.reason ?? '')}</skipped>\n    </testcase>\n`
   const lines = run.wrong.flatMap(wrong => plainLines(wordsOf(wrong, cwd)))
   const [first = run.reason ?? ''] = lines
-  return `${head}>\n      <failure message="${xml(first)}">${xml((lines.length > 0 ? lines : [first]).join('\n'))}</failure>\n    </testcase>\n`
+  const place = `${displayPath(run.origin.file, cwd)}:${run.origin.line}`
+  return `${head}>\n      <failure message="${xml(first)}">${xml([`${place}:`, ...(lines.length > 0 ? lines : [first])].join('\n'))}</failure>\n    </testcase>\n`
 }
 
 function sum(all: readonly Counts[]): Counts {
@@ -53,8 +54,8 @@ function sum(all: readonly Counts[]): Counts {
   return { tests: total('tests'), failures: total('failures'), errors: total('errors'), skipped: total('skipped') }
 }
 
-function counted({ tests, failures, errors, skipped }: Counts): string {
-  return `tests="${tests}" failures="${failures}" errors="${errors}" skipped="${skipped}"`
+function counted({ tests, failures, errors }: Counts): string {
+  return `tests="${tests}" failures="${failures}" errors="${errors}"`
 }
 
 function seconds(ms: number): string {

@@ -1,5 +1,5 @@
 import { sameJson } from '../../dry-run/same-json.ts'
-import { type Difference, Hidden, isRecord, Names, shown } from '../matcher.ts'
+import { type Difference, Hidden, isRecord, Names, shown } from '../../test-file/matcher.ts'
 
 type At = readonly (string | number)[]
 

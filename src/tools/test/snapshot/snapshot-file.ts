@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { Failure } from '../../../diagnostics/failure.ts'
 import { printYaml } from '../../../diagnostics/print-yaml.ts'
 import { parseSource } from '../../../diagnostics/source.ts'
-import { type InputFile, type InputPlace, readInputFile } from '../../input-files.ts'
-import { replaceFile } from '../../replace-file.ts'
-import { type Difference, isRecord } from '../matcher.ts'
+import { replaceFile } from '../../../files/write-file.ts'
+import { type InputFile, type InputPlace, readInputFile } from '../../input/input-files.ts'
+import { type Difference, isRecord } from '../../test-file/matcher.ts'
 import { differencesFrom, savable } from './differences.ts'
 
 /** What an update has done; `unasked`: what is saved and no case asks for, where it was left alone. */
@@ -28,24 +28,26 @@ type Saved = Map<string, Map<string, unknown>>
 export class SnapshotFile {
   readonly #file: string
   readonly #path: string | undefined
+  readonly #cwd: string
   readonly #updates: boolean
   readonly #before: Saved
   readonly #problem: Failure | undefined
   readonly #now: Saved = new Map()
 
   /** Of a test file. What is wrong with its snapshots is told when one is asked for. */
-  static async open({ file, path }: InputFile, place: Pick<InputPlace, 'stdin'>, updates: boolean) {
+  static async open({ file, path }: InputFile, place: InputPlace, updates: boolean) {
     const own = { file: `${file}.snap`, path: path === undefined ? undefined : `${path}.snap`, named: true }
-    if (own.path === undefined || !existsSync(own.path)) return new SnapshotFile(own, updates, new Map())
+    if (own.path === undefined || !existsSync(own.path)) return new SnapshotFile(own, place.cwd, updates, new Map())
     try {
-      return new SnapshotFile(own, updates, savedIn(own.file, (await readInputFile(own, place)).text))
+      return new SnapshotFile(own, place.cwd, updates, savedIn(own.file, (await readInputFile(own, place)).text))
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      return new SnapshotFile(own, updates, updates ? new Map() : error)
+      return new SnapshotFile(own, place.cwd, updates, updates ? new Map() : error)
     }
   }
 
-  private constructor({ file, path }: InputFile, updates: boolean, before: Saved | Failure) {
+  private constructor({ file, path }: InputFile, cwd: string, updates: boolean, before: Saved | Failure) {
+    this.#cwd = cwd
     this.#file = file
     this.#path = path
     this.#updates = updates
@@ -89,7 +91,7 @@ export class SnapshotFile {
     }
     const done = { file: this.#file, ...counts, removed: unasked.length, unasked: 0 }
     if (this.#path !== undefined && done.added + done.changed + done.removed > 0) {
-      replaceFile(this.#path, textOf(merged), this.#file)
+      replaceFile(this.#path, textOf(merged), this.#file, this.#cwd)
     }
     return done
   }

@@ -1,0 +1,58 @@
+type Fields = Readonly<Record<string, unknown>>
+
+/** What a file of another tool is, so that users see why it was left alone; undefined where nothing tells. */
+export function foreignKind(fields: Fields): string | undefined {
+  return KINDS.find(([, tells]) => tells(fields))?.[0]
+}
+
+const KINDS: readonly (readonly [name: string, tells: (fields: Fields) => boolean])[] = [
+  ['a Helm chart', f => has(f, 'apiVersion', 'name', 'version') && !has(f, 'kind')],
+  ['a Compose file', f => isMap(f.services) && some(f.services, 'image', 'build', 'command', 'depends_on', 'ports')],
+  ['a GitHub workflow', f => isMap(f.jobs) && (has(f, 'on') || has(f, 'true') || some(f.jobs, 'runs-on', 'uses'))],
+  ['a GitHub action', f => has(f, 'runs', 'name')],
+  ['a CircleCI configuration', f => isMap(f.jobs) && has(f, 'version')],
+  ['a GitLab pipeline', f => has(f, 'stages') || has(f, 'before_script') || some(f, 'script')],
+  ['a Dependabot configuration', f => has(f, 'version', 'updates')],
+  ['a pre-commit configuration', f => Array.isArray(f.repos)],
+  ['an OpenAPI document', f => has(f, 'openapi') || has(f, 'swagger')],
+  ['an AsyncAPI document', f => has(f, 'asyncapi')],
+  ['an Envoy configuration', f => has(f, 'static_resources') || has(f, 'dynamic_resources')],
+  ['a Traefik configuration', f => has(f, 'entryPoints') || some({ f: f.http }, 'routers', 'middlewares')],
+  ['a Kong configuration', f => has(f, '_format_version')],
+  ['an APISIX configuration', f => has(f, 'apisix') || (has(f, 'routes', 'upstreams') && !has(f, 'binds'))],
+  ['a KrakenD configuration', f => Array.isArray(f.endpoints)],
+  ['a LiteLLM configuration', f => has(f, 'model_list')],
+  ['a Prometheus configuration', f => has(f, 'scrape_configs')],
+  ['Prometheus rules', f => Array.isArray(f.groups)],
+  ['an Alertmanager configuration', f => has(f, 'receivers', 'route')],
+  ['an OpenTelemetry Collector configuration', f => has(f, 'receivers', 'service') || has(f, 'exporters')],
+  ['a Loki configuration', f => has(f, 'schema_config') || has(f, 'ingester')],
+  ['a Grafana provisioning file', f => has(f, 'datasources') || has(f, 'providers', 'apiVersion')],
+  ['a MkDocs configuration', f => has(f, 'site_name')],
+  ['a Serverless service', f => has(f, 'functions', 'provider')],
+  ['an MCP client configuration', f => has(f, 'mcpServers')],
+  ['a JSON Schema', f => has(f, '$schema') && (has(f, 'properties') || has(f, '$defs'))],
+  [
+    'a Node.js package',
+    f => has(f, 'name') && (has(f, 'dependencies') || has(f, 'devDependencies') || has(f, 'scripts')),
+  ],
+  ['a TypeScript configuration', f => has(f, 'compilerOptions')],
+  [
+    'a kustomization',
+    f => ['resources', 'patches', 'bases', 'configMapGenerator', 'components'].some(k => Array.isArray(f[k])),
+  ],
+  ['values of a Helm chart', f => has(f, 'image') || has(f, 'replicaCount') || has(f, 'nameOverride')],
+]
+
+function has(fields: Fields, ...keys: readonly string[]): boolean {
+  return keys.every(key => Object.hasOwn(fields, key))
+}
+
+/** A value of the map has one of these keys. */
+function some(map: unknown, ...keys: readonly string[]): boolean {
+  return isMap(map) && Object.values(map).some(value => isMap(value) && keys.some(key => Object.hasOwn(value, key)))
+}
+
+function isMap(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

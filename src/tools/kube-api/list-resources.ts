@@ -1,0 +1,136 @@
+import { KINDS } from '../../cluster/kinds/index.ts'
+import type { ResourceKind } from '../../cluster/kinds/resource.ts'
+import { Failure } from '../../diagnostics/failure.ts'
+import { printYaml } from '../../diagnostics/print-yaml.ts'
+import { asFields, asItems, type Fields, textOf } from '../../schema/untyped.ts'
+import type { InputText } from '../input/input-files.ts'
+import type { ApiClient, Refusal } from './api-client.ts'
+import { type Listed, listAll } from './list-pages.ts'
+
+export interface ListRequest {
+  /** All namespaces when undefined. */
+  readonly namespace: string | undefined
+  progress(text: string): void
+}
+
+export interface ListedResources {
+  /** One text for each resource, named after it. */
+  readonly texts: readonly InputText[]
+  /** What could not be read, and why. */
+  readonly notes: readonly string[]
+}
+
+/** Lists that are read at a time. */
+const AT_ONCE = 4
+/** Releases of Helm and tokens of accounts: many, large and never referred to. */
+const SECRETS = encodeURIComponent('type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token')
+
+/** Reads the resources of all kinds that are translated. What may not be read is noted, and the rest is read. */
+export async function listResources(client: ApiClient, request: ListRequest): Promise<ListedResources> {
+  const { served, absent } = await discover(client)
+  const texts: InputText[] = []
+  const refused: string[] = []
+  const queue = [...served]
+  const work = async (): Promise<void> => {
+    for (let kind = queue.shift(); kind; kind = queue.shift()) {
+      request.progress(`Reading ${kind.plural}: ${texts.length} resources so far`)
+      const found = await listKind(kind, client, request)
+      if ('refusal' in found) refused.push(noteOf(kind, found.refusal, request.namespace))
+      else for (const item of found.items) texts.push(textFor(kind, item))
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  if (served.length > 0 && refused.length === served.length) {
+    throw new Failure('unreachable', 'the cluster lets these credentials read none of the resources.', {
+      help: refused.sort()[0]!,
+    })
+  }
+  texts.sort((a, b) => (a.file < b.file ? -1 : 1))
+  const lacks = absent.length > 0 ? [`Not installed in this cluster: ${absent.join(', ')}.`] : []
+  return { texts, notes: [...lacks, ...refused.sort()] }
+}
+
+interface ServedKind {
+  readonly kind: string
+  readonly apiVersion: string
+  readonly plural: string
+  readonly namespaced: boolean
+}
+
+/** Asks what the server knows: own kinds in any group, the others in theirs, in the newest version that both speak. */
+async function discover(client: ApiClient) {
+  const groups = new Map<string, readonly string[]>([['', ['v1']]])
+  const all = await client.get('/apis')
+  if ('refusal' in all)
+    throw new Failure('unreachable', `the API server does not list its groups: ${all.refusal.message}.`)
+  for (const group of asItems(all.value.groups)) {
+    groups.set(
+      textOf(group.name),
+      asItems(group.versions).map(({ version }) => textOf(version)),
+    )
+  }
+  const known = new Map<string, readonly Fields[]>()
+  const resourcesOf = async (apiVersion: string): Promise<readonly Fields[]> => {
+    if (!known.has(apiVersion)) {
+      const answer = await client.get(apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`)
+      known.set(apiVersion, 'value' in answer ? asItems(answer.value.resources) : [])
+    }
+    return known.get(apiVersion)!
+  }
+  const served: ServedKind[] = []
+  const absent: string[] = []
+  for (const kind of KINDS) {
+    const found: ServedKind[] = []
+    for (const apiVersion of versionsOf(kind, groups)) {
+      const names = kind.own ? [kind.kind, kind.own.alias] : [kind.kind]
+      for (const each of await resourcesOf(apiVersion)) {
+        if (!names.includes(textOf(each.kind)) || textOf(each.name).includes('/')) continue
+        const { kind: name, name: plural } = each
+        found.push({ kind: textOf(name), apiVersion, plural: textOf(plural), namespaced: each.namespaced === true })
+      }
+      // Only own kinds may live in several groups.
+      if (found.length > 0 && !kind.own) break
+    }
+    if (found.length === 0) absent.push(kind.kind)
+    served.push(...found)
+  }
+  return { served, absent }
+}
+
+function versionsOf(kind: ResourceKind, groups: ReadonlyMap<string, readonly string[]>): string[] {
+  const candidates = kind.own
+    ? [...groups.keys()].filter(group => /\./.test(group) && !/\bk8s\.io$/.test(group))
+    : [kind.group]
+  return candidates.flatMap(group =>
+    kind.versions
+      .filter(version => groups.get(group)?.includes(version))
+      .map(version => (group === '' ? version : `${group}/${version}`)),
+  )
+}
+
+function listKind(kind: ServedKind, client: ApiClient, { namespace }: ListRequest): Promise<Listed> {
+  const base = kind.apiVersion === 'v1' ? '/api/v1' : `/apis/${kind.apiVersion}`
+  const within = kind.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : ''
+  return listAll(client, `${base}${within}/${kind.plural}`, kind.kind === 'Secret' ? `fieldSelector=${SECRETS}` : '')
+}
+
+function noteOf({ plural }: ServedKind, { status, message }: Refusal, namespace: string | undefined): string {
+  const where = namespace === undefined ? 'in all namespaces' : `in namespace ${namespace}`
+  if (status === 403) return `${plural} are left out: these credentials may not list them ${where}.`
+  return `${plural} are left out: the server answers ${status} (${message}).`
+}
+
+/** As `kubectl get -o yaml` shows it, without what only the server needs. */
+function textFor({ kind, apiVersion }: ServedKind, item: Fields): InputText {
+  const { managedFields: _managed, annotations, ...metadata } = asFields(item.metadata) ?? {}
+  // A copy of all the rest, the values of Secrets among it.
+  const { [LAST_APPLIED]: _applied, ...others } = asFields(annotations) ?? {}
+  const kept = Object.keys(others).length > 0 ? { annotations: others } : {}
+  const { apiVersion: _version, kind: _kind, ...rest } = item
+  const text = printYaml({ apiVersion, kind, ...rest, metadata: { ...metadata, ...kept } })
+  const { namespace, name } = metadata
+  const place = namespace === undefined ? textOf(name) : `${textOf(namespace)}/${textOf(name)}`
+  return { file: `cluster:${kind}/${place}`, text }
+}
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'

@@ -1,0 +1,36 @@
+import { Failure } from '../diagnostics/failure.ts'
+import { didYouMean } from '../diagnostics/suggest.ts'
+import { visible } from '../diagnostics/visible.ts'
+import { LOG_MODULES } from '../runtime/log-modules.ts'
+import { type AdminServer, getBytes } from './admin/admin-client.ts'
+
+/** Throws a Failure `usage` for the level of a module that logs nothing: it would be taken and have no effect. */
+export function checkModules(directives: readonly string[]): void {
+  const known = Object.keys(LOG_MODULES)
+  for (const directive of directives) {
+    const [module = '', level] = directive.split('=').map(part => part.trim())
+    if (level === undefined) {
+      throw new Failure('usage', `--set ${directive}: write MODULE=LEVEL, for example request=off.`)
+    }
+    const name = module.replace(/^(agentgateway|gwctl)(::|$)/, '')
+    if (name === '' || known.some(each => each === name || each.startsWith(`${name}::`))) continue
+    const guess = didYouMean(name, known)
+    throw new Failure('usage', `nothing logs as ${module}${guess === undefined ? '.' : `: ${guess}`}`, {
+      help: `Modules: ${known.join(', ')}.`,
+    })
+  }
+}
+
+/** Changes the filter of a running gateway, if there is anything to change, and returns it. Throws a Failure. */
+export async function logLevel(admin: AdminServer, directives: readonly string[], reset: boolean): Promise<string> {
+  const query = new URLSearchParams()
+  if (directives.length > 0) query.set('level', directives.join(','))
+  if (reset) query.set('reset', '')
+  // The public system takes nothing but POST, also for reading.
+  const reply = await getBytes(admin, query.size === 0 ? 'logging' : `logging?${query}`, { method: 'POST' })
+  const [, filter] = /^current log level is (.*)$/m.exec(reply.toString()) ?? []
+  if (filter !== undefined) return visible(filter)
+  throw new Failure('unreachable', `${admin.name} answered /logging with something else than a level.`, {
+    help: 'Is that the admin address of a gateway?',
+  })
+}

@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Listening, listen } from '../../src/engine/admin/listen.ts'
+import { startAdmin } from '../../src/engine/admin/server.ts'
+import { text } from '../../src/engine/admin/table.ts'
+import { adminServerAt } from '../../src/tools/admin/admin-client.ts'
+import { Waiting } from '../../src/tools/admin/waiting.ts'
+import { askHealth } from '../../src/tools/health.ts'
+import { FakeGateway } from '../engine/admin/running-admin.ts'
+import { PausingClock } from '../helpers/pausing-clock.ts'
+import { startSilentServer } from '../helpers/silent-server.ts'
+
+let gateway: FakeGateway
+let admin: Listening
+let clock: PausingClock
+
+beforeEach(async () => {
+  gateway = new FakeGateway()
+  gateway.dumped = { binds: [], listeners: [], routes: [], policies: [], services: [], workloads: [], backends: [] }
+  Object.assign(gateway.dumped, { version: { version: '1' }, config: {} })
+  admin = await startAdmin('127.0.0.1:0', gateway)
+  clock = new PausingClock()
+})
+
+afterEach(() => admin.close())
+
+const ask = (address: string, wait: number) =>
+  askHealth(adminServerAt(new URL(`http://${address}`)), new Waiting(wait, clock))
+
+test('one that is ready is not waited for', async () => {
+  const started = clock.now()
+  expect(await ask(admin.address, 60_000)).toEqual({ ready: true, backends: [] })
+  expect(clock.now()).toBe(started)
+})
+
+test('one that becomes ready is waited for, and no longer', async () => {
+  gateway.pending = ['workers']
+  const started = clock.now()
+  clock.after(1000, () => {
+    gateway.pending = []
+  })
+  expect(await ask(admin.address, 60_000)).toEqual({ ready: true, backends: [] })
+  expect(clock.now() - started).toBe(1000)
+})
+
+test('one that never becomes ready: what it waits for', async () => {
+  gateway.pending = ['workers']
+  await expect(ask(admin.address, 1000)).rejects.toMatchObject({
+    kind: 'timeout',
+    message: 'the gateway is not ready after 1s: not ready, pending: workers.',
+  })
+})
+
+test('nobody there: why, and the way out', async () => {
+  const { address } = admin
+  await admin.close()
+  await expect(ask(address, 1000)).rejects.toMatchObject({
+    kind: 'timeout',
+    message: `the gateway is not ready after 1s: no gateway answers at http://${address}: connection refused.`,
+    help: expect.stringContaining('--admin URL'),
+  })
+})
+
+test('somebody else is not waited for without a word', async () => {
+  const paths = [{ path: '/', methods: ['GET' as const], summary: '', handler: () => text('hello\n') }]
+  const other = await listen({ kind: 'tcp', hosts: ['127.0.0.1'], port: 0 }, { paths })
+  await expect(ask(other.address, 1000)).rejects.toMatchObject({
+    kind: 'timeout',
+    message: expect.stringContaining('answered 404'),
+  })
+  await other.close()
+})
+
+test.each([
+  ['nothing', ''],
+  ['half a head', 'HTTP/1.1 200 OK\r\n'],
+])('one that hangs and answers %s is not waited for longer', async (_, words) => {
+  await using server = await startSilentServer(words)
+  const outcome = ask(server.address, 1000).catch((error: unknown) => error)
+  while (clock.pending === 0) await new Promise(setImmediate)
+  clock.advance(1000)
+  expect(await outcome).toMatchObject({
+    kind: 'timeout',
+    message: expect.stringContaining('gives no answer within 1 s.'),
+    help: undefined,
+  })
+})
