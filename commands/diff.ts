@@ -1,12 +1,8 @@
-import { string as stringArg } from '@oclif/core/args'
-import * as Flags from '@oclif/core/flags'
-import { adminFlags, adminServer } from '../src/cli/admin-flags.ts'
+import { adminServer } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
+import { diffArgs, diffFlags, sidesOf } from '../src/cli/diff-flags.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { outputFlag } from '../src/cli/flags.ts'
 import { plainPaint } from '../src/diagnostics/paint.ts'
-
-const SIDE = 'A file, a directory of resources, a saved dump, live, git:REVISION:PATH, or - for stdin.'
 
 export default class Diff extends GatewayCommand {
   static override summary = 'Compare two configurations: objects, and requests that notice.'
@@ -21,40 +17,18 @@ export default class Diff extends GatewayCommand {
     { description: 'What it means for recorded requests:', command: 'gwctl diff a.yaml b.yaml --requests trace.jsonl' },
     { description: 'For a comment on a pull request:', command: 'gwctl diff git:origin/main k8s/ -o markdown' },
   ]
-  static override args = {
-    before: stringArg({ required: true, ignoreStdin: true, description: SIDE }),
-    after: stringArg({
-      required: true,
-      ignoreStdin: true,
-      description: 'The same. git:REVISION alone means the path of the other side.',
-    }),
-  }
-  static override flags = {
-    output: outputFlag(['text', 'json', 'markdown', 'github'])({ default: { format: 'text' } }),
-    structural: Flags.boolean({ summary: 'Compare the objects only; run no requests.' }),
-    requests: Flags.string({
-      helpValue: 'PATH',
-      summary: 'Run recorded requests instead: events of `gwctl trace --raw`, or HAR; - for stdin.',
-      exclusive: ['structural'],
-    }),
-    limit: Flags.integer({
-      min: 1,
-      helpValue: 'N',
-      summary: 'Try at most N requests; 5000 when unset.',
-      exclusive: ['structural', 'requests'],
-    }),
-    partial: Flags.boolean({ summary: 'Names of resources that are not there are taken to exist elsewhere.' }),
-    ...adminFlags,
-  }
+  static override args = diffArgs
+  static override flags = diffFlags
 
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Diff)
     this.obey(flags)
+    const sides = sidesOf([args.before, args.after], flags.file)
     const { diff, differs } = await import('../src/tools/diff/diff.ts')
     const { renderDiff } = await import('../src/tools/diff/render.ts')
     const { cwd, env } = this.io
     const io = this.io
-    const found = await diff([args.before, args.after], {
+    const found = await diff(sides, {
       cwd,
       env,
       get stdin() {

@@ -1,15 +1,13 @@
-import { string as stringArg } from '@oclif/core/args'
-import * as Flags from '@oclif/core/flags'
-import { adminFlags, adminServers, allPodsFlag } from '../src/cli/admin-flags.ts'
+import { adminServers } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
+import { dumpArgs, dumpFlags, dumpWords } from '../src/cli/dump-flags.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { outputFlag } from '../src/cli/flags.ts'
 
 export default class Dump extends GatewayCommand {
-  static override summary = 'Print what a gateway has loaded, from the process or a saved file.'
+  static override summary = 'Print what a gateway has loaded, or would load from a file.'
   static override description =
     'Asks the admin server for its configuration dump: binds, listeners, routes, policies and backends as they run, with ' +
-    'the lines that made them. Secrets are redacted by the gateway. Exits 4 when no gateway answers, 3 when the file is no dump.'
+    'the lines that made them. Secrets are redacted by the gateway. Exits 4 when no gateway answers, 3 when the file is not a dump.'
   static override examples = [
     { description: 'The gateway on this machine:', command: 'gwctl dump' },
     { description: 'Its backends and how they do:', command: 'gwctl dump backends' },
@@ -17,56 +15,40 @@ export default class Dump extends GatewayCommand {
     { description: 'What holds for one route, and who says so:', command: 'gwctl dump --effective default/chat' },
     { description: 'The gateway in a cluster:', command: 'gwctl dump routes --kube deploy/edge -n prod' },
     { description: 'Another one, as JSON:', command: 'gwctl dump --admin http://10.0.0.7:15000 -o json' },
+    { description: 'What a file would come to, with no gateway running:', command: 'gwctl dump --config gateway.yaml' },
     { description: 'A dump that somebody saved:', command: 'gwctl dump --file dump.json --output yaml' },
   ]
-  static override args = {
-    view: stringArg({
-      ignoreStdin: true,
-      description: 'One of all, binds, listeners, routes, policies, backends, models, mcp, summary; all when unset.',
-    }),
-  }
-  static override flags = {
-    file: Flags.string({
-      char: 'f',
-      helpValue: 'PATH',
-      summary: 'A saved dump instead of a running gateway; - for stdin.',
-      exclusive: ['admin', 'local', 'kube'],
-    }),
-    output: outputFlag(['yaml', 'json', 'jsonl', 'table', 'wide', 'dot'])(),
-    'show-origin': Flags.boolean({ summary: 'Add the lines of the file that made each object.' }),
-    effective: Flags.string({
-      helpValue: 'ROUTE',
-      summary: 'The policies of one route as they hold, and which of several wins.',
-      exclusive: ['unused'],
-    }),
-    select: Flags.string({
-      helpValue: 'CEL',
-      summary: 'Of a view, only the objects that this holds for; its variables are the fields that -o json prints.',
-      exclusive: ['effective'],
-    }),
-    unused: Flags.boolean({ summary: 'What nothing refers to, and policies without effect.' }),
-    ...adminFlags,
-    'all-pods': allPodsFlag(),
-  }
+  static override args = dumpArgs
+  static override flags = dumpFlags
 
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Dump)
     this.obey(flags)
-    const { fetchDump, readDump } = await import('../src/tools/dump/read.ts')
+    const { fetchDump, readDump } = await import('../src/tools/config-dump/read.ts')
     const { checkWanted, print } = await import('../src/tools/dump/print.ts')
     const { printPods } = await import('../src/tools/dump/print-pods.ts')
     const { askEach } = await import('../src/tools/admin/ask-each.ts')
-    const { file, output, effective, unused, select } = flags
+    const { VIEWS } = await import('../src/tools/config-dump/views.ts')
+    const { output, effective, unused, select } = flags
+    const words = (args.view as unknown as string[] | undefined) ?? []
+    const { view, file } = dumpWords(words, flags, ['all', ...VIEWS], this.io.cwd)
     const width = output?.path === undefined ? this.io.stdout.columns : undefined
     const shown = { paint: await this.paint(), showOrigin: flags['show-origin'], ...(width ? { width } : {}) }
     const options = { ...shown, ...this.told() }
     const chosen =
       select === undefined ? {} : { select: (await import('../src/tools/dump/select.ts')).selectBy(select) }
-    const wanted = { view: args.view, format: output?.format, effective, unused, ...chosen }
+    const wanted = { view, format: output?.format, effective, unused, ...chosen }
     checkWanted(wanted)
     const target = output ?? { format: 'yaml' }
     if (file !== undefined) {
       await this.deliver(print(await readDump(file, this.io), file, wanted, options), target)
+      return 'ok'
+    }
+    if (flags.config !== undefined) {
+      const { readConfiguration } = await import('../src/tools/dump/read-configuration.ts')
+      const { buildInfo } = await import('../src/cli/build-info.ts')
+      const dump = await readConfiguration(flags.config, this.io, buildInfo().version)
+      await this.deliver(print(dump, flags.config, wanted, options), target)
       return 'ok'
     }
     const all = flags['all-pods']

@@ -33,10 +33,10 @@ export default class Eval extends GatewayCommand {
     this.obey(flags)
     const [expression, ...words] = (args.expression as unknown as string[] | undefined) ?? []
     if (expression === undefined) return this.#prompt(flags)
-    const { readInput } = await import('../src/tools/input-files.ts')
-    const { evaluate } = await import('../src/tools/eval/evaluate.ts')
+    const { readInput } = await import('../src/tools/input/input-files.ts')
+    const { evaluate } = await import('../src/tools/expressions/evaluate.ts')
     const { failureText, refusalText, renderEvaluation } = await import('../src/tools/eval/render.ts')
-    const { secretsOf } = await import('../src/tools/eval/state.ts')
+    const { secretsOf } = await import('../src/tools/expressions/state.ts')
     const text = expression === '-' ? (await readInput('-', this.io)).text.trim() : expression
     if (text.trim() === '') throw missing()
     const state = flags.type ? undefined : await evalState(words, flags, this.io, EXAMPLE)

@@ -9,6 +9,7 @@ export default class Explain extends GatewayCommand {
   static override summary = 'Explain a field, the code of a finding or a variable of CEL.'
   static override examples = [
     { description: 'A field of a standalone file:', command: 'gwctl explain binds.listeners.routes.policies.jwtAuth' },
+    { description: 'The same, wherever it stands:', command: 'gwctl explain jwtAuth' },
     { description: 'A field of a resource:', command: 'gwctl explain ProxyPolicy.spec.traffic' },
     { description: 'Everything below a field:', command: 'gwctl explain llm.models --recursive' },
     { description: 'A finding:', command: 'gwctl explain GW204' },

@@ -25,7 +25,7 @@ export default class Health extends GatewayCommand {
     const { flags } = await this.parse(Health)
     this.obey(flags)
     const { askEach } = await import('../src/tools/admin/ask-each.ts')
-    const { askHealth, isHealthy, healthOutput } = await import('../src/tools/admin/health.ts')
+    const { askHealth, isHealthy, healthOutput } = await import('../src/tools/health.ts')
     const { Waiting } = await import('../src/tools/admin/waiting.ts')
     const waiting = flags.wait === undefined ? undefined : new Waiting(flags.wait)
     const all = flags['all-pods']

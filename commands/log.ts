@@ -10,7 +10,7 @@ export default class Log extends GatewayCommand {
   static override examples = [
     'gwctl log',
     { description: 'More of everything:', command: 'gwctl log --level debug' },
-    { description: 'More of one module, less of another:', command: 'gwctl log --set mcp=trace --set request=off' },
+    { description: 'More of one module, less of another:', command: 'gwctl log --set gateway=debug --set request=off' },
     { description: 'As it was at the start:', command: 'gwctl log --reset' },
     { description: 'In every pod of a Gateway:', command: 'gwctl log --level debug --kube edge -n prod' },
   ]
@@ -22,7 +22,7 @@ export default class Log extends GatewayCommand {
       multiple: true,
       multipleNonGreedy: true,
       helpValue: 'MODULE=LEVEL',
-      summary: 'The level of one module. Repeatable.',
+      summary: 'The level of one module: gateway, gateway::mcp::stdio, log, request or telemetry. Repeatable.',
     }),
     reset: Flags.boolean({ summary: 'Go back to the levels of the start first.' }),
     ...adminFlags,
@@ -32,7 +32,8 @@ export default class Log extends GatewayCommand {
     const { flags } = await this.parse(Log)
     this.obey(flags)
     const { askEach } = await import('../src/tools/admin/ask-each.ts')
-    const { logLevel } = await import('../src/tools/admin/log-level.ts')
+    const { checkModules, logLevel } = await import('../src/tools/log-level.ts')
+    checkModules(flags.set ?? [])
     const directives = [...(flags.level === undefined ? [] : [flags.level]), ...(flags.set ?? [])]
     const servers = await adminServers(flags, flags.pod === undefined, this.io, this.told())
     const { answers, failure } = await askEach(servers, admin => logLevel(admin, directives, flags.reset))

@@ -38,13 +38,14 @@ export default class Profile extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Profile)
     this.obey(flags)
-    const profile = await import('../src/tools/admin/profile.ts')
+    const profile = await import('../src/tools/profile.ts')
     const kind = args.kind as 'cpu' | 'heap' | 'trace'
     const output = await profile.outputFor(kind, flags.output, this.io)
     this.progress(`Recording for ${flags.seconds}s…`)
     const admin = await adminServer(flags, this.io, this.told())
     if (kind === 'trace') {
       const { text, requests, broken } = await profile.recordTimeline(admin, flags.seconds, line => this.note(line))
+      if (requests === 0) throw broken ?? profile.nothingIn(flags.seconds, 'no request came')
       await this.deliver(text, output)
       if (broken !== undefined) throw broken
       await this.tell(

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
+import { leadingFile, theFile } from '../src/cli/file-words.ts'
 import { requestArg, requestOf } from '../src/cli/request-flags.ts'
 import { routeFlags } from '../src/cli/route-flags.ts'
 import { Failure } from '../src/diagnostics/failure.ts'
@@ -34,16 +35,18 @@ export default class Route extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { args, flags } = await this.parse(Route)
     this.obey(flags)
-    const words = (args.request as unknown as string[] | undefined) ?? []
+    const given = (args.request as unknown as string[] | undefined) ?? []
+    const [named, words] = flags.file === undefined ? leadingFile(given, this.io.cwd) : [flags.file, given]
+    const file = theFile(named, [], EXAMPLE)
     const request = await requestOf(words, flags, this.io, EXAMPLE)
     const { parseStub } = await import('../src/tools/route/parse-stub.ts')
     const { routeNotes, routeRequest } = await import('../src/tools/route/route.ts')
     const stubs = new Map((flags.stub ?? []).map(text => parseStub(text, this.io.cwd)))
-    const { file, at: time, seed } = flags
+    const { at: time, seed } = flags
     const routed = await routeRequest({ file, request, time, seed, stubs }, this.io)
     if ('refused' in routed) {
       const { renderText } = await import('../src/diagnostics/render/text.ts')
-      this.io.stderr.write(renderText(routed.refused, { paint: await this.paint(this.io.stderr) }))
+      this.io.stderr.write(renderText(routed.refused, { paint: await this.paint(this.io.stderr), refused: true }))
       throw new Failure('input', `${file} cannot be served, so no request can come in.`)
     }
     const { explanation, run } = routed
@@ -59,7 +62,10 @@ export default class Route extends GatewayCommand {
     })
     await this.deliver(text, flags.output)
     const { verdict, status } = explanation
-    const good = flags.expect === undefined ? verdict === 'reached' || verdict === 'answered' : status === flags.expect
-    return good ? 'ok' : 'findings'
+    const { expect } = flags
+    if (expect === undefined) return verdict === 'reached' || verdict === 'answered' ? 'ok' : 'findings'
+    if (status === expect) return 'ok'
+    this.note(`gwctl route: expected ${expect}, got ${status ?? 'no response'}.`)
+    return 'findings'
   }
 }

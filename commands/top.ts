@@ -3,7 +3,7 @@ import { adminFlags, adminServer, adminServers, allPodsFlag } from '../src/cli/a
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
 import { durationFlag } from '../src/cli/flags.ts'
-import type { AdminServer } from '../src/tools/admin-client.ts'
+import type { AdminServer } from '../src/tools/admin/admin-client.ts'
 
 /** ms until the view has its first rates. */
 const FIRST = 1000

@@ -4,11 +4,12 @@ import * as Flags from '@oclif/core/flags'
 import { adminFlags, adminServer, adminServers, allPodsFlag } from '../src/cli/admin-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import { exitCodeOf, type Outcome } from '../src/cli/exit-codes.ts'
+import { leadingFile } from '../src/cli/file-words.ts'
 import { durationFlag, type OutputTarget, outputFlag } from '../src/cli/flags.ts'
 
 import { Failure } from '../src/diagnostics/failure.ts'
 import { plainPaint } from '../src/diagnostics/paint.ts'
-import type { Recording } from '../src/tools/trace/recording.ts'
+import type { Recording } from '../src/tools/events/recording.ts'
 
 const FORMATS = ['tui', 'text', 'raw', 'har', 'test'] as const
 type Format = (typeof FORMATS)[number]
@@ -71,22 +72,29 @@ export default class Trace extends GatewayCommand {
     const { args, flags } = await this.parse(Trace)
     this.obey(flags)
     const { firstRecording } = await import('../src/tools/trace/first-recording.ts')
-    const { kept, liveRecording, savedRecording, traceRequest } = await import('../src/tools/trace/recording.ts')
-    const words = (args.request as unknown as string[] | undefined) ?? []
+    const { kept, liveRecording, savedRecording, traceRequest } = await import('../src/tools/events/recording.ts')
+    const given = (args.request as unknown as string[] | undefined) ?? []
+    // A single word that is a file means the same as -f: no request is called so.
+    const [named, words] = given.length === 1 && !flags.admin ? leadingFile(given, this.io.cwd) : [undefined, given]
+    const file = flags.file ?? named
     const output: OutputTarget<Format> = flags.raw ? { format: 'raw' } : (flags.output ?? { format: 'tui' })
-    if (output.format === 'tui' && output.path !== undefined) throw new Failure('usage', 'a view is no file.')
-    const interactive = output.format === 'tui' && flags.file !== '-' && this.atTerminal
+    if (output.format === 'tui' && output.path !== undefined) throw new Failure('usage', 'a view is not a file.')
+    const interactive = output.format === 'tui' && file !== '-' && this.atTerminal
     const injected = words.length === 0 ? undefined : await this.#inject(words)
     const always = interactive && injected === undefined && !flags['all-pods']
     const request = traceRequest(flags, always, injected?.expression)
     const options = { wait: flags.wait, answered: injected?.answered, lasting: interactive }
     const recording =
-      flags.file !== undefined
-        ? savedRecording(flags.file, this.io)
+      file !== undefined
+        ? savedRecording(file, this.io)
         : flags['all-pods']
           ? await firstRecording(await adminServers(flags, true, this.io, this.told()), request, options)
           : await liveRecording(await adminServer(flags, this.io, this.told()), request, options)
     const { name } = recording
+    // Whoever sends a request by hand must know when it will be seen.
+    if (file === undefined && !interactive && injected === undefined) {
+      this.note(`Recording ${request.follow ? 'requests' : 'the next request'} at ${name}. Ctrl-C stops.`)
+    }
     injected?.send()
     const shown = flags.record === undefined ? recording : await kept(recording, flags.record, this.io.cwd)
     if (interactive) await this.#browse(shown)
@@ -96,7 +104,7 @@ export default class Trace extends GatewayCommand {
   }
 
   async #inject(words: readonly string[]) {
-    const { prepareRequest } = await import('../src/tools/trace/inject.ts')
+    const { prepareRequest } = await import('../src/tools/events/inject.ts')
     return prepareRequest(words, this.io.cwd, text => this.note(text))
   }
 
@@ -113,7 +121,7 @@ export default class Trace extends GatewayCommand {
   }
 
   async #write(recording: Recording, output: OutputTarget<Format>): Promise<void> {
-    const { unreadableNote } = await import('../src/tools/trace/recorded-requests.ts')
+    const { unreadableNote } = await import('../src/tools/events/recorded-requests.ts')
     const unreadable = (text: string) => this.note(unreadableNote(text))
     if (output.format === 'har' || output.format === 'test') return this.#writeDocument(recording, output, unreadable)
     const { linesInto, rawLines, requestTrees } = await import('../src/tools/trace/output.ts')
@@ -121,11 +129,13 @@ export default class Trace extends GatewayCommand {
       output.format === 'raw'
         ? rawLines(recording, unreadable)
         : requestTrees(recording, await (output.path === undefined ? this.paint() : plainPaint), unreadable)
-    if (output.path !== undefined) return linesInto(lines, output.path, this.io.cwd)
     let nothing = true
-    for await (const line of lines) {
-      nothing = false
-      await this.print(line)
+    if (output.path !== undefined) nothing = !(await linesInto(lines, output.path, this.io.cwd))
+    else {
+      for await (const line of lines) {
+        nothing = false
+        await this.print(line)
+      }
     }
     if (nothing) this.note('No request came.')
   }

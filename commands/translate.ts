@@ -3,7 +3,7 @@ import type { Outcome } from '../src/cli/exit-codes.ts'
 import { pathsArg } from '../src/cli/flags.ts'
 import { clusterRequest, type TranslateFlags, translateFlags } from '../src/cli/translate-flags.ts'
 import { Failure } from '../src/diagnostics/failure.ts'
-import type { InputText } from '../src/tools/input-files.ts'
+import type { InputText } from '../src/tools/input/input-files.ts'
 
 export default class Translate extends GatewayCommand {
   static override summary = 'Make one standalone file of Kubernetes resources.'
@@ -24,7 +24,7 @@ export default class Translate extends GatewayCommand {
     const { args, flags } = await this.parse(Translate)
     this.obey(flags)
     const paths = [...((args.paths as unknown as string[] | undefined) ?? []), ...(flags.file ?? [])]
-    const tool = await import('../src/tools/translate.ts')
+    const tool = await import('../src/tools/input/translate-resources.ts')
     const { cwd } = this.io
     const texts = await this.#texts(flags, paths)
     const made = await tool.translateTexts(texts, cwd, {
@@ -52,7 +52,7 @@ export default class Translate extends GatewayCommand {
   async #texts(flags: TranslateFlags, paths: readonly string[]): Promise<readonly InputText[]> {
     const cluster = clusterRequest(flags, paths)
     if (cluster) {
-      const { readCluster } = await import('../src/tools/cluster/read-cluster.ts')
+      const { readCluster } = await import('../src/tools/kube-api/read-cluster.ts')
       const told = { note: (text: string) => this.note(text), progress: (text: string) => this.progress(text) }
       return readCluster(cluster, this.io, told)
     }
@@ -61,7 +61,7 @@ export default class Translate extends GatewayCommand {
         help: 'Name files or directories, for example: gwctl translate -f k8s/, or - for stdin.',
       })
     }
-    const { readTexts } = await import('../src/tools/translate.ts')
+    const { readTexts } = await import('../src/tools/input/translate-resources.ts')
     return readTexts(paths, this.io)
   }
 

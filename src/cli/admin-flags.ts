@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
 import type { InferredFlags } from '@oclif/core/interfaces'
 import { Failure } from '../diagnostics/failure.ts'
+import type { AdminServer } from '../tools/admin/admin-client.ts'
 import type { Waiting } from '../tools/admin/waiting.ts'
-import type { AdminServer } from '../tools/admin-client.ts'
-import type { PodsRequest, PodsTold } from '../tools/cluster/admin-pods.ts'
+import type { PodsRequest, PodsTold } from '../tools/kube-api/admin-pods.ts'
 import { clusterChoice, clusterFlags } from './cluster-flags.ts'
 import { durationFlag } from './flags.ts'
 import type { Io } from './io.ts'
@@ -53,10 +53,10 @@ type AdminFlags = InferredFlags<typeof adminFlags>
 export async function adminServer(flags: AdminFlags, io: Io, told: PodsTold, waiting?: Waiting): Promise<AdminServer> {
   const request = podsRequest(flags, waiting)
   if (request === undefined) {
-    const { adminServerAt } = await import('../tools/admin-client.ts')
+    const { adminServerAt } = await import('../tools/admin/admin-client.ts')
     return { ...adminServerAt(adminUrl(flags, io.env)), ...patienceOf(flags) }
   }
-  const { adminPod } = await import('../tools/cluster/admin-pods.ts')
+  const { adminPod } = await import('../tools/kube-api/admin-pods.ts')
   return adminPod(request, io, told)
 }
 
@@ -70,7 +70,7 @@ export async function adminServers(
 ): Promise<readonly AdminServer[]> {
   const request = podsRequest(flags, waiting)
   if (request === undefined || !all) return [await adminServer(flags, io, told, waiting)]
-  const { adminPods } = await import('../tools/cluster/admin-pods.ts')
+  const { adminPods } = await import('../tools/kube-api/admin-pods.ts')
   return adminPods(request, io)
 }
 
@@ -98,7 +98,7 @@ function adminUrl(flags: { readonly admin?: string | undefined; readonly local: 
   const complete = text === undefined || /^(?:\w+:\/\/|unix:)/.test(text)
   const url = URL.parse(text === undefined ? 'http://127.0.0.1:15000' : complete ? text : `http://${text}`)
   if (url === null || !['http:', 'https:', 'unix:'].includes(url.protocol)) {
-    throw new Failure('usage', `${text} is no URL of an admin server.`, {
+    throw new Failure('usage', `${text} is not a URL of an admin server.`, {
       help: 'Write http://HOST:PORT or unix:/PATH, for example http://127.0.0.1:15000.',
     })
   }

@@ -3,7 +3,7 @@ import type { InferredFlags } from '@oclif/core/interfaces'
 import { CODES, type Code } from '../diagnostics/codes.ts'
 import { Failure } from '../diagnostics/failure.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
-import { REPORT_FORMATS } from '../tools/report.ts'
+import { REPORT_FORMATS } from '../tools/check/report.ts'
 import type { ValidateRequest } from '../tools/validate.ts'
 import { fileFlag, jsonFlag, outputFlag, outputTargets, withOptionalValues } from './flags.ts'
 import type { Io } from './io.ts'
@@ -31,7 +31,7 @@ export const checkFlags = {
     default: 'auto',
     summary: 'What the documents are; auto looks at each.',
   }),
-  partial: Flags.boolean({ summary: 'The input is part of a configuration: unresolved names are no errors.' }),
+  partial: Flags.boolean({ summary: 'The input is part of a configuration: unresolved names are not errors.' }),
   'fail-on': Flags.option({ options: [...severities, 'never'] as const })({
     default: 'error',
     summary: 'The least severity that makes the exit code 1.',
@@ -61,6 +61,7 @@ export const checkFlags = {
   }),
   diff: Flags.boolean({ summary: 'Print what --fix would change, and write nothing.' }),
   config: Flags.boolean({ default: true, allowNo: true, summary: 'Read the nearest .gwctl.yaml of each file.' }),
+  'allow-empty': Flags.boolean({ summary: 'An empty stdin is not an error.' }),
   'stdin-filename': Flags.string({
     helpValue: 'NAME',
     summary: 'The name that findings in stdin are reported under.',
@@ -87,6 +88,7 @@ export function checkRequest(
     mode: flags.mode,
     partial: flags.partial,
     hook: flags.hook,
+    allowEmpty: flags['allow-empty'],
     settings: flags.config,
     select: flags.select ?? [],
     ignore: flags.ignore ?? [],

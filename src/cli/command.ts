@@ -2,7 +2,6 @@ import { Command } from '@oclif/core/command'
 import type { Config } from '@oclif/core/config'
 import * as Flags from '@oclif/core/flags'
 import { inAscii, isAsciiOnly } from '../diagnostics/ascii.ts'
-import { cannotWrite } from '../diagnostics/failure.ts'
 import type { Paint } from '../diagnostics/paint.ts'
 import { withBareKube } from './cluster-flags.ts'
 import { type ColorLevel, colorLevel, paintFor } from './color.ts'
@@ -53,11 +52,8 @@ export abstract class GatewayCommand extends Command {
   /** Data, to where `-o` says: stdout, or a file that it replaces. */
   protected async deliver(data: string | Uint8Array, output: OutputTarget): Promise<void> {
     if (output.path === undefined) return this.print(data)
-    const { writeFile } = await import('node:fs/promises')
-    const { resolve } = await import('node:path')
-    await writeFile(resolve(this.io.cwd, output.path), data).catch(error => {
-      throw cannotWrite(output.path as string, error)
-    })
+    const { writeReport } = await import('../files/write-file.ts')
+    await writeReport(output.path, data, this.io.cwd)
   }
 
   /** Anything that is not data, to stderr; silent with `--quiet`. */

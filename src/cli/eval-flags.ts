@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import type { InferredFlags } from '@oclif/core/interfaces'
 import { Failure } from '../diagnostics/failure.ts'
-import type { EvalState } from '../tools/eval/state.ts'
+import type { EvalState } from '../tools/expressions/state.ts'
 import { outputFlag } from './flags.ts'
 import type { Io } from './io.ts'
 import { requestFlags, requestOf } from './request-flags.ts'
@@ -64,10 +64,10 @@ export async function evalState(
     })
   }
   if (flags.trace !== undefined) {
-    const { recordedState } = await import('../tools/eval/recorded-state.ts')
+    const { recordedState } = await import('../tools/expressions/recorded-state.ts')
     return recordedState(flags.trace, given, io)
   }
-  const { stateOf } = await import('../tools/eval/state.ts')
+  const { stateOf } = await import('../tools/expressions/state.ts')
   const address = words.length > 0 || flags.curl !== undefined ? words : ['/']
   const request = await requestOf(address, flags, io, example)
   const known = Object.fromEntries(

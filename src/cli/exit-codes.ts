@@ -3,7 +3,7 @@ import { Failure, type FailureKind } from '../diagnostics/failure.ts'
 /** The whole contract with scripts and CI. A format, a flag for colour or a pipe never changes the code. */
 const EXIT_CODES = {
   ok: 0,
-  /** The reader of our output has seen enough: `gwctl dump | head` is no failure. */
+  /** The reader of our output has seen enough: `gwctl dump | head` is not a failure. */
   readerGone: 0,
   /** Findings at or above `--fail-on`, failed tests, a difference found. */
   findings: 1,

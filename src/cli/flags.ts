@@ -86,7 +86,7 @@ const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 
 function parseDuration(text: string): number {
   const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
-  if (amount === undefined) throw new Failure('usage', `${text} is no duration. Write 250ms, 30s, 5m or 1h.`)
+  if (amount === undefined) throw new Failure('usage', `${text} is not a duration. Write 250ms, 30s, 5m or 1h.`)
   const ms = Number(amount) * UNITS[unit as keyof typeof UNITS]
   if (ms > LONGEST) throw new Failure('usage', `${text} is too long: at most 500h.`)
   return ms

@@ -39,7 +39,7 @@ async function run(load: CommandTable[string], id: string, argv: readonly string
   }
 }
 
-/** Everything that is no command: the overview, help, and mistakes in the command's name. */
+/** Everything that is not a command: the overview, help, and mistakes in the command's name. */
 async function guide(argv: readonly string[], io: Io, root: URL, commands: CommandTable): Promise<'ok'> {
   const { commandHelp, overview } = await import('./help.ts')
   const words = argv.filter(word => !HELP_WORDS.has(word))

@@ -81,12 +81,12 @@ export async function requestOf(
 /** RFC 3339, or a date → ms since the epoch. */
 function parseTime(text: string): number {
   const time = /^\d{4}-\d\d-\d\d(?:$|[Tt ])/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(time)) throw new Failure('usage', `${text} is no time. Write 2026-01-31T12:00:00Z.`)
+  if (Number.isNaN(time)) throw new Failure('usage', `${text} is not a time. Write 2026-01-31T12:00:00Z.`)
   return time
 }
 
 async function savedWords(file: string, io: Io): Promise<readonly string[]> {
-  const { readInput } = await import('../tools/input-files.ts')
+  const { readInput } = await import('../tools/input/input-files.ts')
   const { shellWords } = await import('../tools/curl/shell-words.ts')
   const words = shellWords((await readInput(file, io)).text, file)
   if (words[0] === 'curl') return words
@@ -103,7 +103,7 @@ async function apiKeyOf(text: string, io: Io): Promise<Readonly<Record<string, u
 }
 
 async function jsonObject(flag: string, text: string, io: Io): Promise<Readonly<Record<string, unknown>>> {
-  const { readInput } = await import('../tools/input-files.ts')
+  const { readInput } = await import('../tools/input/input-files.ts')
   const given = text.startsWith('@') ? (await readInput(text.slice(1), io)).text : text
   const value = parsed(given)
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>

@@ -7,7 +7,6 @@ import { requestFlags } from './request-flags.ts'
 export const routeFlags = {
   file: Flags.string({
     char: 'f',
-    required: true,
     helpValue: 'PATH',
     summary: 'The configuration: a file, a directory of resources, or - for stdin.',
   }),

@@ -19,7 +19,7 @@ const shards = Flags.custom<{ readonly index: number; readonly of: number }>({
   parse: async text => {
     const [, index, of] = /^(\d+)\/(\d+)$/.exec(text)?.map(Number) ?? []
     if (index !== undefined && of !== undefined && index >= 1 && index <= of) return { index, of }
-    throw new Failure('usage', `${text} is no shard. Write 1/3, 2/3 and 3/3 for three parts.`)
+    throw new Failure('usage', `${text} is not a shard. Write 1/3, 2/3 and 3/3 for three parts.`)
   },
 })
 
@@ -109,7 +109,7 @@ function liveUrl(text: string): URL {
   if (/^https?:\/\/[^/]+\/$/.test(url?.href ?? '')) return url as URL
   throw new Failure(
     'usage',
-    `${text} is no URL of a gateway. Write http://HOST:PORT, for example http://localhost:3000.`,
+    `${text} is not a URL of a gateway. Write http://HOST:PORT, for example http://localhost:3000.`,
   )
 }
 

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import type { InferredFlags } from '@oclif/core/interfaces'
 import { Failure } from '../diagnostics/failure.ts'
-import type { ClusterRequest } from '../tools/cluster/read-cluster.ts'
+import type { ClusterRequest } from '../tools/kube-api/read-cluster.ts'
 import { clusterChoice, clusterFlags } from './cluster-flags.ts'
 import { fileFlag, outputFlag } from './flags.ts'
 

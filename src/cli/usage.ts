@@ -104,7 +104,7 @@ const REWORDED: readonly (readonly [theirs: RegExp, ours: string])[] = [
   [/(--[\w-]+)(?:=.*)? cannot also be provided when using (--[\w-]+)/g, '$1 does not go with $2.'],
   [/Expected an integer greater than or equal to (\S+) but received: (.*)/g, '$2 is too small: at least $1.'],
   [/Expected an integer less than or equal to (\S+) but received: (.*)/g, '$2 is too large: at most $1.'],
-  [/Expected an integer but received: (.*)/g, '$1 is no integer.'],
+  [/Expected an integer but received: (.*)/g, '$1 is not an integer.'],
   [/All of the following must be provided when using (--[\w-]+): (.*)/g, '$1 is for use with $2 only.'],
   [/^Parsing (--[\w-]+) \n\t/, '$1: '],
   [/^The following errors? occurred:\n\s*/, ''],

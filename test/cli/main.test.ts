@@ -95,7 +95,7 @@ describe('exit codes', () => {
     }
   })
 
-  test('a reader that went away is no failure', async () => {
+  test('a reader that went away is not a failure', async () => {
     const io = memoryIo()
     const broken = Object.assign(new MemoryOutput(), {
       _write: (_chunk: unknown, _encoding: string, done: (error: Error) => void) =>
@@ -149,12 +149,12 @@ describe('what goes wrong is said once, on stderr, with the way out', () => {
     [['probe', '--count'], '--count needs a value.'],
     [['probe', '--count', '0'], '--count: 0 is too small: at least 1.'],
     [['probe', '--count', '10'], '--count: 10 is too large: at most 9.'],
-    [['probe', '--count', 'x'], '--count: x is no integer.'],
+    [['probe', '--count', 'x'], '--count: x is not an integer.'],
     [['probe', '--count', '1', '--fail-on', 'error'], '--fail-on does not go with --count.'],
     [['probe', '--only'], '--only is for use with --count only.'],
     [['probe', '-o', 'serif'], 'unknown format serif: did you mean `sarif`?\nFormats: '],
     [['probe', '-o', 'json='], 'json= names no file after the equals sign.'],
-    [['probe', '--timeout', '5 minutes'], '5 minutes is no duration. Write 250ms, 30s, 5m or 1h.'],
+    [['probe', '--timeout', '5 minutes'], '5 minutes is not a duration. Write 250ms, 30s, 5m or 1h.'],
     [['probe', '--timeout', '600h'], '600h is too long: at most 500h.'],
   ])('%j', async (argv, message) => {
     const { code, stdout, stderr } = await run(argv)

@@ -96,7 +96,7 @@ test('an old Node can parse the check: nothing in it has to be lowered', async (
   }
 })
 
-test('a reader that closes early is no failure', async () => {
+test('a reader that closes early is not a failure', async () => {
   const child = spawn(process.execPath, [bin, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
@@ -185,7 +185,7 @@ test('the build asks git which lines are new', async () => {
 
 describe('what V8 has compiled of validate is kept', () => {
   const quickstart = fileURLToPath(new URL('../../examples/quickstart.yaml', import.meta.url))
-  const found = { code: 0, stdout: '✓ no problems in 1 file (1 document)\n', stderr: '' }
+  const found = { code: 0, stdout: expect.stringMatching(/^✓ no problems in 1 file/), stderr: '' }
 
   function cache() {
     const folder = mkdtempSync(join(tmpdir(), 'gwctl-cache-'))

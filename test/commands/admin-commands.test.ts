@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -57,17 +57,17 @@ describe('gwctl log', () => {
   })
 
   test('changes it, and goes back', async () => {
-    expect((await gwctl('log', '--level', 'warn', '--set', 'mcp=trace', '--set', 'request=off')).out).toBe(
-      'request=off,mcp=trace,warn\n',
+    expect((await gwctl('log', '--level', 'warn', '--set', 'gateway=trace', '--set', 'request=off')).out).toBe(
+      'gateway=trace,request=off,warn\n',
     )
-    expect(gateway.log.filter()).toBe('request=off,mcp=trace,warn')
+    expect(gateway.log.filter()).toBe('gateway=trace,request=off,warn')
     expect((await gwctl('log', '--reset')).out).toBe('info\n')
   })
 
   test("a level that is none: exit 2 with the server's words", async () => {
-    const { code, err } = await gwctl('log', '--set', 'mcp=loud')
+    const { code, err } = await gwctl('log', '--set', 'gateway=loud')
     expect(code).toBe(2)
-    expect(err).toContain('loud is no level')
+    expect(err).toContain('loud is not a level')
     expect(err).not.toContain('POST /logging')
     expect(gateway.log.filter()).toBe('info')
   })
@@ -194,6 +194,21 @@ describe('gwctl profile', () => {
     expect((await gwctl('profile', 'cpu', '--admin', address)).code).toBe(4)
     expect(readdirSync(folder)).toEqual([])
     other.close()
+  })
+
+  test('trace writes nothing where no request came, and says so', async () => {
+    const run = gwctl('profile', 'trace', '--seconds', '1', '-o', 'timeline=none.json')
+    let over = false
+    void run.then(() => {
+      over = true
+    })
+    while (!over) {
+      gateway.clock.advance(1000)
+      await new Promise(setImmediate)
+    }
+    const { code, out, err } = await run
+    expect([code, out, existsSync(join(folder, 'none.json'))]).toEqual([5, '', false])
+    expect(err).toContain('no request came within 1s, so there is nothing to write.')
   })
 
   test('trace writes a timeline of the requests that pass meanwhile', async () => {

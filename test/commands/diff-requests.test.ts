@@ -343,8 +343,8 @@ describe('recorded requests', () => {
 
   test.each<[string, string]>([
     ['gone.jsonl', 'gone.jsonl'],
-    ['empty.har', 'empty.har is no valid HAR document: it has no entries'],
-    ['broken.har', 'broken.har is no valid HAR document'],
+    ['empty.har', 'empty.har is not a valid HAR document: it has no entries'],
+    ['broken.har', 'broken.har is not a valid HAR document'],
   ])('%s cannot be read', async (file, message) => {
     write('a.yaml', config())
     write('broken.har', '{"log": {')

@@ -364,7 +364,7 @@ describe('what cannot be compared', () => {
     ['no revision', ['git:', 'a.yaml'], 2, 'git: names no revision.'],
     ['no repository', ['git:HEAD', 'a.yaml'], 2, 'is in no git repository'],
     ['nobody there', ['live', 'a.yaml', '--admin', 'http://127.0.0.1:1'], 4, 'no gateway answers'],
-    ['one side only', ['a.yaml'], 2, 'missing argument'],
+    ['one side only', ['a.yaml'], 2, 'two sides are compared, and one is named.'],
   ])('%s', async (_, argv, code, message) => {
     write('a.yaml', ROUTE)
     expect(await gwctl(argv)).toMatchObject({ code, out: '', err: expect.stringContaining(message) })

@@ -106,7 +106,7 @@ describe('a running gateway', () => {
     for (const [path, words] of [
       ['', 'answered 404 (nothing here)'],
       ['/html', 'something else than JSON'],
-      ['/list/', 'is no configuration dump'],
+      ['/list/', 'is not a configuration dump'],
     ] as const) {
       const { code, err } = await gwctl(['--admin', base + path])
       expect(code).toBe(4)
@@ -146,8 +146,8 @@ describe('a saved dump', () => {
   test.each<[string, string | Buffer, string]>([
     ['broken JSON', '{"binds": [', 'no valid JSON'],
     ['broken YAML', 'binds: [\n', 'dump.json:'],
-    ['empty', '', 'it is no map'],
-    ['a list', '[]', 'it is no map'],
+    ['empty', '', 'it is not a map'],
+    ['a list', '[]', 'it is not a map'],
     ['something else', '{"kind": "Pod"}', 'it has no binds'],
     ['a configuration file', 'binds:\n- port: 3000\n', '`gwctl validate`'],
     [
@@ -155,7 +155,7 @@ describe('a saved dump', () => {
       'backends: [{name: a, policies: {backendAuth: {key: k}}}]\nconfig: {}\nbinds: [{port: 1}]',
       '`gwctl validate`',
     ],
-    ['a dump of nothing', '{"binds": 5, "routes": [], "config": {}}', 'its binds are no list'],
+    ['a dump of nothing', '{"binds": 5, "routes": [], "config": {}}', 'its binds are not a list'],
     ['binary', Buffer.from([0, 1, 2, 3, 0]), 'binary'],
   ])('%s: exit 3', async (_, text, words) => {
     save(text)

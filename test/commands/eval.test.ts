@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { memoryIo } from '../cli/memory-io.ts'
 import { docPage } from '../helpers/doc-page.ts'
-import { Recorder } from '../tools/trace/recorded-events.ts'
+import { Recorder } from '../tools/events/recorded-events.ts'
 
 const root = new URL('../../', import.meta.url)
 
@@ -293,7 +293,7 @@ describe('what is wrong is said', () => {
     [['1', '--request', 'reqest.yaml'], 3, 'did you mean `request.yaml`?'],
     [['1', '--context', '[1]'], 3, '[1] does not exist'],
     [['1', '--context', 'list.yaml'], 3, 'no map of variables'],
-    [['1', '--context', '{"respnse": 1}'], 3, 'respnse is no variable of expressions: did you mean `response`?'],
+    [['1', '--context', '{"respnse": 1}'], 3, 'respnse is not a variable of expressions: did you mean `response`?'],
     [['1', '--context', '{"a": '], 3, '--context:1:'],
     [['1', '--trace', 'trace.jsonl#99'], 3, 'trace.jsonl has no event 99.\nIt has 9, from 1 on.'],
     [['1', '--trace', 'empty.jsonl'], 3, 'empty.jsonl holds no trace events.'],

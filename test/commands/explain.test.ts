@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { VARIABLES } from '../../src/cel/variables.ts'
 import { main } from '../../src/cli/main.ts'
-import { KINDS } from '../../src/config/kinds/index.ts'
+import { KINDS } from '../../src/cluster/kinds/index.ts'
 import { standalone } from '../../src/config/standalone/standalone.ts'
 import { CODES } from '../../src/diagnostics/codes.ts'
 import { memoryIo } from '../cli/memory-io.ts'
@@ -96,6 +96,33 @@ describe('explain', () => {
     const { code, out, err } = await explain(topic)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)
+  })
+})
+
+describe('explain of a bare name', () => {
+  test('finds the field wherever it stands, and names the others', async () => {
+    const { code, out } = await explain('cors')
+    expect(code).toBe(0)
+    expect(out).toMatch(/^policies\[\]\.policy\.cors\n/)
+    expect(out).toContain('OTHER FIELDS OF THIS NAME\n')
+    expect(out).toContain('  routes[].policies.cors\n')
+    expect((await explain('adminaddr')).out).toMatch(/^config\.adminAddr\n/)
+    expect((await explain('HTTPRoute.backendRefs')).out).toMatch(/^HTTPRoute\.spec\.rules\[\]\.backendRefs\[\]\n/)
+  })
+
+  test('guesses at what is misspelt', async () => {
+    const { code, err } = await explain('localRateLimt')
+    expect(code).toBe(2)
+    expect(err).toContain('did you mean `localRateLimit`?')
+  })
+
+  test('lists both forms of what is a list or a map', async () => {
+    const { out } = await explain('routes.policies.localRateLimit')
+    expect(out).toMatch(
+      /FIELDS OF A MAP\n[\s\S]* conditional [\s\S]*FIELDS OF EACH ITEM, AS A LIST\n[\s\S]* maxTokens /,
+    )
+    expect((await explain('routes.policies.localRateLimit.maxTokens')).code).toBe(0)
+    expect((await explain('localRateLimit', '-o', 'md')).out).toContain('localRateLimit[]`')
   })
 })
 

@@ -41,7 +41,9 @@ describe('what comes through', () => {
     place.gateway.finish(await watched(place.gateway), 204)
     expect(await io.ended).toBe(0)
     expect(io.stdout.text).toContain('"requestFinished"')
-    expect(io.stderr.text).toBe('Asking pod shop/edge-1 of Gateway shop/edge.\n')
+    expect(io.stderr.text).toMatch(
+      /^Asking pod shop\/edge-1 of Gateway shop\/edge\.\nRecording the next request at .*edge-1.*\n$/,
+    )
   })
 
   test('what goes through a proxy', async () => {
@@ -168,7 +170,7 @@ describe('all pods', () => {
     second.finish(x, 418)
     expect(await io.ended).toBe(0)
     expect(io.stdout.text).toContain('418')
-    expect(io.stderr.text).toBe('Seen by pod shop/edge-2.\n')
+    expect(io.stderr.text).toBe('Recording the next request at 2 pods. Ctrl-C stops.\nSeen by pod shop/edge-2.\n')
     await expect.poll(() => cluster.forwarded.size).toBe(0)
     expect((await place.gwctl(cluster, 'trace', '--kube', '--all-pods', '--follow')).code).toBe(2)
     await other.close()

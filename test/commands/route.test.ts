@@ -252,7 +252,7 @@ describe('why a route was not chosen', () => {
     [
       'another one fits better',
       ['http://api.example.com:3000/keyed'],
-      'not fallback: less specific: / is no exact path',
+      'not fallback: less specific: / is not an exact path',
     ],
     ['a path', ['POST', 'http://api.example.com:3000/keyed'], 'not chat: path is not under /v1'],
   ])('%s', async (_, argv, text) => {
@@ -539,13 +539,13 @@ test('-o FORMAT=PATH writes a file', async () => {
 describe('what is wrong is said', () => {
   test.each<[string[], number, string]>([
     [[], 2, 'A request needs a URL.'],
-    [['ftp://h'], 2, 'no URL of HTTP'],
-    [['/a', '--at', 'tomorrow'], 2, 'tomorrow is no time'],
+    [['ftp://h'], 2, 'not an HTTP URL'],
+    [['/a', '--at', 'tomorrow'], 2, 'tomorrow is not a time'],
     [['/a', '--source', 'me'], 2, '--source takes an IP address, not me'],
     [['/a', '--jwt-claims', '[1]'], 2, '--jwt-claims takes a JSON object'],
     [['/a', '--jwt-claims', '{"secret": '], 2, '--jwt-claims takes a JSON object'],
-    [['/a', '--stub', 'a'], 2, 'a is no stub'],
-    [['/a', '--stub', 'a=999'], 2, 'a=999 is no stub'],
+    [['/a', '--stub', 'a'], 2, 'a is not a stub'],
+    [['/a', '--stub', 'a=999'], 2, 'a=999 is not a stub'],
     [['/a', '--stub', 'a=200:missing'], 3, 'cannot read missing'],
     [['/a', '--curl', 'copied.sh'], 2, 'given twice'],
     [['--curl', 'claims.json'], 3, 'holds no curl command'],

@@ -69,7 +69,7 @@ describe('where there is no terminal', () => {
     })
   })
 
-  test('--json: line after line, until nobody reads; then it is no failure', async () => {
+  test('--json: line after line, until nobody reads; then it is not a failure', async () => {
     const { io, code } = start(['--json'])
     await expect.poll(() => io.stdout.text.split('\n').length).toBeGreaterThan(3)
     for (const line of io.stdout.text.trimEnd().split('\n')) expect(JSON.parse(line)).toHaveProperty('total.requests')

@@ -13,14 +13,14 @@ import { Failure } from '../../src/diagnostics/failure.ts'
 import type { Listening } from '../../src/engine/admin/listen.ts'
 import { startAdmin } from '../../src/engine/admin/server.ts'
 import { decode } from '../../src/schema/decode.ts'
-import { testFile } from '../../src/tools/test/test-file.ts'
+import { testFile } from '../../src/tools/test-file/test-file.ts'
 import { type MemoryOutput, memoryIo } from '../cli/memory-io.ts'
 import { FakeGateway } from '../engine/admin/running-admin.ts'
 import { FakeKeyboard, FakeScreen, isRestored } from '../helpers/fake-terminal.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { ownPort } from '../helpers/own-port.ts'
+import { Recorder } from '../tools/events/recorded-events.ts'
 import { HAR } from '../tools/trace/har-schema.ts'
-import { Recorder } from '../tools/trace/recorded-events.ts'
 
 const isHar = new Ajv2020({ allErrors: true }).compile(HAR)
 const root = new URL('../../', import.meta.url)
@@ -107,7 +107,8 @@ describe('--raw', () => {
       'listener',
       'requestFinished',
     ])
-    expect(run.stderr.text).toBe('')
+    // Said once it is watching, so that no request is missed that is sent then.
+    expect(run.stderr.text).toMatch(/^Recording the next request at 127\.0\.0\.1:\d+\. Ctrl-C stops\.\n$/)
     // The stream's end did not arm a second trace.
     expect(gateway.arrive().trace).toBeUndefined()
   })
@@ -138,7 +139,7 @@ describe('--raw', () => {
     expect(jsonLines(run.stdout.text)).toHaveLength(3)
   })
 
-  test('a reader that goes away is no failure', async () => {
+  test('a reader that goes away is not a failure', async () => {
     const run = gwctl(['--raw', '--limit', '5'])
     await serve()
     run.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))
@@ -187,7 +188,8 @@ describe('when there is nothing to record', () => {
       gateway.clock.advance(20_000)
       await new Promise(setImmediate)
     }
-    expect([code, run.stdout.text, run.stderr.text]).toEqual([0, '', 'No request came.\n'])
+    expect([code, run.stdout.text]).toEqual([0, ''])
+    expect(run.stderr.text).toMatch(/^Recording requests at .*\nNo request came\.\n$/)
   })
 
   test('no gateway: exit 4', async () => {
@@ -659,10 +661,10 @@ describe('a request of its own', () => {
 
   test.each<[string[], number, string]>([
     [['GET'], 2, 'needs a URL'],
-    [['GET', 'ftp://h'], 2, 'no URL of HTTP'],
+    [['GET', 'ftp://h'], 2, 'not an HTTP URL'],
     [['GET', 'http://127.0.0.1:1/'], 4, '127.0.0.1:1 cannot be reached: connection refused.\nIt is where'],
     [['GET', 'http://h', '--proxy', 'p'], 2, 'no option that gwctl knows'],
-    [['GET', 'http://h', '-H', 'nonsense'], 2, 'is no header'],
+    [['GET', 'http://h', '-H', 'nonsense'], 2, 'is not a header'],
     [['POST', 'http://h', '-d', '@missing'], 3, 'cannot read missing'],
     [['GET', 'https://127.0.0.1:1/'], 4, '127.0.0.1:1 cannot be reached'],
     [['GET', 'https://[::1]:1/'], 4, '[::1]:1 cannot be reached'],

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { REPORT_FORMATS } from '../../src/tools/report.ts'
+import { REPORT_FORMATS } from '../../src/tools/check/report.ts'
 import { BAD, GOOD, Place, RESOURCE, WARNS } from './validate-place.ts'
 
 let place: Place
@@ -118,7 +118,7 @@ describe('directories', () => {
       'k/empty.yaml',
       'k/list.yaml',
     ])
-    expect(err).toContain('skipped k/compose.yaml: no configuration of the gateway (keys: version, x)')
+    expect(err).toContain('skipped k/compose.yaml: not for the gateway: keys: version, x')
     expect((await place.validate(['k'])).out).toContain('3 skipped')
   })
 
@@ -148,7 +148,7 @@ describe('directories', () => {
     const { code, out, err } = await place.validate(['k'])
     expect({ code, out }).toEqual({ code: 3, out: '' })
     expect(err).toContain('there is nothing to check in k.')
-    expect(err).toContain('k/package.json: no configuration of the gateway (keys: name)')
+    expect(err).toContain('k/package.json: not for the gateway: keys: name')
     expect(err).toContain('k/deploy.yaml (document 1): Deployment')
   })
 
@@ -224,7 +224,7 @@ describe('files', () => {
 
   test.each([
     ['nope.yaml', 'nope.yaml does not exist.'],
-    ['', 'an empty name is no file.\nIs a variable unset?'],
+    ['', 'an empty name is not a file.\nIs a variable unset?'],
     ['gatway.yaml', 'gatway.yaml does not exist: did you mean `gateway.yaml`?'],
     ['k8/x/route.yaml', 'k8/x/route.yaml does not exist (there is no k8 in'],
   ])('a path that is not there: %s', async (path, message) => {
