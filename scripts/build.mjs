@@ -16,8 +16,9 @@ export function buildOptions() {
     absWorkingDir: root,
     entryPoints: {
       cli: 'src/cli/main.ts',
-      // The module of a worker thread: it is named at run time, from the chunk that starts it.
+      // The modules of threads: they are named at run time, from the chunks that start them.
       'serve-worker': 'src/tools/serve/worker.ts',
+      'password-thread': 'src/engine/passwords/password-thread.ts',
       ...(existsSync(`${root}src/index.ts`) ? { index: 'src/index.ts' } : {}),
       ...Object.fromEntries(commands.map(id => [`commands/${id}`, `commands/${id}.ts`])),
     },
@@ -103,20 +104,21 @@ function removeStale(outputs) {
   }
 }
 
-async function main() {
-  const esbuild = await import('esbuild').catch(() => undefined)
-  if (esbuild === undefined) {
-    process.stderr.write(
-      'gwctl is not built: its build tools are not installed. Run `npm ci` in its directory first.\n',
-    )
-    // A failing installation would leave npx with a half-made one that it never repairs; the sources run as well.
-    process.exitCode = process.env.npm_lifecycle_event === 'postprepare' ? 0 : 1
-    return
-  }
+/** Writes dist/ and returns the files that it was made from, relative to the root. */
+export async function build(esbuild) {
   const modules = await esbuild.build(buildOptions())
   const script = await esbuild.build(scriptOptions())
   for (const { path, text } of script.outputFiles) writeFileSync(path, `// ${hash('sha256', text)}\n${ascii(text)}`)
   removeStale([modules, script].flatMap(({ metafile }) => Object.keys(metafile.outputs)))
+  return [...new Set([modules, script].flatMap(({ metafile }) => Object.keys(metafile.inputs)))]
+}
+
+async function main() {
+  const esbuild = await import('esbuild').catch(() => undefined)
+  if (esbuild !== undefined) return build(esbuild)
+  process.stderr.write('gwctl is not built: its build tools are not installed. Run `npm ci` in its directory first.\n')
+  // A failing installation would leave npx with a half-made one that it never repairs; the sources run as well.
+  process.exitCode = process.env.npm_lifecycle_event === 'postprepare' ? 0 : 1
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main()
