@@ -1,4 +1,4 @@
-import { customResourceDefinitions } from '../../src/config/kinds/crd.ts'
+import { customResourceDefinitions } from '../../src/cluster/kinds/crd.ts'
 import { printYaml } from '../../src/diagnostics/print-yaml.ts'
 import type { Generator } from './generator.ts'
 

@@ -1,11 +1,12 @@
+import { attackTable } from './attack-table.ts'
 import { checkSchemas } from './check-schemas.ts'
-
 import { crds } from './crds.ts'
 import type { Generator } from './generator.ts'
 import { manifest } from './manifest.ts'
 import { reference } from './reference.ts'
 import { savedFiles } from './saved-files.ts'
 import { schemas } from './schemas.ts'
+import { served } from './served.ts'
 import { traceEvent } from './trace-event.ts'
 import { validators } from './validators.ts'
 
@@ -18,5 +19,7 @@ export const GENERATORS: readonly Generator[] = [
   savedFiles,
   checkSchemas,
   reference,
+  served,
   validators,
+  attackTable,
 ]

@@ -1,6 +1,6 @@
 import { configDump } from '../../src/config/dump.ts'
 import { emit } from '../../src/schema/emit.ts'
-import { testFile } from '../../src/tools/test/test-file.ts'
+import { testFile } from '../../src/tools/test-file/test-file.ts'
 import type { Generator } from './generator.ts'
 
 /** The schemas of what `gwctl dump` prints, and of what `gwctl test` runs and `gwctl trace` saves. */

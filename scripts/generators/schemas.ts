@@ -1,4 +1,4 @@
-import { KINDS } from '../../src/config/kinds/index.ts'
+import { KINDS } from '../../src/cluster/kinds/index.ts'
 import { standalone } from '../../src/config/standalone/standalone.ts'
 import type { Schema } from '../../src/schema/builder.ts'
 import { type EmitOptions, emit } from '../../src/schema/emit.ts'

@@ -1,6 +1,6 @@
-import { TRACE_EVENT, TRACE_MESSAGES } from '../../src/http/trace-event-schema.ts'
 import { object, req, type Schema } from '../../src/schema/builder.ts'
 import { emit, type JsonSchema } from '../../src/schema/emit.ts'
+import { TRACE_EVENT, TRACE_MESSAGES } from '../../src/trace/trace-event-schema.ts'
 import type { Generator } from './generator.ts'
 
 /** schemas/trace-event.schema.json: the lines of `gwctl trace --raw`. */

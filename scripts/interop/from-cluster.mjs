@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
-import { readCluster } from '../../src/tools/cluster/read-cluster.ts'
-import { renderTranslation, translateTexts } from '../../src/tools/translate.ts'
+import { renderTranslation, translateTexts } from '../../src/tools/input/translate-resources.ts'
+import { readCluster } from '../../src/tools/kube-api/read-cluster.ts'
 
 const OPTIONS = { partial: false, withSecrets: true, allowUnguarded: false, filesDir: 'files' }
 

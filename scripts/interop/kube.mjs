@@ -89,8 +89,8 @@ async function filesOf(directory) {
 
 /** Each value at a limit of the specification, and each just past it, in a small resource. */
 async function tableCases() {
-  const { BASES, withValue } = await import('../../test/config/kinds/bases.ts')
-  const { CHOICES, LIMITS, REQUIRED } = await import('../../test/config/kinds/spec-table.ts')
+  const { BASES, withValue } = await import('../../test/cluster/kinds/bases.ts')
+  const { CHOICES, LIMITS, REQUIRED } = await import('../../test/cluster/kinds/spec-table.ts')
   const rows = [
     ...Object.keys(BASES).map(base => [base, '', undefined, 'as it is']),
     ...LIMITS.flatMap(([base, path, rule, ok, bad]) => [
@@ -111,7 +111,7 @@ async function tableCases() {
 
 /** Every value of small resources in turn replaced by values of every type, removed, renamed. */
 async function changes() {
-  const { BASES } = await import('../../test/config/kinds/bases.ts')
+  const { BASES } = await import('../../test/cluster/kinds/bases.ts')
   const { mutations } = await import('../../test/schema/mutations.ts')
   return Object.entries(BASES).flatMap(([base, { spec, ...rest }]) =>
     [...mutations(spec)].map(({ what, document }) => ({
@@ -123,7 +123,7 @@ async function changes() {
 
 /** One document each: of a file with a mistake, the one that it is in. */
 async function mistakes() {
-  const { mistakesInResources } = await import('../../test/config/kinds/resource-mistakes.ts')
+  const { mistakesInResources } = await import('../../test/cluster/kinds/resource-mistakes.ts')
   return mistakesInResources(20_260_821).map(({ what, text, lines }) => {
     const before = text.split('\n').slice(0, lines[1])
     const start = before.lastIndexOf('---') + 1

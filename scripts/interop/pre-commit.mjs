@@ -1,5 +1,5 @@
 // npm run interop:pre-commit [-- --record] [VERSION...]: does the real pre-commit install and run the hooks, from a
-// clone of this repository (its HEAD) and from a mirror, on the Node.js of the system and on the one of the checkout?
+// clone of this repository (its HEAD) and from the package, on the Node.js of the system and on that of the checkout?
 // Needs git, Python with venv, and the registries of pip and npm. With --record the outcome goes into docs/interop.md.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ import { replaceSection } from './section.mjs'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const DEFAULT_VERSIONS = ['4.7.0', '3.2.0']
 const WRONG = 'binds:\n- port: 3000\n  listeners:\n  - routes:\n    - backends:\n      - hsot: 127.0.0.1:8000\n'
+const OLD_NODE = 'gwctl needs Node.js 22.19 or newer'
 const FINDING = 'gw.yaml:6:9: error GW102 unknown field `hsot` in backend'
 
 async function main() {
@@ -18,14 +19,14 @@ async function main() {
   const folder = mkdtempSync(join(tmpdir(), 'gwctl-pre-commit-'))
   try {
     const rows = []
-    const repositories = { clone: clone(folder), mirror: mirror(folder) }
+    const repositories = { clone: clone(folder), package: packageRepository(folder) }
     for (const version of versions.length > 0 ? versions : DEFAULT_VERSIONS) {
       const program = install(folder, version)
       for (const [source, repository] of Object.entries(repositories)) {
         for (const path of [systemPath(), process.env.PATH]) {
-          rows.push({ version, source, ...tryHook(folder, program, repository, path) })
-          const { node, problem } = rows.at(-1)
-          console.log(`pre-commit ${version}, ${source}, Node.js ${node} on the PATH: ${problem ?? 'works'}`)
+          rows.push({ version, source, ...tryHook(folder, program, source, repository, path) })
+          const { node, outcome, problem } = rows.at(-1)
+          console.log(`pre-commit ${version}, ${source}, Node.js ${node} on the PATH: ${problem ?? outcome}`)
         }
       }
     }
@@ -52,8 +53,8 @@ function clone(folder) {
   return target
 }
 
-function mirror(folder) {
-  const target = join(folder, 'mirror')
+function packageRepository(folder) {
+  const target = join(folder, 'package')
   run(process.execPath, [`${root}scripts/pre-commit-mirror.mjs`, target])
   run('git', ['-C', target, 'init', '--quiet'])
   run('git', ['-C', target, 'add', '--force', '.'])
@@ -70,8 +71,11 @@ function install(folder, version) {
   return join(place, 'bin/pre-commit')
 }
 
-/** A mistake has to stop the commit with its line, and the corrected file has to pass. */
-function tryHook(folder, program, repository, path) {
+/**
+ * A mistake has to stop the commit with its line, and the corrected file has to pass. The package brings no Node.js: on
+ * one that is too old it has to say so.
+ */
+function tryHook(folder, program, source, repository, path) {
   const work = mkdtempSync(join(folder, 'work-'))
   const env = { ...process.env, PATH: path, PRE_COMMIT_HOME: join(work, 'home') }
   for (const name of Object.keys(env)) if (/^npm_/i.test(name)) delete env[name]
@@ -87,9 +91,14 @@ function tryHook(folder, program, repository, path) {
     return { status, text: stdout + stderr }
   }
   const refused = commit(WRONG)
-  if (refused.status !== 1 || !refused.text.includes(FINDING)) return { node, problem: refused.text }
+  const [major, minor] = node.split('.').map(Number)
+  if (source === 'package' && (major < 22 || (major === 22 && minor < 19))) {
+    const told = refused.status === 1 && refused.text.includes(OLD_NODE)
+    return { node, outcome: 'says that it needs a newer Node.js', problem: told ? undefined : refused.text }
+  }
+  if (refused.status !== 1 || !refused.text.includes(FINDING)) return { node, outcome: 'fails', problem: refused.text }
   const passed = commit(WRONG.replace('hsot', 'host'))
-  return { node, problem: passed.status === 0 ? undefined : passed.text }
+  return { node, outcome: 'works', problem: passed.status === 0 ? undefined : passed.text }
 }
 
 function run(command, args) {
@@ -97,13 +106,13 @@ function run(command, args) {
 }
 
 function text(rows) {
-  const lines = rows.map(({ version, source, node }) => `| ${version} | ${source} | ${node} |`)
+  const lines = rows.map(({ version, source, node, outcome }) => `| ${version} | ${source} | ${node} | ${outcome} |`)
   return `## pre-commit
 
 \`npm run interop:pre-commit\` installs the hook \`gwctl-validate\` with the real program, commits a file with a mistake, which is refused with its line, and then the corrected one, which passes:
 
-| pre-commit | \`repo:\` | Node.js on the PATH |
-|---|---|---|
+| pre-commit | \`repo:\` | Node.js on the PATH | Outcome |
+|---|---|---|---|
 ${lines.join('\n')}
 `
 }

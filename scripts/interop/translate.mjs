@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse, parseAllDocuments } from 'yaml'
-import { renderTranslation, translateTexts } from '../../src/tools/translate.ts'
+import { renderTranslation, translateTexts } from '../../src/tools/input/translate-resources.ts'
 import { missingOf } from './meaning.mjs'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -2,11 +2,11 @@
 import { parseAllDocuments } from 'yaml'
 import { createCelCompiler } from '../../src/cel/compiler.ts'
 import { createPatternCompiler } from '../../src/cel/pattern.ts'
-import { checkReferences } from '../../src/config/resources/check-references.ts'
-import { decodeResources } from '../../src/config/resources/decode-resources.ts'
-import { unroll } from '../../src/config/resources/unroll.ts'
+import { checkReferences } from '../../src/cluster/resources/check-references.ts'
+import { decodeResources } from '../../src/cluster/resources/decode-resources.ts'
+import { unroll } from '../../src/cluster/resources/unroll.ts'
 import { parseSource } from '../../src/diagnostics/source.ts'
-import { checkTexts } from '../../src/tools/check-documents.ts'
+import { checkTexts } from '../../src/tools/check/check-documents.ts'
 
 const engines = { cel: createCelCompiler(), patterns: createPatternCompiler() }
 /** What is in expressions and patterns is only text to an API server. */
