@@ -26,7 +26,7 @@ binds:
 const withoutTrace = {
   name: 'without-trace',
   setup({ onLoad }) {
-    onLoad({ filter: /\/src\/(engine|policies|backends|cel)\/.*\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /\/src\/(calls|engine|policies|backends|cel)\/.*\.ts$/ }, ({ path }) => {
       const contents = readFileSync(path, 'utf8')
         .replaceAll(/^\s*x\.trace = .*$/gm, '')
         .replaceAll(/^\s*this\.running\.(add|delete)\(x\)$/gm, '')

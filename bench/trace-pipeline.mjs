@@ -20,19 +20,17 @@ import { newPassage } from './src/engine/passage.ts'
 import { routeTables } from './src/engine/route-table.ts'
 import { RunningRequests } from './src/engine/running-requests.ts'
 import { TraceHub } from './src/engine/trace-hub.ts'
-import { callWhole } from './src/engine/upstream/call.ts'
 import { bodyOf, Exchange } from './src/http/exchange.ts'
 import { HeaderList } from './src/http/headers.ts'
-import { loadInput } from './src/tools/check.ts'
-import { readInput } from './src/tools/input-files.ts'
+import { loadInput } from './src/tools/check/check-documents.ts'
+import { readInput } from './src/tools/input/input-files.ts'
 import { memoryDownstream } from './src/tools/dry-run/memory-downstream.ts'
 import { stubTransport } from './src/tools/dry-run/stub-transport.ts'
 
 export async function open(config) {
   const reply = { status: 200, headers: [['content-type', 'application/json']], body: '{}' }
   const transport = stubTransport(systemClock, () => reply)
-  const runtime = { ...offlineRuntime(), clock: systemClock, transport,
-    call: (target, request, limit) => callWhole(transport, systemClock, target, request, limit) }
+  const runtime = { ...offlineRuntime(), clock: systemClock, transport }
   const place = { cwd: '/', stdin: Readable.from([config]), env: {} }
   const { snapshot } = await loadInput(await readInput('-', place), { ...place, tier: 'env' }, runtime)
   const heads = new HeadSnapshots(snapshot.credentials, snapshot.settings.sensitiveHeaders)

@@ -87,7 +87,7 @@ async function translation(file) {
 
 /** What `run` does when a file has changed: from its text to the snapshot, and to the tables of the engine. */
 async function changes() {
-  const { InputLoader } = await import('../src/tools/input-loader.ts')
+  const { InputLoader } = await import('../src/tools/input/input-loader.ts')
   const { ReloadableState } = await import('../src/engine/state-store.ts')
   const { offlineRuntime } = await import('../src/config/offline-runtime.ts')
   const { routeTables } = await import('../src/engine/route-table.ts')

@@ -2,8 +2,8 @@
 import http from 'node:http'
 import { createTransport } from '../../src/engine/upstream/transport.ts'
 import { HeaderList } from '../../src/http/headers.ts'
-import type { Clock } from '../../src/http/runtime.ts'
 import type { Target } from '../../src/http/transport.ts'
+import type { Clock } from '../../src/runtime/runtime.ts'
 
 const clock: Clock = {
   now: () => Date.now(),
