@@ -3,9 +3,12 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { describe, expect, test } from 'vitest'
 import { buildOptions } from '../scripts/build.mjs'
+import { frontendPolicies, trafficPolicies } from '../src/policies/index.ts'
 import { checkCycles, checkLayers } from './architecture/layers.ts'
+import { checkLiterals, policyNames, WIRE_FIELDS } from './architecture/literals.ts'
 import { checkLoads } from './architecture/loads.ts'
-import { checkOwners } from './architecture/owners.ts'
+import { checkOnePlace } from './architecture/one-place.ts'
+import { checkFileAccess, checkOwners } from './architecture/owners.ts'
 import { parseSource, readSources, type SourceFile } from './architecture/source-files.ts'
 import { checkHabits, checkNames, checkSizes, checkTests } from './architecture/style.ts'
 import { show, type Violation } from './architecture/violation.ts'
@@ -15,10 +18,16 @@ const product = readSources(root, ['src', 'commands'])
 const scripts = readSources(root, ['scripts'])
 const tests = readSources(root, ['test'])
 
+const policies = policyNames([...trafficPolicies, ...frontendPolicies].map(({ name }) => name))
+
 const CHECKS: Readonly<Record<string, () => Violation[]>> = {
   'imports go down only': () => checkLayers(product),
   'no module loads itself through others': () => checkCycles([...product, ...scripts]),
   'a package is imported by its owner only': () => checkOwners(product),
+  'calls, exchanges and kinds have one place each': () => checkOnePlace(product),
+  'files are opened in one place': () => checkFileAccess(product),
+  'a policy is named in its own folder only': () => checkLiterals(product, policies),
+  'a field of a wire format is known to its codec only': () => checkLiterals(product, WIRE_FIELDS),
   'names are kebab-case and say something': () => checkNames([...product, ...scripts, ...tests]),
   'files and functions are short, or say why not': () => checkSizes([...product, ...scripts]),
   'no any, no hidden state, no default exports': () => checkHabits(product),
@@ -74,6 +83,26 @@ describe('each check can fail', () => {
       checkLayers(importing('src/policies/jwt-auth/keys.ts', '../../backends/ai/index.ts')),
       'meet in index.ts',
     ],
+    [
+      'an engine that reads resources',
+      checkLayers(importing('src/engine/a.ts', '../cluster/kinds/index.ts')),
+      'know nothing of each other',
+    ],
+    [
+      'a translation that knows the engine',
+      checkLayers(importing('src/cluster/translate/a.ts', '../../engine/gateway.ts')),
+      'know nothing of each other',
+    ],
+    [
+      'a command room that enters another',
+      checkLayers(importing('src/tools/route/a.ts', '../trace/screen.ts')),
+      'the room of one command',
+    ],
+    [
+      'a shared room that depends on a command',
+      checkLayers(importing('src/tools/events/a.ts', '../health.ts')),
+      'the room of one command',
+    ],
     ['a folder in no layer', checkLayers([file('src/stuff/a.ts', '')]), 'no layer'],
     [
       'a cycle',
@@ -90,9 +119,64 @@ describe('each check can fail', () => {
       checkOwners(importing('src/engine/a.ts', '@scope/new/part')),
       '@scope/new has no owner',
     ],
+    [
+      'a call past the dispatcher',
+      checkOnePlace([file('src/backends/a.ts', 'ctx.runtime.transport.dispatch(to, request, on)')]),
+      'past the dispatcher',
+    ],
+    [
+      'an exchange of its own',
+      checkOnePlace([file('src/policies/a.ts', 'const x = new Exchange({})')]),
+      'an Exchange of its own',
+    ],
+    [
+      'a decision by the text of a message',
+      checkOnePlace([file('src/engine/a.ts', `if (reply.error === 'no valid backends') f()`)]),
+      'failures have codes',
+    ],
+    [
+      'a decision by the beginning of a message',
+      checkOnePlace([file('src/cluster/a.ts', `const b = errors.filter(error => error.startsWith('jwks'))`)]),
+      'failures have codes',
+    ],
+    [
+      'a kind read off an identity',
+      checkOnePlace([file('src/config/a.ts', `const b = level.identity.startsWith('backend:')`)]),
+      'a field of its own',
+    ],
     ['a socket in a policy', checkOwners(importing('src/policies/a.ts', 'node:http')), 'belongs to'],
+    ['a file read beside its owners', checkOwners(importing('src/llm/a.ts', 'node:fs/promises')), 'belongs to'],
+    ['a socket of the dry run', checkOwners(importing('src/tools/dry-run/a.ts', 'node:net')), 'belongs to'],
+    ['a process of a command', checkOwners(importing('src/tools/dump/a.ts', 'node:child_process')), 'belongs to'],
+    ['a thread of a policy', checkOwners(importing('src/policies/a.ts', 'node:worker_threads')), 'belongs to'],
     ['fetch in a policy', checkOwners([file('src/policies/a.ts', `await fetch('http://x')`)]), 'the way out'],
+    [
+      'a file read past its owner',
+      checkFileAccess([file('src/tools/a.ts', `import { readFileSync, statSync } from 'node:fs'`)]),
+      'readFileSync: files are opened in src/files',
+    ],
+    ['the whole of fs', checkFileAccess([file('src/tools/a.ts', `import fs from 'node:fs'`)]), 'all of fs'],
     ['the barrel of oclif', checkOwners(importing('src/cli/a.ts', '@oclif/core')), 'loads everything'],
+    [
+      'a policy that others know by its name',
+      checkLiterals([file('src/tools/a.ts', `if (name === 'csrf') f()`)], policies),
+      '`csrf` names a policy',
+    ],
+    [
+      'a policy in a list elsewhere',
+      checkLiterals([file('src/cluster/translate/a.ts', `const GUARDS = ['jwtAuth']`)], policies),
+      '`jwtAuth` names a policy',
+    ],
+    [
+      'a wire field outside its codec',
+      checkLiterals([file('src/backends/ai/a.ts', `body.set('stop_reason', 1)`)], WIRE_FIELDS),
+      '`stop_reason` is a field of one wire format',
+    ],
+    [
+      'a wire field that is read outside its codec',
+      checkLiterals([file('src/backends/ai/a.ts', `f(usage.prompt_tokens)`)], WIRE_FIELDS),
+      '`prompt_tokens` is a field of one wire format',
+    ],
     ['a name in another case', checkNames([file('src/cel/headerView.ts', '')]), 'not kebab-case'],
     ['a name that says nothing', checkNames([file('src/cel/utils/a.ts', '')]), 'says nothing'],
     [
@@ -136,12 +220,15 @@ describe('each check can fail', () => {
       'an engine behind a lazy import',
       checkLoads(
         {
-          'commands/validate.ts': { bytes: 1, imports: [{ path: 'src/tools/check.ts', kind: 'dynamic-import' }] },
-          'src/tools/check.ts': { bytes: 1, imports: [{ path: 'src/engine/gateway.ts', kind: 'import-statement' }] },
+          'commands/validate.ts': { bytes: 1, imports: [{ path: 'src/tools/check/check.ts', kind: 'dynamic-import' }] },
+          'src/tools/check/check.ts': {
+            bytes: 1,
+            imports: [{ path: 'src/engine/gateway.ts', kind: 'import-statement' }],
+          },
         },
         'commands/validate.ts',
       ),
-      'src/tools/check.ts → src/engine/gateway.ts',
+      'src/tools/check/check.ts → src/engine/gateway.ts',
     ],
     [
       'a socket of our own',
@@ -178,6 +265,7 @@ describe('each check can fail', () => {
       file('src/policies/jwt/index.ts', `import { keys } from './keys.ts'`),
       file('src/cel/a.ts', `import type { B } from './b.ts'`),
       file('src/cel/b.ts', `import { type A } from './a.ts'`),
+      file('src/cel/ip-address.ts', `import { isIP } from 'node:net'`),
     ]
     const all = [checkLayers(good), checkCycles(good), checkOwners(good), checkNames(good), checkHabits(good)]
     expect(all.flatMap(show)).toEqual([])

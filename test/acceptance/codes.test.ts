@@ -19,7 +19,7 @@ const OTHERS: Partial<Record<Code, string>> = {
   GW402: 'resources: fixtures/k8s, test/config',
   GW403: 'resources: fixtures/k8s, test/config',
   GW404: 'resources: fixtures/k8s, test/config',
-  GW602: 'gwctl translate: test/config/translate',
+  GW602: 'gwctl translate: test/cluster/translate',
 }
 
 const fixtures = new URL('../../fixtures/', import.meta.url)

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { DryCall, DryOutcome, DryRequest } from '../../src/tools/dry-run/dry-run.ts'
 import { loadDryGateway } from '../../src/tools/dry-run/dry-run.ts'
-import { completionReply } from '../../src/tools/dry-run/stub-llm.ts'
+import { modelReply } from '../../src/tools/dry-run/stub-llm.ts'
 import { type McpStub, mcpReply } from '../../src/tools/dry-run/stub-mcp.ts'
 import type { StubCall } from '../../src/tools/dry-run/stub-transport.ts'
 import { startGateway } from '../helpers/gateway.ts'
@@ -113,7 +113,7 @@ async function answer(req: IncomingMessage, res: ServerResponse, calls: string[]
     status,
     headers = [],
     body: text = '',
-  } = path.startsWith('/mcp') ? mcpReply(SERVER, call) : completionReply({}, call)
+  } = path.startsWith('/mcp') ? mcpReply(SERVER, call) : modelReply({}, call)
   res.sendDate = false
   res.writeHead(status, Object.fromEntries(headers))
   res.end(text)

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { textConcealer } from '../../src/config/conceal-text.ts'
+import { textConcealer } from '../../src/cluster/conceal-text.ts'
 import { load } from '../../src/config/load.ts'
 import { offlineRuntime } from '../../src/config/offline-runtime.ts'
 import type { Diagnostic, Range } from '../../src/diagnostics/diagnostic.ts'

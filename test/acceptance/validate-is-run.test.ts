@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { check } from '../../src/tools/check.ts'
+import { check } from '../../src/tools/check/check.ts'
 import { serve } from '../../src/tools/serve/serve.ts'
 
 const root = join(import.meta.dirname, '../../fixtures')

@@ -7,6 +7,7 @@ export const NOT_FOR_VALIDATE = [
   'node_modules/react/',
   'node_modules/eventsource/',
   'node_modules/@kubernetes/',
+  'node_modules/@bufbuild/',
   'src/engine/',
   'src/tools/terminal/',
   'src/tools/trace/',

@@ -8,6 +8,8 @@ export interface Import {
   /** Path from the project's root for a file of ours, the package's name for anything else. */
   readonly target: string
   readonly own: boolean
+  /** What it binds by name; empty for a whole module. */
+  readonly names: readonly string[]
   readonly typeOnly: boolean
   readonly line: number
 }
@@ -93,13 +95,19 @@ function importsOf(node: SyntaxNode, from: string): Import[] {
   ]
   if (!imports.includes(node.type) || !isNode(source) || typeof source.value !== 'string') return []
   const typeOnly = node.importKind === 'type' || node.exportKind === 'type' || node.type === 'TSImportType'
-  return [{ ...resolve(source.value, from), typeOnly: typeOnly || namesOnlyTypes(node), line: node.loc.start.line }]
+  const names = specifiersOf(node).flatMap(({ imported }) => (isNode(imported) ? String(imported.name) : []))
+  const at = { line: node.loc.start.line, typeOnly: typeOnly || namesOnlyTypes(node) }
+  return [{ ...resolve(source.value, from), names, ...at }]
 }
 
 /** `import { type A, type B } from` binds nothing at run time either. */
 function namesOnlyTypes(node: SyntaxNode): boolean {
-  const names = Array.isArray(node.specifiers) ? node.specifiers.filter(isNode) : []
+  const names = specifiersOf(node)
   return names.length > 0 && names.every(name => name.importKind === 'type' || name.exportKind === 'type')
+}
+
+function specifiersOf(node: SyntaxNode): SyntaxNode[] {
+  return Array.isArray(node.specifiers) ? node.specifiers.filter(isNode) : []
 }
 
 function resolve(specifier: string, from: string): Pick<Import, 'specifier' | 'target' | 'own'> {

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/engine/clock.ts'
 import { Gateway } from '../../src/engine/gateway.ts'
 import { ProcessLog } from '../../src/engine/logging.ts'
 import { TraceHub } from '../../src/engine/trace-hub.ts'
-import type { Clock } from '../../src/http/runtime.ts'
+import type { Clock } from '../../src/runtime/runtime.ts'
 
 export interface TestGateway extends AsyncDisposable {
   readonly gateway: Gateway
@@ -22,6 +22,8 @@ export interface TestGatewayOptions {
   readonly random?: () => number
   readonly files?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
+  /** Opens the ports that the file names; unset: each on a free one. */
+  readonly portFor?: (port: number) => number
   readonly logFormat?: 'text' | 'json'
   /** RUST_LOG syntax. */
   readonly logFilter?: string
@@ -43,7 +45,7 @@ export async function startGateway(text: string, options: TestGatewayOptions = {
     random: options.random ?? Math.random,
     log,
     trace,
-    portFor: () => 0,
+    portFor: options.portFor ?? (() => 0),
     host: '127.0.0.1',
   })
   const apply = async (config: string): Promise<readonly string[]> => {

@@ -1,4 +1,4 @@
-import type { Timer } from '../../src/http/runtime.ts'
+import type { Timer } from '../../src/runtime/runtime.ts'
 import { ManualClock } from '../engine/manual-clock.ts'
 
 /** Time passes in pauses only: a question that is answered takes none. */

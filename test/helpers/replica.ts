@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { serve } from '../../src/tools/serve/serve.ts'
-import type { Serving } from '../../src/tools/serve/serving.ts'
+import type { RunningGateway } from '../../src/tools/serve/serving.ts'
 import { ownPort } from './own-port.ts'
 
 export interface TestReplica extends AsyncDisposable {
-  readonly serving: Serving
+  readonly serving: RunningGateway
   /** Codes of what was wrong with a configuration that was refused. */
   readonly refused: string[]
   write(config: string): void

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, type Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 export interface Upstream extends AsyncDisposable {
@@ -32,6 +32,10 @@ export async function startUpstream(handler: (req: IncomingMessage, res: ServerR
   upstream.port = (server.address() as AddressInfo).port
   upstream.host = `127.0.0.1:${upstream.port}`
   return upstream
+}
+
+export function portOf(server: NetServer): number {
+  return (server.address() as AddressInfo).port
 }
 
 /** Answers what it was asked, as JSON. */
