@@ -4,6 +4,8 @@ import { ClosingLine } from './scripts/closing-line.ts'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
+    // Left to itself, vitest keeps one of two cores for others.
+    maxWorkers: '100%',
     // What comes late is no failure: on a busy machine a thread can go without a turn for seconds. These end what hangs.
     testTimeout: 120_000,
     hookTimeout: 120_000,

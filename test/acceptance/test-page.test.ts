@@ -33,6 +33,6 @@ test('the files of docs/test.md pass, and fail as it says', async () => {
 
 test('the example passes', async () => {
   const { code, out } = await gwctl(new URL('examples', root).pathname)
-  expect(out).toContain('5 passed in 1 file')
+  expect(out).toContain('6 passed in 1 file')
   expect(code).toBe(0)
 })

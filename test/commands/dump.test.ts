@@ -144,7 +144,7 @@ describe('a saved dump', () => {
   })
 
   test.each<[string, string | Buffer, string]>([
-    ['broken JSON', '{"binds": [', 'no valid JSON'],
+    ['broken JSON', '{"binds": [', 'not valid JSON'],
     ['broken YAML', 'binds: [\n', 'dump.json:'],
     ['empty', '', 'it is not a map'],
     ['a list', '[]', 'it is not a map'],

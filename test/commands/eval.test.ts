@@ -282,7 +282,7 @@ describe('what is wrong is said', () => {
   test.each<[string[], number, string]>([
     [[], 2, 'An expression is missing.'],
     [[''], 2, 'An expression is missing.'],
-    [['-'], 2, 'An expression is missing.'],
+    [['-'], 3, 'stdin is empty'],
     [['1', '--phase', 'reqest'], 2, 'did you mean `request`?'],
     [['1', '--type', '--steps'], 2, '--steps'],
     [['1', '/a', '--request', 'request.yaml'], 2, 'given twice: by request.yaml'],
@@ -332,12 +332,20 @@ describe('without an expression, a terminal asks', () => {
   })
 
   test('for another phase, or a type', async () => {
-    const lines = ['response.code\n', ':phase reponse\n', ':phase response\n', ':type response.code\n', ':what\n']
+    const lines = [
+      'response.code\n',
+      ':phase reponse\n',
+      ':phase response\n',
+      ':type response.code\n',
+      ':what\n',
+      ':help\n',
+    ]
     const { out } = await type(lines)
     expect(out).toContain('`response` is not available here')
-    expect(out).toContain('reponse is no phase: did you mean `response`?')
+    expect(out).toContain('reponse is not a phase: did you mean `response`?')
     expect(out).toContain('response> ')
     expect(out).toContain('int\n')
+    expect(out).toContain('there is no command :what; :help lists them')
     expect(out.match(/Tab completes names/g)).toHaveLength(2)
   })
 

@@ -214,7 +214,7 @@ describe('when there is nothing to record', () => {
     [['--where', ' '], '--where is empty'],
     [['--limit', '0'], '--limit'],
     [['--for', '2h'], 'at most 1h'],
-    [['--for', 'soon'], 'no duration'],
+    [['--for', 'soon'], 'not a duration'],
     [['--file', 'x', '--follow'], '--follow'],
   ])('%j is wrong usage: exit 2', async (argv, words) => {
     const run = gwctl(['--raw', ...argv])
@@ -663,7 +663,7 @@ describe('a request of its own', () => {
     [['GET'], 2, 'needs a URL'],
     [['GET', 'ftp://h'], 2, 'not an HTTP URL'],
     [['GET', 'http://127.0.0.1:1/'], 4, '127.0.0.1:1 cannot be reached: connection refused.\nIt is where'],
-    [['GET', 'http://h', '--proxy', 'p'], 2, 'no option that gwctl knows'],
+    [['GET', 'http://h', '--proxy', 'p'], 2, 'not an option that gwctl knows'],
     [['GET', 'http://h', '-H', 'nonsense'], 2, 'is not a header'],
     [['POST', 'http://h', '-d', '@missing'], 3, 'cannot read missing'],
     [['GET', 'https://127.0.0.1:1/'], 4, '127.0.0.1:1 cannot be reached'],

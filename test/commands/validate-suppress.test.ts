@@ -134,9 +134,9 @@ describe('--baseline', () => {
   test.each([
     ['missing', undefined, 'no such file'],
     ['no JSON', 'version: 1', 'it is no JSON'],
-    ['of another version', '{"version": 2, "findings": []}', 'no baseline of this version'],
-    ['of another shape', '{"version": 1, "findings": [{"file": 1}]}', 'no baseline of this version'],
-    ['null', 'null', 'no baseline of this version'],
+    ['of another version', '{"version": 2, "findings": []}', 'not a baseline of this version'],
+    ['of another shape', '{"version": 1, "findings": [{"file": 1}]}', 'not a baseline of this version'],
+    ['null', 'null', 'not a baseline of this version'],
   ])('that cannot be used: %s', async (_what, text, message) => {
     place.write({ 'a.yaml': GOOD, ...(text === undefined ? {} : { 'b.json': text }) })
     const { code, err } = await place.validate(['a.yaml', '--baseline', 'b.json'])

@@ -119,14 +119,14 @@ describe('a plain backend behind a proxy', () => {
   test('an upgrade goes through', async () => {
     await using upstream = await startUpstream(() => {})
     upstream.server.on('upgrade', (_req, socket) => {
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n')
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n')
       socket.pipe(socket)
     })
     await using proxy = await startProxy()
     const tunnel = `backendTunnel: {proxy: {host: '127.0.0.1:${proxy.port}'}}`
     await using gateway = await startGateway(file(upstream.host, tunnel))
     const socket = connect(Number(new URL(gateway.url(8080)).port), '127.0.0.1')
-    socket.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n')
+    socket.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n')
     let text = ''
     for await (const chunk of socket) {
       text += chunk

@@ -107,6 +107,9 @@ const NOT_THERE: Readonly<Record<string, string>> = {
   GW562: 'the API server refuses such a limit',
   GW565: 'the API server refuses such statuses',
   GW566: 'the API server refuses such filters together',
+  GW569: 'the first of two entries for one name counts',
+  GW572: 'the API server refuses an empty list of rules',
+  GW573: 'resources cannot start programs',
 }
 
 test('every lint whose subject exists in resources has a fixture', () => {

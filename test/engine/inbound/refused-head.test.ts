@@ -126,14 +126,12 @@ test('a client that breaks HTTP/2 is told of once; one that leaves is not', asyn
   await using gateway = await startGateway(CONFIG)
   const open = async (bytes: Buffer): Promise<void> => {
     const socket = connect(gateway.gateway.portOf(80)!, '127.0.0.1').on('error', () => {})
-    socket.write(
-      Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0, Buffer.alloc(0)), bytes]),
-    )
+    socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), bytes]))
     await once(socket, 'data')
     socket.destroy()
     await closeOf(socket)
   }
-  await open(Buffer.alloc(0))
+  await open(frame(4, 0, 0, Buffer.alloc(0)))
   await open(Buffer.concat([frame(0, 0, 1, Buffer.from('data')), frame(0, 0, 1, Buffer.from('more'))]))
   await until(() => gateway.logged.length > 0)
   expect(gateway.logged.join('')).toMatch(

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { openDryGateway, type Stub } from '../../src/tools/dry-run/dry-run.ts'
-import { TestClient } from '../../src/tools/test-file/client.ts'
+import { openDryGateway, type Stub } from '../../../src/tools/dry-run/dry-run.ts'
+import { TestClient } from '../../../src/tools/test-file/client.ts'
 
 async function severities(stub: Stub) {
   const config = 'mcp:\n  port: 3000\n  targets: [{name: time, stdio: {cmd: none}}]\n'

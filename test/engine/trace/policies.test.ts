@@ -1,9 +1,9 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import type { TraceEvent } from '../../src/trace/trace-event.ts'
-import { startGateway, type TestGateway } from '../helpers/gateway.ts'
-import { echo, startUpstream } from '../helpers/upstream.ts'
-import { ManualClock } from './manual-clock.ts'
+import type { TraceEvent } from '../../../src/trace/trace-event.ts'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { echo, startUpstream } from '../../helpers/upstream.ts'
+import { ManualClock } from '../manual-clock.ts'
 
 async function traced(gateway: TestGateway, path: string, headers: Record<string, string> = {}): Promise<TraceEvent[]> {
   const watch = gateway.trace.watch({ requests: 1 })

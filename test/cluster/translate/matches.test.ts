@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { fileOf, translated } from './translate.ts'
+
+test('of several entries for one header or parameter, the first counts', async () => {
+  const text = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: app}
+spec:
+  parentRefs: [{name: edge}]
+  rules:
+  - matches:
+    - headers: [{name: x-a, value: one}, {name: X-A, value: two}, {name: x-b, value: three}]
+      queryParams: [{name: q, value: one}, {name: Q, value: two}, {name: q, type: RegularExpression, value: .*}]
+    backendRefs: [{name: app, port: 80}]
+`
+  const { routes } = fileOf(await translated({ 'case.yaml': text }, { partial: true })) as {
+    routes: { matches: { headers: unknown; query: unknown }[] }[]
+  }
+  expect(routes[0]!.matches).toEqual([
+    {
+      path: { pathPrefix: '/' },
+      headers: [
+        { name: 'x-a', value: { exact: 'one' } },
+        { name: 'x-b', value: { exact: 'three' } },
+      ],
+      query: [
+        { name: 'q', value: { exact: 'one' } },
+        { name: 'Q', value: { exact: 'two' } },
+      ],
+    },
+  ])
+})
