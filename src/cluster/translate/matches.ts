@@ -10,9 +10,9 @@ export function httpMatches(rule: Fields): Entry[] {
 function httpMatch(match: Fields): Entry {
   const out: Entry = { path: pathOf(asFields(match.path) ?? {}) }
   if (asText(match.method) !== undefined) out.method = match.method
-  const headers = firstOfEach(asItems(match.headers), headerName).map(valueMatch)
+  const headers = firstOfEachName(asItems(match.headers)).map(valueMatch)
   if (headers.length > 0) out.headers = headers
-  const query = firstOfEach(asItems(match.queryParams), ({ name }) => name).map(valueMatch)
+  const query = asItems(match.queryParams).map(valueMatch)
   if (query.length > 0) out.query = query
   return out
 }
@@ -25,14 +25,10 @@ function pathOf({ type = 'PathPrefix', value = '/' }: Fields): Entry {
   return { pathPrefix: rooted.length > 1 ? rooted.replace(/\/$/, '') : rooted }
 }
 
-/** The Gateway API ignores all entries of a name but the first. */
-function firstOfEach(entries: readonly Fields[], nameOf: (entry: Fields) => unknown): Fields[] {
-  const names = entries.map(nameOf)
-  return entries.filter((_, index) => names.indexOf(names[index]) === index)
-}
-
-function headerName({ name }: Fields): unknown {
-  return asText(name)?.toLowerCase()
+/** The Gateway API ignores all entries for a header but the first; the API server refuses only equal spellings. */
+function firstOfEachName(headers: readonly Fields[]): Fields[] {
+  const names = headers.map(({ name }) => asText(name)?.toLowerCase())
+  return headers.filter((_, index) => names.indexOf(names[index]) === index)
 }
 
 function valueMatch({ name, type, value }: Fields): Entry {
@@ -44,7 +40,7 @@ export function grpcMatches(rule: Fields): Entry[] {
   const matches = asItems(rule.matches)
   return (matches.length === 0 ? [{}] : matches).map(match => {
     const out: Entry = { path: grpcPath(asFields(match.method) ?? {}) }
-    const headers = firstOfEach(asItems(match.headers), headerName).map(valueMatch)
+    const headers = firstOfEachName(asItems(match.headers)).map(valueMatch)
     if (headers.length > 0) out.headers = headers
     return out
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { fileOf, translated } from './translate.ts'
 
-test('of several entries for one header or parameter, the first counts', async () => {
+test('of several entries for one header, the first counts', async () => {
   const text = `apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: app}
@@ -10,11 +10,15 @@ spec:
   rules:
   - matches:
     - headers: [{name: x-a, value: one}, {name: X-A, value: two}, {name: x-b, value: three}]
-      queryParams: [{name: q, value: one}, {name: Q, value: two}, {name: q, type: RegularExpression, value: .*}]
     backendRefs: [{name: app, port: 80}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge}
+spec: {gatewayClassName: agentgateway, listeners: [{name: http, port: 80, protocol: HTTP}]}
 `
   const { routes } = fileOf(await translated({ 'case.yaml': text }, { partial: true })) as {
-    routes: { matches: { headers: unknown; query: unknown }[] }[]
+    routes: { matches: { headers: unknown }[] }[]
   }
   expect(routes[0]!.matches).toEqual([
     {
@@ -22,10 +26,6 @@ spec:
       headers: [
         { name: 'x-a', value: { exact: 'one' } },
         { name: 'x-b', value: { exact: 'three' } },
-      ],
-      query: [
-        { name: 'q', value: { exact: 'one' } },
-        { name: 'Q', value: { exact: 'two' } },
       ],
     },
   ])
