@@ -20,6 +20,8 @@ const EVENT_END = Buffer.from('\n\n')
  */
 export class Answer implements Flow {
   readonly x: Exchange
+  /** Others write to the same stream: messages must come whole. */
+  readonly shared: boolean
   readonly #on: ResponseHandler
   readonly #clock: Clock
   #session: string | undefined
@@ -35,8 +37,9 @@ export class Answer implements Flow {
   /** Raw bytes ended in the middle of an event. */
   #inEvent = false
 
-  constructor(x: Exchange, on: ResponseHandler, clock: Clock) {
+  constructor(x: Exchange, on: ResponseHandler, clock: Clock, shared = false) {
     this.x = x
+    this.shared = shared
     this.#on = on
     this.#clock = clock
     this.#watch()
@@ -223,4 +226,9 @@ function endsEvent(chunk: Buffer): boolean {
   const { length } = chunk
   if (length < 2 || chunk[length - 1] !== 10) return false
   return chunk[length - 2] === 10 || (length >= 4 && chunk[length - 2] === 13 && chunk[length - 3] === 10)
+}
+
+/** Whether the client takes answers of this media type. */
+export function accepts(x: Exchange, type: string): boolean {
+  return x.request.headers.getAll('accept').some(value => value.toLowerCase().includes(type))
 }

@@ -1,21 +1,21 @@
 import type { JsonOutline } from '../../mcp/json-outline.ts'
 import type { Message } from '../../mcp/message.ts'
 import type { Answer } from './answer.ts'
+import type { Conversation } from './conversation.ts'
 import { relayNotification, relayResponse } from './relay.ts'
 import type { Router } from './router.ts'
-import type { Session } from './session.ts'
 import type { McpSetup } from './setup.ts'
 
-/** A client's message in an open session. */
+/** A client's message, in what it belongs to. */
 export function deliver(
   setup: McpSetup,
   router: Router,
-  session: Session,
+  conversation: Conversation,
   message: Message,
   outline: JsonOutline,
   answer: Answer,
 ): void {
-  if (message.kind === 'request') router.route(session, message, outline, answer)
-  else if (message.kind === 'notification') relayNotification(setup, session, message, outline, answer)
-  else relayResponse(setup, session, message, outline, answer)
+  if (message.kind === 'request') router.route(conversation, message, outline, answer)
+  else if (message.kind === 'notification') relayNotification(setup, conversation, message, outline, answer)
+  else relayResponse(setup, conversation, message, outline, answer)
 }

@@ -2,7 +2,8 @@ import { METHOD_NOT_FOUND } from '../../mcp/errors.ts'
 import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
 import type { Answer } from './answer.ts'
 import type { TargetFailure } from './connection.ts'
-import type { Link, Session } from './session.ts'
+import type { Conversation } from './conversation.ts'
+import type { Link } from './targets.ts'
 
 export interface Reached {
   readonly link: Link
@@ -10,7 +11,7 @@ export interface Reached {
 }
 
 export interface FanOut {
-  readonly session: Session
+  readonly conversation: Conversation
   readonly links: readonly Link[]
   readonly answer: Answer
   /** One target's failure is everybody's. */
@@ -28,7 +29,8 @@ export type FanOutFailure = { readonly failure: TargetFailure } | { readonly res
  * answered, or the failure that decides: the first one when one fails all, otherwise the first when all have failed.
  */
 export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?: FanOutFailure) => void): void {
-  const { session, links, answer } = plan
+  const { links, answer } = plan
+  const { targets, calls } = plan.conversation
   const replies = new Map<Link, Response>()
   let missing = links.length
   let first: FanOutFailure | undefined
@@ -68,8 +70,8 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
         return
       }
       const request = plan.request(link)
-      cancels.push(() => session.cancel(request.id))
-      session.call(link, request, answer, {
+      cancels.push(() => calls.cancel(request.id))
+      calls.start(link, request, answer, {
         flow: answer,
         message: message => plan.message(link, message),
         reply: response => {
@@ -80,7 +82,7 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
         fail: lost => settle({ failure: lost }),
       })
     }
-    if (plan.whenReady) session.ready(link, answer.x, start)
+    if (plan.whenReady) targets.ready(link, answer.x, start)
     else start()
   }
 }

@@ -2,16 +2,18 @@ import type { ChunkSink } from '../../http/transport.ts'
 import { INTERNAL_ERROR } from '../../mcp/errors.ts'
 import type { Request } from '../../mcp/message.ts'
 import type { Answer } from './answer.ts'
+import { traceCall } from './call.ts'
+import type { Conversation } from './conversation.ts'
 import { HttpConnection, isEventStream, isJson, isSuccess, passedOn } from './http-connection.ts'
-import { type Link, type Session, traceCall } from './session.ts'
+import type { Link } from './targets.ts'
 
 /**
  * Passes the reply of the only target on as it comes, unread and of any size. False when the target is not reached
  * over Streamable HTTP.
  */
-export function forwardRaw(session: Session, link: Link, request: Request, answer: Answer): boolean {
+export function forwardRaw({ targets }: Conversation, link: Link, request: Request, answer: Answer): boolean {
   const { connection } = link
-  if (session.outlet || !(connection instanceof HttpConnection)) return false
+  if (answer.shared || !(connection instanceof HttpConnection)) return false
   const { x } = answer
   const traced = traceCall(x, link, request)
   const cancel = connection.forward(x, 'POST', request.bytes, {
@@ -24,14 +26,14 @@ export function forwardRaw(session: Session, link: Link, request: Request, answe
       const sink = answer.takeOver(status, passedOn(headers))
       if (status === 404 && connection.session !== undefined) {
         connection.session = undefined
-        session.targetDown(link, { message: 'the target has ended the session', down: true })
+        targets.down(link, { message: 'the target has ended the session', down: true })
       }
       return sink
     },
     fail(error) {
       traced?.end({ target: link.name, error: error.message })
       const failure = { message: error.message, down: true }
-      session.targetDown(link, failure)
+      targets.down(link, failure)
       answer.failWith(request.id, failure)
     },
   })

@@ -3,9 +3,10 @@ import { parseExact } from '../../mcp/exact-json.ts'
 import { LIST_METHODS, listItems } from '../../mcp/lists.ts'
 import { isObject, type JsonObject, type Request, readMessage } from '../../mcp/message.ts'
 import type { Answer } from './answer.ts'
+import type { Conversation } from './conversation.ts'
 import { type FanOutFailure, fanOut, resultOf } from './fan-out.ts'
-import type { Link, Session } from './session.ts'
 import type { McpSetup } from './setup.ts'
+import type { Link } from './targets.ts'
 
 /** A target that never stops handing out cursors is cut off. */
 const MAX_PAGES = 64
@@ -20,21 +21,21 @@ type ListName = 'tools/list' | 'prompts/list'
 
 /**
  * Reads every page of a list from every target, for names that carry no target: a name that two of them offer has no
- * meaning then and is left out. Also notes in the session who serves which name.
+ * meaning then and is left out. Also notes who serves which name.
  */
 export function takeInventory(
   setup: McpSetup,
-  session: Session,
+  conversation: Conversation,
   method: ListName,
   answer: Answer,
   done: (inventory: Inventory) => void,
 ): void {
-  const pages = new Map<Link, JsonObject[]>(session.links.map(link => [link, []]))
+  const pages = new Map<Link, JsonObject[]>(conversation.targets.links.map(link => [link, []]))
   const round = (links: readonly Link[], cursors: ReadonlyMap<Link, string>, number: number): void => {
-    const id = `gwctl-${++session.serial}`
+    const id = conversation.calls.ownId()
     fanOut(
       {
-        session,
+        conversation,
         links,
         answer,
         failClosed: !setup.failOpen,
@@ -52,16 +53,16 @@ export function takeInventory(
           if (typeof result.nextCursor === 'string') next.set(link, result.nextCursor)
         }
         if (next.size > 0 && number < MAX_PAGES) round([...next.keys()], next, number + 1)
-        else done({ items: merge(setup, session, method, pages, answer) })
+        else done({ items: merge(setup, conversation, method, pages, answer) })
       },
     )
   }
-  round(session.links, new Map(), 1)
+  round(conversation.targets.links, new Map(), 1)
 }
 
 function merge(
   setup: McpSetup,
-  session: Session,
+  conversation: Conversation,
   method: ListName,
   pages: ReadonlyMap<Link, readonly JsonObject[]>,
   answer: Answer,
@@ -77,7 +78,7 @@ function merge(
       }
     }
   }
-  session.inventory.set(method, owners)
+  conversation.targets.inventory.set(method, owners)
   const items: JsonObject[] = []
   for (const [link, results] of pages) {
     for (const result of results) {

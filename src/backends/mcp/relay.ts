@@ -4,81 +4,88 @@ import type { Notification, RequestId, Response } from '../../mcp/message.ts'
 import { splitId } from '../../mcp/names.ts'
 import type { Answer } from './answer.ts'
 import type { TargetFailure } from './connection.ts'
-import type { Link, Session } from './session.ts'
+import type { Conversation } from './conversation.ts'
 import type { McpSetup } from './setup.ts'
+import type { Link } from './targets.ts'
 
 /** A client's notification: to the target it is about, or to all. */
 export function relayNotification(
   setup: McpSetup,
-  session: Session,
+  conversation: Conversation,
   message: Notification,
   outline: JsonOutline,
   answer: Answer,
 ): void {
   answer.x.trace?.emit({ type: 'mcp', method: message.method })
   if (message.method === 'notifications/cancelled') {
-    relayCancellation(setup, session, message, answer)
+    relayCancellation(setup, conversation, message, answer)
     return
   }
   const range = outline.ranges.get('params.progressToken')
   if (setup.multiple && message.method === 'notifications/progress' && range) {
     const owner = splitId(message.params.progressToken)
-    const link = owner && session.link(owner.target)
+    const link = owner && conversation.targets.link(owner.target)
     if (!link) {
       answer.accepted()
       return
     }
-    send(setup, session, [link], replaceJson(message.bytes, range, owner.name), answer)
+    send(setup, conversation, [link], replaceJson(message.bytes, range, owner.name), answer)
     return
   }
-  send(setup, session, session.links, message.bytes, answer)
+  send(setup, conversation, conversation.targets.links, message.bytes, answer)
 }
 
 /** A client's answer to a target's request: to the target that asked. An id that nobody asked under is dropped. */
 export function relayResponse(
   setup: McpSetup,
-  session: Session,
+  conversation: Conversation,
   message: Response,
   outline: JsonOutline,
   answer: Answer,
 ): void {
   if (!setup.multiple) {
-    send(setup, session, session.links, message.bytes, answer)
+    send(setup, conversation, conversation.targets.links, message.bytes, answer)
     return
   }
   const owner = splitId(message.id)
-  const link = owner && session.link(owner.target)
+  const link = owner && conversation.targets.link(owner.target)
   const range = outline.ranges.get('id')
   if (!link || !range) {
     answer.accepted()
     return
   }
-  send(setup, session, [link], replaceJson(message.bytes, range, owner.name), answer)
+  send(setup, conversation, [link], replaceJson(message.bytes, range, owner.name), answer)
 }
 
 /** Goes to the targets that work on the request; they will not answer it, so its stream ends here. */
-function relayCancellation(setup: McpSetup, session: Session, message: Notification, answer: Answer): void {
+function relayCancellation(setup: McpSetup, conversation: Conversation, message: Notification, answer: Answer): void {
   const id = message.params.requestId as RequestId
-  const running = session.inFlight.get(id)
+  const running = conversation.calls.get(id)
   if (running?.method === 'initialize') {
     answer.accepted()
     return
   }
   if (!running) {
     // The only target may know a request whose reply is passed on unread.
-    setup.multiple ? answer.accepted() : send(setup, session, session.links, message.bytes, answer)
+    setup.multiple ? answer.accepted() : send(setup, conversation, conversation.targets.links, message.bytes, answer)
     return
   }
-  send(setup, session, [...running.cancels.keys()], message.bytes, answer)
-  session.cancel(id, true)
+  send(setup, conversation, [...running.parts.keys()], message.bytes, answer)
+  conversation.calls.cancel(id, true)
   running.answer.end()
 }
 
-function send(setup: McpSetup, session: Session, links: readonly Link[], bytes: Buffer, answer: Answer): void {
+function send(
+  setup: McpSetup,
+  conversation: Conversation,
+  links: readonly Link[],
+  bytes: Buffer,
+  answer: Answer,
+): void {
   let missing = links.length
   const settle = (link: Link, failure?: TargetFailure): void => {
     missing--
-    if (failure?.down) session.targetDown(link, failure)
+    if (failure?.down) conversation.targets.down(link, failure)
     if (failure && !setup.failOpen) refuse(answer, failure)
     else if (missing === 0) answer.accepted()
   }
@@ -87,7 +94,7 @@ function send(setup: McpSetup, session: Session, links: readonly Link[], bytes: 
     return
   }
   for (const link of links) {
-    session.ready(link, answer.x, failure => {
+    conversation.targets.ready(link, answer.x, failure => {
       if (failure || !link.connection) settle(link, failure)
       else link.connection.send(answer.x, bytes, lost => settle(link, lost))
     })

@@ -1,20 +1,20 @@
 import type { McpItem } from '../../http/exchange.ts'
 import { isAllowed, unknownItem } from '../../mcp/authorization.ts'
 import { decodeCursor } from '../../mcp/cursor.ts'
-import { errorReply, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from '../../mcp/errors.ts'
+import { errorReply, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from '../../mcp/errors.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
-import { mergeIntroductions } from '../../mcp/initialize.ts'
 import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
 import { LIST_METHODS, listItems, mergedPage } from '../../mcp/lists.ts'
 import { isObject, type JsonObject, type Notification, type Request } from '../../mcp/message.ts'
 import { splitName, splitUri } from '../../mcp/names.ts'
-import { rewriteResult, rewriteServerMessage } from '../../mcp/rewrite.ts'
+import { rewriteServerMessage } from '../../mcp/rewrite.ts'
 import type { Answer } from './answer.ts'
+import type { Conversation } from './conversation.ts'
 import { type FanOutFailure, fanOut, type Reached, resultOf } from './fan-out.ts'
 import { forwardRaw } from './forward.ts'
 import { takeInventory } from './inventory.ts'
-import type { Link, Session } from './session.ts'
 import type { McpSetup } from './setup.ts'
+import type { Link } from './targets.ts'
 
 /** Methods that name one item: its kind, and where the name stands. */
 const ITEM_METHODS: Readonly<Record<string, { readonly kind: McpItem['kind']; readonly at: string }>> = {
@@ -31,13 +31,10 @@ const REFERENCES: Readonly<Record<string, { readonly kind: McpItem['kind']; read
   'ref/prompt': { kind: 'prompt', at: 'params.ref.name' },
   'ref/resource': { kind: 'resource', at: 'params.ref.uri' },
 }
-/** Concern every target and are answered with an empty result. */
-const FOR_ALL = new Set(['ping', 'logging/setLevel'])
-
 /** Messages of targets that come before the session has a name, and wait for it. */
 const MAX_HELD = 16
 
-/** Sends a request of an open session where it belongs, and its reply to `answer`. */
+/** Sends a client's request where it belongs, and its reply to `answer`. */
 export class Router {
   readonly #setup: McpSetup
 
@@ -45,63 +42,59 @@ export class Router {
     this.#setup = setup
   }
 
-  route(session: Session, request: Request, outline: JsonOutline, answer: Answer): void {
+  route(conversation: Conversation, request: Request, outline: JsonOutline, answer: Answer): void {
     const { method } = request
     answer.x.trace?.emit({ type: 'mcp', method })
-    if (session.inFlight.has(request.id)) {
+    if (conversation.calls.get(request.id)) {
       answer.fail(400, request.id, { code: INVALID_REQUEST, message: 'a request with this id is under way' })
       return
     }
     if (Object.hasOwn(LIST_METHODS, method)) {
-      this.#list(session, request, outline, answer)
+      this.#list(conversation, request, outline, answer)
       return
     }
     const item = Object.hasOwn(ITEM_METHODS, method) ? ITEM_METHODS[method] : referenceOf(request)
     if (item) {
-      this.#item(session, request, outline, answer, item)
+      this.#item(conversation, request, outline, answer, item)
       return
     }
     if (!this.#setup.multiple) {
-      this.#pass(session, session.links[0] as Link, request, answer)
+      this.#pass(conversation, conversation.targets.links[0] as Link, request, answer)
       return
     }
-    if (FOR_ALL.has(method)) {
-      this.#forAll(session, request, answer)
+    if (conversation.era.forAll.has(method)) {
+      this.#forAll(conversation, request, answer)
       return
     }
-    answer.fail(500, request.id, {
-      code: INTERNAL_ERROR,
-      message: `failed to send message: \`${method.slice(0, 64)}\` names no target`,
-    })
+    conversation.era.refusals.unknownMethod(answer, request.id, method.slice(0, 64))
   }
 
   /** Opens the session with all targets; `done` with the reply, or undefined after `answer` has told the failure. */
   introduce(
-    session: Session,
+    conversation: Conversation,
     request: Request,
     answer: Answer,
     done: (reply: Buffer | string | undefined) => void,
   ): void {
     const early: Buffer[] = []
     answer.x.trace?.emit({ type: 'mcp', method: request.method })
-    for (const link of session.links) session.connect(link)
+    for (const link of conversation.targets.links) conversation.targets.connect(link)
     this.#fanOut(
-      session,
+      conversation,
       request,
       answer,
-      session.links,
+      conversation.targets.links,
       { whenReady: false, hold: early },
       reached => {
-        for (const { link, response } of reached) session.introduced(link, response)
+        for (const { link, response } of reached) conversation.targets.introduced(link, response)
         const first = reached[0]
-        const version = request.params.protocolVersion
         done(
           !this.#setup.multiple && first
             ? first.response.bytes
-            : mergeIntroductions(
-                request.id,
+            : conversation.era.describe(
+                request,
                 reached.map(({ link, response }) => ({ target: link.name, result: resultOf(response) })),
-                { clientVersion: typeof version === 'string' ? version : undefined, stateful: this.#setup.stateful },
+                this.#setup.stateful,
               ),
         )
         for (const bytes of early) answer.event(bytes)
@@ -111,7 +104,7 @@ export class Router {
   }
 
   #item(
-    session: Session,
+    conversation: Conversation,
     request: Request,
     outline: JsonOutline,
     answer: Answer,
@@ -126,12 +119,9 @@ export class Router {
       })
       return
     }
-    this.#owner(session, kind, given, answer, owner => {
+    this.#owner(conversation, kind, given, answer, owner => {
       if (!owner) {
-        answer.fail(500, request.id, {
-          code: INTERNAL_ERROR,
-          message: `failed to send message: no target serves \`${given.slice(0, 128)}\``,
-        })
+        conversation.era.refusals.unknownName(answer, request.id, given.slice(0, 128))
         return
       }
       const { link, name } = owner
@@ -144,13 +134,13 @@ export class Router {
         return
       }
       const own = name === given ? request : { ...request, bytes: replaceJson(request.bytes, range, name) }
-      this.#pass(session, link, own, answer)
+      this.#pass(conversation, link, own, answer)
     })
   }
 
   /** Who serves an item, and its own name. */
   #owner(
-    session: Session,
+    conversation: Conversation,
     kind: McpItem['kind'],
     given: string,
     answer: Answer,
@@ -159,21 +149,21 @@ export class Router {
     const { naming, multiple, lookUp } = this.#setup
     const byName = kind === 'tool' || kind === 'prompt'
     if (byName && lookUp) {
-      this.#lookUp(session, kind, given, answer, then)
+      this.#lookUp(conversation, kind, given, answer, then)
       return
     }
     if (!(byName ? naming.names : naming.uris)) {
-      const link = multiple ? undefined : session.links[0]
+      const link = multiple ? undefined : conversation.targets.links[0]
       then(link && { link, name: given })
       return
     }
     const parts = byName ? splitName(given) : splitUri(given)
-    const link = parts && session.link(parts.target)
+    const link = parts && conversation.targets.link(parts.target)
     then(link && { link, name: parts.name })
   }
 
   #lookUp(
-    session: Session,
+    conversation: Conversation,
     kind: 'tool' | 'prompt',
     given: string,
     answer: Answer,
@@ -181,7 +171,7 @@ export class Router {
   ): void {
     const method = kind === 'tool' ? 'tools/list' : 'prompts/list'
     const found = (): Link | undefined => {
-      const owner = session.inventory.get(method)?.get(given)
+      const owner = conversation.targets.inventory.get(method)?.get(given)
       return owner === 'ambiguous' ? undefined : owner
     }
     const known = found()
@@ -189,39 +179,39 @@ export class Router {
       then({ link: known, name: given })
       return
     }
-    takeInventory(this.#setup, session, method, answer, () => {
+    takeInventory(this.#setup, conversation, method, answer, () => {
       const link = found()
       then(link && { link, name: given })
     })
   }
 
   /** To one target, and its words to the client. */
-  #pass(session: Session, link: Link, request: Request, answer: Answer): void {
-    session.ready(link, answer.x, failure => {
+  #pass(conversation: Conversation, link: Link, request: Request, answer: Answer): void {
+    conversation.targets.ready(link, answer.x, failure => {
       if (answer.over) return
       if (failure) return answer.failWith(request.id, failure)
-      if (!this.#setup.multiple && forwardRaw(session, link, request, answer)) return
-      session.call(link, request, answer, {
+      if (!this.#setup.multiple && forwardRaw(conversation, link, request, answer)) return
+      conversation.calls.start(link, conversation.era.toTarget(request), answer, {
         flow: answer,
-        message: message => this.tell(session, link, message, answer),
-        reply: response => answer.finalEvent(rewriteResult(link.name, response, this.#setup.naming)),
+        message: message => this.tell(conversation, link, message, answer),
+        reply: response => answer.finalEvent(conversation.era.toClient(link.name, response, this.#setup.naming)),
         fail: lost => answer.failWith(request.id, lost),
       })
-      answer.x.onAbort(() => session.cancel(request.id))
+      answer.x.onAbort(() => conversation.calls.cancel(request.id))
     })
   }
 
-  #list(session: Session, request: Request, outline: JsonOutline, answer: Answer): void {
+  #list(conversation: Conversation, request: Request, outline: JsonOutline, answer: Answer): void {
     const { multiple, naming, lookUp } = this.#setup
     const list = LIST_METHODS[request.method]
     if (!list) return
     const bare = !multiple && !naming.names && answer.x.mcpRules.length === 0
     if (bare) {
-      this.#pass(session, session.links[0] as Link, request, answer)
+      this.#pass(conversation, conversation.targets.links[0] as Link, request, answer)
       return
     }
     if (lookUp && (request.method === 'tools/list' || request.method === 'prompts/list')) {
-      takeInventory(this.#setup, session, request.method, answer, ({ items, failed }) => {
+      takeInventory(this.#setup, conversation, request.method, answer, ({ items, failed }) => {
         if (failed) this.#failed(request, answer, failed)
         else answer.finalEvent(mergedPage(request.id, list, items, new Map()))
       })
@@ -234,7 +224,7 @@ export class Router {
       answer.fail(400, request.id, { code: INVALID_PARAMS, message: 'invalid request parameters: unknown cursor' })
       return
     }
-    const offering = session.links.filter(
+    const offering = conversation.targets.links.filter(
       link => !link.capabilities || link.capabilities[list.capability] !== undefined,
     )
     const links = cursors ? offering.filter(link => cursors.has(link.name)) : offering
@@ -248,7 +238,7 @@ export class Router {
       const next = cursors?.get(link.name)
       return next === undefined || !range ? request : { ...request, bytes: replaceJson(request.bytes, range, next) }
     }
-    this.#fanOut(session, request, answer, links, { whenReady: true, own }, reached => {
+    this.#fanOut(conversation, request, answer, links, { whenReady: true, own }, reached => {
       const next = new Map<string, string>()
       const items: JsonObject[] = []
       let single: JsonObject | undefined
@@ -268,14 +258,14 @@ export class Router {
     })
   }
 
-  #forAll(session: Session, request: Request, answer: Answer): void {
-    this.#fanOut(session, request, answer, session.links, { whenReady: true }, () => {
+  #forAll(conversation: Conversation, request: Request, answer: Answer): void {
+    this.#fanOut(conversation, request, answer, conversation.targets.links, { whenReady: true }, () => {
       answer.finalEvent(JSON.stringify({ jsonrpc: '2.0', id: request.id, result: {} }))
     })
   }
 
   #fanOut(
-    session: Session,
+    conversation: Conversation,
     request: Request,
     answer: Answer,
     links: readonly Link[],
@@ -285,14 +275,14 @@ export class Router {
   ): void {
     fanOut(
       {
-        session,
+        conversation,
         links,
         answer,
         failClosed: !this.#setup.failOpen,
         whenReady: how.whenReady,
-        request: link => how.own?.(link) ?? request,
+        request: link => conversation.era.toTarget(how.own?.(link) ?? request),
         message: (link, message) => {
-          if (!how.hold) this.tell(session, link, message, answer)
+          if (!how.hold) this.tell(conversation, link, message, answer)
           else if (how.hold.length < MAX_HELD)
             how.hold.push(rewriteServerMessage(link.name, message, this.#setup.naming))
         },
@@ -313,8 +303,8 @@ export class Router {
   }
 
   /** A target's own message, on the client's stream. */
-  tell(session: Session, link: Link, message: Request | Notification, answer: Answer): void {
-    if (message.method.endsWith('/list_changed')) session.inventory.clear()
+  tell(conversation: Conversation, link: Link, message: Request | Notification, answer: Answer): void {
+    if (message.method.endsWith('/list_changed')) conversation.targets.inventory.clear()
     answer.event(rewriteServerMessage(link.name, message, this.#setup.naming))
   }
 }

@@ -1,6 +1,6 @@
 import type { Naming } from '../../mcp/lists.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import type { McpTarget } from './session.ts'
+import type { McpTarget } from './targets.ts'
 
 /** A compiled MCP backend: every option resolved. */
 export interface McpSetup {

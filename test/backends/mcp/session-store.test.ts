@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { Session } from '../../../src/backends/mcp/session.ts'
-import { SessionStore } from '../../../src/backends/mcp/session-store.ts'
+import { ClientSession } from '../../../src/backends/mcp/eras/sessions/client-session.ts'
+import { sessions } from '../../../src/backends/mcp/eras/sessions/index.ts'
+import { SessionStore } from '../../../src/backends/mcp/eras/sessions/session-store.ts'
 import type { Clock } from '../../../src/runtime/runtime.ts'
 
 /** Runs what is due when time is moved on. */
@@ -39,8 +40,9 @@ function place(max: number) {
   const clock = new HandClock()
   const store = new SessionStore('mcp', clock, TTL, max)
   let serial = 0
-  const begin = (client: string): Session | undefined => {
-    const session = new Session([], {
+  const begin = (client: string): ClientSession | undefined => {
+    const session = new ClientSession([], {
+      era: sessions,
       clock,
       failOpen: false,
       principal: undefined,
@@ -53,7 +55,7 @@ function place(max: number) {
     store.add(session)
     return session
   }
-  const use = (session: Session | undefined) => {
+  const use = (session: ClientSession | undefined) => {
     if (!session) throw new Error('no session')
     store.use(session)
     session.lastUsed = clock.mono()
@@ -117,7 +119,8 @@ test('a session that is never used ends after a minute, a used one after its tim
 test('sessions that are still being opened count', () => {
   const { clock, store } = place(3)
   const opening = (client: string) =>
-    new Session([], {
+    new ClientSession([], {
+      era: sessions,
       clock,
       failOpen: false,
       principal: undefined,

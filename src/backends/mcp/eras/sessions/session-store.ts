@@ -1,5 +1,5 @@
-import type { Clock, OpenSession, SessionHolder, Timer } from '../../runtime/runtime.ts'
-import type { Session } from './session.ts'
+import type { Clock, OpenSession, SessionHolder, Timer } from '../../../../runtime/runtime.ts'
+import type { ClientSession } from './client-session.ts'
 
 /** ms between two looks for idle sessions. */
 const SWEEP = 30_000
@@ -13,9 +13,9 @@ const IDLE = 60_000
 
 /** The sessions of one client. */
 interface Holder {
-  readonly sessions: Set<Session>
+  readonly sessions: Set<ClientSession>
   /** Those with which nothing was done since they began, oldest first. */
-  readonly unused: Set<Session>
+  readonly unused: Set<ClientSession>
 }
 
 /**
@@ -28,7 +28,7 @@ export class SessionStore implements SessionHolder {
   readonly #clock: Clock
   readonly #ttl: number
   readonly #max: number
-  readonly #sessions = new Map<string, Session>()
+  readonly #sessions = new Map<string, ClientSession>()
   readonly #holders = new Map<string, Holder>()
   /** Sessions of all holders, those that have no name yet among them. */
   #count = 0
@@ -46,7 +46,7 @@ export class SessionStore implements SessionHolder {
   }
 
   /** Takes a session in before its targets are greeted; false when nobody's session may make room for it. */
-  admit(session: Session): boolean {
+  admit(session: ClientSession): boolean {
     const { client } = session
     while (this.#count >= this.#max) {
       const leaving = this.#leastUsed() ?? this.#fromLargest(client)
@@ -65,11 +65,11 @@ export class SessionStore implements SessionHolder {
   }
 
   /** Something is done with a session that has begun: from now on its place is kept while it is not idle. */
-  use(session: Session): void {
+  use(session: ClientSession): void {
     this.#holders.get(session.client)?.unused.delete(session)
   }
 
-  get(id: string): Session | undefined {
+  get(id: string): ClientSession | undefined {
     return this.#sessions.get(id)
   }
 
@@ -77,11 +77,11 @@ export class SessionStore implements SessionHolder {
     return this.#ended.has(id)
   }
 
-  add(session: Session): void {
+  add(session: ClientSession): void {
     this.#sessions.set(session.id, session)
   }
 
-  remove(session: Session, targets: readonly Promise<void>[]): void {
+  remove(session: ClientSession, targets: readonly Promise<void>[]): void {
     for (const target of targets) {
       this.#leaving.add(target)
       void target.then(() => this.#leaving.delete(target))
@@ -101,9 +101,9 @@ export class SessionStore implements SessionHolder {
       backend: this.#backend,
       age: Math.round(now - session.startedMono),
       idle: session.active > 0 ? 0 : Math.round(now - session.lastUsed),
-      calls: [...session.inFlight.values()].map(({ method }) => method),
+      calls: session.calls.methods,
       streams: session.streams.size + (session.outlet === undefined ? 0 : 1),
-      targets: session.links.map(({ name, state }) => ({ target: name, state })),
+      targets: session.targets.links.map(({ name, state }) => ({ target: name, state })),
     }))
   }
 
@@ -116,7 +116,7 @@ export class SessionStore implements SessionHolder {
   }
 
   /** The oldest unused session of the client that has most of them. */
-  #leastUsed(): Session | undefined {
+  #leastUsed(): ClientSession | undefined {
     let most: Holder | undefined
     for (const holder of this.#holders.values()) if (holder.unused.size > (most?.unused.size ?? 0)) most = holder
     for (const session of most?.unused ?? []) if (isIdle(session)) return session
@@ -124,7 +124,7 @@ export class SessionStore implements SessionHolder {
   }
 
   /** Of the client that has most, what is missed least. A client that has most itself gives up only what is idle. */
-  #fromLargest(client: string): Session | undefined {
+  #fromLargest(client: string): ClientSession | undefined {
     const own = this.#holders.get(client)
     let largest = own
     for (const holder of this.#holders.values())
@@ -137,7 +137,7 @@ export class SessionStore implements SessionHolder {
     return idle.length === 0 ? undefined : idle.reduce((a, b) => (isMissedLess(b, a) ? b : a))
   }
 
-  #release(session: Session): void {
+  #release(session: ClientSession): void {
     const holder = this.#holders.get(session.client)
     if (!holder?.sessions.delete(session)) return
     holder.unused.delete(session)
@@ -159,17 +159,17 @@ export class SessionStore implements SessionHolder {
 }
 
 /** Nothing is under way: only the stream that an HTTP+SSE session consists of may be open. */
-function isIdle(session: Session): boolean {
-  return session.id !== '' && session.active === (session.outlet === undefined ? 0 : 1) && session.inFlight.size === 0
+function isIdle(session: ClientSession): boolean {
+  return session.id !== '' && session.active === (session.outlet === undefined ? 0 : 1) && session.calls.size === 0
 }
 
 /** Idle ones before those with streams, those with streams before those with calls, then by their last use. */
-function isMissedLess(a: Session, b: Session): boolean {
+function isMissedLess(a: ClientSession, b: ClientSession): boolean {
   const [first, second] = [weightOf(a), weightOf(b)]
   return first === second ? a.lastUsed < b.lastUsed : first < second
 }
 
-function weightOf(session: Session): number {
-  if (session.id === '' || session.inFlight.size > 0) return 2
+function weightOf(session: ClientSession): number {
+  if (session.id === '' || session.calls.size > 0) return 2
   return isIdle(session) ? 0 : 1
 }

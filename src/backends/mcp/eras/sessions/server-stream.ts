@@ -1,18 +1,19 @@
-import { GatewayError } from '../../http/errors.ts'
-import { discard } from '../../http/transport.ts'
-import type { Answer } from './answer.ts'
-import type { TargetFailure } from './connection.ts'
-import { rawSink } from './forward.ts'
-import { HttpConnection, isEventStream, isSuccess, passedOn } from './http-connection.ts'
-import type { Router } from './router.ts'
-import type { Link, Session } from './session.ts'
-import type { McpSetup } from './setup.ts'
+import { GatewayError } from '../../../../http/errors.ts'
+import { discard } from '../../../../http/transport.ts'
+import type { Answer } from '../../answer.ts'
+import type { TargetFailure } from '../../connection.ts'
+import { rawSink } from '../../forward.ts'
+import { HttpConnection, isEventStream, isSuccess, passedOn } from '../../http-connection.ts'
+import type { Router } from '../../router.ts'
+import type { McpSetup } from '../../setup.ts'
+import type { Link } from '../../targets.ts'
+import type { ClientSession } from './client-session.ts'
 
 const NO_STREAM = 'GET event stream is not supported by any upstream'
 
 /** The stream on which targets speak first: the only target's own, or those of all targets as one. */
-export function openServerStream(setup: McpSetup, router: Router, session: Session, answer: Answer): void {
-  const [only] = session.links
+export function openServerStream(setup: McpSetup, router: Router, session: ClientSession, answer: Answer): void {
+  const [only] = session.targets.links
   answer.onEnd(() => session.streams.delete(answer))
   if (!setup.multiple && !session.outlet && only?.connection instanceof HttpConnection) {
     session.streams.add(answer)
@@ -22,7 +23,7 @@ export function openServerStream(setup: McpSetup, router: Router, session: Sessi
   // Each message goes to one stream: a newer one takes over, as after a reconnect that the gateway did not notice.
   for (const stream of session.streams) stream.end()
   session.streams.add(answer)
-  let open = session.links.length
+  let open = session.targets.links.length
   let refused = 0
   let first: TargetFailure | undefined
   const closed = (failure?: TargetFailure): void => {
@@ -31,29 +32,29 @@ export function openServerStream(setup: McpSetup, router: Router, session: Sessi
     if (failure?.http?.status !== 405) first ??= failure
     if (failure && failure.http?.status !== 405 && !setup.failOpen) fail(answer, failure)
     else if (open === 0) {
-      if (refused < session.links.length || answer.started) answer.end()
+      if (refused < session.targets.links.length || answer.started) answer.end()
       else if (first) fail(answer, first)
       else answer.refuse(405, NO_STREAM)
     }
   }
-  for (const link of session.links) listenTo(router, session, link, answer, closed)
+  for (const link of session.targets.links) listenTo(router, session, link, answer, closed)
 }
 
 function listenTo(
   router: Router,
-  session: Session,
+  session: ClientSession,
   link: Link,
   answer: Answer,
   closed: (failure?: TargetFailure) => void,
 ): void {
-  session.ready(link, answer.x, failure => {
+  session.targets.ready(link, answer.x, failure => {
     if (failure || !link.connection) return closed(failure ?? { message: 'the target is down', down: true })
     const stop = link.connection.listen(answer.x, {
       flow: answer,
       open: () => answer.open(),
       message: message => router.tell(session, link, message, answer),
       end: lost => {
-        if (lost?.down) session.targetDown(link, lost)
+        if (lost?.down) session.targets.down(link, lost)
         closed(lost)
       },
     })
@@ -62,7 +63,7 @@ function listenTo(
 }
 
 /** A resumption (`Last-Event-ID`) is between client and target, too: both see the same event ids. */
-function passStream(connection: HttpConnection, session: Session, link: Link, answer: Answer): void {
+function passStream(connection: HttpConnection, session: ClientSession, link: Link, answer: Answer): void {
   const cancel = connection.forward(answer.x, 'GET', undefined, {
     head(status, headers) {
       if (isSuccess(status) && isEventStream(headers)) {
@@ -81,12 +82,12 @@ function passStream(connection: HttpConnection, session: Session, link: Link, an
       const sink = answer.takeOver(status, passedOn(headers))
       if (status === 404 && connection.session !== undefined) {
         connection.session = undefined
-        session.targetDown(link, { message: 'the target has ended the session', down: true })
+        session.targets.down(link, { message: 'the target has ended the session', down: true })
       }
       return sink
     },
     fail(error) {
-      session.targetDown(link, { message: error.message, down: true })
+      session.targets.down(link, { message: error.message, down: true })
       answer.cut(new GatewayError('mcp', { detail: `failed to establish get stream: ${error.message}`, status: 500 }))
     },
   })

@@ -1,17 +1,17 @@
-import { GatewayError } from '../../http/errors.ts'
-import type { Exchange } from '../../http/exchange.ts'
-import { encodeSse } from '../../http/sse.ts'
-import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
-import { errorReply, INTERNAL_ERROR } from '../../mcp/errors.ts'
-import { type Message, type RequestId, readClientMessage } from '../../mcp/message.ts'
-import { ownId } from '../../runtime/session-owner.ts'
-import { Answer } from './answer.ts'
-import { deliver } from './deliver.ts'
-import type { Router } from './router.ts'
+import { GatewayError } from '../../../../http/errors.ts'
+import type { Exchange } from '../../../../http/exchange.ts'
+import { encodeSse } from '../../../../http/sse.ts'
+import { type ChunkSink, discard, type ResponseHandler } from '../../../../http/transport.ts'
+import { errorReply, INTERNAL_ERROR } from '../../../../mcp/errors.ts'
+import { type Message, type RequestId, readClientMessage } from '../../../../mcp/message.ts'
+import { ownId } from '../../../../runtime/session-owner.ts'
+import { Answer } from '../../answer.ts'
+import { deliver } from '../../deliver.ts'
+import type { Router } from '../../router.ts'
+import type { McpSetup } from '../../setup.ts'
+import type { ClientSession } from './client-session.ts'
 import { openServerStream } from './server-stream.ts'
-import type { Session } from './session.ts'
 import type { SessionStore } from './session-store.ts'
-import type { McpSetup } from './setup.ts'
 
 const NO_ID = 'failed to process session_id query parameter'
 
@@ -20,15 +20,15 @@ export class LegacyEndpoint {
   readonly #setup: McpSetup
   readonly #store: SessionStore
   readonly #router: Router
-  readonly #begin: (x: Exchange) => Session
-  readonly #isOwner: (session: Session, x: Exchange) => boolean
+  readonly #begin: (x: Exchange) => ClientSession
+  readonly #isOwner: (session: ClientSession, x: Exchange) => boolean
 
   constructor(
     setup: McpSetup,
     store: SessionStore,
     router: Router,
-    begin: (x: Exchange) => Session,
-    isOwner: (session: Session, x: Exchange) => boolean,
+    begin: (x: Exchange) => ClientSession,
+    isOwner: (session: ClientSession, x: Exchange) => boolean,
   ) {
     this.#setup = setup
     this.#store = store
@@ -90,12 +90,12 @@ export class LegacyEndpoint {
   }
 
   #handle(
-    session: Session,
+    session: ClientSession,
     { message, outline }: Exclude<ReturnType<typeof readClientMessage>, { kind: string }>,
     x: Exchange,
   ): void {
     const outlet = session.outlet as Answer
-    const answer = new Answer(x, intoStream(outlet, idOf(message)), this.#setup.runtime.clock)
+    const answer = new Answer(x, intoStream(outlet, idOf(message)), this.#setup.runtime.clock, true)
     x.mcp = { sessionId: session.id, ...(message.kind === 'response' ? {} : { method: message.method }) }
     if (message.kind !== 'request' || message.method !== 'initialize' || !session.open(message)) {
       deliver(this.#setup, this.#router, session, message, outline, answer)
@@ -110,7 +110,7 @@ export class LegacyEndpoint {
         this.#setup,
         this.#router,
         session,
-        new Answer(x, intoStream(outlet, null), this.#setup.runtime.clock),
+        new Answer(x, intoStream(outlet, null), this.#setup.runtime.clock, true),
       )
     })
   }

@@ -1,0 +1,104 @@
+import { GATEWAY } from '../../../../mcp/identity.ts'
+import { type Request, readMessage } from '../../../../mcp/message.ts'
+import { LATEST_SESSION_VERSION } from '../../../../mcp/protocol.ts'
+import type { Clock } from '../../../../runtime/runtime.ts'
+import type { Answer } from '../../answer.ts'
+import { Calls } from '../../call.ts'
+import type { Conversation } from '../../conversation.ts'
+import { type Greeting, type McpTarget, Targets } from '../../targets.ts'
+import type { Era } from '../era.ts'
+
+export interface SessionOptions {
+  readonly era: Era
+  readonly clock: Clock
+  readonly failOpen: boolean
+  readonly principal: string | undefined
+  /** Whose sessions share one place among those of all clients. */
+  readonly client: string
+  readonly clientVersion: string
+  /** Called once, when the session is over. `targets`: settle when those are gone that need time to end. */
+  readonly onEnd: (session: ClientSession, targets: readonly Promise<void>[]) => void
+}
+
+/** bytes. */
+const MAX_GREETING = 64 * 1024
+const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+
+/** What a client has with the gateway from `initialize` to its end. A target that fails for all ends it: 404 tells the client to begin anew. */
+export class ClientSession implements Conversation {
+  id = ''
+  readonly era: Era
+  readonly targets: Targets
+  readonly calls: Calls
+  readonly principal: string | undefined
+  readonly client: string
+  /** On the monotonic clock. */
+  readonly startedMono: number
+  lastUsed: number
+  /** Requests and streams that are open. */
+  active = 0
+  ended = false
+  /** The client's streams for what no call asked for. */
+  readonly streams = new Set<Answer>()
+  /** HTTP+SSE: the one stream that takes everything, event by event. */
+  outlet: Answer | undefined
+  /** The client's request that opened the session, if it is short: a target that comes back is greeted with it. */
+  #greeting: Request | undefined
+  #opened = false
+  readonly #options: SessionOptions
+
+  constructor(targets: readonly McpTarget[], options: SessionOptions) {
+    const { era, clock, failOpen, principal, client } = options
+    this.era = era
+    this.targets = new Targets(targets, {
+      clock,
+      failOpen,
+      onDown: () => this.end(),
+      greeting: () => this.#greetingOf(),
+    })
+    this.calls = new Calls(this.targets)
+    this.principal = principal
+    this.client = client
+    this.startedMono = clock.mono()
+    this.lastUsed = this.startedMono
+    this.#options = options
+  }
+
+  /** False when that has happened before. */
+  open(greeting: Request): boolean {
+    if (this.#opened) return false
+    this.#opened = true
+    if (greeting.bytes.length <= MAX_GREETING) this.#greeting = greeting
+    return true
+  }
+
+  end(): void {
+    if (this.ended) return
+    this.ended = true
+    for (const stream of this.streams) stream.end()
+    this.outlet?.end()
+    this.#options.onEnd(this, this.targets.close())
+  }
+
+  #greetingOf(): Greeting {
+    return { request: this.#greeting ?? syntheticGreeting(this.#options.clientVersion), afterwards: INITIALIZED }
+  }
+}
+
+function syntheticGreeting(version: string): Request {
+  const message = readMessage(
+    Buffer.from(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id: 0,
+        method: 'initialize',
+        params: {
+          protocolVersion: version === '' ? LATEST_SESSION_VERSION : version,
+          capabilities: {},
+          clientInfo: GATEWAY,
+        },
+      }),
+    ),
+  )
+  return message as Request
+}

@@ -1,0 +1,29 @@
+import { INTERNAL_ERROR } from '../../../../mcp/errors.ts'
+import { mergeIntroductions } from '../../../../mcp/initialize.ts'
+import { LATEST_SESSION_VERSION } from '../../../../mcp/protocol.ts'
+import { rewriteResult } from '../../../../mcp/rewrite.ts'
+import type { Era } from '../era.ts'
+import { SessionService } from './session-service.ts'
+
+/** A client begins a session with `initialize` and ends it with DELETE; targets may ask it back. */
+export const sessions: Era = {
+  versions: ['2024-11-05', '2025-03-26', '2025-06-18', LATEST_SESSION_VERSION],
+  introduction: 'initialize',
+  forAll: new Set(['ping', 'logging/setLevel']),
+  toTarget: request => request,
+  toClient: rewriteResult,
+  describe({ id, params }, introductions, stateful) {
+    const { protocolVersion } = params
+    const clientVersion = typeof protocolVersion === 'string' ? protocolVersion : undefined
+    return mergeIntroductions(id, introductions, { clientVersion, stateful })
+  },
+  refusals: {
+    unknownMethod(answer, id, method) {
+      answer.fail(500, id, { code: INTERNAL_ERROR, message: `failed to send message: \`${method}\` names no target` })
+    },
+    unknownName(answer, id, name) {
+      answer.fail(500, id, { code: INTERNAL_ERROR, message: `failed to send message: no target serves \`${name}\`` })
+    },
+  },
+  serve: place => new SessionService(sessions, place),
+}

@@ -1,0 +1,213 @@
+import type { Exchange } from '../../../../http/exchange.ts'
+import type { JsonOutline } from '../../../../mcp/json-outline.ts'
+import type { Message, Request } from '../../../../mcp/message.ts'
+import { decodeSessionId, encodeSessionId } from '../../../../mcp/session-id.ts'
+import { ownId } from '../../../../runtime/session-owner.ts'
+import { type Answer, accepts } from '../../answer.ts'
+import { deliver } from '../../deliver.ts'
+import { clientOf, principalOf } from '../../principal.ts'
+import type { Router } from '../../router.ts'
+import type { McpSetup } from '../../setup.ts'
+import type { Era, EraPlace, EraService } from '../era.ts'
+import { ClientSession } from './client-session.ts'
+import { LegacyEndpoint } from './legacy-endpoint.ts'
+import { openServerStream } from './server-stream.ts'
+import type { SessionStore } from './session-store.ts'
+
+/** Streams of one session for what no call asked for. */
+const MAX_STREAMS = 16
+
+/** Begins, finds and ends the sessions of one backend's clients. */
+export class SessionService implements EraService {
+  readonly #era: Era
+  readonly #setup: McpSetup
+  readonly #store: SessionStore
+  readonly #router: Router
+  readonly #legacy: LegacyEndpoint
+
+  constructor(era: Era, { setup, store, router }: EraPlace) {
+    this.#era = era
+    this.#setup = setup
+    this.#store = store
+    this.#router = router
+    this.#legacy = new LegacyEndpoint(
+      setup,
+      store,
+      router,
+      x => this.#newSession(x),
+      (session, x) => session.principal === principalOf(x.auth),
+    )
+  }
+
+  claims(x: Exchange, answer: Answer): boolean {
+    if (LegacyEndpoint.serves(x)) this.#legacy.serve(x, answer)
+    else if (!this.#setup.stateful) return false
+    else if (x.request.method === 'GET') this.#listen(x, answer)
+    else if (x.request.method === 'DELETE') this.#leave(x, answer)
+    else return false
+    return true
+  }
+
+  admit(message: Message, outline: JsonOutline, answer: Answer): void {
+    if (!this.#setup.stateful) {
+      this.#withoutSession(message, outline, answer)
+      return
+    }
+    const id = answer.x.request.headers.get('mcp-session-id')
+    if (id === undefined) {
+      if (message.kind === 'request' && message.method === 'initialize') this.#begin(message, answer)
+      else answer.refuse(400, 'session header is required for non-initialize requests')
+      return
+    }
+    const session = this.#find(id, answer, true)
+    if (!session) return
+    this.#store.use(session)
+    this.#hold(session, answer)
+    deliver(this.#setup, this.#router, session, message, outline, answer)
+  }
+
+  #begin(request: Request, answer: Answer): void {
+    const { x } = answer
+    const session = this.#newSession(x)
+    if (!this.#store.admit(session)) {
+      answer.refuse(503, 'fail to create session: too many sessions')
+      return
+    }
+    session.open(request)
+    answer.hold()
+    // A client that leaves before the session has a name: nobody else could end it, and what its targets have started.
+    answer.onEnd(() => {
+      if (session.id === '') session.end()
+    })
+    this.#router.introduce(session, request, answer, reply => {
+      if (reply === undefined) return
+      if (session.ended) return answer.failWith(request.id, { message: 'a target ended the session', down: true })
+      session.id = this.#nameOf(session)
+      this.#store.add(session)
+      this.#hold(session, answer)
+      if (x.mcp) x.mcp.sessionId = session.id
+      answer.release(session.id)
+      answer.finalEvent(reply)
+    })
+  }
+
+  /** Stateless: the targets are greeted for this one message and dismissed after it. */
+  #withoutSession(message: Message, outline: JsonOutline, answer: Answer): void {
+    if (message.kind !== 'request') {
+      answer.accepted()
+      return
+    }
+    const session = this.#newSession(answer.x)
+    answer.onEnd(() => session.end())
+    if (message.method !== this.#era.introduction) {
+      this.#router.route(session, message, outline, answer)
+      return
+    }
+    this.#router.introduce(session, message, answer, reply => {
+      if (reply !== undefined) answer.finalEvent(reply)
+    })
+  }
+
+  #listen(x: Exchange, answer: Answer): void {
+    if (!accepts(x, 'text/event-stream')) {
+      answer.refuse(406, 'client must accept text/event-stream')
+      return
+    }
+    const session = this.#required(x, answer)
+    if (!session) return
+    if (session.streams.size >= MAX_STREAMS) {
+      answer.refuse(409, 'too many streams of this session are open')
+      return
+    }
+    this.#store.use(session)
+    this.#hold(session, answer)
+    openServerStream(this.#setup, this.#router, session, answer)
+  }
+
+  #leave(x: Exchange, answer: Answer): void {
+    const id = x.request.headers.get('mcp-session-id')
+    if (id === undefined) {
+      answer.refuse(400, 'session ID is required')
+      return
+    }
+    const session = this.#store.get(id)
+    if (session && session.principal === principalOf(x.auth)) session.end()
+    answer.accepted()
+  }
+
+  #required(x: Exchange, answer: Answer): ClientSession | undefined {
+    const id = x.request.headers.get('mcp-session-id')
+    if (id !== undefined) return this.#find(id, answer, false)
+    answer.refuse(400, 'session ID is required')
+    return undefined
+  }
+
+  /** The session of that id; one that began on another replica is taken up when its id says enough. */
+  #find(id: string, answer: Answer, resume: boolean): ClientSession | undefined {
+    const principal = principalOf(answer.x.auth)
+    const session = this.#store.get(id)
+    if (session) {
+      if (session.principal === principal && !session.outlet) return session
+      answer.refuse(404, 'session not found')
+      return undefined
+    }
+    if (!this.#setup.resumable || this.#store.hasEnded(id)) {
+      answer.refuse(404, 'session not found')
+      return undefined
+    }
+    const state = decodeSessionId(id, this.#setup.sessionKey)
+    if (!state) {
+      answer.refuse(400, 'invalid session ID header')
+      return undefined
+    }
+    const { targets, backend } = this.#setup
+    const same =
+      state.backend === backend &&
+      state.principal === principal &&
+      state.targets.length === targets.length &&
+      state.targets.every((target, i) => target.name === targets[i]?.name)
+    const resumed = same && resume ? this.#newSession(answer.x) : undefined
+    if (!resumed || !this.#store.admit(resumed)) {
+      answer.refuse(404, 'session not found')
+      return undefined
+    }
+    resumed.id = id
+    for (const [i, link] of resumed.targets.links.entries()) {
+      resumed.targets.connect(link, state.targets[i]?.session)
+      link.state = 'ready'
+    }
+    this.#store.add(resumed)
+    return resumed
+  }
+
+  #newSession(x: Exchange): ClientSession {
+    return new ClientSession(this.#setup.targets, {
+      era: this.#era,
+      clock: this.#setup.runtime.clock,
+      failOpen: this.#setup.failOpen,
+      principal: principalOf(x.auth),
+      client: clientOf(x),
+      clientVersion: x.request.headers.get('mcp-protocol-version') ?? '',
+      onEnd: (session, targets) => this.#store.remove(session, targets),
+    })
+  }
+
+  #nameOf(session: ClientSession): string {
+    const { resumable, backend, sessionKey, runtime } = this.#setup
+    if (!resumable) return ownId(runtime.worker, () => runtime.uuid())
+    const targets = session.targets.links.map(link => ({ name: link.name, session: link.connection?.session }))
+    const { principal } = session
+    return ownId(runtime.worker, () =>
+      encodeSessionId({ targets, nonce: runtime.uuid(), backend, principal }, sessionKey),
+    )
+  }
+
+  /** The session counts as used as long as this answer is open. */
+  #hold(session: ClientSession, answer: Answer): void {
+    session.active++
+    answer.onEnd(() => {
+      session.active--
+      session.lastUsed = this.#setup.runtime.clock.mono()
+    })
+  }
+}
