@@ -56,11 +56,46 @@ export function listItems(
   return out
 }
 
-/** One reply for the pages of several targets. */
-export function mergedPage(id: RequestId, method: ListMethod, items: readonly JsonObject[], next: Cursors): string {
+/** One reply for the pages of several targets; what they say beside their items is kept, the first word counts. */
+export function mergedPage(
+  id: RequestId,
+  method: ListMethod,
+  pages: readonly JsonObject[],
+  items: readonly JsonObject[],
+  next: Cursors,
+): string {
   const nextCursor = encodeCursor(next)
-  const result = { [method.key]: items, ...(nextCursor === undefined ? {} : { nextCursor }) }
+  const result = {
+    ...membersOf(pages, method),
+    [method.key]: items,
+    ...(nextCursor === undefined ? {} : { nextCursor }),
+  }
   return JSON.stringify({ jsonrpc: '2.0', id, result })
+}
+
+/** The page of the only target, without what its client may not see: it is nobody else's any more. */
+export function filteredPage(
+  id: RequestId,
+  method: ListMethod,
+  page: JsonObject,
+  items: readonly JsonObject[],
+): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, result: { ...page, [method.key]: items, ...privately(page) } })
+}
+
+function membersOf(pages: readonly JsonObject[], { key }: ListMethod): JsonObject {
+  const out: Record<string, unknown> = {}
+  const meta: Record<string, unknown> = {}
+  for (const { nextCursor: _nextCursor, _meta, [key]: _items, ...others } of pages) {
+    for (const [name, value] of Object.entries(others)) out[name] ??= value
+    if (isObject(_meta)) for (const [name, value] of Object.entries(_meta)) meta[name] ??= value
+  }
+  return { ...out, ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }), ...privately(out) }
+}
+
+/** Caches must not give what one client sees to another, nor keep it after the rules have changed. */
+function privately(page: JsonObject): JsonObject {
+  return { ...('cacheScope' in page ? { cacheScope: 'private' } : {}), ...('ttlMs' in page ? { ttlMs: 0 } : {}) }
 }
 
 export function clientName(kind: McpItem['kind'], target: string, name: string, naming: Naming): string {

@@ -1,8 +1,9 @@
 import type { Exchange } from '../../http/exchange.ts'
 import type { Request, RequestId } from '../../mcp/message.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 import type { TracedCall } from '../../trace/trace-event.ts'
 import type { Answer } from './answer.ts'
-import type { CallEvents, Cancel, Connection } from './connection.ts'
+import { type CallEvents, type Cancel, type Connection, type Patience, SILENT } from './connection.ts'
 import type { Link, Targets } from './targets.ts'
 
 /** A client's request under way: what answers it, and on which targets it runs. */
@@ -19,12 +20,14 @@ interface OpenCall extends Call {
 /** What one client has under way, under its own ids. */
 export class Calls {
   readonly #targets: Targets
+  readonly #clock: Clock
   readonly #open = new Map<RequestId, OpenCall>()
   /** Numbers the gateway's own requests. */
   #serial = 0
 
-  constructor(targets: Targets) {
+  constructor(targets: Targets, clock: Clock) {
     this.#targets = targets
+    this.#clock = clock
   }
 
   get size(): number {
@@ -45,13 +48,15 @@ export class Calls {
   }
 
   /** A request on one target, which is connected; `events` hears of it until its end. */
-  start(link: Link, request: Request, answer: Answer, events: CallEvents): void {
+  start(link: Link, request: Request, answer: Answer, patience: Patience, events: CallEvents): void {
     const { x } = answer
     const traced = traceCall(x, link, request)
     let over = false
+    let limit: Timer | undefined
     const finish = (error?: string): boolean => {
       if (over) return false
       over = true
+      limit?.cancel()
       this.#forget(request.id, link)
       traced?.end({ target: link.name, error })
       return true
@@ -59,7 +64,9 @@ export class Calls {
     const cancel = (link.connection as Connection).call(x, request, {
       flow: events.flow,
       message: message => {
-        if (!over) events.message(message)
+        if (over) return
+        if (!patience.untilReply) limit?.cancel()
+        events.message(message)
       },
       reply: response => {
         if (finish()) events.reply(response)
@@ -76,6 +83,12 @@ export class Calls {
       if (finish('canceled')) cancel(told)
     })
     this.#open.set(request.id, call)
+    if (patience.ms === 0) return
+    limit = this.#clock.after(patience.ms, () => {
+      if (!finish(SILENT.message)) return
+      cancel()
+      events.fail(SILENT)
+    })
   }
 
   /** Ends what is under way under the client's id. */

@@ -36,6 +36,29 @@ export interface ListenEvents {
   end(failure?: TargetFailure): void
 }
 
+/** How long a target may be silent about a call before it fails. */
+export interface Patience {
+  /** ms; 0: for ever. */
+  readonly ms: number
+  /** Its reply must come within that time; otherwise anything that it says about the call. */
+  readonly untilReply: boolean
+}
+
+/** ms for what everybody waits for: one silent target must not hold the others. */
+const FOR_ALL = 30_000
+
+export const SILENT: TargetFailure = { message: 'the target has not answered in time', down: false }
+
+/** For a call on one target: the time that the route gives it. */
+export function patienceFor(x: Exchange): Patience {
+  return { ms: x.attempts.at(-1)?.timeout ?? 0, untilReply: false }
+}
+
+/** For a part of what several targets are asked. */
+export function patienceAmongOthers(x: Exchange): Patience {
+  return { ms: x.attempts.at(-1)?.timeout || FOR_ALL, untilReply: true }
+}
+
 /** Ends a call: nothing more is heard of it then. `told`: the client has already told the target. */
 export type Cancel = (told?: boolean) => void
 

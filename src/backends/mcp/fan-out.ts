@@ -1,7 +1,7 @@
 import { METHOD_NOT_FOUND } from '../../mcp/errors.ts'
 import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
 import type { Answer } from './answer.ts'
-import type { TargetFailure } from './connection.ts'
+import { patienceAmongOthers, type TargetFailure } from './connection.ts'
 import type { Conversation } from './conversation.ts'
 import type { Link } from './targets.ts'
 
@@ -18,8 +18,8 @@ export interface FanOut {
   readonly failClosed: boolean
   request(link: Link): Request
   message(link: Link, message: Request | Notification): void
-  /** Greets a target that is not ready; without it the request is the greeting. */
-  readonly whenReady: boolean
+  /** The request is what the targets are greeted with; otherwise one that is not ready hears a greeting first. */
+  readonly greets: boolean
 }
 
 export type FanOutFailure = { readonly failure: TargetFailure } | { readonly response: Response }
@@ -43,13 +43,11 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
     if (over) return
     over = true
     for (const cancel of cancels) cancel()
-    done(
-      links.flatMap(link => {
-        const response = replies.get(link)
-        return response ? [{ link, response }] : []
-      }),
-      failed,
-    )
+    const reached = links.flatMap(link => {
+      const response = replies.get(link)
+      return response ? [{ link, response }] : []
+    })
+    done(reached, failed)
   }
   const settle = (failed?: FanOutFailure): void => {
     first ??= failed
@@ -71,7 +69,7 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
       }
       const request = plan.request(link)
       cancels.push(() => calls.cancel(request.id))
-      calls.start(link, request, answer, {
+      calls.start(link, request, answer, patienceAmongOthers(answer.x), {
         flow: answer,
         message: message => plan.message(link, message),
         reply: response => {
@@ -79,11 +77,14 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
           replies.set(link, response)
           settle()
         },
-        fail: lost => settle({ failure: lost }),
+        fail: lost => {
+          settle({ failure: lost })
+          if (plan.greets) targets.down(link, lost)
+        },
       })
     }
-    if (plan.whenReady) targets.ready(link, answer.x, start)
-    else start()
+    if (plan.greets) start()
+    else targets.ready(link, answer.x, start)
   }
 }
 

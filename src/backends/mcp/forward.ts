@@ -32,9 +32,7 @@ export function forwardRaw({ targets }: Conversation, link: Link, request: Reque
     },
     fail(error) {
       traced?.end({ target: link.name, error: error.message })
-      const failure = { message: error.message, down: true }
-      targets.down(link, failure)
-      answer.failWith(request.id, failure)
+      answer.failWith(request.id, { message: error.message, down: false })
     },
   })
   x.onAbort(() => {

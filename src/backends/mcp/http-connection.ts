@@ -50,7 +50,7 @@ export class HttpConnection implements Connection {
         events.fail({ message: `the target answered ${status} without a message`, down: false })
         return this.#rest(discard, () => cancel())
       },
-      fail: error => events.fail({ message: error.message, down: true }),
+      fail: error => events.fail({ message: error.message, down: false }),
     })
     return cancel
   }
@@ -62,7 +62,7 @@ export class HttpConnection implements Connection {
         done()
         return this.#rest(discard, () => cancel())
       },
-      fail: error => done({ message: error.message, down: true }),
+      fail: error => done({ message: error.message, down: false }),
     })
   }
 
@@ -89,7 +89,7 @@ export class HttpConnection implements Connection {
           () => cancel(),
         )
       },
-      fail: error => events.end({ message: error.message, down: true }),
+      fail: error => events.end({ message: error.message, down: false }),
     })
     return cancel
   }

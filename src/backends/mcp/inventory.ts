@@ -14,6 +14,8 @@ const MAX_PAGES = 64
 export interface Inventory {
   /** Items that exactly one target offers and the client may see, in the order of the targets. */
   readonly items: readonly JsonObject[]
+  /** As the targets gave them. */
+  readonly pages: readonly JsonObject[]
   readonly failed?: FanOutFailure
 }
 
@@ -39,12 +41,12 @@ export function takeInventory(
         links,
         answer,
         failClosed: !setup.failOpen,
-        whenReady: true,
+        greets: false,
         request: link => pageRequest(method, id, cursors.get(link)),
         message() {},
       },
       (reached, failed) => {
-        if (failed && (number === 1 || !setup.failOpen)) return done({ items: [], failed })
+        if (failed && (number === 1 || !setup.failOpen)) return done({ items: [], pages: [], failed })
         const next = new Map<Link, string>()
         for (const { link, response } of reached) {
           const exact = parseExact(response.bytes.toString()) as JsonObject
@@ -53,7 +55,7 @@ export function takeInventory(
           if (typeof result.nextCursor === 'string') next.set(link, result.nextCursor)
         }
         if (next.size > 0 && number < MAX_PAGES) round([...next.keys()], next, number + 1)
-        else done({ items: merge(setup, conversation, method, pages, answer) })
+        else done({ items: merge(setup, conversation, method, pages, answer), pages: [...pages.values()].flat() })
       },
     )
   }

@@ -4,11 +4,12 @@ import { decodeCursor } from '../../mcp/cursor.ts'
 import { errorReply, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from '../../mcp/errors.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
-import { LIST_METHODS, listItems, mergedPage } from '../../mcp/lists.ts'
+import { filteredPage, LIST_METHODS, listItems, mergedPage } from '../../mcp/lists.ts'
 import { isObject, type JsonObject, type Notification, type Request } from '../../mcp/message.ts'
 import { splitName, splitUri } from '../../mcp/names.ts'
 import { rewriteServerMessage } from '../../mcp/rewrite.ts'
 import type { Answer } from './answer.ts'
+import { patienceFor } from './connection.ts'
 import type { Conversation } from './conversation.ts'
 import { type FanOutFailure, fanOut, type Reached, resultOf } from './fan-out.ts'
 import { forwardRaw } from './forward.ts'
@@ -84,7 +85,7 @@ export class Router {
       request,
       answer,
       conversation.targets.links,
-      { whenReady: false, hold: early },
+      { greets: true, hold: early },
       reached => {
         for (const { link, response } of reached) conversation.targets.introduced(link, response)
         const first = reached[0]
@@ -191,7 +192,7 @@ export class Router {
       if (answer.over) return
       if (failure) return answer.failWith(request.id, failure)
       if (!this.#setup.multiple && forwardRaw(conversation, link, request, answer)) return
-      conversation.calls.start(link, conversation.era.toTarget(request), answer, {
+      conversation.calls.start(link, conversation.era.toTarget(request), answer, patienceFor(answer.x), {
         flow: answer,
         message: message => this.tell(conversation, link, message, answer),
         reply: response => answer.finalEvent(conversation.era.toClient(link.name, response, this.#setup.naming)),
@@ -211,9 +212,9 @@ export class Router {
       return
     }
     if (lookUp && (request.method === 'tools/list' || request.method === 'prompts/list')) {
-      takeInventory(this.#setup, conversation, request.method, answer, ({ items, failed }) => {
+      takeInventory(this.#setup, conversation, request.method, answer, ({ items, pages, failed }) => {
         if (failed) this.#failed(request, answer, failed)
-        else answer.finalEvent(mergedPage(request.id, list, items, new Map()))
+        else answer.finalEvent(mergedPage(request.id, list, pages, items, new Map()))
       })
       return
     }
@@ -238,28 +239,28 @@ export class Router {
       const next = cursors?.get(link.name)
       return next === undefined || !range ? request : { ...request, bytes: replaceJson(request.bytes, range, next) }
     }
-    this.#fanOut(conversation, request, answer, links, { whenReady: true, own }, reached => {
+    this.#fanOut(conversation, request, answer, links, { own }, reached => {
       const next = new Map<string, string>()
       const items: JsonObject[] = []
-      let single: JsonObject | undefined
+      const pages: JsonObject[] = []
       for (const { link, response } of reached) {
         if (!multiple && response.failed) return answer.finalEvent(response.bytes)
         const exact = parseExact(response.bytes.toString()) as JsonObject
         const result = isObject(exact.result) ? exact.result : {}
         items.push(...listItems(list, { target: link.name, result }, naming, item => isAllowed(answer.x, item)))
         if (typeof result.nextCursor === 'string') next.set(link.name, result.nextCursor)
-        single = result
+        pages.push(result)
       }
       answer.finalEvent(
         multiple
-          ? mergedPage(request.id, list, items, next)
-          : JSON.stringify({ jsonrpc: '2.0', id: request.id, result: { ...single, [list.key]: items } }),
+          ? mergedPage(request.id, list, pages, items, next)
+          : filteredPage(request.id, list, pages[0] ?? {}, items),
       )
     })
   }
 
   #forAll(conversation: Conversation, request: Request, answer: Answer): void {
-    this.#fanOut(conversation, request, answer, conversation.targets.links, { whenReady: true }, () => {
+    this.#fanOut(conversation, request, answer, conversation.targets.links, {}, () => {
       answer.finalEvent(JSON.stringify({ jsonrpc: '2.0', id: request.id, result: {} }))
     })
   }
@@ -269,7 +270,7 @@ export class Router {
     request: Request,
     answer: Answer,
     links: readonly Link[],
-    how: { readonly whenReady: boolean; readonly hold?: Buffer[]; own?(link: Link): Request },
+    how: { readonly greets?: boolean; readonly hold?: Buffer[]; own?(link: Link): Request },
     done: (reached: readonly Reached[]) => void,
     failed?: () => void,
   ): void {
@@ -279,7 +280,7 @@ export class Router {
         links,
         answer,
         failClosed: !this.#setup.failOpen,
-        whenReady: how.whenReady,
+        greets: how.greets === true,
         request: link => conversation.era.toTarget(how.own?.(link) ?? request),
         message: (link, message) => {
           if (!how.hold) this.tell(conversation, link, message, answer)

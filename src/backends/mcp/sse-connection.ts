@@ -74,7 +74,7 @@ export class SseConnection implements Connection {
           )
           return withDeadline(discard, REST, this.#runtime.clock, { cancel: () => cancel() })
         },
-        fail: error => done({ message: error.message, down: true }),
+        fail: error => done({ message: error.message, down: false }),
       })
     })
   }

@@ -3,7 +3,7 @@ import type { JsonObject, Request, Response } from '../../mcp/message.ts'
 import { isObject } from '../../mcp/message.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 import { traceCall } from './call.ts'
-import type { Connection, Flow, TargetFailure } from './connection.ts'
+import { type Connection, type Flow, patienceAmongOthers, SILENT, type TargetFailure } from './connection.ts'
 
 /** A compiled target: knows how to connect, for one client. */
 export interface McpTarget {
@@ -147,7 +147,11 @@ export class Targets {
     link.state = 'opening'
     const connection = this.connect(link)
     const traced = traceCall(x, link, greeting.request)
+    let over = false
     const fail = (failure: TargetFailure): void => {
+      if (over) return
+      over = true
+      limit.cancel()
       traced?.end({ target: link.name, error: failure.message })
       if (failure.down) this.down(link, failure)
       else {
@@ -155,14 +159,25 @@ export class Targets {
         settle(link, failure)
       }
     }
-    connection.call(x, greeting.request, {
+    const limit = this.#options.clock.after(patienceAmongOthers(x).ms, () => {
+      cancel()
+      fail({ ...SILENT, down: true })
+    })
+    const cancel = connection.call(x, greeting.request, {
       flow: ANY_FLOW,
       message() {},
       reply: response => {
+        if (over) return
         if (response.failed) return fail({ message: 'the target refused to begin a session', down: false })
         traced?.end({ target: link.name })
         this.introduced(link, response)
-        connection.send(x, greeting.afterwards, failure => (failure ? fail(failure) : settle(link)))
+        connection.send(x, greeting.afterwards, failure => {
+          if (failure) fail(failure)
+          else if (!over) {
+            limit.cancel()
+            settle(link)
+          }
+        })
       },
       fail,
     })

@@ -33,6 +33,8 @@ export interface GatewayOptions {
   /** Receives `scope type target` of each event. */
   readonly traced?: string[]
   readonly auth?: (x: Exchange) => Partial<AuthFacts>
+  /** ms that the route gives each attempt. */
+  readonly timeout?: number
 }
 
 /** The compiled backend behind a real HTTP server. */
@@ -74,7 +76,9 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
     res.on('close', () => {
       if (!res.writableFinished) x.abort()
     })
-    backend.send(x, { index: 0, target: 'mcp', startedAt: 0 }, responder(res))
+    const attempt = { index: 0, target: 'mcp', startedAt: 0, timeout: options.timeout ?? 0, backoff: 0 }
+    x.attempts.push(attempt)
+    backend.send(x, attempt, responder(res))
   })
   await listening(server)
   return {

@@ -150,7 +150,6 @@ describe('routing', () => {
     ['tools/call', { name: 'c_x' }],
     ['tools/call', { name: 'plain' }],
     ['resources/read', { uri: 'file:///x' }],
-    ['no/such', {}],
   ])('%s of %j names no target', async (method, params) => {
     const { call } = await setUp(
       () => ({}),

@@ -56,7 +56,7 @@ export class ClientSession implements Conversation {
       onDown: () => this.end(),
       greeting: () => this.#greetingOf(),
     })
-    this.calls = new Calls(this.targets)
+    this.calls = new Calls(this.targets, clock)
     this.principal = principal
     this.client = client
     this.startedMono = clock.mono()

@@ -1,4 +1,4 @@
-import { INTERNAL_ERROR } from '../../../../mcp/errors.ts'
+import { errorReply, INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../../../mcp/errors.ts'
 import { mergeIntroductions } from '../../../../mcp/initialize.ts'
 import { LATEST_SESSION_VERSION } from '../../../../mcp/protocol.ts'
 import { rewriteResult } from '../../../../mcp/rewrite.ts'
@@ -19,7 +19,7 @@ export const sessions: Era = {
   },
   refusals: {
     unknownMethod(answer, id, method) {
-      answer.fail(500, id, { code: INTERNAL_ERROR, message: `failed to send message: \`${method}\` names no target` })
+      answer.finalEvent(errorReply(id, { code: METHOD_NOT_FOUND, message: `method not found: ${method}` }))
     },
     unknownName(answer, id, name) {
       answer.fail(500, id, { code: INTERNAL_ERROR, message: `failed to send message: no target serves \`${name}\`` })

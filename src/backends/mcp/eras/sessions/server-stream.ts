@@ -87,7 +87,6 @@ function passStream(connection: HttpConnection, session: ClientSession, link: Li
       return sink
     },
     fail(error) {
-      session.targets.down(link, { message: error.message, down: true })
       answer.cut(new GatewayError('mcp', { detail: `failed to establish get stream: ${error.message}`, status: 500 }))
     },
   })

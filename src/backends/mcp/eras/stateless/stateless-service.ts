@@ -48,7 +48,7 @@ export class StatelessService implements EraService {
       greeting: () => undefined,
     })
     answer.onEnd(() => targets.close())
-    const conversation = { era: this.#era, targets, calls: new Calls(targets) }
+    const conversation = { era: this.#era, targets, calls: new Calls(targets, setup.runtime.clock) }
     deliver(setup, router, conversation, message, outline, answer)
   }
 }
