@@ -12,7 +12,7 @@ export function clusterFlags(on: 'kube' | 'from-cluster') {
     }),
     kubeconfig: Flags.string({
       helpValue: 'FILE',
-      summary: 'How to reach the cluster, - for stdin (default: KUBECONFIG, ~/.kube/config, or the pod’s account).',
+      summary: "How to reach the cluster, - for stdin (default: KUBECONFIG, ~/.kube/config, or the pod's account).",
       ...common,
     }),
     context: Flags.string({

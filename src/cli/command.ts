@@ -1,7 +1,7 @@
 import { Command } from '@oclif/core/command'
 import type { Config } from '@oclif/core/config'
 import * as Flags from '@oclif/core/flags'
-import { inAscii, isAsciiOnly } from '../diagnostics/ascii.ts'
+import { drawable } from '../diagnostics/ascii.ts'
 import type { Paint } from '../diagnostics/paint.ts'
 import { withBareKube } from './cluster-flags.ts'
 import { type ColorLevel, colorLevel, paintFor } from './color.ts'
@@ -46,7 +46,7 @@ export abstract class GatewayCommand extends Command {
   /** Data, to stdout. Resolves when the reader has taken it, so that a slow pipe slows us down. */
   protected print(data: string | Uint8Array): Promise<void> {
     this.clearProgress()
-    return write(this.io.stdout, typeof data === 'string' ? this.#drawable(data, this.io.stdout) : data)
+    return write(this.io.stdout, typeof data === 'string' ? drawable(data, this.io.stdout, this.io.env) : data)
   }
 
   /** Data, to where `-o` says: stdout, or a file that it replaces. */
@@ -60,12 +60,7 @@ export abstract class GatewayCommand extends Command {
   protected note(text: string): void {
     if (this.#common.quiet) return
     this.clearProgress()
-    this.io.stderr.write(`${this.#drawable(text, this.io.stderr)}\n`)
-  }
-
-  /** What goes into a pipe or a file is the same everywhere; a terminal may not know our marks and arrows. */
-  #drawable(text: string, stream: Output): string {
-    return stream.isTTY === true && isAsciiOnly(this.io.env) ? inAscii(text) : text
+    this.io.stderr.write(`${drawable(text, this.io.stderr, this.io.env)}\n`)
   }
 
   /** One line on stderr that the next one replaces; only a person at a terminal sees it. */

@@ -35,10 +35,16 @@ export function commandHelp(id: string, root: URL, io: Io): string {
     flagSortOrder: 'none',
     // It stands above the page.
     hideCommandSummaryInDescription: true,
-    maxWidth: Math.min(io.stdout.columns ?? 100, 120),
+    maxWidth: Math.min(io.stdout.columns ?? columnsOf(io.env) ?? 100, 120),
     stripAnsi: colorLevel(io.stdout, io.env, false) === 0,
   })
   return `${command.summary ?? ''}\n\n${help.generate()}\n`
+}
+
+/** What a shell or CI says of the terminal behind a pipe. */
+function columnsOf({ COLUMNS }: Io['env']): number | undefined {
+  const columns = Number(COLUMNS)
+  return Number.isInteger(columns) && columns >= 40 ? columns : undefined
 }
 
 /** A copy, since the layout writes into it; what can be shown without loading the command is all in the manifest. */

@@ -42,12 +42,13 @@ async function run(load: CommandTable[string], id: string, argv: readonly string
 /** Everything that is not a command: the overview, help, and mistakes in the command's name. */
 async function guide(argv: readonly string[], io: Io, root: URL, commands: CommandTable): Promise<'ok'> {
   const { commandHelp, overview } = await import('./help.ts')
+  const { drawable } = await import('../diagnostics/ascii.ts')
   const words = argv.filter(word => !HELP_WORDS.has(word))
   const id = words[0]
   if (id === undefined) {
-    await write(io.stdout, overview(root))
+    await write(io.stdout, drawable(overview(root), io.stdout, io.env))
   } else if (Object.hasOwn(commands, id)) {
-    await write(io.stdout, commandHelp(id, root, io))
+    await write(io.stdout, drawable(commandHelp(id, root, io), io.stdout, io.env))
   } else if (id === '--version' || id === '-V') {
     const { buildInfo } = await import('./build-info.ts')
     await write(io.stdout, `gwctl ${buildInfo().version}\n`)

@@ -5,6 +5,15 @@ export function isAsciiOnly(env: Readonly<Record<string, string | undefined>>): 
   return locale !== '' && !/utf-?8/i.test(locale)
 }
 
+/** What goes into a pipe or a file is the same everywhere; a terminal may not know our marks and arrows. */
+export function drawable(
+  text: string,
+  stream: { readonly isTTY?: boolean | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  return stream.isTTY === true && isAsciiOnly(env) ? inAscii(text) : text
+}
+
 /** What we draw with, one cell for one cell. Names of users stay as they are. */
 export function inAscii(text: string): string {
   return text.replaceAll(/[▁▂▃▄▅▆▇█░▸▼▲↓↑←→…─│┌┐└┘✓✗✖·›µ]/g, drawn => ASCII[drawn] ?? drawn)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { commandHelp } from '../../src/cli/help.ts'
+import { main } from '../../src/cli/main.ts'
 import { readManifest } from '../../src/cli/manifest.ts'
 import { MemoryOutput, memoryIo } from './memory-io.ts'
 
@@ -24,6 +25,24 @@ test.each(ids)('%s fits a terminal of 80 columns', id => {
       .split('\n')
       .filter(line => line.length > 80),
   ).toEqual([])
+})
+
+test('a pipe is as wide as COLUMNS says, where that is a width', () => {
+  const widest = (env: Record<string, string>) =>
+    Math.max(
+      ...commandHelp('route', root, memoryIo({ env }))
+        .split('\n')
+        .map(line => line.length),
+    )
+  expect(widest({ COLUMNS: '80' })).toBeLessThanOrEqual(80)
+  for (const env of [{}, { COLUMNS: '' }, { COLUMNS: '0' }, { COLUMNS: 'wide' }])
+    expect(widest(env)).toBeGreaterThan(80)
+})
+
+test.each([...ids, ''])('%s: help is ASCII where the terminal knows no more', async id => {
+  const io = memoryIo({ terminal: true, env: { LC_ALL: 'C', NO_COLOR: '1' } })
+  expect(await main(id === '' ? [] : [id, '--help'], io, root)).toBe(0)
+  expect(io.stdout.text).toMatch(/^[\n -~]+$/)
 })
 
 test.each(ids)('%s: the flags of each list stand below each other', id => {

@@ -148,6 +148,7 @@ describe('a saved dump', () => {
     ['broken YAML', 'binds: [\n', 'dump.json:'],
     ['empty', '', 'it is not a map'],
     ['a list', '[]', 'it is not a map'],
+    ['YAML over 16 MiB', `binds: []\n${'# much\n'.repeat(2_400_000)}`, 'too large for YAML'],
     ['something else', '{"kind": "Pod"}', 'it has no binds'],
     ['a configuration file', 'binds:\n- port: 3000\n', '`gwctl validate`'],
     [

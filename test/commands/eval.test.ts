@@ -349,6 +349,14 @@ describe('without an expression, a terminal asks', () => {
     expect(out.match(/Tab completes names/g)).toHaveLength(2)
   })
 
+  test('the variables of the phase, with what they are', async () => {
+    const { out } = await type([':vars\n', ':phase response\n', ':vars\n'])
+    const [asked = '', answered = ''] = out.split('response> ')
+    expect(asked).toMatch(/^ {2}request {2,}\S/m)
+    expect(asked).not.toMatch(/^ {2}response {2,}/m)
+    expect(answered).toMatch(/^ {2}response {2,}\S/m)
+  })
+
   test.each([
     ['requ', 'request'],
     ['request.me', 'request.method'],

@@ -1,4 +1,5 @@
 import { Failure } from '../../diagnostics/failure.ts'
+import { MAX_FILE } from '../../files/read-file.ts'
 import { type AdminServer, getJson } from '../admin/admin-client.ts'
 import { type InputPlace, type InputText, MAX_RECORDED, nameOf, readInput } from '../input/input-files.ts'
 
@@ -18,7 +19,9 @@ export async function fetchDump(admin: AdminServer): Promise<Dump> {
 export async function readDump(path: string, place: InputPlace): Promise<Dump> {
   const { text } = await readInput(path, place, MAX_RECORDED)
   const name = nameOf(path)
-  const value = /^\s*\{/.test(text) ? parseJson(text, name) : await parseYaml(text, name)
+  const json = /^\s*\{/.test(text)
+  if (!json && text.length > MAX_FILE) throw tooLargeForYaml(name)
+  const value = json ? parseJson(text, name) : await parseYaml(text, name)
   const problem = problemOf(value)
   if (problem === undefined) return value as Dump
   throw new Failure('input', `${name} ${problem}.`, {
@@ -46,6 +49,13 @@ function parseJson(text: string, name: string): unknown {
   } catch (error) {
     throw new Failure('input', `${name} is not valid JSON: ${(error as Error).message}.`, { cause: error })
   }
+}
+
+/** YAML keeps the place of every value, which takes a hundred times the room of its text. */
+function tooLargeForYaml(name: string): Failure {
+  return new Failure('input', `${name} is too large for YAML: it holds more than ${MAX_FILE / 1024 / 1024} MiB.`, {
+    help: 'Save the dump with `gwctl dump -o json`.',
+  })
 }
 
 /** `gwctl dump` writes YAML too, so it reads it. */

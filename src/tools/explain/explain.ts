@@ -45,7 +45,7 @@ export function explain(topic: string, recursive = false): Explained {
 }
 
 function codeFacts(code: string): CodeFacts {
-  if (!Object.hasOwn(CODES, code)) throw unknown(`there is no code ${code}`, code, Object.keys(CODES))
+  if (!Object.hasOwn(CODES, code)) throw unknown(`there is no code ${code}`, code, Object.keys(CODES).sort())
   const { severity, title, text } = CODES[code as Code]
   return { code: code as Code, severity, title, text }
 }
