@@ -30,6 +30,21 @@ export function compileBodyEdit(spec: BodyEditSpec): BodyEdit | undefined {
   }
 }
 
+/** Changes a request body as the provider will get it; sees that body through `x.llm.request`. */
+export type FinalEdit = (body: { set(field: string, value: unknown): void }, x: Exchange) => void
+
+/** One expression a field; one that fails removes its field. Undefined: nothing to set. */
+export function compileFinalEdit(expressions: Readonly<Record<string, Expression>> = {}): FinalEdit | undefined {
+  const fields = Object.entries(expressions)
+  if (fields.length === 0) return undefined
+  return (body, x) => {
+    const outcomes = fields.map(([, expression]) => expression.evaluate(x))
+    for (const [i, outcome] of outcomes.entries()) {
+      body.set(fields[i]![0], outcome.ok ? toJson(outcome.value) : undefined)
+    }
+  }
+}
+
 /** What JSON has no form for leaves as its nearest one: a large integer as a number, bytes as base64. */
 function toJson(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)

@@ -1,5 +1,7 @@
+import type { Expression } from '../cel/expression.ts'
 import type { Exchange } from '../http/exchange.ts'
-import { type BodyEdit, type BodyEditSpec, compileBodyEdit } from './body-edit.ts'
+import { type BodyEdit, type BodyEditSpec, compileBodyEdit, compileFinalEdit, type FinalEdit } from './body-edit.ts'
+import type { CachePoints } from './formats/converse/cache-points.ts'
 import type { Format } from './formats/format.ts'
 import type { JsonBody } from './json-body.ts'
 import { matchesModel } from './model-name.ts'
@@ -12,11 +14,15 @@ export interface LlmPolicySpec extends BodyEditSpec {
   readonly routes?: RouteMap | undefined
   readonly modelAliases?: Readonly<Record<string, string>> | undefined
   readonly prompts?: Prompts | undefined
+  readonly promptCaching?: CachePoints | undefined
+  readonly finalTransformations?: Readonly<Record<string, Expression>> | undefined
 }
 
 /** What the `ai` policy asks of the LLM backend that it stands before (spec "BackendAI"). */
 export class LlmPolicy {
   readonly routeOf: RouteSelector
+  readonly caching: CachePoints | undefined
+  readonly final: FinalEdit | undefined
   readonly #edit: BodyEdit | undefined
   readonly #exact: ReadonlyMap<string, string>
   readonly #wild: readonly (readonly [pattern: string, model: string])[]
@@ -25,6 +31,8 @@ export class LlmPolicy {
   constructor(spec: LlmPolicySpec) {
     const aliases = Object.entries(spec.modelAliases ?? {})
     this.routeOf = compileRoutes(spec.routes)
+    this.caching = spec.promptCaching
+    this.final = compileFinalEdit(spec.finalTransformations)
     this.#edit = compileBodyEdit(spec)
     this.#exact = new Map(aliases.filter(([name]) => !name.includes('*')))
     this.#wild = aliases.filter(([name]) => name.includes('*')).sort(([a], [b]) => b.length - a.length)

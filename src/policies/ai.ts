@@ -33,7 +33,7 @@ const prompts = object('prompts', {
   prepend: opt(list(prompt), 'Messages before those of the client.'),
 })
 
-/** Cache marks for providers that take them. */
+/** Where cache points go in requests to Amazon Bedrock. */
 export const promptCaching = object('prompt caching', {
   cacheSystem: def(boolean, true, 'Marks the system prompt.'),
   cacheMessages: def(boolean, true, 'Marks the conversation.'),
@@ -48,8 +48,6 @@ const bodyFields = map(json, { max: 64 })
 const bodyExpressions = map(cel('llmRequest', 'any'), { max: 64 })
 
 const GUARDS = { unserved: 'Guards are not run yet: requests and replies would pass unchecked.' }
-const CACHING = { unserved: 'Cache marks are not set yet.' }
-const FINAL = { unserved: 'Fields are computed before a request is shaped for its provider, not after it.' }
 
 export const ai = definePolicy({
   name: 'ai',
@@ -62,10 +60,10 @@ export const ai = definePolicy({
     defaults: opt(bodyFields, 'Values for fields that the request lacks.'),
     overrides: opt(bodyFields, 'Values that replace those of the request.'),
     transformations: opt(bodyExpressions, 'Fields computed from the request.'),
-    finalTransformations: opt(bodyExpressions, 'Fields computed from the request as the provider will get it.', FINAL),
+    finalTransformations: opt(bodyExpressions, 'Fields computed from the request as the provider will get it.'),
     prompts: opt(prompts, 'Messages that are added.', { aliases: ['promptEnrichment'] }),
     modelAliases: opt(map(string({ min: 1 }), { max: 64 }), 'Model name in the request to model name at the provider.'),
-    promptCaching: opt(promptCaching, 'Cache marks for providers that take them.', CACHING),
+    promptCaching: opt(promptCaching, 'Cache points for Amazon Bedrock.'),
     routes: opt(map(oneOf(ROUTE_TYPES)), 'Path suffix, or `*`, to kind of request; completions when unset.'),
   }),
   cluster: [

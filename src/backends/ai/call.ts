@@ -12,6 +12,7 @@ import type { JsonObject } from '../../llm/chat/json.ts'
 import { Untranslatable } from '../../llm/chat/losses.ts'
 import { CODECS } from '../../llm/formats/codecs.ts'
 import { openAiErrors } from '../../llm/formats/completions/errors.ts'
+import { addCachePoints } from '../../llm/formats/converse/cache-points.ts'
 import { detect } from '../../llm/formats/detect.ts'
 import type { Format, ReplyReader } from '../../llm/formats/format.ts'
 import { formatOf } from '../../llm/formats/index.ts'
@@ -22,6 +23,7 @@ import { parseExact } from '../../mcp/exact-json.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { contentCoding, decodeWhole } from './content-coding.ts'
 import { convertReply } from './converted-reply.ts'
+import { editConvertedLast, editedLast } from './last-edits.ts'
 import { dropHeaders, upstreamHeaders } from './provider-headers.ts'
 import type { ProviderTarget } from './provider-target.ts'
 import type { WireFamily, WireFormats } from './providers/provider.ts'
@@ -146,7 +148,7 @@ function callNative(
     body.set('stream', undefined)
   }
   family.edit?.(body, { format: format.name, model, stream, headers })
-  const bytes = body.bytes()
+  const bytes = editedLast(body, to, x).bytes()
   delete facts.request
   const path = to.upstreamPath(format.name, x.request.path, { model, stream, converted: false })
   send(call, { path, headers, body: bytes }, cancel =>
@@ -189,7 +191,10 @@ function callConverted(
     get: (name: string) => sent[name],
     set: (name: string, value: unknown) => setMember(sent, name, value),
   }
+  // Clients of the messages format place their own.
+  if (to.caching && target === 'converse' && format.name !== 'messages') addCachePoints(sent, model, to.caching)
   family.edit?.(edited, { format: target, model, stream, headers })
+  editConvertedLast(sent, edited, to, x)
   dropHeaders(headers, to.wire.dropHeaders ?? [])
   headers.set('content-type', 'application/json')
   noteLosses(facts, conversion)

@@ -1,7 +1,7 @@
 import { type CallSteps, NO_STEPS } from '../../calls/step.ts'
 import type { Finding, Origin, Path } from '../../diagnostics/diagnostic.ts'
 import type { Exchange } from '../../http/exchange.ts'
-import { compileBodyEdit } from '../../llm/body-edit.ts'
+import { compileBodyEdit, compileFinalEdit } from '../../llm/body-edit.ts'
 import { compileRoutes, DEFAULT_ROUTES, type RouteSelector } from '../../llm/route-type.ts'
 import type { HealthRules } from '../../policies/policy.ts'
 import type { BackendContext } from '../backend.ts'
@@ -75,6 +75,8 @@ function compileModel(
     settings: { ...(ctx.settings.llm && { llm: ctx.settings.llm }), ...policies?.settings },
     key: readKey(params, source.paramsPath, ctx),
     edit: compileBodyEdit(mergedEdits(spec, source.defaults)),
+    final: compileFinalEdit(spec.finalTransformation),
+    caching: spec.promptCaching ?? source.defaults?.promptCaching,
     ctx,
   })
   if (to === undefined) {

@@ -1,4 +1,5 @@
 import { modelNameProblem } from '../../llm/model-name.ts'
+import { promptCaching } from '../../policies/ai.ts'
 import { credentialValue } from '../../policies/parts/header-changes.ts'
 import {
   boolean,
@@ -84,11 +85,12 @@ export type ModelParams = Infer<typeof params>
 const jsonFields = map(json, { max: 64 })
 const computedFields = map(cel('llmRequest', 'any'), { max: 64 })
 
-/** Changes to request bodies, on a model or on the provider entry that it refers to. */
+/** What happens to request bodies, on a model or on the provider entry that it refers to. */
 export const bodyFields = {
   defaults: opt(jsonFields, 'Request fields to set unless the client has set them.'),
   overrides: opt(jsonFields, 'Request fields to set whatever the client sent.'),
   transformation: opt(computedFields, 'Request fields to compute; beats `overrides`.'),
+  promptCaching: opt(promptCaching, 'Cache points for Amazon Bedrock.'),
 } as const
 
 const modelName: Schema<string> = parsed(
@@ -139,9 +141,7 @@ export const modelFields = {
   params: opt(params, 'How the provider is called.'),
   passthrough: opt(oneOf(['detect', 'opaque']), 'What happens to requests on paths that are not a known API.'),
   ...bodyFields,
-  finalTransformation: opt(computedFields, 'Request fields to compute after translation.', {
-    unserved: 'Transformations after translation are not served yet.',
-  }),
+  finalTransformation: opt(computedFields, 'Request fields to compute from the request as the provider will get it.'),
   matches: opt(
     list(object('model match', { headers: def(list(headerMatch), [], 'Header fields that must all match.') }), {
       min: 1,

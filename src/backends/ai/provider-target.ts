@@ -1,7 +1,8 @@
 import { isIP } from 'node:net'
 import type { SignerContext } from '../../auth/cloud/aws-signer.ts'
 import type { Target } from '../../http/transport.ts'
-import type { BodyEdit } from '../../llm/body-edit.ts'
+import type { BodyEdit, FinalEdit } from '../../llm/body-edit.ts'
+import type { CachePoints } from '../../llm/formats/converse/cache-points.ts'
 import { pathOf } from '../../llm/formats/format.ts'
 import { pathFor } from '../../llm/formats/generate-content/address.ts'
 import type { WireFormat } from '../../llm/formats/target-format.ts'
@@ -23,6 +24,9 @@ export interface ProviderTarget {
   readonly key: string | undefined
   /** Field defaults, overrides and transformations. */
   readonly edit: BodyEdit | undefined
+  /** The model's computed fields, behind those of the `ai` policy. */
+  readonly final: FinalEdit | undefined
+  readonly caching: CachePoints | undefined
   /** What the `ai` policy says. */
   readonly policy: LlmPolicy | undefined
   /** The upstream path for a format; undefined: the client's own, behind a configured prefix. */
@@ -49,6 +53,8 @@ export interface ProviderTargetInit {
   readonly settings: UpstreamSettings
   readonly key: string | undefined
   readonly edit?: BodyEdit | undefined
+  readonly final?: FinalEdit | undefined
+  readonly caching?: CachePoints | undefined
   /** `hostOverride` came from an `https` URL. */
   readonly secure?: boolean | undefined
   /** What the provider's own way in needs. */
@@ -79,6 +85,8 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     timeout: settings.requestTimeout,
     key: init.key,
     edit: init.edit,
+    final: init.final,
+    caching: init.caching ?? settings.llm?.caching,
     policy: settings.llm,
     upstreamPath: pathRule(wire, address),
   }

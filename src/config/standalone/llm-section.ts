@@ -6,7 +6,6 @@ import {
   virtualModel,
 } from '../../backends/ai/llm-schema.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
-import { promptCaching } from '../../policies/ai.ts'
 import { promptGuard } from '../../policies/external/prompt-guard.ts'
 import { backendPolicyFields, listenerPolicyFields, routePolicyFields } from '../../policies/index.ts'
 import { type Infer, list, object, opt, req } from '../../schema/builder.ts'
@@ -15,7 +14,6 @@ import { tlsSection } from './listener-section.ts'
 import { gatewayRefs } from './route-section.ts'
 
 const GUARDS = { unserved: 'Guards are not run yet: requests and replies would pass unchecked.' }
-const CACHING = { unserved: 'Cache points are for Amazon Bedrock, which is not called yet.' }
 
 /** Policies for calls to a provider, under the names that they have in this section. */
 const callPolicies = {
@@ -25,7 +23,6 @@ const callPolicies = {
   auth: backendPolicyFields.backendAuth,
   health: backendPolicyFields.health,
   backendTunnel: backendPolicyFields.backendTunnel,
-  promptCaching: opt(promptCaching, 'Cache marks for providers that take them.', CACHING),
 } as const
 
 const model = object('model', {
