@@ -24,26 +24,33 @@ export function mergeIntroductions(
 ): string {
   let version = clientVersion
   let capabilities: JsonObject = {}
-  const blocks: string[] = []
-  for (const { target, result } of introductions) {
-    const { protocolVersion, instructions } = result
+  for (const { result } of introductions) {
+    const { protocolVersion } = result
     if (typeof protocolVersion === 'string' && (version === undefined || protocolVersion < version)) {
       version = protocolVersion
     }
     if (isObject(result.capabilities)) capabilities = union(capabilities, result.capabilities)
-    if (typeof instructions === 'string' && instructions !== '') blocks.push(`[${target}]\n${instructions}`)
   }
+  const instructions = instructionsOf(introductions)
   const result = {
     protocolVersion: version,
     capabilities: stateful ? capabilities : withoutPushes(capabilities),
     serverInfo: GATEWAY,
-    ...(blocks.length === 0 ? {} : { instructions: [PREAMBLE, ...blocks].join('\n\n') }),
+    ...(instructions === undefined ? {} : { instructions }),
   }
   return JSON.stringify({ jsonrpc: '2.0', id, result })
 }
 
+/** What each server says about its use, under its name. */
+export function instructionsOf(introductions: readonly Introduction[]): string | undefined {
+  const blocks = introductions.flatMap(({ target, result: { instructions } }) =>
+    typeof instructions === 'string' && instructions !== '' ? [`[${target}]\n${instructions}`] : [],
+  )
+  return blocks.length === 0 ? undefined : [PREAMBLE, ...blocks].join('\n\n')
+}
+
 /** Objects member by member; of two flags the one that promises more. */
-function union(a: JsonObject, b: JsonObject): JsonObject {
+export function union(a: JsonObject, b: JsonObject): JsonObject {
   const out: Record<string, unknown> = { ...a }
   for (const [key, value] of Object.entries(b)) {
     const other = out[key]
@@ -54,7 +61,7 @@ function union(a: JsonObject, b: JsonObject): JsonObject {
 }
 
 /** Nothing reaches the client of a session-less gateway but answers. */
-function withoutPushes(capabilities: JsonObject): JsonObject {
+export function withoutPushes(capabilities: JsonObject): JsonObject {
   const out: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(capabilities)) {
     if (!isObject(value)) out[key] = value

@@ -16,6 +16,8 @@ export interface TargetFailure {
   readonly http?: { readonly status: number; readonly headers: HeaderList; readonly body: Buffer }
   /** The target cannot be reached, has ended, or knows its session no more: it fails, not the single call. */
   readonly down: boolean
+  /** The message did not reach it, or the connection broke. */
+  readonly unreachable?: boolean
 }
 
 /** What follows a call: any number of messages, then exactly one of `reply` and `fail`. */

@@ -3,10 +3,12 @@ import type { Exchange } from '../../http/exchange.ts'
 import type { ResponseHandler } from '../../http/transport.ts'
 import { HEADER_MISMATCH, INVALID_REQUEST } from '../../mcp/errors.ts'
 import { type Message, readClientMessage } from '../../mcp/message.ts'
+import { META_VERSION, metaOf } from '../../mcp/request-meta.ts'
 import { Answer, accepts } from './answer.ts'
 import type { Era, EraService } from './eras/era.ts'
 import { ERAS, eraOf, PROTOCOL_VERSIONS } from './eras/index.ts'
 import type { SessionStore } from './eras/sessions/session-store.ts'
+import type { SharedTargets } from './eras/stateless/shared-targets.ts'
 import { refuseVersion } from './eras/versions.ts'
 import { isLocal } from './local-host.ts'
 import { Router } from './router.ts'
@@ -17,9 +19,16 @@ export class McpEndpoint {
   readonly #setup: McpSetup
   readonly #eras: ReadonlyMap<Era, EraService>
 
-  constructor(setup: McpSetup, store: SessionStore) {
+  constructor(setup: McpSetup, store: SessionStore, shared: SharedTargets) {
     this.#setup = setup
-    const place = { setup, store, router: new Router(setup), versions: PROTOCOL_VERSIONS }
+    const place = {
+      setup,
+      store,
+      shared,
+      router: new Router(setup, PROTOCOL_VERSIONS),
+      eras: ERAS,
+      versions: PROTOCOL_VERSIONS,
+    }
     this.#eras = new Map(ERAS.map(era => [era, era.serve(place)]))
   }
 
@@ -76,7 +85,7 @@ export class McpEndpoint {
     const { message, outline } = read
     const { x } = answer
     const version = x.request.headers.get('mcp-protocol-version')
-    const era = eraOf(version)
+    const era = eraOf(version ?? revisionIn(message))
     if (!era) {
       refuseVersion(message, version ?? '', PROTOCOL_VERSIONS, answer)
       return
@@ -93,6 +102,12 @@ export class McpEndpoint {
     }
     this.#eras.get(era)?.admit(message, outline, answer)
   }
+}
+
+/** Since 2026-07-28 the body names the revision as well. One that no era knows is as good as none. */
+function revisionIn(message: Message): string | undefined {
+  const named = message.kind === 'response' ? undefined : metaOf(message.params)?.[META_VERSION]
+  return typeof named === 'string' && eraOf(named) ? named : undefined
 }
 
 /** Who begins a session names the same revision in the header and in the body. */

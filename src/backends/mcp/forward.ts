@@ -16,7 +16,7 @@ export function forwardRaw({ targets }: Conversation, link: Link, request: Reque
   if (answer.shared || !(connection instanceof HttpConnection)) return false
   const { x } = answer
   const traced = traceCall(x, link, request)
-  const cancel = connection.forward(x, 'POST', request.bytes, {
+  const cancel = connection.forward(x, 'POST', request, {
     head(status, headers) {
       traced?.end({ target: link.name, status })
       if (isSuccess(status)) return replySink(request, answer, isEventStream(headers), isJson(headers))

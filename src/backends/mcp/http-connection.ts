@@ -35,7 +35,7 @@ export class HttpConnection implements Connection {
   }
 
   call(x: Exchange, request: Request, events: CallEvents): () => void {
-    const cancel = this.#dispatch(x, 'POST', request.bytes, {
+    const cancel = this.#dispatch(x, 'POST', request, {
       head: (status, headers) => {
         if (!isSuccess(status))
           return this.#failure(
@@ -50,20 +50,25 @@ export class HttpConnection implements Connection {
         events.fail({ message: `the target answered ${status} without a message`, down: false })
         return this.#rest(discard, () => cancel())
       },
-      fail: error => events.fail({ message: error.message, down: false }),
+      fail: error => events.fail({ message: error.message, down: false, unreachable: true }),
     })
     return cancel
   }
 
   send(x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void {
-    const cancel = this.#dispatch(x, 'POST', bytes, {
-      head: (status, headers) => {
-        if (!isSuccess(status)) return this.#failure(status, headers, done, () => cancel())
-        done()
-        return this.#rest(discard, () => cancel())
+    const cancel = this.#dispatch(
+      x,
+      'POST',
+      { bytes },
+      {
+        head: (status, headers) => {
+          if (!isSuccess(status)) return this.#failure(status, headers, done, () => cancel())
+          done()
+          return this.#rest(discard, () => cancel())
+        },
+        fail: error => done({ message: error.message, down: false }),
       },
-      fail: error => done({ message: error.message, down: false }),
-    })
+    )
   }
 
   listen(x: Exchange, events: ListenEvents): () => void {
@@ -95,8 +100,8 @@ export class HttpConnection implements Connection {
   }
 
   /** The client's request as it is, and the target's reply as it comes. */
-  forward(x: Exchange, method: 'POST' | 'GET', body: Buffer | undefined, on: ResponseHandler): () => void {
-    return this.#dispatch(x, method, body, on)
+  forward(x: Exchange, method: 'POST' | 'GET', request: Request | undefined, on: ResponseHandler): () => void {
+    return this.#dispatch(x, method, request, on)
   }
 
   close(): Promise<void> | undefined {
@@ -114,10 +119,17 @@ export class HttpConnection implements Connection {
     return told.promise
   }
 
-  #dispatch(x: Exchange, method: 'POST' | 'GET' | 'DELETE', body: Buffer | undefined, on: ResponseHandler): () => void {
+  #dispatch(
+    x: Exchange,
+    method: 'POST' | 'GET' | 'DELETE',
+    message: Request | { readonly bytes: Buffer } | undefined,
+    on: ResponseHandler,
+  ): () => void {
     this.#last = { connection: x.connection, auth: x.auth, headers: x.request.headers }
     const { session, version } = this
-    return callTarget(this.#runtime, this.#target, x, { method, body, session, version }, on)
+    const call = { method, body: message?.bytes, session, version }
+    const about = message && 'params' in message ? { message } : {}
+    return callTarget(this.#runtime, this.#target, x, { ...call, ...about }, on)
   }
 
   /** What nobody waits for must come to its end all the same. */

@@ -6,6 +6,7 @@ import { type BackendContext, defineBackend } from '../backend.ts'
 import { connectionKey, connectionOf } from '../http-target.ts'
 import { McpEndpoint } from './endpoint.ts'
 import { SessionStore } from './eras/sessions/session-store.ts'
+import { SharedTargets } from './eras/stateless/shared-targets.ts'
 import { HttpConnection } from './http-connection.ts'
 import { endpointUrl, type McpBackendSpec, type McpTargetSpec, mcpBackendSchema } from './schema.ts'
 import type { McpSetup } from './setup.ts'
@@ -17,6 +18,9 @@ import type { HttpTarget } from './upstream-call.ts'
 export { mcpBackendSchema, mcpTargetSchema } from './schema.ts'
 
 const DEFAULT_TTL = 30 * 60_000
+/** Of stdio targets, for requests without a session. */
+const MAX_PROGRAMS = 100
+
 /** MCP servers behind one endpoint (spec "MCP backend"). */
 export const mcpBackend = defineBackend({
   kind: 'mcp',
@@ -29,7 +33,10 @@ export const mcpBackend = defineBackend({
       'sessions',
       () => new SessionStore(setup.backend, setup.runtime.clock, setup.sessionTtl, maxSessions(setup)),
     )
-    const endpoint = new McpEndpoint(setup, store)
+    const { clock, worker } = setup.runtime
+    const programs = Math.ceil(MAX_PROGRAMS / worker.count)
+    const shared = ctx.state('shared', () => new SharedTargets(clock, setup.sessionTtl, programs))
+    const endpoint = new McpEndpoint(setup, store, shared)
     return {
       key: ctx.key,
       name: ctx.name,
@@ -85,6 +92,7 @@ function targetOf(spec: McpTargetSpec, i: number, ctx: BackendContext): McpTarge
       {
         name,
         kind: 'stdio',
+        shareable: true,
         connect: onDown => new StdioConnection(program, { target: name, clock: runtime.clock, log, onDown }),
       },
     ]
@@ -93,8 +101,8 @@ function targetOf(spec: McpTargetSpec, i: number, ctx: BackendContext): McpTarge
   const target = httpTarget(spec, kind, i, ctx)
   if (!target) return []
   return kind === 'sse' && !runtime.standIns
-    ? [{ name, kind, connect: onDown => new SseConnection(runtime, target, onDown) }]
-    : [{ name, kind, connect: (_onDown, session) => new HttpConnection(runtime, target, session) }]
+    ? [{ name, kind, shareable: false, connect: onDown => new SseConnection(runtime, target, onDown) }]
+    : [{ name, kind, shareable: false, connect: (_onDown, session) => new HttpConnection(runtime, target, session) }]
 }
 
 /** A program that is not started: something else answers under its name. */
@@ -108,7 +116,12 @@ function standIn({ name }: McpTargetSpec, ctx: BackendContext): McpTarget {
     part: { kind: 'mcp', names: [name] },
   }
   const target: HttpTarget = { name, place, path: '/mcp', authority: name, timeout: undefined, steps: NO_STEPS }
-  return { name, kind: 'stdio', connect: (_onDown, session) => new HttpConnection(ctx.runtime, target, session) }
+  return {
+    name,
+    kind: 'stdio',
+    shareable: false,
+    connect: (_onDown, session) => new HttpConnection(ctx.runtime, target, session),
+  }
 }
 
 /** Undefined for what this engine does not serve. */

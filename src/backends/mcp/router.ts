@@ -5,7 +5,7 @@ import { errorReply, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from '.
 import { parseExact } from '../../mcp/exact-json.ts'
 import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
 import { filteredPage, LIST_METHODS, listItems, mergedPage } from '../../mcp/lists.ts'
-import { isObject, type JsonObject, type Notification, type Request } from '../../mcp/message.ts'
+import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
 import { splitName, splitUri } from '../../mcp/names.ts'
 import { rewriteServerMessage } from '../../mcp/rewrite.ts'
 import type { Answer } from './answer.ts'
@@ -25,6 +25,7 @@ const ITEM_METHODS: Readonly<Record<string, { readonly kind: McpItem['kind']; re
   'resources/subscribe': { kind: 'resource', at: 'params.uri' },
   'resources/unsubscribe': { kind: 'resource', at: 'params.uri' },
   'tasks/get': { kind: 'task', at: 'params.taskId' },
+  'tasks/update': { kind: 'task', at: 'params.taskId' },
   'tasks/result': { kind: 'task', at: 'params.taskId' },
   'tasks/cancel': { kind: 'task', at: 'params.taskId' },
 }
@@ -38,9 +39,11 @@ const MAX_HELD = 16
 /** Sends a client's request where it belongs, and its reply to `answer`. */
 export class Router {
   readonly #setup: McpSetup
+  readonly #versions: readonly string[]
 
-  constructor(setup: McpSetup) {
+  constructor(setup: McpSetup, versions: readonly string[]) {
     this.#setup = setup
+    this.#versions = versions
   }
 
   route(conversation: Conversation, request: Request, outline: JsonOutline, answer: Answer): void {
@@ -95,7 +98,7 @@ export class Router {
             : conversation.era.describe(
                 request,
                 reached.map(({ link, response }) => ({ target: link.name, result: resultOf(response) })),
-                this.#setup.stateful,
+                { stateful: this.#setup.stateful, versions: this.#versions },
               ),
         )
         for (const bytes of early) answer.event(bytes)
@@ -134,7 +137,7 @@ export class Router {
         answer.fail(400, request.id, { code: INVALID_PARAMS, message: unknownItem(kind, given) })
         return
       }
-      const own = name === given ? request : { ...request, bytes: replaceJson(request.bytes, range, name) }
+      const own = name === given ? request : renamed(request, at, replaceJson(request.bytes, range, name), name)
       this.#pass(conversation, link, own, answer)
     })
   }
@@ -192,10 +195,14 @@ export class Router {
       if (answer.over) return
       if (failure) return answer.failWith(request.id, failure)
       if (!this.#setup.multiple && forwardRaw(conversation, link, request, answer)) return
-      conversation.calls.start(link, conversation.era.toTarget(request), answer, patienceFor(answer.x), {
+      const { era } = conversation
+      const { method } = request
+      const toClient = (response: Response) =>
+        era.toClient({ target: link.name, era: link.era, method, response }, this.#setup.naming)
+      conversation.calls.start(link, link.era.toTarget(request), answer, patienceFor(answer.x), {
         flow: answer,
         message: message => this.tell(conversation, link, message, answer),
-        reply: response => answer.finalEvent(conversation.era.toClient(link.name, response, this.#setup.naming)),
+        reply: response => answer.finalEvent(toClient(response)),
         fail: lost => answer.failWith(request.id, lost),
       })
       answer.x.onAbort(() => conversation.calls.cancel(request.id))
@@ -214,7 +221,7 @@ export class Router {
     if (lookUp && (request.method === 'tools/list' || request.method === 'prompts/list')) {
       takeInventory(this.#setup, conversation, request.method, answer, ({ items, pages, failed }) => {
         if (failed) this.#failed(request, answer, failed)
-        else answer.finalEvent(mergedPage(request.id, list, pages, items, new Map()))
+        else answer.finalEvent(mergedPage(request.id, list, [...pages, conversation.era.pageMembers], items, new Map()))
       })
       return
     }
@@ -230,9 +237,7 @@ export class Router {
     )
     const links = cursors ? offering.filter(link => cursors.has(link.name)) : offering
     if (offering.length === 0) {
-      answer.finalEvent(
-        errorReply(request.id, { code: METHOD_NOT_FOUND, message: `method not found: ${request.method}` }),
-      )
+      conversation.era.refusals.unknownMethod(answer, request.id, request.method)
       return
     }
     const own = (link: Link): Request => {
@@ -253,7 +258,7 @@ export class Router {
       }
       answer.finalEvent(
         multiple
-          ? mergedPage(request.id, list, pages, items, next)
+          ? mergedPage(request.id, list, [...pages, conversation.era.pageMembers], items, next)
           : filteredPage(request.id, list, pages[0] ?? {}, items),
       )
     })
@@ -281,7 +286,7 @@ export class Router {
         answer,
         failClosed: !this.#setup.failOpen,
         greets: how.greets === true,
-        request: link => conversation.era.toTarget(how.own?.(link) ?? request),
+        request: link => link.era.toTarget(how.own?.(link) ?? request),
         message: (link, message) => {
           if (!how.hold) this.tell(conversation, link, message, answer)
           else if (how.hold.length < MAX_HELD)
@@ -305,6 +310,11 @@ export class Router {
 
   /** A target's own message, on the client's stream. */
   tell(conversation: Conversation, link: Link, message: Request | Notification, answer: Answer): void {
+    if (message.kind === 'request' && !conversation.era.asksClients) {
+      const error = { code: METHOD_NOT_FOUND, message: 'clients are not asked back' }
+      link.connection?.send(answer.x, Buffer.from(errorReply(message.id, error)), () => {})
+      return
+    }
     if (message.method.endsWith('/list_changed')) conversation.targets.inventory.clear()
     answer.event(rewriteServerMessage(link.name, message, this.#setup.naming))
   }
@@ -315,6 +325,13 @@ function referenceOf(request: Request): { readonly kind: McpItem['kind']; readon
   const { ref } = request.params
   const type = isObject(ref) ? ref.type : undefined
   return typeof type === 'string' && Object.hasOwn(REFERENCES, type) ? REFERENCES[type] : undefined
+}
+
+/** With another name at `at`, as `bytes` have it already. */
+function renamed(request: Request, at: string, bytes: Buffer, name: string): Request {
+  const [, param = '', inner] = at.split('.')
+  if (inner !== undefined) return { ...request, bytes }
+  return { ...request, bytes, params: { ...request.params, [param]: name } }
 }
 
 function valueAt(value: JsonObject, path: string): unknown {

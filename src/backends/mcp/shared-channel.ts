@@ -1,5 +1,6 @@
 import type { Message, Notification, Request, RequestId } from '../../mcp/message.ts'
 import { isObject } from '../../mcp/message.ts'
+import { META_SUBSCRIPTION } from '../../mcp/request-meta.ts'
 import type { CallEvents, ListenEvents, TargetFailure } from './connection.ts'
 
 /** Bytes of messages kept for a client that has no stream open right now; later ones are dropped. */
@@ -87,6 +88,8 @@ export class SharedChannel {
   }
 
   #ownerOf(message: Request | Notification): CallEvents | undefined {
+    const subscription = isObject(message.params._meta) ? message.params._meta[META_SUBSCRIPTION] : undefined
+    if (subscription !== undefined) return this.#pending.get(subscription as RequestId)?.events
     if (message.method !== 'notifications/progress') return undefined
     const token = message.params.progressToken
     for (const pending of this.#pending.values()) if (pending.token === token) return pending.events

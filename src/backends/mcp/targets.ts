@@ -1,14 +1,16 @@
 import type { Exchange } from '../../http/exchange.ts'
-import type { JsonObject, Request, Response } from '../../mcp/message.ts'
-import { isObject } from '../../mcp/message.ts'
+import { isObject, type JsonObject, type Response } from '../../mcp/message.ts'
 import type { Clock } from '../../runtime/runtime.ts'
-import { traceCall } from './call.ts'
-import { type Connection, type Flow, patienceAmongOthers, SILENT, type TargetFailure } from './connection.ts'
+import type { Connection, TargetFailure } from './connection.ts'
+import type { Era } from './eras/era.ts'
+import { type Greeting, greet } from './greet.ts'
 
 /** A compiled target: knows how to connect, for one client. */
 export interface McpTarget {
   readonly name: string
   readonly kind: 'mcp' | 'sse' | 'stdio'
+  /** Serves requests of several clients that have no session. */
+  readonly shareable: boolean
   /** `session`: the target's own session to go on with. */
   connect(onDown: (failure: TargetFailure) => void, session?: string): Connection
 }
@@ -18,14 +20,21 @@ export interface TargetsOptions {
   /** The others go on when one is down, and it is tried again; otherwise `onDown` hears of the first one. */
   readonly failOpen: boolean
   readonly onDown: () => void
-  /** What a target hears before its first call; undefined: it takes calls at once. */
-  greeting(): Greeting | undefined
+  /** What targets speak that need no greeting. */
+  readonly era: Era
+  /** What a target hears before its first call; none: it takes calls at once. */
+  greetings(link: Link): readonly Greeting[]
+  /** Hears of a target that has agreed to a greeting. */
+  met?(link: Link): void
+  /** Gives a target that several clients share; false where each has its own. */
+  share?(link: Link, x: Exchange, then: (shared: Shared | TargetFailure) => void): boolean
 }
 
-export interface Greeting {
-  readonly request: Request
-  /** Follows when the target has agreed. */
-  readonly afterwards: Buffer
+/** A target that is there already. */
+export interface Shared {
+  readonly connection: Connection
+  readonly era: Era
+  readonly introduction: JsonObject | undefined
 }
 
 /** ms until a failed target is tried again; doubles up to a minute. */
@@ -33,25 +42,33 @@ const FIRST_RETRY = 1000
 const MAX_RETRY = 60_000
 const NO_RETRY: TargetFailure = { message: 'the target is down', down: true }
 const OVER: TargetFailure = { message: 'the session has ended', down: false }
-const ANY_FLOW: Flow = { full: false, onRoom: then => then() }
 
 /** One target, as one client reaches it. */
 export class Link {
   readonly target: McpTarget
   connection: Connection | undefined
   state: 'new' | 'opening' | 'ready' | 'down' = 'new'
-  /** What the target said it can do; undefined while nobody has asked it. */
-  capabilities: JsonObject | undefined
+  /** What the target speaks. */
+  era: Era
+  /** What the target said of itself; undefined while nobody has asked it. */
+  introduction: JsonObject | undefined
   waiting: ((failure?: TargetFailure) => void)[] = []
   failures = 0
   retryAt = 0
 
-  constructor(target: McpTarget) {
+  constructor(target: McpTarget, era: Era) {
     this.target = target
+    this.era = era
   }
 
   get name(): string {
     return this.target.name
+  }
+
+  /** What the target said it can do. */
+  get capabilities(): JsonObject | undefined {
+    const capabilities = this.introduction?.capabilities
+    return isObject(capabilities) ? capabilities : undefined
   }
 }
 
@@ -64,7 +81,7 @@ export class Targets {
   #closed = false
 
   constructor(targets: readonly McpTarget[], options: TargetsOptions) {
-    this.links = targets.map(target => new Link(target))
+    this.links = targets.map(target => new Link(target, options.era))
     this.#options = options
   }
 
@@ -87,23 +104,15 @@ export class Targets {
     else if (link.state === 'opening') link.waiting.push(then)
     else if (link.state === 'down' && this.#options.clock.mono() < link.retryAt) then(NO_RETRY)
     else {
-      const greeting = this.#options.greeting()
-      if (greeting) {
-        link.waiting.push(then)
-        this.#greet(link, x, greeting)
-      } else {
-        this.connect(link)
-        link.state = 'ready'
-        then()
-      }
+      link.waiting.push(then)
+      this.#open(link, x)
     }
   }
 
   /** Takes note of a target's answer to a greeting. */
-  introduced(link: Link, response: Response): void {
-    const { result } = response.value
+  introduced(link: Link, { value: { result } }: Response): void {
     if (isObject(result)) {
-      if (isObject(result.capabilities)) link.capabilities = result.capabilities
+      link.introduction = result
       if (typeof result.protocolVersion === 'string' && link.connection) {
         link.connection.version = result.protocolVersion
       }
@@ -142,45 +151,42 @@ export class Targets {
     })
   }
 
-  /** Opens a session with a target that has none yet, or has lost it. */
-  #greet(link: Link, x: Exchange, greeting: Greeting): void {
+  /** Connects to a target that is not there yet, or is lost. */
+  #open(link: Link, x: Exchange): void {
     link.state = 'opening'
+    const shared = this.#options.share?.(link, x, given => {
+      if ('message' in given) return this.#refused(link, given)
+      link.connection = given.connection
+      link.era = given.era
+      link.introduction = given.introduction
+      this.#opened(link)
+    })
+    if (shared) return
     const connection = this.connect(link)
-    const traced = traceCall(x, link, greeting.request)
-    let over = false
-    const fail = (failure: TargetFailure): void => {
-      if (over) return
-      over = true
-      limit.cancel()
-      traced?.end({ target: link.name, error: failure.message })
-      if (failure.down) this.down(link, failure)
-      else {
-        link.state = 'new'
-        settle(link, failure)
-      }
+    const greetings = this.#options.greetings(link)
+    if (greetings.length === 0) {
+      this.#opened(link)
+      return
     }
-    const limit = this.#options.clock.after(patienceAmongOthers(x).ms, () => {
-      cancel()
-      fail({ ...SILENT, down: true })
+    greet({ name: link.name, connection }, x, this.#options.clock, greetings, result => {
+      if ('message' in result) return this.#refused(link, result)
+      link.era = result.era
+      this.introduced(link, result.response)
+      this.#options.met?.(link)
+      this.#opened(link)
     })
-    const cancel = connection.call(x, greeting.request, {
-      flow: ANY_FLOW,
-      message() {},
-      reply: response => {
-        if (over) return
-        if (response.failed) return fail({ message: 'the target refused to begin a session', down: false })
-        traced?.end({ target: link.name })
-        this.introduced(link, response)
-        connection.send(x, greeting.afterwards, failure => {
-          if (failure) fail(failure)
-          else if (!over) {
-            limit.cancel()
-            settle(link)
-          }
-        })
-      },
-      fail,
-    })
+  }
+
+  #opened(link: Link): void {
+    if (this.#closed) return
+    link.state = 'ready'
+    settle(link)
+  }
+
+  #refused(link: Link, failure: TargetFailure): void {
+    if (failure.down || failure.unreachable) this.down(link, failure)
+    else link.state = 'new'
+    settle(link, failure)
   }
 }
 

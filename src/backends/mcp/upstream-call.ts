@@ -6,6 +6,8 @@ import type { CallSteps } from '../../calls/step.ts'
 import { type Attempt, bodyOf, type Exchange } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHandler, Target } from '../../http/transport.ts'
+import { encodeHeaderValue } from '../../mcp/header-value.ts'
+import type { Request } from '../../mcp/message.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 
 /** An MCP server reached over HTTP. */
@@ -28,6 +30,8 @@ export interface McpCall {
   /** The target's session and revision, once it has one. */
   readonly session: string | undefined
   readonly version: string | undefined
+  /** What the body says, for headers that repeat it. */
+  readonly message?: Pick<Request, 'method' | 'params'>
 }
 
 /** Fields of the client's request that are about its own hop, or that the call sets itself. */
@@ -39,6 +43,8 @@ const OWN_FIELDS = new Set([
   'content-type',
   'expect',
   'host',
+  'mcp-method',
+  'mcp-name',
   'mcp-session-id',
   'origin',
 ])
@@ -88,13 +94,14 @@ export function callTarget(
   return () => made.cancel()
 }
 
-function callHeaders(x: Exchange, { method, session, version }: McpCall): HeaderList {
+function callHeaders(x: Exchange, { method, session, version, message }: McpCall): HeaderList {
   const fields: string[] = []
   const { raw } = x.request.headers
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] as string
     const lower = name.toLowerCase()
-    if (OWN_FIELDS.has(lower) || (lower === 'mcp-protocol-version' && version !== undefined)) continue
+    if (OWN_FIELDS.has(lower) || (lower === 'mcp-protocol-version' && (version !== undefined || isModern(raw[i + 1]))))
+      continue
     fields.push(name, raw[i + 1] as string)
   }
   if (method === 'POST') {
@@ -102,5 +109,19 @@ function callHeaders(x: Exchange, { method, session, version }: McpCall): Header
   } else if (method === 'GET') fields.push('accept', 'text/event-stream')
   if (session !== undefined) fields.push('mcp-session-id', session)
   if (version !== undefined) fields.push('mcp-protocol-version', version)
+  if (message && isModern(version)) fields.push(...standardHeaders(message))
   return new HeaderList(fields, true)
+}
+
+/** Since 2026-07-28 headers repeat what a request is about. */
+const MODERN = '2026-07-28'
+
+function isModern(version: string | undefined): boolean {
+  return version !== undefined && version >= MODERN
+}
+
+function standardHeaders({ method, params }: Pick<Request, 'method' | 'params'>): string[] {
+  const name = params.name ?? params.uri ?? params.taskId
+  const named = typeof name === 'string' ? ['mcp-name', encodeHeaderValue(name)] : []
+  return ['mcp-method', method, ...named]
 }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
+import { META } from './modern-server.ts'
 import { type Rpc, type ScriptedServer, startScript } from './scripted-server.ts'
 import { begin, initialize, PROTOCOL, post, send } from './wire.ts'
 
@@ -437,7 +438,7 @@ test('DNS rebinding protection takes this machine only', async () => {
 
 test('2026-07-28 passes without a session; the name that is authorized is the one in the header', async () => {
   const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }
-  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo' } }
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', _meta: META } }
   const { up, gateway } = await setUp(() => ({ resultType: 'complete', content: [] }), {
     rules: [{ allows: (_x, { name }) => name === 'echo' }],
   })
@@ -448,11 +449,11 @@ test('2026-07-28 passes without a session; the name that is authorized is the on
   expect(up.received[0]?.headers).toMatchObject({ 'mcp-name': 'echo', 'mcp-protocol-version': '2026-07-28' })
   const other = await post(gateway.url, call, { ...modern, 'mcp-name': 'secret' })
   expect(other.messages).toMatchObject([{ error: { code: -32020 } }])
-  const denied = { ...call, params: { name: 'secret' } }
+  const denied = { ...call, params: { name: 'secret', _meta: META } }
   expect((await post(gateway.url, denied, { ...modern, 'mcp-name': '=?base64?c2VjcmV0?=' })).messages).toMatchObject([
     { error: { code: -32602, message: 'Unknown tool: secret' } },
   ])
-  expect((await post(gateway.url, call, { ...modern, 'mcp-session-id': 'x' })).status).toBe(400)
+  expect((await post(gateway.url, call, { ...modern, 'mcp-name': 'echo', 'mcp-session-id': 'x' })).status).toBe(400)
   expect(up.received).toHaveLength(1)
 })
 

@@ -252,22 +252,6 @@ describe('versions', () => {
     expect(a.received.at(-1)?.headers['mcp-protocol-version']).toBe('2025-06-18')
     expect(b.received.at(-1)?.headers['mcp-protocol-version']).toBe('2025-11-25')
   })
-
-  test('without sessions (2026-07-28) several targets are refused in a way that clients fall back from', async () => {
-    const { gateway } = await setUp(
-      () => ({}),
-      () => ({}),
-    )
-    const reply = await post(
-      gateway.url,
-      { jsonrpc: '2.0', id: 1, method: 'server/discover', params: {} },
-      { 'mcp-protocol-version': '2026-07-28' },
-    )
-    expect(reply.status).toBe(400)
-    expect(reply.messages).toMatchObject([
-      { error: { code: -32022, data: { supported: expect.not.arrayContaining(['2026-07-28']) } } },
-    ])
-  })
 })
 
 describe('what targets ask', () => {

@@ -2,11 +2,13 @@ import type { Exchange } from '../../../http/exchange.ts'
 import type { Introduction } from '../../../mcp/initialize.ts'
 import type { JsonOutline } from '../../../mcp/json-outline.ts'
 import type { Naming } from '../../../mcp/lists.ts'
-import type { Message, Request, RequestId, Response } from '../../../mcp/message.ts'
+import type { JsonObject, Message, Request, RequestId, Response } from '../../../mcp/message.ts'
 import type { Answer } from '../answer.ts'
+import type { Greeting } from '../greet.ts'
 import type { Router } from '../router.ts'
 import type { McpSetup } from '../setup.ts'
 import type { SessionStore } from './sessions/session-store.ts'
+import type { SharedTargets } from './stateless/shared-targets.ts'
 
 /**
  * Revisions of MCP that share one idea of a conversation: who begins it, what belongs to it, and what a request says
@@ -19,12 +21,18 @@ export interface Era {
   readonly introduction: string
   /** Requests that every target hears of and that are answered with an empty result. */
   readonly forAll: ReadonlySet<string>
-  /** A request of the client, as a target takes it. */
+  /** Targets may send requests to clients. */
+  readonly asksClients: boolean
+  /** What every page of a list says of itself, unless its targets do. */
+  readonly pageMembers: JsonObject
+  /** How a target of this era is greeted that is asked `initialize` where it has such a thing. */
+  greet(initialize: Request): Greeting
+  /** A request of a client, of whichever era, as a target of this one takes it. */
   toTarget(request: Request): Request
-  /** The reply of one target, as the client takes it. */
-  toClient(target: string, response: Response, naming: Naming): Buffer
+  /** The reply of a target, of whichever era, as a client of this one takes it. */
+  toClient(reply: TargetReply, naming: Naming): Buffer
   /** The reply to `introduction` in the name of several targets. */
-  describe(request: Request, introductions: readonly Introduction[], stateful: boolean): string
+  describe(request: Request, introductions: readonly Introduction[], about: Gateway): string
   /** How a request is refused that no target can be found for. */
   readonly refusals: {
     readonly unknownMethod: Refusing
@@ -34,13 +42,31 @@ export interface Era {
   serve(place: EraPlace): EraService
 }
 
+export interface TargetReply {
+  readonly target: string
+  /** Of the target. */
+  readonly era: Era
+  readonly method: string
+  readonly response: Response
+}
+
+/** What the gateway says of itself beside its targets. */
+export interface Gateway {
+  /** Clients keep sessions. */
+  readonly stateful: boolean
+  /** Every revision that it carries. */
+  readonly versions: readonly string[]
+}
+
 export type Refusing = (answer: Answer, id: RequestId, what: string) => void
 
 export interface EraPlace {
   readonly setup: McpSetup
   readonly store: SessionStore
   readonly router: Router
-  /** Every revision that some era of the gateway carries. */
+  readonly shared: SharedTargets
+  readonly eras: readonly Era[]
+  /** Of all eras. */
   readonly versions: readonly string[]
 }
 

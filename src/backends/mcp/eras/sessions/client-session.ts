@@ -5,7 +5,8 @@ import type { Clock } from '../../../../runtime/runtime.ts'
 import type { Answer } from '../../answer.ts'
 import { Calls } from '../../call.ts'
 import type { Conversation } from '../../conversation.ts'
-import { type Greeting, type McpTarget, Targets } from '../../targets.ts'
+import type { Greeting } from '../../greet.ts'
+import { type McpTarget, Targets } from '../../targets.ts'
 import type { Era } from '../era.ts'
 
 export interface SessionOptions {
@@ -54,7 +55,9 @@ export class ClientSession implements Conversation {
       clock,
       failOpen,
       onDown: () => this.end(),
-      greeting: () => this.#greetingOf(),
+      era,
+      greetings: () =>
+        [this.#greeting ?? syntheticGreeting(options.clientVersion)].map(request => greetingOf(era, request)),
     })
     this.calls = new Calls(this.targets, clock)
     this.principal = principal
@@ -79,13 +82,15 @@ export class ClientSession implements Conversation {
     this.outlet?.end()
     this.#options.onEnd(this, this.targets.close())
   }
-
-  #greetingOf(): Greeting {
-    return { request: this.#greeting ?? syntheticGreeting(this.#options.clientVersion), afterwards: INITIALIZED }
-  }
 }
 
-function syntheticGreeting(version: string): Request {
+/** `initialize`, and the word that it was heard. */
+export function greetingOf(era: Era, request: Request): Greeting {
+  return { era, request, version: undefined, afterwards: INITIALIZED }
+}
+
+/** For a target that no client has begun with. An empty version is the latest. */
+export function syntheticGreeting(version: string): Request {
   const message = readMessage(
     Buffer.from(
       JSON.stringify({

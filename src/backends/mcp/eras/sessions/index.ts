@@ -3,6 +3,7 @@ import { mergeIntroductions } from '../../../../mcp/initialize.ts'
 import { LATEST_SESSION_VERSION } from '../../../../mcp/protocol.ts'
 import { rewriteResult } from '../../../../mcp/rewrite.ts'
 import type { Era } from '../era.ts'
+import { greetingOf } from './client-session.ts'
 import { SessionService } from './session-service.ts'
 
 /** A client begins a session with `initialize` and ends it with DELETE; targets may ask it back. */
@@ -10,9 +11,12 @@ export const sessions: Era = {
   versions: ['2024-11-05', '2025-03-26', '2025-06-18', LATEST_SESSION_VERSION],
   introduction: 'initialize',
   forAll: new Set(['ping', 'logging/setLevel']),
+  asksClients: true,
+  pageMembers: {},
   toTarget: request => request,
-  toClient: rewriteResult,
-  describe({ id, params }, introductions, stateful) {
+  greet: request => greetingOf(sessions, request),
+  toClient: ({ target, response }, naming) => rewriteResult(target, response, naming),
+  describe({ id, params }, introductions, { stateful }) {
     const { protocolVersion } = params
     const clientVersion = typeof protocolVersion === 'string' ? protocolVersion : undefined
     return mergeIntroductions(id, introductions, { clientVersion, stateful })

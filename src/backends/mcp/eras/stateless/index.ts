@@ -1,16 +1,34 @@
-import { errorReply, INVALID_PARAMS, METHOD_NOT_FOUND } from '../../../../mcp/errors.ts'
+import { describeServers } from '../../../../mcp/discover.ts'
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../../../mcp/errors.ts'
+import { parseExact } from '../../../../mcp/exact-json.ts'
+import { LIST_METHODS } from '../../../../mcp/lists.ts'
+import { isObject, type JsonObject, type Request, readMessage } from '../../../../mcp/message.ts'
+import { withRequestMeta } from '../../../../mcp/request-meta.ts'
 import { rewriteResult } from '../../../../mcp/rewrite.ts'
 import type { Era } from '../era.ts'
 import { StatelessService } from './stateless-service.ts'
 
+const VERSION = '2026-07-28'
+const DISCOVER = readMessage(Buffer.from('{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{}}')) as Request
+
 /** Each request stands for itself and says in `_meta` what a session would know. */
 export const stateless: Era = {
-  versions: ['2026-07-28'],
+  versions: [VERSION],
   introduction: 'server/discover',
   forAll: new Set(),
-  toTarget: request => request,
-  toClient: rewriteResult,
-  describe: ({ id }) => errorReply(id, { code: METHOD_NOT_FOUND, message: 'method not found: server/discover' }),
+  asksClients: false,
+  pageMembers: { resultType: 'complete', ttlMs: 0, cacheScope: 'private' },
+  greet: () => ({ era: stateless, request: withRequestMeta(DISCOVER, VERSION), version: VERSION }),
+  toTarget: request => withRequestMeta(request, VERSION),
+  toClient({ target, era, method, response }, naming) {
+    const bytes = rewriteResult(target, response, naming)
+    if (era === stateless || response.failed) return bytes
+    const value = parseExact(bytes.toString()) as JsonObject
+    return isObject(value.result)
+      ? Buffer.from(JSON.stringify({ ...value, result: { ...membersFor(method), ...value.result } }))
+      : bytes
+  },
+  describe: ({ id }, introductions, { versions }) => describeServers(id, introductions, versions),
   refusals: {
     unknownMethod(answer, id, method) {
       answer.fail(404, id, { code: METHOD_NOT_FOUND, message: `method not found: ${method}` })
@@ -20,4 +38,10 @@ export const stateless: Era = {
     },
   },
   serve: place => new StatelessService(stateless, place),
+}
+
+/** What results of older servers lack. */
+function membersFor(method: string): JsonObject {
+  const cacheable = method === 'resources/read' || Object.hasOwn(LIST_METHODS, method)
+  return cacheable ? stateless.pageMembers : { resultType: 'complete' }
 }

@@ -1,0 +1,40 @@
+import type { Introduction } from '../../../../mcp/initialize.ts'
+import type { Request } from '../../../../mcp/message.ts'
+import type { Answer } from '../../answer.ts'
+import type { TargetFailure } from '../../connection.ts'
+import type { Conversation } from '../../conversation.ts'
+import type { EraPlace } from '../era.ts'
+
+/** Answers `server/discover` for the targets, with what they said when they were met. */
+export function discover(
+  { setup, versions }: EraPlace,
+  { era, targets }: Conversation,
+  request: Request,
+  answer: Answer,
+): void {
+  answer.x.trace?.emit({ type: 'mcp', method: request.method })
+  let missing = targets.links.length
+  let first: TargetFailure | undefined
+  const finish = (): void => {
+    const introductions = targets.links.flatMap(({ name, introduction }): Introduction[] =>
+      introduction ? [{ target: name, result: introduction }] : [],
+    )
+    if (first && (introductions.length === 0 || !setup.failOpen)) {
+      answer.failWith(request.id, first)
+      return
+    }
+    const [only] = targets.links
+    answer.finalEvent(
+      !setup.multiple && only?.era === era
+        ? JSON.stringify({ jsonrpc: '2.0', id: request.id, result: only.introduction })
+        : era.describe(request, introductions, { stateful: setup.stateful, versions }),
+    )
+  }
+  for (const link of targets.links) {
+    targets.ready(link, answer.x, failure => {
+      first ??= failure
+      missing--
+      if (!answer.over && (missing === 0 || (failure && !setup.failOpen))) finish()
+    })
+  }
+}

@@ -1,0 +1,75 @@
+import type { Exchange } from '../../http/exchange.ts'
+import type { Request, Response } from '../../mcp/message.ts'
+import type { Clock } from '../../runtime/runtime.ts'
+import { traceCall } from './call.ts'
+import { type Connection, type Flow, patienceAmongOthers, SILENT, type TargetFailure } from './connection.ts'
+import type { Era } from './eras/era.ts'
+
+/** One way to begin with a target. */
+export interface Greeting {
+  /** What the target speaks if it agrees. */
+  readonly era: Era
+  readonly request: Request
+  /** The revision that the request is sent under; undefined where the request itself settles it. */
+  readonly version: string | undefined
+  /** Follows when the target has agreed. */
+  readonly afterwards?: Buffer
+}
+
+export interface Agreed {
+  readonly era: Era
+  readonly response: Response
+}
+
+/** ms for a target that another greeting is left for: servers may ignore what they do not know. */
+const PROBE = 5000
+const ANY_FLOW: Flow = { full: false, onRoom: then => then() }
+
+/** Tries the greetings in turn until the target agrees to one; `done` hears of the last refusal otherwise. */
+export function greet(
+  to: { readonly name: string; readonly connection: Connection },
+  x: Exchange,
+  clock: Clock,
+  greetings: readonly Greeting[],
+  done: (result: Agreed | TargetFailure) => void,
+): void {
+  const [greeting, ...others] = greetings
+  if (!greeting) {
+    done({ message: 'the target refused to begin a session', down: false })
+    return
+  }
+  const { connection } = to
+  connection.version = greeting.version
+  const traced = traceCall(x, to, greeting.request)
+  let over = false
+  const finish = (result: Agreed | TargetFailure): void => {
+    if (over) return
+    over = true
+    limit.cancel()
+    const failure = 'era' in result ? undefined : result
+    traced?.end({ target: to.name, error: failure?.message })
+    if (failure && others.length > 0 && mayRefuse(failure)) greet(to, x, clock, others, done)
+    else done(result)
+  }
+  const limit = clock.after(others.length > 0 ? PROBE : patienceAmongOthers(x).ms, () => {
+    cancel()
+    finish({ ...SILENT, down: others.length === 0 })
+  })
+  const cancel = connection.call(x, greeting.request, {
+    flow: ANY_FLOW,
+    message() {},
+    reply(response) {
+      if (over) return
+      if (response.failed) return finish({ message: 'the target refused to begin a session', down: false })
+      const agreed = { era: greeting.era, response }
+      if (!greeting.afterwards) return finish(agreed)
+      connection.send(x, greeting.afterwards, failure => finish(failure ?? agreed))
+    },
+    fail: finish,
+  })
+}
+
+/** Not a refusal of the greeting: nobody is there, or not for this client. */
+function mayRefuse({ down, http, unreachable }: TargetFailure): boolean {
+  return !down && unreachable !== true && http?.status !== 401 && http?.status !== 403
+}

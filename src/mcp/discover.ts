@@ -1,0 +1,36 @@
+import { GATEWAY } from './identity.ts'
+import { type Introduction, instructionsOf, union, withoutPushes } from './initialize.ts'
+import { isObject, type JsonObject, type RequestId } from './message.ts'
+import { META_SERVER_INFO } from './request-meta.ts'
+
+/** The reply to `server/discover` that stands for several servers. `versions`: what the gateway carries. */
+export function describeServers(
+  id: RequestId,
+  introductions: readonly Introduction[],
+  versions: readonly string[],
+): string {
+  let capabilities: JsonObject = {}
+  for (const { result } of introductions) {
+    if (!isObject(result.capabilities)) continue
+    // Servers of older revisions say these things on streams of sessions, which there are none of.
+    const offered = Array.isArray(result.supportedVersions)
+      ? result.capabilities
+      : withoutLogging(withoutPushes(result.capabilities))
+    capabilities = union(capabilities, offered)
+  }
+  const instructions = instructionsOf(introductions)
+  const result = {
+    resultType: 'complete',
+    supportedVersions: versions,
+    capabilities,
+    ...(instructions === undefined ? {} : { instructions }),
+    ttlMs: 0,
+    cacheScope: 'private',
+    _meta: { [META_SERVER_INFO]: GATEWAY },
+  }
+  return JSON.stringify({ jsonrpc: '2.0', id, result })
+}
+
+function withoutLogging({ logging: _logging, ...rest }: JsonObject): JsonObject {
+  return rest
+}
