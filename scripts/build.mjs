@@ -57,6 +57,8 @@ function scriptOptions() {
       build.onResolve({ filter: /[\\/]commands[\\/][\w-]+\.tsx?$/ }, ({ path }) =>
         basename(path) === 'validate.ts' ? undefined : { path, external: true },
       )
+      // Megabytes that would be read at each start: tokens are counted for requests only.
+      build.onResolve({ filter: /^gpt-tokenizer\// }, ({ path }) => ({ path, external: true }))
     },
   }
   return {

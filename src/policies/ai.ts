@@ -1,25 +1,11 @@
 // What happens to LLM requests and replies (specification, BackendAI and Guardrails).
 import { LlmPolicy } from '../llm/llm-policy.ts'
 import { ROUTE_TYPES } from '../llm/route-type.ts'
-import {
-  boolean,
-  cel,
-  def,
-  integer,
-  json,
-  list,
-  map,
-  nothing,
-  object,
-  oneOf,
-  opt,
-  req,
-  shapes,
-  string,
-} from '../schema/builder.ts'
+import { cel, json, list, map, object, oneOf, opt, req, string } from '../schema/builder.ts'
 import { aiInCluster } from './ai/cluster/ai.ts'
 import { convertAi } from './ai/cluster/convert-ai.ts'
 import { promptGuard } from './external/prompt-guard.ts'
+import { promptCaching } from './parts/prompt-caching.ts'
 import { definePolicy } from './policy.ts'
 
 const prompt = object('prompt', {
@@ -31,15 +17,6 @@ const prompt = object('prompt', {
 const prompts = object('prompts', {
   append: opt(list(prompt), 'Messages after those of the client.'),
   prepend: opt(list(prompt), 'Messages before those of the client.'),
-})
-
-/** Where cache points go in requests to Amazon Bedrock. */
-export const promptCaching = object('prompt caching', {
-  cacheSystem: def(boolean, true, 'Marks the system prompt.'),
-  cacheMessages: def(boolean, true, 'Marks the conversation.'),
-  cacheTools: def(boolean, false, 'Marks the tools.'),
-  minTokens: def(shapes({ number: integer(0), null: nothing }), 1024, 'Shorter prompts are not marked; null: all are.'),
-  cacheMessageOffset: def(integer(0), 0, 'How many messages before the second to last the mark stands.'),
 })
 
 /** Fields of the request body: name to value. */

@@ -13,6 +13,7 @@ export const OWNERS: Readonly<Record<string, readonly string[]>> = {
   bcryptjs: ['src/auth/htpasswd.ts'],
   chalk: ['src/cli/paint.ts'],
   eventsource: ['src/tools/'],
+  'gpt-tokenizer': ['src/llm/tokens/vocabulary.ts'],
   ink: ['src/tools/terminal/'],
   jose: ['src/auth/'],
   re2js: ['src/cel/pattern.ts'],

@@ -10,25 +10,28 @@ import type { ErrorCodec } from '../../llm/chat/codec.ts'
 import { Conversion } from '../../llm/chat/conversion.ts'
 import type { JsonObject } from '../../llm/chat/json.ts'
 import { Untranslatable } from '../../llm/chat/losses.ts'
+import { PlainConversion } from '../../llm/chat/plain-conversion.ts'
 import { CODECS } from '../../llm/formats/codecs.ts'
 import { openAiErrors } from '../../llm/formats/completions/errors.ts'
 import { addCachePoints } from '../../llm/formats/converse/cache-points.ts'
 import { detect } from '../../llm/formats/detect.ts'
 import type { Format, ReplyReader } from '../../llm/formats/format.ts'
 import { formatOf } from '../../llm/formats/index.ts'
-import { isChatFormat, targetFormat } from '../../llm/formats/target-format.ts'
+import { isChatFormat, targetFormat, type WireFormat } from '../../llm/formats/target-format.ts'
 import { JsonBody } from '../../llm/json-body.ts'
 import type { RouteType } from '../../llm/route-type.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { contentCoding, decodeWhole } from './content-coding.ts'
 import { convertReply } from './converted-reply.ts'
+import { countHere } from './count-here.ts'
 import { editConvertedLast, editedLast } from './last-edits.ts'
 import { dropHeaders, upstreamHeaders } from './provider-headers.ts'
 import type { ProviderTarget } from './provider-target.ts'
 import type { WireFamily, WireFormats } from './providers/provider.ts'
 import { relayReply, watchReply } from './reply.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
+import { parametersIn } from './request-parameters.ts'
 
 /** Of a request body that is read, in bytes (spec "Limits", buffer default). */
 export const BODY_LIMIT = 2 * 1024 * 1024
@@ -123,9 +126,33 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
   facts.streaming = body.get('stream') === true
   const family = to.wire.family?.(model) ?? to.wire
   const target = targetFormat(format.name, spoken => spoken in family.formats)
-  if (target === undefined) on.fail(unsupported(format.name, format.errors, to, family.formats))
+  const plain = family.plain?.[format.name]
+  if (target === undefined) answerHere(call, format, family, on, body)
+  else if (plain)
+    callConverted(call, format, target, new PlainConversion(plain, format.errors), family, model, on, body)
   else if (target === format.name) callNative(call, format, family, model, on, body)
-  else callConverted(call, format, target as ChatFormat, family, model, on, body)
+  else callConverted(call, format, target, conversionOf(format, target), family, model, on, body)
+}
+
+function conversionOf({ name }: Format, target: WireFormat): Conversion {
+  return new Conversion(CODECS[name as ChatFormat], CODECS[target as ChatFormat])
+}
+
+/** The provider cannot be asked: tokens can be counted without it. */
+function answerHere({ to, x }: Call, format: Format, family: WireFamily, on: ResponseHandler, body: JsonBody): void {
+  const { name, errors, counted } = format
+  if (counted === undefined) {
+    on.fail(unsupported(name, errors, to, family.formats))
+    return
+  }
+  const facts = x.llm as LlmFacts
+  countHere(counted, errors, body, facts, on).then(
+    () => {
+      delete facts.request
+      emit(x, facts)
+    },
+    error => on.fail(error),
+  )
 }
 
 /** Client and provider speak the same format: the bytes pass, and only what is configured changes. */
@@ -167,16 +194,19 @@ function callNative(
 function callConverted(
   call: Call,
   format: Format,
-  target: ChatFormat,
+  target: WireFormat,
+  conversion: Conversion | PlainConversion,
   family: WireFamily,
   model: string,
   on: ResponseHandler,
   body: JsonBody,
 ): void {
   const { to, x } = call
+  const { clock } = call.runtime
   const facts = x.llm as LlmFacts
+  // What has no form for streams answers as a whole.
+  if (conversion instanceof PlainConversion) facts.streaming = false
   const stream = facts.streaming
-  const conversion = new Conversion(CODECS[format.name as ChatFormat], CODECS[target])
   let sent: JsonObject
   const headers = readableHeaders(call, family)
   try {
@@ -207,14 +237,9 @@ function callConverted(
         conversion,
         errors: format.errors,
         facts,
-        clock: call.runtime.clock,
-        startedAt: call.runtime.clock.mono(),
-        named: {
-          id: x.id,
-          model,
-          created: Math.floor(call.runtime.clock.now() / 1000),
-          usage: wantsUsage(format, body),
-        },
+        clock,
+        startedAt: clock.mono(),
+        named: { id: x.id, model, created: Math.floor(clock.now() / 1000), usage: wantsUsage(format, body) },
         cancel,
         done: () => {
           noteLosses(facts, conversion)
@@ -238,7 +263,7 @@ function setMember(body: JsonObject, name: string, value: unknown): void {
   else body[name] = value
 }
 
-function renameMaxTokens(sent: JsonObject, target: ChatFormat, model: string, { wire }: ProviderTarget): void {
+function renameMaxTokens(sent: JsonObject, target: WireFormat, model: string, { wire }: ProviderTarget): void {
   // Servers besides OpenAI's know the older name only.
   if (target !== 'completions' || wire.maxCompletionTokens?.test(model) || sent.max_completion_tokens === undefined)
     return
@@ -246,7 +271,7 @@ function renameMaxTokens(sent: JsonObject, target: ChatFormat, model: string, { 
   delete sent.max_completion_tokens
 }
 
-function noteLosses(facts: LlmFacts, { losses }: Conversion): void {
+function noteLosses(facts: LlmFacts, { losses }: Conversion | PlainConversion): void {
   if (losses.count === 0) return
   facts.losses = losses.list
   facts.lossCount = losses.count
@@ -264,30 +289,6 @@ function tell({ x, client }: Call, facts: LlmFacts): LlmFacts {
   x.llm = facts
   client.llm = facts
   return facts
-}
-
-const PARAMETERS = [
-  'temperature',
-  'top_p',
-  'frequency_penalty',
-  'presence_penalty',
-  'seed',
-  'max_tokens',
-  'encoding_format',
-  'dimensions',
-] as const
-
-/** What logs and expressions show of the request: numbers and names, nothing of the conversation. */
-function parametersIn(body: JsonBody): Readonly<Record<string, string | number>> | undefined {
-  let found: Record<string, string | number> | undefined
-  for (const name of PARAMETERS) {
-    const value = body.get(name)
-    if (typeof value === 'number' || (typeof value === 'string' && value.length <= 32)) {
-      found ??= {}
-      found[name] = value
-    }
-  }
-  return found
 }
 
 /**

@@ -7,6 +7,7 @@ import type { ChatEvent, ChatUsage, LlmError } from '../../llm/chat/chat.ts'
 import type { ErrorCodec, RawEvent, ReplyFacts } from '../../llm/chat/codec.ts'
 import type { Conversion, StreamConversion } from '../../llm/chat/conversion.ts'
 import { Untranslatable } from '../../llm/chat/losses.ts'
+import type { PlainConversion } from '../../llm/chat/plain-conversion.ts'
 import { FrameReader } from '../../llm/framing/event-stream-frames.ts'
 import { UsageRecorder } from '../../llm/usage.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
@@ -18,7 +19,7 @@ import { errorInDialect } from './reply-context.ts'
 const LIMIT = 32 * 1024 * 1024
 
 export interface ConvertedContext {
-  readonly conversion: Conversion
+  readonly conversion: Conversion | PlainConversion
   /** How the client reads errors. */
   readonly errors: ErrorCodec
   readonly facts: LlmFacts
@@ -31,6 +32,10 @@ export interface ConvertedContext {
   cancel(): void
   /** After the last byte. */
   done(): void
+}
+
+interface StreamContext extends ConvertedContext {
+  readonly conversion: Conversion
 }
 
 /** Gives the client a provider's reply in the client's own format. */
@@ -46,9 +51,16 @@ export function convertReply(ctx: ConvertedContext, on: ResponseHandler): Respon
       const type = headers.get('content-type')?.toLowerCase() ?? ''
       for (const name of REPLACED) headers.delete(name)
       const streamed = status < 300 && ctx.facts.streaming && !type.includes('json')
-      const sink = streamed
-        ? new ConvertedStream(ctx, on, status, headers, type.includes('vnd.amazon.eventstream'))
-        : new ConvertedWhole(ctx, on, status, headers)
+      const sink =
+        streamed && 'stream' in ctx.conversion
+          ? new ConvertedStream(
+              { ...ctx, conversion: ctx.conversion },
+              on,
+              status,
+              headers,
+              type.includes('vnd.amazon.eventstream'),
+            )
+          : new ConvertedWhole(ctx, on, status, headers)
       return coding === undefined ? sink : decodeInto(sink, coding)
     },
     fail: error => on.fail(errorInDialect(ctx.errors, error)),
@@ -126,7 +138,7 @@ class ConvertedWhole implements ChunkSink {
   #converted(text: string): string | undefined {
     const { conversion, facts, named } = this.#ctx
     try {
-      const { body, reply } = conversion.reply(parseExact(text), named)
+      const { body, reply } = conversion.reply(parseExact(text), { ...named, headers: this.#headers })
       if (reply.model !== undefined) facts.responseModel = reply.model
       record(this.#ctx, new UsageRecorder(facts, 'included'), reply.usage)
       return JSON.stringify(body)
@@ -172,7 +184,7 @@ class ConvertedStream implements ChunkSink {
   #spoke = false
   #over = false
 
-  constructor(ctx: ConvertedContext, on: ResponseHandler, status: number, headers: HeaderList, frames: boolean) {
+  constructor(ctx: StreamContext, on: ResponseHandler, status: number, headers: HeaderList, frames: boolean) {
     this.#ctx = ctx
     this.#on = on
     this.#status = status

@@ -1,6 +1,6 @@
 import { modelNameProblem } from '../../llm/model-name.ts'
-import { promptCaching } from '../../policies/ai.ts'
 import { credentialValue } from '../../policies/parts/header-changes.ts'
+import { promptCaching } from '../../policies/parts/prompt-caching.ts'
 import {
   boolean,
   cel,

@@ -1,4 +1,6 @@
+import type { Chat } from '../chat/chat.ts'
 import type { ErrorCodec } from '../chat/codec.ts'
+import type { JsonObject } from '../chat/json.ts'
 import type { JsonBody } from '../json-body.ts'
 import type { Prompts } from '../prompts.ts'
 import type { CacheConvention, Usage } from '../usage.ts'
@@ -52,6 +54,8 @@ export interface Format extends ReplyReader {
   askForUsage?(body: JsonBody): boolean
   /** Whether an event is there only because usage was asked for. */
   isUsageEvent?(event: unknown): boolean
+  /** Of a format that asks for the size of a request: what is counted, and how that is answered. */
+  readonly counted?: { conversation(body: JsonObject): Chat; reply(tokens: number): JsonObject }
   /** Absent: the format has no messages. */
   addPrompts?(body: JsonBody, prompts: Prompts): void
 }

@@ -1,10 +1,12 @@
 import { awsSignerFor } from '../../../auth/cloud/aws-signer.ts'
+import { EMBEDDING_FAMILIES } from '../../../llm/formats/embeddings/bedrock.ts'
+import { bedrockTokenCount } from '../../../llm/formats/messages/bedrock-count.ts'
 import { defined, type Policies } from '../../../policies/parts/cluster-form.ts'
 import { def, object, opt, req, string } from '../../../schema/builder.ts'
 import { shortString } from '../../../schema/scalars.ts'
 import { asFields, type Fields } from '../../../schema/untyped.ts'
 import { betaFeatures, requestMetadata } from './bedrock-headers.ts'
-import { clusterModel, defineProvider } from './provider.ts'
+import { clusterModel, defineProvider, type WireCall, type WireFamily, type WirePath } from './provider.ts'
 
 const region = string({ min: 1, max: 63, pattern: /^[a-z0-9-]+$/, form: 'lower-case letters, digits and `-`' })
 const bedrockFields = {
@@ -58,19 +60,9 @@ export const bedrock = defineProvider({
       },
     },
   ],
-  wire: ({ model, region, guardrailIdentifier, guardrailVersion }) => ({
-    host: `bedrock-runtime.${region}.amazonaws.com`,
-    basePath: '',
-    prefixReplacesBase: false,
-    formats: {
-      converse: (base, call) =>
-        `${base}/model/${encodeURIComponent(call.model)}/${call.stream ? 'converse-stream' : 'converse'}`,
-    },
-    model,
-    credential: 'bearer',
-    sign: ctx => awsSignerFor({ region, service: 'bedrock' }, ctx),
-    dropHeaders: ['anthropic-beta', 'anthropic-version', 'x-bedrock-metadata', 'conversation_id', 'session_id'],
-    edit(body, { headers }) {
+  wire: ({ model, region, guardrailIdentifier, guardrailVersion }) => {
+    const edit: WireFamily['edit'] = (body, { format, headers }) => {
+      if (format !== 'converse') return
       if (guardrailIdentifier !== undefined) {
         body.set('guardrailConfig', { guardrailIdentifier, guardrailVersion, trace: 'enabled' })
       }
@@ -81,9 +73,41 @@ export const bedrock = defineProvider({
         const more = body.get('additionalModelRequestFields')
         body.set('additionalModelRequestFields', { ...(more as object | undefined), anthropic_beta: features })
       }
-    },
-  }),
+    }
+    const claude: WireFamily = {
+      formats: { converse, anthropicTokenCount: operation('count-tokens') },
+      plain: { anthropicTokenCount: bedrockTokenCount },
+      edit,
+    }
+    const others = EMBEDDING_FAMILIES.map(({ family, codec }) => ({
+      family,
+      wire: { formats: { converse, embeddings: operation('invoke') }, plain: { embeddings: codec }, edit },
+    }))
+    return {
+      host: `bedrock-runtime.${region}.amazonaws.com`,
+      basePath: '',
+      prefixReplacesBase: false,
+      formats: { converse, embeddings: operation('invoke'), anthropicTokenCount: operation('count-tokens') },
+      family(model) {
+        const name = model.toLowerCase()
+        if (name.includes('anthropic.claude')) return claude
+        return (others.find(({ family }) => name.includes(family)) as (typeof others)[number]).wire
+      },
+      model,
+      credential: 'bearer',
+      sign: ctx => awsSignerFor({ region, service: 'bedrock' }, ctx),
+      dropHeaders: ['anthropic-beta', 'anthropic-version', 'x-bedrock-metadata', 'conversation_id', 'session_id'],
+    }
+  },
 })
+
+const converse: WirePath = (base, { model, stream }) =>
+  operation(stream ? 'converse-stream' : 'converse')(base, { model, stream })
+
+/** The path of an operation on the model. */
+function operation(name: string): (base: string, call: WireCall) => string {
+  return (base, { model }) => `${base}/model/${encodeURIComponent(model)}/${name}`
+}
 
 function convert(part: Fields): Policies {
   const guardrail = asFields(part.guardrail)

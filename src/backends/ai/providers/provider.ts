@@ -1,6 +1,8 @@
 import type { SignerContext } from '../../../auth/cloud/aws-signer.ts'
 import type { HeaderList } from '../../../http/headers.ts'
 import type { Target } from '../../../http/transport.ts'
+import type { PlainCodec } from '../../../llm/chat/plain-conversion.ts'
+import type { FormatName } from '../../../llm/formats/format.ts'
 import type { WireFormat } from '../../../llm/formats/target-format.ts'
 import { type ClusterContext, defined, type Policies } from '../../../policies/parts/cluster-form.ts'
 import { type Field, object, opt, type Schema } from '../../../schema/builder.ts'
@@ -37,6 +39,8 @@ export interface WireEdit extends WireCall {
 export interface WireFamily {
   /** Formats that the provider speaks, with their own path where it is not base and format path. */
   readonly formats: WireFormats
+  /** Of those, the ones whose calls have a form of the provider's own. */
+  readonly plain?: Readonly<Partial<Record<FormatName, PlainCodec>>>
   /** Set unless the client has sent them. */
   readonly headers?: Readonly<Record<string, string>>
   /** The last change to a body. */

@@ -1,6 +1,8 @@
+import { isObject } from '../../chat/json.ts'
 import { count, member } from '../../usage.ts'
 import type { Format } from '../format.ts'
 import { addressIn } from './address.ts'
+import { decodeRequest } from './decode-request.ts'
 import { googleErrors } from './errors.ts'
 import { readUsage } from './reply.ts'
 
@@ -21,6 +23,10 @@ export const generateContent: Format = {
 
 export const geminiCountTokens: Format = {
   name: 'geminiCountTokens',
+  counted: {
+    conversation: body => decodeRequest(isObject(body.generateContentRequest) ? body.generateContentRequest : body),
+    reply: tokens => ({ totalTokens: tokens }),
+  },
   errors: googleErrors,
   cache: 'included',
   address: addressIn,

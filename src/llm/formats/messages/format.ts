@@ -2,6 +2,7 @@ import type { JsonBody } from '../../json-body.ts'
 import { type Prompts, splitSystem, surround } from '../../prompts.ts'
 import { count, member } from '../../usage.ts'
 import type { Format } from '../format.ts'
+import { decodeRequest } from './decode-request.ts'
 import { anthropicErrors } from './errors.ts'
 
 export const messages: Format = {
@@ -44,6 +45,7 @@ export const anthropicTokenCount: Format = {
   errors: anthropicErrors,
   cache: 'excluded',
   addPrompts,
+  counted: { conversation: decodeRequest, reply: tokens => ({ input_tokens: tokens }) },
   usage: reply => {
     const input = count(reply, 'input_tokens')
     return input === undefined ? undefined : { input }

@@ -1,0 +1,51 @@
+import { isObject, type JsonObject, objectOf } from '../../chat/json.ts'
+import { type Losses, Untranslatable } from '../../chat/losses.ts'
+
+/** The texts to embed. */
+export function inputsOf({ input }: JsonObject): readonly string[] {
+  const texts = typeof input === 'string' ? [input] : input
+  if (!Array.isArray(texts) || texts.length === 0) throw new Untranslatable('input', 'is required')
+  for (const [i, text] of texts.entries()) {
+    if (typeof text !== 'string') {
+      throw new Untranslatable(Array.isArray(input) ? `input[${i}]` : 'input', 'the provider takes texts, not tokens')
+    }
+  }
+  return texts
+}
+
+/** For models that embed one text a call. */
+export function onlyInput(body: JsonObject): string {
+  const [text, ...more] = inputsOf(body)
+  if (more.length > 0) throw new Untranslatable('input', 'the model embeds one text a call: send one request for each')
+  return text as string
+}
+
+/** Of the client's fields, those that are neither common nor among `taken`. */
+export function loseOthers(body: JsonObject, taken: readonly string[], losses: Losses): void {
+  for (const name of Object.keys(body)) {
+    if (name !== 'model' && name !== 'input' && !taken.includes(name))
+      losses.add(name, 'has no counterpart at the provider')
+  }
+}
+
+/** OpenAI's form of the reply. */
+export function embeddingsReply(vectors: readonly unknown[], model: string, tokens: number | undefined): JsonObject {
+  return {
+    object: 'list',
+    data: vectors.map((embedding, index) => ({ object: 'embedding', embedding, index })),
+    model,
+    usage: { prompt_tokens: tokens ?? 0, total_tokens: tokens ?? 0 },
+  }
+}
+
+/** A vector as the client asked for it: numbers, or their 32-bit floats as base64. */
+export function vectorFor({ encoding_format }: JsonObject, vector: unknown): unknown {
+  if (!Array.isArray(vector)) throw new Untranslatable('', 'the provider sent no embedding')
+  if (encoding_format !== 'base64') return vector
+  return Buffer.from(Float32Array.from(vector as number[]).buffer).toString('base64')
+}
+
+/** Of `{float: …, int8: …}`, the floats. */
+export function floatsIn(value: unknown): unknown {
+  return isObject(value) ? objectOf(value).float : value
+}

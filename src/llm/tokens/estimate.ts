@@ -1,0 +1,84 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Chat, Part } from '../chat/chat.ts'
+import { counterFor, type TextCounter } from './vocabulary.ts'
+
+/** Characters that are counted; what is longer is taken to go on in the same way. */
+const MOST = 256 * 1024
+/** Characters between two turns of the event loop. */
+const SLICE = 8 * 1024
+/** Characters of a word: splitting a longer one costs its square. */
+const LONGEST_WORD = 256
+/** Around each message, and at the end. */
+const PER_MESSAGE = 4
+const AT_THE_END = 3
+/** Of a picture or a document; what it really costs depends on the model and on its size. */
+const PER_MEDIA = 1000
+
+/** Roughly the input tokens of a request: texts, tools, calls and their results by a public vocabulary. */
+export async function estimateTokens(chat: Chat, model: string): Promise<number> {
+  const texts: string[] = []
+  let media = 0
+  const take = (part: Part): void => {
+    const text = textIn(part)
+    if (text !== undefined) texts.push(text)
+    else if (part.kind === 'toolResult') part.parts.forEach(take)
+    else media++
+  }
+  chat.system.forEach(take)
+  for (const { parts } of chat.turns) parts.forEach(take)
+  for (const { name, description = '', schema } of chat.tools) {
+    texts.push(`${name} ${description} ${schema === undefined ? '' : JSON.stringify(schema)}`)
+  }
+  const messages = chat.turns.length + (chat.system.length > 0 ? 1 : 0)
+  return (await countAll(texts, await counterFor(model))) + messages * PER_MESSAGE + AT_THE_END + media * PER_MEDIA
+}
+
+function textIn(part: Part): string | undefined {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+    case 'reasoning':
+      return part.text
+    case 'toolCall':
+      return `${part.name} ${part.arguments}`
+    case 'foreign':
+      return JSON.stringify(part.value)
+    case 'document':
+      return part.source.kind === 'text' ? part.source.text : undefined
+    default:
+      return undefined
+  }
+}
+
+async function countAll(texts: readonly string[], countText: TextCounter): Promise<number> {
+  const length = texts.reduce((sum, text) => sum + text.length, 0)
+  let counted = 0
+  let tokens = 0
+  let sinceTurn = 0
+  for (const text of texts) {
+    for (const piece of pieces(text)) {
+      if (counted >= MOST) return Math.ceil((tokens / counted) * length)
+      tokens += countText(piece)
+      counted += piece.length
+      sinceTurn += piece.length
+      if (sinceTurn < SLICE) continue
+      sinceTurn = 0
+      await turn()
+    }
+  }
+  return tokens
+}
+
+/** Cut before spaces, where a token begins too. */
+function* pieces(text: string): Generator<string> {
+  let start = 0
+  while (start < text.length) {
+    let end = Math.min(text.length, start + LONGEST_WORD)
+    if (end < text.length) {
+      const space = text.lastIndexOf(' ', end)
+      if (space > start) end = space
+    }
+    yield text.slice(start, end)
+    start = end
+  }
+}
