@@ -58,7 +58,7 @@ export const CODES = {
   GW009: entry(
     'error',
     'not a configuration',
-    'The document is neither a standalone configuration nor a resource: its top level must be a map.',
+    'The document is neither a standalone configuration nor a resource: it belongs to another tool, or its top level is not a map.',
   ),
   GW010: entry(
     'warning',

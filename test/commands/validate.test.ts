@@ -282,6 +282,22 @@ describe('files', () => {
     expect(await place.findings(['mixed.yaml'])).toEqual(['mixed.yaml:6 GW102', 'mixed.yaml:16 GW009'])
   })
 
+  test.each([
+    ['a Compose file', 'version: "3"\nservices: {db: {image: postgres}}\nvolumes: {a: {}}\n'],
+    ['a Kong configuration', '_format_version: "3.0"\nservices: [{name: a, url: "http://a"}]\n'],
+    ['a Helm chart', 'apiVersion: v2\nname: a\nversion: 1.0.0\n'],
+    ['values of a Helm chart', 'replicaCount: 1\nimage: {tag: a}\nconfig: {routes: []}\n'],
+    ['a Node.js package', '{"name": "a", "config": {"port": 1}, "scripts": {}}'],
+    ['keys: server, worker_processes', 'server: {listen: 80}\nworker_processes: 4\n'],
+    ['encrypted with SOPS', 'token: ENC[a]\nsops: {mac: a}\n'],
+  ])('of another tool, and named: one finding, %s', async (words, text) => {
+    place.write({ 'a.yaml': text })
+    const { code, out } = await place.validate(['a.yaml', '-o', 'concise'])
+    expect(code).toBe(1)
+    expect(out).toMatch(/^a\.yaml:1:\d+: error GW009 .*\n✖ 1 error/)
+    expect(out).toContain(words)
+  })
+
   test('a dollar sign is a variable in a standalone file only', async () => {
     place.write({
       'a.yaml': GOOD.replace('127.0.0.1:8000', '$HOST_THAT_IS_NOT_SET'),

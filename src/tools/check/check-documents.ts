@@ -18,7 +18,7 @@ import { leadsOut, placeOf } from '../../files/place.ts'
 import { readIfRegular } from '../../files/read-file.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { InputText } from '../input/input-files.ts'
-import { recognize } from './recognize.ts'
+import { recognize, strangerIn } from './recognize.ts'
 
 export interface DocumentOptions {
   readonly cwd: string
@@ -64,6 +64,14 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
     const { standalone, resources, left } = sort(source, text, options)
     skipped.push(...left)
     if (resources.length === 0 && standalone.length === 0) continue
+    const [only, second] = source.documents
+    const stranger =
+      text.lenient || !only || second || (options.mode ?? 'auto') !== 'auto' ? undefined : strangerIn(only)
+    if (only && stranger) {
+      diagnostics.push(only.resolve(stranger))
+      checked.push({ file: text.file, documents: 1 })
+      continue
+    }
     if (resources.length > 0) clusters.push({ file: text.file, source: withoutVariables(source, resources) })
     let held: Snapshot['bodies'] | undefined
     if (standalone.length > 0) {

@@ -5,6 +5,30 @@ export function foreignKind(fields: Fields): string | undefined {
   return KINDS.find(([, tells]) => tells(fields))?.[0]
 }
 
+/** What to do with a file of another tool that somebody took for a configuration. */
+export function wayOut(kind = ''): string {
+  return WAYS[kind] ?? 'name the file of the gateway, or its directory: files of other tools are left out there'
+}
+
+const RENDERED = 'check what it renders: `helm template . | gwctl validate -`'
+const WRITTEN_ANEW =
+  'ports are `gateways` here, and what they serve are `routes` with `matches`, `policies` and `backends`'
+const WAYS: Readonly<Record<string, string>> = {
+  'a Helm chart': RENDERED,
+  'values of a Helm chart': RENDERED,
+  'a kustomization': 'check what it builds: `kustomize build . | gwctl validate -`',
+  'a LiteLLM configuration': 'its models are entries of `llm.models` here, each with `name`, `provider` and `params`',
+  'an MCP client configuration':
+    'its servers are entries of `mcp.targets` here, each with `name` and `stdio: {cmd, args, env}`',
+  'an OpenAPI document': 'an MCP target serves it: `openapi: {schema: {file: PATH}, host: HOST:PORT}`',
+  'an Envoy configuration': WRITTEN_ANEW,
+  'a Traefik configuration': WRITTEN_ANEW,
+  'a Kong configuration': WRITTEN_ANEW,
+  'an APISIX configuration': WRITTEN_ANEW,
+  'a KrakenD configuration': WRITTEN_ANEW,
+  'a Caddy configuration': WRITTEN_ANEW,
+}
+
 const KINDS: readonly (readonly [name: string, tells: (fields: Fields) => boolean])[] = [
   ['a Helm chart', f => has(f, 'apiVersion', 'name', 'version') && !has(f, 'kind')],
   ['a Compose file', f => isMap(f.services) && some(f.services, 'image', 'build', 'command', 'depends_on', 'ports')],
@@ -29,6 +53,7 @@ const KINDS: readonly (readonly [name: string, tells: (fields: Fields) => boolea
   ['a Loki configuration', f => has(f, 'schema_config') || has(f, 'ingester')],
   ['a Grafana provisioning file', f => has(f, 'datasources') || has(f, 'providers', 'apiVersion')],
   ['a MkDocs configuration', f => has(f, 'site_name')],
+  ['a Caddy configuration', f => isMap(f.apps) && has(f.apps, 'http')],
   ['a Serverless service', f => has(f, 'functions', 'provider')],
   ['an MCP client configuration', f => has(f, 'mcpServers')],
   ['a JSON Schema', f => has(f, '$schema') && (has(f, 'properties') || has(f, '$defs'))],

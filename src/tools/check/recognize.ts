@@ -1,9 +1,11 @@
 import { backendFields } from '../../backends/index.ts'
 import { standalone } from '../../config/standalone/standalone.ts'
+import type { Finding } from '../../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../../diagnostics/source.ts'
 import { closest } from '../../diagnostics/suggest.ts'
 import { listenerPolicyFields } from '../../policies/index.ts'
-import { foreignKind } from './foreign-kinds.ts'
+import { fieldsMeant } from '../../schema/meant.ts'
+import { foreignKind, wayOut } from './foreign-kinds.ts'
 
 /**
  * What a document is that nobody has named: one of a directory, a glob or a commit. One key says little (`services`,
@@ -27,6 +29,34 @@ export function recognize(document: SourceDocument): Recognized {
   if (keys.length === 0) return foreign('an empty map')
   if (isMap(fields.sops)) return foreign('encrypted with SOPS: check what `sops --decrypt` prints')
   return looksStandalone(fields, keys) ? { kind: 'standalone' } : foreign(foreignKind(fields) ?? listed(keys))
+}
+
+/** A document that was named and is surely none of ours: one mistake, and not one for each of its keys. */
+export function strangerIn(document: SourceDocument): Finding | undefined {
+  const found = recognize(document)
+  if (found.kind !== 'foreign' || !isMap(document.value)) return undefined
+  const keys = Object.keys(document.value)
+  const kind = foreignKind(document.value)
+  const message =
+    kind !== undefined
+      ? `this looks like ${kind}, not like a configuration of the gateway`
+      : isMap(document.value.sops)
+        ? 'this file is encrypted with SOPS'
+        : keys.length > 1 && keys.every(key => !isMeant(key))
+          ? `nothing in this file is for the gateway (${listed(keys)})`
+          : undefined
+  if (message === undefined) return undefined
+  const help = kind === undefined && isMap(document.value.sops) ? 'check what `sops --decrypt` prints' : wayOut(kind)
+  return { code: 'GW009', message, path: [keys[0]!], at: 'key', label: 'not for the gateway', help }
+}
+
+/** A section, however it is spelt, or what others call one, or what belongs into one. */
+function isMeant(key: string): boolean {
+  return (
+    sectionOf(key) !== undefined ||
+    fieldsMeant(key, standalone.node.fields).length > 0 ||
+    ['listeners', 'models', 'targets', 'port', 'http', ...GATEWAY_FIELDS].includes(key)
+  )
 }
 
 function foreign(reason: string): Recognized {
