@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { CallPurpose } from '../trace/span.ts'
+import type { TraceScope } from '../trace/trace-event.ts'
 import type { HeaderList } from './headers.ts'
 
 /** Receives a body as it comes. After `end` or `fail` nothing more is called. */
@@ -81,8 +82,8 @@ export interface Target {
   readonly keepAlive?: KeepAlive | false
   /** The HTTP CONNECT proxy that connections go through. */
   readonly tunnel?: Tunnel
-  /** The last word on each request, its authority and credential; may reject with a GatewayError. */
-  readonly sign?: (request: UpstreamRequest) => Promise<UpstreamRequest>
+  /** The last word on each request, its authority and credential; may reject with a GatewayError. Gets this target. */
+  readonly sign?: (request: UpstreamRequest, target: Target) => Promise<UpstreamRequest>
   /** Asked for each address that `host` stands for, at every connection; false refuses it. */
   readonly permits?: (address: string) => boolean
   /** True when `host` is a DNS name, which then becomes the request's authority unless a policy fixed that. */
@@ -121,6 +122,8 @@ export interface UpstreamRequest {
   readonly tunnel?: boolean
   /** What the call is for; unset: the gateway itself. */
   readonly purpose?: CallPurpose | undefined
+  /** Where calls are told that `sign` has to make first. */
+  readonly trace?: TraceScope
 }
 
 /** The one way out of the gateway. `cancel` ends the call; the handler hears nothing more. */

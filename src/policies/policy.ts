@@ -83,7 +83,8 @@ export interface UpstreamSettings {
   /** False: no probes. */
   readonly keepAlive?: KeepAlive | false
   readonly tunnel?: Tunnel
-  readonly sign?: Target['sign']
+  /** Undefined: nothing, though a wider place may say so. */
+  readonly sign?: Target['sign'] | undefined
   /** The file says how to authenticate: nothing else puts a credential on calls. */
   readonly authenticated?: boolean
   readonly health?: HealthRules

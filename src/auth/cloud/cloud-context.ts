@@ -1,12 +1,16 @@
 import { callWhole, type WholeReply } from '../../calls/dispatch.ts'
+import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Target } from '../../http/transport.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
+import type { TraceScope } from '../../trace/trace-event.ts'
 
 /** What asking a cloud for credentials needs. */
 export interface CloudContext {
   readonly runtime: Runtime
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Of the request that waits for them. */
+  readonly trace?: TraceScope | undefined
 }
 
 export interface CloudCall {
@@ -25,19 +29,31 @@ const MAX_REPLY = 256 * 1024
 const TIMEOUT = 5000
 
 /** A call to a metadata or token service. Throws for any status but 200; the error names the service, no credential. */
-export async function callCloud({ runtime }: CloudContext, call: CloudCall): Promise<WholeReply> {
+export async function callCloud({ runtime, trace }: CloudContext, call: CloudCall): Promise<WholeReply> {
   const url = new URL(call.url)
   const { method, fields = [], body, timeout = TIMEOUT } = call
   const headers = new HeaderList([...fields], true)
   const request = { method, path: url.pathname + url.search, authority: url.host, headers, timeout }
+  const traced = trace?.call({ target: url.host, purpose: 'credentials' })
   const reply = await callWhole(
     runtime,
     targetOf(url, timeout),
     { ...request, body: body === undefined ? undefined : Buffer.from(body) },
     MAX_REPLY,
-  )
-  if (reply.status !== 200) throw new Error(`${url.host} answered ${reply.status}`)
+  ).catch((error: unknown) => {
+    const said = error instanceof GatewayError ? error.message : 'unknown failure'
+    traced?.end({ target: url.host, error: said })
+    throw new Error(`${url.host}: ${said}`)
+  })
+  traced?.end({ target: url.host, status: reply.status })
+  if (reply.status !== 200) throw new Error(`${url.host} answered ${reply.status}${reasonIn(reply)}`)
   return reply
+}
+
+/** The error code of OAuth 2.0, which holds nothing of the request. */
+function reasonIn({ body }: WholeReply): string {
+  const code = /"error"\s*:\s*"([a-z_]{1,64})"/.exec(body.toString('latin1', 0, 4096))?.[1]
+  return code === undefined ? '' : ` (${code})`
 }
 
 function targetOf(url: URL, connectTimeout: number): Target {

@@ -124,7 +124,12 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
   const params = parametersIn(body)
   if (params) facts.params = params
   facts.streaming = body.get('stream') === true
-  const family = to.wire.family?.(model) ?? to.wire
+  const family = to.wire.family ? to.wire.family(model) : to.wire
+  if (family === undefined) {
+    const detail = 'the model name cannot stand in a path'
+    on.fail(errorInDialect(format.errors, new GatewayError('llmRequest', { detail })))
+    return
+  }
   const target = targetFormat(format.name, spoken => spoken in family.formats)
   const plain = family.plain?.[format.name]
   if (target === undefined) answerHere(call, format, family, on, body)

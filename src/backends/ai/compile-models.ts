@@ -8,9 +8,9 @@ import type { BackendContext } from '../backend.ts'
 import { type EndpointHealth, endpointHealth } from '../endpoint-health.ts'
 import type { LlmSpec, ModelParams, ModelSpec, ProviderEntrySpec } from './llm-schema.ts'
 import { type ProviderAddress, type ProviderTarget, providerTarget } from './provider-target.ts'
-import { PROVIDERS } from './providers/index.ts'
+import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 import { PRESETS, type PresetName } from './providers/presets.ts'
-import type { Wire } from './providers/provider.ts'
+import type { Provider, Wire } from './providers/provider.ts'
 
 /** A model that can be called. */
 export interface Model {
@@ -201,21 +201,44 @@ function wireFor({ provider, providerPath, params }: Source, ctx: BackendContext
       secure,
     }
   }
-  const { unserved, telemetryName } = PROVIDERS[provider]
-  if (unserved !== undefined) {
-    ctx.report({ code: 'GW601', path: providerPath, at: 'value', message: `not served yet: ${unserved}` })
-    return undefined
+  const settings = settingsOf(provider, params, providerPath, ctx)
+  if (settings === undefined) return undefined
+  const { telemetryName, wire } = PROVIDERS[provider]
+  return { provider: telemetryName, wire: wire(settings as never) }
+}
+
+type AnyProvider = Pick<Provider<string, unknown>, 'settings'> & { readonly params?: Readonly<Record<string, string>> }
+
+/** The provider's own settings, which have other names in `params`. Undefined after a finding. */
+function settingsOf(
+  provider: Exclude<ProviderKey, 'custom'>,
+  params: ModelParams,
+  path: Path,
+  ctx: BackendContext,
+): Readonly<Record<string, unknown>> | undefined {
+  const { settings, params: names = {} }: AnyProvider = PROVIDERS[provider]
+  const found: Record<string, unknown> = {}
+  if (settings.node.kind !== 'object') return found
+  for (const [name, { mode, default: usual }] of Object.entries(settings.node.fields)) {
+    const param = names[name] ?? name
+    const value = params[param as keyof ModelParams] ?? usual
+    if (value !== undefined) found[name] = value
+    else if (mode === 'required') {
+      ctx.report({
+        code: 'GW103',
+        path,
+        at: 'value',
+        message: `provider \`${provider}\` needs \`params.${param}\``,
+        label: `\`params.${param}\` is missing`,
+      })
+      return undefined
+    }
   }
-  return { provider: telemetryName, wire: builtInWire(provider, params) }
+  return found
 }
 
 function isPreset(name: string): name is PresetName {
   return Object.hasOwn(PRESETS, name)
-}
-
-function builtInWire(provider: Exclude<keyof typeof PROVIDERS, 'custom'>, { model, awsRegion }: ModelParams): Wire {
-  const settings = { ...(model === undefined ? {} : { model }), region: awsRegion ?? 'us-east-1' }
-  return PROVIDERS[provider].wire(settings as never)
 }
 
 function hasAddress(params: ModelParams): boolean {

@@ -59,23 +59,21 @@ const BUILT_IN = (Object.keys(PROVIDERS) as ProviderKey[]).filter(key => key !==
 const hosted = oneOf([...BUILT_IN, ...PRESET_NAMES], { openai: 'openAI' })
 const ownProvider = object('custom provider', { custom: req(custom.settings, custom.doc) })
 
-const OF_ANOTHER_PROVIDER = { unserved: 'It belongs to a provider that is not called yet.' }
 export const params = object('model parameters', {
   model: opt(shortString, 'Model name sent to the provider; the name that the client asked for when unset.'),
   apiKey: opt(fileOrInline({ secret: true }), 'Key sent to the provider in place of whatever the client sent.'),
   baseUrl: opt(baseUrl, "Address and base path in place of the provider's own."),
   tokenize: opt(boolean, 'Count input tokens before the call.'),
   awsRegion: opt(string({ min: 1 }), 'Region of an AWS provider; `us-east-1` when unset.'),
-  vertexRegion: opt(string({ min: 1 }), 'Region of Vertex AI.', OF_ANOTHER_PROVIDER),
-  vertexProject: opt(string({ min: 1 }), 'Google Cloud project.', OF_ANOTHER_PROVIDER),
-  azureResourceName: opt(string({ min: 1 }), 'Name of the Azure resource.', OF_ANOTHER_PROVIDER),
+  vertexRegion: opt(string({ min: 1 }), 'Region of Vertex AI; the global endpoint when unset.'),
+  vertexProject: opt(string({ min: 1 }), 'Google Cloud project; Vertex AI needs it.'),
+  azureResourceName: opt(string({ min: 1 }), 'Name of the Azure resource; Azure needs it.'),
   azureResourceType: opt(
     oneOf(['openAI', 'foundry'], { aiServices: 'foundry' }),
-    'Kind of the Azure resource.',
-    OF_ANOTHER_PROVIDER,
+    'Kind of the Azure resource; Azure needs it.',
   ),
-  azureApiVersion: opt(string({ min: 1 }), 'Azure API version.', OF_ANOTHER_PROVIDER),
-  azureProjectName: opt(string({ min: 1 }), 'Foundry project.', OF_ANOTHER_PROVIDER),
+  azureApiVersion: opt(string({ min: 1 }), 'Azure API version; `v1` when unset.'),
+  azureProjectName: opt(string({ min: 1 }), 'Foundry project; named like the resource when unset.'),
   hostOverride: opt(hostPort, 'Address.', { deprecated: 'use `baseUrl`' }),
   pathOverride: opt(path, 'Path of every upstream request.', { deprecated: 'use `baseUrl`' }),
   pathPrefix: opt(path, 'Base path.', { deprecated: 'use `baseUrl`' }),

@@ -5,9 +5,13 @@ import type { Credential, WireFamily } from './providers/provider.ts'
 /** Client credentials in any provider's place; none of them goes out beside a configured key. */
 const CREDENTIALS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
 
-export function upstreamHeaders(received: HeaderList, { wire, key }: ProviderTarget, family: WireFamily): HeaderList {
+export function upstreamHeaders(
+  received: HeaderList,
+  { wire, key, replacesCredentials }: ProviderTarget,
+  family: WireFamily,
+): HeaderList {
   const headers = received.copy()
-  if (key !== undefined) for (const name of CREDENTIALS) headers.delete(name)
+  if (replacesCredentials) for (const name of CREDENTIALS) headers.delete(name)
   if (wire.credential === 'bearer') {
     if (key !== undefined) headers.set('authorization', `Bearer ${key}`)
   } else moveKey(headers, wire.credential, key)
@@ -16,11 +20,12 @@ export function upstreamHeaders(received: HeaderList, { wire, key }: ProviderTar
   return headers
 }
 
-/** Tokens that their provider reads as bearer tokens: subscriptions of Anthropic, access tokens of Google. */
+/** Tokens that their provider reads as bearer tokens: subscriptions of Anthropic, access tokens of Google and Entra ID. */
 const BEARER_TOKENS: Readonly<Record<Credential, RegExp>> = {
   bearer: /^/,
   'x-api-key': /^sk-ant-oat/,
   'x-goog-api-key': /^(?!AIza)/,
+  'api-key': /^eyJ/,
 }
 
 /** Puts a key where the provider reads it. */

@@ -22,6 +22,8 @@ export interface ProviderTarget {
   readonly timeout: number | undefined
   /** Replaces whatever credential the client sent. */
   readonly key: string | undefined
+  /** The gateway says who calls: what the client has said of that goes no further. */
+  readonly replacesCredentials: boolean
   /** Field defaults, overrides and transformations. */
   readonly edit: BodyEdit | undefined
   /** The model's computed fields, behind those of the `ai` policy. */
@@ -84,6 +86,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     },
     timeout: settings.requestTimeout,
     key: init.key,
+    replacesCredentials: init.key !== undefined || (sign !== undefined && !settings.authenticated),
     edit: init.edit,
     final: init.final,
     caching: init.caching ?? settings.llm?.caching,

@@ -9,14 +9,7 @@ type ProviderFields = {
   readonly [K in ProviderKey]: { schema: (typeof PROVIDERS)[K]['settings']; mode: 'optional'; doc: string }
 }
 const providerFields = Object.fromEntries(
-  Object.values(PROVIDERS).map(provider => [
-    provider.key,
-    opt(
-      provider.settings as Schema<unknown>,
-      provider.doc,
-      provider.unserved === undefined ? {} : { unserved: provider.unserved },
-    ),
-  ]),
+  Object.values(PROVIDERS).map(provider => [provider.key, opt(provider.settings as Schema<unknown>, provider.doc)]),
 ) as unknown as ProviderFields
 
 /** Exactly one provider with its settings. */

@@ -53,7 +53,7 @@ export function createTransport(options: TransportOptions): ConfigurableTranspor
       const client = mayBeHttp2(target, request) ? http2 : http1
       return target.sign === undefined
         ? client.dispatch(target, request, on)
-        : dispatchSigned(client, target, target.sign(request), on)
+        : dispatchSigned(client, target, target.sign(request, target), on)
     },
     async close() {
       await Promise.all([http2.close(), http1.close()])

@@ -125,9 +125,9 @@ const azure = object(
         {
           clientSecret: opt(
             object('client secret', {
-              tenant_id: req(name, 'Tenant.'),
-              client_id: req(name, 'Client id.'),
-              client_secret: req(secret(), 'Client secret.'),
+              tenant_id: req(name, 'Tenant.', { aliases: ['tenantId'] }),
+              client_id: req(name, 'Client id.', { aliases: ['clientId'] }),
+              client_secret: req(secret(), 'Client secret.', { aliases: ['clientSecret'] }),
             }),
             'An application with a secret.',
           ),
@@ -300,9 +300,9 @@ export function backendAuthSchema<T extends Fields & { readonly policies: Field<
           shapes({ object: object('passthrough', { location }), null: nothing }),
           'The token that a policy has validated and taken from the request.',
         ),
-        gcp: opt(shapes({ object: gcp, null: nothing }), 'A Google identity.', NOT_SERVED),
+        gcp: opt(shapes({ object: gcp, null: nothing }), 'A Google identity.'),
         aws: opt(shapes({ object: aws, null: nothing }), 'AWS Signature Version 4.'),
-        azure: opt(azure, 'An Azure identity.', NOT_SERVED),
+        azure: opt(azure, 'An Azure identity.'),
         jwtSign: opt(jwtSign, 'A token that the gateway signs itself.', NOT_SERVED),
         oauthTokenExchange: opt(oauthTokenExchange, 'A token that the client’s own is exchanged for.', NOT_SERVED),
         crossAppAccess: opt(crossAppAccess, 'A token for another application of the same user.', NOT_SERVED),

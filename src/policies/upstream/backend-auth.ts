@@ -1,6 +1,5 @@
 // Puts the backend's credential on each call (specification, "Outbound (backend) authentication").
 
-import { awsSignerFor } from '../../auth/cloud/aws-signer.ts'
 import type { CredentialPlace } from '../../auth/credential-places.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Infer } from '../../schema/builder.ts'
@@ -8,6 +7,7 @@ import { opt } from '../../schema/builder.ts'
 import type { FileOrInline } from '../../schema/scalars.ts'
 import type { writeLocation } from '../parts/credential-location.ts'
 import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
+import { cloudSigner } from './cloud-auth.ts'
 import { backendAuth as inCluster } from './cluster/backend-auth.ts'
 import { convertAuth } from './cluster/convert-auth.ts'
 import { backendAuthDeclaration } from './policy-target.ts'
@@ -32,20 +32,14 @@ export const backendAuth = definePolicy({
   attach: ['route', 'backend', 'target'],
   perBackend: true,
   compile(spec, ctx): Hooks {
-    if (typeof spec === 'string') return {}
-    for (const place of placesOf(spec)) ctx.hides(place)
-    const steps: ((x: Exchange) => void)[] = []
-    if (spec.key !== undefined) steps.push(fixed(keyText(spec.key, ctx), keyLocation(spec.key)))
-    if (spec.passthrough !== undefined) steps.push(clientToken(spec.passthrough?.location ?? BEARER))
-    for (const [i, { key, location }] of (spec.credentials ?? []).entries()) {
-      steps.push(fixed(readText(key, ctx, ['credentials', i, 'key']), location))
-    }
+    const sign = cloudSigner(spec, ctx)
+    const steps = typeof spec === 'string' ? [] : stepsOf(spec, ctx)
     return {
-      ...(spec.aws === undefined ? {} : { upstream: { sign: signingOf(spec.aws, ctx) } }),
+      // Also where there is none: a credential of a wider place is not put on top of this one.
+      upstream: { sign, ...(steps.length === 0 ? {} : { authenticated: true }) },
       ...(steps.length === 0
         ? {}
         : {
-            upstream: { ...(spec.aws === undefined ? {} : { sign: signingOf(spec.aws, ctx) }), authenticated: true },
             attempt(x) {
               for (const step of steps) step(x)
               return undefined
@@ -55,36 +49,21 @@ export const backendAuth = definePolicy({
   },
 })
 
+function stepsOf(spec: Exclude<Spec, string>, ctx: CompileContext): ((x: Exchange) => void)[] {
+  for (const place of placesOf(spec)) ctx.hides(place)
+  const steps: ((x: Exchange) => void)[] = []
+  if (spec.key !== undefined) steps.push(fixed(keyText(spec.key, ctx), keyLocation(spec.key)))
+  if (spec.passthrough !== undefined) steps.push(clientToken(spec.passthrough?.location ?? BEARER))
+  for (const [i, { key, location }] of (spec.credentials ?? []).entries()) {
+    steps.push(fixed(readText(key, ctx, ['credentials', i, 'key']), location))
+  }
+  return steps
+}
+
 function placesOf({ key, passthrough, credentials = [] }: Exclude<Spec, string>): CredentialPlace[] {
   const own = key === undefined ? [] : [keyLocation(key)]
   const clients = passthrough?.location ? [passthrough.location] : []
   return [...own, ...clients, ...credentials.map(({ location }) => location)]
-}
-
-type Aws = NonNullable<Exclude<Spec, string>['aws']>
-
-function signingOf(spec: Aws | null, ctx: CompileContext) {
-  const { accessKeyId, secretAccessKey, sessionToken, region, serviceName, assumeRole } = spec ?? {}
-  const role = assumeRole && roleOf(assumeRole)
-  return awsSignerFor(
-    {
-      ...(accessKeyId === undefined || secretAccessKey === undefined
-        ? {}
-        : { keys: { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) } }),
-      ...(region === undefined ? {} : { region }),
-      ...(serviceName === undefined ? {} : { service: serviceName }),
-      ...(role === undefined ? {} : { assumeRole: role }),
-    },
-    ctx,
-  )
-}
-
-function roleOf({ roleArn, sessionName, tags = [] }: NonNullable<Aws['assumeRole']>) {
-  return {
-    roleArn,
-    ...(typeof sessionName === 'string' ? { sessionName } : {}),
-    tags: tags.flatMap(({ key, value }) => (value === undefined ? [] : [{ key, value }])),
-  }
 }
 
 type Key = string | { readonly value?: FileOrInline; readonly file?: string; readonly location?: Location }

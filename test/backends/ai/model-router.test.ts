@@ -408,7 +408,15 @@ describe('the section', () => {
       },
       'GW111',
     ],
-    ['a provider that is not called yet', { models: [{ name: 'a', provider: 'copilot' }] }, 'GW601'],
+    ['Vertex AI without a project', { models: [{ name: 'a', provider: 'vertex' }] }, 'GW103'],
+    [
+      'Azure without a resource, at its provider entry',
+      {
+        providers: [{ name: 'p', provider: 'azure', params: { azureResourceType: 'openAI' } }],
+        models: [{ name: 'a', provider: { reference: 'p' } }],
+      },
+      'GW103',
+    ],
     ['guards', { models: [], policies: { guardrails: {} } }, 'GW601'],
     [
       'parameters beside a reference',

@@ -97,7 +97,8 @@ describe('groups of providers', () => {
       { groups: [0, 1].map(() => ({ providers: [{ name: 'p', provider: { openAI: {} } }] })) },
       'GW111',
     ],
-    ['a provider that is not called yet', { provider: { copilot: {} } }, 'GW601'],
+    ['Vertex AI without a project', { provider: { vertex: {} } }, 'GW103'],
+    ['Azure without a resource', { provider: { azure: { resourceType: 'openAI' } } }, 'GW103'],
   ])('with %s are found out', (_name, spec, code) => {
     const findings: Finding[] = []
     tryDecode(aiBackend.schema, spec, findings)

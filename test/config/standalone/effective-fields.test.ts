@@ -43,6 +43,13 @@ backends:
     assumeRole: {roleArn: 'arn:aws:iam::123456789012:role/r', sessionName: {expression: 'jwt.sub'}, tags: [
     {key: a, value: b}, {key: c, expression: 'jwt.sub'}]}}}}}
 - {name: rock, ai: {provider: {bedrock: {model: m, region: us-east-1, guardrailIdentifier: g, guardrailVersion: '1'}}}}
+- {name: vertex, ai: {provider: {vertex: {model: m, region: eu, projectId: p}}}}
+- {name: azure, ai: {provider: {azure: {model: m, resourceName: r, resourceType: foundry, apiVersion: v1, projectName: p}}},
+    policies: {backendAuth: {azure: {implicit: {}}}}}
+- {name: copilot, ai: {provider: {copilot: {model: m}}}, policies: {backendAuth: {azure: {explicitConfig: {workloadIdentity: {}}}}}}
+- {name: moderated, ai: {provider: {openAI: {moderation: {model: m, policy: {input: {mode: block}, output: {mode: score}}}}}}}
+- {name: secret, host: 'h.test:1', policies: {backendAuth: {azure: {explicitConfig: {clientSecret: {tenant_id: t, client_id: c, client_secret: s}}}}}}
+- {name: machine, host: 'h.test:1', policies: {backendAuth: {azure: {explicitConfig: {managedIdentity: {userAssignedIdentity: {objectId: o}}}}}}}
 - {name: one, ai: {name: one, provider: {gemini: {model: m}}, hostOverride: 'h.test:1', pathOverride: /o, pathPrefix: /p,
     policies: {backendAuth: {key: k}, backendTLS: {}, backendTunnel: {proxy: {host: 'p.test:1'}}, http: {}, tcp: {},
       requestHeaderModifier: {}, transformations: {}}}}
@@ -67,6 +74,9 @@ llm:
   - {name: a, provider: {custom: {formats: [{type: completions}]}}, params: {baseUrl: 'http://a.test'}}
   - {name: b, provider: openAI, matches: [{headers: [{name: x, value: {exact: a}}, {name: y, value: {regex: b}}]}]}
   - {name: c, provider: {reference: own}}
+  - {name: d, provider: azure, params: {azureResourceName: r, azureResourceType: openAI, azureApiVersion: v1, azureProjectName: p}}
+  - {name: e, provider: vertex, params: {vertexProject: p, vertexRegion: us}}
+  - {name: f, provider: bedrock, params: {awsRegion: eu-west-1}}
   providers: [{name: own, provider: {custom: {formats: [{type: completions}]}}, params: {baseUrl: 'http://a.test'}}]
 `,
 ]

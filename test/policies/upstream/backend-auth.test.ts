@@ -129,11 +129,6 @@ describe('mistakes', () => {
     expect(found.map(each => each.split(' ').slice(0, 2).join(' '))).toEqual([finding])
   })
 
-  test('credentials that are not made yet say so', () => {
-    const { findings } = compile(backendAuth, { gcp: {} })
-    expect(findings).toEqual([expect.stringMatching(/^GW601 gcp /)])
-  })
-
   test('no finding shows the key', () => {
     const { findings } = compile(backendAuth, { key: { vlaue: 's3cr3t', value: 's3cr3t', file: 's3cr3t' } })
     expect(findings.length).toBeGreaterThan(0)

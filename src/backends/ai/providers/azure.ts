@@ -1,9 +1,10 @@
+import { azureSigner } from '../../../auth/cloud/azure-signer.ts'
 import { type ClusterContext, defined, type Policies } from '../../../policies/parts/cluster-form.ts'
 import { def, type ObjectProblem, object, oneOf, opt, req, serverRule } from '../../../schema/builder.ts'
 import { missing } from '../../../schema/rules.ts'
 import { shortString, tinyString } from '../../../schema/scalars.ts'
 import type { Fields } from '../../../schema/untyped.ts'
-import { clusterModel, defineProvider, type WireFamily, type WirePath } from './provider.ts'
+import { clusterModel, defineProvider, isSegment, type WireFamily, type WirePath } from './provider.ts'
 
 const azureFields = {
   resourceName: req(shortString, 'The resource.'),
@@ -80,22 +81,37 @@ export const azure = defineProvider({
       },
     },
   ],
-  unserved: 'Azure is not called yet: its tokens come from Azure credentials.',
+  params: {
+    resourceName: 'azureResourceName',
+    resourceType: 'azureResourceType',
+    apiVersion: 'azureApiVersion',
+    projectName: 'azureProjectName',
+  },
   wire: ({ model, resourceName, resourceType, projectName, apiVersion }) => {
     const foundry = resourceType === 'foundry'
-    const models = foundry ? openAiModels(V1) : openAiModels(pathsFor(apiVersion))
+    const models = openAiModels(foundry ? foundryPaths(projectName ?? resourceName) : pathsFor(apiVersion))
+    const familyOf = (name: string) => {
+      if (foundry) return /^claude/i.test(name) ? CLAUDE_MODELS : models
+      return isSegment(name) ? models : undefined
+    }
     return {
-      host: `${resourceName}.${foundry ? 'services.ai.azure.com' : 'openai.azure.com'}`,
-      basePath: foundry ? `/api/projects/${projectName ?? resourceName}/openai/v1` : '/openai',
+      host: resourceHost(resourceName, foundry),
+      basePath: '',
       prefixReplacesBase: false,
       ...models,
-      ...(foundry ? { family: (name: string) => (/^claude/i.test(name) ? CLAUDE_MODELS : models) } : {}),
+      family: familyOf,
       model,
-      credential: 'bearer',
+      credential: 'api-key',
       maxCompletionTokens: /^gpt-/,
+      sign: ctx => azureSigner({ identity: { kind: 'implicit' }, foundry }, ctx),
     }
   },
 })
+
+/** A deployment of one's own domain is named by its whole host. */
+function resourceHost(resource: string, foundry: boolean): string {
+  return resource.includes('.') ? resource : `${resource}.${foundry ? 'services.ai.azure.com' : 'openai.azure.com'}`
+}
 
 function convertResource(part: Fields): Policies {
   return defined({
@@ -107,13 +123,13 @@ function convertResource(part: Fields): Policies {
   })
 }
 
-/** A host of the cloud's own domains is reduced to its resource. */
+/** A host of the cloud's own domains is reduced to its resource; another one stands in the resource's place. */
 function convertDeployment(part: Fields, ctx: ClusterContext): Policies {
   const host = String(part.endpoint)
     .replace(/^https?:\/\//, '')
     .replace(/\/.*$/, '')
   const own = /^([^.]+)\.(openai\.azure\.com|services\.ai\.azure\.com)$/.exec(host)
-  if (!own) ctx.lose(part, `the endpoint ${host} is none of the provider's own domains`)
+  if (!own && !/^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i.test(host)) ctx.lose(part, `the endpoint ${host} is not a host name`)
   return defined({
     model: part.deploymentName,
     resourceName: own?.[1] ?? host,
@@ -124,15 +140,17 @@ function convertDeployment(part: Fields, ctx: ClusterContext): Policies {
 
 type Paths = (suffix: string, deployed: boolean) => WirePath
 
-const V1: Paths = suffix => base => `${base}/${suffix}`
+function foundryPaths(project: string): Paths {
+  return suffix => base => `${base}/api/projects/${encodeURIComponent(project)}/openai/v1/${suffix}`
+}
 
 function pathsFor(apiVersion: string): Paths {
-  if (apiVersion === 'v1') return suffix => base => `${base}/v1/${suffix}`
+  if (apiVersion === 'v1') return suffix => base => `${base}/openai/v1/${suffix}`
   const query = `?api-version=${encodeURIComponent(apiVersion)}`
-  if (apiVersion === 'preview') return suffix => base => `${base}/v1/${suffix}${query}`
+  if (apiVersion === 'preview') return suffix => base => `${base}/openai/v1/${suffix}${query}`
   return (suffix, deployed) =>
     (base, { model }) =>
-      deployed ? `${base}/deployments/${encodeURIComponent(model)}/${suffix}${query}` : `${base}/${suffix}${query}`
+      `${base}/openai/${deployed ? `deployments/${encodeURIComponent(model)}/` : ''}${suffix}${query}`
 }
 
 function openAiModels(paths: Paths): WireFamily {
@@ -146,6 +164,9 @@ function openAiModels(paths: Paths): WireFamily {
 }
 
 const CLAUDE_MODELS: WireFamily = {
-  formats: { messages: '/anthropic/v1/messages', anthropicTokenCount: '/anthropic/v1/messages/count_tokens' },
+  formats: {
+    messages: base => `${base}/anthropic/v1/messages`,
+    anthropicTokenCount: base => `${base}/anthropic/v1/messages/count_tokens`,
+  },
   headers: { 'anthropic-version': '2023-06-01' },
 }

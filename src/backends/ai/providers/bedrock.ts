@@ -60,6 +60,7 @@ export const bedrock = defineProvider({
       },
     },
   ],
+  params: { region: 'awsRegion' },
   wire: ({ model, region, guardrailIdentifier, guardrailVersion }) => {
     const edit: WireFamily['edit'] = (body, { format, headers }) => {
       if (format !== 'converse') return

@@ -13,16 +13,21 @@ export const gemini = defineProvider({
   cluster: [modelOnly('gemini', 'Gemini', 'Gemini provider', 'A multimodal-model provider.')],
   wire: ({ model }) => ({
     host: 'generativelanguage.googleapis.com',
-    basePath: '/v1beta',
+    basePath: '',
     prefixReplacesBase: false,
     formats: {
-      generateContent: (base, call) => base + pathFor('generate', call),
-      geminiCountTokens: (base, call) => base + pathFor('count', call),
+      generateContent: (base, call) => versioned(base) + pathFor('generate', call),
+      geminiCountTokens: (base, call) => versioned(base) + pathFor('count', call),
       // The provider's own endpoints for OpenAI's clients.
-      completions: base => `${base}/openai/chat/completions`,
-      embeddings: base => `${base}/openai/embeddings`,
+      completions: base => `${versioned(base)}/openai/chat/completions`,
+      embeddings: base => `${versioned(base)}/openai/embeddings`,
     },
     model,
     credential: 'x-goog-api-key',
   }),
 })
+
+/** What comes before the paths of the API may name its version or leave that to us. */
+function versioned(base: string): string {
+  return /\/v\d+[a-z0-9]*$/.test(base) ? base : `${base}/v1beta`
+}

@@ -1,8 +1,8 @@
 import { defined, lower, type Policies } from '../../../policies/parts/cluster-form.ts'
-import { def, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
+import { def, type Infer, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
 import { shortString } from '../../../schema/scalars.ts'
 import { asFields, type Fields } from '../../../schema/untyped.ts'
-import { clusterModel, defineProvider } from './provider.ts'
+import { clusterModel, defineProvider, type WireFamily } from './provider.ts'
 
 const moderationMode = object('moderation mode', {
   mode: opt(oneOf(['score', 'block']), 'Only score the text, or refuse it.'),
@@ -22,26 +22,24 @@ const inCluster = object('OpenAI provider', {
   moderation: opt(clusterModeration, 'Has prompts and replies moderated.'),
 })
 
+const moderation = object('moderation', {
+  model: def(string({ min: 1 }), 'omni-moderation-latest', 'Moderation model.'),
+  policy: opt(
+    object('moderation policy', {
+      input: opt(moderationMode, 'For requests.'),
+      output: opt(moderationMode, 'For replies.'),
+    }),
+    'What the provider does with flagged text.',
+  ),
+})
+
 export const openAI = defineProvider({
   key: 'openAI',
   telemetryName: 'openai',
   doc: 'OpenAI: chat completions, responses, embeddings.',
   settings: object('openAI provider', {
     model: opt(shortString, 'Model to use instead of the one that the request names.'),
-    moderation: opt(
-      object('moderation', {
-        model: opt(string({ min: 1 }), 'Moderation model; `omni-moderation-latest` when unset.'),
-        policy: opt(
-          object('moderation policy', {
-            input: opt(moderationMode, 'For requests.'),
-            output: opt(moderationMode, 'For replies.'),
-          }),
-          'What the provider does with flagged text.',
-        ),
-      }),
-      'Moderation by the provider.',
-      { unserved: 'Moderation settings are not added to requests yet.' },
-    ),
+    moderation: opt(moderation, 'Moderation by the provider.'),
   }),
   cluster: [
     {
@@ -51,7 +49,7 @@ export const openAI = defineProvider({
       convert: ({ model, moderation }) => defined({ model, moderation: convertModeration(asFields(moderation)) }),
     },
   ],
-  wire: ({ model }) => ({
+  wire: ({ model, moderation }) => ({
     host: 'api.openai.com',
     basePath: '/v1',
     prefixReplacesBase: true,
@@ -65,8 +63,22 @@ export const openAI = defineProvider({
     model,
     credential: 'bearer',
     maxCompletionTokens: /^gpt-/,
+    ...(moderation && { edit: withModeration(moderation) }),
   }),
 })
+
+type Moderation = Infer<typeof moderation>
+
+/** Whatever the client says of it gives way to what the file says. */
+function withModeration({ model, policy }: Moderation): NonNullable<WireFamily['edit']> {
+  const { input, output } = policy ?? {}
+  const side = (name: string, of: typeof input) => (of?.mode === undefined ? {} : { [name]: { mode: of.mode } })
+  const modes = { ...side('input', input), ...side('output', output) }
+  const value = Object.keys(modes).length === 0 ? { model } : { model, policy: modes }
+  return (body, { format }) => {
+    if (format === 'completions' || format === 'responses') body.set('moderation', value)
+  }
+}
 
 function convertModeration(part: Fields | undefined): Policies | undefined {
   const policy = asFields(part?.policy)

@@ -10,7 +10,7 @@ import { shortString } from '../../../schema/scalars.ts'
 import type { Fields } from '../../../schema/untyped.ts'
 
 /** Where a provider reads its key. */
-export type Credential = 'bearer' | 'x-api-key' | 'x-goog-api-key'
+export type Credential = 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'api-key'
 
 /** What a call asks for: some providers want it in the path. */
 export interface WireCall {
@@ -21,6 +21,11 @@ export interface WireCall {
 /** A whole path; or one behind `base`, the provider's own or what stands in its place. */
 export type WirePath = string | ((base: string, call: WireCall) => string)
 export type WireFormats = Readonly<Partial<Record<WireFormat, WirePath | undefined>>>
+
+/** Whether a name is one segment of a path, and stays one for whoever reads it. */
+export function isSegment(name: string): boolean {
+  return !/[/\\%?#<>"`{}|^\s\p{Cc}]/u.test(name) && name !== '' && name !== '.' && name !== '..'
+}
 
 /** A request body by its top-level members. */
 export interface EditableBody {
@@ -51,12 +56,12 @@ export interface WireFamily {
 export interface Wire extends WireFamily {
   /** Undefined: the file must say where the provider is. */
   readonly host: string | undefined
-  /** Joined with a format's path, unless the format has its own. */
+  /** Joined with a format's path, unless the format has its own. `pathPrefix` stands in its place. */
   readonly basePath: string
-  /** `pathPrefix` stands in the place of `basePath` also where the client's path is kept. */
+  /** The same where the client's path is kept. */
   readonly prefixReplacesBase: boolean
-  /** Models that are called in another way than the rest. */
-  family?(model: string): WireFamily
+  /** Where models are called in different ways. Undefined: there can be no model of that name. */
+  family?(model: string): WireFamily | undefined
   /** Fixed model, whatever the client asks for. */
   readonly model?: string | undefined
   readonly credential: Credential
@@ -102,9 +107,10 @@ export interface Provider<K extends string, S> {
   readonly telemetryName: string
   readonly doc: string
   readonly settings: Schema<S>
+  /** How settings are called in `params` of the `llm` section, where not as they are. */
+  readonly params?: Readonly<Partial<Record<keyof S & string, string>>>
   /** Unset: resources do not have it. */
   readonly cluster?: readonly ProviderForm[]
-  readonly unserved?: string
   wire(settings: S): Wire
 }
 

@@ -1,3 +1,4 @@
+import { googleSigner } from '../../../auth/cloud/google-signer.ts'
 import { withoutCacheScopes } from '../../../llm/formats/messages/cache-scopes.ts'
 import { pick } from '../../../policies/parts/cluster-form.ts'
 import { def, object, opt, req, string } from '../../../schema/builder.ts'
@@ -6,9 +7,10 @@ import {
   clusterModel,
   defineProvider,
   type EditableBody,
-  type WireCall,
+  isSegment,
   type WireEdit,
   type WireFamily,
+  type WirePath,
 } from './provider.ts'
 
 const vertexFields = {
@@ -37,20 +39,27 @@ export const vertex = defineProvider({
       },
     },
   ],
-  unserved: 'Vertex AI is not called yet: its tokens come from Google credentials.',
-  wire: ({ model, region, projectId }) => ({
-    host: regionHost(region),
-    basePath: `/v1/projects/${projectId}/locations/${region ?? 'global'}`,
-    prefixReplacesBase: false,
-    formats: OPEN_MODELS.formats,
-    family: familyOf,
-    model,
-    credential: 'bearer',
-  }),
+  params: { region: 'vertexRegion', projectId: 'vertexProject' },
+  wire: ({ model, region = 'global', projectId }) => {
+    const families = familiesAt(`/v1/projects/${encodeURIComponent(projectId)}/locations/${encodeURIComponent(region)}`)
+    return {
+      host: regionHost(region),
+      basePath: '',
+      prefixReplacesBase: false,
+      ...families.open,
+      family: name => {
+        const family = familyOf(name)
+        return family === 'claude' && !isSegment(claudeId(name)) ? undefined : families[family]
+      },
+      model,
+      credential: 'bearer',
+      sign: ctx => googleSigner({ type: 'accessToken' }, ctx),
+    }
+  },
 })
 
-function regionHost(region: string | undefined): string {
-  if (region === undefined || region === 'global') return 'aiplatform.googleapis.com'
+function regionHost(region: string): string {
+  if (region === 'global') return 'aiplatform.googleapis.com'
   if (region === 'us' || region === 'eu') return `aiplatform.${region}.rep.googleapis.com`
   return `${region}-aiplatform.googleapis.com`
 }
@@ -59,10 +68,12 @@ const CLAUDE = /publishers\/anthropic\/models\/|^anthropic\/|^claude-/
 const EMBEDDING =
   /^(?:text-embedding-|gemini-embedding-|text-multilingual-embedding-|textembedding-|multimodalembedding)/
 
-function familyOf(model: string): WireFamily {
-  if (CLAUDE.test(model)) return CLAUDE_MODELS
+type Family = 'claude' | 'gemini' | 'open'
+
+function familyOf(model: string): Family {
+  if (CLAUDE.test(model)) return 'claude'
   const id = geminiId(model)
-  return /^gemini[-@]/.test(id) && !EMBEDDING.test(id) ? GEMINI_MODELS : OPEN_MODELS
+  return /^gemini[-@]/.test(id) && isSegment(id) && !EMBEDDING.test(id) ? 'gemini' : 'open'
 }
 
 function geminiId(model: string): string {
@@ -74,32 +85,38 @@ function claudeId(model: string): string {
   return model.replace(/^.*publishers\/anthropic\/models\/|^anthropic\//, '').replace(/-(\d{8})$/, '@$1')
 }
 
-const OPEN_MODELS: WireFamily = { formats: { completions: base => `${base}/endpoints/openapi/chat/completions` } }
-
-const GEMINI_MODELS: WireFamily = {
-  formats: {
-    generateContent: (base, call) =>
-      `${geminiPath(base, call)}:${call.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
-    geminiCountTokens: (base, call) => `${geminiPath(base, call)}:countTokens`,
-    completions: base => `${base}/endpoints/openapi/chat/completions`,
-  },
-  edit(body, { format, model }) {
-    // The endpoint for OpenAI's clients wants the publisher before the name.
-    if (format === 'completions' && !model.includes('/')) body.set('model', `google/${model}`)
-  },
+/** `place`: the project and the region, as the beginning of every path. */
+function familiesAt(place: string): Readonly<Record<Family, WireFamily>> {
+  const completions: WirePath = base => `${base}${place}/endpoints/openapi/chat/completions`
+  const google = (base: string, model: string) =>
+    `${base}${place}/publishers/google/models/${encodeURIComponent(geminiId(model))}`
+  const anthropic = (base: string, model: string) =>
+    `${base}${place}/publishers/anthropic/models/${encodeURIComponent(model).replace('%40', '@')}`
+  return {
+    open: { formats: { completions } },
+    gemini: {
+      formats: {
+        generateContent: (base, { model, stream }) =>
+          `${google(base, model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+        geminiCountTokens: (base, { model }) => `${google(base, model)}:countTokens`,
+        completions,
+      },
+      edit: editGemini,
+    },
+    claude: {
+      formats: {
+        messages: (base, { model, stream }) =>
+          `${anthropic(base, claudeId(model))}:${stream ? 'streamRawPredict' : 'rawPredict'}`,
+        anthropicTokenCount: base => `${anthropic(base, 'count-tokens')}:rawPredict`,
+      },
+      edit: editClaude,
+    },
+  }
 }
 
-function geminiPath(base: string, { model }: WireCall): string {
-  return `${base}/publishers/google/models/${encodeURIComponent(geminiId(model))}`
-}
-
-const CLAUDE_MODELS: WireFamily = {
-  formats: {
-    messages: (base, { model, stream }) =>
-      `${base}/publishers/anthropic/models/${claudeId(model)}:${stream ? 'streamRawPredict' : 'rawPredict'}`,
-    anthropicTokenCount: base => `${base}/publishers/anthropic/models/count-tokens:rawPredict`,
-  },
-  edit: editClaude,
+/** The endpoint for OpenAI's clients wants the publisher before the name. */
+function editGemini(body: EditableBody, { format, model }: WireEdit): void {
+  if (format === 'completions') body.set('model', `google/${geminiId(model)}`)
 }
 
 function editClaude(body: EditableBody, { format, model }: WireEdit): void {

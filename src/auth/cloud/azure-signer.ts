@@ -1,0 +1,31 @@
+import { hash } from 'node:crypto'
+import type { Target } from '../../http/transport.ts'
+import { type AzureIdentity, azureToken } from './azure-tokens.ts'
+import { bearerSigner } from './bearer-signer.ts'
+import type { CloudContext } from './cloud-context.ts'
+import { Fresh } from './fresh.ts'
+
+const SCOPE = 'https://cognitiveservices.azure.com/.default'
+const FOUNDRY_SCOPE = 'https://ai.azure.com/.default'
+
+/** `foundry`: what is called belongs to a Foundry resource, whatever its address; unset: its host tells. */
+export interface AzureSigning {
+  readonly identity: AzureIdentity
+  readonly foundry?: boolean
+}
+
+/** Puts a token of Entra ID on requests as they go out. Whoever has the same identity shares its tokens. */
+export function azureSigner({ identity, foundry }: AzureSigning, cloud: CloudContext): NonNullable<Target['sign']> {
+  const { runtime, env } = cloud
+  const name =
+    identity.kind === 'clientSecret' ? hash('sha256', JSON.stringify(identity), 'base64url') : JSON.stringify(identity)
+  const held = (scope: string) =>
+    runtime.state.get(`Azure token ${name} ${scope}`, () => new Fresh<string>(runtime.clock))
+  const plain = held(SCOPE)
+  const ofFoundry = held(FOUNDRY_SCOPE)
+  return bearerSigner((request, { host }) => {
+    const special = foundry ?? host.endsWith('.services.ai.azure.com')
+    const scope = special ? FOUNDRY_SCOPE : SCOPE
+    return (special ? ofFoundry : plain).get(() => azureToken({ runtime, env, trace: request.trace }, identity, scope))
+  })
+}

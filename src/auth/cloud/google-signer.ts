@@ -1,0 +1,55 @@
+import { hash } from 'node:crypto'
+import type { Target } from '../../http/transport.ts'
+import { bearerSigner } from './bearer-signer.ts'
+import type { CloudContext } from './cloud-context.ts'
+import { type Dated, Fresh } from './fresh.ts'
+import { readGoogleCredential } from './google-credential.ts'
+import { type GoogleWish, googleToken } from './google-tokens.ts'
+
+export interface GoogleSigning {
+  readonly type: 'accessToken' | 'idToken'
+  /** Of an ID token; unset: the host that is called. */
+  readonly audience?: string
+  /** The text of a credential file; unset: what the environment has. */
+  readonly credential?: string
+}
+
+/** Puts a token of Google on requests as they go out. Whoever has the same credential shares its tokens. */
+export function googleSigner(signing: GoogleSigning, cloud: CloudContext): NonNullable<Target['sign']> {
+  const { runtime, env } = cloud
+  const { credential } = signing
+  const name = credential === undefined ? 'of the environment' : hash('sha256', credential, 'base64url')
+  const tokens = runtime.state.get(`Google tokens ${name}`, () => new GoogleTokens())
+  return bearerSigner((request, target) => {
+    const wish = wishOf(signing, target)
+    return tokens.get(wish, runtime, () => {
+      const from = credential === undefined ? undefined : readGoogleCredential(credential)
+      return googleToken({ runtime, env, trace: request.trace }, from, wish)
+    })
+  })
+}
+
+function wishOf({ type, audience }: GoogleSigning, target: Target): GoogleWish {
+  if (type === 'accessToken') return { kind: 'access' }
+  if (audience !== undefined) return { kind: 'identity', audience }
+  // An address says nothing about who is there, and the host of the request is the client's word.
+  if (!target.named) throw new Error('an ID token for an address needs `audience`')
+  return { kind: 'identity', audience: `https://${target.host}` }
+}
+
+/** Where clients choose the host, they choose the audience. */
+const MOST_AUDIENCES = 256
+
+class GoogleTokens {
+  readonly #byAudience = new Map<string, Fresh<string>>()
+
+  get(wish: GoogleWish, { clock }: CloudContext['runtime'], ask: () => Promise<Dated<string>>): Promise<string> {
+    const key = wish.kind === 'access' ? '' : wish.audience
+    const held = this.#byAudience.get(key) ?? new Fresh<string>(clock)
+    // The one that was used longest ago comes first.
+    this.#byAudience.delete(key)
+    this.#byAudience.set(key, held)
+    if (this.#byAudience.size > MOST_AUDIENCES) this.#byAudience.delete(this.#byAudience.keys().next().value as string)
+    return held.get(ask)
+  }
+}

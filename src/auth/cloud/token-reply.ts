@@ -1,0 +1,59 @@
+import type { WholeReply } from '../../calls/dispatch.ts'
+import type { Dated } from './fresh.ts'
+
+/** The members of a JSON object. Throws an error that shows nothing of the text. */
+export function membersOf(text: string, whose: string): Readonly<Record<string, unknown>> {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new Error(`${whose} is not JSON`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new Error(`${whose} is not a JSON object`)
+  }
+  return value as Record<string, unknown>
+}
+
+export function repliedMembers({ body }: WholeReply, whose: string): Readonly<Record<string, unknown>> {
+  return membersOf(body.toString('utf8'), `the answer of ${whose}`)
+}
+
+/** s: no service gives tokens that last longer, and none says so little about one that lasts. */
+const LONGEST = 25 * 3600
+const UNTOLD = 300
+
+/** An OAuth 2.0 token response (RFC 6749, 5.1), or one that says when the token ends in seconds since the epoch. */
+export function accessTokenIn(members: Readonly<Record<string, unknown>>, whose: string, now: number): Dated<string> {
+  const { access_token: token, expires_in: life, expires_on: end } = members
+  const left = secondsOf(life) ?? (secondsOf(end) === undefined ? UNTOLD : (secondsOf(end) as number) - now / 1000)
+  return { value: tokenText(token, whose), expiresAt: now + checkedLife(left, whose) * 1000 }
+}
+
+/** A JSON Web Token, which says itself when it ends. */
+export function identityTokenIn(token: unknown, whose: string, now: number): Dated<string> {
+  const value = tokenText(token, whose)
+  const { exp } = membersOf(
+    Buffer.from(value.split('.')[1] ?? '', 'base64url').toString('utf8'),
+    `the ID token of ${whose}`,
+  )
+  const left = typeof exp === 'number' ? exp - now / 1000 : UNTOLD
+  return { value, expiresAt: now + checkedLife(left, whose) * 1000 }
+}
+
+/** A token is one word: nothing in it may end the header field that it goes into. */
+export function tokenText(token: unknown, whose: string): string {
+  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) throw new Error(`the answer of ${whose} has no token`)
+  return token
+}
+
+function checkedLife(seconds: number, whose: string): number {
+  if (!(seconds > 0)) throw new Error(`the token of ${whose} has ended already`)
+  return Math.min(seconds, LONGEST)
+}
+
+/** Some services write numbers as text. */
+function secondsOf(value: unknown): number | undefined {
+  const seconds = typeof value === 'string' && /^\d{1,12}$/.test(value) ? Number(value) : value
+  return typeof seconds === 'number' && Number.isFinite(seconds) ? seconds : undefined
+}

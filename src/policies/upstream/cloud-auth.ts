@@ -1,0 +1,100 @@
+// Credentials of clouds: signatures and tokens that go onto each request last.
+import { awsSignerFor } from '../../auth/cloud/aws-signer.ts'
+import { azureSigner } from '../../auth/cloud/azure-signer.ts'
+import type { AzureIdentity } from '../../auth/cloud/azure-tokens.ts'
+import { copilotSigner } from '../../auth/cloud/copilot-signer.ts'
+import { readGoogleCredential } from '../../auth/cloud/google-credential.ts'
+import { googleSigner } from '../../auth/cloud/google-signer.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import type { Target } from '../../http/transport.ts'
+import type { Infer } from '../../schema/builder.ts'
+import type { CompileContext } from '../policy.ts'
+import type { backendAuthDeclaration } from './policy-target.ts'
+
+type Spec = Infer<typeof backendAuthDeclaration.schema>
+type Members = Exclude<Spec, string>
+
+/** Undefined: the credential is none of a cloud. */
+export function cloudSigner(spec: Spec, ctx: CompileContext): Target['sign'] | undefined {
+  if (typeof spec === 'string') return copilotSigner(ctx)
+  if (spec.aws !== undefined) return awsSigner(spec.aws, ctx)
+  if (spec.gcp !== undefined) return gcpSigner(spec.gcp, ctx)
+  return spec.azure && azureSigner({ identity: identityOf(spec.azure) }, ctx)
+}
+
+function awsSigner(spec: NonNullable<Members['aws']> | null, ctx: CompileContext) {
+  const { accessKeyId, secretAccessKey, sessionToken, region, serviceName, assumeRole } = spec ?? {}
+  const role = assumeRole && roleOf(assumeRole)
+  return awsSignerFor(
+    {
+      ...(accessKeyId === undefined || secretAccessKey === undefined
+        ? {}
+        : { keys: { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) } }),
+      ...(region === undefined ? {} : { region }),
+      ...(serviceName === undefined ? {} : { service: serviceName }),
+      ...(role === undefined ? {} : { assumeRole: role }),
+    },
+    ctx,
+  )
+}
+
+type Role = NonNullable<NonNullable<Members['aws']>['assumeRole']>
+
+function roleOf({ roleArn, sessionName, tags = [] }: Role) {
+  return {
+    roleArn,
+    ...(typeof sessionName === 'string' ? { sessionName } : {}),
+    tags: tags.flatMap(({ key, value }) => (value === undefined ? [] : [{ key, value }])),
+  }
+}
+
+type Gcp = NonNullable<Members['gcp']>
+
+function gcpSigner(spec: Gcp | null, ctx: CompileContext) {
+  const { type = 'accessToken', audience, credential } = spec ?? {}
+  const text = credential && credentialText(credential, ctx)
+  return googleSigner(
+    { type, ...(audience === undefined ? {} : { audience }), ...(text === undefined ? {} : { credential: text }) },
+    ctx,
+  )
+}
+
+function credentialText(credential: NonNullable<Gcp['credential']>, ctx: CompileContext): string {
+  if ('inline' in credential) {
+    // Text of another kind stands for a secret that is not there.
+    if (/^\s*\{/.test(credential.inline)) checkCredential(credential.inline, 'GW106', [], ctx)
+    return credential.inline
+  }
+  const text = ctx.readFile(credential.file, ['gcp', 'credential', 'file'])?.toString('utf8')
+  if (text !== undefined) checkCredential(text, 'GW207', ['file'], ctx)
+  // Nothing else may stand in for the identity that the file was to have.
+  return text ?? ''
+}
+
+function checkCredential(text: string, code: 'GW106' | 'GW207', at: Path, ctx: CompileContext): void {
+  try {
+    readGoogleCredential(text)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : 'the Google credential cannot be read'
+    ctx.report({ code, path: ['gcp', 'credential', ...at], at: 'value', message })
+  }
+}
+
+function identityOf({ explicitConfig, developerImplicit, implicit }: NonNullable<Members['azure']>): AzureIdentity {
+  if (explicitConfig === undefined || implicit) return { kind: developerImplicit ? 'developer' : 'implicit' }
+  const { clientSecret, managedIdentity, workloadIdentity } = explicitConfig
+  if (clientSecret) {
+    const { tenant_id: tenant, client_id: client, client_secret: secret } = clientSecret
+    return { kind: 'clientSecret', tenant, client, secret }
+  }
+  if (managedIdentity === undefined || workloadIdentity) return { kind: 'workloadIdentity' }
+  const { clientId, objectId, resourceId } = managedIdentity.userAssignedIdentity ?? {}
+  return {
+    kind: 'managedIdentity',
+    user: {
+      ...(clientId === undefined ? {} : { clientId }),
+      ...(objectId === undefined ? {} : { objectId }),
+      ...(resourceId === undefined ? {} : { resourceId }),
+    },
+  }
+}
