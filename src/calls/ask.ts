@@ -2,6 +2,7 @@ import { authorityOf } from '../http/authority.ts'
 import { GatewayError } from '../http/errors.ts'
 import { type BodySource, bodyOf, type Exchange } from '../http/exchange.ts'
 import { HeaderList } from '../http/headers.ts'
+import { handlerAround, type ResponseHandler } from '../http/transport.ts'
 import type { CallPurpose } from '../trace/span.ts'
 import type { CallRuntime } from './call-record.ts'
 import { derivedFrom, ownExchange } from './derived-exchange.ts'
@@ -17,6 +18,8 @@ export interface ServiceRequest extends Outcall {
   readonly path: string
   /** Name, value, name, value. */
   readonly fields: readonly string[]
+  /** Told as soon as the head has come: the body may fail all the same. */
+  heard?(status: number): void
 }
 
 /**
@@ -33,10 +36,21 @@ export function ask(
 ): Promise<WholeReply> {
   try {
     const x = serviceExchange(to, request, bodyOf(body), runtime, client)
-    return wholeReply(runtime.clock, request.timeout, limit, on => makeCall(x, to, request, runtime, on))
+    return wholeReply(runtime.clock, request.timeout, limit, on =>
+      makeCall(x, to, request, runtime, request.heard ? heardBy(request.heard, on) : on),
+    )
   } catch (error) {
     return Promise.reject(error)
   }
+}
+
+function heardBy(heard: (status: number) => void, on: ResponseHandler): ResponseHandler {
+  return handlerAround(on, {
+    head(status, headers) {
+      heard(status)
+      return on.head(status, headers)
+    },
+  })
 }
 
 /** The exchange for one request of a service. Throws GatewayError while the service has no endpoint. */
@@ -50,7 +64,8 @@ export function serviceExchange(
 ): Exchange {
   const target = to.target()
   const length = body.length === undefined ? [] : ['content-length', String(body.length)]
-  const headers = new HeaderList(['user-agent', 'gwctl', ...fields, ...length], true)
+  const headers = new HeaderList([...fields, ...length], true)
+  if (!headers.has('user-agent')) headers.append('user-agent', 'gwctl')
   const scheme = target.tls ? 'https' : 'http'
   const request = { method, scheme, authority: authorityOf(target), path, headers } as const
   if (!client) return ownExchange({ clock, request, body, purpose, httpVersion })

@@ -129,6 +129,7 @@ class SentMessages extends Readable {
       length: undefined,
       bytes: undefined,
       buffer: () => Promise.reject(new GatewayError('bodyUnreadable', { detail: 'a stream of messages' })),
+      prefix: () => Promise.reject(new GatewayError('bodyUnreadable', { detail: 'a stream of messages' })),
       replace: () => {},
       take: () => this,
     }

@@ -16,6 +16,8 @@ export interface Callee {
   readonly name: string
   /** Equal keys: the same service, called in the same way. */
   readonly key: string
+  /** ms until the response head, where the file says so for this service. */
+  readonly requestTimeout?: number | undefined
   /** The policies on it, which run around each call. */
   readonly steps: CallSteps
   /** Where the next connection goes. Throws GatewayError while the service has no endpoint. */

@@ -19,6 +19,7 @@ export function wrapRequestBody(x: Exchange, hooks: readonly BodyHook[]): void {
       return inner.bytes
     },
     buffer: limit => inner.buffer(limit),
+    prefix: limit => inner.prefix(limit),
     replace: bytes => inner.replace(bytes),
     take: () => transformBody(inner.take(), hooks),
   }

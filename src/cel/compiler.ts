@@ -59,7 +59,7 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
   }
 
   function compile(text: string, scope: CelScope, result: CelResult): ReturnType<CelCompiler['compile']> {
-    const source = adaptSource(result === 'duration' ? quoteDuration(text) : text)
+    const source = adaptSource(result === 'duration' || result === 'expiry' ? quoteDuration(text) : text)
     const context: Context = { text, scope, functions: environments.functions, place: source.place }
     try {
       const words = wordsOf(source.text)

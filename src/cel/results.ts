@@ -18,6 +18,7 @@ const ACCEPTED: Readonly<Record<Exclude<CelResult, 'any' | 'body'>, readonly [re
   string: [['string', 'bytes', 'null'], 'a string'],
   number: [['int', 'uint', 'double'], 'a number'],
   duration: [[DURATION, TIMESTAMP, 'string', 'int', 'uint', 'double'], 'a duration'],
+  expiry: [[DURATION, TIMESTAMP, 'string', 'int', 'uint', 'double'], 'a duration or a time'],
   map: [['map'], 'a map'],
   sampling: [['bool', 'int', 'uint', 'double'], 'a boolean or a number from 0 to 1'],
 }
@@ -45,6 +46,7 @@ export function acceptsStatically(result: CelResult, type: StaticType | undefine
  */
 export function convertResult(result: CelResult, raw: unknown): Outcome {
   if (result === 'duration') return { ok: true, value: toMilliseconds(raw) }
+  if (result === 'expiry') return { ok: true, value: toExpiry(raw) }
   if (result === 'body') return { ok: true, value: toBody(raw) }
   if (result !== 'any' && raw instanceof Optional && !raw.hasValue()) return NOTHING
   const value = toPlain(raw)
@@ -83,6 +85,12 @@ function isPlainObject(value: unknown): boolean {
     !Buffer.isBuffer(value) &&
     !(value instanceof Date)
   )
+}
+
+/** Numbers are seconds since the epoch. */
+function toExpiry(raw: unknown): number | Date {
+  const number = raw instanceof Duration || raw instanceof Date ? undefined : toPlain(raw)
+  return typeof number === 'number' ? new Date(number * 1000) : toMilliseconds(raw)
 }
 
 /** A timestamp stays one: the caller knows from when it counts. */

@@ -51,7 +51,7 @@ export function commitUpgrade(
   x.response = { status, headers }
   const join = () => {
     if (x.aborted) return fail(new GatewayError('upgradeFailed'))
-    mergeQueued(headers, x.queuedHeaders)
+    mergeQueued(headers, x)
     if (x.trace) traceFinalResponse(x, { status, headers }, heads)
     attempt.settle('answered')
     out.upgrade(status, headers.raw, socket)
@@ -76,7 +76,7 @@ function responseLists({ chosen, passage: { listener } }: Call): readonly (reado
 function open({ x, chosen, passage, out, heads, runtime }: Call): ChunkSink {
   const response = x.response!
   x.answeredMono = runtime.clock.mono()
-  mergeQueued(response.headers, x.queuedHeaders)
+  mergeQueued(response.headers, x)
   // RFC 9110 section 8.6: not even a length of 0.
   if (response.status === 204) response.headers.delete('content-length')
   // A policy has made a HEAD of the client's own method: the length is that of a body that does not come.

@@ -3,7 +3,8 @@ import type { Bind, Listener, Pipeline, RouteGroup, Step } from '../config/snaps
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import { parseAuthority } from '../http/authority.ts'
 import { GatewayError } from '../http/errors.ts'
-import type { Exchange, PolicyPlace, Reply } from '../http/exchange.ts'
+import type { Admission, Exchange, PolicyPlace, Reply } from '../http/exchange.ts'
+import { applyChange } from '../http/field-change.ts'
 import { readBody } from '../policies/parts/request-body.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { callBackend, pickBackend } from './call-backend.ts'
@@ -51,6 +52,7 @@ async function serve(
 ): Promise<Reply | undefined> {
   x.bind = bind
   passage.heads = serving.heads
+  if (x.connection.admission) admit(x, x.connection.admission)
   if (x.trace) traceArrival(x, serving.heads)
   const listener = findListener(x, bind)
   const elsewhere = normalizePath(x, bind.frontend, serving)
@@ -79,6 +81,12 @@ async function serve(
   const { buffersRequest } = chosen.pipeline
   if (buffersRequest > 0) await readBody(x, buffersRequest)
   return await callBackend({ x, chosen, passage, out, heads: serving.heads, runtime })
+}
+
+/** The word of the service that has let the connection in stands in each request, in place of the client's. */
+function admit(x: Exchange, { changes, metadata }: Admission): void {
+  for (const change of changes) applyChange(x.request.headers, change)
+  if (metadata) x.external.extauthz = metadata
 }
 
 /** From here on routes, rules and the backend see one path. A reply: the client is to ask for that path. */
@@ -205,7 +213,7 @@ async function answer(x: Exchange, reply: Reply, passage: Passage, out: Downstre
     // Meanwhile its client may have left, or its time have run out.
     if (out.state !== 'waiting') return
   }
-  mergeQueued(x.response.headers, x.queuedHeaders)
+  mergeQueued(x.response.headers, x)
   const body = transformed(spoken.body, steps.body, x)
   if (x.trace && passage.heads) traceFinalResponse(x, x.response, passage.heads)
   out.reply(x.response.status, x.response.headers.raw, body)

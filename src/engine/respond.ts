@@ -1,5 +1,6 @@
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
+import { applyChange } from '../http/field-change.ts'
 import { HeaderList } from '../http/headers.ts'
 
 /** gRPC status by HTTP status; everything else is 2 (unknown). */
@@ -45,9 +46,10 @@ export function replyInDialect(reply: Reply, x: Exchange): Reply {
   }
 }
 
-/** Puts the queued fields (CORS, rate limit) over those of the response. */
-export function mergeQueued(headers: HeaderList, queued: readonly string[]): void {
-  for (let i = 0; i < queued.length; i += 2) headers.set(queued[i]!, queued[i + 1]!)
+/** Puts the queued fields (CORS, rate limit, those of services that were asked) over those of the response. */
+export function mergeQueued(headers: HeaderList, { queuedHeaders, queuedChanges }: Exchange): void {
+  for (let i = 0; i < queuedHeaders.length; i += 2) headers.set(queuedHeaders[i]!, queuedHeaders[i + 1]!)
+  for (const change of queuedChanges) applyChange(headers, change)
 }
 
 export function headOf(reply: Reply): { status: number; headers: HeaderList } {

@@ -3,6 +3,7 @@ import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { CallPurpose, RequestSpan } from '../trace/span.ts'
 import type { TraceScope } from '../trace/trace-event.ts'
 import type { Reason } from './errors.ts'
+import type { FieldChange } from './field-change.ts'
 import { HeaderList } from './headers.ts'
 
 /** The request line and header fields; policies write to it, and the upstream sees what is left. */
@@ -38,6 +39,11 @@ export interface Reply {
   readonly grpcStatus?: number | undefined
 }
 
+export interface Admission {
+  readonly changes: readonly FieldChange[]
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+}
+
 /** What came in before any byte of HTTP. */
 export interface ConnectionFacts {
   readonly id: number
@@ -47,6 +53,8 @@ export interface ConnectionFacts {
   /** The address and port that the client connected to. */
   readonly localPort: number
   readonly localAddress?: string
+  /** What a service has said about the connection, for each of its requests. */
+  admission?: Admission
   /** The TCP peer, where a PROXY header gave other addresses. */
   readonly peer?: { readonly address: string; readonly port: number }
   readonly tls?: {
@@ -69,11 +77,18 @@ export interface BodySource {
    * `bodyTimeout` when it is too slow, `bodyMemory` when all requests together hold too much.
    */
   buffer(limit: number): Promise<Buffer>
+  /** The beginning, up to `limit` bytes, and whether that is all. The body stays whole for the next reader. Throws as `buffer` does, but for its length. */
+  prefix(limit: number): Promise<BodyPrefix>
   replace(bytes: Buffer): void
   /** The bytes to send: a buffer when buffered, otherwise the client's own stream (once). Undefined: no body. */
   take(): Buffer | Readable | undefined
   /** The request is over: what was read whole is held no longer. */
   release?(): void
+}
+
+export interface BodyPrefix {
+  readonly bytes: Buffer
+  readonly whole: boolean
 }
 
 /** The named runtime objects that a request passes, as expressions, logs and traces see them. */
@@ -241,6 +256,8 @@ export class Exchange {
   response: ResponseHead | undefined
   /** Merged into the response last, replacing fields of the same name: CORS, x-ratelimit-*. */
   readonly queuedHeaders: string[] = []
+  /** Made to the response after those: what services that were asked want there. */
+  readonly queuedChanges: FieldChange[] = []
   reason: Reason = 'Upstream'
   error: string | undefined
   responseBytes = 0
@@ -335,11 +352,16 @@ export function bodyOf(bytes: Buffer | undefined): BodySource {
       return held
     },
     buffer: async () => held ?? Buffer.alloc(0),
+    prefix: async limit => prefixOf(held ?? Buffer.alloc(0), limit),
     replace: next => {
       held = next
     },
     take: () => (held && held.length > 0 ? held : undefined),
   }
+}
+
+export function prefixOf(body: Buffer, limit: number): BodyPrefix {
+  return { bytes: body.subarray(0, limit), whole: body.length <= limit }
 }
 
 export function emptyHead(): RequestHead {

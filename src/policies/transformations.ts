@@ -4,13 +4,10 @@
 import type { BodyHook } from '../calls/step.ts'
 import type { Expression, Outcome } from '../cel/expression.ts'
 import { FailedValue } from '../cel/json-view.ts'
-import { readAuthority } from '../http/authority.ts'
 import { isCredentialHeader } from '../http/credential-names.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../http/field-value.ts'
 import type { HeaderList } from '../http/headers.ts'
-import type { PathNormalizer } from '../http/path-normalization.ts'
-import { isRequestTarget } from '../http/request-target.ts'
 import {
   type CelResult,
   type CelScope,
@@ -31,6 +28,7 @@ import { conditional as variantsInCluster } from '../schema/resource-variants.ts
 import { asFields, type Fields } from '../schema/untyped.ts'
 import { byName, copied, defined, type Policies, strings, variants } from './parts/cluster-form.ts'
 import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
+import { type Assign, asText, setRequestPseudo } from './parts/pseudo-headers.ts'
 import { bodiesFor, toBody } from './parts/request-body.ts'
 import { definePolicy, type Hooks, type Limits } from './policy.ts'
 
@@ -207,7 +205,6 @@ function replaceBody(x: Exchange, body: Expression, { maxBuffer }: Limits): Body
   }
 }
 
-type Assign = (x: Exchange, value: unknown) => void
 type PseudoSetter = (name: string) => Assign
 
 /** Metadata first, so that the headers can name it; then replace, add, set, remove. */
@@ -273,11 +270,6 @@ function evaluateUnseen(expression: Expression, x: Exchange, shown: string): Out
   return outcome
 }
 
-function asText(value: unknown): string | undefined {
-  if (typeof value === 'string') return value
-  return Buffer.isBuffer(value) ? value.toString('utf8') : undefined
-}
-
 /** Anything but a map leaves the headers alone; entries that cannot be headers are left out. */
 function replaceAll(expression: Expression, x: Exchange, headers: HeaderList): void {
   const outcome = expression.evaluate(x)
@@ -291,48 +283,6 @@ function replaceAll(expression: Expression, x: Exchange, headers: HeaderList): v
       const line = text === undefined ? undefined : toFieldValue(text)
       if (line !== undefined) headers.append(name, line)
     }
-  }
-}
-
-/** What is no usable value changes nothing. */
-function setRequestPseudo(name: string, paths: PathNormalizer): Assign {
-  const accept = (pattern: RegExp, assign: (x: Exchange, text: string) => void): Assign => {
-    return (x, value) => {
-      const text = asText(value)
-      if (text !== undefined && pattern.test(text)) assign(x, text)
-    }
-  }
-  switch (name) {
-    case ':method':
-      // A tunnel is something else than a request: neither becomes the other.
-      return accept(/^(?!connect$)[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/i, (x, text) => {
-        if (x.request.method !== 'CONNECT' && (x.upgrade === undefined || text === 'GET')) x.request.method = text
-      })
-    case ':path':
-      return accept(/^\//, (x, text) => {
-        const path = isRequestTarget(text) ? usable(text, paths) : undefined
-        if (path !== undefined) x.request.path = path
-      })
-    case ':scheme':
-      return accept(/^https?$/, (x, text) => {
-        x.request.scheme = text as 'http' | 'https'
-      })
-    default:
-      return accept(/./, (x, text) => {
-        const authority = readAuthority(text)
-        if (authority === undefined) return
-        x.request.authority = authority
-        x.authorityFixed = true
-      })
-  }
-}
-
-/** A path may be made of what a client has sent, so the rules for paths of clients hold for it too. */
-function usable(path: string, paths: PathNormalizer): string | undefined {
-  try {
-    return paths.normalize(path)
-  } catch {
-    return undefined
   }
 }
 

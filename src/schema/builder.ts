@@ -17,7 +17,7 @@ export type Infer<S> = S extends Schema<infer T> ? T : never
 /** Where an expression stands decides which variables it may name. `src/cel` knows the variables of each scope. */
 export type CelScope = 'connection' | 'request' | 'llmRequest' | 'mcp' | 'response' | 'usage' | 'log' | 'target'
 /** What the place that holds the expression does with its result. */
-export type CelResult = 'bool' | 'string' | 'number' | 'duration' | 'map' | 'any' | 'body' | 'sampling'
+export type CelResult = 'bool' | 'string' | 'number' | 'duration' | 'expiry' | 'map' | 'any' | 'body' | 'sampling'
 
 export interface Problem {
   readonly message: string

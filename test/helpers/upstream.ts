@@ -1,4 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { type AddressInfo, connect, type Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 
@@ -51,6 +58,18 @@ export function echo(req: IncomingMessage, res: ServerResponse): void {
     })
     res.writeHead(200, { 'content-type': 'application/json' })
     res.end(body)
+  })
+}
+
+/** A request whose list of values for a name is as many fields; resolves with the status when the answer is complete. */
+export function sendRepeated(url: string, headers: OutgoingHttpHeaders, method = 'GET', body = ''): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const req = request(url, { method, headers, agent: false }, res => {
+      res.resume()
+      res.on('end', () => resolve(res.statusCode ?? 0))
+    })
+    req.on('error', reject)
+    req.end(body)
   })
 }
 

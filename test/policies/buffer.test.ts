@@ -19,6 +19,7 @@ function coming(size: number, length: number | undefined, headers: readonly stri
       bytes = Buffer.alloc(size)
       return bytes
     },
+    prefix: () => Promise.reject(new Error('nobody asks')),
     replace: next => {
       bytes = next
     },

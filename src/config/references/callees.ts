@@ -89,6 +89,7 @@ function calleeOf({ backend, pipeline }: WeightedBackend, key: string): Callee {
   return {
     name: backend.name,
     key,
+    requestTimeout: pipeline.upstream.requestTimeout,
     steps: pipeline,
     target() {
       const target = backend.target

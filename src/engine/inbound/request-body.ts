@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { BodyLimits } from '../../http/body-memory.ts'
 import { bodyMemoryExhausted, GatewayError } from '../../http/errors.ts'
-import type { BodySource } from '../../http/exchange.ts'
+import { type BodyPrefix, type BodySource, prefixOf } from '../../http/exchange.ts'
 import type { Clock, Runtime, Timer } from '../../runtime/runtime.ts'
 
 /** What reading a body takes. */
@@ -18,6 +18,8 @@ export class SocketBody implements BodySource {
   readonly length: number | undefined
   #bytes: Buffer | undefined
   #reading: Promise<Buffer> | undefined
+  /** What was read last, when that was in vain. */
+  #begun: Buffer | undefined
   /** Runs when somebody wants the body for the first time: the client may be waiting for a sign to send it. */
   #onWanted: (() => void) | undefined
   /** A buffer when it came together with its head. */
@@ -54,7 +56,25 @@ export class SocketBody implements BodySource {
       return this.#from
     }
     this.#reading = this.#read(this.#from, limit)
-    return this.#reading
+    return this.#reading.finally(() => {
+      this.#begun = undefined
+    })
+  }
+
+  async prefix(limit: number): Promise<BodyPrefix> {
+    if (this.#reading) await this.#reading.catch(() => {})
+    if (this.#bytes) return prefixOf(this.#bytes, limit)
+    this.#wanted()
+    if (Buffer.isBuffer(this.#from)) return prefixOf(this.#from, limit)
+    try {
+      this.#reading = this.#read(this.#from, limit)
+      return prefixOf(await this.#reading, limit)
+    } catch (error) {
+      const begun = this.#begun
+      this.#begun = undefined
+      if (begun && error instanceof GatewayError && error.code === 'bodyTooLarge') return prefixOf(begun, limit)
+      throw error
+    }
   }
 
   replace(bytes: Buffer): void {
@@ -109,7 +129,10 @@ export class SocketBody implements BodySource {
         if (room && size <= limit) return
         stop()
         from.pause()
-        if (room) from.unshift(Buffer.concat(chunks, size))
+        if (room) {
+          this.#begun = Buffer.concat(chunks, size)
+          from.unshift(this.#begun)
+        }
         reject(room ? tooLarge(limit) : bodyMemoryExhausted())
       }
       const onEnd = (): void => {

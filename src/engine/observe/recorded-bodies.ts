@@ -116,6 +116,7 @@ export class RecordedBodies {
         return inner.bytes
       },
       buffer: limit => inner.buffer(limit),
+      prefix: limit => inner.prefix(limit),
       replace: bytes => inner.replace(bytes),
       take: () => {
         const body = inner.take()

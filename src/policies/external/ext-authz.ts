@@ -1,11 +1,39 @@
 // Asks an authorization service about each request (specification, "Inbound: external authorization").
 
-import { boolean, cel, def, integer, list, map, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
+import type { WholeReply } from '../../calls/dispatch.ts'
+import { GrpcFailure } from '../../calls/grpc.ts'
+import type { Callee } from '../../calls/outcall.ts'
+import type { Expression } from '../../cel/expression.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import { GatewayError } from '../../http/errors.ts'
+import type { Exchange, Reply } from '../../http/exchange.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
+import {
+  boolean,
+  cel,
+  def,
+  integer,
+  list,
+  map,
+  type ObjectOf,
+  object,
+  oneOf,
+  opt,
+  req,
+  shapes,
+  string,
+} from '../../schema/builder.ts'
 import { headerName } from '../../schema/scalars.ts'
-import { conditional, fallbackComesLast } from '../parts/conditional.ts'
-import { definePolicy } from '../policy.ts'
+import { compileConditional, conditional, fallbackComesLast } from '../parts/conditional.ts'
+import { bodiesFor } from '../parts/request-body.ts'
+import { type CompileContext, definePolicy, type Hooks, type Limits } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 import { extAuthzInCluster } from './cluster/ext-authz.ts'
+import { type BodyRules, bodyForCheck, bodyRules, type CheckBody } from './ext-authz/check-body.ts'
+import { apply, type Decision } from './ext-authz/decision.ts'
+import { cacheKey, DecisionCache } from './ext-authz/decision-cache.ts'
+import { type GrpcRules, grpcCheck } from './ext-authz/grpc-check.ts'
+import { CHECK_TIMEOUT, httpCheck, httpRules, lowerCase } from './ext-authz/http-check.ts'
 
 const headerNames = list(headerName, { max: 64 })
 const expressions = map(cel('request', 'any'), { max: 64 })
@@ -20,7 +48,7 @@ const http = object('HTTP protocol', {
     cel('request', 'string'),
     'Where a client is sent that the service refused, a sign-in page for example.',
   ),
-  body: opt(cel('request', 'any'), 'Body of the check.'),
+  body: opt(cel('request', 'body'), 'Body of the check: text and bytes as they are, other values as JSON.'),
   includeResponseHeaders: opt(headerNames, 'Header fields of the answer that go to the backend.'),
   addRequestHeaders: opt(map(cel('request', 'string'), { max: 64 }), 'Header fields of the check: name to expression.'),
   metadata: opt(
@@ -72,7 +100,7 @@ const fields = {
         list(cel('request', 'any'), { min: 1, max: 16 }),
         'Parts of the key; they must cover all that the service decides on.',
       ),
-      ttl: req(cel('response', 'any'), 'How long a decision is kept: a duration, or a time.'),
+      ttl: req(cel('response', 'expiry'), 'How long a decision is kept: a duration, or a time.'),
       maxEntries: def(integer(1), 10000, 'Decisions kept.'),
     }),
     'Keeps decisions.',
@@ -88,12 +116,145 @@ export const extAuthz = definePolicy({
   cluster: extAuthzInCluster,
   asksFor: 'anything',
   guards: true,
-  unserved:
-    'The authorization service is not asked yet: every request would pass. Put the decision into `authorization` or keep the check at the backend.',
   schema: object(
     NAME,
     { ...fields, conditional: conditional(NAME, fields, { exactlyOneOf: [TARGET_KINDS] }) },
     { exactlyOneOf: [[...TARGET_KINDS, 'conditional']], check: fallbackComesLast },
   ),
-  compile: () => ({}),
+  compile(spec, ctx) {
+    if (spec.conditional === undefined) return hooksOf(spec, [], ctx)
+    return compileConditional(spec.conditional, 'guards', ctx.limits, (entry, i) =>
+      hooksOf(entry, ['conditional', i], ctx),
+    )
+  },
 })
+
+type Spec = ObjectOf<typeof fields>
+
+function hooksOf(spec: Spec, at: Path, ctx: CompileContext): Hooks {
+  const callee = ctx.callee?.(spec, at, spec.policies && { specs: spec.policies, at: [...at, 'policies'] })
+  if (callee === undefined) return { request: refuse }
+  const authorizer = new Authorizer(callee, spec, at, ctx)
+  const { includeRequestBody: body } = spec
+  const { buffersRequest } = bodiesFor(expressionsOf(spec), ctx.limits)
+  return {
+    request: x => authorizer.decide(x),
+    ...(body ? { holdsRequest: body.maxRequestBytes } : {}),
+    ...(buffersRequest === undefined ? {} : { buffersRequest }),
+  }
+}
+
+/** Its service is none, which has been reported. */
+function refuse(): never {
+  throw new GatewayError('extAuthz')
+}
+
+function expressionsOf({ protocol: { grpc, http }, cache }: Spec): (Expression | undefined)[] {
+  return [
+    ...Object.values(grpc?.metadata ?? {}),
+    ...[http?.path, http?.body, http?.redirect],
+    ...Object.values(http?.addRequestHeaders ?? {}),
+    ...Object.values(http?.metadata ?? {}),
+    ...(cache ? cache.key : []),
+    cache?.ttl,
+  ]
+}
+
+/** One service, and how it is asked. */
+class Authorizer {
+  readonly #ask: (x: Exchange, body: CheckBody | undefined) => Promise<Answer>
+  readonly #body: BodyRules | undefined
+  readonly #cache: (NonNullable<Spec['cache']> & { readonly kept: DecisionCache }) | undefined
+  /** Status where the service cannot be asked; undefined: the request passes. */
+  readonly #failure: number | undefined
+  readonly #limits: Limits
+
+  constructor(callee: Callee, spec: Spec, at: Path, ctx: CompileContext) {
+    const { runtime, limits } = ctx
+    const { cache, includeRequestBody } = spec
+    this.#limits = limits
+    this.#failure = failureStatus(spec.failureMode)
+    this.#body = includeRequestBody && bodyRules(includeRequestBody)
+    this.#cache = cache && {
+      ...cache,
+      kept: ctx.state(`decisions ${at.join('.')}`, () => new DecisionCache(cache.maxEntries, runtime.clock)),
+    }
+    this.#ask = askerOf(callee, spec, runtime)
+  }
+
+  decide(x: Exchange): Reply | undefined | Promise<Reply | undefined> {
+    // What is too long is refused, whatever is known about the rest of the request.
+    return this.#body ? bodyForCheck(x, this.#body).then(body => this.#decide(x, body)) : this.#decide(x, undefined)
+  }
+
+  #decide(x: Exchange, body: CheckBody | undefined): Reply | undefined | Promise<Reply | undefined> {
+    const key = this.#cache && cacheKey(this.#cache.key, x)
+    const kept = key === undefined ? undefined : this.#cache?.kept.get(key)
+    if (kept) return apply(kept, x, this.#limits)
+    return this.#askFor(x, body, key)
+  }
+
+  async #askFor(x: Exchange, body: CheckBody | undefined, key: string | undefined): Promise<Reply | undefined> {
+    let answer: Answer
+    try {
+      answer = await this.#ask(x, body)
+    } catch (error) {
+      this.#unanswered(x, error)
+      return undefined
+    }
+    const { decision, response } = answer
+    const reply = apply(decision, x, this.#limits)
+    if (key !== undefined && this.#cache) {
+      const ttl = this.#cache.ttl.decide(x, response && { response })
+      if (ttl.ok) this.#cache.kept.keep(key, decision, ttl.value as number | Date)
+    }
+    return reply
+  }
+
+  /** A request that cannot be asked about, or an answer that is none, refuses in every mode: clients have a part in both. */
+  #unanswered(x: Exchange, error: unknown): void {
+    if (error instanceof GatewayError && error.code === 'extAuthz') {
+      x.error = reasonOf(error.details.cause ?? error)
+      throw error
+    }
+    if (!(error instanceof GatewayError || error instanceof GrpcFailure)) throw error
+    x.error = reasonOf(error)
+    if (this.#failure !== undefined) throw new GatewayError('extAuthz', { status: this.#failure, cause: error })
+  }
+}
+
+function failureStatus(mode: Spec['failureMode']): number | undefined {
+  if (typeof mode === 'string') return mode === 'deny' ? 403 : undefined
+  const { denyWithStatus } = mode
+  return denyWithStatus < 200 ? 403 : denyWithStatus
+}
+
+/** For logs: it may name what clients are not to know. */
+function reasonOf(cause: unknown): string {
+  return `external authorization failed: ${cause instanceof Error ? cause.message : String(cause)}`
+}
+
+interface Answer {
+  readonly decision: Decision
+  readonly response?: WholeReply | undefined
+}
+
+function askerOf(
+  callee: Callee,
+  { protocol, includeRequestBody, includeRequestHeaders }: Spec,
+  runtime: Runtime,
+): (x: Exchange, body: CheckBody | undefined) => Promise<Answer> {
+  const timeout = callee.requestTimeout ?? CHECK_TIMEOUT
+  const { http, grpc = {} } = protocol
+  if (http) {
+    const rules = httpRules(http, includeRequestHeaders ?? ['authorization'])
+    return (x, body) => httpCheck(callee, rules, x, body, timeout, runtime)
+  }
+  const rules: GrpcRules = {
+    context: grpc.context ?? {},
+    metadata: grpc.metadata,
+    includeRequestHeaders: includeRequestHeaders && lowerCase(includeRequestHeaders),
+    packAsBytes: includeRequestBody?.packAsBytes === true,
+  }
+  return async (x, body) => ({ decision: await grpcCheck(callee, rules, x, body, timeout, runtime) })
+}

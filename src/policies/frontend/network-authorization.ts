@@ -1,9 +1,7 @@
-import { ownExchange } from '../../calls/derived-exchange.ts'
-import type { ConnectionFacts, Exchange } from '../../http/exchange.ts'
 import { object, opt, req } from '../../schema/builder.ts'
-import type { TraceScope } from '../../trace/trace-event.ts'
 import { accessDecision, accessRules, accessRulesInCluster, convertAccessRules } from '../parts/access-rules.ts'
 import { definePolicy } from '../policy.ts'
+import { requestless } from './requestless.ts'
 
 export const networkAuthorization = definePolicy({
   name: 'networkAuthorization',
@@ -30,10 +28,3 @@ export const networkAuthorization = definePolicy({
     return { connection: (facts, trace) => passes(requestless(facts, trace)) }
   },
 })
-
-/** Expressions read an exchange; before the first request it holds the connection alone. */
-function requestless(connection: ConnectionFacts, trace: TraceScope | undefined): Exchange {
-  const x = ownExchange({ id: String(connection.id), connection, httpVersion: '' })
-  x.trace = trace
-  return x
-}

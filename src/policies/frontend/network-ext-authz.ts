@@ -1,13 +1,19 @@
+import type { Callee } from '../../calls/outcall.ts'
+import { GatewayError } from '../../http/errors.ts'
+import { type ConnectionFacts, emptyHead } from '../../http/exchange.ts'
 import { cel, def, integer, list, map, object, oneOf, opt, req, shapes } from '../../schema/builder.ts'
 import { headerName } from '../../schema/scalars.ts'
+import type { TraceScope } from '../../trace/trace-event.ts'
+import { CHECK_TIMEOUT, httpCheck, httpRules } from '../external/ext-authz/http-check.ts'
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
+import { requestless } from './requestless.ts'
 
 export const networkExtAuthz = definePolicy({
   name: 'networkExtAuthz',
   doc: 'An authorization service decides about each connection.',
   attach: ['frontend'],
-  unserved: 'The authorization service is not asked about connections yet: every client may connect.',
+  guards: true,
   schema: object(
     'network external authorization',
     {
@@ -18,15 +24,21 @@ export const networkExtAuthz = definePolicy({
           http: req(
             object('HTTP protocol', {
               path: opt(cel('connection', 'string'), 'Path of the check.'),
-              body: opt(cel('connection', 'any'), 'Body of the check.'),
-              includeResponseHeaders: opt(list(headerName, { max: 64 }), 'Header fields of the answer that are kept.'),
+              body: opt(
+                cel('connection', 'body'),
+                'Body of the check, which is a POST then: text and bytes as they are, other values as JSON.',
+              ),
+              includeResponseHeaders: opt(
+                list(headerName, { max: 64 }),
+                'Header fields of the answer that each request of the connection carries, in place of what the client sends.',
+              ),
               addRequestHeaders: opt(
                 map(cel('connection', 'string'), { max: 64 }),
                 'Header fields of the check: name to expression.',
               ),
               metadata: opt(
                 map(cel('connection', 'any'), { max: 64 }),
-                'Variables under `extauthz`: name to expression.',
+                'Variables under `extauthz` for each request of the connection: name to expression.',
               ),
             }),
             'A plain HTTP request; 200 allows.',
@@ -40,10 +52,30 @@ export const networkExtAuthz = definePolicy({
           object: object('failure mode', { denyWithStatus: req(integer(100, 599), 'Status of the refusal.') }),
         }),
         'deny',
-        'What happens when the service cannot be asked.',
+        'What happens when the service cannot be asked; a refused connection is closed without an answer, whatever the status.',
       ),
     },
     { exactlyOneOf: [TARGET_KINDS] },
   ),
-  compile: () => ({}),
+  compile(spec, { callee: calleeOf, runtime }) {
+    const { policies, failureMode, protocol } = spec
+    const fails = typeof failureMode === 'string' ? failureMode === 'deny' : failureMode.denyWithStatus > 0
+    const callee = calleeOf?.(spec, [], policies && { specs: policies, at: ['policies'] })
+    if (callee === undefined) return { connection: () => false }
+    const rules = httpRules(protocol.http, [])
+    const method = rules.body ? 'POST' : 'GET'
+    const timeout = callee.requestTimeout ?? CHECK_TIMEOUT
+    async function admits(connection: ConnectionFacts, trace?: TraceScope): Promise<boolean> {
+      const x = requestless(connection, trace, { request: { ...emptyHead(), method }, clock: runtime.clock })
+      try {
+        const { decision } = await httpCheck(callee as Callee, rules, x, undefined, timeout, runtime)
+        if (decision.allowed) connection.admission = { changes: decision.changes, metadata: decision.metadata }
+        return decision.allowed
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error
+        return !fails && error.code !== 'extAuthz'
+      }
+    }
+    return { connection: admits }
+  },
 })

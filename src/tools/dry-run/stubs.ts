@@ -1,3 +1,4 @@
+import { envoyReply } from './stub-envoy.ts'
 import { type LlmStub, modelReply } from './stub-llm.ts'
 import { type McpStub, mcpReply } from './stub-mcp.ts'
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
@@ -63,6 +64,8 @@ function isList(stub: Stub | readonly Stub[]): stub is readonly Stub[] {
 }
 
 function replyOf(stub: Stub, call: StubCall): StubReply {
+  const envoy = envoyReply(stub, call)
+  if (envoy) return envoy
   const { status = 200, headers = [], body, delay, unreachable } = stub
   const spoken = body === undefined && status < 400 ? spokenReply(stub, call) : undefined
   const made = spoken ?? (body === undefined ? jsonReply({}) : { headers: [typeOf(body)], body })

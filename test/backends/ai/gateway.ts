@@ -192,6 +192,7 @@ function bodyOf(req: IncomingMessage): BodySource {
       bytes = Buffer.concat(chunks)
       return bytes
     },
+    prefix: () => Promise.reject(new Error('nobody asks')),
     replace: next => {
       bytes = next
     },

@@ -227,6 +227,7 @@ function bodyOf(req: IncomingMessage): BodySource {
       held = Buffer.concat(chunks)
       return held
     },
+    prefix: () => Promise.reject(new Error('nobody asks')),
     replace(bytes) {
       held = bytes
     },

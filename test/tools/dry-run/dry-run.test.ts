@@ -365,3 +365,33 @@ it('reads nothing of a request whose connection a policy closes', async () => {
   const within = await gateway.run({ method: 'GET', url: 'http://localhost:3000/', headers: [], source: '10.1.1.1' })
   expect(within.status).toBe(200)
 })
+
+describe('services that policies ask in protocols of Envoy', () => {
+  const asking = routes(`policies:
+  extAuthz: {host: 'authz.test:9000'}
+  transformations: {request: {set: {x-team: extauthz.team}}}
+backends: [{host: 'backend.test:8080'}]`)
+
+  it('allow, unless a stub says otherwise', async () => {
+    const outcome = await get(await open(asking), 'http://gw.test:3000/')
+    expect(outcome.status).toBe(200)
+    expect(outcome.upstream.map(({ purpose, path }) => `${purpose} ${path}`)).toEqual([
+      'service /envoy.service.auth.v3.Authorization/Check',
+      'backend /',
+    ])
+  })
+
+  it('say what a stub says', async () => {
+    const allows = { headers: [['x-user', 'ann']], body: '{"team": "red"}' } as const
+    const allowed = await get(await open(asking, { 'authz.test:9000': allows }), 'http://gw.test:3000/')
+    expect(allowed.upstream[1]?.headers).toContainEqual(['x-user', 'ann'])
+    expect(allowed.upstream[1]?.headers).toContainEqual(['x-team', 'red'])
+    const refuses = { status: 401, headers: [['www-authenticate', 'Bearer']], body: 'who?' } as const
+    const refused = await get(await open(asking, { 'authz.test:9000': refuses }), 'http://gw.test:3000/')
+    expect(refused).toMatchObject({ status: 401, reason: 'ExtAuth' })
+    expect(headerOf(refused, 'www-authenticate')).toBe('Bearer')
+    expect(refused.body.toString()).toBe('who?')
+    const away = await get(await open(asking, { 'authz.test:9000': { unreachable: true } }), 'http://gw.test:3000/')
+    expect(away).toMatchObject({ status: 403, reason: 'ExtAuth' })
+  })
+})

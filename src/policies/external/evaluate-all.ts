@@ -1,0 +1,21 @@
+import type { Expression } from '../../cel/expression.ts'
+import { type ErrorCode, GatewayError } from '../../http/errors.ts'
+import type { Exchange } from '../../http/exchange.ts'
+
+/**
+ * What a service is told by expressions. What is not there is left out; where one fails otherwise, which a client can
+ * bring about, the service would decide about another request: throws GatewayError `code`.
+ */
+export function evaluateAll(
+  expressions: Readonly<Record<string, Expression>>,
+  x: Exchange,
+  code: ErrorCode,
+): Record<string, unknown> {
+  const out: Record<string, unknown> = Object.create(null)
+  for (const [name, expression] of Object.entries(expressions)) {
+    const outcome = expression.decide(x)
+    if (outcome.ok) out[name] = outcome.value
+    else if (outcome.kind !== 'absent') throw new GatewayError(code, { cause: outcome.error })
+  }
+  return out
+}

@@ -1,0 +1,85 @@
+import type { Exchange, Reply } from '../../../http/exchange.ts'
+import { applyChange, type FieldChange } from '../../../http/field-change.ts'
+import { setRequestPseudo } from '../../parts/pseudo-headers.ts'
+import type { Limits } from '../../policy.ts'
+
+/** What a service says about a request: plain data, so that it can be kept and given again. */
+export type Decision = Allowed | Denied
+
+export interface Allowed {
+  readonly allowed: true
+  /** To the request. */
+  readonly changes: readonly FieldChange[]
+  /** `:path`, `:method`, `:scheme`, `:authority` and their values. */
+  readonly pseudo: readonly (readonly [name: string, value: string])[]
+  /** Names of fields of the request, in lower case; they go last. */
+  readonly removed: readonly string[]
+  readonly query: QueryChanges | undefined
+  /** To the response, whoever makes it. */
+  readonly responseChanges: readonly FieldChange[]
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface Denied {
+  readonly allowed: false
+  readonly reply: Reply
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface QueryChanges {
+  readonly set: readonly (readonly [name: string, value: string])[]
+  readonly removed: readonly string[]
+}
+
+export const NOTHING_TO_ADD: Allowed = {
+  allowed: true,
+  changes: [],
+  pseudo: [],
+  removed: [],
+  query: undefined,
+  responseChanges: [],
+  metadata: undefined,
+}
+
+/** Does to the request what the service wants of it; a reply, if that is its word. */
+export function apply(decision: Decision, x: Exchange, { paths }: Limits): Reply | undefined {
+  const { metadata } = decision
+  if (metadata) x.external.extauthz = { ...x.external.extauthz, ...metadata }
+  if (!decision.allowed) return decision.reply
+  const { headers } = x.request
+  for (const change of decision.changes) applyChange(headers, change)
+  for (const [name, value] of decision.pseudo) setRequestPseudo(name, paths)(x, value)
+  for (const name of decision.removed) headers.delete(name)
+  if (decision.query) x.request.path = changedQuery(x.request.path, decision.query)
+  x.queuedChanges.push(...decision.responseChanges)
+  return undefined
+}
+
+/** Parameters that are not spoken of stay as they were written. */
+function changedQuery(target: string, { set, removed }: QueryChanges): string {
+  const at = target.indexOf('?')
+  const path = at < 0 ? target : target.slice(0, at)
+  const named = new Set([...removed, ...set.map(([name]) => name)])
+  const kept =
+    at < 0
+      ? []
+      : target
+          .slice(at + 1)
+          .split('&')
+          .filter(part => part !== '' && !named.has(nameOf(part)))
+  // What has been removed may not come back by way of `set`.
+  const gone = new Set(removed)
+  const added = set.filter(([name]) => !gone.has(name)).map(pair => pair.map(encodeURIComponent).join('='))
+  const query = [...kept, ...added].join('&')
+  return query === '' ? path : `${path}?${query}`
+}
+
+/** As services and backends read it. */
+function nameOf(parameter: string): string {
+  const name = parameter.split('=', 1)[0] as string
+  try {
+    return decodeURIComponent(name.replaceAll('+', ' '))
+  } catch {
+    return name
+  }
+}

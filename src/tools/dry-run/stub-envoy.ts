@@ -1,0 +1,59 @@
+import { CHECK, checkResponse } from '../../protobuf/ext-authz.ts'
+import type { StubCall, StubReply } from './stub-transport.ts'
+import type { Stub } from './stubs.ts'
+
+/** In Envoy's protocols, which policies speak with their services; undefined for a call that is none of theirs. */
+export function envoyReply(stub: Stub, { path }: StubCall): StubReply | undefined {
+  const answer = ANSWERS[path]
+  if (answer === undefined) return undefined
+  const { delay, unreachable } = stub
+  return {
+    ...grpcReply(answer(stub)),
+    ...(delay === undefined ? {} : { delay }),
+    ...(unreachable ? { unreachable } : {}),
+  }
+}
+
+/** One message, whose status comes before it. */
+function grpcReply(message: Uint8Array): StubReply {
+  const prefix = Buffer.alloc(5)
+  prefix.writeUInt32BE(message.length, 1)
+  return {
+    status: 200,
+    headers: [
+      ['content-type', 'application/grpc'],
+      ['grpc-status', '0'],
+    ],
+    body: Buffer.concat([prefix, message]),
+  }
+}
+
+const ANSWERS: Readonly<Record<string, (stub: Stub) => Uint8Array>> = { [CHECK]: checked }
+
+/** 200 allows, as it does over HTTP: the fields are the backend's, a JSON object is what expressions see as `extauthz`. */
+function checked({ status = 200, headers = [], body }: Stub): Uint8Array {
+  const fields = headers.map(([key, value]) => ({ header: { key, value } }))
+  if (status !== 200) {
+    return checkResponse.encode({
+      status: { code: 7 },
+      denied: { status: { code: status }, headers: fields, body: String(body ?? '') },
+    })
+  }
+  const metadata = objectIn(body)
+  return checkResponse.encode({
+    status: { code: 0 },
+    ok: { headers: fields },
+    ...(metadata ? { dynamicMetadata: metadata } : {}),
+  })
+}
+
+function objectIn(body: Stub['body']) {
+  try {
+    const value: unknown = JSON.parse(String(body))
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, never>>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
