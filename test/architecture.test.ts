@@ -6,7 +6,7 @@ import { buildOptions } from '../scripts/build.mjs'
 import { frontendPolicies, trafficPolicies } from '../src/policies/index.ts'
 import { checkCycles, checkLayers } from './architecture/layers.ts'
 import { checkLiterals, policyNames, WIRE_FIELDS } from './architecture/literals.ts'
-import { checkLoads } from './architecture/loads.ts'
+import { checkLoads, NOT_AT_ONCE } from './architecture/loads.ts'
 import { checkOnePlace } from './architecture/one-place.ts'
 import { checkFileAccess, checkOwners } from './architecture/owners.ts'
 import { parseSource, readSources, type SourceFile } from './architecture/source-files.ts'
@@ -45,6 +45,7 @@ describe('the tree keeps its rules', () => {
       const { metafile } = await build({ ...buildOptions(), write: false })
       expect(metafile.inputs).toHaveProperty(['commands/validate.ts'])
       expect(show(checkLoads(metafile.inputs, 'commands/validate.ts'))).toEqual([])
+      expect(show(checkLoads(metafile.inputs, 'commands/validate.ts', NOT_AT_ONCE, 'at once'))).toEqual([])
     },
   )
 })

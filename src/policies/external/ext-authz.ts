@@ -25,15 +25,16 @@ import {
 } from '../../schema/builder.ts'
 import { headerName } from '../../schema/scalars.ts'
 import { compileConditional, conditional, fallbackComesLast } from '../parts/conditional.ts'
+import { type BodyRules, bodyForCheck, bodyRules, type CheckBody } from '../parts/ext-authz/check-body.ts'
+import { apply, type Decision } from '../parts/ext-authz/decision.ts'
+import { cacheKey, DecisionCache } from '../parts/ext-authz/decision-cache.ts'
+import type { GrpcRules } from '../parts/ext-authz/grpc-check.ts'
+import { CHECK_TIMEOUT, httpCheck, httpRules, lowerCase } from '../parts/ext-authz/http-check.ts'
+import { once } from '../parts/once.ts'
 import { bodiesFor } from '../parts/request-body.ts'
 import { type CompileContext, definePolicy, type Hooks, type Limits } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 import { extAuthzInCluster } from './cluster/ext-authz.ts'
-import { type BodyRules, bodyForCheck, bodyRules, type CheckBody } from './ext-authz/check-body.ts'
-import { apply, type Decision } from './ext-authz/decision.ts'
-import { cacheKey, DecisionCache } from './ext-authz/decision-cache.ts'
-import { type GrpcRules, grpcCheck } from './ext-authz/grpc-check.ts'
-import { CHECK_TIMEOUT, httpCheck, httpRules, lowerCase } from './ext-authz/http-check.ts'
 
 const headerNames = list(headerName, { max: 64 })
 const expressions = map(cel('request', 'any'), { max: 64 })
@@ -256,5 +257,10 @@ function askerOf(
     includeRequestHeaders: includeRequestHeaders && lowerCase(includeRequestHeaders),
     packAsBytes: includeRequestBody?.packAsBytes === true,
   }
-  return async (x, body) => ({ decision: await grpcCheck(callee, rules, x, body, timeout, runtime) })
+  // Whoever checks a file does not need what writes messages.
+  const loaded = once(() => import('../parts/ext-authz/grpc-check.ts'))
+  return async (x, body) => {
+    const { grpcCheck } = await loaded()
+    return { decision: await grpcCheck(callee, rules, x, body, timeout, runtime) }
+  }
 }

@@ -1,7 +1,7 @@
 import type { Exchange, Reply } from '../../../http/exchange.ts'
 import { applyChange, type FieldChange } from '../../../http/field-change.ts'
-import { setRequestPseudo } from '../../parts/pseudo-headers.ts'
 import type { Limits } from '../../policy.ts'
+import { setRequestPseudo } from '../pseudo-headers.ts'
 
 /** What a service says about a request: plain data, so that it can be kept and given again. */
 export type Decision = Allowed | Denied
