@@ -1,6 +1,7 @@
-import { RE2JS, RE2JSException } from 're2js'
+import { RE2JS, RE2JSException, RE2Set } from 're2js'
 import type { Problem } from '../schema/builder.ts'
 import type { Pattern, PatternCompiler } from './expression.ts'
+import { OpenMatches, type Program } from './open-matches.ts'
 
 /** Longest pattern, in UTF-16 units: compile time and memory grow with it. */
 export const MAX_PATTERN_LENGTH = 1024
@@ -51,6 +52,53 @@ function build(source: string, anchored: boolean): ReplacingPattern | { readonly
     if (error instanceof RE2JSException || error instanceof RangeError) return { problem: syntaxProblem(source, error) }
     throw error
   }
+}
+
+/** Start and end of a match, in UTF-16 units. */
+export type Span = readonly [start: number, end: number]
+
+/** Finds what a pattern matches in whole texts, and in texts that come in pieces. */
+export interface Search {
+  readonly source: string
+  /** Matches from `from` on, in order, none of them empty; what stands before counts for `\\b`. */
+  spans(text: string, from?: number): Span[]
+  /** The first one of them. */
+  first(text: string, from: number): Span | undefined
+  /** For one text in pieces. */
+  open(): OpenMatches
+}
+
+/** `source` must be a pattern that a compiler has taken. */
+export function searchFor(source: string): Search {
+  const regex = RE2JS.compile(source)
+  const program = regex.re2Input.prog as Program
+  return {
+    source,
+    spans(text, from = 0) {
+      const matcher = regex.matcher(text)
+      const found: Span[] = []
+      for (let any = matcher.find(from); any; any = matcher.find()) {
+        if (matcher.end() > matcher.start()) found.push([matcher.start(), matcher.end()])
+      }
+      return found
+    },
+    first(text, from) {
+      const matcher = regex.matcher(text)
+      for (let any = matcher.find(from); any; any = matcher.find()) {
+        if (matcher.end() > matcher.start()) return [matcher.start(), matcher.end()]
+      }
+      return undefined
+    },
+    open: () => new OpenMatches(program),
+  }
+}
+
+/** Tells, in one pass over a text, which of several patterns match somewhere in it: their indexes, in no order. */
+export function screenFor(sources: readonly string[]): (text: string) => readonly number[] {
+  const set = new RE2Set()
+  for (const source of sources) set.add(source)
+  set.compile()
+  return text => set.match(text)
 }
 
 class LinearPattern implements ReplacingPattern {

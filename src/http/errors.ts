@@ -74,6 +74,8 @@ export const ERRORS = {
   backendAuth: entry(500, 'UpstreamFailure', 'backend authentication failed'),
   llmRequest: entry(400, 'InvalidRequest', 'failed to process LLM request'),
   llmResponse: entry(502, 'UpstreamFailure', 'failed to process LLM response'),
+  guard: entry(503, 'Guardrail', 'prompt guard failed'),
+  rejected: entry(403, 'Guardrail', 'rejected by a prompt guard'),
   mcp: entry(500, 'MCP', 'mcp'),
 } as const satisfies Record<string, ErrorEntry>
 

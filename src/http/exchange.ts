@@ -155,8 +155,12 @@ export interface McpRules {
 }
 
 export interface GuardCheck {
+  /** Its kind in the file, such as `webhook`. */
+  readonly guard: string
   readonly phase: 'Request' | 'Response'
-  readonly action: 'Allow' | 'Mask' | 'Reject' | 'FailOpen'
+  readonly action: 'Allow' | 'Mask' | 'Reject' | 'FailOpen' | 'Audit' | 'Fail'
+  /** What a service says of a refusal, for logs. */
+  readonly reason?: string
 }
 
 export interface Attempt {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { hasRepeatedMembers } from './repeated-members.ts'
 
 /** Deeper bodies are refused: no provider takes them, and whoever walks the value may do so by recursion. */
 const MAX_DEPTH = 256
@@ -55,6 +56,17 @@ export class JsonBody {
 
   has(key: string): boolean {
     return this.#changes.has(key) ? this.#changes.get(key) !== undefined : Object.hasOwn(this.value, key)
+  }
+
+  /** Whether a member came twice somewhere: who reads the bytes may then read something else than `value`. */
+  ambiguous(): boolean {
+    return hasRepeatedMembers(this.#text, this.value)
+  }
+
+  /** Top-level keys as they stand. */
+  keys(): string[] {
+    const all = new Set([...Object.keys(this.value), ...this.#changes.keys()])
+    return [...all].filter(key => this.has(key))
   }
 
   /** Whether `set` was called for it. */

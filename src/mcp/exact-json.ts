@@ -16,3 +16,10 @@ export function parseExact(text: string): unknown {
       : value
   return JSON.parse(text, keep as (key: string, value: unknown) => unknown)
 }
+
+const { isRawJSON } = JSON as unknown as { isRawJSON(value: unknown): boolean }
+
+/** A number that `parseExact` has kept in its own spelling. */
+export function isExactNumber(value: unknown): boolean {
+  return isRawJSON(value)
+}

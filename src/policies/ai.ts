@@ -4,6 +4,7 @@ import { ROUTE_TYPES } from '../llm/route-type.ts'
 import { cel, json, list, map, object, oneOf, opt, req, string } from '../schema/builder.ts'
 import { aiInCluster } from './ai/cluster/ai.ts'
 import { convertAi } from './ai/cluster/convert-ai.ts'
+import { compileGuards } from './ai/guards/compile-guards.ts'
 import { promptGuard } from './external/prompt-guard.ts'
 import { promptCaching } from './parts/prompt-caching.ts'
 import { definePolicy } from './policy.ts'
@@ -24,8 +25,6 @@ const bodyFields = map(json, { max: 64 })
 /** Fields of the request body: name to expression. */
 const bodyExpressions = map(cel('llmRequest', 'any'), { max: 64 })
 
-const GUARDS = { unserved: 'Guards are not run yet: requests and replies would pass unchecked.' }
-
 export const ai = definePolicy({
   name: 'ai',
   doc: 'Guards, defaults, prompts and routes of LLM requests.',
@@ -33,7 +32,7 @@ export const ai = definePolicy({
   attach: ['route', 'backend'],
   perBackend: true,
   schema: object('AI policy', {
-    promptGuard: opt(promptGuard, 'Guards on requests and replies.', GUARDS),
+    promptGuard: opt(promptGuard, 'Guards on requests and replies.'),
     defaults: opt(bodyFields, 'Values for fields that the request lacks.'),
     overrides: opt(bodyFields, 'Values that replace those of the request.'),
     transformations: opt(bodyExpressions, 'Fields computed from the request.'),
@@ -54,7 +53,8 @@ export const ai = definePolicy({
   ],
   guards: ['promptGuard'],
   merge: (wide, narrow) => ({ ...wide, ...narrow }),
-  compile(spec) {
-    return { upstream: { llm: new LlmPolicy(spec) } }
+  compile(spec, ctx) {
+    const guards = spec.promptGuard && [compileGuards(spec.promptGuard, ctx, ['promptGuard'])]
+    return { upstream: { llm: new LlmPolicy(spec), ...(guards ? { guards } : {}) } }
   },
 })

@@ -1,3 +1,4 @@
+import { guardrails } from './ai/guardrails.ts'
 import { ai } from './ai.ts'
 import { apiKey } from './api-key.ts'
 import { authorization } from './authorization.ts'
@@ -81,6 +82,7 @@ export const trafficPolicies = [
   mcpAuthorization, // asked by the MCP backend for each item
   mcpGuardrails, // asked by the MCP backend for each message
   ai, // asked by the LLM backend for each request
+  guardrails, // likewise, for the models of the `llm` section
   a2a, // only names the protocol
   backendAuth, // last: nothing may read or change the credential after it is written
 ] as const

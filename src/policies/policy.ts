@@ -8,6 +8,7 @@ import type { McpRules } from '../http/exchange.ts'
 import type { PathNormalizer } from '../http/path-normalization.ts'
 import type { TlsVersion } from '../http/tls-parameters.ts'
 import type { KeepAlive, Target, TlsOptions, Tunnel } from '../http/transport.ts'
+import type { GuardSet } from '../llm/guards/guard.ts'
 import type { LlmPolicy } from '../llm/llm-policy.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Schema } from '../schema/builder.ts'
@@ -94,6 +95,8 @@ export interface UpstreamSettings {
   readonly affinity?: Expression
   /** What an LLM backend does to each request. */
   readonly llm?: LlmPolicy
+  /** What looks at the requests and replies of an LLM backend, in order. */
+  readonly guards?: readonly GuardSet[]
 }
 
 /** When an endpoint counts as unhealthy, and what follows. */

@@ -164,6 +164,16 @@ export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<
       "What the conversion between the client's format and the provider's could not carry.",
     ),
   }),
+  guard: message('guard', {
+    guard: req(string(), 'Its kind, such as `webhook`.'),
+    phase: req(oneOf(['request', 'response']), 'What it looked at.'),
+    action: req(oneOf(['allow', 'mask', 'reject', 'audit', 'failOpen', 'fail']), 'What it did.'),
+    would: opt(oneOf(['allow', 'mask', 'reject']), 'What it would have done, had it not been told to record only.'),
+    duration: req(count, 'Microseconds that it took.'),
+    rules: opt(list(string()), 'Names of the rules that have found something.'),
+    reason: opt(string(), 'Why, in the words of the service that was asked.'),
+    error: opt(string(), 'Why it could not tell.'),
+  }),
   body: message('body', {
     stage: req(string(), 'The step that the body is taken after.'),
     bytes: req(count, 'Its whole length.'),

@@ -100,6 +100,21 @@ export type TraceMessage =
       readonly losses?: readonly { readonly path: string; readonly reason: string }[]
     }
   | {
+      readonly type: 'guard'
+      readonly guard: string
+      readonly phase: 'request' | 'response'
+      readonly action: 'allow' | 'mask' | 'reject' | 'audit' | 'failOpen' | 'fail'
+      /** What it would have done, had it not been told to record only. */
+      readonly would?: 'allow' | 'mask' | 'reject'
+      /** Microseconds. */
+      readonly duration: number
+      /** Names of the rules that have found something. */
+      readonly rules?: readonly string[]
+      /** In the words of the service that was asked. */
+      readonly reason?: string
+      readonly error?: string
+    }
+  | {
       readonly type: 'body'
       readonly stage: string
       readonly bytes: number

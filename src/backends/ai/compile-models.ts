@@ -2,6 +2,7 @@ import { type CallSteps, NO_STEPS } from '../../calls/step.ts'
 import type { Finding, Origin, Path } from '../../diagnostics/diagnostic.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { compileBodyEdit, compileFinalEdit } from '../../llm/body-edit.ts'
+import type { GuardSet } from '../../llm/guards/guard.ts'
 import { compileRoutes, DEFAULT_ROUTES, type RouteSelector } from '../../llm/route-type.ts'
 import type { HealthRules } from '../../policies/policy.ts'
 import type { BackendContext } from '../backend.ts'
@@ -38,14 +39,21 @@ export function compileModels(spec: LlmSpec, ctx: BackendContext): Model[] {
     else providers.set(entry.name, entry)
   }
   const ids = new Set<string>()
+  const guards = sectionGuards(ctx)
   return spec.models.flatMap((model, i) => {
     if (model.id !== undefined && ids.has(model.id)) {
       ctx.report(usedTwice('models', model.id, ['models', i, 'id']))
       return []
     }
     if (model.id !== undefined) ids.add(model.id)
-    return compileModel(model, i, providers, spec, ctx) ?? []
+    return compileModel(model, i, providers, spec, guards, ctx) ?? []
   })
+}
+
+/** Of all models. */
+function sectionGuards(ctx: BackendContext): readonly GuardSet[] {
+  const places: readonly Path[] = [[], ['policies']]
+  return [...(ctx.settings.guards ?? []), ...places.flatMap(path => ctx.policiesAt(path)?.settings.guards ?? [])]
 }
 
 function usedTwice(what: string, name: string, path: Path): Finding {
@@ -57,6 +65,7 @@ function compileModel(
   index: number,
   providers: ReadonlyMap<string, ProviderEntrySpec>,
   section: LlmSpec,
+  guards: readonly GuardSet[],
   ctx: BackendContext,
 ): Model | undefined {
   const path: Path = ['models', index]
@@ -72,7 +81,12 @@ function compileModel(
     wire: { ...chosen.wire, model: params.model ?? chosen.wire.model },
     address: { ...addressOf(params), ...(chosen.address && !hasAddress(params) ? chosen.address : {}) },
     secure: params.hostOverride === undefined && (params.baseUrl?.secure ?? (!hasAddress(params) && chosen.secure)),
-    settings: { ...(ctx.settings.llm && { llm: ctx.settings.llm }), ...policies?.settings },
+    settings: {
+      ...(ctx.settings.llm && { llm: ctx.settings.llm }),
+      ...policies?.settings,
+      // A model adds to the guards of all models: none of them is lifted.
+      guards: [...guards, ...(policies?.settings.guards ?? [])],
+    },
     key: readKey(params, source.paramsPath, ctx),
     edit: compileBodyEdit(mergedEdits(spec, source.defaults)),
     final: compileFinalEdit(spec.finalTransformation),

@@ -243,4 +243,5 @@ export const MODEL_POLICIES = {
   auth: 'backendAuth',
   health: 'health',
   backendTunnel: 'backendTunnel',
+  guardrails: 'guardrails',
 } as const

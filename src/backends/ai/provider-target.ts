@@ -6,6 +6,7 @@ import type { CachePoints } from '../../llm/formats/converse/cache-points.ts'
 import { pathOf } from '../../llm/formats/format.ts'
 import { pathFor } from '../../llm/formats/generate-content/address.ts'
 import type { WireFormat } from '../../llm/formats/target-format.ts'
+import { type Guards, guardsOf } from '../../llm/guards/guard.ts'
 import type { LlmPolicy } from '../../llm/llm-policy.ts'
 import type { UpstreamSettings } from '../../policies/policy.ts'
 import type { HostPort } from '../../schema/scalars.ts'
@@ -31,6 +32,8 @@ export interface ProviderTarget {
   readonly caching: CachePoints | undefined
   /** What the `ai` policy says. */
   readonly policy: LlmPolicy | undefined
+  /** Look at requests and replies; undefined: nobody does. */
+  readonly guards: Guards | undefined
   /** The upstream path for a format; undefined: the client's own, behind a configured prefix. */
   upstreamPath(format: WireFormat | undefined, clientPath: string, about: PathCall): string
 }
@@ -91,6 +94,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     final: init.final,
     caching: init.caching ?? settings.llm?.caching,
     policy: settings.llm,
+    guards: settings.guards && guardsOf(settings.guards),
     upstreamPath: pathRule(wire, address),
   }
 }

@@ -61,7 +61,7 @@ function responseFailure(dialect: ErrorCodec, detail: string, cause?: unknown): 
 }
 
 /** Some servers mislabel their streams: whoever asked for one gets whatever is not labelled JSON as it comes. */
-function isStream(headers: HeaderList, asked: boolean): boolean {
+export function isStream(headers: HeaderList, asked: boolean): boolean {
   const type = headers.get('content-type')?.toLowerCase() ?? ''
   return type.includes('text/event-stream') || (asked && !type.includes('json'))
 }

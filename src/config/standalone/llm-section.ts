@@ -13,8 +13,6 @@ import { port } from '../../schema/scalars.ts'
 import { tlsSection } from './listener-section.ts'
 import { gatewayRefs } from './route-section.ts'
 
-const GUARDS = { unserved: 'Guards are not run yet: requests and replies would pass unchecked.' }
-
 /** Policies for calls to a provider, under the names that they have in this section. */
 const callPolicies = {
   requestHeaders: backendPolicyFields.requestHeaderModifier,
@@ -29,7 +27,7 @@ const model = object('model', {
   ...modelFields,
   ...callPolicies,
   authorization: backendPolicyFields.authorization,
-  guardrails: opt(promptGuard, 'Guards on requests and replies of this model.', GUARDS),
+  guardrails: opt(promptGuard, 'Guards on requests and replies of this model.'),
 })
 
 const provider = object('provider entry', {
@@ -44,7 +42,7 @@ const llmPolicies = object('LLM policies', {
   ...listenerPolicyFields,
   localRateLimit: routePolicyFields.localRateLimit,
   remoteRateLimit: routePolicyFields.remoteRateLimit,
-  guardrails: opt(promptGuard, 'Guards on requests and replies of all models.', GUARDS),
+  guardrails: opt(promptGuard, 'Guards on requests and replies of all models.'),
 })
 
 /** `llm`: models by name behind the APIs that LLM clients speak. */
@@ -56,16 +54,19 @@ export const llmSection = object('LLM section', {
   models: req(list(model, { isolate: true }), 'Models, by the names that clients ask for.'),
   virtualModels: opt(list(virtualModel, { isolate: true }), 'Names that stand for a choice among models.'),
   policies: opt(llmPolicies, 'Policies for all requests of the section.'),
-  guardrails: opt(promptGuard, 'Guards on requests and replies of all models.', GUARDS),
+  guardrails: opt(promptGuard, 'Guards on requests and replies of all models.'),
 })
 export type LlmSection = Infer<typeof llmSection>
 
 /**
  * The policies, by name, for calls to a model (`['models', 0]`, with those of the provider entry that it refers to) or
- * for its use (`['models', 0, 'authorization']`): what `compileLlmSection` asks its context for.
+ * for its use (`['models', 0, 'authorization']`), and the guards of all models (`[]`, `['policies']`): what
+ * `compileLlmSection` asks its context for.
  */
 export function llmPolicySpecs(section: LlmSection, path: Path): Readonly<Record<string, unknown>> | undefined {
   const [list, index, part] = path
+  if (list === undefined) return section.guardrails && { guardrails: section.guardrails }
+  if (list === 'policies') return section.policies?.guardrails && { guardrails: section.policies.guardrails }
   const spec = list === 'models' ? section.models[Number(index)] : undefined
   if (spec === undefined) return undefined
   if (part === 'authorization') return spec.authorization && { authorization: spec.authorization }

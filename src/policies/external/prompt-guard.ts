@@ -106,19 +106,31 @@ const rejection = object('rejection', {
   headers: opt(headerChanges, 'Header fields of the refusal.'),
 })
 
+const NOT_ASKED = { unserved: 'It is not asked yet: requests and replies would pass unchecked.' }
+
 const responseKinds = {
   regex: opt(regexGuard, 'Looks for patterns.'),
-  webhook: opt(webhook, 'Asks a service.'),
-  bedrockGuardrails: opt(bedrockGuardrails, 'Asks AWS Bedrock.'),
-  googleModelArmor: opt(googleModelArmor, 'Asks Google Model Armor.'),
-  azureContentSafety: opt(azureContentSafety, 'Asks Azure Content Safety.'),
+  webhook: opt(webhook, 'Asks a service.', NOT_ASKED),
+  bedrockGuardrails: opt(bedrockGuardrails, 'Asks AWS Bedrock.', NOT_ASKED),
+  googleModelArmor: opt(googleModelArmor, 'Asks Google Model Armor.', NOT_ASKED),
+  azureContentSafety: opt(azureContentSafety, 'Asks Azure Content Safety.', NOT_ASKED),
 }
-const requestKinds = { ...responseKinds, openAIModeration: opt(openAIModeration, 'Asks OpenAI’s moderation.') }
+const requestKinds = {
+  ...responseKinds,
+  openAIModeration: opt(openAIModeration, 'Asks OpenAI’s moderation.', NOT_ASKED),
+}
 
 const SCOPES = ['systemPrompt', 'messages', 'toolOutput', 'toolInput'] as const
 const responseGuard = object(
   'response guard',
-  { ...responseKinds, rejection: opt(rejection, 'The reply when the guard refuses.') },
+  {
+    ...responseKinds,
+    rejection: opt(rejection, 'The reply when the guard refuses.'),
+    scope: opt(
+      list(oneOf(['messages', 'toolInput']), { min: 1 }),
+      'Parts of the reply that are looked at: what the model says, and the arguments of its tool calls; `messages` when unset.',
+    ),
+  },
   { exactlyOneOf: [Object.keys(responseKinds)] },
 )
 const requestGuard = object(

@@ -49,6 +49,11 @@ export function wordsOf({ message: m }: Pick<ReadEvent, 'message'>): StepWords {
         label: 'llm',
         text: `${m.provider} ${m.model}${m.streaming ? ', streaming' : ''}${tokens(m)}${lost(m.losses)}`,
       }
+    case 'guard':
+      return {
+        label: 'guard',
+        text: `${m.guard} on the ${m.phase}: ${m.action}${m.would === undefined ? '' : ` (would ${m.would})`}${detail(m.error ?? m.reason ?? m.rules?.join(', '))}`,
+      }
     case 'body':
       return { label: 'body', text: `${m.stage}: ${m.bytes} bytes${m.truncated ? ', cut' : ''}` }
     case 'requestFinished':

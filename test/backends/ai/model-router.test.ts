@@ -417,7 +417,6 @@ describe('the section', () => {
       },
       'GW103',
     ],
-    ['guards', { models: [], policies: { guardrails: {} } }, 'GW601'],
     [
       'parameters beside a reference',
       {

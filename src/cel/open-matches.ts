@@ -1,0 +1,183 @@
+// Which part of a text that is still coming may yet become a match.
+
+/** What is read of a compiled pattern: the instructions of RE2's automaton. */
+export interface Program {
+  readonly start: number
+  readonly inst: readonly Instruction[]
+}
+export interface Instruction {
+  readonly op: number
+  readonly out: number
+  readonly arg: number
+  matchRune(rune: number): boolean
+}
+
+/** RE2's operations, by number. */
+const ALT = 1
+const ALT_MATCH = 2
+const CAPTURE = 3
+const EMPTY_WIDTH = 4
+const NOP = 7
+const RUNE = 8
+const RUNE1 = 9
+const RUNE_ANY = 10
+const RUNE_ANY_NOT_NL = 11
+
+/** Conditions of EMPTY_WIDTH. */
+const BEGIN_LINE = 1
+const END_LINE = 2
+const BEGIN_TEXT = 4
+// 8, the end of the text, is never met while it comes.
+const WORD_BOUNDARY = 16
+const NO_WORD_BOUNDARY = 32
+
+const NONE = -1
+
+/**
+ * Runs a pattern's automaton beside a text that comes in pieces and knows the first place from which a match is still
+ * possible that the text so far does not decide. Takes time in proportion to the text, whatever the pattern.
+ */
+export class OpenMatches {
+  readonly #inst: readonly Instruction[]
+  readonly #start: number
+  /** Instructions that follow what has been read, and where the match they belong to began: the earliest first. */
+  #pcs: number[] = []
+  #from: number[] = []
+  #nextPcs: number[] = []
+  #nextFrom: number[] = []
+  readonly #stack: number[] = []
+  /** By instruction: the step in which it was last visited, and in which it was last put among the next ones. */
+  readonly #visited: Int32Array
+  readonly #queued: Int32Array
+  #stamp = 0
+  #at = 0
+  #before = NONE
+  /** The first half of a surrogate pair. */
+  #half = ''
+
+  constructor({ inst, start }: Program) {
+    this.#inst = inst
+    this.#start = start
+    this.#visited = new Int32Array(inst.length)
+    this.#queued = new Int32Array(inst.length)
+  }
+
+  push(text: string): void {
+    const whole = this.#half + text
+    this.#half = ''
+    for (let i = 0; i < whole.length; ) {
+      const rune = whole.codePointAt(i) as number
+      if (rune >= 0xd800 && rune < 0xdc00 && i === whole.length - 1) {
+        this.#half = whole[i] as string
+        return
+      }
+      const size = rune > 0xffff ? 2 : 1
+      this.#step(rune, size)
+      i += size
+    }
+  }
+
+  /** No match begins before `at`. */
+  forget(at: number): void {
+    const keep = this.#from.findIndex(from => from >= at)
+    const gone = keep < 0 ? this.#from.length : keep
+    this.#from.splice(0, gone)
+    this.#pcs.splice(0, gone)
+  }
+
+  /** Counted from the first text, in UTF-16 units; the end of what was read when nothing is open. */
+  earliest(): number {
+    this.#stamp++
+    for (let i = 0; i < this.#pcs.length; i++) {
+      if (this.#mayGoOn(this.#pcs[i] as number)) return this.#from[i] as number
+    }
+    return this.#at
+  }
+
+  #step(rune: number, size: number): void {
+    const conditions = conditionsBetween(this.#before, rune)
+    this.#stamp++
+    this.#pcs.push(this.#start)
+    this.#from.push(this.#at)
+    for (let i = 0; i < this.#pcs.length; i++) {
+      this.#follow(this.#pcs[i] as number, this.#from[i] as number, conditions, rune)
+    }
+    const [pcs, from] = [this.#pcs, this.#from]
+    this.#pcs = this.#nextPcs
+    this.#from = this.#nextFrom
+    pcs.length = 0
+    from.length = 0
+    this.#nextPcs = pcs
+    this.#nextFrom = from
+    this.#at += size
+    this.#before = rune
+  }
+
+  /** Every instruction that reads `rune` on the way from `pc` and that no earlier match has come to. */
+  #follow(pc: number, from: number, conditions: number, rune: number): void {
+    const stack = this.#stack
+    stack.push(pc)
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+      if (this.#visited[next] === this.#stamp) continue
+      this.#visited[next] = this.#stamp
+      const each = this.#inst[next] as Instruction
+      if (each.op === ALT || each.op === ALT_MATCH) stack.push(each.out, each.arg)
+      else if (each.op === CAPTURE || each.op === NOP) stack.push(each.out)
+      else if (each.op === EMPTY_WIDTH) {
+        if ((each.arg & ~conditions) === 0) stack.push(each.out)
+      } else if (reads(each, rune) && this.#queued[each.out] !== this.#stamp) {
+        this.#queued[each.out] = this.#stamp
+        this.#nextPcs.push(each.out)
+        this.#nextFrom.push(from)
+      }
+    }
+  }
+
+  /** Whether what follows decides about a match from here: it reads on, or asks what comes next. */
+  #mayGoOn(pc: number): boolean {
+    const stack = this.#stack
+    stack.push(pc)
+    let open = false
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+      if (this.#visited[next] === this.#stamp) continue
+      this.#visited[next] = this.#stamp
+      const each = this.#inst[next] as Instruction
+      if (each.op === ALT || each.op === ALT_MATCH) stack.push(each.out, each.arg)
+      else if (each.op === CAPTURE || each.op === NOP) stack.push(each.out)
+      else if (each.op === EMPTY_WIDTH || isReader(each.op)) open = true
+    }
+    return open
+  }
+}
+
+function isReader(op: number): boolean {
+  return op >= RUNE && op <= RUNE_ANY_NOT_NL
+}
+
+function reads(each: Instruction, rune: number): boolean {
+  switch (each.op) {
+    case RUNE:
+    case RUNE1:
+      return each.matchRune(rune)
+    case RUNE_ANY:
+      return true
+    case RUNE_ANY_NOT_NL:
+      return rune !== 0x0a
+    default:
+      return false
+  }
+}
+
+function conditionsBetween(before: number, after: number): number {
+  let met = 0
+  if (before === NONE) met |= BEGIN_TEXT | BEGIN_LINE
+  else if (before === 0x0a) met |= BEGIN_LINE
+  if (after === 0x0a) met |= END_LINE
+  return met | (isWord(before) === isWord(after) ? NO_WORD_BOUNDARY : WORD_BOUNDARY)
+}
+
+function isWord(rune: number): boolean {
+  return (
+    (rune >= 0x30 && rune <= 0x39) || (rune >= 0x41 && rune <= 0x5a) || rune === 0x5f || (rune >= 0x61 && rune <= 0x7a)
+  )
+}

@@ -1,0 +1,18 @@
+import type { FormatTexts } from '../guards/format-texts.ts'
+import { completionsTexts } from './completions/texts.ts'
+import { generateContentTexts } from './generate-content/texts.ts'
+import { messagesTexts } from './messages/texts.ts'
+import { responsesTexts } from './responses/texts.ts'
+
+/** The formats that guards read: those in which clients hold conversations. */
+const TEXTS: Readonly<Record<string, FormatTexts>> = {
+  completions: completionsTexts,
+  messages: messagesTexts,
+  responses: responsesTexts,
+  generateContent: generateContentTexts,
+}
+
+/** Undefined: the format has no conversations. */
+export function formatTexts(format: string): FormatTexts | undefined {
+  return Object.hasOwn(TEXTS, format) ? TEXTS[format] : undefined
+}

@@ -1,0 +1,45 @@
+import type { Path } from '../../../diagnostics/diagnostic.ts'
+import type { Guard, GuardPhase, GuardSet, Refusal } from '../../../llm/guards/guard.ts'
+import type { Scope } from '../../../llm/guards/texts.ts'
+import type { Infer } from '../../../schema/builder.ts'
+import type { promptGuard } from '../../external/prompt-guard.ts'
+import type { CompileContext } from '../../policy.ts'
+import { RegexGuard } from './regex-guard.ts'
+
+export type PromptGuardSpec = Infer<typeof promptGuard>
+type GuardSpec = NonNullable<PromptGuardSpec['request']>[number] | NonNullable<PromptGuardSpec['response']>[number]
+
+/** `at`: where the spec stands, relative to that of the policy. A guard with a finding is left out. */
+export function compileGuards(spec: PromptGuardSpec, ctx: CompileContext, at: Path = []): GuardSet {
+  const compile = (specs: readonly GuardSpec[] | undefined, phase: GuardPhase) =>
+    (specs ?? []).flatMap((each, i) => compileGuard(each, phase, ctx, [...at, phase, i]) ?? [])
+  return {
+    streaming: spec.streaming === 'Enabled',
+    request: compile(spec.request, 'request'),
+    response: compile(spec.response, 'response'),
+  }
+}
+
+function compileGuard(spec: GuardSpec, phase: GuardPhase, ctx: CompileContext, at: Path): Guard | undefined {
+  const origins = [ctx.originOf(at)]
+  const scope = new Set<Scope>(spec.scope ?? DEFAULT_SCOPE[phase])
+  const refusal = refusalOf(spec.rejection, phase)
+  if (spec.regex) {
+    // Replies are masked whatever the file says (specification, "Guardrails").
+    const refuses = spec.regex.action === 'reject' && phase === 'request'
+    return new RegexGuard(spec.regex).guard({ name: 'regex', origins, scope }, refuses ? refusal : undefined)
+  }
+  return undefined
+}
+
+const DEFAULT_SCOPE: Readonly<Record<GuardPhase, readonly Scope[]>> = {
+  request: ['systemPrompt', 'messages'],
+  response: ['messages'],
+}
+
+/** What the client gets: without a content type, as the public system has it, unless the file sets one. */
+export function refusalOf(rejection: GuardSpec['rejection'], phase: GuardPhase): Refusal {
+  const { body, status = 403, headers } = rejection ?? {}
+  const fields = [...Object.entries(headers?.set ?? {}), ...Object.entries(headers?.add ?? {})]
+  return { status, body: body ?? `The ${phase} was rejected due to inappropriate content`, headers: fields.flat() }
+}

@@ -1,0 +1,78 @@
+import type { Span } from '../../../cel/pattern.ts'
+import { NUMBERING_PLANS } from './numbering-plans.ts'
+
+/** Something that may hold a phone number: digits, and what people write between them. */
+export const PHONE_CANDIDATE = '[+(]{0,2}\\d[\\d\\s().\\-]{6,30}'
+
+/** Digits of the shortest and the longest number that is taken for one (ITU-T E.164). */
+const [SHORTEST, LONGEST] = [7, 15]
+
+/** The first valid number in a candidate, and from where to look for the next one. */
+export function phoneNumberIn(
+  text: string,
+  [start, end]: Span,
+): { readonly found: Span | undefined; readonly resume: number } {
+  const groups = groupsIn(text, start, end)
+  const [first] = groups
+  if (first === undefined) return { found: undefined, resume: end }
+  // The rest of a longer number is none.
+  if (isDigit(text, first.start - 1)) return { found: undefined, resume: first.end }
+  const international = text.slice(Math.max(0, first.start - 2), first.start).includes('+')
+  for (let last = groups.length - 1; last >= 0; last--) {
+    const until = groups[last] as Group
+    if (isDigit(text, until.end)) continue
+    const digits = groups
+      .slice(0, last + 1)
+      .map(group => group.digits)
+      .join('')
+    if (digits.length > LONGEST || digits.length < SHORTEST) continue
+    if (international ? isInternational(digits) : isNational(digits)) {
+      return { found: [start, until.end], resume: until.end }
+    }
+  }
+  return { found: undefined, resume: first.end }
+}
+
+interface Group {
+  readonly start: number
+  readonly end: number
+  readonly digits: string
+}
+
+function groupsIn(text: string, from: number, to: number): Group[] {
+  const groups: Group[] = []
+  for (let at = from; at < to; at++) {
+    if (!isDigit(text, at)) continue
+    const start = at
+    while (at < to && isDigit(text, at)) at++
+    groups.push({ start, end: at, digits: text.slice(start, at) })
+  }
+  return groups
+}
+
+function isDigit(text: string, at: number): boolean {
+  const c = text.charCodeAt(at)
+  return c >= 0x30 && c <= 0x39
+}
+
+/** Of the regions above, with or without what is dialled first there. */
+function isNational(digits: string): boolean {
+  return NUMBERING_PLANS.some(({ code, prefix, valid }) => {
+    if (valid.test(digits)) return true
+    const bare = digits.replace(prefix, '')
+    if (bare !== digits && valid.test(bare)) return true
+    return digits.startsWith(code) && valid.test(digits.slice(code.length))
+  })
+}
+
+/** Behind a `+`: the plans above for their countries, the length for all others. */
+function isInternational(digits: string): boolean {
+  if (digits.startsWith('0')) return false
+  const plans = NUMBERING_PLANS.filter(({ code }) => digits.startsWith(code))
+  if (plans.length === 0) return digits.length >= 8
+  // `+44 (0)20` is written often.
+  return plans.some(({ code, prefix, valid }) => {
+    const national = digits.slice(code.length)
+    return valid.test(national) || valid.test(national.replace(prefix, '')) || code === '1'
+  })
+}

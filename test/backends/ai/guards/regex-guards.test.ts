@@ -1,0 +1,360 @@
+import { describe, expect, test } from 'vitest'
+import { startGateway } from '../../../helpers/gateway.ts'
+import { startOpenAiServer } from '../../../helpers/openai-server.ts'
+
+const SSN = '123-45-6789'
+
+type Format = 'completions' | 'messages' | 'responses' | 'generateContent'
+const PATHS: Record<Format, string> = {
+  completions: '/v1/chat/completions',
+  messages: '/v1/messages',
+  responses: '/v1/responses',
+  generateContent: '/v1beta/models/m:generateContent',
+}
+const PROVIDERS: Record<Format, string> = {
+  completions: 'openAI',
+  messages: 'anthropic',
+  responses: 'openAI',
+  generateContent: 'gemini',
+}
+
+function requestOf(format: Format, text: string): Record<string, unknown> {
+  switch (format) {
+    case 'completions':
+      return { model: 'm', messages: [{ role: 'user', content: text }] }
+    case 'messages':
+      return { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: [{ type: 'text', text }] }] }
+    case 'responses':
+      return { model: 'm', input: [{ role: 'user', content: [{ type: 'input_text', text }] }] }
+    case 'generateContent':
+      return { contents: [{ role: 'user', parts: [{ text }] }] }
+  }
+}
+
+function replyOf(format: Format, text: string): Record<string, unknown> {
+  switch (format) {
+    case 'completions':
+      return {
+        id: 'c',
+        model: 'm',
+        choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
+      }
+    case 'messages':
+      return {
+        id: 'c',
+        type: 'message',
+        role: 'assistant',
+        model: 'm',
+        content: [{ type: 'text', text }],
+        stop_reason: 'end_turn',
+      }
+    case 'responses':
+      return {
+        id: 'r',
+        status: 'completed',
+        model: 'm',
+        output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text, annotations: [] }] }],
+      }
+    case 'generateContent':
+      return { candidates: [{ content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP', index: 0 }] }
+  }
+}
+
+const named = (type: string, rest: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`
+const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
+
+/** A stream that says `pieces`, one after the other. */
+function streamOf(format: Format, pieces: readonly string[]): string {
+  const whole = pieces.join('')
+  switch (format) {
+    case 'completions': {
+      const chunk = (delta: object, finish_reason: string | null = null) =>
+        data({
+          id: 'c',
+          object: 'chat.completion.chunk',
+          created: 1,
+          model: 'm',
+          choices: [{ index: 0, delta, finish_reason }],
+        })
+      const said = pieces.map(content => chunk({ content })).join('')
+      return `${chunk({ role: 'assistant', content: '' })}${said}${chunk({}, 'stop')}data: [DONE]\n\n`
+    }
+    case 'messages':
+      return [
+        named('message_start', {
+          message: { id: 'c', type: 'message', role: 'assistant', model: 'm', content: [], usage: {} },
+        }),
+        named('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+        ...pieces.map(text => named('content_block_delta', { index: 0, delta: { type: 'text_delta', text } })),
+        named('content_block_stop', { index: 0 }),
+        named('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } }),
+        named('message_stop', {}),
+      ].join('')
+    case 'responses': {
+      const at = { item_id: 'i', output_index: 0, content_index: 0 }
+      const part = { type: 'output_text', text: whole, annotations: [] }
+      const item = { id: 'i', type: 'message', role: 'assistant', content: [part] }
+      let n = 0
+      const event = (type: string, rest: object) => named(type, { sequence_number: n++, ...rest })
+      return [
+        event('response.created', { response: { id: 'r', model: 'm', output: [] } }),
+        event('response.output_item.added', { output_index: 0, item: { ...item, content: [] } }),
+        event('response.content_part.added', { ...at, part: { ...part, text: '' } }),
+        ...pieces.map(delta => event('response.output_text.delta', { ...at, delta })),
+        event('response.output_text.done', { ...at, text: whole }),
+        event('response.content_part.done', { ...at, part }),
+        event('response.output_item.done', { output_index: 0, item }),
+        event('response.completed', { response: { id: 'r', model: 'm', status: 'completed', output: [item] } }),
+      ].join('')
+    }
+    case 'generateContent': {
+      const chunk = (text: string, rest: object = {}) =>
+        data({ candidates: [{ content: { role: 'model', parts: [{ text }] }, index: 0, ...rest }], modelVersion: 'm' })
+      return pieces.map(text => chunk(text)).join('') + chunk('', { finishReason: 'STOP' })
+    }
+  }
+}
+
+/** All text that a stream says, and says again whole. */
+function textIn(format: Format, stream: string): { said: string; repeated: string[] } {
+  let said = ''
+  const repeated: string[] = []
+  for (const line of stream.split('\n')) {
+    if (!line.startsWith('data: {')) continue
+    const event = JSON.parse(line.slice(6))
+    if (format === 'completions') said += event.choices?.[0]?.delta?.content ?? ''
+    else if (format === 'messages') said += event.delta?.text ?? ''
+    else if (format === 'generateContent') said += event.candidates?.[0]?.content.parts[0].text ?? ''
+    else {
+      said += event.delta ?? ''
+      for (const text of [
+        event.text,
+        event.part?.text,
+        event.item?.content?.[0]?.text,
+        event.response?.output?.[0]?.content[0].text,
+      ])
+        if (text) repeated.push(text)
+    }
+  }
+  return { said, repeated }
+}
+
+async function arrange(guardrails: string, provider = 'openAI') {
+  const upstream = await startOpenAiServer()
+  const engine = await startGateway(`
+llm:
+  port: 4000
+  guardrails: ${guardrails}
+  models: [{ name: "*", provider: ${provider}, params: { baseUrl: "${upstream.url}", model: m } }]
+`)
+  return {
+    upstream,
+    post: (path: string, body: unknown) =>
+      fetch(engine.url(4000) + path, {
+        method: 'POST',
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
+      }),
+    async [Symbol.asyncDispose]() {
+      await engine[Symbol.asyncDispose]()
+      await upstream[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const BOTH =
+  '{ streaming: Enabled, request: [{ regex: { rules: [{ builtin: ssn }] } }], response: [{ regex: { rules: [{ builtin: ssn }] } }] }'
+const FORMATS = Object.keys(PATHS) as Format[]
+
+describe.each(FORMATS)('a regex guard on %s', format => {
+  test('masks the request and the whole reply', async () => {
+    await using at = await arrange(BOTH, PROVIDERS[format])
+    at.upstream.answer((_req, res) => {
+      res.setHeader('content-type', 'application/json')
+      res.end(JSON.stringify(replyOf(format, `yours is ${SSN}.`)))
+    })
+    const reply = await at.post(PATHS[format], requestOf(format, `mine is ${SSN}.`))
+    const text = await reply.text()
+    expect([reply.status, text]).toEqual([200, expect.stringContaining('yours is <SSN>.')])
+    expect(Number(reply.headers.get('content-length'))).toBe(Buffer.byteLength(text))
+    expect(at.upstream.seen[0]?.body).toContain('mine is <SSN>.')
+    expect(at.upstream.seen[0]?.body).not.toContain(SSN)
+  })
+
+  test('masks a stream, wherever it is cut', async () => {
+    const text = `a ${SSN}, b 123-45-678, c ${SSN}`
+    const masked = 'a <SSN>, b 123-45-678, c <SSN>'
+    await using at = await arrange(BOTH, PROVIDERS[format])
+    for (let cut = 0; cut <= text.length; cut++) {
+      at.upstream.answer((_req, res) => {
+        res.setHeader('content-type', 'text/event-stream')
+        res.end(streamOf(format, [text.slice(0, cut), text.slice(cut)].filter(Boolean)))
+      })
+      const path = PATHS[format].replace(':generateContent', ':streamGenerateContent?alt=sse')
+      const reply = await at.post(path, {
+        ...requestOf(format, 'hi'),
+        ...(format === 'generateContent' ? {} : { stream: true }),
+      })
+      const stream = await reply.text()
+      const { said, repeated } = textIn(format, stream)
+      expect([cut, said]).toEqual([cut, masked])
+      expect(repeated.filter(each => each !== masked)).toEqual([])
+      expect(stream).not.toContain(SSN)
+      if (format === 'completions') expect(stream.endsWith('data: [DONE]\n\n')).toBe(true)
+    }
+  })
+})
+
+test('the bytes of a stream may come in any pieces', async () => {
+  await using at = await arrange(BOTH)
+  const bytes = Buffer.from(streamOf('completions', ['héllo 123-', '45-6789 ', 'wörld']))
+  for (let cut = 1; cut < bytes.length; cut += 7) {
+    at.upstream.answer((_req, res) => {
+      res.setHeader('content-type', 'text/event-stream')
+      res.write(bytes.subarray(0, cut), () => res.end(bytes.subarray(cut)))
+    })
+    const reply = await at.post(PATHS.completions, { ...requestOf('completions', 'hi'), stream: true })
+    expect(textIn('completions', await reply.text()).said).toBe('héllo <SSN> wörld')
+  }
+})
+
+describe('a converted call', () => {
+  test('is guarded in the format of the client', async () => {
+    await using at = await arrange(BOTH, 'anthropic')
+    at.upstream.answer((_req, res) => {
+      res.setHeader('content-type', 'text/event-stream')
+      res.end(streamOf('messages', ['it is 123-45', '-6789 ', 'ok']))
+    })
+    const reply = await at.post(PATHS.completions, { ...requestOf('completions', `mine ${SSN}`), stream: true })
+    const stream = await reply.text()
+    expect(textIn('completions', stream).said).toBe('it is <SSN> ok')
+    expect(stream.endsWith('data: [DONE]\n\n')).toBe(true)
+    expect(at.upstream.seen[0]?.body).toContain('mine <SSN>')
+  })
+})
+
+describe('a guard that rejects', () => {
+  const REJECT = `{ request: [{ regex: { action: reject, rules: [{ pattern: "se+cret", name: word }] }, rejection: { body: 'no "way"', status: 451, headers: { set: { x-why: guard } } } }] }`
+
+  test('answers as the file says, and asks nobody', async () => {
+    await using at = await arrange(REJECT)
+    const reply = await at.post(PATHS.completions, requestOf('completions', 'a seeecret'))
+    expect([reply.status, await reply.text()]).toEqual([451, 'no "way"'])
+    expect([reply.headers.get('x-why'), reply.headers.get('content-type')]).toEqual(['guard', null])
+    expect(at.upstream.seen).toEqual([])
+    expect((await at.post(PATHS.completions, requestOf('completions', 'fine'))).status).toBe(200)
+  })
+
+  test('has a default answer', async () => {
+    await using at = await arrange('{ request: [{ regex: { action: reject, rules: [{ builtin: email }] } }] }')
+    const reply = await at.post(PATHS.completions, requestOf('completions', 'joe@example.com'))
+    expect([reply.status, await reply.text()]).toEqual([403, 'The request was rejected due to inappropriate content'])
+  })
+
+  const EVASIONS: Record<string, unknown> = {
+    'an escape': '{"model":"m","messages":[{"role":"user","content":"\\u0073ecret"}]}',
+    'an escaped key': '{"model":"m","messages":[{"role":"user","\\u0063ontent":"secret"}]}',
+    'parts that split it': {
+      model: 'm',
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'sec' },
+            { type: 'text', text: 'ret' },
+          ],
+        },
+      ],
+    },
+    'a part of an unknown type': {
+      model: 'm',
+      messages: [{ role: 'user', content: [{ type: 'textual', inner: [{ words: 'secret' }] }] }],
+    },
+    'content of another shape': { model: 'm', messages: [{ role: 'user', content: { text: 'secret' } }] },
+    'a message that is a string': { model: 'm', messages: ['secret'] },
+    'the system prompt': { model: 'm', messages: [{ role: 'developer', content: 'secret' }] },
+    'a member that the format does not know': { model: 'm', messages: [], documents: [{ text: 'secret' }] },
+    'a prediction': { model: 'm', messages: [], prediction: { type: 'content', content: 'secret' } },
+    'a compressed body': undefined,
+  }
+  test.each(Object.entries(EVASIONS))('is not evaded by %s', async (name, body) => {
+    await using at = await arrange(REJECT)
+    if (name === 'a compressed body') {
+      const { gzipSync } = await import('node:zlib')
+      const reply = await fetch(new URL(PATHS.completions, (await at.post('/v1/models', {})).url), {
+        method: 'POST',
+        body: gzipSync(JSON.stringify(requestOf('completions', 'secret'))),
+        headers: { 'content-encoding': 'gzip' },
+      })
+      expect(reply.status).toBe(451)
+      return
+    }
+    expect((await at.post(PATHS.completions, body)).status).toBe(451)
+    expect(at.upstream.seen).toEqual([])
+  })
+
+  test('reads what the provider will read of a key that comes twice', async () => {
+    await using at = await arrange(REJECT)
+    const twice = '{"model":"m","messages":[{"role":"user","content":"secret","content":"fine"}]}'
+    expect((await at.post(PATHS.completions, twice)).status).toBe(200)
+    expect(at.upstream.seen[0]?.body).not.toContain('secret')
+  })
+})
+
+describe('scope', () => {
+  const request = {
+    model: 'm',
+    messages: [
+      { role: 'system', content: `s ${SSN}` },
+      { role: 'user', content: `u ${SSN}` },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: `{"ssn":"${SSN}"}` } }],
+      },
+      { role: 'tool', tool_call_id: 'c', content: `t ${SSN}` },
+    ],
+  }
+  const send = async (scope: string) => {
+    await using at = await arrange(`{ request: [{ regex: { rules: [{ builtin: ssn }] }${scope} }] }`)
+    await at.post(PATHS.completions, request)
+    return JSON.parse(at.upstream.seen[0]?.body ?? '').messages as (typeof request)['messages']
+  }
+  const masked = (messages: (typeof request)['messages']) =>
+    messages.map(each => JSON.stringify(each).includes('<SSN>'))
+
+  test('is the system prompt and the messages when unset', async () => {
+    expect(masked(await send(''))).toEqual([true, true, false, false])
+  })
+  test('takes tool calls and their results in', async () => {
+    expect(masked(await send(', scope: [toolInput, toolOutput]'))).toEqual([false, false, true, true])
+  })
+  test('of a reply takes the arguments of calls in when it says so', async () => {
+    await using at = await arrange('{ response: [{ regex: { rules: [{ builtin: ssn }] }, scope: [toolInput] }] }')
+    at.upstream.answer((_req, res) => {
+      res.setHeader('content-type', 'application/json')
+      const message = { role: 'assistant', content: SSN, tool_calls: request.messages[2]?.tool_calls }
+      res.end(JSON.stringify({ id: 'c', model: 'm', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }))
+    })
+    const { choices } = (await (await at.post(PATHS.completions, requestOf('completions', 'hi'))).json()) as {
+      choices: { message: (typeof request)['messages'][0] }[]
+    }
+    expect(choices[0]?.message.content).toBe(SSN)
+    expect(JSON.stringify(choices[0]?.message.tool_calls)).toContain('<SSN>')
+  })
+})
+
+test('numbers that a double cannot hold survive a mask beside them', async () => {
+  await using at = await arrange('{ request: [{ regex: { rules: [{ builtin: ssn }] } }] }', 'anthropic')
+  const body = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"${SSN}"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"key":12345678901234567890}}]}]}`
+  await at.post(PATHS.messages, body)
+  expect(at.upstream.seen[0]?.body).toContain('"key":12345678901234567890')
+  expect(at.upstream.seen[0]?.body).toContain('<SSN>')
+})
+
+test('a part that a mask has emptied goes', async () => {
+  await using at = await arrange('{ request: [{ regex: { rules: [{ builtin: ssn }] } }] }')
+  const content = ['123-45', '-6789'].map(text => ({ type: 'text', text }))
+  await at.post(PATHS.completions, { model: 'm', messages: [{ role: 'user', content }] })
+  expect(JSON.parse(at.upstream.seen[0]?.body ?? '').messages[0].content).toEqual([{ type: 'text', text: '<SSN>' }])
+})
