@@ -18,11 +18,10 @@ import { detect } from '../../llm/formats/detect.ts'
 import type { Format, ReplyReader } from '../../llm/formats/format.ts'
 import { formatOf } from '../../llm/formats/index.ts'
 import { isChatFormat, targetFormat, type WireFormat } from '../../llm/formats/target-format.ts'
-import { JsonBody } from '../../llm/json-body.ts'
+import type { JsonBody } from '../../llm/json-body.ts'
 import type { RouteType } from '../../llm/route-type.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import { contentCoding, decodeWhole } from './content-coding.ts'
 import { convertReply } from './converted-reply.ts'
 import { countHere } from './count-here.ts'
 import { guarded } from './guarded-call.ts'
@@ -30,12 +29,10 @@ import { editConvertedLast, editedLast } from './last-edits.ts'
 import { dropHeaders, upstreamHeaders } from './provider-headers.ts'
 import type { ProviderTarget } from './provider-target.ts'
 import type { WireFamily, WireFormats } from './providers/provider.ts'
+import { readJson } from './read-json.ts'
 import { relayReply, watchReply } from './reply.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
 import { parametersIn } from './request-parameters.ts'
-
-/** Of a request body that is read, in bytes (spec "Limits", buffer default). */
-export const BODY_LIMIT = 2 * 1024 * 1024
 
 /** What the caller of a provider knows besides the request. */
 export interface ProviderCall {
@@ -73,19 +70,6 @@ export function callProvider(
       error => on.fail(errorInDialect(format.errors, error)),
     )
   }
-}
-
-/** The request body, read whole, decoded and parsed. Throws GatewayError without a body of its own. */
-export async function readJson(x: Exchange): Promise<JsonBody> {
-  const raw = x.body.bytes ?? (await x.body.buffer(BODY_LIMIT))
-  const header = x.request.headers.get('content-encoding')
-  const coding = contentCoding(header)
-  if (coding === 'unknown') {
-    throw new GatewayError('llmRequest', { status: 415, detail: `unsupported content encoding: ${header}` })
-  }
-  const body = JsonBody.parse(coding === undefined ? raw : await decodeWhole(raw, coding, BODY_LIMIT))
-  if (body === undefined) throw new GatewayError('llmRequest', { detail: 'the body must be a JSON object' })
-  return body
 }
 
 /** One call to a provider. */

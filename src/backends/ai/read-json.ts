@@ -1,0 +1,20 @@
+import { GatewayError } from '../../http/errors.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import { JsonBody } from '../../llm/json-body.ts'
+import { contentCoding, decodeWhole } from './content-coding.ts'
+
+/** Of a request body that is read, in bytes (spec "Limits", buffer default). */
+export const BODY_LIMIT = 2 * 1024 * 1024
+
+/** The request body, read whole, decoded and parsed. Throws GatewayError without a body of its own. */
+export async function readJson(x: Exchange): Promise<JsonBody> {
+  const raw = x.body.bytes ?? (await x.body.buffer(BODY_LIMIT))
+  const header = x.request.headers.get('content-encoding')
+  const coding = contentCoding(header)
+  if (coding === 'unknown') {
+    throw new GatewayError('llmRequest', { status: 415, detail: `unsupported content encoding: ${header}` })
+  }
+  const body = JsonBody.parse(coding === undefined ? raw : await decodeWhole(raw, coding, BODY_LIMIT))
+  if (body === undefined) throw new GatewayError('llmRequest', { detail: 'the body must be a JSON object' })
+  return body
+}
