@@ -6,6 +6,8 @@ export const INVALID_PARAMS = -32602
 export const INTERNAL_ERROR = -32603
 /** Header and body of a request disagree (MCP 2026-07-28). */
 export const HEADER_MISMATCH = -32020
+/** The request needs something that its client has not declared (MCP 2026-07-28). */
+export const MISSING_CAPABILITY = -32021
 export const UNSUPPORTED_VERSION = -32022
 
 export interface RpcError {

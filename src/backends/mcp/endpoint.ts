@@ -87,10 +87,10 @@ export class McpEndpoint {
     const version = x.request.headers.get('mcp-protocol-version')
     const era = eraOf(version ?? revisionIn(message))
     if (!era) {
-      refuseVersion(message, version ?? '', PROTOCOL_VERSIONS, answer)
+      refuseVersion(message, version ?? '', versionsFor(message), answer)
       return
     }
-    if (version !== undefined && !beginsAs(message, version)) {
+    if (version !== undefined && !beginsAs(era, message, version)) {
       const error = { code: HEADER_MISMATCH, message: 'MCP protocol version header/body mismatch' }
       answer.fail(400, message.kind === 'request' ? message.id : null, error)
       return
@@ -110,9 +110,15 @@ function revisionIn(message: Message): string | undefined {
   return typeof named === 'string' && eraOf(named) ? named : undefined
 }
 
+/** What a client may try instead: one that says in each request what it speaks begins no session. */
+function versionsFor(message: Message): readonly string[] {
+  const named = message.kind === 'response' ? undefined : metaOf(message.params)?.[META_VERSION]
+  return named === undefined ? PROTOCOL_VERSIONS : (ERAS.at(-1) ?? ERAS[0]).versions
+}
+
 /** Who begins a session names the same revision in the header and in the body. */
-function beginsAs(message: Message, version: string): boolean {
-  if (message.kind !== 'request' || message.method !== 'initialize') return true
+function beginsAs(era: Era, message: Message, version: string): boolean {
+  if (message.kind !== 'request' || message.method !== 'initialize' || era.introduction !== 'initialize') return true
   return message.params.protocolVersion === version
 }
 

@@ -11,6 +11,7 @@ import { rewriteServerMessage } from '../../mcp/rewrite.ts'
 import type { Answer } from './answer.ts'
 import { patienceFor } from './connection.ts'
 import type { Conversation } from './conversation.ts'
+import type { Era } from './eras/era.ts'
 import { type FanOutFailure, fanOut, type Reached, resultOf } from './fan-out.ts'
 import { forwardRaw } from './forward.ts'
 import { takeInventory } from './inventory.ts'
@@ -202,7 +203,7 @@ export class Router {
       conversation.calls.start(link, link.era.toTarget(request), answer, patienceFor(answer.x), {
         flow: answer,
         message: message => this.tell(conversation, link, message, answer),
-        reply: response => answer.finalEvent(toClient(response)),
+        reply: response => finish(era, response, toClient(response), answer),
         fail: lost => answer.failWith(request.id, lost),
       })
       answer.x.onAbort(() => conversation.calls.cancel(request.id))
@@ -325,6 +326,13 @@ function referenceOf(request: Request): { readonly kind: McpItem['kind']; readon
   const { ref } = request.params
   const type = isObject(ref) ? ref.type : undefined
   return typeof type === 'string' && Object.hasOwn(REFERENCES, type) ? REFERENCES[type] : undefined
+}
+
+/** An error that has a status of its own comes as a reply of its own, as long as nothing was sent. */
+function finish(era: Era, { failed, value: { error } }: Response, bytes: Buffer, answer: Answer): void {
+  const status = failed && isObject(error) ? era.statuses.get(error.code) : undefined
+  if (status === undefined || answer.started) answer.finalEvent(bytes)
+  else answer.plain(status, ['content-type', 'application/json'], bytes)
 }
 
 /** With another name at `at`, as `bytes` have it already. */

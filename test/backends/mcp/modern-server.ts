@@ -111,6 +111,7 @@ export const STDIO_PROGRAM = `
     if (about[meta + 'protocolVersion'] !== '2026-07-28') return say({ id, error: { code: -32022, message: 'unsupported' } })
     if (method === 'server/discover') done({ supportedVersions: ['2026-07-28'], capabilities: { tools: {} } })
     else if (method === 'tools/list') done({ tools: [{ name: 'echo', inputSchema: {} }], ttlMs: 5, cacheScope: 'public' })
+    else if (params.name === 'lacking') say({ id, error: { code: -32021, message: 'lacking', data: {} } })
     else if (method === 'tools/call') {
       const { progressToken } = about
       if (progressToken !== undefined) say({ method: 'notifications/progress', params: { progressToken, progress: 1 } })

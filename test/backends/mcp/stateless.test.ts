@@ -297,3 +297,26 @@ test('a program that nobody uses ends, and starts again for the next request', a
   gateway.clock.advance(91_000)
   expect(await pid()).not.toBe(first)
 })
+
+test('errors of programs have the status that they have over HTTP', async () => {
+  const gateway = await opened(startGateway({ targets: [newer] }))
+  const reply = await ask(gateway, 'tools/call', { name: 'lacking' })
+  expect([reply.status, reply.messages]).toMatchObject([400, [{ id: 1, error: { code: -32021 } }]])
+})
+
+test.each(['initialize', 'ping', 'resources/subscribe'])('%s is nothing that a target hears of', async method => {
+  const a = await opened(startModern('a'))
+  const gateway = await opened(startGateway({ targets: [{ name: 'a', mcp: { host: a.url } }] }))
+  const reply = await ask(gateway, method)
+  expect([reply.status, reply.messages]).toMatchObject([404, [{ id: 1, error: { code: -32601 } }]])
+  expect(a.received).toEqual([])
+})
+
+test('a revision that nobody knows is answered with those of requests without a session', async () => {
+  const a = await opened(startModern('a'))
+  const gateway = await opened(startGateway({ targets: [{ name: 'a', mcp: { host: a.url } }] }))
+  const { body, headers } = modern(1, 'tools/list')
+  const text = JSON.stringify(body).replaceAll(MODERN, '2099-01-01')
+  const reply = await post(gateway.url, text, { ...headers, 'mcp-protocol-version': '2099-01-01' })
+  expect(reply.messages).toMatchObject([{ error: { code: -32022, data: { supported: [MODERN] } } }])
+})

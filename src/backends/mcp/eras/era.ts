@@ -33,6 +33,8 @@ export interface Era {
   toClient(reply: TargetReply, naming: Naming): Buffer
   /** The reply to `introduction` in the name of several targets. */
   describe(request: Request, introductions: readonly Introduction[], about: Gateway): string
+  /** HTTP status of errors that targets answer with, by their code; others come as events. */
+  readonly statuses: ReadonlyMap<unknown, number>
   /** How a request is refused that no target can be found for. */
   readonly refusals: {
     readonly unknownMethod: Refusing

@@ -21,6 +21,7 @@ export const sessions: Era = {
     const clientVersion = typeof protocolVersion === 'string' ? protocolVersion : undefined
     return mergeIntroductions(id, introductions, { clientVersion, stateful })
   },
+  statuses: new Map(),
   refusals: {
     unknownMethod(answer, id, method) {
       answer.finalEvent(errorReply(id, { code: METHOD_NOT_FOUND, message: `method not found: ${method}` }))

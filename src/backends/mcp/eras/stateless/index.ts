@@ -1,5 +1,11 @@
 import { describeServers } from '../../../../mcp/discover.ts'
-import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../../../mcp/errors.ts'
+import {
+  HEADER_MISMATCH,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  MISSING_CAPABILITY,
+  UNSUPPORTED_VERSION,
+} from '../../../../mcp/errors.ts'
 import { parseExact } from '../../../../mcp/exact-json.ts'
 import { LIST_METHODS } from '../../../../mcp/lists.ts'
 import { isObject, type JsonObject, type Request, readMessage } from '../../../../mcp/message.ts'
@@ -29,6 +35,12 @@ export const stateless: Era = {
       : bytes
   },
   describe: ({ id }, introductions, { versions }) => describeServers(id, introductions, versions),
+  statuses: new Map([
+    [METHOD_NOT_FOUND, 404],
+    [HEADER_MISMATCH, 400],
+    [MISSING_CAPABILITY, 400],
+    [UNSUPPORTED_VERSION, 400],
+  ]),
   refusals: {
     unknownMethod(answer, id, method) {
       answer.fail(404, id, { code: METHOD_NOT_FOUND, message: `method not found: ${method}` })

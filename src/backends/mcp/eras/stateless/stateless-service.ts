@@ -55,7 +55,7 @@ export class StatelessService implements EraService {
     const { id, method } = request
     const problem = problemOf(answer.x, request)
     if (problem) answer.fail(400, id, problem)
-    else if (!this.#transparent && (REMOVED.has(method) || !isMcpMethod(method))) {
+    else if (REMOVED.has(method) || (!this.#transparent && !isMcpMethod(method))) {
       this.#era.refusals.unknownMethod(answer, id, method.slice(0, 64))
     } else if (this.#transparent) this.#deliver(request, outline, answer)
     else if (method === this.#era.introduction) discover(this.#place, this.#begin(answer), request, answer)
