@@ -318,9 +318,16 @@ function reportNoGateway(path: Path, gateways: ReadonlyMap<string, ListenerPlan[
   })
 }
 
+/** Ports are there, in a form that was reported. */
+function elsewhere(root: unknown): boolean {
+  const written = valueAt(root, ['gateways'])
+  const others = ['listeners', 'port', 'http', 'servers', 'entryPoints']
+  return written === undefined ? others.some(key => valueAt(root, [key]) !== undefined) : Array.isArray(written)
+}
+
 /** A gateway or listener with findings of its own was left out: references to it are not wrong. */
 function droppedGateway(ref: string, gateways: ReadonlyMap<string, ListenerPlan[]>, c: Compilation): boolean {
-  if (sectionMisspelt(c, 'gateways')) return true
+  if (sectionMisspelt(c, 'gateways') || elsewhere(c.document.value)) return true
   const [name, listener] = ref.split('/') as [string, string?]
   const planned = gateways.get(name)
   const written = valueAt(c.document.value, ['gateways', name])

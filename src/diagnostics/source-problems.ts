@@ -41,11 +41,21 @@ export function explainSyntax(errors: readonly YAMLError[], root: Node | null, t
     line: lineAt(text, at),
   }
   const explained =
+    unfinishedMerge(problem) ??
     indentation(problem) ??
     tornKey(problem) ??
     EXPLANATIONS.find(([pattern]) => pattern.test(error.message))?.[1](problem) ??
     pointed(problem, `this is not valid YAML: ${lowerFirst(error.message)}`)
   return { code: 'GW001', ...explained, end: Math.max(explained.start, Math.min(explained.end, text.length)) }
+}
+
+/** Git's marks around the two sides of a conflict. */
+function unfinishedMerge({ text }: Problem): Explained | undefined {
+  const [mark] = /^<{7} .*$(?=[\s\S]*^={7}$)(?=[\s\S]*^>{7} )/m.exec(text) ?? []
+  if (mark === undefined) return undefined
+  const start = text.search(/^<{7} /m)
+  const message = 'a merge was not finished: both sides of a conflict are here'
+  return { message, start, end: start + mark.length, help: 'keep one side, and remove the lines with the marks' }
 }
 
 type Explain = (problem: Problem) => Explained | undefined

@@ -90,6 +90,8 @@ function readMap(node: YAMLMap, r: Reading): Record<string, unknown> {
   const merged: unknown[] = []
   let merge: Node | undefined
   let first: Map<string, Node> | undefined
+  /** A second resource has begun in the same document. */
+  let again = false
   for (const pair of node.items) {
     const key = pair.key as Node
     if (isMergeKey(key)) {
@@ -104,7 +106,10 @@ function readMap(node: YAMLMap, r: Reading): Record<string, unknown> {
     const duplicate = name in map
     if (duplicate) {
       first ??= firstKeys(node, r)
-      reportDuplicate(first.get(name)!, name, key, r)
+      if (again || (r.path.length === 1 && name === 'apiVersion')) {
+        if (!again) reportSecondResource(key, r)
+        again = true
+      } else reportDuplicate(first.get(name)!, name, key, r)
     }
     if (pair.value === null && node.flow) reportMissingSpace(key, r)
     const value = pair.value ? read(pair.value as Node, r) : null
@@ -222,6 +227,15 @@ function reportDuplicate(first: Node, name: string, key: Node, r: Reading): void
     message: `key \`${name}\` is set twice in this map`,
     label: 'set again here',
     related: [{ message: 'first set here', start, end }],
+  })
+}
+
+function reportSecondResource(key: Node, r: Reading): void {
+  report(key, r, {
+    code: 'GW002',
+    message: 'a second resource begins here, in the same document',
+    label: 'the line `---` is missing above',
+    help: 'put a line with `---` between two resources',
   })
 }
 

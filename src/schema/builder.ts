@@ -104,6 +104,8 @@ export interface ObjectNode {
   readonly secretField?: SecretField
   /** The field that is meant by text in place of the object, for help: `path: /v1`. */
   readonly textMeans?: string
+  /** Help for keys that people write here, in whole sentences. */
+  readonly instead?: Readonly<Record<string, string>>
 }
 /** A field that is a `secret` where this holds, such as the value of a header whose name says so. */
 export interface SecretField {
@@ -285,6 +287,7 @@ export interface ObjectOptions {
   readonly refers?: Reference
   readonly secretField?: SecretField
   readonly textMeans?: string
+  readonly instead?: Readonly<Record<string, string>>
 }
 /** `name` is the noun used in messages ("unknown field `x` in backend") and the title of its JSON Schema. */
 export function object<F extends Fields>(name: string, fields: F, o: ObjectOptions = {}): ObjectSchema<F> {

@@ -1,6 +1,6 @@
 import type { CelCompiler, PatternCompiler } from '../cel/expression.ts'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
-import type { Node } from './builder.ts'
+import type { Node, ObjectNode } from './builder.ts'
 import { describe, describeType, typeNames } from './describe.ts'
 import { holdsSecret } from './holds-secret.ts'
 import { Placeholder } from './placeholder.ts'
@@ -20,8 +20,17 @@ export interface DecodeContext {
   readonly missing: Set<'cel' | 'patterns'>
   /** Null stands for an absent key everywhere, as the Kubernetes API takes it; otherwise not for one with a default. */
   readonly dropsNulls?: boolean
+  /** The objects around the value, outermost first, itself included. Of a trial, nobody asks. */
+  readonly around?: Enclosing[]
   /** The value is only tried, to see whether it fits: nothing is offered for it. */
   readonly trial?: boolean
+}
+
+export interface Enclosing {
+  readonly node: ObjectNode
+  readonly value: Readonly<Record<string, unknown>>
+  /** Keys in it that belong into an object further in. */
+  moved: Set<string> | undefined
 }
 
 /** One array that follows the walk through a document: most values are right, and nobody asks where they stand. */
@@ -68,7 +77,11 @@ function numberHelp(node: Node, value: unknown): { readonly help: string } | und
         (node.kind === 'number' || Number.isSafeInteger(number)) &&
         number >= node.min &&
         number <= node.max
-  return fits ? { help: `remove the quotes: \`${value}\`` } : undefined
+  if (fits) return { help: `remove the quotes: \`${value}\`` }
+  // `:8080`, `8080/tcp`, `50%`
+  const [, digits = ''] = /^:?(\d{1,15})(?:%|\/(?:tcp|udp))?$/i.exec(value) ?? []
+  const within = node.kind === 'integer' && digits !== '' && Number(digits) >= node.min && Number(digits) <= node.max
+  return within ? { help: `write the number alone: \`${Number(digits)}\`` } : undefined
 }
 
 /** Text where a map is wanted of which one field nearly always is meant: `path: /v1`. */
@@ -97,6 +110,10 @@ function layoutHelp(wanted: string, value: unknown, secret: boolean): { readonly
     value.every(each => isRecord(each) && 'name' in each)
   )
     return { help: 'write a map instead, with each `name` as the key' }
+  if (wanted === 'a map' && Array.isArray(value)) {
+    const [, name] = /^([\w.-]+)=/.exec(typeof value[0] === 'string' ? value[0] : '') ?? []
+    if (name !== undefined) return { help: secret ? 'write a map instead' : `write a map instead: \`${name}: …\`` }
+  }
   if (wanted !== 'a map' || typeof value !== 'string') return undefined
   const [, name, mark] = /^([\w.-]+)(:(?!\/\/)| +)\S/.exec(value) ?? []
   if (name === undefined) return undefined

@@ -1,13 +1,8 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
-import { closest, editDistance } from '../diagnostics/suggest.ts'
 import type { Field, FieldMode, NamedField, Node, ObjectNode } from './builder.ts'
-import { type DecodeContext, INVALID, isRecord, type LivePath, wrongType } from './decode-context.ts'
-import { didYouMeanOneOf, fieldsMeant } from './meant.ts'
+import { type DecodeContext, type Enclosing, INVALID, isRecord, type LivePath, wrongType } from './decode-context.ts'
+import { type Decode, Excuses, objectIn, reportUnknown } from './unknown-fields.ts'
 
-/** Passed in, because objects hold values of every kind and every kind may hold objects. */
-type Decode = (node: Node, value: unknown, path: LivePath, ctx: DecodeContext) => unknown
-
-/* long: one pass over the fields, in the order in which they are reported. */
 export function decodeObject(
   node: ObjectNode,
   value: unknown,
@@ -16,6 +11,22 @@ export function decodeObject(
   decodeNode: Decode,
 ): unknown {
   if (!isRecord(value)) return wrongType(node, value, path, ctx)
+  const enclosing: Enclosing = { node, value, moved: undefined }
+  ctx.around?.push(enclosing)
+  const decoded = decodeFields(node, value, path, ctx, decodeNode, enclosing)
+  ctx.around?.pop()
+  return decoded
+}
+
+/* long: one pass over the fields, in the order in which they are reported. */
+function decodeFields(
+  node: ObjectNode,
+  value: Readonly<Record<string, unknown>>,
+  path: LivePath,
+  ctx: DecodeContext,
+  decodeNode: Decode,
+  enclosing: Enclosing,
+): unknown {
   const present = new Map<string, string>()
   const places: number[] = []
   let unknown: string[] | undefined
@@ -39,7 +50,9 @@ export function decodeObject(
     for (const key of keys) disputed.add(key)
   }
   const excuse =
-    node.open || !unknown ? new Excuses() : reportUnknown(node, unknown, value, present, path, ctx, decodeNode)
+    node.open || !unknown
+      ? new Excuses()
+      : reportUnknown(node, unknown, value, present, path, ctx, decodeNode, enclosing)
   if (unknown && !node.open && !node.isolate) sound = false
   if (empty) for (const key of empty) sound = reportEmpty(node, key, path, excuse, ctx)
 
@@ -52,8 +65,9 @@ export function decodeObject(
     const { name, field } = list[place]!
     const key = present.get(name)
     if (key === undefined) {
-      if (field.mode === 'required' && !excuse.take(name)) sound = reportMissing(node, name, path, ctx)
-      else if (field.mode === 'required') sound = false
+      if (field.mode === 'required' && !excuse.take(name) && !isElsewhere(name, node, value, ctx)) {
+        sound = reportMissing(node, name, path, ctx)
+      } else if (field.mode === 'required') sound = false
       else if (field.mode === 'default')
         out[name] = inside(field.schema.node, field.default, name, path, ctx, decodeNode)
       continue
@@ -91,23 +105,6 @@ function inside(
   return decoded
 }
 
-/** Missing fields that an unknown key beside them already explains: a misspelt key is one mistake, not two. */
-class Excuses {
-  #names: Set<string> | undefined
-  #free = 0
-  name(names: readonly string[]): void {
-    if (names.length === 0) this.#free++
-    this.#names ??= new Set()
-    for (const name of names) this.#names.add(name)
-  }
-  take(name: string): boolean {
-    if (this.#names?.delete(name)) return true
-    if (this.#free === 0) return false
-    this.#free--
-    return true
-  }
-}
-
 function takesNull(field: Field<unknown, FieldMode>): boolean {
   let node: Node = field.schema.node
   if (node.kind === 'lazy') node = node.get().node
@@ -119,124 +116,20 @@ function takesNull(field: Field<unknown, FieldMode>): boolean {
   )
 }
 
-function reportUnknown(
+/** Written one or two levels too far out, where it was reported, or too far in, where it will be. */
+function isElsewhere(
+  name: string,
   node: ObjectNode,
-  keys: readonly string[],
   value: Readonly<Record<string, unknown>>,
-  present: ReadonlyMap<string, string>,
-  path: Path,
-  ctx: DecodeContext,
-  decodeNode: Decode,
-): Excuses {
-  const excuse = new Excuses()
-  const free = Object.keys(node.fields).filter(name => !present.has(name))
-  for (const key of keys) {
-    const known = fieldsMeant(key, node.fields).filter(name => !present.has(name))
-    const near = known.length > 0 ? known : closest(key, free)
-    excuse.name(near)
-    // A field further in, spelt as it is there, was hardly meant to be another word; a missing `s` still is likelier.
-    const plural = near.some(name => name === `${key}s` || key === `${name}s`)
-    const place = plural || known.length > 0 ? undefined : openHome(node, key, near.length > 0 ? MAX_STEPS : 1, present)
-    const torn = tornField(key, node)
-    const [best] = near
-    const certain =
-      best !== undefined && near.length === 1 && known.length === 0 && place === undefined && torn === undefined
-    ctx.report({
-      code: 'GW102',
-      message: `unknown field \`${key}\` in ${node.name}`,
-      path: [...path, key],
-      at: 'key',
-      label: 'not a field here',
-      help: torn ?? placeHelp(place, key) ?? didYouMeanOneOf(near.slice(0, 3)) ?? listed(free, node),
-      ...(certain && isTypo(key, best) && fits(node, best, value[key], path, ctx, decodeNode)
-        ? { fix: { title: `rename to \`${best}\``, safe: true, replace: 'key' as const, with: best } }
-        : {}),
-    })
-  }
-  return excuse
-}
-
-function placeHelp(place: string | undefined, key: string): string | undefined {
-  if (place === undefined) return undefined
-  if (place.endsWith('[]')) return `move \`${key}\` into an item of \`${place.slice(0, -2)}\``
-  return `move \`${key}\` into \`${place}\``
-}
-
-/** A slip of the finger, not another word: `retries` is not `retry`, and `jwtAuthentication` not `mcpAuthentication`. */
-function isTypo(key: string, name: string): boolean {
-  const [a, b] = [key, name].map(each => each.replace(/[-_. ]/g, '').toLowerCase()) as [string, string]
-  return a === b || editDistance(a, b, 2) <= (Math.min(a.length, b.length) <= 7 ? 1 : 2)
-}
-
-/** Whether the value of a misspelt key is one that the field takes. */
-function fits(node: ObjectNode, name: string, item: unknown, path: Path, ctx: DecodeContext, decodeNode: Decode) {
-  // Inside of a trial the spelling is enough: to try again there would double the work at every level.
-  if (ctx.trial) return true
-  let sound = true
-  const trial: DecodeContext = {
-    report: ({ code, fix }) => {
-      if ((code.startsWith('GW1') && fix === undefined) || code.startsWith('GW3')) sound = false
-    },
-    cel: ctx.cel,
-    patterns: ctx.patterns,
-    missing: new Set(),
-    trial: true,
-    ...(ctx.dropsNulls === undefined ? {} : { dropsNulls: ctx.dropsNulls }),
-  }
-  decodeNode(node.fields[name]!.schema.node, item, [...path, name], trial)
-  return sound
-}
-
-/** YAML reads `tls:{sni: x}` and `tls {sni: x}` as a key that ends at the second colon. */
-function tornField(key: string, node: ObjectNode): string | undefined {
-  const [, name = '', between = '', bracket = ''] = /^([\w.-]+)(:| +)([{[])/.exec(key) ?? []
-  if (!node.index().spelt.has(name)) return undefined
-  const missing = between === ':' ? 'a space is missing after the colon' : 'a colon is missing'
-  return `${missing}: write \`${name}: ${bracket}\``
-}
-
-function listed(free: readonly string[], node: ObjectNode): string {
-  const fields = free.length > 0 ? free : Object.keys(node.fields)
-  const shown = fields.slice(0, 12).map(f => `\`${f}\``)
-  return fields.length === 0
-    ? `${node.name} takes no fields`
-    : `fields that can be set here: ${shown.join(', ')}${fields.length > 12 ? ', …' : ''}`
-}
-
-/** Levels that a key may be written too high. */
-const MAX_STEPS = 3
-
-/** Not in a variant that another one excludes: `port` beside `host` does not belong into `service`. */
-function openHome(node: ObjectNode, key: string, steps: number, present: ReadonlyMap<string, string>) {
-  const place = home(node, key, steps)
-  const [first = ''] = place?.split(/[.[]/) ?? []
-  const excluded = node.exactlyOneOf.some(
-    group => group.includes(first) && group.some(name => name !== first && present.has(name)),
-  )
-  return excluded ? undefined : place
-}
-
-/** The object further in that would take the key, by its path: the nearest one. */
-function home(node: ObjectNode, key: string, steps: number): string | undefined {
-  let objects: (readonly [path: string, node: ObjectNode])[] = [['', node]]
-  for (let step = 0; step < steps; step++) {
-    objects = objects.flatMap(([path, each]) =>
-      Object.entries(each.fields).flatMap(([name, { schema }]) => {
-        const inner = objectIn(schema.node)
-        const mark = schema.node.kind === 'list' ? '[]' : ''
-        return inner ? [[`${path === '' ? '' : `${path}.`}${name}${mark}`, inner] as const] : []
-      }),
-    )
-    const found = objects.find(([, each]) => each.index().spelt.has(key))
-    if (found) return found[0]
-  }
-  return undefined
-}
-
-function objectIn(node: Node): ObjectNode | undefined {
-  if (node.kind === 'object') return node
-  if (node.kind === 'list') return node.item.node.kind === 'object' ? node.item.node : undefined
-  return node.kind === 'shapes' && node.object ? objectIn(node.object.node) : undefined
+  { around = [] }: DecodeContext,
+): boolean {
+  if (around.some(({ moved }) => moved?.has(name))) return true
+  return Object.entries(value).some(([key, inner]) => {
+    const at = node.index().spelt.get(key)
+    const below = at && objectIn(at.field.schema.node)
+    if (!below || below.open || below.index().spelt.has(name)) return false
+    return (Array.isArray(inner) ? inner : [inner]).some(each => isRecord(each) && Object.hasOwn(each, name))
+  })
 }
 
 function reportMissing(node: ObjectNode, name: string, path: Path, ctx: DecodeContext): false {

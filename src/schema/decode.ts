@@ -15,7 +15,7 @@ export { type DecodeContext, INVALID, type Invalid } from './decode-context.ts'
  */
 export function decode<T>(schema: Schema<T>, value: unknown, path: Path, ctx: DecodeContext): T | Invalid {
   const report: DecodeContext['report'] = finding => ctx.report({ ...finding, path: [...finding.path] })
-  return decodeNode(schema.node, value, [...path], { ...ctx, report }) as T | Invalid
+  return decodeNode(schema.node, value, [...path], { ...ctx, report, around: [] }) as T | Invalid
 }
 
 function decodeNode(node: Node, value: unknown, path: LivePath, ctx: DecodeContext): unknown {

@@ -28,6 +28,14 @@ const pathMatch = object(
     value: def(string({ max: 1024 }), '/', 'The path, or a pattern.'),
   },
   {
+    textMeans: 'value',
+    instead: Object.fromEntries(
+      [
+        ['PathPrefix', 'pathPrefix', 'prefix', 'PathPrefix'],
+        ['Exact', 'exact', 'path', 'Exact'],
+        ['RegularExpression', 'regex', 'pattern', 'RegularExpression'],
+      ].flatMap(([type, ...names]) => names.map(name => [name, `write \`type: ${type}\` and \`value: …\``])),
+    ),
     check: ({ type, value }) => {
       const message = type === 'RegularExpression' ? undefined : pathProblem(value as string)
       return message === undefined ? [] : [problem(['value'], message, { at: 'value', code: 'GW106' })]

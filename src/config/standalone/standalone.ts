@@ -1,5 +1,10 @@
 import { namedBackendFields } from '../../backends/index.ts'
-import { frontendPolicyFields, listenerPolicyFields, targetedPolicyFields } from '../../policies/index.ts'
+import {
+  frontendPolicyFields,
+  listenerPolicyFields,
+  routePolicyFields,
+  targetedPolicyFields,
+} from '../../policies/index.ts'
 import { def, type Infer, integer, json, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { configSection } from './config-section.ts'
 import { bindSection, gatewaysSection } from './listener-section.ts'
@@ -145,6 +150,21 @@ const uiSection = object('ui', {
 })
 
 /** The standalone file: what `validate` checks, `run -f` starts and `translate` writes. */
+/** What is written at the top of files of other tools, and what stands elsewhere in this one. */
+function misplaced(): Readonly<Record<string, string>> {
+  const ofRoutes = Object.keys(routePolicyFields).map(name => [
+    name,
+    `move \`${name}\` into the \`policies\` of a route`,
+  ])
+  return {
+    ...Object.fromEntries(ofRoutes),
+    http: 'ports are `gateways` here, and what they serve are `routes`; limits of client connections are `frontendPolicies.http`',
+    targets: 'move `targets` into `mcp`',
+    port: 'write `gateways: {default: {port: …}}`',
+    listeners: 'move `listeners` into an item of `binds`, or into one of `gateways`',
+  }
+}
+
 export const standalone = object(
   'configuration',
   {
@@ -168,6 +188,6 @@ export const standalone = object(
     mcp: opt(mcpSection, 'An MCP gateway: targets behind one endpoint.'),
     ui: opt(uiSection, 'Web interface.', { unserved: 'There is no web interface.' }),
   },
-  { isolate: true },
+  { isolate: true, instead: misplaced() },
 )
 export type Standalone = Infer<typeof standalone>
