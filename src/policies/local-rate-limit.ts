@@ -1,13 +1,14 @@
 // Token buckets of this replica, by requests or LLM tokens (specification, Rate limit types and Rate limiting semantics).
 
 import { GatewayError } from '../http/errors.ts'
-import type { Exchange, LlmFacts } from '../http/exchange.ts'
+import type { Exchange } from '../http/exchange.ts'
 import type { BudgetHolder, Clock } from '../runtime/runtime.ts'
 import { integer, list, type ObjectOf, type ObjectProblem, object, oneOf, opt, shapes } from '../schema/builder.ts'
 import { duration } from '../schema/scalars.ts'
 import { asFields, asItems } from '../schema/untyped.ts'
 import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
 import { convertLocalLimits, rateLimitInCluster } from './parts/rate-limits.ts'
+import { tokensOf } from './parts/token-usage.ts'
 import { type CompileContext, definePolicy, type Hooks } from './policy.ts'
 
 const UNITS = { seconds: 1000, minutes: 60_000, hours: 3_600_000 } as const
@@ -177,13 +178,6 @@ function announce(bucket: Bucket, now: number, { queuedHeaders }: Exchange): voi
   queuedHeaders.push('x-ratelimit-limit', String(bucket.rate.capacity))
   queuedHeaders.push('x-ratelimit-remaining', String(bucket.remaining))
   queuedHeaders.push('x-ratelimit-reset', String(bucket.secondsToFill(now)))
-}
-
-/** Input that providers count with the cache, and output. */
-function tokensOf({ inputTokens, outputTokens, totalTokens }: LlmFacts): number {
-  return inputTokens === undefined && outputTokens === undefined
-    ? (totalTokens ?? 0)
-    : (inputTokens ?? 0) + (outputTokens ?? 0)
 }
 
 /**

@@ -1,21 +1,33 @@
 // Shared budgets in a rate limit service (specification, "Rate limiting": global).
 
-import { cel, def, list, object, oneOf, opt, req, string } from '../../schema/builder.ts'
-import { conditional, fallbackComesLast } from '../parts/conditional.ts'
+import { GrpcFailure } from '../../calls/grpc.ts'
+import type { Expression } from '../../cel/expression.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import { GatewayError } from '../../http/errors.ts'
+import type { Exchange, Reply } from '../../http/exchange.ts'
+import { cel, def, list, type ObjectOf, object, oneOf, opt, req, string } from '../../schema/builder.ts'
+import { compileConditional, conditional, fallbackComesLast } from '../parts/conditional.ts'
+import { once } from '../parts/once.ts'
 import { convertGlobalLimits } from '../parts/rate-limits.ts'
-import { definePolicy } from '../policy.ts'
+import type { Asked, DescriptorRules } from '../parts/remote-rate-limit/descriptors.ts'
+import { bodiesFor } from '../parts/request-body.ts'
+import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 
 const entry = object('descriptor entry', {
   key: req(string({ min: 1, max: 256 }), 'Name of the entry.'),
-  value: req(cel('request', 'any'), 'Gives its value, as text; anything else drops the descriptor.'),
+  value: req(
+    cel('request', 'any'),
+    'Gives its value, a text or a number; where it is not there, the descriptor is left out.',
+  ),
 })
-const descriptor = object('descriptor', {
+const descriptorFields = {
   entries: req(list(entry, { min: 1, max: 16 }), 'Entries, in the order that the service expects.'),
   type: def(oneOf(['requests', 'tokens']), 'requests', 'What is counted.'),
   cost: opt(cel('usage', 'number'), 'Units that a request costs; 1, or the tokens used, when unset.'),
   limitOverride: opt(cel('request', 'map'), '`{"unit": …, "requestsPerUnit": …}` in place of the service’s own limit.'),
-})
+}
+const descriptor = object('descriptor', descriptorFields)
 const fields = {
   domain: req(string({ min: 1, max: 256 }), 'Domain of the limits in the service.'),
   ...targetFields,
@@ -42,8 +54,7 @@ export const remoteRateLimit = definePolicy({
   cluster: [{ section: 'traffic', member: 'rateLimit', convert: convertGlobalLimits }],
   beforeDeadline: true,
   guards: true,
-  unserved:
-    'The rate limit service is not asked yet: no shared limit would hold. `localRateLimit` limits each replica.',
+  showsBudget: true,
   schema: object(
     NAME,
     { ...optional, conditional: conditional(NAME, fields, { exactlyOneOf: [TARGET_KINDS] }) },
@@ -52,8 +63,90 @@ export const remoteRateLimit = definePolicy({
       check: v => [...wholeWithoutConditions(v), ...fallbackComesLast(v)],
     },
   ),
-  compile: () => ({}),
+  compile(spec, ctx) {
+    if (spec.conditional === undefined) return hooksOf(spec, [], ctx)
+    return compileConditional(spec.conditional, 'guards', ctx.limits, (entry, i) =>
+      hooksOf(entry, ['conditional', i], ctx),
+    )
+  },
 })
+
+/** ms; unless the file says otherwise for the service. */
+const TIMEOUT = 2000
+
+function hooksOf(spec: ObjectOf<typeof optional>, at: Path, ctx: CompileContext): Hooks {
+  const { domain = '', policies, descriptors = [] } = spec
+  const callee = ctx.callee?.(spec, at, policies && { specs: policies, at: [...at, 'policies'] })
+  if (callee === undefined) return { request: refuse }
+  const { runtime, limits } = ctx
+  const limiter = { callee, domain, timeout: callee.requestTimeout ?? TIMEOUT, runtime }
+  const rules = descriptors.map(rulesOf)
+  const failOpen = spec.failureMode === 'failOpen'
+  // Whoever checks a file does not need what writes messages.
+  const loaded = once(async () => ({
+    ...(await import('../parts/remote-rate-limit/ask-limiter.ts')),
+    ...(await import('../parts/remote-rate-limit/descriptors.ts')),
+  }))
+  const asked = new WeakMap<Exchange, readonly Asked[]>()
+
+  async function limitRate(x: Exchange): Promise<Reply | undefined> {
+    const { descriptorsOf, askLimiter, applyLimits } = await loaded()
+    try {
+      const own = descriptorsOf(rules, x)
+      if (own.length === 0) return undefined
+      asked.set(x, own)
+      const each = own.map(({ descriptor }) => descriptor)
+      return applyLimits(x, await askLimiter(limiter, each, x))
+    } catch (error) {
+      if (!(error instanceof GatewayError || error instanceof GrpcFailure)) throw error
+      const failed = error instanceof GatewayError && error.code === 'rateLimitFailed'
+      x.error = reasonOf(failed ? (error.details.cause ?? error) : error)
+      if (failed) throw error
+      if (failOpen) return undefined
+      throw new GatewayError('rateLimitFailed', { cause: error })
+    }
+  }
+  /** Nobody waits for it: the request is over. */
+  function chargeTokens(x: Exchange): void {
+    const own = asked.get(x)
+    if (own === undefined || x.llm === undefined) return
+    loaded()
+      .then(({ chargesOf, askLimiter }) => {
+        const charges = chargesOf(own, x)
+        return charges.length === 0 ? undefined : askLimiter(limiter, charges, undefined)
+      })
+      .catch((error: unknown) => runtime.log.log('warn', 'tokens are not counted', { error: reasonOf(error) }))
+  }
+  const { buffersRequest } = bodiesFor(rules.flatMap(expressionsOf), limits)
+  return {
+    request: limitRate,
+    ...(rules.some(({ countsTokens }) => countsTokens) ? { done: chargeTokens } : {}),
+    ...(buffersRequest === undefined ? {} : { buffersRequest }),
+  }
+}
+
+/** Its service is none, which has been reported. */
+function refuse(): never {
+  throw new GatewayError('rateLimitFailed')
+}
+
+function rulesOf({ entries, type, cost, limitOverride }: ObjectOf<typeof descriptorFields>): DescriptorRules {
+  return {
+    entries: entries.map(({ key, value }) => ({ key, value })),
+    countsTokens: type === 'tokens',
+    cost,
+    limitOverride,
+  }
+}
+
+function expressionsOf({ entries, cost, limitOverride }: DescriptorRules): (Expression | undefined)[] {
+  return [...entries.map(({ value }) => value), cost, limitOverride]
+}
+
+/** For logs: it may name what clients are not to know. */
+function reasonOf(cause: unknown): string {
+  return `rate limit failed: ${cause instanceof Error ? cause.message : String(cause)}`
+}
 
 function wholeWithoutConditions(v: Record<string, unknown>) {
   if (v.conditional !== undefined) return []

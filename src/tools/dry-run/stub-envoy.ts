@@ -1,4 +1,5 @@
 import { CHECK, checkResponse } from '../../protobuf/ext-authz.ts'
+import { RATE_LIMIT_CODE, rateLimitResponse, SHOULD_RATE_LIMIT } from '../../protobuf/rate-limit.ts'
 import type { StubCall, StubReply } from './stub-transport.ts'
 import type { Stub } from './stubs.ts'
 
@@ -28,7 +29,7 @@ function grpcReply(message: Uint8Array): StubReply {
   }
 }
 
-const ANSWERS: Readonly<Record<string, (stub: Stub) => Uint8Array>> = { [CHECK]: checked }
+const ANSWERS: Readonly<Record<string, (stub: Stub) => Uint8Array>> = { [CHECK]: checked, [SHOULD_RATE_LIMIT]: limited }
 
 /** 200 allows, as it does over HTTP: the fields are the backend's, a JSON object is what expressions see as `extauthz`. */
 function checked({ status = 200, headers = [], body }: Stub): Uint8Array {
@@ -44,6 +45,16 @@ function checked({ status = 200, headers = [], body }: Stub): Uint8Array {
     status: { code: 0 },
     ok: { headers: fields },
     ...(metadata ? { dynamicMetadata: metadata } : {}),
+  })
+}
+
+/** 200 is within the limits; the fields are the client's, the body is that of the refusal. */
+function limited({ status = 200, headers = [], body }: Stub): Uint8Array {
+  const { ok, overLimit } = RATE_LIMIT_CODE
+  return rateLimitResponse.encode({
+    overallCode: status === 200 ? ok : overLimit,
+    responseHeadersToAdd: headers.map(([key, value]) => ({ key, value })),
+    ...(body === undefined ? {} : { rawBody: Buffer.from(body) }),
   })
 }
 

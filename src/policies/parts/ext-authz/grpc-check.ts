@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type GrpcCall, GrpcFailure, grpcUnary } from '../../../calls/grpc.ts'
+import { type GrpcCall, grpcUnary } from '../../../calls/grpc.ts'
 import type { Callee } from '../../../calls/outcall.ts'
 import type { Expression } from '../../../cel/expression.ts'
 import { GatewayError } from '../../../http/errors.ts'
@@ -11,6 +11,7 @@ import { CHECK, type CheckResponse, checkRequest, checkResponse } from '../../..
 import { timestampOf } from '../../../protobuf/struct.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { evaluateAll } from '../evaluate-all.ts'
+import { isUnanswered } from '../service-failure.ts'
 import type { CheckBody } from './check-body.ts'
 import type { Decision } from './decision.ts'
 import { refusal } from './refusal.ts'
@@ -25,8 +26,6 @@ export interface GrpcRules {
   readonly packAsBytes: boolean
 }
 
-/** Statuses that say that nobody has decided. Others are answers: that of a service that does not like the request. */
-const UNDECIDED: ReadonlySet<number> = new Set([1, 2, 4, 10, 12, 13, 14])
 /** Of the service's own limits; whatever refuses a request is short. */
 const LONGEST_ANSWER = 1024 * 1024
 
@@ -49,8 +48,7 @@ export async function grpcCheck(
   }
   const { message } = await grpcUnary(to, call, checkRequest.encode(checkOf(x, rules, body)), runtime, x).catch(
     (error: unknown) => {
-      if (!(error instanceof GrpcFailure) || UNDECIDED.has(error.status)) throw error
-      throw new GatewayError('extAuthz', { cause: error })
+      throw isUnanswered(error) ? error : new GatewayError('extAuthz', { cause: error })
     },
   )
   return decisionIn(readAnswer(message))
