@@ -91,6 +91,8 @@ binds: [{port: 8080, listeners: [{routes: [
   {matches: [{path: {exact: /b}}], policies: {directResponse: {status: 200, bodyExpression: '"b"'}}},
   {matches: [{path: {pathPrefix: /v1}}], policies: {ai: {prompts: {append: [{role: user, content: a}], prepend: [{role: user, content: b}]}}},
     backends: [{ai: {provider: {openAI: {}}, hostOverride: '127.0.0.1:${port}'}}]},
+  {matches: [{path: {exact: /bedrock}}], policies: {ai: {promptCaching: {cacheSystem: true, cacheTools: true, minTokens: 1}}},
+    backends: [{ai: {provider: {bedrock: {}}, hostOverride: '127.0.0.1:${port}'}, policies: {backendAuth: {key: k}}}]},
   {matches: [{path: {pathPrefix: /s}}], backends: [{service: {name: n/p.test, port: 1}, policies: {health: {unhealthyExpression: 'response.code == 404',
     eviction: {duration: 1s, restoreHealth: 0.5, consecutiveFailures: 2, healthThreshold: 0.5}}}}]}]}]}]
 services: [{name: p, namespace: n, hostname: p.test, vips: [], ports: {"1": 1}}]
@@ -113,6 +115,11 @@ async function serve(): Promise<void> {
   const url = gateway.url(8080)
   const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] })
   await fetch(`${url}/v1/chat/completions`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+  const long = JSON.stringify({
+    model: 'anthropic.claude-3-5-sonnet',
+    messages: ['system', 'user', 'assistant', 'user'].map(role => ({ role, content: 'long '.repeat(2000) })),
+  })
+  await (await fetch(`${url}/bedrock`, { method: 'POST', body: long })).text()
   for (const path of ['/a', '/aa?a=b', '/b', '/s', '/s', '//%62'])
     await (await fetch(url + path, { headers: { a: 'b' } })).text()
 }
