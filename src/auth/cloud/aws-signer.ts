@@ -35,15 +35,22 @@ export function awsSignerFor(
   signing: AwsSigning,
   cloud: SignerContext,
 ): (request: UpstreamRequest) => Promise<UpstreamRequest> {
-  const { clock } = cloud.runtime
+  const { runtime, env } = cloud
+  const { clock } = runtime
   const found = cloud.state('AWS keys', () => new Fresh<AwsKeys>(clock))
   const assumed = cloud.state('AWS role', () => new Fresh<AwsKeys>(clock))
   const limit = cloud.limits.maxBuffer
-  const source = (): Promise<AwsKeys> =>
-    signing.keys ? Promise.resolve(signing.keys) : found.get(() => discoverAwsKeys(cloud))
+  const source = (from: CloudContext): Promise<AwsKeys> =>
+    signing.keys ? Promise.resolve(signing.keys) : found.get(() => discoverAwsKeys(from))
   const role = signing.assumeRole
-  const assume = async (region: string): Promise<Dated<AwsKeys>> =>
-    assumeRole(cloud, await source(), { sessionName: 'gwctl', tags: [], ...role, roleArn: role?.roleArn ?? '', region })
+  const assume = async (from: CloudContext, region: string): Promise<Dated<AwsKeys>> =>
+    assumeRole(from, await source(from), {
+      sessionName: 'gwctl',
+      tags: [],
+      ...role,
+      roleArn: role?.roleArn ?? '',
+      region,
+    })
   return async request => {
     const named = fromHost(request.authority)
     const region = signing.region ?? named?.region ?? regionOf(cloud)
@@ -52,9 +59,10 @@ export function awsSignerFor(
       const missing = region === undefined ? 'region' : 'service'
       throw new GatewayError('backendAuth', { detail: `nothing tells the AWS ${missing}` })
     }
+    const from = { runtime, env, trace: request.trace }
     const keys = await (role
-      ? assumed.get(() => assume(signing.region ?? regionOf(cloud) ?? ROLE_REGION))
-      : source()
+      ? assumed.get(() => assume(from, signing.region ?? regionOf(cloud) ?? ROLE_REGION))
+      : source(from)
     ).catch((error: unknown) => {
       throw new GatewayError('backendAuth', { detail: reasonOf(error), cause: error })
     })

@@ -229,6 +229,38 @@ describe('Vertex AI', () => {
     })
   })
 
+  test('embeds texts in its own form', async () => {
+    await using vertex = await start()
+    vertex.cloud.answer((_req, res) =>
+      sendJson(res, 200, {
+        predictions: [3, 4].map(token_count => ({ embeddings: { values: [0.5, -1], statistics: { token_count } } })),
+      }),
+    )
+    const client = new OpenAI({ baseURL: `${vertex.url}/v1`, apiKey: 'of-the-client', maxRetries: 0 })
+    const asked = { model: 'text-embedding-005', input: ['a', 'b'], dimensions: 256, task_type: 'RETRIEVAL_DOCUMENT' }
+    const reply = await client.embeddings.create(asked)
+    expect(reply.data.map(({ embedding }) => embedding)).toEqual([
+      [0.5, -1],
+      [0.5, -1],
+    ])
+    expect(reply.usage).toEqual({ prompt_tokens: 7, total_tokens: 7 })
+    expect(askedOf(vertex.cloud)).toEqual([
+      {
+        path: `/px${PLACE}/google/models/text-embedding-005:predict`,
+        credentials: TOKEN,
+        body: {
+          instances: ['a', 'b'].map(content => ({ content, task_type: 'RETRIEVAL_DOCUMENT' })),
+          parameters: { outputDimensionality: 256 },
+        },
+      },
+    ])
+    vertex.cloud.answer((_req, res) => sendJson(res, 200, { predictions: [] }))
+    const refused = await client.embeddings.create({ model: 'gemini-embedding-001', input: 'a' }).catch(e => e)
+    expect(refused).toMatchObject({ status: 502 })
+    const tokens = await client.embeddings.create({ model: 'gemini-embedding-001', input: [1, 2] }).catch(e => e)
+    expect(tokens).toMatchObject({ status: 400 })
+  })
+
   test.each(['claude-x/../../y', 'claude-x?z', 'claude-x%2f', 'anthropic/..'])(
     'is not asked for %s, which would lead elsewhere',
     async model => {

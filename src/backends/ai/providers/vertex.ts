@@ -1,4 +1,5 @@
 import { googleSigner } from '../../../auth/cloud/google-signer.ts'
+import { vertexEmbeddings } from '../../../llm/formats/embeddings/vertex.ts'
 import { withoutCacheScopes } from '../../../llm/formats/messages/cache-scopes.ts'
 import { pick } from '../../../policies/parts/cluster-form.ts'
 import { def, object, opt, req, string } from '../../../schema/builder.ts'
@@ -8,6 +9,7 @@ import {
   defineProvider,
   type EditableBody,
   isSegment,
+  type WireCall,
   type WireEdit,
   type WireFamily,
   type WirePath,
@@ -90,17 +92,23 @@ function familiesAt(place: string): Readonly<Record<Family, WireFamily>> {
   const completions: WirePath = base => `${base}${place}/endpoints/openapi/chat/completions`
   const google = (base: string, model: string) =>
     `${base}${place}/publishers/google/models/${encodeURIComponent(geminiId(model))}`
+  const embeddings = {
+    path: (base: string, { model }: WireCall) => `${google(base, model)}:predict`,
+    plain: { embeddings: vertexEmbeddings },
+  }
   const anthropic = (base: string, model: string) =>
     `${base}${place}/publishers/anthropic/models/${encodeURIComponent(model).replace('%40', '@')}`
   return {
-    open: { formats: { completions } },
+    open: { formats: { completions, embeddings: embeddings.path }, plain: embeddings.plain },
     gemini: {
       formats: {
         generateContent: (base, { model, stream }) =>
           `${google(base, model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
         geminiCountTokens: (base, { model }) => `${google(base, model)}:countTokens`,
         completions,
+        embeddings: embeddings.path,
       },
+      plain: embeddings.plain,
       edit: editGemini,
     },
     claude: {
