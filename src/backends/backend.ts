@@ -1,6 +1,6 @@
 import type { CallSteps } from '../calls/step.ts'
 import type { Origin, Path } from '../diagnostics/diagnostic.ts'
-import type { Attempt, Exchange } from '../http/exchange.ts'
+import type { Attempt, CostCatalog, Exchange } from '../http/exchange.ts'
 import type { ResponseHandler, Target } from '../http/transport.ts'
 import type { CompileContext, UpstreamSettings } from '../policies/policy.ts'
 import type { Schema } from '../schema/builder.ts'
@@ -45,6 +45,8 @@ export interface BackendContext extends CompileContext {
   readonly settings: UpstreamSettings
   /** How MCP sessions are named and when they end; unset: readable ids, 30 minutes. */
   readonly sessions?: SessionSettings
+  /** What the tokens of language models cost. */
+  readonly prices?: CostCatalog | undefined
   /** A service and one of its ports; undefined after a finding. `at` is relative to the spec. */
   service?(reference: ServiceReference, at: Path): Service | undefined
   /**

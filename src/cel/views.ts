@@ -294,9 +294,12 @@ function proxyFacts(x: Exchange): JsonMap {
 
 function llmFacts(x: Exchange): JsonMap | undefined {
   if (!x.llm) return undefined
-  const { request: _, operation: __, timeToFirstToken, ...facts } = x.llm
+  const { request: _, operation: __, prices, timeToFirstToken, ...facts } = x.llm
+  const cost = prices?.lookUp(x.llm).cost
   return filled({
     ...facts,
+    cost: cost && filled({ total: cost.total, ...cost.parts }),
+    costRates: cost && filled(cost.rates),
     timeToFirstToken: timeToFirstToken === undefined ? undefined : milliseconds(timeToFirstToken),
   })
 }

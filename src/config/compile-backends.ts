@@ -2,6 +2,7 @@ import type { BackendContext, BackendDefinition, ServiceReference, SessionSettin
 import { backends } from '../backends/index.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
+import type { CostCatalog } from '../http/exchange.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
 import { assemble, responseSteps } from './assemble-pipeline.ts'
 import { type Compilation, contextFor, leftOut, sectionMisspelt, valueAt, writtenPath } from './compile-context.ts'
@@ -28,6 +29,7 @@ export class BackendCompiler {
   readonly #c: Compilation
   readonly #policies: PolicyCompiler
   readonly #sessions: SessionSettings
+  readonly #prices: CostCatalog | undefined
   readonly #named = new Map<string, Named>()
   readonly #services: Services
   /** Where no policy says otherwise. */
@@ -43,7 +45,9 @@ export class BackendCompiler {
     services: Services,
     { sessionKey, mcpSessionTtl, connectTimeout, keepAlive }: Settings,
     ownPorts: ReadonlySet<number>,
+    prices: CostCatalog | undefined,
   ) {
+    this.#prices = prices
     this.#services = services
     this.#defaults = { connectTimeout, keepAlive, ownPorts }
     this.#sessions = {
@@ -107,6 +111,7 @@ export class BackendCompiler {
       service: (reference, at) =>
         this.#services.resolve(reference.name, reference.port, writtenPath(this.#c, spec, path, at)),
       sessions: this.#sessions,
+      prices: this.#prices,
       leftOut: list => leftOut(this.#c, [...path, ...list], (valueAt(spec, list) ?? []) as readonly unknown[]),
       policiesAt: partPolicies(
         this.#c,

@@ -8,6 +8,7 @@ import { assemble, responseSteps } from './assemble-pipeline.ts'
 import { BackendCompiler } from './compile-backends.ts'
 import { type Compilation, valueAt, writtenPath } from './compile-context.ts'
 import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
+import { compilePrices } from './compile-prices.ts'
 import { RouteCompiler, type RouteParent } from './compile-routes.ts'
 import { TcpRouteCompiler } from './compile-tcp-routes.ts'
 import { compileTelemetry } from './compile-telemetry.ts'
@@ -56,7 +57,9 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
   const targeted = new TargetedLevels(c, config.policies)
   const policies = new PolicyCompiler(c)
   const services = new Services(c, config)
-  const backends = new BackendCompiler(c, policies, config.backends, targeted, services, settings, portsOf(config))
+  const prices = compilePrices(config.config, c)
+  const ports = portsOf(config)
+  const backends = new BackendCompiler(c, policies, config.backends, targeted, services, settings, ports, prices)
   const callees = new Callees(c, backends)
   const keys = new RouteKeys()
   const routes = new RouteCompiler(c, policies, backends, targeted, keys, config.routeGroups)

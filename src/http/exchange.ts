@@ -110,6 +110,21 @@ export interface AuthFacts {
   basic?: { readonly username: string }
 }
 
+/** US dollars by kind of token; as prices, for a million tokens. */
+export type LlmAmounts = Readonly<Partial<Record<string, number>>>
+
+export interface LlmCost {
+  readonly total: number
+  readonly parts: LlmAmounts
+  readonly rates: LlmAmounts
+}
+
+/** Prices of models. */
+export interface CostCatalog {
+  /** Whether the model that answered stands there, and with prices; then what its tokens cost. */
+  lookUp(llm: LlmFacts): { readonly status: 'Exact' | 'Missing' | 'Unpriced'; readonly cost?: LlmCost }
+}
+
 export interface LlmFacts {
   provider: string
   streaming: boolean
@@ -121,6 +136,10 @@ export interface LlmFacts {
   cachedInputTokens?: number
   cacheCreationInputTokens?: number
   reasoningTokens?: number
+  inputAudioTokens?: number
+  outputAudioTokens?: number
+  /** What they cost, where a catalog says so. */
+  readonly prices?: CostCatalog | undefined
   /** `chat` when unset. */
   operation?: 'chat' | 'embeddings'
   /** Parameters that the request set, by their names on the wire. */

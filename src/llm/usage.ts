@@ -8,6 +8,8 @@ export interface Usage {
   readonly cacheRead?: number | undefined
   readonly cacheCreation?: number | undefined
   readonly reasoning?: number | undefined
+  readonly inputAudio?: number | undefined
+  readonly outputAudio?: number | undefined
 }
 
 /** Whether a provider's input count already contains the tokens read from or written to its cache. */
@@ -37,6 +39,8 @@ export class UsageRecorder {
       cacheRead: part.cacheRead ?? was.cacheRead,
       cacheCreation: part.cacheCreation ?? was.cacheCreation,
       reasoning: part.reasoning ?? was.reasoning,
+      inputAudio: part.inputAudio ?? was.inputAudio,
+      outputAudio: part.outputAudio ?? was.outputAudio,
     }
     this.#usage = now
     const facts = this.#facts
@@ -46,6 +50,8 @@ export class UsageRecorder {
     if (now.cacheRead !== undefined) facts.cachedInputTokens = now.cacheRead
     if (now.cacheCreation !== undefined) facts.cacheCreationInputTokens = now.cacheCreation
     if (now.reasoning !== undefined) facts.reasoningTokens = now.reasoning
+    if (now.inputAudio !== undefined) facts.inputAudioTokens = now.inputAudio
+    if (now.outputAudio !== undefined) facts.outputAudioTokens = now.outputAudio
     if (now.total !== undefined && this.#cache === 'included') facts.totalTokens = now.total
     else if (now.input !== undefined || now.output !== undefined) {
       facts.totalTokens = (facts.inputTokens ?? 0) + (facts.outputTokens ?? 0)

@@ -159,6 +159,7 @@ export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<
     streaming: req(boolean, 'Whether the answer comes as a stream.'),
     inputTokens: opt(number(0), 'Tokens of the prompt.'),
     outputTokens: opt(number(0), 'Tokens of the answer.'),
+    cost: opt(number(0), 'What the tokens cost, in US dollars, where a catalog says so.'),
     losses: opt(
       list(object('loss', { path: req(string(), 'Where it stood.'), reason: req(string(), 'Why it is gone.') })),
       "What the conversion between the client's format and the provider's could not carry.",

@@ -96,6 +96,8 @@ export type TraceMessage =
       readonly streaming: boolean
       readonly inputTokens?: number
       readonly outputTokens?: number
+      /** US dollars. */
+      readonly cost?: number
       /** What the conversion to the provider's format, or back, could not carry. */
       readonly losses?: readonly { readonly path: string; readonly reason: string }[]
     }

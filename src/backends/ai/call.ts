@@ -93,6 +93,7 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
     streaming: body.get('stream') === true,
     requestModel: '',
     request: body.value,
+    prices: to.prices,
   })
   const address = format.address?.(x.request.path)
   if (address) {
@@ -316,7 +317,12 @@ function forward(
 ): void {
   const { to, x } = call
   const requestModel = x.llm?.requestModel ?? modelIn(body)
-  const facts = tell(call, { provider: to.provider, streaming: body?.get('stream') === true, requestModel })
+  const facts = tell(call, {
+    provider: to.provider,
+    streaming: body?.get('stream') === true,
+    requestModel,
+    prices: to.prices,
+  })
   emit(x, facts)
   const headers = upstreamHeaders(x.request.headers, to, to.wire)
   // A parsed body is a decoded one.
@@ -386,7 +392,9 @@ function unsupported(from: RouteType, errors: ErrorCodec, to: ProviderTarget, fo
 }
 
 function emit(x: Exchange, facts: LlmFacts): void {
-  x.trace?.emit({
+  if (x.trace === undefined) return
+  const cost = facts.totalTokens === undefined ? undefined : facts.prices?.lookUp(facts).cost?.total
+  x.trace.emit({
     type: 'llm',
     provider: facts.provider,
     model: facts.responseModel ?? facts.requestModel,
@@ -394,5 +402,6 @@ function emit(x: Exchange, facts: LlmFacts): void {
     ...(facts.inputTokens === undefined ? {} : { inputTokens: facts.inputTokens }),
     ...(facts.outputTokens === undefined ? {} : { outputTokens: facts.outputTokens }),
     ...(facts.losses === undefined ? {} : { losses: facts.losses }),
+    ...(cost === undefined ? {} : { cost }),
   })
 }

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import type { SignerContext } from '../../auth/cloud/aws-signer.ts'
+import type { CostCatalog } from '../../http/exchange.ts'
 import type { Target } from '../../http/transport.ts'
 import type { BodyEdit, FinalEdit } from '../../llm/body-edit.ts'
 import type { CachePoints } from '../../llm/formats/converse/cache-points.ts'
@@ -30,6 +31,7 @@ export interface ProviderTarget {
   /** The model's computed fields, behind those of the `ai` policy. */
   readonly final: FinalEdit | undefined
   readonly caching: CachePoints | undefined
+  readonly prices: CostCatalog | undefined
   /** What the `ai` policy says. */
   readonly policy: LlmPolicy | undefined
   /** Look at requests and replies; undefined: nobody does. */
@@ -63,7 +65,7 @@ export interface ProviderTargetInit {
   /** `hostOverride` came from an `https` URL. */
   readonly secure?: boolean | undefined
   /** What the provider's own way in needs. */
-  readonly ctx: SignerContext
+  readonly ctx: SignerContext & { readonly prices?: CostCatalog | undefined }
 }
 
 /** Undefined: the provider has no address of its own and none was given. */
@@ -93,6 +95,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     edit: init.edit,
     final: init.final,
     caching: init.caching ?? settings.llm?.caching,
+    prices: init.ctx.prices,
     policy: settings.llm,
     guards: settings.guards && guardsOf(settings.guards),
     upstreamPath: pathRule(wire, address),

@@ -1,4 +1,5 @@
 import { parseListenAddress } from '../../http/listen-address.ts'
+import { catalogSchema } from '../../llm/cost/catalog-schema.ts'
 import { changeFields } from '../../policies/frontend/telemetry.ts'
 import { LOG_FILTER_PATTERN, logFilterProblem } from '../../runtime/log-filter.ts'
 import { MAX_WORKERS, parseWorkers } from '../../runtime/workers.ts'
@@ -186,17 +187,13 @@ export const configSection = object('config', {
           'catalog source',
           {
             file: opt(string({ min: 1 }), 'Path.'),
-            inline: opt(
-              shapes({ string: string(), object: object('catalog', {}, { open: true }) }),
-              'The catalog itself.',
-            ),
+            inline: opt(shapes({ string: string(), object: catalogSchema }), 'The catalog itself, or its JSON.'),
           },
           { exactlyOneOf: [['file', 'inline']] },
         ),
       }),
     ),
-    'Model costs.',
-    { unserved: 'The cost catalog is not served yet.' },
+    'Prices of models; of several sources, the later ones win.',
   ),
   standardAttributes: opt(
     object('standard attributes', {

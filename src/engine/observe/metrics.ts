@@ -267,6 +267,8 @@ class LlmMetrics {
   readonly #perToken: Family<Histogram>
   readonly #firstToken: Family<Histogram>
   readonly #errors: Family<Counter>
+  readonly #cost: Family<Counter>
+  readonly #lookUps: Family<Counter>
 
   constructor(metrics: MetricsRegistry, own: readonly string[]) {
     const [labels, open] = [
@@ -307,6 +309,18 @@ class LlmMetrics {
       ['status', ...labels],
       open,
     )
+    this.#cost = metrics.counter(
+      'agentgateway_gen_ai_client_cost_usd_total',
+      'US dollars that LLM calls cost, by the catalog.',
+      labels,
+      open,
+    )
+    this.#lookUps = metrics.counter(
+      'agentgateway_cost_catalog_lookups_total',
+      'LLM calls by what the cost catalog knows of their model.',
+      ['status', ...labels],
+      open,
+    )
   }
 
   finished(x: Exchange, llm: LlmFacts, duration: number, rest: readonly string[]): void {
@@ -319,6 +333,11 @@ class LlmMetrics {
     ] as const
     for (const [type, tokens] of counts) {
       if (tokens !== undefined) this.#tokens.with(type, ...labels).observe(tokens)
+    }
+    if (llm.prices && llm.totalTokens !== undefined) {
+      const { status, cost } = llm.prices.lookUp(llm)
+      this.#lookUps.with(status, ...labels).add(1)
+      if (cost) this.#cost.with(...labels).add(cost.total)
     }
     const status = x.response?.status ?? 0
     // A provider that answers has confirmed the name of the model.

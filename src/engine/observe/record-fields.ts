@@ -146,6 +146,8 @@ function llmFields(x: Exchange, llm: LlmFacts, sink: FieldSink): void {
     const tokens = llm[member]
     if (tokens !== undefined) sink.add(name, tokens)
   }
+  const cost = llm.prices?.lookUp(llm).cost
+  if (cost) sink.add('agw.ai.usage.cost.total', cost.total)
   // A whole answer comes with its last token.
   if (llm.streaming && llm.timeToFirstToken !== undefined) {
     sink.add('agw.ai.time_to_first_token', seconds(llm.timeToFirstToken))

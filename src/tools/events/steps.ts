@@ -47,7 +47,7 @@ export function wordsOf({ message: m }: Pick<ReadEvent, 'message'>): StepWords {
     case 'llm':
       return {
         label: 'llm',
-        text: `${m.provider} ${m.model}${m.streaming ? ', streaming' : ''}${tokens(m)}${lost(m.losses)}`,
+        text: `${m.provider} ${m.model}${m.streaming ? ', streaming' : ''}${tokens(m)}${price(m.cost)}${lost(m.losses)}`,
       }
     case 'guard':
       return {
@@ -126,6 +126,10 @@ function tokens({ inputTokens, outputTokens }: { inputTokens?: number; outputTok
   return inputTokens === undefined && outputTokens === undefined
     ? ''
     : `, ${inputTokens ?? '?'}+${outputTokens ?? '?'} tokens`
+}
+
+function price(cost: number | undefined): string {
+  return cost === undefined ? '' : `, $${Number(cost.toPrecision(3))}`
 }
 
 function lost(losses: readonly { readonly path: string }[] = []): string {

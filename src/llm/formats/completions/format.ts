@@ -16,6 +16,8 @@ export const completions: Format = {
       total: count(usage, 'total_tokens'),
       cacheRead: count(usage, 'prompt_tokens_details', 'cached_tokens'),
       reasoning: count(usage, 'completion_tokens_details', 'reasoning_tokens'),
+      inputAudio: count(usage, 'prompt_tokens_details', 'audio_tokens'),
+      outputAudio: count(usage, 'completion_tokens_details', 'audio_tokens'),
     }
   },
   model(reply) {
