@@ -33,7 +33,7 @@ beforeAll(async () => {
   expect(status, npmSaid).toBe(0)
   writeFileSync(
     config,
-    'config: {adminAddr: 127.0.0.1:0}\nbinds: [{port: 0, listeners: [{routes: [{policies: {directResponse: {status: 200, body: hello}}}]}]}]\n',
+    'config: {adminAddr: 127.0.0.1:0, statsAddr: 127.0.0.1:0, readinessAddr: 127.0.0.1:0}\nbinds: [{port: 0, listeners: [{routes: [{policies: {directResponse: {status: 200, body: hello}}}]}]}]\n',
   )
 })
 afterAll(() => rmSync(temporary, { recursive: true, force: true }))

@@ -56,7 +56,9 @@ const model = object('priced model', {
     [],
     'Prices of long requests.',
   ),
-  tags: def(list(string()), [], 'Words about the model.'),
+  tags: def(list(string()), [], 'Words about the model, for those who read the catalog.', {
+    inert: 'nothing reads them',
+  }),
 })
 export type ModelPrices = Infer<typeof model>
 

@@ -68,6 +68,11 @@ routes: [{name: r, gateways: a}]
 frontendPolicies: {networkAuthorization: {rules: [{allow: 'true'}, {require: 'true'}]}}
 `,
   `
+config:
+  modelCatalog:
+  - {file: catalog.json}
+  - inline: {providers: {openai: {models: {m: {tags: [t], tiers: [{contextOver: 1, rates: {input: 1}}], rates: {input: 1, output: 1,
+      cacheRead: 1, cacheWrite: 1, reasoning: 1, inputAudio: 1, outputAudio: 1}}}}}}
 llm:
   tls: {cert: c, key: k}
   models:
@@ -104,7 +109,7 @@ async function compile(file: string, text: string): Promise<readonly string[]> {
     env: {},
     tier: 'offline',
     runtime: offlineRuntime(),
-    readReferenced: () => Buffer.from(cert + key),
+    readReferenced: path => Buffer.from(path.endsWith('.json') ? '{}' : cert + key),
   })
   return diagnostics.filter(d => d.severity === 'error').map(d => `${d.path} ${d.message}`)
 }
