@@ -51,7 +51,7 @@ function shown(value: string, ctx: ClusterContext): string {
 function awsAuth(part: Fields, ctx: ClusterContext): Policies {
   const ref = asFields(part.secretRef)
   const role = asFields(part.assumeRole)
-  const read = (key: string) => ref && ctx.secrets.shown({ name: ref.name, kind: ref.kind }, key)
+  const read = (key: string) => ref && (ctx.secrets.shown({ name: ref.name, kind: ref.kind }, key) ?? '<missing>')
   const secret = ref && ctx.secrets.secret(String(ref.name))
   const hasToken = secret && JSON.stringify([secret.raw.data, secret.raw.stringData]).includes('"sessionToken"')
   return defined({
@@ -99,7 +99,8 @@ function gcpAuth(part: Fields, ctx: ClusterContext): Policies {
   return defined({
     type: lower(part.type),
     audience: part.audience,
-    credential: ref && ctx.secrets.shown(ref, 'credentials.json'),
+    // Without it the identity of the environment would go out.
+    credential: ref && (ctx.secrets.shown(ref, 'credentials.json') ?? '<missing>'),
   })
 }
 
