@@ -1,5 +1,4 @@
 import { NO_STEPS } from '../../calls/step.ts'
-import { authorityOf } from '../../http/authority.ts'
 import type { Target } from '../../http/transport.ts'
 import type { PartPolicies } from '../backend.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
@@ -13,7 +12,7 @@ import type { McpSetup } from './setup.ts'
 import { SseConnection } from './sse-connection.ts'
 import { StdioConnection } from './stdio.ts'
 import type { McpTarget } from './targets.ts'
-import type { HttpTarget } from './upstream-call.ts'
+import { callsTo, type HttpTarget } from './upstream-call.ts'
 
 export { mcpBackendSchema, mcpTargetSchema } from './schema.ts'
 
@@ -115,7 +114,7 @@ function standIn({ name }: McpTargetSpec, ctx: BackendContext): McpTarget {
     named: true,
     part: { kind: 'mcp', names: [name] },
   }
-  const target: HttpTarget = { name, place, path: '/mcp', authority: name, timeout: undefined, steps: NO_STEPS }
+  const target: HttpTarget = { name, path: '/mcp', timeout: undefined, steps: NO_STEPS, ...callsTo(place, ctx.runtime) }
   return {
     name,
     kind: 'stdio',
@@ -127,6 +126,8 @@ function standIn({ name }: McpTargetSpec, ctx: BackendContext): McpTarget {
 /** Undefined for what this engine does not serve. */
 function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: BackendContext): HttpTarget | undefined {
   const endpoint = spec[kind]
+  if (endpoint?.backend !== undefined)
+    return namedTarget(spec.name, endpoint.backend, endpoint.path ?? `/${kind}`, [i, kind], ctx)
   const url = endpoint?.host === undefined ? undefined : endpointUrl(endpoint.host)
   if (!endpoint || !url) return undefined
   const policies = policiesOf(spec, i, ctx)
@@ -146,12 +147,25 @@ function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: Ba
   const given = `${url.pathname === '/' ? '' : url.pathname}${url.search}`
   return {
     name: spec.name,
-    place,
     path: endpoint.path ?? (given === '' ? `/${kind}` : given),
-    authority: authorityOf(place),
+    ...callsTo(place, ctx.runtime),
     timeout: settings.requestTimeout,
     steps: policies.steps,
   }
+}
+
+/** Address, TLS, credentials and policies are those of the backend. Undefined after a finding. */
+function namedTarget(
+  name: string,
+  backend: string,
+  path: string,
+  at: readonly (string | number)[],
+  ctx: BackendContext,
+): HttpTarget | undefined {
+  const callee = ctx.callee?.({ backend }, ['targets', ...at])
+  if (!callee) return undefined
+  const { steps, requestTimeout, send } = callee
+  return { name, path, steps, timeout: requestTimeout, target: () => callee.target(), send }
 }
 
 const NONE: PartPolicies = { settings: {}, steps: NO_STEPS }

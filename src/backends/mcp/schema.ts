@@ -31,9 +31,10 @@ const httpEndpoint = (name: string, defaultPath: string) =>
       ),
       port: opt(port, 'Port, when `host` is a bare host name.'),
       path: opt(urlText({ min: 1, max: 1024 }), `Path; \`${defaultPath}\` when unset.`),
-      backend: opt(string({ min: 1, max: 256 }), 'A named backend that serves the endpoint.', {
-        unserved: 'MCP targets behind named backends are not served yet: give `host`',
-      }),
+      backend: opt(
+        string({ min: 1, max: 256 }),
+        'A named backend, `/name`, of kind `host` or a service: its address, TLS, credentials and policies. `path` says where the endpoint is.',
+      ),
     },
     { exactlyOneOf: [['host', 'backend']], check: checkEndpoint, textMeans: 'host' },
   )

@@ -1,3 +1,4 @@
+import { authorityOf } from '../../http/authority.ts'
 import { withDeadline } from '../../http/body-deadline.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { type SseEvent, SseReader } from '../../http/sse.ts'
@@ -146,7 +147,8 @@ export class SseConnection implements Connection {
 
   /** The path may be given as a URL; one of another origin would send the client's credentials elsewhere. */
   #setPath(text: string): void {
-    const origin = `${this.#target.place.tls ? 'https' : 'http'}://${this.#target.authority}`
+    const place = this.#target.target()
+    const origin = `${place.tls ? 'https' : 'http'}://${authorityOf(place)}`
     const url = URL.parse(text, `${origin}${this.#target.path}`)
     if (!url || url.origin !== new URL(origin).origin) {
       this.#stop?.()

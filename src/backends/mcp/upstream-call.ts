@@ -1,26 +1,50 @@
 import { PRIMARY } from '../../calls/call-record.ts'
 import { derivedFrom } from '../../calls/derived-exchange.ts'
 import { dispatch } from '../../calls/dispatch.ts'
-import { makeCall } from '../../calls/outcall.ts'
-import type { CallSteps } from '../../calls/step.ts'
-import { type Attempt, bodyOf, type Exchange } from '../../http/exchange.ts'
+import { type Called, makeCall } from '../../calls/outcall.ts'
+import { asError } from '../../calls/response-policies.ts'
+import { authorityOf } from '../../http/authority.ts'
+import { bodyOf, type Exchange } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHandler, Target } from '../../http/transport.ts'
 import { encodeHeaderValue } from '../../mcp/header-value.ts'
 import type { Request } from '../../mcp/message.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 
-/** An MCP server reached over HTTP. */
-export interface HttpTarget {
-  readonly name: string
-  readonly place: Target
+/** An MCP server reached over HTTP: at an address of its own, or at that of a named backend. */
+export interface HttpTarget extends Called {
+  /** Where the next connection goes. Throws GatewayError while there is no endpoint. */
+  target(): Target
   readonly path: string
-  /** Its own name: the client's host is the gateway's, and servers guard against foreign ones. */
-  readonly authority: string
   /** ms until the response head; undefined: none. */
   readonly timeout: number | undefined
-  /** Policies of this target alone. */
-  readonly steps: CallSteps
+}
+
+/** Calls to one address, under its own name: the client's host is the gateway's, and servers guard against foreign ones. */
+export function callsTo(place: Target, runtime: Runtime): Pick<HttpTarget, 'target' | 'send'> {
+  const authority = authorityOf(place)
+  return {
+    target: () => place,
+    send(own, attempt, on) {
+      attempt.target = authority
+      const { method, path, headers, authority: named } = own.request
+      dispatch(
+        runtime,
+        own,
+        place,
+        {
+          method,
+          path,
+          authority: own.authorityFixed ? named : authority,
+          headers,
+          body: own.body.bytes,
+          timeout: attempt.timeout ?? 0,
+          purpose: PRIMARY.Mcp,
+        },
+        on,
+      )
+    },
+  }
 }
 
 export interface McpCall {
@@ -60,38 +84,31 @@ export function callTarget(
   call: McpCall,
   on: ResponseHandler,
 ): () => void {
-  const { place, authority, steps } = target
+  const place = placeOf(target)
+  if (place instanceof Error) {
+    on.fail(place)
+    return () => {}
+  }
   const request = {
     method: call.method,
     scheme: place.tls ? ('https' as const) : ('http' as const),
-    authority,
+    authority: authorityOf(place),
     path: call.path ?? target.path,
     headers: callHeaders(x, call),
   }
   const own = derivedFrom(x, { request, body: bodyOf(call.body), purpose: PRIMARY.Mcp, scope: `target ${target.name}` })
   const timeout = x.attempts.at(-1)?.timeout || target.timeout || 0
-  const send = (own: Exchange, attempt: Attempt, on: ResponseHandler): void => {
-    attempt.target = authority
-    const { method, path, headers, authority: named } = own.request
-    dispatch(
-      runtime,
-      own,
-      place,
-      {
-        method,
-        path,
-        authority: own.authorityFixed ? named : authority,
-        headers,
-        body: call.body,
-        timeout,
-        purpose: PRIMARY.Mcp,
-      },
-      on,
-    )
-  }
   // Its answer may come by another call: the session tells the trace of messages.
-  const made = makeCall(own, { name: target.name, steps, send }, { purpose: PRIMARY.Mcp, timeout }, runtime, on)
+  const made = makeCall(own, target, { purpose: PRIMARY.Mcp, timeout }, runtime, on)
   return () => made.cancel()
+}
+
+function placeOf(target: HttpTarget): Target | Error {
+  try {
+    return target.target()
+  } catch (error) {
+    return asError(error)
+  }
 }
 
 function callHeaders(x: Exchange, { method, session, version, message }: McpCall): HeaderList {

@@ -1,3 +1,4 @@
+import { PRIMARY } from '../../calls/call-record.ts'
 import { envoyReply } from './stub-envoy.ts'
 import { type LlmStub, modelReply } from './stub-llm.ts'
 import { type McpStub, mcpReply } from './stub-mcp.ts'
@@ -95,7 +96,8 @@ function isJson(text: string): boolean {
 
 /** In the protocol of the part that is called; undefined where that is plain HTTP. */
 function spokenReply({ mcp, llm }: Stub, call: StubCall): StubReply | undefined {
-  const kind = call.target.part?.kind
+  // A named backend that an MCP target refers to is called as one.
+  const kind = call.purpose === PRIMARY.Mcp ? 'mcp' : call.target.part?.kind
   if (mcp || kind === 'mcp') return mcpReply(mcp ?? {}, call)
   if (llm || kind === 'llm') return modelReply(llm ?? {}, call)
   return undefined
