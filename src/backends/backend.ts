@@ -43,6 +43,11 @@ export interface BackendContext extends CompileContext {
   readonly name: string
   /** The merged result of the policies that stand on this backend and on the reference to it. */
   readonly settings: UpstreamSettings
+  /**
+   * State that follows the object when it moves in the file: found by what is written, and among equals by their order.
+   * For what clients hold on to, such as sessions.
+   */
+  movingState<T extends object>(name: string, make: () => T): T
   /** How MCP sessions are named and when they end; unset: readable ids, 30 minutes. */
   readonly sessions?: SessionSettings
   /** What the tokens of language models cost. */

@@ -5,7 +5,15 @@ import { didYouMean } from '../diagnostics/suggest.ts'
 import type { CostCatalog } from '../http/exchange.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
 import { assemble, responseSteps } from './assemble-pipeline.ts'
-import { type Compilation, contextFor, leftOut, sectionMisspelt, valueAt, writtenPath } from './compile-context.ts'
+import {
+  type Compilation,
+  contextFor,
+  leftOut,
+  movingState,
+  sectionMisspelt,
+  valueAt,
+  writtenPath,
+} from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
 import { partPolicies } from './part-policies.ts'
 import type { Services } from './references/services.ts'
@@ -105,6 +113,7 @@ export class BackendCompiler {
   contextOf(spec: unknown, path: Path, key: string, name: string, settings: UpstreamSettings): BackendContext {
     return {
       ...contextFor(this.#c, spec, path, `backend:${key}`),
+      movingState: movingState(this.#c, path, `backend:${key}`),
       key,
       name,
       settings: { ...this.#defaults, ...settings },

@@ -1,4 +1,5 @@
 import type { CredentialPlaces } from '../auth/credential-places.ts'
+import type { BackendContext } from '../backends/backend.ts'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../diagnostics/source.ts'
 import { closest } from '../diagnostics/suggest.ts'
@@ -30,6 +31,8 @@ export interface Compilation {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly limits: Limits
   readonly credentials: CredentialPlaces
+  /** Identities of objects by what is written there, in the order of the file. */
+  readonly equals: Map<string, string[]>
   report(finding: Finding): void
   /** The service that a policy calls; unset while there are no backends to refer to. */
   readonly callees?: () => Callees
@@ -37,7 +40,7 @@ export interface Compilation {
 
 /** The context of one policy or backend: `path` says where its `spec` was written, `identity` who holds it. */
 export function contextFor(c: Compilation, spec: unknown, path: Path, identity: string): CompileContext {
-  const fingerprint = lazyOnce(() => digestOf(JSON.stringify(valueAt(c.document.value, path)) ?? ''))
+  const fingerprint = lazyOnce(() => fingerprintOf(c, path))
   const written = (inner: Path) => writtenPath(c, spec, path, inner)
   return {
     identity,
@@ -58,6 +61,24 @@ export function contextFor(c: Compilation, spec: unknown, path: Path, identity: 
     state: (name, make) => c.runtime.state.get(`${identity}#${name}#${fingerprint()}`, make),
     memory: (name, bytes) => c.runtime.state.memory(`${identity}#${name}#${fingerprint()}`, bytes),
   }
+}
+
+/** State of what is written at `path`, wherever that stands in the file; `identity` tells it from its equals. */
+export function movingState(c: Compilation, path: Path, identity: string): BackendContext['movingState'] {
+  const fingerprint = lazyOnce(() => fingerprintOf(c, path))
+  return (name, make) => c.runtime.state.get(placeAmong(c.equals, `${name}#${fingerprint()}`, identity), make)
+}
+
+/** Two objects that are written alike have state of their own, wherever they stand. */
+function placeAmong(equals: Map<string, string[]>, written: string, identity: string): string {
+  const identities = equals.get(written) ?? []
+  equals.set(written, identities)
+  if (!identities.includes(identity)) identities.push(identity)
+  return `moving#${written}#${identities.indexOf(identity)}`
+}
+
+function fingerprintOf(c: Compilation, path: Path): string {
+  return digestOf(JSON.stringify(valueAt(c.document.value, path)) ?? '')
 }
 
 function calleesOf(

@@ -106,6 +106,7 @@ async function compileDocument(
     env: options.env,
     limits: limitsOf(config?.frontendPolicies?.http),
     credentials: new CredentialPlaces(),
+    equals: new Map(),
     redacted: options.shown === false ? value : redact(standalone, value, options.conceal, asWritten(document, source)),
     report,
   }

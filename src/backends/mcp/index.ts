@@ -28,13 +28,13 @@ export const mcpBackend = defineBackend({
   schema: mcpBackendSchema,
   compile(spec, ctx) {
     const setup = setupOf(spec, ctx)
-    const store = ctx.state(
+    const store = ctx.movingState(
       'sessions',
       () => new SessionStore(setup.backend, setup.runtime.clock, setup.sessionTtl, maxSessions(setup)),
     )
     const { clock, worker } = setup.runtime
     const programs = Math.ceil(MAX_PROGRAMS / worker.count)
-    const shared = ctx.state('shared', () => new SharedTargets(clock, setup.sessionTtl, programs))
+    const shared = ctx.movingState('shared', () => new SharedTargets(clock, setup.sessionTtl, programs))
     const endpoint = new McpEndpoint(setup, store, shared)
     return {
       key: ctx.key,

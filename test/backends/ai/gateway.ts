@@ -89,6 +89,7 @@ export function testContext(runtime: Runtime, findings: Finding[] = []): Backend
     originOf: () => origin,
     readFile: () => undefined,
     state: (name, make) => runtime.state.get(name, make),
+    movingState: (name, make) => runtime.state.get(name, make),
     memory: (name, bytes) => runtime.state.memory(name, bytes),
     policiesAt: () => undefined,
   }

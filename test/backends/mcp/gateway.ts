@@ -63,6 +63,7 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
     originOf: () => ({ file: 'test.yaml', line: 1, col: 1 }),
     readFile: () => undefined,
     state: (name, make) => runtime.state.get(name, make),
+    movingState: (name, make) => runtime.state.get(name, make),
     memory: (name, bytes) => runtime.state.memory(name, bytes),
     policiesAt: () => undefined,
   }
