@@ -104,8 +104,8 @@ export interface Tunnel {
   readonly key: string
   /** Where the next connection to it goes. Throws GatewayError when it has no address at the moment. */
   proxy(): Target
-  /** Fields of the CONNECT request: name, value, name, value. */
-  fields(): readonly string[]
+  /** Fields of the CONNECT request: name, value, name, value. Rejects with a GatewayError. */
+  fields(): readonly string[] | Promise<readonly string[]>
 }
 
 export interface UpstreamRequest {

@@ -1,4 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -149,6 +151,35 @@ describe('access tokens', () => {
       'Bearer user-token as /v1/projects/-/serviceAccounts/other:generateAccessToken by between',
     )
   })
+})
+
+test('a proxy gets a token with each tunnel, and without one nothing is sent', async () => {
+  await using google = await startGoogleServer()
+  await using backend = await startBackend()
+  const tunnels: unknown[] = []
+  const proxy = createServer().on('connect', (req, socket) => {
+    tunnels.push([req.url, req.headers.authorization])
+    const up = connect(backend.port, '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      up.pipe(socket).pipe(up)
+    })
+    for (const each of [up, socket]) each.on('error', () => {})
+  })
+  await new Promise<void>(done => proxy.listen(0, '127.0.0.1', done))
+  onTestFinished(() => void proxy.close())
+  const host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const gcp = { credential: JSON.stringify(serviceAccount(google)) }
+  const backendTunnel = { proxy: { host }, policies: { backendAuth: { gcp } } }
+  const route = { backends: [{ host: 'inside.test:80', policies: { backendTunnel } }] }
+  google.answer = res => res.writeHead(503).end()
+  await using gateway = await startGateway(
+    JSON.stringify({ binds: [{ port: 8080, listeners: [{ routes: [route] }] }] }),
+  )
+  expect((await fetch(gateway.url(8080))).status).toBe(500)
+  expect(tunnels).toEqual([])
+  google.answer = undefined
+  expect(await ask(gateway.url(8080))).toBe('none')
+  expect(tunnels).toEqual([['inside.test:80', 'Bearer token-1']])
 })
 
 describe('ID tokens', () => {

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { hostAndPort } from '../../http/authority.ts'
 import { GatewayError } from '../../http/errors.ts'
-import type { Target } from '../../http/transport.ts'
+import type { Target, Tunnel } from '../../http/transport.ts'
 
 /** bytes of the proxy's answer to CONNECT. */
 const MAX_HEAD = 16 * 1024
@@ -18,10 +18,14 @@ export class TunnelSocket extends Duplex {
   #waiting: (() => void) | undefined
 
   /** `ready`: the event of `raw` after which the proxy can be spoken to. */
-  constructor(raw: Socket, ready: 'connect' | 'secureConnect', to: Target, fields: readonly string[]) {
+  constructor(raw: Socket, ready: 'connect' | 'secureConnect', to: Target, fields: ReturnType<Tunnel['fields']>) {
     super({ allowHalfOpen: false })
     this.#raw = raw
-    raw.once(ready, () => raw.write(connectHead(to, fields), 'latin1'))
+    if (fields instanceof Promise) fields.catch((error: Error) => this.destroy(error))
+    raw.once(ready, () => {
+      if (!(fields instanceof Promise)) raw.write(connectHead(to, fields), 'latin1')
+      else fields.then(found => raw.write(connectHead(to, found), 'latin1')).catch(() => {})
+    })
     raw.on('data', this.#onHead)
     raw.on('error', error => this.destroy(error))
     raw.on('end', () => {

@@ -1,9 +1,11 @@
 import { ownExchange } from '../../calls/derived-exchange.ts'
 import type { Callee } from '../../calls/outcall.ts'
 import { runAttempt } from '../../calls/run-policies.ts'
+import { authorityOf } from '../../http/authority.ts'
 import { emptyHead } from '../../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../../http/field-value.ts'
-import type { Tunnel } from '../../http/transport.ts'
+import { HeaderList } from '../../http/headers.ts'
+import type { Target, Tunnel } from '../../http/transport.ts'
 import { definePolicy } from '../policy.ts'
 import { connectionFields, convertTunnel } from './cluster/connection.ts'
 import { backendTunnelDeclaration } from './policy-target.ts'
@@ -32,8 +34,23 @@ function tunnelThrough(callee: Callee): Tunnel {
   return {
     key: callee.key,
     proxy: () => callee.target(),
-    fields: () => (callee.steps.attempt.length === 0 ? [] : fieldsFrom(callee)),
+    fields() {
+      const written = callee.steps.attempt.length === 0 ? [] : fieldsFrom(callee)
+      const target = callee.target()
+      return target.sign === undefined ? written : signedFields(written, target, target.sign)
+    },
   }
+}
+
+/** With the credential of a cloud, which has to be asked for. */
+async function signedFields(
+  written: readonly string[],
+  target: Target,
+  sign: NonNullable<Target['sign']>,
+): Promise<readonly string[]> {
+  const headers = new HeaderList([...written], true)
+  const request = { method: 'CONNECT', path: '/', authority: authorityOf(target), headers, body: undefined }
+  return (await sign(request, target)).headers.raw
 }
 
 /** What the policies on the proxy write on a request: its credential, for one. They see the CONNECT, no client's request. */
