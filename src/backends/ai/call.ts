@@ -26,6 +26,7 @@ import { convertReply } from './converted-reply.ts'
 import { countHere } from './count-here.ts'
 import { guarded } from './guarded-call.ts'
 import { editConvertedLast, editedLast } from './last-edits.ts'
+import { emit } from './llm-event.ts'
 import { dropHeaders, upstreamHeaders } from './provider-headers.ts'
 import type { ProviderTarget } from './provider-target.ts'
 import type { WireFamily, WireFormats } from './providers/provider.ts'
@@ -389,19 +390,4 @@ function unsupported(from: RouteType, errors: ErrorCodec, to: ProviderTarget, fo
   const speaks = Object.keys(formats).join(', ') || 'none'
   const detail = `unsupported conversion: from ${from} to provider ${to.provider} (supported: ${speaks})`
   return errorInDialect(errors, new GatewayError('llmRequest', { detail }))
-}
-
-function emit(x: Exchange, facts: LlmFacts): void {
-  if (x.trace === undefined) return
-  const cost = facts.totalTokens === undefined ? undefined : facts.prices?.lookUp(facts).cost?.total
-  x.trace.emit({
-    type: 'llm',
-    provider: facts.provider,
-    model: facts.responseModel ?? facts.requestModel,
-    streaming: facts.streaming,
-    ...(facts.inputTokens === undefined ? {} : { inputTokens: facts.inputTokens }),
-    ...(facts.outputTokens === undefined ? {} : { outputTokens: facts.outputTokens }),
-    ...(facts.losses === undefined ? {} : { losses: facts.losses }),
-    ...(cost === undefined ? {} : { cost }),
-  })
 }

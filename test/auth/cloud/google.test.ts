@@ -4,17 +4,17 @@ import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { TraceEvent } from '../../src/trace/trace-event.ts'
-import { startGateway } from '../helpers/gateway.ts'
+import type { TraceEvent } from '../../../src/trace/trace-event.ts'
+import { ManualClock } from '../../engine/manual-clock.ts'
+import { startGateway } from '../../helpers/gateway.ts'
 import {
   audienceOf,
   type GoogleServer,
   serviceAccount,
   startGoogleServer,
   userLogin,
-} from '../helpers/google-server.ts'
-import { startUpstream } from '../helpers/upstream.ts'
-import { ManualClock } from './manual-clock.ts'
+} from '../../helpers/google-server.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 /** Tells which credential has come. */
 const startBackend = () => startUpstream((req, res) => res.end(req.headers.authorization ?? 'none'))

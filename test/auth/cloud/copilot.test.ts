@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { startGateway } from '../helpers/gateway.ts'
-import { startUpstream } from '../helpers/upstream.ts'
-import { ManualClock } from './manual-clock.ts'
+import { ManualClock } from '../../engine/manual-clock.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 const startBackend = () => startUpstream((req, res) => res.end(req.headers.authorization ?? 'none'))
 const file = (host: string) =>

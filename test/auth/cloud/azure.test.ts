@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type EntraServer, startEntraServer } from '../helpers/entra-server.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { startUpstream } from '../helpers/upstream.ts'
-import { ManualClock } from './manual-clock.ts'
+import { ManualClock } from '../../engine/manual-clock.ts'
+import { type EntraServer, startEntraServer } from '../../helpers/entra-server.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 /** Tells which credential has come. */
 const startBackend = () => startUpstream((req, res) => res.end(req.headers.authorization ?? 'none'))
