@@ -4,7 +4,7 @@ import type { HeaderList } from '../http/headers.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../http/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { responseBodyHooks, runResponse } from './run-policies.ts'
-import { CollectingSink, PausedSink, transformSink } from './sinks.ts'
+import { CollectingSink, PausedSink, sinkThrough } from './sinks.ts'
 import type { CallSteps, PolicyStep, ResponseBuffering } from './step.ts'
 
 /** The response is read whole before its policies run. */
@@ -80,7 +80,7 @@ export function openBody(x: Exchange, steps: readonly PolicyStep[], start: () =>
   const hooks = responseBodyHooks(steps, x)
   if (hooks.length === 0) return start()
   x.response!.headers.delete('content-length')
-  return transformSink(start(), hooks)
+  return sinkThrough(start(), hooks)
 }
 
 /** Response policies that read the body run when it has come whole. */

@@ -1,6 +1,6 @@
 import type { Attempt, ConnectionFacts, Exchange, Reply } from '../http/exchange.ts'
 import type { TraceScope } from '../trace/trace-event.ts'
-import type { BodyHook, PolicyStep, Verdict } from './step.ts'
+import type { BodyHook, BodyPassage, PolicyStep, Verdict } from './step.ts'
 
 /**
  * Runs the request hooks of one phase in order, until one replies. Stays synchronous as long as every hook does; here
@@ -157,8 +157,8 @@ export async function runConnection(
 }
 
 /** The body transforms that want this exchange, in order; empty when the body passes untouched. */
-export function responseBodyHooks(steps: readonly PolicyStep[], x: Exchange): BodyHook[] {
-  const hooks: BodyHook[] = []
+export function responseBodyHooks(steps: readonly PolicyStep[], x: Exchange): (BodyHook | BodyPassage)[] {
+  const hooks: (BodyHook | BodyPassage)[] = []
   for (const step of steps) {
     const hook = step.hooks.responseBody!(x)
     if (hook) hooks.push(hook)

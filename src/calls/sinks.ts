@@ -2,7 +2,7 @@ import type { BodyMemory } from '../http/body-memory.ts'
 import { bodyMemoryExhausted } from '../http/errors.ts'
 import type { ChunkSink } from '../http/transport.ts'
 import { flushChunks, passChunk } from './run-policies.ts'
-import type { BodyHook } from './step.ts'
+import type { BodyHook, BodyPassage } from './step.ts'
 
 /** Holds a body back while its head waits for a policy; the sender is stopped after the first chunk. */
 export class PausedSink implements ChunkSink {
@@ -105,8 +105,16 @@ export class CollectingSink extends PausedSink {
   }
 }
 
-/** Passes a body through transforms on its way. */
-export function transformSink(to: ChunkSink, hooks: readonly BodyHook[]): ChunkSink {
+/** Passes a body through `hooks` on its way, the first one first. */
+export function sinkThrough(to: ChunkSink, hooks: readonly (BodyHook | BodyPassage)[]): ChunkSink {
+  const at = hooks.findLastIndex(hook => 'around' in hook)
+  const passage = hooks[at] as BodyPassage | undefined
+  const behind = hooks.slice(at + 1) as BodyHook[]
+  const last = behind.length > 0 ? transformSink(to, behind) : to
+  return passage === undefined ? last : sinkThrough(passage.around(last), hooks.slice(0, at))
+}
+
+function transformSink(to: ChunkSink, hooks: readonly BodyHook[]): ChunkSink {
   return {
     write(data) {
       const chunk = passChunk(hooks, data)

@@ -1,4 +1,5 @@
 import type { Attempt, ConnectionFacts, Exchange, PolicyPlace, Reply } from '../http/exchange.ts'
+import type { ChunkSink } from '../http/transport.ts'
 import type { TraceScope } from '../trace/trace-event.ts'
 
 export type Verdict = Reply | undefined
@@ -8,6 +9,11 @@ export interface BodyHook {
   chunk(data: Buffer): Buffer | undefined
   /** What was held back, when the body is complete. */
   end(): Buffer | undefined
+}
+
+/** Stands between a body and where it goes, and may take its time with both. */
+export interface BodyPassage {
+  around(to: ChunkSink): ChunkSink
 }
 
 /**
@@ -22,7 +28,7 @@ export interface MomentHooks {
   attempt?(x: Exchange, attempt: Attempt): Verdict | Promise<Verdict>
   response?(x: Exchange): void | Promise<void>
   requestBody?(x: Exchange): BodyHook | undefined
-  responseBody?(x: Exchange): BodyHook | undefined
+  responseBody?(x: Exchange): BodyHook | BodyPassage | undefined
   /** After the last byte or the abort. */
   done?(x: Exchange): void
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { WholeReply } from '../../src/calls/dispatch.ts'
+import type { BodyHook } from '../../src/calls/step.ts'
 import { createCelCompiler } from '../../src/cel/compiler.ts'
 import { createPatternCompiler } from '../../src/cel/pattern.ts'
 import type { Finding, Path } from '../../src/diagnostics/diagnostic.ts'
@@ -196,7 +197,7 @@ export async function run(hooks: Hooks, x: Exchange): Promise<Reply | string> {
 export async function respond(hooks: Hooks, x: Exchange, status: number, headers: readonly string[], body = '') {
   x.response = { status, headers: new HeaderList(headers) }
   await hooks.response?.(x)
-  const hook = hooks.responseBody?.(x)
+  const hook = hooks.responseBody?.(x) as BodyHook | undefined
   if (!hook) return body
   const out = [hook.chunk(Buffer.from(body)), hook.end()].filter(chunk => chunk !== undefined)
   return Buffer.concat(out).toString()

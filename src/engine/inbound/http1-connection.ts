@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../http/errors.ts'
+import { SocketBody } from '../../http/socket-body.ts'
 import { Timed } from '../upstream/deadlines.ts'
 import { ChunkReader } from './chunk-reader.ts'
 import type { Connection } from './connection.ts'
@@ -8,7 +9,6 @@ import { type Http1Head, MalformedRequest, readHttp1Head } from './http1-head.ts
 import type { Http1Server } from './http1-server.ts'
 import { IncomingBody } from './incoming-body.ts'
 import { markRefused, recordRefusedHead, refusalReply } from './refused-head.ts'
-import { SocketBody } from './request-body.ts'
 import { exchangeFor, serveExchange } from './serve-exchange.ts'
 
 /** bytes of a head. */

@@ -1,12 +1,12 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../http/errors.ts'
+import { SocketBody } from '../../http/socket-body.ts'
 import type { FrontendSettings } from '../../policies/policy.ts'
 import type { Timer } from '../../runtime/runtime.ts'
 import type { Connection } from './connection.ts'
 import { readHttp2Head, UNSERVED_PROTOCOL } from './http2-head.ts'
 import type { Look } from './prelude.ts'
-import { SocketBody } from './request-body.ts'
 import { exchangeFor, type ListenerHost, serveExchange } from './serve-exchange.ts'
 import { StreamDownstream } from './stream-downstream.ts'
 

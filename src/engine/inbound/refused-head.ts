@@ -1,8 +1,8 @@
 import { type Exchange, emptyHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
+import { SocketBody } from '../../http/socket-body.ts'
 import type { Connection } from './connection.ts'
 import type { MalformedRequest } from './http1-head.ts'
-import { SocketBody } from './request-body.ts'
 import { exchangeFor, type ListenerHost, placeRefused } from './serve-exchange.ts'
 
 const REFUSALS = {

@@ -1,8 +1,16 @@
 // Lets another service read and change requests and responses (specification, `extProc`).
 
-import { boolean, cel, def, map, object, oneOf, opt } from '../../schema/builder.ts'
-import { conditional, fallbackComesLast } from '../parts/conditional.ts'
-import { definePolicy } from '../policy.ts'
+import type { Callee } from '../../calls/outcall.ts'
+import type { Expression } from '../../cel/expression.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import { GatewayError } from '../../http/errors.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import { boolean, cel, def, map, type ObjectOf, object, oneOf, opt } from '../../schema/builder.ts'
+import { compileConditional, conditional, fallbackComesLast } from '../parts/conditional.ts'
+import type { Processing, ProcessingRules } from '../parts/ext-proc/processing.ts'
+import { once } from '../parts/once.ts'
+import { bodiesFor } from '../parts/request-body.ts'
+import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 import { extProcInCluster } from './cluster/ext-proc.ts'
 
@@ -26,7 +34,9 @@ const fields = {
       responseBodyMode: def(bodyMode, 'fullDuplexStreamed', 'How much of the response body the service sees.'),
       requestHeaderMode: def(sendMode, 'send', 'Whether it sees the request head.'),
       responseHeaderMode: def(sendMode, 'send', 'Whether it sees the response head.'),
-      requestTrailerMode: def(sendMode, 'send', 'Whether it sees the request trailers.'),
+      requestTrailerMode: def(sendMode, 'send', 'Whether it sees the request trailers.', {
+        inert: 'Requests come without trailers.',
+      }),
       responseTrailerMode: def(sendMode, 'send', 'Whether it sees the response trailers.'),
       allowModeOverride: def(boolean, false, 'The service may change these modes itself.'),
     }),
@@ -41,12 +51,102 @@ export const extProc = definePolicy({
   attach: ['listener', 'route'],
   cluster: extProcInCluster,
   guards: true,
-  unserved:
-    'The processing service is not called yet: requests and responses would pass unchanged. Use `transformations` where they suffice.',
   schema: object(
     NAME,
     { ...fields, conditional: conditional(NAME, fields, { exactlyOneOf: [TARGET_KINDS] }) },
     { exactlyOneOf: [[...TARGET_KINDS, 'conditional']], check: fallbackComesLast },
   ),
-  compile: () => ({}),
+  compile(spec, ctx) {
+    if (spec.conditional === undefined) return hooksOf(spec, [], ctx)
+    return compileConditional(spec.conditional, 'guards', ctx.limits, (entry, i) =>
+      hooksOf(entry, ['conditional', i], ctx),
+    )
+  },
 })
+
+type Spec = ObjectOf<typeof fields>
+
+/** bytes of a body that is sent as one piece (specification, `extProc`). */
+const BUFFERED_LIMIT = 8192
+
+function hooksOf(spec: Spec, at: Path, ctx: CompileContext): Hooks {
+  const { policies } = spec
+  const callee = ctx.callee?.(spec, at, policies && { specs: policies, at: [...at, 'policies'] })
+  if (callee === undefined) return { request: refuse }
+  const { runtime, limits } = ctx
+  const rules = rulesOf(spec, callee)
+  const failOpen = spec.failureMode === 'failOpen'
+  // Whoever checks a file does not need what writes messages.
+  const loaded = once(() => import('../parts/ext-proc/processing.ts'))
+  const running = new WeakMap<Exchange, Processing>()
+
+  /** Once bodies have begun to pass there is no way back. */
+  async function passes(x: Exchange, processing: Processing, step: Promise<void>): Promise<void> {
+    try {
+      await step
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== 'extProc') throw error
+      const ownWords = error.details.body !== undefined || error.details.status !== undefined
+      if (!ownWords) x.error = reasonOf(error.details.cause)
+      if (ownWords || !failOpen || processing.bodyStarted) throw error
+      running.delete(x)
+      processing.close()
+    }
+  }
+  async function processRequest(x: Exchange): Promise<undefined> {
+    const { Processing: Made } = await loaded()
+    const processing = new Made(rules, x, limits, runtime)
+    running.set(x, processing)
+    await passes(x, processing, processing.request())
+    return undefined
+  }
+  /** What the gateway answers by itself is its own word. */
+  function processResponse(x: Exchange): void | Promise<void> {
+    const processing = running.get(x)
+    if (processing && x.reason === 'Upstream') return passes(x, processing, processing.response())
+  }
+  const { buffersRequest } = bodiesFor(expressionsOf(rules), limits)
+  return {
+    request: processRequest,
+    response: processResponse,
+    responseBody: x => (x.reason === 'Upstream' ? running.get(x)?.responseBody() : undefined),
+    done: x => running.get(x)?.close(),
+    holdsRequest: BUFFERED_LIMIT,
+    ...(buffersRequest === undefined ? {} : { buffersRequest }),
+    ...(rules.modes.responseBody === 'buffered' ? { buffersResponse: { limit: BUFFERED_LIMIT, failOpen: false } } : {}),
+  }
+}
+
+/** Its service is none, which has been reported. */
+function refuse(): never {
+  throw new GatewayError('extProc')
+}
+
+function rulesOf(spec: Spec, callee: Callee): ProcessingRules {
+  const { metadataContext = {}, requestAttributes = {}, responseAttributes = {}, processingOptions } = spec
+  const { requestHeaderMode, responseHeaderMode, requestBodyMode, responseBodyMode } = processingOptions ?? {}
+  const { responseTrailerMode, allowModeOverride = false } = processingOptions ?? {}
+  return {
+    callee,
+    allowModeOverride,
+    metadataContext,
+    requestAttributes,
+    responseAttributes,
+    modes: {
+      requestHeaders: requestHeaderMode !== 'skip',
+      responseHeaders: responseHeaderMode !== 'skip',
+      requestBody: requestBodyMode ?? 'fullDuplexStreamed',
+      responseBody: responseBodyMode ?? 'fullDuplexStreamed',
+      responseTrailers: responseTrailerMode !== 'skip',
+    },
+  }
+}
+
+function expressionsOf({ metadataContext, requestAttributes, responseAttributes }: ProcessingRules): Expression[] {
+  return [...Object.values(metadataContext), requestAttributes, responseAttributes].flatMap(each => Object.values(each))
+}
+
+/** For logs: it may name what clients are not to know. */
+function reasonOf(cause: unknown): string {
+  return `ext_proc failed: ${cause instanceof Error ? cause.message : String(cause)}`
+}

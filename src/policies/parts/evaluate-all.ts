@@ -15,7 +15,7 @@ export function evaluateAll(
   for (const [name, expression] of Object.entries(expressions)) {
     const outcome = expression.decide(x)
     if (outcome.ok) out[name] = outcome.value
-    else if (outcome.kind !== 'absent') throw new GatewayError(code, { cause: outcome.error })
+    else if (outcome.kind !== 'absent') throw new GatewayError(code, { status: 403, cause: outcome.error })
   }
   return out
 }

@@ -1,10 +1,14 @@
 import { CHECK, checkResponse } from '../../protobuf/ext-authz.ts'
+import { PROCESS } from '../../protobuf/ext-proc.ts'
 import { RATE_LIMIT_CODE, rateLimitResponse, SHOULD_RATE_LIMIT } from '../../protobuf/rate-limit.ts'
+import { objectIn } from './stub-processor.ts'
 import type { StubCall, StubReply } from './stub-transport.ts'
 import type { Stub } from './stubs.ts'
 
 /** In Envoy's protocols, which policies speak with their services; undefined for a call that is none of theirs. */
 export function envoyReply(stub: Stub, { path }: StubCall): StubReply | undefined {
+  // Its messages are answered one by one.
+  if (path === PROCESS) return { ...stub, status: stub.status ?? 200 }
   const answer = ANSWERS[path]
   if (answer === undefined) return undefined
   const { delay, unreachable } = stub
@@ -56,15 +60,4 @@ function limited({ status = 200, headers = [], body }: Stub): Uint8Array {
     responseHeadersToAdd: headers.map(([key, value]) => ({ key, value })),
     ...(body === undefined ? {} : { rawBody: Buffer.from(body) }),
   })
-}
-
-function objectIn(body: Stub['body']) {
-  try {
-    const value: unknown = JSON.parse(String(body))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, never>>)
-      : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { checkLiteral } from '../../engine/upstream/dns.ts'
 import { connectFailure } from '../../engine/upstream/failure.ts'
 import { dropListed, fieldKind } from '../../engine/upstream/hop-by-hop.ts'
@@ -5,7 +6,9 @@ import { wireHead } from '../../engine/upstream/http1-request.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHandler, Target, Transport, UpstreamRequest } from '../../http/transport.ts'
+import { PROCESS } from '../../protobuf/ext-proc.ts'
 import type { Clock, Timer } from '../../runtime/runtime.ts'
+import { answerStream } from './stub-processor.ts'
 
 /** One call that would have gone out, with its whole body. */
 export interface StubCall extends Omit<UpstreamRequest, 'body' | 'headers'> {
@@ -36,7 +39,8 @@ export function stubTransport(clock: Clock, answer: (call: StubCall) => StubRepl
     dispatch(target, request, on) {
       let cancelled = false
       let delay: Timer | undefined
-      callOf(target, request).then(
+      const stream = streamOf(request)
+      callOf(target, stream ? { ...request, body: undefined } : request).then(
         call => {
           if (!cancelled) reply(answer(call), request.timeout ?? 0)
         },
@@ -49,6 +53,7 @@ export function stubTransport(clock: Clock, answer: (call: StubCall) => StubRepl
         const then = () => {
           if (cancelled) return
           if (late) on.fail(new GatewayError('upstreamTimeout', { retryable: true }))
+          else if (stream && !stub.unreachable) answerStream(stub, stream, on)
           else give(stub, request.method, on)
         }
         if (stub.delay) delay = clock.after(late ? limit : stub.delay, then, 'held')
@@ -63,6 +68,11 @@ export function stubTransport(clock: Clock, answer: (call: StubCall) => StubRepl
     },
     close: async () => {},
   }
+}
+
+/** Messages that are answered while they come, instead of a body that is read first. */
+function streamOf({ path, body }: UpstreamRequest): Readable | undefined {
+  return path === PROCESS && body !== undefined && !Buffer.isBuffer(body) ? body : undefined
 }
 
 /** Throws a GatewayError. */

@@ -394,4 +394,37 @@ backends: [{host: 'backend.test:8080'}]`)
     const away = await get(await open(asking, { 'authz.test:9000': { unreachable: true } }), 'http://gw.test:3000/')
     expect(away).toMatchObject({ status: 403, reason: 'ExtAuth' })
   })
+
+  it('process streams', async () => {
+    const text = routes(`policies:
+  extProc: {host: 'proc.test:9000'}
+  transformations: {request: {set: {x-team: extproc.team}}}
+backends: [{host: 'backend.test:8080'}]`)
+    const backend = { body: 'hello' } as const
+    const stubs = {
+      'backend.test:8080': backend,
+      'proc.test:9000': { headers: [['x-user', 'ann']], body: '{"team": "red"}' },
+    } as const
+    const passed = await post(await open(text, stubs), 'http://gw.test:3000/', { a: 1 })
+    expect(passed).toMatchObject({ status: 200, error: undefined })
+    expect(passed.body.toString()).toBe('hello')
+    expect(passed.upstream[1]?.body.toString()).toBe('{"a":1}')
+    expect(passed.upstream[1]?.headers).toContainEqual(['x-user', 'ann'])
+    expect(passed.upstream[1]?.headers).toContainEqual(['x-team', 'red'])
+    const refuses = { status: 451, body: 'no' } as const
+    const refused = await get(await open(text, { 'proc.test:9000': refuses }), 'http://gw.test:3000/')
+    expect(refused).toMatchObject({ status: 451, reason: 'ExtProc' })
+    expect(refused.body.toString()).toBe('no')
+    const away = await get(await open(text, { 'proc.test:9000': { unreachable: true } }), 'http://gw.test:3000/')
+    expect(away).toMatchObject({ status: 500, reason: 'ExtProc' })
+  })
+
+  it('limit rates', async () => {
+    const text = routes(`policies:
+  remoteRateLimit: {host: 'limits.test:9000', domain: d, descriptors: [{entries: [{key: a, value: '"b"'}]}]}
+backends: [{host: 'backend.test:8080'}]`)
+    expect((await get(await open(text), 'http://gw.test:3000/')).status).toBe(200)
+    const over = await get(await open(text, { 'limits.test:9000': { status: 429 } }), 'http://gw.test:3000/')
+    expect(over).toMatchObject({ status: 429, reason: 'RateLimit' })
+  })
 })

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { SocketBody } from '../../../src/engine/inbound/request-body.ts'
-import { type BodyLimits, BodyMemory } from '../../../src/http/body-memory.ts'
-import { ManualClock } from '../manual-clock.ts'
+import { type BodyLimits, BodyMemory } from '../../src/http/body-memory.ts'
+import { SocketBody } from '../../src/http/socket-body.ts'
+import { ManualClock } from '../engine/manual-clock.ts'
 
 const UNLIMITED: BodyLimits = { total: Number.POSITIVE_INFINITY, timeout: 0, minRate: 0 }
 

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
-import type { BodyLimits } from '../../http/body-memory.ts'
-import { bodyMemoryExhausted, GatewayError } from '../../http/errors.ts'
-import { type BodyPrefix, type BodySource, prefixOf } from '../../http/exchange.ts'
-import type { Clock, Runtime, Timer } from '../../runtime/runtime.ts'
+import type { Clock, Runtime, Timer } from '../runtime/runtime.ts'
+import type { BodyLimits } from './body-memory.ts'
+import { bodyMemoryExhausted, GatewayError } from './errors.ts'
+import { type BodyPrefix, type BodySource, prefixOf } from './exchange.ts'
 
 /** What reading a body takes. */
 export type BodyReading = Pick<Runtime, 'clock' | 'bodies'>

@@ -1,0 +1,307 @@
+import { Readable } from 'node:stream'
+import type { Callee } from '../../../calls/outcall.ts'
+import type { BodyHook, BodyPassage } from '../../../calls/step.ts'
+import type { Expression } from '../../../cel/expression.ts'
+import { GatewayError } from '../../../http/errors.ts'
+import type { BodySource, Exchange } from '../../../http/exchange.ts'
+import { isFieldName, toFieldValue } from '../../../http/field-value.ts'
+import { SocketBody } from '../../../http/socket-body.ts'
+import {
+  BODY_MODES,
+  type BodyMode,
+  CONTINUE_AND_REPLACE,
+  type CommonResponse,
+  type ProcessingMode,
+  type ProcessingResponse,
+} from '../../../protobuf/ext-proc.ts'
+import type { Struct } from '../../../protobuf/struct.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { Limits } from '../../policy.ts'
+import { evaluateAll } from '../evaluate-all.ts'
+import { ProcessedBody } from './duplex-request.ts'
+import { changeRequest, changeResponse, headersOf, immediate, requestHeadersOf } from './mutations.ts'
+import { changedBody, DuplexResponse, ResponseBeginning } from './response-body.ts'
+import { ServiceStream } from './service-stream.ts'
+
+type Expressions = Readonly<Record<string, Expression>>
+
+export interface ProcessingModes {
+  readonly requestHeaders: boolean
+  readonly responseHeaders: boolean
+  readonly requestBody: BodyMode
+  readonly responseBody: BodyMode
+  readonly responseTrailers: boolean
+}
+
+/** What the file says. */
+export interface ProcessingRules {
+  readonly callee: Callee
+  readonly modes: ProcessingModes
+  readonly allowModeOverride: boolean
+  readonly metadataContext: Readonly<Record<string, Expressions>>
+  readonly requestAttributes: Expressions
+  readonly responseAttributes: Expressions
+}
+
+/** bytes of a body that is sent as one piece (specification, `extProc`). */
+export const BUFFERED_LIMIT = 8192
+/** Attributes stand under the name that Envoy's own filter has. */
+const ATTRIBUTES = 'envoy.filters.http.ext_proc'
+/** What stands there goes out as metadata of the call. */
+const INITIAL_METADATA = 'agentgateway.dev.grpc_initial_metadata'
+
+/** One exchange on its way through the service. */
+export class Processing {
+  readonly #rules: ProcessingRules
+  readonly #limits: Limits
+  readonly #runtime: Runtime
+  readonly #x: Exchange
+  #stream: ServiceStream | undefined
+  #modes: ProcessingModes
+  #body: SocketBody | undefined
+  /** Of the response, once the service has changed it as one piece. */
+  #replaced: Buffer | undefined
+  /** Something of a body has gone to the service. */
+  bodyStarted = false
+
+  constructor(rules: ProcessingRules, x: Exchange, limits: Limits, runtime: Runtime) {
+    this.#rules = rules
+    this.#limits = limits
+    this.#runtime = runtime
+    this.#modes = rules.modes
+    this.#x = x
+  }
+
+  /** Throws GatewayError `extProc`, whose cause says why; one with a body of its own is the service's word. */
+  async request(): Promise<void> {
+    const x = this.#x
+    const bodiless = x.body.length === 0 || x.upgrade !== undefined || x.request.method === 'CONNECT'
+    const duplex = !bodiless && this.#modes.requestBody === 'fullDuplexStreamed'
+    if (this.#modes.requestHeaders) {
+      const stream = this.#open()
+      const answer = stream.answer('requestHeaders')
+      stream.send({ requestHeaders: { headers: requestHeadersOf(x), endOfStream: bodiless } })
+      // It may want to see the body first.
+      if (duplex) this.#streamed(stream)
+      const replaced = this.#changeRequest(await answer, 'requestHeaders')
+      if (replaced) return
+    } else if (duplex) this.#streamed(this.#open())
+    if (bodiless || duplex) return
+    if (this.#modes.requestBody === 'buffered') await this.#buffered()
+    else if (this.#modes.requestBody === 'bufferedPartial') await this.#beginning()
+  }
+
+  async response(): Promise<void> {
+    const { response, request } = this.#x
+    if (!response) return
+    const { status, headers } = response
+    const bodiless =
+      request.method === 'HEAD' || status === 204 || status === 304 || headers.get('content-length') === '0'
+    const attributes = this.#attributes(this.#rules.responseAttributes)
+    if (this.#modes.responseHeaders) {
+      const stream = this.#open()
+      const answer = stream.answer('responseHeaders')
+      const sent = headersOf([[':status', String(status)]], headers)
+      stream.send({ ...attributes, responseHeaders: { headers: sent, endOfStream: bodiless } })
+      if (this.#changeResponse(await answer, 'responseHeaders') || bodiless) return
+    }
+    if (response.body !== undefined && this.#modes.responseBody === 'buffered') {
+      const stream = this.#open()
+      const answer = stream.answer('responseBody')
+      stream.send({ responseBody: { body: response.body, endOfStream: true } })
+      this.#changeResponse(await answer, 'responseBody')
+    }
+  }
+
+  /** What becomes of the body of the response on its way. */
+  responseBody(): BodyHook | BodyPassage | undefined {
+    const { response } = this.#x
+    if (this.#replaced !== undefined) return instead(this.#replaced)
+    const mode = this.#modes.responseBody
+    if (mode === 'none' || response?.body !== undefined || response?.headers.get('content-length') === '0') {
+      return undefined
+    }
+    if (this.#x.request.method === 'HEAD' || response?.status === 204 || response?.status === 304) return undefined
+    const stream = this.#open()
+    return mode === 'fullDuplexStreamed'
+      ? { around: to => new DuplexResponse(stream, to, this.#modes.responseTrailers) }
+      : { around: to => new ResponseBeginning(stream, to, BUFFERED_LIMIT) }
+  }
+
+  close(): void {
+    this.#stream?.close()
+    this.#body?.release()
+  }
+
+  #open(): ServiceStream {
+    this.#stream ??= new ServiceStream(
+      this.#rules.callee,
+      { fields: this.#callMetadata(), preface: this.#preface() },
+      this.#x,
+      this.#runtime,
+      response => this.#learn(response),
+    )
+    return this.#stream
+  }
+
+  #preface() {
+    const { requestBody, responseBody } = this.#modes
+    const context = Object.entries(this.#rules.metadataContext).filter(([name]) => name !== INITIAL_METADATA)
+    const filterMetadata = Object.fromEntries(
+      context.map(([name, values]) => [name, evaluateAll(values, this.#x, 'extProc') as Struct]),
+    )
+    return {
+      ...this.#attributes(this.#rules.requestAttributes),
+      ...(context.length > 0 ? { metadataContext: { filterMetadata } } : {}),
+      protocolConfig: { requestBodyMode: BODY_MODES[requestBody], responseBodyMode: BODY_MODES[responseBody] },
+    }
+  }
+
+  #attributes(expressions: Expressions) {
+    if (Object.keys(expressions).length === 0) return {}
+    return { attributes: { [ATTRIBUTES]: evaluateAll(expressions, this.#x, 'extProc') as Struct } }
+  }
+
+  #callMetadata(): string[] {
+    const values = evaluateAll(this.#rules.metadataContext[INITIAL_METADATA] ?? {}, this.#x, 'extProc')
+    return Object.entries(values).flatMap(([name, value]) => {
+      const line = typeof value === 'string' ? toFieldValue(value) : undefined
+      const own = name.toLowerCase()
+      const reserved = own.startsWith('grpc-') || own === 'content-type' || own === 'te' || own.endsWith('-bin')
+      return line === undefined || reserved || !isFieldName(name) ? [] : [own, line]
+    })
+  }
+
+  #learn({ dynamicMetadata }: ProcessingResponse): void {
+    const { external } = this.#x
+    if (dynamicMetadata) external.extproc = { ...external.extproc, ...dynamicMetadata }
+  }
+
+  /** The body goes to the service while it comes, and what the service makes of it stands in its place. */
+  #streamed(stream: ServiceStream): void {
+    const x = this.#x
+    this.bodyStarted = true
+    const processed = new ProcessedBody(stream)
+    void processed.feed(x.body)
+    this.#body = new SocketBody(processed, undefined, this.#runtime)
+    x.body = this.#body
+    x.request.headers.delete('content-length')
+  }
+
+  async #buffered(): Promise<void> {
+    const body = await this.#x.body.buffer(BUFFERED_LIMIT).catch((error: unknown) => {
+      if (!(error instanceof GatewayError) || error.code !== 'bodyTooLarge') throw error
+      // Nothing that a client sends may keep its request from the service.
+      throw new GatewayError('extProc', { status: 413, cause: error, body: { type: 'text/plain', text: TOO_LARGE } })
+    })
+    this.#replaceRequest(await this.#askAboutBody(body, true))
+  }
+
+  async #beginning(): Promise<void> {
+    const x = this.#x
+    const { bytes, whole } = await x.body.prefix(BUFFERED_LIMIT)
+    const changed = await this.#askAboutBody(bytes, whole)
+    if (changed === undefined) return
+    if (whole) this.#replaceRequest(changed)
+    else this.#replaceBeginning(changed)
+  }
+
+  async #askAboutBody(body: Buffer, endOfStream: boolean): Promise<Buffer | undefined> {
+    const stream = this.#open()
+    this.bodyStarted = true
+    const answer = stream.answer('requestBody')
+    stream.send({ requestBody: { body, endOfStream } })
+    const response = await answer
+    this.#changeRequest(response, 'requestBody')
+    return changedBody(response.requestBody?.response?.bodyMutation)
+  }
+
+  #replaceBeginning(beginning: Buffer): void {
+    const x = this.#x
+    const changed = Readable.from(withBeginning(x.body, beginning, BUFFERED_LIMIT), { objectMode: false })
+    this.#body = new SocketBody(changed, undefined, this.#runtime)
+    x.body = this.#body
+    x.request.headers.delete('content-length')
+  }
+
+  #replaceRequest(body: Buffer | undefined): void {
+    if (body === undefined) return
+    this.#x.body.replace(body)
+    this.#x.request.headers.delete('content-length')
+  }
+
+  /** True: the service has put its own body in place, and wants to hear no more of this side. */
+  #changeRequest(answer: ProcessingResponse, kind: 'requestHeaders' | 'requestBody'): boolean {
+    const common = commonOf(answer, kind)
+    changeRequest(common?.headerMutation, this.#x, this.#limits)
+    if (kind === 'requestHeaders') this.#override(answer.modeOverride)
+    if (common?.status !== CONTINUE_AND_REPLACE) return false
+    this.#replaceRequest(changedBody(common.bodyMutation))
+    return true
+  }
+
+  #changeResponse(answer: ProcessingResponse, kind: 'responseHeaders' | 'responseBody'): boolean {
+    const common = commonOf(answer, kind)
+    const { response } = this.#x
+    if (response) changeResponse(common?.headerMutation, response)
+    if (kind === 'responseHeaders') this.#override(answer.modeOverride)
+    const replaces = common?.status === CONTINUE_AND_REPLACE
+    if (replaces || kind === 'responseBody') this.#replaced = changedBody(common?.bodyMutation)
+    if (replaces) this.#modes = { ...this.#modes, responseBody: 'none' }
+    return replaces
+  }
+
+  /** Neither into nor out of a stream: both ends have agreed on that at the beginning. */
+  #override(mode: ProcessingMode | undefined): void {
+    if (mode === undefined || !this.#rules.allowModeOverride) return
+    const modes = this.#modes
+    this.#modes = {
+      requestHeaders: modes.requestHeaders,
+      responseHeaders: sent(mode.responseHeaderMode, modes.responseHeaders),
+      requestBody: overridden(modes.requestBody, mode.requestBodyMode),
+      responseBody: overridden(modes.responseBody, mode.responseBodyMode),
+      responseTrailers: sent(mode.responseTrailerMode, modes.responseTrailers),
+    }
+  }
+}
+
+const TOO_LARGE = 'request body too large'
+
+/** Throws the service's word where that ends the request. */
+function commonOf(
+  answer: ProcessingResponse,
+  kind: 'requestHeaders' | 'responseHeaders' | 'requestBody' | 'responseBody',
+): CommonResponse | undefined {
+  if (answer.immediateResponse) throw immediate(answer.immediateResponse)
+  return answer[kind]?.response
+}
+
+const SEND = 1
+const SKIP = 2
+
+function sent(mode: number | undefined, before: boolean): boolean {
+  return mode === SEND || (mode !== SKIP && before)
+}
+
+function overridden(before: BodyMode, mode = 0): BodyMode {
+  if (before === 'fullDuplexStreamed') return before
+  const modes: readonly BodyMode[] = ['none', 'buffered', 'bufferedPartial']
+  return modes.find(each => BODY_MODES[each] === mode) ?? before
+}
+
+async function* withBeginning(body: BodySource, beginning: Buffer, skipped: number): AsyncGenerator<Buffer> {
+  yield beginning
+  const from = body.take()
+  if (from === undefined) return
+  let left = skipped
+  for await (const chunk of Buffer.isBuffer(from) ? [from] : from) {
+    const bytes = chunk as Buffer
+    if (bytes.length > left) yield bytes.subarray(left)
+    left = Math.max(0, left - bytes.length)
+  }
+}
+
+/** Swallows the body. */
+function instead(body: Buffer): BodyHook {
+  return { chunk: () => undefined, end: () => body }
+}

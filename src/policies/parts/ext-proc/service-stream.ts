@@ -1,0 +1,180 @@
+import { type GrpcCall, type GrpcStream, grpcStream } from '../../../calls/grpc.ts'
+import type { Callee } from '../../../calls/outcall.ts'
+import { GatewayError } from '../../../http/errors.ts'
+import type { Exchange } from '../../../http/exchange.ts'
+import {
+  PROCESS,
+  type ProcessingRequest,
+  type ProcessingResponse,
+  processingRequest,
+  processingResponse,
+} from '../../../protobuf/ext-proc.ts'
+import type { Runtime, Timer } from '../../../runtime/runtime.ts'
+
+type Kind = 'requestHeaders' | 'responseHeaders' | 'requestBody' | 'responseBody' | 'responseTrailers'
+
+/** Hears the answers of one kind; `fail` ends it. */
+export interface Hearing {
+  hear(response: ProcessingResponse): void
+  fail(error: Error): void
+}
+
+/** ms that a service may leave an answer out that it owes, and that it may take to end its stream. */
+const SILENCE = 10_000
+const FAREWELL = 1000
+/** bytes of one answer: a body that is buffered and more. */
+const LONGEST_ANSWER = 4 * 1024 * 1024
+
+/** The one stream with the service that an exchange has. Answers go to whoever waits for their kind. */
+export class ServiceStream {
+  readonly #stream: GrpcStream
+  readonly #runtime: Runtime
+  readonly #limit: number
+  readonly #waiting = new Map<Kind, { readonly hearing: Hearing; readonly owed: boolean }>()
+  #silence: Timer | undefined
+  #ended: Error | undefined
+  #drained: (() => void)[] = []
+  /** Answers that set metadata do so before anybody else hears of them. */
+  readonly #every: (response: ProcessingResponse) => void
+  /** Goes with the first message. */
+  #preface: ProcessingRequest
+
+  constructor(
+    callee: Callee,
+    { fields, preface }: { readonly fields: readonly string[]; readonly preface: ProcessingRequest },
+    x: Exchange,
+    runtime: Runtime,
+    every: (response: ProcessingResponse) => void,
+  ) {
+    this.#runtime = runtime
+    this.#every = every
+    this.#preface = preface
+    this.#limit = callee.requestTimeout ?? SILENCE
+    const call: GrpcCall = {
+      path: PROCESS,
+      scope: 'extProc',
+      what: 'processing',
+      purpose: { kind: 'Policy', subtype: 'ExtProc' },
+      timeout: 0,
+      limit: LONGEST_ANSWER,
+      fields,
+    }
+    this.#stream = grpcStream(
+      callee,
+      call,
+      {
+        message: bytes => this.#hear(bytes),
+        end: () => this.#fail(failed('no more response messages')),
+        fail: error => this.#fail(failed(error.message)),
+      },
+      runtime,
+      x,
+    )
+    this.#stream.onDrain(() => {
+      const drained = this.#drained
+      this.#drained = []
+      for (const then of drained) then()
+    })
+  }
+
+  /** False: the service does not keep up; `onDrain` tells when it does. */
+  send(message: ProcessingRequest): boolean {
+    if (this.#ended) return true
+    this.#watch()
+    const bytes = processingRequest.encode({ ...this.#preface, ...message })
+    this.#preface = {}
+    return this.#stream.write(bytes)
+  }
+
+  onDrain(then: () => void): void {
+    if (this.#ended) then()
+    else this.#drained.push(then)
+  }
+
+  /** From now on `hearing` gets the answers of this kind. `owed`: the service has all that it needs for the next one. */
+  listen(kind: Kind, hearing: Hearing, owed = true): void {
+    if (this.#ended) hearing.fail(this.#ended)
+    else {
+      this.#waiting.set(kind, { hearing, owed })
+      this.#watch()
+    }
+  }
+
+  unlisten(kind: Kind): void {
+    this.#waiting.delete(kind)
+    this.#watch()
+  }
+
+  /** The answer to what was sent. Rejects with GatewayError `extProc`. */
+  answer(kind: Kind): Promise<ProcessingResponse> {
+    return new Promise((resolve, reject) => {
+      this.listen(kind, {
+        hear: response => {
+          this.unlisten(kind)
+          resolve(response)
+        },
+        fail: reject,
+      })
+    })
+  }
+
+  /** The exchange is over. */
+  close(): void {
+    this.#silence?.cancel()
+    if (this.#ended) return
+    this.#stream.end()
+    this.#silence = this.#runtime.clock.after(FAREWELL, () => this.#stream.cancel())
+    this.#waiting.clear()
+  }
+
+  #hear(bytes: Buffer): boolean {
+    let response: ProcessingResponse
+    try {
+      response = processingResponse.decode(bytes)
+    } catch {
+      this.#stream.cancel()
+      this.#fail(failed('an answer that cannot be read'))
+      return true
+    }
+    this.#watch()
+    this.#every(response)
+    const { immediateResponse } = response
+    if (immediateResponse) {
+      for (const { hearing } of [...this.#waiting.values()]) hearing.hear(response)
+      return true
+    }
+    for (const [kind, { hearing }] of this.#waiting) {
+      if (response[kind] === undefined) continue
+      hearing.hear(response)
+      return true
+    }
+    this.#stream.cancel()
+    this.#fail(failed('an answer that nobody has asked for'))
+    return true
+  }
+
+  #fail(error: Error): void {
+    this.#silence?.cancel()
+    if (this.#ended) return
+    this.#ended = error
+    const waiting = [...this.#waiting.values()]
+    this.#waiting.clear()
+    for (const { hearing } of waiting) hearing.fail(error)
+    for (const then of this.#drained) then()
+  }
+
+  /** While an answer is owed, something has to come. */
+  #watch(): void {
+    this.#silence?.cancel()
+    this.#silence = undefined
+    if (this.#ended || ![...this.#waiting.values()].some(({ owed }) => owed)) return
+    this.#silence = this.#runtime.clock.after(this.#limit, () => {
+      this.#stream.cancel()
+      this.#fail(failed('no answer in time'))
+    })
+  }
+}
+
+export function failed(cause: string): GatewayError {
+  return new GatewayError('extProc', { cause })
+}
