@@ -195,7 +195,7 @@ export const CODES = {
   GW506: entry(
     'warning',
     'override without effect',
-    'A request field is both set by `overrides` and computed. The computed value wins. Remove one of them.',
+    'A request field is set twice: computed values replace `overrides`, which replace `defaults`. Remove one of them.',
   ),
   GW507: entry(
     'warning',
@@ -276,7 +276,7 @@ export const CODES = {
   GW523: entry(
     'warning',
     'policy without effect',
-    'Wherever this policy would apply, a more specific policy of the same kind replaces it. Policies of the same kind are not merged.',
+    'Wherever this policy would apply, another policy of the same kind replaces it: a more specific one, or of two resources for the same target the older one, then the one whose name sorts first. Policies of the same kind are not merged.',
   ),
   GW524: entry(
     'warning',
@@ -421,8 +421,8 @@ export const CODES = {
   ),
   GW563: entry(
     'warning',
-    'header both set and removed',
-    'Headers are added, then set, then removed, so a header in both lists is always removed. Delete it from one list.',
+    'header change undone',
+    'Headers are added, then set, then removed, so of a header in two of the lists only the later one takes effect. Delete it from one list.',
   ),
   GW564: entry(
     'warning',
@@ -478,6 +478,11 @@ export const CODES = {
     'warning',
     'port of the gateway itself',
     'The port is the one of the admin, metrics or readiness server, which `gwctl run` opens too. Choose another port, or move the server with `config.adminAddr`, `config.statsAddr` or `config.readinessAddr`.',
+  ),
+  GW576: entry(
+    'warning',
+    'preflight never arrives',
+    'Browsers ask with OPTIONS before they send the request, and the matches of the route take other methods only. Remove `method` from the match, or add a match with `method: OPTIONS`.',
   ),
   GW601: entry(
     'warning',

@@ -74,9 +74,9 @@ function lossesOf(losses: readonly Loss[]): Pick<Finished, 'losses' | 'refused' 
   const refusals = new Set<Diagnostic>()
   const circular = new Set<Diagnostic>()
   const seen = new Map<string, Diagnostic>()
-  for (const { from, message, note, unserved, refused, circular: isCircular } of losses) {
+  for (const { from, message, note, unserved, refused, hidden, circular: isCircular } of losses) {
     const diagnostic = locate(from, {
-      code: unserved ? 'GW601' : 'GW602',
+      code: unserved ? 'GW601' : hidden ? 'GW523' : 'GW602',
       message,
       ...(note === undefined ? {} : { note }),
     })

@@ -27,8 +27,8 @@ export function settle(
   const decisions: Decision[] = []
   for (const policy of placed.toSorted((a, b) => a.rank - b.rank)) {
     const drop = dropped(policy, locks, first)
-    decisions.push({ policy, kept: drop === undefined, why: drop ?? 'applies' })
-    if (drop !== undefined) work.lose(work.from(policy.part, policy.state.policy), drop)
+    decisions.push({ policy, kept: drop === undefined, why: drop?.why ?? 'applies' })
+    if (drop !== undefined) work.lose(work.from(policy.part, policy.state.policy), drop.why, { hidden: drop.hidden })
     else output.policies.push(entryOf(policy, work))
   }
   for (const lock of locks) lockFilters(lock, emitted, work)
@@ -39,14 +39,18 @@ function dropped(
   policy: PlacedPolicy,
   locks: readonly PlacedPolicy[],
   first: Map<string, PlacedPolicy>,
-): string | undefined {
+): { readonly why: string; readonly hidden: boolean } | undefined {
   const lock = policy.phase === 'route' ? locks.find(each => locksOut(each, policy)) : undefined
-  if (lock) return `\`${policy.name}\` is locked by ${label(lock)}, which sets \`inheritance: Override\``
+  if (lock)
+    return {
+      why: `\`${policy.name}\` is locked by ${label(lock)}, which sets \`inheritance: Override\``,
+      hidden: false,
+    }
   if (ACCUMULATING.has(policy.name)) return undefined
   const key = JSON.stringify([policy.target, policy.phase, policy.rank, policy.name])
   const older = first.get(key)
   if (older && older.state !== policy.state)
-    return `${label(older)} is older and sets \`${policy.name}\` for the same target`
+    return { why: `${label(older)} comes first and sets \`${policy.name}\` for the same target`, hidden: true }
   first.set(key, policy)
   return undefined
 }

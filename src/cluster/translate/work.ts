@@ -38,6 +38,8 @@ export interface Loss {
   readonly unserved?: boolean
   /** Nothing was wrong with the resource by itself: only the compiler refuses it. */
   readonly refused?: boolean
+  /** Another policy takes its place: nothing is missing in the file, and something is in vain in the resources. */
+  readonly hidden?: boolean
   /** Routes that lead back to themselves: a mistake of its own (GW210). */
   readonly circular?: boolean
 }

@@ -16,7 +16,9 @@ export const constantCondition: Lint = file => {
       path: [...path],
       at: 'value',
       label: `always ${constant}`,
-      help: 'remove it, or let it depend on the request',
+      help: /[=]\s*["'\d]/.test(value)
+        ? `one value is never two: write \`${constant ? '&&' : '||'}\` between the comparisons`
+        : 'remove it, or let it depend on the request',
     })
   })
 }

@@ -48,7 +48,7 @@ import { zeroWeights } from './routing/zero-weights.ts'
 import { anyAudience } from './security/any-audience.ts'
 import { defaultMode, optionalAuth, sameCredential } from './security/auth-modes.ts'
 import { contradictingRules } from './security/contradicting-rules.ts'
-import { corsForAll, corsForMcp } from './security/cors.ts'
+import { corsForAll, corsForMcp, corsWithoutPreflight } from './security/cors.ts'
 import { decisionCache } from './security/decision-cache.ts'
 import { failsOpen } from './security/fails-open.ts'
 import { literalSecret } from './security/literal-secret.ts'
@@ -78,6 +78,7 @@ const LINTS: readonly Lint[] = [
   openProxy,
   decisionCache,
   corsForMcp,
+  corsWithoutPreflight,
   corsForAll,
   mcpPrefix,
   optionalAuth,

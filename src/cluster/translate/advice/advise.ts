@@ -46,8 +46,8 @@ export async function advise(
   const whole = complete && losses.length === 0
   const found = [
     ...losses
-      .filter(loss => loss.code === 'GW601' || refused.has(loss))
-      .map(d => ({ ...d, message: inTheirWords(d.message) })),
+      .filter(loss => loss.code === 'GW601' || loss.code === 'GW523' || refused.has(loss))
+      .map(d => ({ ...d, message: inTheirWords(d.message), ...(d.code === 'GW523' && { help: IN_VAIN }) })),
     ...(complete ? loaded.diagnostics.filter(({ severity }) => severity === 'error') : []),
     ...advice
       .filter(({ code }) => !NOT_HERE.has(code) && (whole || !OF_THE_WHOLE.has(code)))
@@ -56,6 +56,9 @@ export async function advise(
   // A policy of several targets stands at several places of the file.
   return [...new Map(found.map(d => [`${d.code} ${d.file} ${d.range.start.offset}`, d])).values()]
 }
+
+const IN_VAIN =
+  'of two policies the older one holds, then the one whose name sorts first: put both into one, or remove it'
 
 /** What no child takes is answered with 404: that nothing is left for it is not a mistake. */
 function isRestOfDelegation({ code, resource, path }: Diagnostic, resources: readonly Resource[]): boolean {

@@ -1,27 +1,37 @@
-import type { Lint } from '../lint.ts'
+import type { Lint, LintedFile } from '../lint.ts'
 
-/** GW506: a fixed value that a computed one always replaces. */
+type Fields = Readonly<Record<string, unknown>>
+interface Edits {
+  readonly defaults?: Fields | undefined
+  readonly overrides?: Fields | undefined
+  readonly transformation?: Fields | undefined
+}
+
+/** GW506: a fixed value that another one always replaces. */
 export const hiddenOverride: Lint = file => {
-  const pairs = [
-    ...file.sites.map(({ policies }) => [policies.ai?.overrides, policies.ai?.transformations] as const),
-    ...(file.config.llm?.models ?? []).map(model => [model.overrides, model.transformation] as const),
-    ...(file.config.llm?.providers ?? []).map(
-      ({ defaults }) => [defaults?.overrides, defaults?.transformation] as const,
-    ),
+  const all: readonly (Edits | undefined)[] = [
+    ...file.sites.map(({ policies: { ai } }) => ai && { ...ai, transformation: ai.transformations }),
+    ...(file.config.llm?.models ?? []),
+    ...(file.config.llm?.providers ?? []).map(({ defaults }) => defaults),
   ]
-  for (const [overrides, computed] of pairs) {
-    if (!overrides || !computed) continue
-    for (const key of Object.keys(overrides)) {
-      if (!Object.hasOwn(computed, key)) continue
-      file.report({
-        code: 'GW506',
-        message: `\`${key}\` is computed too: this value is never used`,
-        path: [...file.pathOf(overrides), key],
-        at: 'key',
-        label: 'has no effect',
-        help: 'computed fields beat `overrides`; remove one of them',
-        related: [{ path: [...file.pathOf(computed), key], at: 'key', message: 'computed here' }],
-      })
-    }
+  for (const { defaults, overrides, transformation } of all.filter(each => each !== undefined)) {
+    report(overrides, transformation, 'is computed too', 'computed', file)
+    report(defaults, overrides, 'is overridden', 'overridden', file)
+  }
+}
+
+function report(hidden: Fields | undefined, by: Fields | undefined, what: string, how: string, file: LintedFile): void {
+  if (!hidden || !by) return
+  for (const key of Object.keys(hidden)) {
+    if (!Object.hasOwn(by, key)) continue
+    file.report({
+      code: 'GW506',
+      message: `\`${key}\` ${what}: this value is never used`,
+      path: [...file.pathOf(hidden), key],
+      at: 'key',
+      label: 'has no effect',
+      help: 'computed fields beat `overrides`, which beat `defaults`; remove one of them',
+      related: [{ path: [...file.pathOf(by), key], at: 'key', message: `${how} here` }],
+    })
   }
 }

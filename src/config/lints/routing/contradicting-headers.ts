@@ -1,11 +1,15 @@
-import type { Lint } from '../lint.ts'
+import type { Lint, LintedFile, Policies } from '../lint.ts'
+
+type Changes = NonNullable<Policies['requestHeaderModifier']>
 
 /** GW563: a header that one policy writes and takes away again. */
 export const contradictingHeaders: Lint = file => {
   for (const { policies } of file.sites) {
     for (const policy of ['requestHeaderModifier', 'responseHeaderModifier'] as const) {
       const changes = policies[policy]
-      if (!changes?.remove) continue
+      if (!changes) continue
+      reportReplaced(changes, file)
+      if (!changes.remove) continue
       for (const [i, name] of changes.remove.entries()) {
         for (const part of ['set', 'add'] as const) {
           const written = Object.keys(changes[part] ?? {}).find(each => each.toLowerCase() === name.toLowerCase())
@@ -25,5 +29,23 @@ export const contradictingHeaders: Lint = file => {
         }
       }
     }
+  }
+}
+
+/** Values are added first, and replaced then. */
+function reportReplaced(changes: Changes, file: LintedFile): void {
+  const replaced = new Map(Object.keys(changes.set ?? {}).map(name => [name.toLowerCase(), name]))
+  for (const name of Object.keys(changes.add ?? {})) {
+    const by = replaced.get(name.toLowerCase())
+    if (by === undefined) continue
+    file.report({
+      code: 'GW563',
+      message: `\`${name}\` is added and then replaced: nobody sees the value`,
+      path: [...file.pathOf(changes), 'add', name],
+      at: 'key',
+      label: 'replaced by `set`',
+      help: 'remove one of them: `set` leaves one value, `add` keeps those of the client',
+      related: [{ path: [...file.pathOf(changes), 'set', by], at: 'key', message: 'replaced here' }],
+    })
   }
 }

@@ -53,3 +53,29 @@ export const corsForAll: Lint = file => {
     })
   }
 }
+
+/** GW576: what answers preflights stands where none arrives. */
+export const corsWithoutPreflight: Lint = file => {
+  const routes = routesOf(file.config)
+  // Another route may be there to answer them.
+  if (routes.some(({ matches, policies }) => policies?.cors && matches.some(takesPreflights))) return
+  for (const { matches, policies } of routes) {
+    const cors = policies?.cors
+    if (!cors || matches.length === 0 || matches.some(takesPreflights)) continue
+    // Simple requests have no preflight, and the rest of the policy is for them.
+    if (cors.allowMethods.length === 0 && cors.allowHeaders.length === 0 && cors.maxAge === undefined) continue
+    file.report({
+      code: 'GW576',
+      message: `preflights come with OPTIONS, and the route takes ${matches[0]!.method} only: browsers will not send the request`,
+      path: [...file.pathOf(matches[0]!), 'method'],
+      at: 'value',
+      label: 'no preflight passes',
+      help: 'remove `method`, or add a match with `method: OPTIONS`',
+      related: [{ path: file.pathOf(cors), at: 'key', message: 'never asked' }],
+    })
+  }
+}
+
+function takesPreflights({ method }: { readonly method?: string }): boolean {
+  return method === undefined || method === 'OPTIONS'
+}
