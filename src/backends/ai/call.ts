@@ -13,19 +13,18 @@ import { Untranslatable } from '../../llm/chat/losses.ts'
 import { PlainConversion } from '../../llm/chat/plain-conversion.ts'
 import { CODECS } from '../../llm/formats/codecs.ts'
 import { openAiErrors } from '../../llm/formats/completions/errors.ts'
-import { addCachePoints } from '../../llm/formats/converse/cache-points.ts'
 import { detect } from '../../llm/formats/detect.ts'
 import type { Format, ReplyReader } from '../../llm/formats/format.ts'
 import { formatOf } from '../../llm/formats/index.ts'
 import { isChatFormat, targetFormat, type WireFormat } from '../../llm/formats/target-format.ts'
 import type { JsonBody } from '../../llm/json-body.ts'
 import type { RouteType } from '../../llm/route-type.ts'
-import { parseExact } from '../../mcp/exact-json.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { convertReply } from './converted-reply.ts'
+import { convertedBody, replyFacts } from './converted-request.ts'
 import { countHere } from './count-here.ts'
 import { guarded } from './guarded-call.ts'
-import { editConvertedLast, editedLast } from './last-edits.ts'
+import { editedLast } from './last-edits.ts'
 import { emit } from './llm-event.ts'
 import { dropHeaders, upstreamHeaders } from './provider-headers.ts'
 import type { ProviderTarget } from './provider-target.ts'
@@ -212,24 +211,15 @@ function callConverted(
   // What has no form for streams answers as a whole.
   if (conversion instanceof PlainConversion) facts.streaming = false
   const stream = facts.streaming
-  let sent: JsonObject
   const headers = readableHeaders(call, family)
+  let sent: JsonObject
   try {
-    sent = conversion.request(parseExact(body.bytes().toString('utf8')) as JsonObject, { model, stream })
+    sent = convertedBody(to, x, { body, format, target, conversion, family, model, stream, headers })
   } catch (error) {
     if (!(error instanceof Untranslatable)) throw error
     on.fail(errorInDialect(format.errors, new GatewayError('llmRequest', { detail: error.message })))
     return
   }
-  renameMaxTokens(sent, target, model, to)
-  const edited = {
-    get: (name: string) => sent[name],
-    set: (name: string, value: unknown) => setMember(sent, name, value),
-  }
-  // Clients of the messages format place their own.
-  if (to.caching && target === 'converse' && format.name !== 'messages') addCachePoints(sent, model, to.caching)
-  family.edit?.(edited, { format: target, model, stream, headers })
-  editConvertedLast(sent, edited, to, x)
   dropHeaders(headers, to.wire.dropHeaders ?? [])
   headers.set('content-type', 'application/json')
   noteLosses(facts, conversion)
@@ -244,7 +234,7 @@ function callConverted(
         facts,
         clock,
         startedAt: clock.mono(),
-        named: { id: x.id, model, created: Math.floor(clock.now() / 1000), usage: wantsUsage(format, body) },
+        named: replyFacts(call.runtime, to, x.id, model, format, body),
         cancel,
         done: () => {
           noteLosses(facts, conversion)
@@ -254,26 +244,6 @@ function callConverted(
       on,
     ),
   )
-}
-
-/** The last chunk with usage comes only to who asks for it, as OpenAI has it. */
-function wantsUsage(format: Format, body: JsonBody): boolean {
-  if (format.name !== 'completions') return true
-  const options = body.get('stream_options')
-  return typeof options === 'object' && options !== null && (options as JsonObject).include_usage === true
-}
-
-function setMember(body: JsonObject, name: string, value: unknown): void {
-  if (value === undefined) delete body[name]
-  else body[name] = value
-}
-
-function renameMaxTokens(sent: JsonObject, target: WireFormat, model: string, { wire }: ProviderTarget): void {
-  // Servers besides OpenAI's know the older name only.
-  if (target !== 'completions' || wire.maxCompletionTokens?.test(model) || sent.max_completion_tokens === undefined)
-    return
-  sent.max_tokens = sent.max_completion_tokens
-  delete sent.max_completion_tokens
 }
 
 function noteLosses(facts: LlmFacts, { losses }: Conversion | PlainConversion): void {

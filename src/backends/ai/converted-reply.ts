@@ -6,6 +6,7 @@ import { type ChunkSink, discard, type ResponseHandler } from '../../http/transp
 import type { ChatEvent, ChatUsage, LlmError } from '../../llm/chat/chat.ts'
 import type { ErrorCodec, RawEvent, ReplyFacts } from '../../llm/chat/codec.ts'
 import type { Conversion, StreamConversion } from '../../llm/chat/conversion.ts'
+import { type JsonObject, listOf } from '../../llm/chat/json.ts'
 import { Untranslatable } from '../../llm/chat/losses.ts'
 import type { PlainConversion } from '../../llm/chat/plain-conversion.ts'
 import { FrameReader } from '../../llm/framing/event-stream-frames.ts'
@@ -139,6 +140,7 @@ class ConvertedWhole implements ChunkSink {
     const { conversion, facts, named } = this.#ctx
     try {
       const { body, reply } = conversion.reply(parseExact(text), { ...named, headers: this.#headers })
+      if (named.keep) for (const item of listOf(body.output)) named.keep(item as JsonObject)
       if (reply.model !== undefined) facts.responseModel = reply.model
       record(this.#ctx, new UsageRecorder(facts, 'included'), reply.usage)
       return JSON.stringify(body)

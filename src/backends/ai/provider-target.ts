@@ -6,6 +6,7 @@ import type { BodyEdit, FinalEdit } from '../../llm/body-edit.ts'
 import type { CachePoints } from '../../llm/formats/converse/cache-points.ts'
 import { pathOf } from '../../llm/formats/format.ts'
 import { pathFor } from '../../llm/formats/generate-content/address.ts'
+import { ItemMemory } from '../../llm/formats/responses/item-memory.ts'
 import type { WireFormat } from '../../llm/formats/target-format.ts'
 import { type Guards, guardsOf } from '../../llm/guards/guard.ts'
 import type { LlmPolicy } from '../../llm/llm-policy.ts'
@@ -32,6 +33,8 @@ export interface ProviderTarget {
   readonly final: FinalEdit | undefined
   readonly caching: CachePoints | undefined
   readonly prices: CostCatalog | undefined
+  /** What was said to clients of the responses format. */
+  readonly items: ItemMemory
   /** What the `ai` policy says. */
   readonly policy: LlmPolicy | undefined
   /** Look at requests and replies; undefined: nobody does. */
@@ -96,6 +99,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     final: init.final,
     caching: init.caching ?? settings.llm?.caching,
     prices: init.ctx.prices,
+    items: init.ctx.state('items', () => new ItemMemory()),
     policy: settings.llm,
     guards: settings.guards && guardsOf(settings.guards),
     upstreamPath: pathRule(wire, address),

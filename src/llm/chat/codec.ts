@@ -24,6 +24,8 @@ export interface ReplyFacts {
   readonly created: number
   /** Whether the client asked to see usage, where its format lets it choose. */
   readonly usage: boolean
+  /** Takes each finished item of a format whose clients may refer to it later. */
+  keep?(item: JsonObject): void
 }
 
 /** Writes neutral events as the bytes of one stream. */
@@ -45,6 +47,8 @@ export interface ErrorCodec {
  * throw it for what must not be lost, and list the rest in `losses`.
  */
 export interface ChatCodec {
+  /** Replies have the gateway's ids, not the provider's: clients refer to them. */
+  readonly ownIds?: true
   readonly request: { decode(body: JsonObject): Chat; encode(chat: Chat, losses: Losses): JsonObject }
   readonly reply: { decode(value: unknown): ChatReply; encode(reply: ChatReply, losses: Losses): JsonObject }
   readonly events: { reader(): EventReader; writer(facts: ReplyFacts): EventWriter }

@@ -40,7 +40,7 @@ export class Conversion {
     const read = this.#provider.reply.decode(value)
     const reply: ChatReply = {
       ...read,
-      id: read.id ?? facts.id,
+      id: this.#client.ownIds ? facts.id : (read.id ?? facts.id),
       model: read.model ?? facts.model,
       created: read.created ?? facts.created,
       choices: read.choices.map(choice => ({ ...choice, parts: choice.parts.map(part => this.#named(part)) })),

@@ -6,6 +6,7 @@ import { ResponsesReader, ResponsesWriter } from './events.ts'
 import { decodeReply, encodeReply } from './reply.ts'
 
 export const responsesCodec: ChatCodec = {
+  ownIds: true,
   request: { decode: decodeRequest, encode: encodeRequest },
   reply: { decode: decodeReply, encode: encodeReply },
   events: { reader: () => new ResponsesReader(), writer: facts => new ResponsesWriter(facts) },

@@ -204,7 +204,7 @@ export class ResponsesWriter implements EventWriter {
     switch (event.type) {
       case 'start':
         this.#about = {
-          id: event.id ?? this.#facts.id,
+          id: this.#facts.id,
           model: event.model ?? this.#facts.model,
           created: event.created ?? this.#facts.created,
         }
@@ -250,7 +250,7 @@ export class ResponsesWriter implements EventWriter {
     const { kind } = open
     const index = this.#output.length
     const prefix = kind === 'toolCall' ? 'fc' : kind === 'reasoning' || kind === 'redacted' ? 'rs' : 'msg'
-    const id = kind === 'toolCall' ? `fc_${open.id ?? index}` : `${prefix}_${this.#about.id}_${index}`
+    const id = `${prefix}_${this.#about.id}_${index}`
     const item: Item = { kind, index, id, open, pieces: [] }
     this.#items.set(open.part, item)
     const begin = itemOf(item, 'in_progress', '')
@@ -297,6 +297,7 @@ export class ResponsesWriter implements EventWriter {
     }
     const done = itemOf(item, 'completed', text)
     this.#output[item.index] = done
+    this.#facts.keep?.(done)
     return out + this.#event('response.output_item.done', { output_index: item.index, item: done })
   }
 

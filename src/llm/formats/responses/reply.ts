@@ -152,9 +152,9 @@ function writeOutput(parts: readonly Part[], id: string, losses: Losses): JsonOb
       continue
     }
     content = undefined
-    if (part.kind === 'toolCall') items.push({ id: `fc_${part.id}`, ...writeCall(part) })
+    if (part.kind === 'toolCall') items.push({ id: `fc_${id}_${items.length}`, ...writeCall(part) })
     else if (part.kind === 'reasoning') {
-      items.push(reasoningItem(part.id ?? `rs_${id}_${items.length}`, part.text, part.redacted ?? part.signature))
+      items.push(reasoningItem(`rs_${id}_${items.length}`, part.text, part.redacted ?? part.signature))
     } else losses.add(part.at, `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart in responses`)
   }
   return items

@@ -1,0 +1,83 @@
+import type { Exchange } from '../../http/exchange.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { ReplyFacts } from '../../llm/chat/codec.ts'
+import type { Conversion } from '../../llm/chat/conversion.ts'
+import type { JsonObject } from '../../llm/chat/json.ts'
+import type { PlainConversion } from '../../llm/chat/plain-conversion.ts'
+import { addCachePoints } from '../../llm/formats/converse/cache-points.ts'
+import type { Format } from '../../llm/formats/format.ts'
+import type { WireFormat } from '../../llm/formats/target-format.ts'
+import type { JsonBody } from '../../llm/json-body.ts'
+import { parseExact } from '../../mcp/exact-json.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
+import { editConvertedLast } from './last-edits.ts'
+import type { ProviderTarget } from './provider-target.ts'
+import type { WireFamily } from './providers/provider.ts'
+
+interface Converting {
+  readonly body: JsonBody
+  readonly format: Format
+  readonly target: WireFormat
+  readonly conversion: Conversion | PlainConversion
+  readonly family: WireFamily
+  readonly model: string
+  readonly stream: boolean
+  readonly headers: HeaderList
+}
+
+/** The body as the provider gets it, in its own format. Throws `Untranslatable`. */
+export function convertedBody(to: ProviderTarget, x: Exchange, about: Converting): JsonObject {
+  const { body, format, target, conversion, family, model, stream, headers } = about
+  const given = parseExact(body.bytes().toString('utf8')) as JsonObject
+  const sent = conversion.request(format.name === 'responses' ? to.items.resolve(given) : given, { model, stream })
+  renameMaxTokens(sent, target, model, to)
+  const edited = {
+    get: (name: string) => sent[name],
+    set: (name: string, value: unknown) => setMember(sent, name, value),
+  }
+  // Clients of the messages format place their own.
+  if (to.caching && target === 'converse' && format.name !== 'messages') addCachePoints(sent, model, to.caching)
+  family.edit?.(edited, { format: target, model, stream, headers })
+  editConvertedLast(sent, edited, to, x)
+  return sent
+}
+
+function setMember(body: JsonObject, name: string, value: unknown): void {
+  if (value === undefined) delete body[name]
+  else body[name] = value
+}
+
+function renameMaxTokens(sent: JsonObject, target: WireFormat, model: string, { wire }: ProviderTarget): void {
+  // Servers besides OpenAI's know the older name only.
+  if (target !== 'completions' || wire.maxCompletionTokens?.test(model) || sent.max_completion_tokens === undefined)
+    return
+  sent.max_tokens = sent.max_completion_tokens
+  delete sent.max_completion_tokens
+}
+
+/** What the reply says of itself where the provider does not, and who remembers it. */
+export function replyFacts(
+  runtime: Runtime,
+  { items }: ProviderTarget,
+  requestId: string,
+  model: string,
+  format: Format,
+  body: JsonBody,
+): ReplyFacts {
+  const facts = {
+    id: requestId,
+    model,
+    created: Math.floor(runtime.clock.now() / 1000),
+    usage: wantsUsage(format, body),
+  }
+  if (format.name !== 'responses') return facts
+  const named = { ...facts, id: `resp_${runtime.uuid().replaceAll('-', '')}` }
+  return body.get('store') === false ? named : { ...named, keep: item => items.keep(item) }
+}
+
+/** The last chunk with usage comes only to who asks for it, as OpenAI has it. */
+function wantsUsage(format: Format, body: JsonBody): boolean {
+  if (format.name !== 'completions') return true
+  const options = body.get('stream_options')
+  return typeof options === 'object' && options !== null && (options as JsonObject).include_usage === true
+}

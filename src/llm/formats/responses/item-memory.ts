@@ -1,0 +1,48 @@
+import { isObject, type JsonObject, listOf } from '../../chat/json.ts'
+
+/** bytes of all items, and of one. */
+const LIMIT = 16 * 1024 * 1024
+const LARGEST = 512 * 1024
+
+/**
+ * Output items of converted replies, by their ids: clients that take OpenAI's storage for granted send them back as
+ * `item_reference`. The oldest make room. Ids are random, so nobody refers to what was said to another.
+ */
+export class ItemMemory {
+  readonly #items = new Map<string, string>()
+  #bytes = 0
+
+  keep(item: JsonObject): void {
+    const { id } = item
+    const text = JSON.stringify(item)
+    if (typeof id !== 'string' || text.length > LARGEST) return
+    this.#drop(id)
+    this.#items.set(id, text)
+    this.#bytes += text.length
+    for (const oldest of this.#items.keys()) {
+      if (this.#bytes <= LIMIT) break
+      this.#drop(oldest)
+    }
+  }
+
+  /** The body with what its references refer to; one that refers to nothing known stays. */
+  resolve(body: JsonObject): JsonObject {
+    const input = listOf(body.input)
+    if (!input.some(isReference)) return body
+    return { ...body, input: input.map(item => (isReference(item) ? (this.#find(item.id) ?? item) : item)) }
+  }
+
+  #find(id: unknown): JsonObject | undefined {
+    const text = typeof id === 'string' ? this.#items.get(id) : undefined
+    return text === undefined ? undefined : (JSON.parse(text) as JsonObject)
+  }
+
+  #drop(id: string): void {
+    this.#bytes -= this.#items.get(id)?.length ?? 0
+    this.#items.delete(id)
+  }
+}
+
+function isReference(item: unknown): item is JsonObject {
+  return isObject(item) && item.type === 'item_reference'
+}
