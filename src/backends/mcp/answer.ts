@@ -14,6 +14,21 @@ const KEEP_ALIVE = 15_000
 const EVENT_START = Buffer.from('event: message\ndata: ')
 const EVENT_END = Buffer.from('\n\n')
 
+/** Keeps the events of a stream for a client that loses its connection. */
+export interface EventKeeper {
+  /** Who writes to the client now. */
+  live: Answer | undefined
+  /** The client knows where to go on. */
+  readonly begun: boolean
+  readonly over: boolean
+  frame(data: Buffer): Buffer
+  /** The client has gone. */
+  leave(): void
+  /** `then` runs once nobody has come back in time; not at all when the stream ends before. */
+  onGivenUp(then: () => void): void
+  end(): void
+}
+
 /**
  * The answer to one request of the client: an event stream that begins with its first message, or an error with a
  * status of its own as long as nothing was sent. After the last word every further call is ignored.
@@ -34,6 +49,7 @@ export class Answer implements Flow {
   #ending: (() => void)[] | undefined
   #keepAlive: Timer | undefined
   #quiet = true
+  #kept: EventKeeper | undefined
   /** Raw bytes ended in the middle of an event. */
   #inEvent = false
 
@@ -50,8 +66,32 @@ export class Answer implements Flow {
     return this.#sink !== undefined
   }
 
+  /** Nobody waits for more, nor can come back for it. */
   get over(): boolean {
-    return this.#over
+    return this.#over && !this.#left
+  }
+
+  /** The client has gone and may come back. */
+  get #left(): boolean {
+    const kept = this.#kept
+    return this.#over && kept?.begun === true && !kept.over
+  }
+
+  /** From now on each event has an id by which the stream can be taken up again. */
+  keep(events: EventKeeper): void {
+    this.#kept = events
+    events.live = this
+  }
+
+  /** Somebody else goes on with the stream. */
+  handOver(): void {
+    this.#kept = undefined
+    this.end()
+  }
+
+  /** Runs `then` when the client has gone for good. */
+  onLeave(then: () => void): void {
+    this.x.onAbort(() => (this.#left ? this.#kept?.onGivenUp(then) : then()))
   }
 
   get full(): boolean {
@@ -93,6 +133,11 @@ export class Answer implements Flow {
   /** One message, as JSON without line breaks. */
   event(json: Buffer | string): void {
     const data = typeof json === 'string' ? Buffer.from(json) : json
+    if (this.#kept) {
+      const frame = this.#kept.frame(data)
+      ;(this.#kept.live ?? this).raw(frame)
+      return
+    }
     this.raw(Buffer.concat([EVENT_START, data, EVENT_END], EVENT_START.length + data.length + EVENT_END.length))
   }
 
@@ -123,7 +168,14 @@ export class Answer implements Flow {
   }
 
   end(): void {
-    if (this.#over) return
+    const kept = this.#kept
+    const { live } = kept ?? {}
+    if (live && live !== this) live.end()
+    if (this.#over) {
+      if (this.#left) kept?.end()
+      return
+    }
+    kept?.end()
     this.open()
     const sink = this.#sink
     this.#finish()
@@ -160,15 +212,15 @@ export class Answer implements Flow {
 
   /** A JSON-RPC error: with `status` when nothing was sent yet, as the last event otherwise. */
   fail(status: number, id: RequestId | null, error: RpcError): void {
-    if (this.#over) return
+    if (this.over) return
     const text = errorReply(id, error)
-    if (this.#sink) {
-      if (this.#inEvent) this.cut(new GatewayError('mcp', { detail: error.message }))
-      else this.finalEvent(text)
-      return
-    }
-    this.#finish()
-    this.#on.fail(new GatewayError('mcp', { status, detail: error.message, body: { type: 'application/json', text } }))
+    if (this.#left) this.finalEvent(text)
+    else if (!this.#sink) {
+      this.#finish()
+      const body = { type: 'application/json', text }
+      this.#on.fail(new GatewayError('mcp', { status, detail: error.message, body }))
+    } else if (this.#inEvent) this.cut(new GatewayError('mcp', { detail: error.message }))
+    else this.finalEvent(text)
   }
 
   /** A target could not do its part. */
@@ -201,6 +253,7 @@ export class Answer implements Flow {
     if (this.#over) return
     this.#over = true
     this.#full = false
+    if (this.#left && this.#kept?.live === this) this.#kept.leave()
     this.#keepAlive?.cancel()
     this.#wake()
     const ending = this.#ending

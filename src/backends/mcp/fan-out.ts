@@ -56,7 +56,7 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
     else if (missing === 0) finish(replies.size === 0 ? first : undefined)
   }
   const cancels: (() => void)[] = []
-  answer.x.onAbort(() => {
+  answer.onLeave(() => {
     over = true
     for (const cancel of cancels) cancel()
   })

@@ -206,7 +206,7 @@ export class Router {
         reply: response => finish(era, response, toClient(response), answer),
         fail: lost => answer.failWith(request.id, lost),
       })
-      answer.x.onAbort(() => conversation.calls.cancel(request.id))
+      answer.onLeave(() => conversation.calls.cancel(request.id))
     })
   }
 

@@ -185,7 +185,7 @@ test('a message of many bytes over the limit fails its call alone', async () => 
   expect(resultOf(await call({ method: 'small' }))).toBe('ok')
 })
 
-test('a client that leaves cancels its call', async () => {
+test('a client that leaves and does not come back cancels its call', async () => {
   const { gateway, session, call } = await setUp(
     scripted(`
       if (m.method === 'notifications/cancelled') global.cancelled = m.params.requestId
@@ -205,6 +205,8 @@ test('a client that leaves cancels its call', async () => {
   })
   expect(reply.status).toBe(200)
   abort.abort()
+  await expect.poll(() => gateway.exchanges.some(x => x.aborted)).toBe(true)
+  gateway.clock.advance(5 * 60_000)
   await expect.poll(async () => resultOf(await call({ method: 'seen' }))).toBe('gone')
 })
 

@@ -8,6 +8,7 @@ import type { Conversation } from '../../conversation.ts'
 import type { Greeting } from '../../greet.ts'
 import { type McpTarget, Targets } from '../../targets.ts'
 import type { Era } from '../era.ts'
+import { EventLogs } from './event-log.ts'
 
 export interface SessionOptions {
   readonly era: Era
@@ -39,6 +40,7 @@ export class ClientSession implements Conversation {
   /** Requests and streams that are open. */
   active = 0
   ended = false
+  readonly events: EventLogs
   /** The client's streams for what no call asked for. */
   readonly streams = new Set<Answer>()
   /** HTTP+SSE: the one stream that takes everything, event by event. */
@@ -60,6 +62,7 @@ export class ClientSession implements Conversation {
         [this.#greeting ?? syntheticGreeting(options.clientVersion)].map(request => greetingOf(era, request)),
     })
     this.calls = new Calls(this.targets, clock)
+    this.events = new EventLogs(clock)
     this.principal = principal
     this.client = client
     this.startedMono = clock.mono()
@@ -78,6 +81,7 @@ export class ClientSession implements Conversation {
   end(): void {
     if (this.ended) return
     this.ended = true
+    this.events.close()
     for (const stream of this.streams) stream.end()
     this.outlet?.end()
     this.#options.onEnd(this, this.targets.close())

@@ -24,8 +24,11 @@ export class SessionService implements EraService {
   readonly #store: SessionStore
   readonly #router: Router
   readonly #legacy: LegacyEndpoint
+  /** The only target's own event ids reach the client. */
+  readonly #transparent: boolean
 
   constructor(era: Era, { setup, store, router }: EraPlace) {
+    this.#transparent = !setup.multiple && setup.targets[0]?.kind === 'mcp'
     this.#era = era
     this.#setup = setup
     this.#store = store
@@ -63,6 +66,7 @@ export class SessionService implements EraService {
     if (!session) return
     this.#store.use(session)
     this.#hold(session, answer)
+    if (message.kind === 'request' && !this.#transparent) answer.keep(session.events.begin())
     deliver(this.#setup, this.#router, session, message, outline, answer)
   }
 
@@ -121,6 +125,12 @@ export class SessionService implements EraService {
     }
     this.#store.use(session)
     this.#hold(session, answer)
+    const last = x.request.headers.get('last-event-id')
+    const found = last === undefined ? undefined : session.events.find(last)
+    if (found) {
+      found.log.resume(answer, found.after)
+      if (!found.log.server) return
+    } else if (!this.#transparent) answer.keep(session.events.begin(true))
     openServerStream(this.#setup, this.#router, session, answer)
   }
 
