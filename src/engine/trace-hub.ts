@@ -108,6 +108,7 @@ export class TraceHub implements TraceSource {
         origins: [],
         body: undefined,
         calls: new Set(),
+        over: false,
       },
       [],
       x,
@@ -145,6 +146,8 @@ interface Recording {
   body: Buffer | undefined
   /** Those that have not ended yet. */
   readonly calls: Set<OpenCall>
+  /** What goes on for others then, such as a token that many wait for, is no part of the request any more. */
+  over: boolean
 }
 
 /** Bytes of a body that a trace shows. */
@@ -171,7 +174,7 @@ class Recorder implements TraceScope {
 
   emit(message: TraceMessage, about: Parameters<TraceScope['emit']>[1] = {}): void {
     const { watches, exchange, worker, calls } = this.#recording
-    if (watches.every(watch => watch.closed)) return
+    if (this.#recording.over || watches.every(watch => watch.closed)) return
     if (message.type === 'requestFinished') for (const call of calls) call.end({ error: 'the request was over first' })
     const event: UnnumberedEvent = {
       at: this.now(),
@@ -185,6 +188,7 @@ class Recorder implements TraceScope {
     }
     if (message.type === 'snapshot') this.#last.json = JSON.stringify(message.state)
     for (const watch of watches) watch.push(event)
+    if (message.type === 'requestFinished') this.#recording.over = true
   }
 
   snapshot(stage: string): void {

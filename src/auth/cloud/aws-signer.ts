@@ -41,7 +41,7 @@ export function awsSignerFor(
   const assumed = cloud.state('AWS role', () => new Fresh<AwsKeys>(clock))
   const limit = cloud.limits.maxBuffer
   const source = (from: CloudContext): Promise<AwsKeys> =>
-    signing.keys ? Promise.resolve(signing.keys) : found.get(() => discoverAwsKeys(from))
+    signing.keys ? Promise.resolve(signing.keys) : found.get(awaited => discoverAwsKeys(awaited ? from : cloud))
   const role = signing.assumeRole
   const assume = async (from: CloudContext, region: string): Promise<Dated<AwsKeys>> =>
     assumeRole(from, await source(from), {
@@ -61,7 +61,7 @@ export function awsSignerFor(
     }
     const from = { runtime, env, trace: request.trace }
     const keys = await (role
-      ? assumed.get(() => assume(from, signing.region ?? regionOf(cloud) ?? ROLE_REGION))
+      ? assumed.get(awaited => assume(awaited ? from : cloud, signing.region ?? regionOf(cloud) ?? ROLE_REGION))
       : source(from)
     ).catch((error: unknown) => {
       throw new GatewayError('backendAuth', { detail: reasonOf(error), cause: error })

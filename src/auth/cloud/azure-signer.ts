@@ -26,6 +26,8 @@ export function azureSigner({ identity, foundry }: AzureSigning, cloud: CloudCon
   return bearerSigner((request, { host }) => {
     const special = foundry ?? host.endsWith('.services.ai.azure.com')
     const scope = special ? FOUNDRY_SCOPE : SCOPE
-    return (special ? ofFoundry : plain).get(() => azureToken({ runtime, env, trace: request.trace }, identity, scope))
+    return (special ? ofFoundry : plain).get(awaited =>
+      azureToken({ runtime, env, trace: awaited ? request.trace : undefined }, identity, scope),
+    )
   })
 }

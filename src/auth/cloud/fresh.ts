@@ -22,16 +22,19 @@ export class Fresh<T> {
     this.#clock = clock
   }
 
-  /** Rejects with what `ask` says when there is nothing valid. Many callers ask once. */
-  get(ask: () => Promise<Dated<T>>): Promise<T> {
+  /**
+   * Rejects with what `ask` says when there is nothing valid. Many callers ask once. `awaited`: somebody waits for the
+   * answer; else the old one serves meanwhile.
+   */
+  get(ask: (awaited: boolean) => Promise<Dated<T>>): Promise<T> {
     const held = this.#held
     const left = held === undefined ? 0 : (held.expiresAt ?? Number.POSITIVE_INFINITY) - this.#clock.now()
     if (held !== undefined && left > EARLY) return Promise.resolve(held.value)
     if (held !== undefined && left > 0) {
-      if (this.#clock.mono() - this.#askedAt >= PAUSE) this.#ask(ask).catch(() => {})
+      if (this.#clock.mono() - this.#askedAt >= PAUSE) this.#ask(() => ask(false)).catch(() => {})
       return Promise.resolve(held.value)
     }
-    return this.#ask(ask)
+    return this.#ask(() => ask(true))
   }
 
   #ask(ask: () => Promise<Dated<T>>): Promise<T> {

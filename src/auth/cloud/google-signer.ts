@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Target } from '../../http/transport.ts'
 import { bearerSigner } from './bearer-signer.ts'
 import type { CloudContext } from './cloud-context.ts'
-import { type Dated, Fresh } from './fresh.ts'
+import { Fresh } from './fresh.ts'
 import { readGoogleCredential } from './google-credential.ts'
 import { type GoogleWish, googleToken } from './google-tokens.ts'
 
@@ -22,9 +22,9 @@ export function googleSigner(signing: GoogleSigning, cloud: CloudContext): NonNu
   const tokens = runtime.state.get(`Google tokens ${name}`, () => new GoogleTokens())
   return bearerSigner((request, target) => {
     const wish = wishOf(signing, target)
-    return tokens.get(wish, runtime, () => {
+    return tokens.get(wish, runtime, awaited => {
       const from = credential === undefined ? undefined : readGoogleCredential(credential)
-      return googleToken({ runtime, env, trace: request.trace }, from, wish)
+      return googleToken({ runtime, env, trace: awaited ? request.trace : undefined }, from, wish)
     })
   })
 }
@@ -43,7 +43,7 @@ const MOST_AUDIENCES = 256
 class GoogleTokens {
   readonly #byAudience = new Map<string, Fresh<string>>()
 
-  get(wish: GoogleWish, { clock }: CloudContext['runtime'], ask: () => Promise<Dated<string>>): Promise<string> {
+  get(wish: GoogleWish, { clock }: CloudContext['runtime'], ask: Parameters<Fresh<string>['get']>[0]): Promise<string> {
     const key = wish.kind === 'access' ? '' : wish.audience
     const held = this.#byAudience.get(key) ?? new Fresh<string>(clock)
     // The one that was used longest ago comes first.

@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -257,6 +257,35 @@ describe('one token', () => {
     google.answer = undefined
     expect(await ask(gateway.url(8080))).toBe('Bearer token-3')
   })
+})
+
+test('a client that leaves ends its trace, not the question that others may wait for', async () => {
+  await using google = await startGoogleServer()
+  await using backend = await startBackend()
+  const asked = Promise.withResolvers<ServerResponse>()
+  google.answer = res => asked.resolve(res)
+  const credential = JSON.stringify(serviceAccount(google))
+  await using gateway = await startGateway(file(backend.host, { credential }))
+  const watch = gateway.trace.watch({ requests: 2 })
+  if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
+  const leaving = new AbortController()
+  const left = fetch(gateway.url(8080), { signal: leaving.signal }).catch(() => 'left')
+  const res = await asked.promise
+  const staying = ask(gateway.url(8080))
+  leaving.abort()
+  expect(await left).toBe('left')
+  const messages: TraceEvent['message'][] = []
+  const read = () => {
+    for (let event = watch.next(); event; event = watch.next()) messages.push(event.message)
+    return messages.map(({ type }) => type)
+  }
+  await expect.poll(read).toContain('requestFinished')
+  res.end('{"access_token": "late", "expires_in": 3600}')
+  expect(await staying).toBe('Bearer late')
+  await expect.poll(() => read().filter(type => type === 'requestFinished')).toHaveLength(2)
+  const told = messages.flatMap(m => (m.type === 'callEnd' && m.target === google.host ? [m.error] : []))
+  expect(told).toEqual(['the request was over first'])
+  expect(backend.connections).toBe(1)
 })
 
 describe('a token service that', () => {
