@@ -29,10 +29,12 @@ async function gwctl(
   nodeOptions: readonly string[] = [],
   script = bin,
   env: NodeJS.ProcessEnv = {},
+  cwd = process.cwd(),
 ) {
   const child = spawn(process.execPath, [...nodeOptions, script, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
+    cwd,
   })
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: code as number, stdout, stderr }
@@ -177,7 +179,8 @@ test('the build asks git which lines are new', async () => {
   ])
     git(...args)
   writeFileSync(file, `${readFileSync(file, 'utf8')}- port: new\n  listeners: []\n`)
-  const { code, stdout } = await gwctl(['validate', file, '--since', 'HEAD', '-o', 'json'])
+  // Not in the checkout: git trusts none that belongs to somebody else.
+  const { code, stdout } = await gwctl(['validate', file, '--since', 'HEAD', '-o', 'json'], [], bin, {}, place)
   expect(code).toBe(1)
   const { diagnostics } = JSON.parse(stdout)
   expect(diagnostics.map(({ range }: { range: { start: { line: number } } }) => range.start.line)).toEqual([4])

@@ -16,6 +16,8 @@ const config = join(temporary, 'gateway.yaml')
 const env = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
   HOME: temporary,
+  // npm asks the Node that it finds there.
+  PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
   npm_config_offline: 'true',
   npm_config_audit: 'false',
   npm_config_update_notifier: 'false',
