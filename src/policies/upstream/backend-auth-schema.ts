@@ -1,3 +1,4 @@
+import { OWN_CLAIMS, SIGNING_ALGORITHMS } from '../../auth/signing-algorithms.ts'
 import {
   boolean,
   cel,
@@ -24,6 +25,11 @@ import { readLocation, writeLocation } from '../parts/credential-location.ts'
 const path = urlText({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
 const name = string({ min: 1 })
 const names = list(name, { min: 1, max: 64 })
+/** The signer sets some claims itself. */
+export function ownClaim(name: string) {
+  return OWN_CLAIMS.includes(name) ? { message: `the claim \`${name}\` is set by the gateway itself` } : undefined
+}
+
 const secretText = fileOrInline({ secret: true })
 const location = opt(
   writeLocation,
@@ -160,12 +166,12 @@ const azure = object(
   { exactlyOneOf: [['explicitConfig', 'developerImplicit', 'implicit']] },
 )
 
-const jwtSign = object('signed token', {
+export const jwtSign = object('signed token', {
   signingKey: req(secretText, 'PEM private key.'),
-  alg: def(oneOf(['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384']), 'RS256', 'Signature algorithm.'),
+  alg: def(oneOf(SIGNING_ALGORITHMS), 'RS256', 'Signature algorithm.'),
   kid: opt(name, 'Key id in the header of the token.'),
-  claims: def(map(cel('request', 'any')), {}, 'Claim name to expression.'),
-  ttl: opt(duration, 'Life of a token.'),
+  claims: def(map(cel('request', 'any'), { keys: ownClaim }), {}, 'Claim name to expression.'),
+  ttl: def(duration, '5m', 'Life of a token; it is used again for half of it.'),
   location,
 })
 
@@ -182,7 +188,7 @@ const clientAuth = object(
     signingKey: opt(secretText, 'PEM private key, for `privateKeyJwt`.'),
     certificate: opt(secretText, 'PEM certificate of the key.'),
     certificateHeader: opt(oneOf(['x5c', 'x5t#S256']), 'How the certificate is named in the assertion.'),
-    alg: opt(oneOf(['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384']), 'Signature algorithm; RS256 when unset.'),
+    alg: opt(oneOf(SIGNING_ALGORITHMS), 'Signature algorithm; RS256 when unset.'),
     kid: opt(name, 'Key id in the header of the assertion.'),
     assertionAudience: opt(name, 'Audience of the assertion.'),
   },
@@ -303,7 +309,7 @@ export function backendAuthSchema<T extends Fields & { readonly policies: Field<
         gcp: opt(shapes({ object: gcp, null: nothing }), 'A Google identity.'),
         aws: opt(shapes({ object: aws, null: nothing }), 'AWS Signature Version 4.'),
         azure: opt(azure, 'An Azure identity.'),
-        jwtSign: opt(jwtSign, 'A token that the gateway signs itself.', NOT_SERVED),
+        jwtSign: opt(jwtSign, 'A token that the gateway signs itself.'),
         oauthTokenExchange: opt(oauthTokenExchange, 'A token that the client’s own is exchanged for.', NOT_SERVED),
         crossAppAccess: opt(crossAppAccess, 'A token for another application of the same user.', NOT_SERVED),
         credentials: opt(list(credential, { min: 1, max: 8 }), 'Further fixed credentials, each to its own place.'),

@@ -11,6 +11,7 @@ import { cloudSigner } from './cloud-auth.ts'
 import { backendAuth as inCluster } from './cluster/backend-auth.ts'
 import { convertAuth } from './cluster/convert-auth.ts'
 import { backendAuthDeclaration } from './policy-target.ts'
+import { signedToken } from './signed-token.ts'
 
 type Location = Infer<typeof writeLocation>
 type Spec = Infer<typeof backendAuthDeclaration.schema>
@@ -54,16 +55,23 @@ function stepsOf(spec: Exclude<Spec, string>, ctx: CompileContext): ((x: Exchang
   const steps: ((x: Exchange) => void)[] = []
   if (spec.key !== undefined) steps.push(fixed(keyText(spec.key, ctx), keyLocation(spec.key)))
   if (spec.passthrough !== undefined) steps.push(clientToken(spec.passthrough?.location ?? BEARER))
+  if (spec.jwtSign !== undefined) {
+    const pem = readText(spec.jwtSign.signingKey, ctx, ['jwtSign', 'signingKey'])
+    const token = signedToken(spec.jwtSign, pem, ctx)
+    const write = writer(spec.jwtSign.location ?? BEARER)
+    if (token) steps.push(x => write(x, token(x)))
+  }
   for (const [i, { key, location }] of (spec.credentials ?? []).entries()) {
     steps.push(fixed(readText(key, ctx, ['credentials', i, 'key']), location))
   }
   return steps
 }
 
-function placesOf({ key, passthrough, credentials = [] }: Exclude<Spec, string>): CredentialPlace[] {
+function placesOf({ key, passthrough, jwtSign, credentials = [] }: Exclude<Spec, string>): CredentialPlace[] {
   const own = key === undefined ? [] : [keyLocation(key)]
   const clients = passthrough?.location ? [passthrough.location] : []
-  return [...own, ...clients, ...credentials.map(({ location }) => location)]
+  const signed = jwtSign === undefined ? [] : [jwtSign.location ?? BEARER]
+  return [...own, ...clients, ...signed, ...credentials.map(({ location }) => location)]
 }
 
 type Key = string | { readonly value?: FileOrInline; readonly file?: string; readonly location?: Location }

@@ -1,3 +1,4 @@
+import { SIGNING_ALGORITHMS } from '../../../auth/signing-algorithms.ts'
 import {
   cel,
   json,
@@ -17,7 +18,8 @@ import { credentialLocation, secretRef } from '../../../schema/resource-referenc
 import { empty, resourceDuration } from '../../../schema/resource-scalars.ts'
 import { problem } from '../../../schema/rules.ts'
 import { shortString } from '../../../schema/scalars.ts'
-import { crossAppAccess, SIGNING_ALGORITHMS, tokenExchange } from './token-exchange.ts'
+import { ownClaim } from '../backend-auth-schema.ts'
+import { crossAppAccess, tokenExchange } from './token-exchange.ts'
 
 /** An inline credential. */
 const inlineKey = secret({ min: 0, max: 2048 })
@@ -109,15 +111,7 @@ const jwtSign = object('JWT signing', {
   signingKeyRef: req(secretRef({ key: 'signingKey' }), 'A Secret with the private key.'),
   alg: opt(oneOf(SIGNING_ALGORITHMS), 'The algorithm; `RS256` when unset.'),
   kid: opt(string({ min: 1 }), 'The key identifier.'),
-  claims: opt(
-    map(json, {
-      keys: name =>
-        ['iat', 'exp', 'nbf'].includes(name)
-          ? { message: `the claim \`${name}\` is set by the gateway itself` }
-          : undefined,
-    }),
-    'Claims of the token.',
-  ),
+  claims: opt(map(json, { keys: ownClaim }), 'Claims of the token.'),
   ttl: opt(resourceDuration(1000), 'How long a token is valid.'),
   location: opt(credentialLocation, 'Where the token is written.'),
 })

@@ -1,3 +1,4 @@
+import { SIGNING_ALGORITHMS } from '../../../auth/signing-algorithms.ts'
 import {
   cel,
   def,
@@ -18,7 +19,6 @@ import { absolutePath, resourceDuration } from '../../../schema/resource-scalars
 import { all, missing, problem } from '../../../schema/rules.ts'
 import { shortString } from '../../../schema/scalars.ts'
 
-export const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384'] as const
 const BUILT_IN = ['AccessToken', 'Jwt', 'IdToken', 'IdJag']
 const ID_JAG = ['IdJag', 'urn:ietf:params:oauth:token-type:id-jag']
 
