@@ -1,5 +1,6 @@
 import { ownExchange } from '../../calls/derived-exchange.ts'
 import { withDeadline } from '../../http/body-deadline.ts'
+import { GatewayError } from '../../http/errors.ts'
 import { type Exchange, emptyHead } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { type SseEvent, SseReader } from '../../http/sse.ts'
@@ -16,6 +17,19 @@ import {
   type TargetFailure,
 } from './connection.ts'
 import { callTarget, type HttpTarget } from './upstream-call.ts'
+
+/** Requests that change nothing: made anew when a target has closed the connection that they went out on. */
+const REPEATABLE: ReadonlySet<string> = new Set([
+  'ping',
+  'server/discover',
+  'tools/list',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'completion/complete',
+])
 
 /** Bytes kept of an error that is passed on. */
 const MAX_ERROR_BODY = 1024 * 1024
@@ -129,7 +143,28 @@ export class HttpConnection implements Connection {
     const { session, version } = this
     const call = { method, body: message?.bytes, session, version }
     const about = message && 'params' in message ? { message } : {}
-    return callTarget(this.#runtime, this.#target, x, { ...call, ...about }, on)
+    let cancel: (() => void) | undefined
+    let again = message !== undefined && 'method' in message && REPEATABLE.has(message.method)
+    const send = (): (() => void) =>
+      callTarget(
+        this.#runtime,
+        this.#target,
+        x,
+        { ...call, ...about },
+        {
+          head: (status, headers) => on.head(status, headers),
+          fail: error => {
+            if (again && isBroken(error)) {
+              again = false
+              cancel = send()
+            } else on.fail(error)
+          },
+        },
+      )
+    const made = send()
+    // One that failed at once has been made anew already.
+    cancel ??= made
+    return () => cancel?.()
   }
 
   /** What nobody waits for must come to its end all the same. */
@@ -255,6 +290,10 @@ function failureBody(
     fail: finish,
     onDrain() {},
   }
+}
+
+function isBroken(error: Error): boolean {
+  return error instanceof GatewayError && error.code === 'upstreamFailed'
 }
 
 /** What a target says about its own session is nothing to the client. */

@@ -173,3 +173,22 @@ test('a method that MCP does not define is not found, and the session goes on', 
     [{ jsonrpc: '2.0', id: 5, error: { code: -32601, message: 'method not found: no/such' } }],
   ])
 })
+
+test('what changes nothing is asked again when a target has closed its connection, a tool is not', async () => {
+  for (const more of [0, 1]) {
+    const broken = new Set<string>()
+    const a = await server(({ method }, _res, req) => {
+      if (method !== 'tools/list' && method !== 'tools/call') return undefined
+      if (!broken.has(method)) req.socket.destroy()
+      broken.add(method)
+      return method === 'tools/list' ? { tools: [{ name: 't', inputSchema: {} }] } : { content: [] }
+    })
+    const gateway = await gatewayTo(more === 0 ? { a } : { a, b: await server() })
+    const headers = { 'mcp-session-id': await begin(gateway.url) }
+    expect((await post(gateway.url, LIST, headers)).messages).toMatchObject([{ id: 2, result: { tools: [{}] } }])
+    const params = { name: more === 0 ? 't' : 'a_t' }
+    const call = await post(gateway.url, { jsonrpc: '2.0', id: 3, method: 'tools/call', params }, headers)
+    expect(call.messages).toMatchObject([{ id: 3, error: { code: -32603 } }])
+    expect(a.received.filter(({ text }) => text.includes('tools/call'))).toHaveLength(1)
+  }
+})
