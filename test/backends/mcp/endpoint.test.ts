@@ -300,7 +300,9 @@ describe('the target', () => {
     closing.push(() => up.close())
     // What rules may hide is read, and not passed on as it comes.
     const rules = [{ allows: () => true }]
-    const gateway = await startGateway({ targets: [{ name: 'a', mcp: { host: up.url } }] }, { rules })
+    // Long enough for the answer to arrive, however far the clock is moved on until then.
+    const timeout = 24 * 3600_000
+    const gateway = await startGateway({ targets: [{ name: 'a', mcp: { host: up.url } }] }, { rules, timeout })
     closing.push(() => gateway.close())
     const headers = { 'mcp-session-id': await begin(gateway.url) }
     const reply = post(gateway.url, { ...LIST, method, ...(method === LIST.method ? {} : { id: undefined }) }, headers)

@@ -36,10 +36,11 @@ test('FailOpen: a target that never answers holds neither `initialize` nor a lis
     method === 'tools/list' ? { tools: [{ name: 't', inputSchema: {} }] } : undefined,
   )
   const silent = await server(() => PENDING)
-  const gateway = await gatewayTo({ good, silent }, { failureMode: 'failOpen' })
+  const traced: string[] = []
+  const gateway = await gatewayTo({ good, silent }, { failureMode: 'failOpen' }, { traced })
   const opening = post(gateway.url, initialize())
   await asked(silent, 'initialize')
-  await asked(good, 'initialize')
+  await expect.poll(() => traced).toContain('target good callEnd good')
   gateway.clock.advance(30_000)
   const opened = await opening
   expect(opened.messages).toMatchObject([{ id: 1, result: { serverInfo: { name: 'gwctl' } } }])
