@@ -18,6 +18,8 @@ export interface ServiceRequest extends Outcall {
   readonly path: string
   /** Name, value, name, value. */
   readonly fields: readonly string[]
+  /** Instead of the service's own. */
+  readonly authority?: string | undefined
   /** Told as soon as the head has come: the body may fail all the same. */
   heard?(status: number): void
 }
@@ -56,7 +58,7 @@ function heardBy(heard: (status: number) => void, on: ResponseHandler): Response
 /** The exchange for one request of a service. Throws GatewayError while the service has no endpoint. */
 export function serviceExchange(
   to: Callee,
-  { method, path, fields, purpose, scope }: ServiceRequest,
+  { method, path, fields, authority, purpose, scope }: ServiceRequest,
   body: BodySource,
   { clock }: CallRuntime,
   client: Exchange | undefined,
@@ -67,10 +69,11 @@ export function serviceExchange(
   const headers = new HeaderList([...fields, ...length], true)
   if (!headers.has('user-agent')) headers.append('user-agent', 'gwctl')
   const scheme = target.tls ? 'https' : 'http'
-  const request = { method, scheme, authority: authorityOf(target), path, headers } as const
+  const request = { method, scheme, authority: authority ?? authorityOf(target), path, headers } as const
   if (!client) return ownExchange({ clock, request, body, purpose, httpVersion })
   if (client.aborted) throw new GatewayError('upstreamFailed', { detail: 'the client has left' })
   const x = derivedFrom(client, { request, body, purpose: purpose as CallPurpose, scope, httpVersion })
+  if (authority !== undefined) x.authorityFixed = true
   client.owns({ cancel: () => x.abort() })
   return x
 }

@@ -1,11 +1,11 @@
-import { generateKeyPairSync, type KeyPairKeyObjectResult } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { decodeProtectedHeader, importSPKI, jwtVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../engine/manual-clock.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
-const pairOf = ({ publicKey, privateKey }: KeyPairKeyObjectResult) => ({
+const pairOf = ({ publicKey, privateKey }: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }) => ({
   public: publicKey.export({ type: 'spki', format: 'pem' }) as string,
   private: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
 })

@@ -9,6 +9,7 @@ import type { Guard, Refusal } from '../../llm/guards/guard.ts'
 import { MaskingStage, type StageOutput, type StreamStage } from '../../llm/guards/masking-stage.ts'
 import { type GuardCall, guardFailure, refusalError } from '../../llm/guards/run-guards.ts'
 import { encodeEvent, readEvent, type StreamEvent } from '../../llm/guards/stream-event.ts'
+import { textsOf } from '../../llm/guards/texts.ts'
 import { errorInDialect } from './reply-context.ts'
 
 /** bytes of a reply that is looked at whole, and of one event of a stream. */
@@ -47,6 +48,8 @@ export class GuardedStream implements ChunkSink {
   #client: ChunkSink | undefined
   #drained: (() => void) | undefined
   #text = ''
+  /** Something of the reply itself is in what is sent: until then it may still be refused with a status. */
+  #spoke = false
   /** Counts on where the format numbers its events. */
   #sequence: number | undefined
   #read = 0
@@ -137,12 +140,14 @@ export class GuardedStream implements ChunkSink {
         event.texts.rewritten = true
       }
     }
+    const { pieces, wholes, closed } = event.texts
+    this.#spoke ||= closed.length > 0 || [...textsOf(wholes.messages), ...pieces.map(({ text }) => text)].some(Boolean)
     this.#text += encodeEvent(event)
   }
 
   /** False: the client is full. */
   #send(): boolean {
-    if (this.#text === '') return true
+    if (this.#text === '' || !this.#spoke) return true
     const client = this.#client ?? this.#begin()
     const bytes = Buffer.from(this.#text)
     this.#text = ''
@@ -158,6 +163,7 @@ export class GuardedStream implements ChunkSink {
 
   #finish(): void {
     if (this.#over) return
+    this.#spoke = true
     this.#send()
     this.#over = true
     const client = this.#client ?? this.#begin()
@@ -171,7 +177,7 @@ export class GuardedStream implements ChunkSink {
     cancel()
     const error = reason instanceof Error ? (reason instanceof GatewayError ? reason : guardFailure(reason)) : undefined
     const refusal = reason instanceof Error ? undefined : reason
-    if (this.#client === undefined && this.#text === '') {
+    if (this.#client === undefined && !this.#spoke) {
       this.#on.fail(refusal ? refusalError(refusal) : errorInDialect(errors, error as Error))
       return
     }

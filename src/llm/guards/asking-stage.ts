@@ -74,7 +74,7 @@ export class AskingStage implements StreamStage {
     const due = this.#ended || size >= WINDOW || open.some(({ closed }) => closed) || batch.some(isWhole)
     if (size > 0 && !due) return
     this.#queue = []
-    if (batch.length === 0 && open.length === 0) {
+    if (batch.length === 0 && !(this.#ended && open.length > 0)) {
       this.#finish()
       return
     }

@@ -1,5 +1,22 @@
-import { boolean, cel, def, integer, list, map, object, oneOf, opt, regex, req, string } from '../../schema/builder.ts'
-import { headerName, statusCode } from '../../schema/scalars.ts'
+import { isFieldName } from '../../http/field-value.ts'
+import {
+  boolean,
+  cel,
+  def,
+  integer,
+  list,
+  map,
+  object,
+  oneOf,
+  opt,
+  type Problem,
+  parsed,
+  regex,
+  req,
+  type Schema,
+  string,
+} from '../../schema/builder.ts'
+import { type HttpAddress, headerName, parseHostPort, statusCode } from '../../schema/scalars.ts'
 import { credentialValue, headerChanges } from '../parts/header-changes.ts'
 import { policyTarget, targetPoliciesField } from '../upstream/policy-target.ts'
 
@@ -32,10 +49,31 @@ const regexGuard = object('regex guard', {
   ),
 })
 
+/** What a call has besides fields: the other parts of a request's head are not for the file to say. */
+const PSEUDO = [':path', ':method', ':authority']
+
+function headerOfCall(name: string): Problem | undefined {
+  if (PSEUDO.includes(name) || (isFieldName(name) && name.length <= 256)) return undefined
+  return { message: `\`${name}\` is not a header name`, help: `write a name, or one of ${PSEUDO.join(', ')}` }
+}
+
+/** A host, with or without a scheme and a port. */
+const serviceHost: Schema<HttpAddress> = parsed(
+  string({ min: 1, max: 1024 }),
+  'a host such as `name.cognitiveservices.azure.com`',
+  value => {
+    const [, scheme = 'https', host = '', port] = /^(?:(https?):\/\/)?([^/:?#@]+)(?::(\d{1,5}))?\/?$/i.exec(value) ?? []
+    const at = parseHostPort(`${host}:${port ?? (scheme.toLowerCase() === 'http' ? 80 : 443)}`)
+    if (host === '' || typeof at === 'string') return { problem: { message: `\`${value}\` is not a host` } }
+    return { value: { ...at, scheme: scheme.toLowerCase() === 'http' ? 'http' : 'https' } }
+  },
+  { scheme: 'https', host: 'name.cognitiveservices.azure.com', port: 443 },
+)
+
 const webhook = object('webhook guard', {
   target: req(policyTarget, 'The service that is asked.'),
   headers: opt(
-    map(cel('llmRequest', 'string'), { max: 64 }),
+    map(cel('llmRequest', 'string'), { max: 64, keys: headerOfCall }),
     'Header fields of the call: name, or `:path`, to expression.',
   ),
   forwardHeaderMatches: opt(
@@ -83,7 +121,7 @@ const googleModelArmor = object('Model Armor', {
   policies: targetPoliciesField,
 })
 const azureContentSafety = object('Azure content safety', {
-  endpoint: req(string({ min: 1, max: 1024 }), 'Host of the service.'),
+  endpoint: req(serviceHost, 'Host of the service; HTTPS unless it starts with `http://`.'),
   policies: targetPoliciesField,
   analyzeText: opt(
     object('text analysis', {
@@ -106,18 +144,16 @@ const rejection = object('rejection', {
   headers: opt(headerChanges, 'Header fields of the refusal.'),
 })
 
-const NOT_ASKED = { unserved: 'It is not asked yet: requests and replies would pass unchecked.' }
-
 const responseKinds = {
   regex: opt(regexGuard, 'Looks for patterns.'),
-  webhook: opt(webhook, 'Asks a service.', NOT_ASKED),
-  bedrockGuardrails: opt(bedrockGuardrails, 'Asks AWS Bedrock.', NOT_ASKED),
-  googleModelArmor: opt(googleModelArmor, 'Asks Google Model Armor.', NOT_ASKED),
-  azureContentSafety: opt(azureContentSafety, 'Asks Azure Content Safety.', NOT_ASKED),
+  webhook: opt(webhook, 'Asks a service.'),
+  bedrockGuardrails: opt(bedrockGuardrails, 'Asks AWS Bedrock.'),
+  googleModelArmor: opt(googleModelArmor, 'Asks Google Model Armor.'),
+  azureContentSafety: opt(azureContentSafety, 'Asks Azure Content Safety.'),
 }
 const requestKinds = {
   ...responseKinds,
-  openAIModeration: opt(openAIModeration, 'Asks OpenAI’s moderation.', NOT_ASKED),
+  openAIModeration: opt(openAIModeration, 'Asks OpenAI’s moderation.'),
 }
 
 const SCOPES = ['systemPrompt', 'messages', 'toolOutput', 'toolInput'] as const
@@ -143,8 +179,25 @@ const requestGuard = object(
       'Parts of the request that are looked at; `systemPrompt` and `messages` when unset.',
     ),
   },
-  { exactlyOneOf: [Object.keys(requestKinds)] },
+  { exactlyOneOf: [Object.keys(requestKinds)], check: checkScope },
 )
+
+/** Who is told messages is told no calls of tools. */
+const SCOPED = ['regex', 'bedrockGuardrails']
+
+function checkScope(value: Record<string, unknown>) {
+  const scope = value.scope as readonly string[] | undefined
+  const usual = scope === undefined || scope.every(each => each === 'systemPrompt' || each === 'messages')
+  if (usual || SCOPED.some(name => value[name] !== undefined)) return []
+  return [
+    {
+      path: ['scope'],
+      at: 'value' as const,
+      message: 'only `regex` and `bedrockGuardrails` look at calls of tools and their results',
+      help: 'leave `toolInput` and `toolOutput` out',
+    },
+  ]
+}
 
 /** Guards on LLM requests and replies: `promptGuard` of the AI policy, `guardrails` in the `llm` section. */
 export const promptGuard = object('prompt guard', {

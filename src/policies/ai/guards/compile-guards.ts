@@ -4,7 +4,10 @@ import type { Scope } from '../../../llm/guards/texts.ts'
 import type { Infer } from '../../../schema/builder.ts'
 import type { promptGuard } from '../../external/prompt-guard.ts'
 import type { CompileContext } from '../../policy.ts'
+import { guardService } from './ask-guard.ts'
+import { compileCloudGuard } from './cloud-guards.ts'
 import { RegexGuard } from './regex-guard.ts'
+import { webhookGuard } from './webhook-guard.ts'
 
 export type PromptGuardSpec = Infer<typeof promptGuard>
 type GuardSpec = NonNullable<PromptGuardSpec['request']>[number] | NonNullable<PromptGuardSpec['response']>[number]
@@ -29,7 +32,18 @@ function compileGuard(spec: GuardSpec, phase: GuardPhase, ctx: CompileContext, a
     const refuses = spec.regex.action === 'reject' && phase === 'request'
     return new RegexGuard(spec.regex).guard({ name: 'regex', origins, scope }, refuses ? refusal : undefined)
   }
-  return undefined
+  if (spec.webhook) {
+    const { target } = spec.webhook
+    const policies = target.policies
+    const callee = ctx.callee?.(
+      target,
+      [...at, 'webhook', 'target'],
+      policies && { specs: policies, at: [...at, 'webhook', 'target', 'policies'] },
+    )
+    const about = { name: 'webhook', origins, scope }
+    return callee && webhookGuard(about, spec.webhook, guardService('webhook', callee, policies, ctx.runtime))
+  }
+  return compileCloudGuard(spec, { ctx, at, origins, scope, refusal })
 }
 
 const DEFAULT_SCOPE: Readonly<Record<GuardPhase, readonly Scope[]>> = {

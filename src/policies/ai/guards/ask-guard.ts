@@ -1,0 +1,79 @@
+import { ask } from '../../../calls/ask.ts'
+import type { Callee } from '../../../calls/outcall.ts'
+import { GatewayError } from '../../../http/errors.ts'
+import type { Exchange } from '../../../http/exchange.ts'
+import { isObject, type JsonObject } from '../../../llm/chat/json.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { TargetPolicies } from '../../upstream/policy-target.ts'
+
+/** ms for one call, its body included (specification, "Guardrail webhook"). */
+const TIMEOUT = 10_000
+/** bytes of an answer: it may repeat a whole request. */
+const MOST_ANSWERED = 8 * 1024 * 1024
+
+/** A service that decides about texts. */
+export interface GuardService {
+  readonly callee: Callee
+  readonly timeout: number
+  /** Its kind in the file. */
+  readonly name: string
+  readonly runtime: Runtime
+}
+
+export interface GuardQuestion {
+  readonly path: string
+  readonly body: unknown
+  readonly method?: string | undefined
+  readonly authority?: string | undefined
+  /** Name, value, name, value. */
+  readonly fields?: readonly string[]
+}
+
+/** `http.requestTimeout` of the policies on the target counts for the whole answer. */
+export function guardService(
+  name: string,
+  callee: Callee,
+  policies: TargetPolicies | undefined,
+  runtime: Runtime,
+): GuardService {
+  const own = policies?.http
+  const timeout = isObject(own) && typeof own.requestTimeout === 'number' ? own.requestTimeout : TIMEOUT
+  return { callee, timeout, name, runtime }
+}
+
+/** The JSON object that the service answers; throws GatewayError for everything else. */
+export async function askGuard(service: GuardService, question: GuardQuestion, own: Exchange): Promise<JsonObject> {
+  const { callee, timeout, name, runtime } = service
+  const { path, body, method = 'POST', authority, fields = [] } = question
+  const reply = await ask(
+    callee,
+    {
+      method,
+      path,
+      authority,
+      fields: ['content-type', 'application/json', 'accept', 'application/json', ...fields],
+      purpose: { kind: 'Policy', subtype: 'Guardrail' },
+      what: name,
+      scope: `guard ${name}`,
+      timeout,
+    },
+    Buffer.from(JSON.stringify(body)),
+    MOST_ANSWERED,
+    runtime,
+    own,
+  )
+  if (reply.status < 200 || reply.status >= 300) throw unusable(`answered ${reply.status}`)
+  let value: unknown
+  try {
+    value = JSON.parse(reply.body.toString('utf8'))
+  } catch {
+    throw unusable('did not answer with JSON')
+  }
+  if (!isObject(value)) throw unusable('did not answer with an object')
+  return value
+}
+
+/** An answer that decides nothing. Says nothing of its text: it may repeat what the guard is there for. */
+export function unusable(what: string): GatewayError {
+  return new GatewayError('upstreamFailed', { detail: `the guard service ${what}` })
+}
