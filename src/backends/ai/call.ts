@@ -23,7 +23,7 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { convertReply } from './converted-reply.ts'
 import { convertedBody, replyFacts } from './converted-request.ts'
 import { countHere } from './count-here.ts'
-import { guarded } from './guarded-call.ts'
+import { guarded, unguardedSession } from './guarded-call.ts'
 import { editedLast } from './last-edits.ts'
 import { emit } from './llm-event.ts'
 import { dropHeaders, upstreamHeaders } from './provider-headers.ts'
@@ -349,11 +349,6 @@ function send(
     handler(() => call.cancel()),
   )
   upstream.cancel = () => call.cancel()
-}
-
-/** Nobody looks into its messages yet: where guards are for streams, too, none may pass. */
-function unguardedSession(): Error {
-  return errorInDialect(openAiErrors, new GatewayError('guard', { detail: 'realtime sessions cannot be looked at' }))
 }
 
 function unsupported(from: RouteType, errors: ErrorCodec, to: ProviderTarget, formats: WireFormats): Error {

@@ -27,15 +27,17 @@ export function contentSafetyGuard(
   refusal: Refusal,
 ): Guard {
   const { detectJailbreak } = spec
-  const analyzeText = spec.analyzeText ?? (detectJailbreak ? undefined : {})
+  const analysis = spec.analyzeText ?? (detectJailbreak ? undefined : {})
+  const harmful = analysis && compileAnalysis(analysis)
+  const attack = detectJailbreak && pathOf('detectJailbreak', detectJailbreak.apiVersion ?? '2024-02-15-preview')
   return {
     ...about,
     async check({ phase, runs }, _x, own) {
       const pieces = piecesOf(runs.flatMap(({ texts }) => texts).join('\n'))
       for (const text of pieces) {
-        if (analyzeText && (await isHarmful(text, analyzeText, service, own))) return { action: 'reject', refusal }
-        const asked = detectJailbreak && phase === 'request'
-        if (asked && (await isAttack(text, detectJailbreak, service, own))) return { action: 'reject', refusal }
+        if (harmful && (await isHarmful(text, harmful, service, own))) return { action: 'reject', refusal }
+        const asked = attack !== undefined && phase === 'request'
+        if (asked && (await isAttack(text, attack, service, own))) return { action: 'reject', refusal }
       }
       return ALLOW
     },
@@ -49,34 +51,45 @@ function piecesOf(text: string): string[] {
   return pieces
 }
 
+function pathOf(operation: string, apiVersion: string): string {
+  return `/contentsafety/text:${operation}?api-version=${encodeURIComponent(apiVersion)}`
+}
+
+interface Analysis {
+  readonly path: string
+  /** Severity from which a text is refused. */
+  readonly threshold: number
+  /** Beside the text. */
+  readonly options: object
+}
+
+function compileAnalysis(spec: NonNullable<ContentSafetySpec['analyzeText']>): Analysis {
+  const { severityThreshold = SEVERITY, apiVersion = '2024-09-01', blocklistNames, haltOnBlocklistHit } = spec
+  return {
+    path: pathOf('analyze', apiVersion),
+    threshold: severityThreshold,
+    options: {
+      ...(blocklistNames === undefined ? {} : { blocklistNames }),
+      ...(haltOnBlocklistHit === undefined ? {} : { haltOnBlocklistHit }),
+    },
+  }
+}
+
 async function isHarmful(
   text: string,
-  spec: NonNullable<ContentSafetySpec['analyzeText']>,
+  { path, threshold, options }: Analysis,
   service: GuardService,
   own: Exchange,
 ): Promise<boolean> {
-  const { severityThreshold = SEVERITY, apiVersion = '2024-09-01', blocklistNames, haltOnBlocklistHit } = spec
-  const body = {
-    text,
-    ...(blocklistNames === undefined ? {} : { blocklistNames }),
-    ...(haltOnBlocklistHit === undefined ? {} : { haltOnBlocklistHit }),
-  }
-  const path = `/contentsafety/text:analyze?api-version=${encodeURIComponent(apiVersion)}`
-  const { categoriesAnalysis, blocklistsMatch } = await askGuard(service, { path, body }, own)
+  const { categoriesAnalysis, blocklistsMatch } = await askGuard(service, { path, body: { text, ...options } }, own)
   if (listOf(blocklistsMatch).length > 0) return true
   if (!Array.isArray(categoriesAnalysis)) throw unusable('answered without an analysis')
   const severities = categoriesAnalysis.map(each => (isObject(each) ? (each.severity ?? 0) : undefined))
   if (severities.some(severity => typeof severity !== 'number')) throw unusable('answered without a severity')
-  return severities.some(severity => (severity as number) >= severityThreshold)
+  return severities.some(severity => (severity as number) >= threshold)
 }
 
-async function isAttack(
-  text: string,
-  { apiVersion = '2024-02-15-preview' }: NonNullable<ContentSafetySpec['detectJailbreak']>,
-  service: GuardService,
-  own: Exchange,
-): Promise<boolean> {
-  const path = `/contentsafety/text:detectJailbreak?api-version=${encodeURIComponent(apiVersion)}`
+async function isAttack(text: string, path: string, service: GuardService, own: Exchange): Promise<boolean> {
   const { jailbreakAnalysis } = await askGuard(service, { path, body: { text } }, own)
   const detected = isObject(jailbreakAnalysis) ? jailbreakAnalysis.detected : undefined
   if (typeof detected !== 'boolean') throw unusable('answered without a verdict')

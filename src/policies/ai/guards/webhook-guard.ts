@@ -42,6 +42,7 @@ export function webhookGuard(
   spec: WebhookSpec,
   service: GuardService,
 ): Guard {
+  const fields = compileFields(spec)
   const open = spec.failureMode === 'failOpen'
   const audit = spec.action === 'audit'
   return {
@@ -51,7 +52,7 @@ export function webhookGuard(
       if (told.length === 0) return ALLOW
       let decision: Decision
       try {
-        decision = decisionIn(await askGuard(service, questionOf(guarded, told, spec, x), own))
+        decision = decisionIn(await askGuard(service, questionOf(guarded, told, fields, x), own))
       } catch (error) {
         if (!open) throw error
         return { action: 'failOpen', error: (error as Error).message }
@@ -62,24 +63,37 @@ export function webhookGuard(
   }
 }
 
-function questionOf(
-  { phase }: Guarded,
-  told: readonly GuardedMessage[],
-  spec: WebhookSpec,
-  x: Exchange,
-): GuardQuestion {
+/** The head of a call, ready to be filled in. */
+interface CallFields {
+  readonly written: readonly (readonly [name: string, value: Expression])[]
+  readonly forwarded: readonly { readonly name: string; fits(value: string): boolean }[]
+}
+
+function compileFields({ headers, forwardHeaderMatches }: WebhookSpec): CallFields {
+  return {
+    written: Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const),
+    forwarded: (forwardHeaderMatches ?? [])
+      .map(({ name, value }) => ({ name: name.toLowerCase(), fits: matcherOf(value?.exact, value?.regex) }))
+      .filter(({ name }) => !NOT_FORWARDED.has(name) && !TRACE_CONTEXT.includes(name)),
+  }
+}
+
+function matcherOf(exact: string | undefined, regex: { test(text: string): boolean } | undefined) {
+  return (value: string): boolean => (exact === undefined ? (regex?.test(value) ?? true) : value === exact)
+}
+
+function questionOf({ phase }: Guarded, told: readonly GuardedMessage[], head: CallFields, x: Exchange): GuardQuestion {
   const messages = told.map(message => ({ role: message.role, content: contentOf(message) }))
   const body = phase === 'request' ? { messages } : { choices: messages.map(message => ({ message })) }
-  const fields = forwarded(spec, x)
+  const fields = forwardedOf(head, x)
   const own = new Map<string, string>()
-  for (const [name, expression] of Object.entries(spec.headers ?? {})) {
-    const lower = name.toLowerCase()
-    remove(fields, lower)
+  for (const [name, expression] of head.written) {
+    remove(fields, name)
     const outcome = expression.evaluate(x)
     const value = outcome.ok && typeof outcome.value === 'string' ? toFieldValue(outcome.value) : undefined
     if (value === undefined) continue
-    if (lower.startsWith(':')) own.set(lower, value)
-    else if (isFieldName(lower) && !NOT_FORWARDED.has(lower)) fields.push(lower, value)
+    if (name.startsWith(':')) own.set(name, value)
+    else if (isFieldName(name) && !NOT_FORWARDED.has(name)) fields.push(name, value)
   }
   const path = own.get(':path')
   return {
@@ -91,17 +105,11 @@ function questionOf(
   }
 }
 
-function forwarded({ forwardHeaderMatches = [] }: WebhookSpec, x: Exchange): string[] {
+function forwardedOf({ forwarded }: CallFields, { request }: Exchange): string[] {
   const fields: string[] = []
-  for (const name of TRACE_CONTEXT) for (const value of x.request.headers.getAll(name)) fields.push(name, value)
-  for (const { name, value } of forwardHeaderMatches) {
-    const lower = name.toLowerCase()
-    if (NOT_FORWARDED.has(lower) || TRACE_CONTEXT.includes(lower)) continue
-    for (const given of x.request.headers.getAll(lower)) {
-      const fits =
-        value === undefined || (value.exact === undefined ? value.regex?.test(given) === true : value.exact === given)
-      if (fits) fields.push(lower, given)
-    }
+  for (const name of TRACE_CONTEXT) for (const value of request.headers.getAll(name)) fields.push(name, value)
+  for (const { name, fits } of forwarded) {
+    for (const value of request.headers.getAll(name)) if (fits(value)) fields.push(name, value)
   }
   return fields
 }
