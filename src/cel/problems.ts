@@ -92,6 +92,8 @@ function syntaxHelp(text: string, at: number): string | undefined {
   if (/^\|(?!\|)/.test(rest)) return 'Logical or is `||`.'
   if (/^and\b/i.test(rest)) return 'Logical and is `&&`.'
   if (/^or\b/i.test(rest)) return 'Logical or is `||`.'
+  if (rest.startsWith(';')) return 'An expression ends without `;`.'
+  if (/^\s*\{\{/.test(text)) return 'Write the expression without `{{` and `}}`.'
   return undefined
 }
 
@@ -178,7 +180,11 @@ function badCall(node: SyntaxNode, context: Context): Problem {
   if (!forms) {
     const all = [...context.functions()].filter(([, form]) => (call.receiver ? form.method : form.plain).size > 0)
     const names = all.map(([each]) => each)
-    return { message: `unknown ${call.receiver ? 'method' : 'function'} \`${name}\``, ...span, ...meant(name, names) }
+    return {
+      message: `unknown ${call.receiver ? 'method' : 'function'} \`${name}\``,
+      ...span,
+      ...meant(name, names, foreignWord(name)),
+    }
   }
   const right = call.receiver ? forms.method : forms.plain
   if (right.size === 0) {
@@ -200,6 +206,22 @@ function badCall(node: SyntaxNode, context: Context): Problem {
   return { message: `\`${name}\` cannot be called${on} with (${types})`, ...span }
 }
 
+/** What other languages call it. */
+const FOREIGN: Readonly<Record<string, string>> = {
+  hasPrefix: 'startsWith',
+  hasSuffix: 'endsWith',
+  includes: 'contains',
+  match: 'matches',
+  test: 'matches',
+  len: 'size',
+  length: 'size',
+}
+
+function foreignWord(name: string): string | undefined {
+  if (/^(?:and|or|not)$/i.test(name)) return 'Operators are `&&`, `||` and `!`.'
+  return Object.hasOwn(FOREIGN, name) ? `Here it is called \`${FOREIGN[name]}\`.` : undefined
+}
+
 function badOperator(node: SyntaxNode, summary: string, context: Context): Problem {
   const span = spanOf(node, context)
   const { left, right } = node
@@ -214,7 +236,14 @@ function badOperator(node: SyntaxNode, summary: string, context: Context): Probl
   if (differ && (node.op === '==' || node.op === '!='))
     return { message: `${types} are never equal`, label: `compares ${types}`, ...span }
   const numbers = [left, right].every(side => ['int', 'uint', 'double'].includes(side.checkedType?.name ?? ''))
-  const help = numbers ? { help: 'Convert one of them: `double(…)` or `int(…)`.' } : {}
+  const texts = node.op === 'in' && [left, right].every(side => side.checkedType?.name === 'string')
+  const help = numbers
+    ? { help: 'Convert one of them: `double(…)` or `int(…)`.' }
+    : texts
+      ? {
+          help: '`in` looks into lists and maps. Of texts, write `whole.contains(part)`; of networks, `cidr(network).containsIP(address)`.',
+        }
+      : {}
   return { message: `\`${node.op}\` cannot combine ${types}`, ...help, ...span }
 }
 

@@ -24,6 +24,16 @@ describe('names', () => {
     expect(problem.suggestion).toBe(suggestion)
   })
 
+  it.each([
+    ['request.path.hasPrefix("/a")', 'Here it is called `startsWith`.'],
+    ['not(request.path == "/a")', 'Operators are `&&`, `||` and `!`.'],
+    ['source.address in "10.0.0.0/8"', 'write `whole.contains(part)`'],
+    ['request.path == "/a";', 'An expression ends without `;`.'],
+    ['{{ request.path }}', 'without `{{` and `}}`'],
+  ])('words of other languages: %s', (text, help) => {
+    expect(problemOf(text).help).toContain(help)
+  })
+
   it('counts offsets in UTF-16 units', () => {
     expect(problemOf('"😀é" + requst.path')).toMatchObject({ at: 'requst', span: [8, 14] })
   })
