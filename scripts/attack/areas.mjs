@@ -6,6 +6,7 @@ import { http1 } from './http1.mjs'
 import { http2 } from './http2.mjs'
 import { repository } from './repository.mjs'
 import { secrets } from './secrets.mjs'
+import { services } from './services.mjs'
 import { sessions } from './sessions.mjs'
 import { tokens } from './tokens.mjs'
 
@@ -16,6 +17,7 @@ export const AREAS = [
   { title: 'Bodies', attacks: bodies },
   { title: 'Expressions', attacks: expressions },
   { title: 'Keys, tokens and passwords', attacks: tokens },
+  { title: 'Services that decide', attacks: services },
   { title: 'MCP sessions', attacks: sessions },
   { title: 'Addresses', attacks: addresses },
   { title: 'Secrets', attacks: secrets },
