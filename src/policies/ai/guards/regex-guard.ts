@@ -24,11 +24,14 @@ export interface RegexSpec {
 export class RegexGuard {
   readonly #rules: readonly MaskRule[]
   readonly #screen: (text: string) => readonly number[]
+  /** A text without one of these has nothing that the builtins look for. */
+  readonly #needs: RegExp | undefined
 
   constructor({ rules }: Pick<RegexSpec, 'rules'>) {
     this.#rules = rules.map(({ builtin, pattern, name }, i) =>
       builtin === undefined ? maskRule(name ?? `rules[${i}]`, pattern?.source ?? '', '<masked>') : builtinRule(builtin),
     )
+    this.#needs = rules.every(({ builtin }) => builtin !== undefined) ? /[0-9@]/ : undefined
     this.#screen = screenFor(this.#rules.map(({ search }) => search.source))
   }
 
@@ -74,6 +77,7 @@ export class RegexGuard {
   #found(texts: readonly string[]): readonly MaskRule[] {
     const found = new Set<number>()
     for (const text of texts.length === 1 ? texts : [...texts, texts.join('')]) {
+      if (this.#needs?.test(text) === false) continue
       for (const index of this.#screen(text)) found.add(index)
     }
     return this.#rules.filter((_, index) => found.has(index))
