@@ -8,7 +8,13 @@ import type { HealthRules } from '../../policies/policy.ts'
 import type { BackendContext } from '../backend.ts'
 import { type EndpointHealth, endpointHealth } from '../endpoint-health.ts'
 import type { LlmSpec, ModelParams, ModelSpec, ProviderEntrySpec } from './llm-schema.ts'
-import { type ProviderAddress, type ProviderTarget, providerTarget } from './provider-target.ts'
+import {
+  type AiContext,
+  aiContext,
+  type ProviderAddress,
+  type ProviderTarget,
+  providerTarget,
+} from './provider-target.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 import { PRESETS, type PresetName } from './providers/presets.ts'
 import type { Provider, Wire } from './providers/provider.ts'
@@ -32,7 +38,8 @@ export interface Model {
 }
 
 /** Models in file order; one with a finding is left out. */
-export function compileModels(spec: LlmSpec, ctx: BackendContext): Model[] {
+export function compileModels(spec: LlmSpec, backend: BackendContext): Model[] {
+  const ctx = aiContext(backend)
   const providers = new Map<string, ProviderEntrySpec>()
   for (const [i, entry] of (spec.providers ?? []).entries()) {
     if (providers.has(entry.name)) ctx.report(usedTwice('provider entries', entry.name, ['providers', i, 'name']))
@@ -66,7 +73,7 @@ function compileModel(
   providers: ReadonlyMap<string, ProviderEntrySpec>,
   section: LlmSpec,
   guards: readonly GuardSet[],
-  ctx: BackendContext,
+  ctx: AiContext,
 ): Model | undefined {
   const path: Path = ['models', index]
   const source = sourceOf(spec, path, providers, section, ctx)

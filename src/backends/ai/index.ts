@@ -6,11 +6,11 @@ import { openAiErrors } from '../../llm/formats/completions/errors.ts'
 import { formatOf } from '../../llm/formats/index.ts'
 import { compileRoutes, type RouteType } from '../../llm/route-type.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import { type BackendContext, defineBackend } from '../backend.ts'
+import { defineBackend } from '../backend.ts'
 import { endpointHealth } from '../endpoint-health.ts'
 import { callProvider } from './call.ts'
 import { type Candidate, callInTurn, rank } from './candidates.ts'
-import { type ProviderTarget, providerTarget } from './provider-target.ts'
+import { type AiContext, aiContext, type ProviderTarget, providerTarget } from './provider-target.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 import type { Wire } from './providers/provider.ts'
 import { BODY_LIMIT, readJson } from './read-json.ts'
@@ -27,7 +27,7 @@ export const aiBackend = defineBackend({
   spec: 'AI backend',
   schema: aiSchema,
   compile(spec: AiSpec, ctx) {
-    const groups = compileGroups(spec, ctx)
+    const groups = compileGroups(spec, aiContext(ctx))
     const [only] = groups.flat()
     const plain = groups.flat().length === 1 && only?.steps === NO_STEPS ? only : undefined
     const { runtime } = ctx
@@ -84,7 +84,7 @@ async function readBody(x: Exchange, parse: boolean) {
 }
 
 /** Providers by group; one with a finding is left out. */
-function compileGroups(spec: AiSpec, ctx: BackendContext): Member[][] {
+function compileGroups(spec: AiSpec, ctx: AiContext): Member[][] {
   const { provider } = spec
   if (provider) {
     const member = compileMember(spec.name ?? ctx.name, spec, provider, [], ctx)
@@ -102,7 +102,7 @@ function compileMember(
   spec: Omit<ProviderEntry, 'provider'>,
   choice: ProviderChoice,
   path: Path,
-  ctx: BackendContext,
+  ctx: AiContext,
 ): Member | undefined {
   const { key, provider, wire } = wireOf(choice)
   const policies = ctx.policiesAt([...path, 'policies'], name)

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import type { SignerContext } from '../../auth/cloud/aws-signer.ts'
 import type { CostCatalog } from '../../http/exchange.ts'
 import type { Target } from '../../http/transport.ts'
 import type { BodyEdit, FinalEdit } from '../../llm/body-edit.ts'
@@ -12,6 +11,7 @@ import { type Guards, guardsOf } from '../../llm/guards/guard.ts'
 import type { LlmPolicy } from '../../llm/llm-policy.ts'
 import type { UpstreamSettings } from '../../policies/policy.ts'
 import type { HostPort } from '../../schema/scalars.ts'
+import type { BackendContext } from '../backend.ts'
 import { connectionKey, connectionOf } from '../http-target.ts'
 import type { Wire, WireCall, WireFormats } from './providers/provider.ts'
 
@@ -54,6 +54,15 @@ export interface ProviderAddress {
   readonly pathPrefix?: string
 }
 
+/** What all providers of a backend compile with. */
+export interface AiContext extends BackendContext {
+  readonly items: ItemMemory
+}
+
+export function aiContext(ctx: BackendContext): AiContext {
+  return { ...ctx, items: ctx.state('items', () => new ItemMemory()) }
+}
+
 export interface ProviderTargetInit {
   /** Of the provider's entry or of the model, and of the provider in the file. */
   readonly names: readonly string[]
@@ -68,7 +77,7 @@ export interface ProviderTargetInit {
   /** `hostOverride` came from an `https` URL. */
   readonly secure?: boolean | undefined
   /** What the provider's own way in needs. */
-  readonly ctx: SignerContext & { readonly prices?: CostCatalog | undefined }
+  readonly ctx: AiContext
 }
 
 /** Undefined: the provider has no address of its own and none was given. */
@@ -99,7 +108,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     final: init.final,
     caching: init.caching ?? settings.llm?.caching,
     prices: init.ctx.prices,
-    items: init.ctx.state('items', () => new ItemMemory()),
+    items: init.ctx.items,
     policy: settings.llm,
     guards: settings.guards && guardsOf(settings.guards),
     upstreamPath: pathRule(wire, address),

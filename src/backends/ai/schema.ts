@@ -1,5 +1,17 @@
 import { targetPolicyFields } from '../../policies/upstream/policy-target.ts'
-import { boolean, def, type Infer, json, list, object, opt, req, type Schema, urlText } from '../../schema/builder.ts'
+import {
+  boolean,
+  def,
+  type Infer,
+  json,
+  list,
+  object,
+  opt,
+  parsed,
+  req,
+  type Schema,
+  urlText,
+} from '../../schema/builder.ts'
 import { hostPort, sectionName } from '../../schema/scalars.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 
@@ -25,10 +37,12 @@ const addressFields = {
 } as const
 
 const ON_BACKEND = { unserved: 'It is served on the whole backend, not on one of its providers.' }
+/** Read by nobody, so that nothing is made of it unchecked. */
+const unread = parsed(json, 'a policy', () => ({ value: undefined }), undefined)
 const providerPolicies = object('provider policies', {
   ...targetPolicyFields,
-  ai: opt(json, 'Defaults, guards and routes.', ON_BACKEND),
-  health: opt(json, 'When the provider counts as unhealthy.', ON_BACKEND),
+  ai: opt(unread, 'Defaults, guards and routes.', ON_BACKEND),
+  health: opt(unread, 'When the provider counts as unhealthy.', ON_BACKEND),
 })
 
 const providerEntry = {

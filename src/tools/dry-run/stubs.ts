@@ -1,5 +1,6 @@
 import { PRIMARY } from '../../calls/call-record.ts'
 import { envoyReply } from './stub-envoy.ts'
+import { guardReply } from './stub-guard.ts'
 import { type LlmStub, modelReply } from './stub-llm.ts'
 import { type McpStub, mcpReply } from './stub-mcp.ts'
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
@@ -100,5 +101,5 @@ function spokenReply({ mcp, llm }: Stub, call: StubCall): StubReply | undefined 
   const kind = call.purpose === PRIMARY.Mcp ? 'mcp' : call.target.part?.kind
   if (mcp || kind === 'mcp') return mcpReply(mcp ?? {}, call)
   if (llm || kind === 'llm') return modelReply(llm ?? {}, call)
-  return undefined
+  return guardReply(call)
 }

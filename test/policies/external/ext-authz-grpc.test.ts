@@ -127,7 +127,6 @@ test('a refusal is the service’s own answer', async () => {
 
 test.each([
   ['a status alone', { status: { code: 16 } }, 403],
-  ['an empty answer', {}, 403],
   ['one that says both', { status: { code: 7 }, okResponse: {} }, 403],
   ['one that says both, the other way round', { status: { code: 0 }, deniedResponse: { status: { code: 401 } } }, 401],
   ['a status that is none', { status: { code: 7 }, deniedResponse: { status: { code: 101 } } }, 403],
@@ -141,6 +140,11 @@ test.each([
 ])('%s refuses, even where a failing service would not', async (_, answer, status) => {
   await using at = await start(() => answer, 'failureMode: allow')
   expect((await at.fetch()).status).toBe(status)
+})
+
+test('an answer without a status allows, as for Envoy', async () => {
+  await using at = await start(() => ({}))
+  expect((await at.fetch()).status).toBe(200)
 })
 
 test('structs that are nested without end are not followed', async () => {

@@ -428,3 +428,35 @@ backends: [{host: 'backend.test:8080'}]`)
     expect(over).toMatchObject({ status: 429, reason: 'RateLimit' })
   })
 })
+
+describe('guards of language models', () => {
+  const body = { model: 'm', messages: [{ role: 'user', content: 'My mail is ann@example.com.' }] }
+  const guarded = (guards: string) => `llm:
+  port: 4000
+  models: [{name: m, provider: openAI}]
+  guardrails: {request: [${guards}]}
+`
+
+  it.each([
+    ['a webhook', '{webhook: {target: {host: "guard.test:80"}}}'],
+    ['OpenAI moderation', '{openAIModeration: {}}'],
+    ['Bedrock', '{bedrockGuardrails: {guardrailIdentifier: a, guardrailVersion: "1", region: eu-west-1}}'],
+    ['Model Armor', '{googleModelArmor: {templateId: t, projectId: p, location: eu}}'],
+    ['Azure content safety', '{azureContentSafety: {endpoint: safe.cognitiveservices.azure.com, detectJailbreak: {}}}'],
+  ])('%s has nothing to say unless a stub says so', async (_name, guard) => {
+    const gateway = await open(guarded(guard))
+    expect(await post(gateway, 'http://gw.test:4000/v1/chat/completions', body)).toMatchObject({ status: 200 })
+  })
+
+  it('a stub decides in its place', async () => {
+    const reject = { body: '{"action": {"body": "no", "status_code": 422}}' }
+    const gateway = await open(guarded('{webhook: {target: {host: "guard.test:80"}}}'), { 'guard.test:80': reject })
+    expect(await post(gateway, 'http://gw.test:4000/v1/chat/completions', body)).toMatchObject({ status: 422 })
+  })
+
+  it('patterns are applied', async () => {
+    const gateway = await open(guarded('{regex: {action: mask, rules: [{builtin: email}]}}'))
+    const { upstream } = await post(gateway, 'http://gw.test:4000/v1/chat/completions', body)
+    expect(upstream[0]?.body.toString()).toContain('My mail is <EMAIL_ADDRESS>')
+  })
+})

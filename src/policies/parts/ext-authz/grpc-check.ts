@@ -131,8 +131,8 @@ function wellFormed(value: string): string {
 
 function decisionIn({ status, denied, ok, dynamicMetadata }: CheckResponse): Decision {
   const metadata = dynamicMetadata ?? ok?.dynamicMetadata
-  // Only what says so in every way allows: an empty message says nothing.
-  const allows = denied === undefined && (status?.code ?? 0) === 0 && (status !== undefined || ok !== undefined)
+  // A status that is not there is OK, as for Envoy.
+  const allows = denied === undefined && (status?.code ?? 0) === 0
   if (!allows) {
     if (denied === undefined) throw new GatewayError('extAuthz')
     const headers = denied.headers.flatMap(option => {
