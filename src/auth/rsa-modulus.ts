@@ -23,7 +23,7 @@ function isPower(value: number, prime: number): boolean {
   return false
 }
 
-/** Whether a small prime divides it: then it is no product of two large ones. */
+/** Whether a small prime divides it: then it is not a product of two large ones. */
 export function hasSmallFactor(modulus: bigint): boolean {
   return modulus % 2n === 0n || PRIMES.some(prime => modulus % BigInt(prime) === 0n)
 }

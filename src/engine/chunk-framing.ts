@@ -48,7 +48,7 @@ export class ChunkFraming {
     if (this.left === 0) this.state = DATA_CR
   }
 
-  /** Reads a byte that is no data. */
+  /** Reads a byte that is not data. */
   next(byte: number): void {
     switch (this.state) {
       case SIZE:

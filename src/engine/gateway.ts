@@ -273,7 +273,7 @@ export class Gateway {
 
   #finished(x: Exchange): void {
     if (x.trace) traceFinished(x)
-    // What the log evaluates from here on is no part of the request.
+    // What the log evaluates from here on is not part of the request.
     x.trace = undefined
     this.running.delete(x)
     this.#observer.finished(x)

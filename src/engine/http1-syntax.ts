@@ -9,7 +9,7 @@ const HASH = 35
 const BACKSLASH = 92
 export const CLASSES = classify()
 
-/** False for an empty text, and for characters that are no byte. */
+/** False for an empty text, and for characters that do not fit into a byte. */
 export function consistsOf(text: string, characters: number): boolean {
   if (text === '') return false
   for (let i = 0; i < text.length; i++) {

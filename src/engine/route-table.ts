@@ -240,7 +240,7 @@ function* routesAt(bucket: Bucket, path: string): Generator<Route, void> {
 function endsSegment(path: string, length: number): boolean {
   if (length === 0) return true
   const last = path.length - 1
-  // A slash at the end of the path is no segment of its own: `/` is not under `//`.
+  // A slash at the end of the path is not a segment of its own: `/` is not under `//`.
   const end = path.charCodeAt(last) === SLASH ? last : path.length
   return length === end || (length < end && path.charCodeAt(length) === SLASH)
 }

@@ -146,7 +146,7 @@ interface Recording {
   body: Buffer | undefined
   /** Those that have not ended yet. */
   readonly calls: Set<OpenCall>
-  /** What goes on for others then, such as a token that many wait for, is no part of the request any more. */
+  /** What goes on for others then, such as a token that many wait for, is not part of the request any more. */
   over: boolean
 }
 

@@ -5,7 +5,7 @@ import type { HeaderList } from './headers.ts'
 export interface FieldChange {
   /** In lower case. */
   readonly name: string
-  /** Undefined: it is no value of a header, so whatever stood under the name goes: nobody may take it for the service's word. */
+  /** Undefined: it cannot be the value of a header, so whatever stood under the name goes: nobody may take it for the service's word. */
   readonly value: string | undefined
   readonly action: 'set' | 'append' | 'addIfAbsent' | 'setIfPresent'
 }

@@ -6,7 +6,7 @@ export interface PathRules {
   readonly dotSegments: 'resolve' | 'reject' | 'keep'
   /** Several slashes in a row become one. */
   readonly mergeSlashes: boolean
-  /** `%73` becomes `s` (RFC 3986 section 6.2.2.2), and what is no percent-encoding is refused. */
+  /** `%73` becomes `s` (RFC 3986 section 6.2.2.2), and what is not percent-encoding is refused. */
   readonly decodeUnreserved: boolean
   /** `%2F` and `%5C`. */
   readonly encodedSlashes: 'reject' | 'keep' | 'decode' | 'redirect'

@@ -1,6 +1,6 @@
 import { eventData, eventEnd, lastEventEnd, opensObject } from './event-stream.ts'
 
-/** An incomplete event beyond this is let through: it is no usage event. */
+/** An incomplete event beyond this is let through: it is not a usage event. */
 const MAX_HELD = 8 * 1024
 const USAGE = Buffer.from('"usage"')
 const NOTHING = Buffer.alloc(0)

@@ -12,9 +12,9 @@ const schema = object(
   {
     requestTimeout: opt(
       duration,
-      'From the start of the request to the response headers, with delays and retries; 0s is no limit.',
+      'From the start of the request to the response headers, with delays and retries; 0s means no limit.',
     ),
-    backendRequestTimeout: opt(duration, 'The same for each single call to a backend; 0s is no limit.'),
+    backendRequestTimeout: opt(duration, 'The same for each single call to a backend; 0s means no limit.'),
   },
   { textMeans: 'requestTimeout' },
 )

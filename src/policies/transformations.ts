@@ -35,7 +35,7 @@ import { definePolicy, type Hooks, type Limits } from './policy.ts'
 const REQUEST_PSEUDO = [':method', ':path', ':scheme', ':authority']
 const RESPONSE_PSEUDO = [':status']
 
-/** An expression with a text of its own, for a field whose value lets somebody in; names of fields are no such texts. */
+/** An expression with a text of its own, for a field whose value lets somebody in; names of fields do not count. */
 function secretKeys(name: string, expression: unknown): boolean {
   if (!isCredentialHeader(name)) return false
   return typeof expression !== 'string' || /["']/.test(expression.replace(/\[\s*(["'])[\w-]*\1\s*\]/g, ''))

@@ -1,6 +1,6 @@
 /**
  * Text in which of every URL two things are replaced: what stands before its `@`, and the values of its query, also of one
- * that is no pair. A path alone may have a query too.
+ * that is not a pair. A path alone may have a query too.
  */
 export function concealInUrl(text: string, conceal: (secret: string) => string): string {
   const user = (_: string, before: string, secret: string) => `${before}${conceal(secret)}@`

@@ -201,7 +201,7 @@ export class Http1Connection extends Timed implements ReplyWire {
   /** Serves the request whose head begins at `from`. Returns where what follows begins; -1 when more must come. */
   #begin(bytes: Buffer, from: number): number {
     let at = from
-    // RFC 9112 2.2: empty lines before a request are no part of it.
+    // RFC 9112 2.2: empty lines before a request are not part of it.
     while (bytes[at] === CR && bytes[at + 1] === LF) at += 2
     if (at - from > 2 * EMPTY_LINES) throw new MalformedRequest('empty lines')
     const end = bytes.indexOf(END, Math.max(at, from + this.#searched - 3))

@@ -256,7 +256,7 @@ function checked(text: string, lines: number): string {
   throw new Error('a field of the response cannot be written')
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these and characters that are no byte cannot be written
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these and characters outside of one byte cannot be written
 const UNWRITABLE = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\u0100-\uffff]/
 
 function count(text: string, character: string): number {

@@ -76,7 +76,7 @@ export class Http2Server {
   }
 
   /**
-   * A client that is gone is no news; one that does not speak the protocol is, once for its connection. The farewell of
+   * A client that leaves is not worth a record; one that does not speak the protocol is, once for its connection. The farewell of
    * grpc-go (GOAWAY with the highest of all stream numbers) is an error of the protocol too, so of a client that has
    * greeted in the protocol such an error is told to those who look for it; each of its requests has its own record.
    */

@@ -113,7 +113,7 @@ function tlsOptions(target: Target, alpn: readonly string[]): tls.ConnectionOpti
       ...(key === undefined ? {} : { key }),
       ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
     }),
-    // An address is no server name: RFC 6066 section 3.
+    // An address is not a server name: RFC 6066 section 3.
     servername: net.isIP(name) === 0 ? name : '',
     ALPNProtocols: [...alpn],
     rejectUnauthorized: insecureSkipVerify !== 'All',

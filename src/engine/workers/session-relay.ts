@@ -98,7 +98,7 @@ export class SessionRelay {
   }
 }
 
-/** By the header of Streamable HTTP, or the parameter of HTTP+SSE. What becomes another protocol is no part of one. */
+/** By the header of Streamable HTTP, or the parameter of HTTP+SSE. What switches to another protocol is not part of one. */
 function sessionOf({ request, upgrade }: Exchange): string | undefined {
   const { headers, method, path } = request
   if (upgrade !== undefined || method === 'CONNECT') return undefined

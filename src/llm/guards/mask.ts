@@ -96,7 +96,7 @@ function replaceOver(texts: readonly string[], spans: readonly Span[], mask: str
   return out
 }
 
-/** UTF-16 units: a match that is still open after so many is no match that can be waited for. */
+/** UTF-16 units: a match that is still open after so many is too long to wait for. */
 const MOST_OPEN = 64 * 1024
 
 /** One rule over a text that comes in pieces. Holds back what may yet be part of a match, and nothing else. */

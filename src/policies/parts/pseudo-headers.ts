@@ -5,7 +5,7 @@ import { isRequestTarget } from '../../http/request-target.ts'
 
 export type Assign = (x: Exchange, value: unknown) => void
 
-/** What is no usable value changes nothing. */
+/** An unusable value changes nothing. */
 export function setRequestPseudo(name: string, paths: PathNormalizer): Assign {
   const accept = (pattern: RegExp, assign: (x: Exchange, text: string) => void): Assign => {
     return (x, value) => {

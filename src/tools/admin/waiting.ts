@@ -36,7 +36,7 @@ export class Waiting {
   #notReady(answer: Failure | { readonly words: string }): Failure {
     const reason = answer instanceof Failure ? answer.message : `${answer.words}.`
     const message = `the gateway is not ready after ${this.#ms / 1000}s: ${reason}`
-    // That it is silent is no reason to wait longer for one answer: it is asked again and again.
+    // Silence is not a reason to wait longer for one answer: it is asked again and again.
     const help = answer instanceof Failure && answer.kind !== 'timeout' ? answer.help : undefined
     return new Failure('timeout', message, help === undefined ? {} : { help })
   }

@@ -20,7 +20,7 @@ interface Known {
 export interface Compared {
   readonly kept: readonly Diagnostic[]
   readonly suppressed: readonly Suppressed[]
-  /** Findings of the baseline that are no more. */
+  /** Findings of the baseline that no longer occur. */
   readonly gone: number
 }
 

@@ -168,7 +168,7 @@ function dropFindings(diagnostics: Diagnostic[], file: string, index: number): v
   }
 }
 
-/** API servers read YAML 1.1: what it takes for a boolean is no text to them, and they refuse it. */
+/** API servers read YAML 1.1: what it takes for a boolean is not text to them, and they refuse it. */
 function misreadByServers(
   diagnostics: Diagnostic[],
   clusters: readonly Cluster[],

@@ -22,7 +22,7 @@ export class ForeignPlaces {
   readonly #kustomizations = new Map<string, Kustomization | undefined>()
   readonly #charts = new Map<string, boolean>()
 
-  /** Why a file is no configuration by itself, whatever is in it; undefined where nothing says so. */
+  /** Why a file is not a configuration by itself, whatever is in it; undefined where nothing says so. */
   reasonFor(path: string): string | undefined {
     if (this.#isChartTemplate(path)) return 'a template of a Helm chart: render it with `helm template`'
     if (this.#isChartValues(path)) return 'values of a Helm chart'

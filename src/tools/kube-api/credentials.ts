@@ -54,7 +54,10 @@ function urlOf(text: string | undefined, { name }: KubeContext): URL {
 function proxyOf(text: string, { name }: KubeContext): URL {
   const url = URL.parse(text)
   if (url !== null && url.protocol === 'http:') return url
-  throw new Failure('input', `the \`proxy-url\` of context ${name} is no http:// URL, and no other proxy is spoken to.`)
+  throw new Failure(
+    'input',
+    `the \`proxy-url\` of context ${name} is not an http:// URL, and no other kind of proxy is supported.`,
+  )
 }
 
 /** Fills the client certificate in on the way. */

@@ -247,7 +247,7 @@ class Replica {
     return {
       index,
       count,
-      // The environment of a process is no plain object, which is all that a thread can be given.
+      // The environment of a process is not a plain object, which is all that a thread can be given.
       env: { ...env },
       cwd,
       version,

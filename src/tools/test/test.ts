@@ -37,7 +37,7 @@ export interface TestPrinter {
   note(text: string): void
 }
 
-/** `broken`: a test file is no such file; everything else has run nevertheless. */
+/** `broken`: a test file cannot be read as one; everything else has run nevertheless. */
 type TestOutcome = 'passed' | 'failed' | 'broken'
 
 /** Finds, runs and reports. Throws a Failure when there is nothing to run. */

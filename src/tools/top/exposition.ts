@@ -11,7 +11,7 @@ export interface Sample extends Series {
   readonly series: string
 }
 
-/** Reads the Prometheus text format again and again; what is no sample is left out. */
+/** Reads the Prometheus text format again and again; lines that are not samples are left out. */
 export class ExpositionReader {
   /** Of the exposition before: nearly all of it comes again, and reading labels takes most of the time. */
   #known: ReadonlyMap<string, Series> = new Map()

@@ -128,7 +128,7 @@ function timesText(times: number): string {
   return times === 1 ? 'once' : `${times} times`
 }
 
-/** Larger files are no configuration. */
+/** Larger files are not configurations. */
 const MAX_SOURCE = 16 * 1024 * 1024
 
 /** Files of the configuration as they are on this machine, each read again when it has changed. */

@@ -94,7 +94,7 @@ function readPart(part: JsonObject, into: TextCollector): void {
   })
 }
 
-/** Deltas that are no text. */
+/** Deltas that are not text. */
 const NO_TEXT = /audio\.delta$|image/
 
 function readEvent(event: JsonObject, found: EventTexts): void {

@@ -150,7 +150,7 @@ function decisionIn({ action }: JsonObject): Decision {
   if (typeof body === 'string' && Number.isInteger(status) && Number(status) >= 200 && Number(status) <= 599) {
     return { reason, reject: { status: Number(status), body } }
   }
-  throw unusable('answered with an `action` that is no mask, no rejection and no pass')
+  throw unusable('answered with an `action` that is neither a mask, a rejection nor a pass')
 }
 
 function verdictOf({ mask, reject, reason }: Decision, guarded: Guarded, told: readonly GuardedMessage[]): Verdict {

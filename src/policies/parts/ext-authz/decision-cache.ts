@@ -37,7 +37,7 @@ export class DecisionCache {
   keep(key: string, decision: Decision, ttl: number | Date): void {
     if (!isKeepable(decision)) return
     const left = ttl instanceof Date ? ttl.getTime() - this.#clock.now() : ttl
-    // Also when it is no number at all.
+    // Also when it is not a number at all.
     if (!(left > 0)) return
     this.#kept.delete(key)
     this.#kept.set(key, { decision, until: this.#clock.mono() + left })

@@ -69,14 +69,14 @@ function known(outcome: Outcome): unknown {
 function textOf(value: unknown): string | undefined {
   if (value === undefined) return undefined
   if (['string', 'number', 'bigint', 'boolean'].includes(typeof value)) return String(value)
-  throw undecided('a descriptor is no text')
+  throw undecided('a descriptor is not text')
 }
 
 /** Whole and not below zero. */
 function unitsIn(value: unknown): number | undefined {
   if (value === undefined) return undefined
   const units = Math.min(Math.max(0, Math.round(Number(value))), Number.MAX_SAFE_INTEGER)
-  if (Number.isNaN(units)) throw undecided('a cost is no number')
+  if (Number.isNaN(units)) throw undecided('a cost is not a number')
   return units
 }
 

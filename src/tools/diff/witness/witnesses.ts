@@ -184,7 +184,7 @@ class Search {
       const [left, right] = [resultAt(before, i), resultAt(after, i)]
       return { call: i + 1, left, right, differences: outcomeDifferences(left, right) }
     })
-    // What a client sees first is no better than what it cannot miss.
+    // What a client sees first is not better than what it cannot miss.
     const telling = calls.find(({ differences }) => differences.some(({ what }) => what === 'status'))
     const shown = telling ?? calls.find(({ differences }) => differences.length > 0)
     if (shown) await this.#keep(probe, shown)

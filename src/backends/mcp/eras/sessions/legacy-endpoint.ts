@@ -120,7 +120,7 @@ function idOf(message: Message): RequestId | null {
   return message.kind === 'request' ? message.id : null
 }
 
-/** Takes what would answer the POST and writes it to the stream; what is no message becomes one for `id`. */
+/** Takes what would answer the POST and writes it to the stream; anything that is not a message becomes one for `id`. */
 function intoStream(outlet: Answer, id: RequestId | null): ResponseHandler {
   const fail = (message: string): void => {
     if (id !== null) outlet.event(errorReply(id, { code: INTERNAL_ERROR, message }))

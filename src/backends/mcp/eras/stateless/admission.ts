@@ -31,7 +31,7 @@ export function problemOf(x: Exchange, { method, params }: Request): RpcError | 
   const names = headers.getAll('mcp-name')
   if (!named || (names.length === 0 && !named.required)) return undefined
   const name = params[named.param]
-  // The method's own check says what is wrong with a parameter that is no text.
+  // The method's own check says what is wrong with a parameter that is not text.
   if (typeof name !== 'string') return undefined
   return only(names) === name ? undefined : mismatch('Mcp-Name')
 }
