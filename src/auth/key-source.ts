@@ -1,7 +1,7 @@
 import { callWhole } from '../calls/dispatch.ts'
+import { urlTarget } from '../calls/url-callee.ts'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import { HeaderList } from '../http/headers.ts'
-import type { Target } from '../http/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { def, type Infer, object, opt, parsed, shapes, string } from '../schema/builder.ts'
 import { duration, url } from '../schema/scalars.ts'
@@ -58,12 +58,7 @@ export interface KeySource {
 /** `path` leads from the policy's spec to the key set, for findings. */
 export function openKeySource(source: JwksSource, path: Path, ctx: KeySourceContext): KeySource {
   if ('url' in source) {
-    const held = ctx.state(`jwks ${source.url.href}`, () => new RemoteKeys())
-    return {
-      keys: () => held.keys,
-      trustedFor: source.cacheDuration,
-      refresh: unknownKey => held.refresh(source.url, source.cacheDuration, unknownKey, ctx.runtime),
-    }
+    return fetchedKeys(source.url.href, () => source.url, source.cacheDuration, ctx)
   }
   const text = 'inline' in source ? source.inline : ctx.readFile(source.file, [...path, 'file'])?.toString('utf8')
   const { keys, problems } = text === undefined ? { keys: NO_KEYS, problems: [] } : parseKeySet(text)
@@ -71,6 +66,21 @@ export function openKeySource(source: JwksSource, path: Path, ctx: KeySourceCont
   const code = 'inline' in source ? 'GW106' : 'GW207'
   for (const message of problems) ctx.report({ code, message, path: place, at: 'value' })
   return { keys: () => keys, trustedFor: undefined, refresh: () => undefined }
+}
+
+/** Keys that are fetched from where `find` says; `name` tells their state from that of others. */
+export function fetchedKeys(
+  name: string,
+  find: () => URL | Promise<URL>,
+  cacheDuration: number,
+  { state, runtime }: Pick<KeySourceContext, 'state' | 'runtime'>,
+): KeySource {
+  const held = state(`jwks ${name}`, () => new RemoteKeys())
+  return {
+    keys: () => held.keys,
+    trustedFor: cacheDuration,
+    refresh: unknownKey => held.refresh(find, cacheDuration, unknownKey, runtime),
+  }
 }
 
 /** The same source with further keys, which are there at once: its own are fetched for tokens that need them only. */
@@ -94,12 +104,17 @@ class RemoteKeys {
   #askedAt = Number.NEGATIVE_INFINITY
   #pending: Promise<void> | undefined
 
-  refresh(from: URL, cacheDuration: number, unknownKey: boolean, runtime: Runtime): Promise<void> | undefined {
+  refresh(
+    find: () => URL | Promise<URL>,
+    cacheDuration: number,
+    unknownKey: boolean,
+    runtime: Runtime,
+  ): Promise<void> | undefined {
     const age = runtime.clock.mono() - this.#askedAt
     const due = unknownKey || !this.#loaded ? age >= PAUSE : age >= cacheDuration
     if (due && this.#pending === undefined) {
       this.#askedAt = runtime.clock.mono()
-      this.#pending = this.#fetch(from, runtime).finally(() => {
+      this.#pending = this.#fetch(find, runtime).finally(() => {
         this.#pending = undefined
       })
     }
@@ -107,11 +122,13 @@ class RemoteKeys {
   }
 
   /** A failure keeps the keys there are. */
-  async #fetch(from: URL, runtime: Runtime): Promise<void> {
+  async #fetch(find: () => URL | Promise<URL>, runtime: Runtime): Promise<void> {
+    let from: URL | undefined
     try {
+      from = await find()
       const request = { method: 'GET', path: from.pathname + from.search, authority: from.host }
       const headers = new HeaderList(['accept', 'application/json'])
-      const reply = await callWhole(runtime, targetOf(from), { ...request, headers, body: undefined }, MAX_KEY_SET)
+      const reply = await callWhole(runtime, urlTarget(from), { ...request, headers, body: undefined }, MAX_KEY_SET)
       if (reply.status !== 200) throw new Error(`status ${reply.status}`)
       const { keys, problems } = parseKeySet(reply.body.toString('utf8'))
       for (const problem of problems) runtime.log.log('warn', 'key set', { url: shown(from), problem })
@@ -120,7 +137,7 @@ class RemoteKeys {
       this.#loaded = true
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown'
-      runtime.log.log('warn', 'key set cannot be fetched', { url: shown(from), reason })
+      runtime.log.log('warn', 'key set cannot be fetched', { url: from ? shown(from) : '', reason })
     }
   }
 }
@@ -128,18 +145,4 @@ class RemoteKeys {
 /** Without user, password and query, which may be secret. */
 function shown(address: URL): string {
   return address.origin + address.pathname
-}
-
-function targetOf(address: URL): Target {
-  const secure = address.protocol === 'https:'
-  const port = address.port === '' ? (secure ? 443 : 80) : Number(address.port)
-  const host = address.hostname.replace(/^\[|\]$/g, '')
-  return {
-    key: `jwks ${address.origin}`,
-    host,
-    port,
-    connectTimeout: 10_000,
-    named: true,
-    ...(secure ? { tls: {} } : {}),
-  }
 }

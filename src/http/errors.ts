@@ -62,6 +62,7 @@ export const ERRORS = {
   upgradeFailed: entry(502, 'Internal', 'request upgrade failed'),
   shuttingDown: entry(503, 'Internal', 'shutting down'),
   jwt: entry(401, 'JwtAuth', 'authentication failure'),
+  oidc: entry(401, 'Oidc', 'oidc failure'),
   apiKey: entry(401, 'APIKeyAuth', 'api key authentication failure'),
   basicAuth: entry(401, 'BasicAuth', 'basic authentication failure'),
   extAuthz: entry(403, 'ExtAuth', 'external authorization failed'),

@@ -1,11 +1,8 @@
 // Lets requests with a valid JSON Web Token pass and shows its claims as `jwt` (specification, Inbound: JWT).
 
-import { createCredentialReader } from '../auth/credential.ts'
-import { type Claims, type JwtProvider, JwtVerifier } from '../auth/jwt.ts'
-import { jwks, openKeySource, withKeys } from '../auth/key-source.ts'
+import type { JwtProvider } from '../auth/jwt.ts'
+import { jwks, openKeySource } from '../auth/key-source.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
-import { GatewayError } from '../http/errors.ts'
-import type { Exchange } from '../http/exchange.ts'
 import {
   def,
   type Infer,
@@ -28,6 +25,7 @@ import { type ClusterContext, defined, lower, type Policies, strings } from './p
 import { convertLocation, readLocation } from './parts/credential-location.ts'
 import { AUTH_MODES, IDENTITY_PROVIDERS, keySetCache } from './parts/issuers.ts'
 import { bodiesFor } from './parts/request-body.ts'
+import { acceptedKeys, tokenCheck, tokenMode } from './parts/token-check.ts'
 import { type CompileContext, definePolicy } from './policy.ts'
 
 const options = object('jwtValidationOptions', {
@@ -49,11 +47,7 @@ const schema = object(
   'jwtAuth',
   {
     mode: def(
-      oneOf(['strict', 'optional', 'permissive'], {
-        Strict: 'strict',
-        Optional: 'optional',
-        Permissive: 'permissive',
-      }),
+      tokenMode,
       'strict',
       '`strict`: a valid token is needed. `optional`: requests without one pass. `permissive`: all requests pass.',
       { spec: 'Inbound: JWT' },
@@ -137,35 +131,9 @@ export const jwtAuth = definePolicy({
   asksFor: 'token',
   guards: true,
   compile(spec, ctx) {
-    const { mode } = spec
-    if (spec.location) ctx.hides(spec.location)
-    const credential = createCredentialReader(spec.location ?? { header: { name: 'authorization', prefix: 'Bearer ' } })
-    const providers = providersOf(spec, ctx)
-    const { clock, standIns } = ctx.runtime
-    const read = standIns ? (x: Exchange) => credential.read(x) ?? standIns.tokenOf(x, providers) : credential.read
-    const verifier = new JwtVerifier(providers, clock)
-    function authenticate(x: Exchange): undefined | Promise<undefined> {
-      const token = read(x)
-      if (token === undefined) {
-        if (mode === 'strict') throw new GatewayError('jwt', { detail: 'no bearer token found' })
-        return undefined
-      }
-      const known = verifier.known(token)
-      return known === undefined ? verify(x, token) : accept(x, token, known)
-    }
-    async function verify(x: Exchange, token: string): Promise<undefined> {
-      try {
-        accept(x, token, await verifier.verify(token))
-      } catch (error) {
-        if (mode !== 'permissive' || !(error instanceof GatewayError)) throw error
-      }
-    }
-    function accept(x: Exchange, token: string, claims: Claims): undefined {
-      x.auth.jwt = claims
-      x.auth.rawToken = token
-      credential.strip(x)
-    }
-    return { request: authenticate, ...bodiesFor([spec.location?.expression], ctx.limits) }
+    const { mode, location } = spec
+    const request = tokenCheck({ mode, location, providers: providersOf(spec, ctx) }, ctx)
+    return { request, ...bodiesFor([location?.expression], ctx.limits) }
   },
 })
 
@@ -175,13 +143,11 @@ function providersOf(spec: Spec, ctx: CompileContext): JwtProvider[] {
 }
 
 function openProvider(spec: ProviderSpec, path: Path, ctx: CompileContext): JwtProvider {
-  const { standIns } = ctx.runtime
-  const keys = openKeySource(spec.jwks, [...path, 'jwks'], ctx)
   return {
     issuer: spec.issuer,
     audiences: spec.audiences,
     requiredClaims: spec.jwtValidationOptions?.requiredClaims ?? ['exp'],
-    keys: standIns ? withKeys(keys, standIns.jwksFor(spec.issuer)) : keys,
+    keys: acceptedKeys(spec.issuer, openKeySource(spec.jwks, [...path, 'jwks'], ctx), ctx),
   }
 }
 

@@ -6,6 +6,7 @@ import type { Infer } from '../../schema/builder.ts'
 import { opt } from '../../schema/builder.ts'
 import type { FileOrInline } from '../../schema/scalars.ts'
 import type { writeLocation } from '../parts/credential-location.ts'
+import { secretFile, secretText } from '../parts/secret-text.ts'
 import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
 import { cloudSigner } from './cloud-auth.ts'
 import { backendAuth as inCluster } from './cluster/backend-auth.ts'
@@ -56,13 +57,13 @@ function stepsOf(spec: Exclude<Spec, string>, ctx: CompileContext): ((x: Exchang
   if (spec.key !== undefined) steps.push(fixed(keyText(spec.key, ctx), keyLocation(spec.key)))
   if (spec.passthrough !== undefined) steps.push(clientToken(spec.passthrough?.location ?? BEARER))
   if (spec.jwtSign !== undefined) {
-    const pem = readText(spec.jwtSign.signingKey, ctx, ['jwtSign', 'signingKey'])
+    const pem = secretText(spec.jwtSign.signingKey, ctx, ['jwtSign', 'signingKey'])
     const token = signedToken(spec.jwtSign, pem, ctx)
     const write = writer(spec.jwtSign.location ?? BEARER)
     if (token) steps.push(x => write(x, token(x)))
   }
   for (const [i, { key, location }] of (spec.credentials ?? []).entries()) {
-    steps.push(fixed(readText(key, ctx, ['credentials', i, 'key']), location))
+    steps.push(fixed(secretText(key, ctx, ['credentials', i, 'key']), location))
   }
   return steps
 }
@@ -79,32 +80,12 @@ type Key = string | { readonly value?: FileOrInline; readonly file?: string; rea
 function keyText(key: Key, ctx: CompileContext): string | undefined {
   if (typeof key === 'string') return key
   return key.value === undefined
-    ? readFile(key.file!, ctx, ['key', 'file'])
-    : readText(key.value, ctx, ['key', 'value'])
+    ? secretFile(key.file!, ctx, ['key', 'file'])
+    : secretText(key.value, ctx, ['key', 'value'])
 }
 
 function keyLocation(key: Key): Location {
   return (typeof key === 'string' ? undefined : key.location) ?? BEARER
-}
-
-function readText(source: FileOrInline, ctx: CompileContext, at: readonly (string | number)[]): string | undefined {
-  return 'inline' in source ? source.inline : readFile(source.file, ctx, [...at, 'file'])
-}
-
-/** An empty file has no key in it; that is found now, not when the backend refuses. */
-function readFile(file: string, ctx: CompileContext, at: readonly (string | number)[]): string | undefined {
-  const bytes = ctx.readFile(file, at)
-  const text = bytes?.toString('utf8').trim()
-  if (text === '') {
-    ctx.report({
-      code: 'GW207',
-      message: `the file \`${file}\` is empty`,
-      path: at,
-      at: 'value',
-      label: 'holds no key',
-    })
-  }
-  return text === '' ? undefined : text
 }
 
 function fixed(credential: string | undefined, location: Location): (x: Exchange) => void {

@@ -1,0 +1,46 @@
+import { isIP } from 'node:net'
+import type { Target } from '../http/transport.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import { dispatch } from './dispatch.ts'
+import type { Callee } from './outcall.ts'
+import { NO_STEPS } from './step.ts'
+
+/** ms. */
+const CONNECT_TIMEOUT = 10_000
+
+/** Whoever answers at an address that a document names, or a policy by its URL: no policies stand on it. */
+export function urlCallee(address: URL, { transport }: Pick<Runtime, 'transport'>): Callee {
+  const target = urlTarget(address)
+  return {
+    name: address.host,
+    key: target.key,
+    steps: NO_STEPS,
+    target: () => target,
+    send(x, attempt, on) {
+      attempt.target = `${target.host}:${target.port}`
+      const { method, path, headers, authority } = x.request
+      const { timeout = 0 } = attempt
+      const purpose = x.purpose && { purpose: x.purpose }
+      dispatch(
+        { transport },
+        x,
+        target,
+        { method, path, authority, headers, body: x.body.take(), timeout, ...purpose },
+        on,
+      )
+    },
+  }
+}
+
+export function urlTarget(address: URL): Target {
+  const secure = address.protocol === 'https:'
+  const host = address.hostname.replace(/^\[|\]$/g, '')
+  return {
+    key: `url ${address.origin}`,
+    host,
+    port: address.port === '' ? (secure ? 443 : 80) : Number(address.port),
+    connectTimeout: CONNECT_TIMEOUT,
+    named: isIP(host) === 0,
+    ...(secure ? { tls: {} } : {}),
+  }
+}
