@@ -280,8 +280,8 @@ function watchTrailers(client: ChunkSink, settle: (failed: boolean) => void): Ch
 /** A request that could not be put on the wire, or a destination that is not allowed, says nothing about the endpoint. */
 function isEndpointsFault(error: Error, { provider }: Watched): boolean {
   if (!(error instanceof GatewayError)) return true
-  // The verdict of a guard is nobody's fault.
-  if (error.reason === 'Guardrail') return false
+  // The verdict of a guard or of a limit is nobody's fault.
+  if (error.reason === 'Guardrail' || error.reason === 'RateLimit') return false
   if (provider) return error.status >= 500
   const { code, details } = error
   if (code === 'upstreamFailed') return details.retryable !== false

@@ -110,7 +110,14 @@ export class BackendCompiler {
   }
 
   /** What the backend at `path` compiles with. */
-  contextOf(spec: unknown, path: Path, key: string, name: string, settings: UpstreamSettings): BackendContext {
+  contextOf(
+    spec: unknown,
+    path: Path,
+    key: string,
+    name: string,
+    settings: UpstreamSettings,
+    whole: readonly PolicyLevel[],
+  ): BackendContext {
     return {
       ...contextFor(this.#c, spec, path, `backend:${key}`),
       movingState: movingState(this.#c, path, `backend:${key}`),
@@ -129,6 +136,7 @@ export class BackendCompiler {
         key,
         part => valueAt(spec, part) as BackendSpec | undefined,
         section => this.#targeted.forSection(key, section),
+        { whole },
       ),
     }
   }
@@ -213,7 +221,7 @@ export class BackendCompiler {
   ): WeightedBackend {
     const pipeline: Pipeline = assemble(this.#policies.steps(levels, 'backend'), true)
     if (pipeline.upstream.affinity && definition.kind !== 'service') this.#reportAffinity(definition.kind, levels)
-    const backend = definition.compile(spec, this.contextOf(spec, path, key, name, pipeline.upstream))
+    const backend = definition.compile(spec, this.contextOf(spec, path, key, name, pipeline.upstream, levels))
     return {
       weight,
       backend,

@@ -214,7 +214,7 @@ function compileSectionRoute(
 
 function compileSection(kind: 'llm' | 'mcp', pipeline: Pipeline, all: Compilers): Backend {
   const key = kind === 'mcp' ? 'mcp' : 'llm:router'
-  const ctx = all.backends.contextOf(all.config[kind], [kind], key, key, pipeline.upstream)
+  const ctx = all.backends.contextOf(all.config[kind], [kind], key, key, pipeline.upstream, [])
   if (kind === 'mcp') return mcpBackend.compile(all.config.mcp!, ctx)
   const section = all.config.llm!
   const specsAt = (path: Path) => llmPolicySpecs(section, path)
@@ -227,7 +227,7 @@ function compileSection(kind: 'llm' | 'mcp', pipeline: Pipeline, all: Compilers)
       key,
       specsAt,
       () => [],
-      llmPolicyField,
+      { fieldOf: llmPolicyField },
     ),
   })
 }

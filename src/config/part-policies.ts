@@ -1,5 +1,6 @@
 import type { BackendContext } from '../backends/backend.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
+import { policyNamed } from '../policies/index.ts'
 import { assemble } from './assemble-pipeline.ts'
 import type { Compilation } from './compile-context.ts'
 import type { PolicyCompiler, PolicyLevel } from './compile-policies.ts'
@@ -10,7 +11,7 @@ type Specs = Readonly<Record<string, unknown>>
 /**
  * The policies of a part of a backend (an MCP target, an LLM provider or model), for its compiler to ask for by path.
  * `placeOf` says where a part was written, `targetedAt` which policies aim at the part by its name; `fieldOf` gives a
- * policy's field where it is not called like the policy.
+ * policy's field where it is not called like the policy, `whole` what stands on the backend itself.
  */
 export function partPolicies(
   c: Compilation,
@@ -19,7 +20,7 @@ export function partPolicies(
   identity: string,
   specsAt: (path: Path) => Specs | undefined,
   targetedAt: (section: string) => readonly PolicyLevel[],
-  fieldOf?: PolicyLevel['fieldOf'],
+  { fieldOf, whole = [] }: { readonly fieldOf?: PolicyLevel['fieldOf']; readonly whole?: readonly PolicyLevel[] } = {},
 ): BackendContext['policiesAt'] {
   return (path, section) => {
     const levels = section === undefined ? [] : [...targetedAt(section)]
@@ -35,7 +36,17 @@ export function partPolicies(
     }
     if (levels.length === 0) return undefined
     for (const level of levels) reportIdle(level, IDLE_ON_PARTS, c)
-    const pipeline = assemble(policies.steps(levels, 'backend'), true)
+    const pipeline = assemble(policies.steps([...reaching(whole, levels), ...levels], 'backend'), true)
     return { settings: pipeline.upstream, steps: pipeline }
   }
+}
+
+/** Of the policies on the whole backend, those that the same ones on its part are added to. */
+function reaching(whole: readonly PolicyLevel[], part: readonly PolicyLevel[]): PolicyLevel[] {
+  const names = new Set(part.flatMap(({ specs }) => Object.keys(specs)))
+  const reaches = (name: string) => names.has(name) && policyNamed.get(name)?.reachesParts === true
+  return whole.map(level => ({
+    ...level,
+    specs: Object.fromEntries(Object.entries(level.specs).filter(([name]) => reaches(name))),
+  }))
 }

@@ -172,7 +172,7 @@ function checkPlace(c: Compilation, spec: TargetedPolicy): void {
     spec.phase === 'gateway'
       ? (['before a route is chosen', policy.attach.includes('listener')] as const)
       : spec.target.backend?.backend?.section !== undefined
-        ? (['on a part of a backend', policy.attach.includes('target')] as const)
+        ? (['on a part of a backend', policy.attach.includes('target') || policy.attach.includes('provider')] as const)
         : spec.target.backend
           ? (['on a backend', policy.attach.includes('backend') || MAY_FOLLOW_A_BACKEND.has(name)] as const)
           : (['on routes', policy.attach.includes('route') || policy.perBackend === true] as const)

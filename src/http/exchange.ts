@@ -5,6 +5,9 @@ import type { TraceScope } from '../trace/trace-event.ts'
 import type { Reason } from './errors.ts'
 import type { FieldChange } from './field-change.ts'
 import { HeaderList } from './headers.ts'
+import type { GuardCheck, LlmFacts, TokenLimit } from './llm-facts.ts'
+
+export type { CostCatalog, GuardCheck, LlmAmounts, LlmCost, LlmFacts, TokenLimit } from './llm-facts.ts'
 
 /** The request line and header fields; policies write to it, and the upstream sees what is left. */
 export interface RequestHead {
@@ -110,49 +113,6 @@ export interface AuthFacts {
   basic?: { readonly username: string }
 }
 
-/** US dollars by kind of token; as prices, for a million tokens. */
-export type LlmAmounts = Readonly<Partial<Record<string, number>>>
-
-export interface LlmCost {
-  readonly total: number
-  readonly parts: LlmAmounts
-  readonly rates: LlmAmounts
-}
-
-/** Prices of models. */
-export interface CostCatalog {
-  /** Whether the model that answered stands there, and with prices; then what its tokens cost. */
-  lookUp(llm: LlmFacts): { readonly status: 'Exact' | 'Missing' | 'Unpriced'; readonly cost?: LlmCost }
-}
-
-export interface LlmFacts {
-  provider: string
-  streaming: boolean
-  requestModel: string
-  responseModel?: string
-  inputTokens?: number
-  outputTokens?: number
-  totalTokens?: number
-  cachedInputTokens?: number
-  cacheCreationInputTokens?: number
-  reasoningTokens?: number
-  inputAudioTokens?: number
-  outputAudioTokens?: number
-  /** What they cost, where a catalog says so. */
-  readonly prices?: CostCatalog | undefined
-  /** `chat` when unset. */
-  operation?: 'chat' | 'embeddings'
-  /** Parameters that the request set, by their names on the wire. */
-  params?: Readonly<Record<string, string | number>>
-  /** Milliseconds from the start of the upstream call to its first content byte. */
-  timeToFirstToken?: number
-  /** What the conversion between the client's and the provider's format could not carry; at most 64 of them. */
-  losses?: readonly { readonly path: string; readonly reason: string }[]
-  lossCount?: number
-  /** The parsed request body, while LLM policies run. */
-  request?: Readonly<Record<string, unknown>>
-}
-
 export interface McpFacts {
   method?: string
   sessionId?: string
@@ -171,15 +131,6 @@ export interface McpItem {
 /** Decides who may see and use an item; asked for each one, with the request that wants it. */
 export interface McpRules {
   allows(x: Exchange, item: McpItem): boolean
-}
-
-export interface GuardCheck {
-  /** Its kind in the file, such as `webhook`. */
-  readonly guard: string
-  readonly phase: 'Request' | 'Response'
-  readonly action: 'Allow' | 'Mask' | 'Reject' | 'FailOpen' | 'Audit' | 'Fail'
-  /** What a service says of a refusal, for logs. */
-  readonly reason?: string
 }
 
 export interface Attempt {
@@ -294,6 +245,10 @@ export class Exchange {
   observer: ExchangeObserver | undefined
   /** Among the requests that are being served, while it is one of them. */
   place: number | undefined
+  /** Limits on LLM tokens that the request stands under. */
+  tokenLimits: TokenLimit[] | undefined
+  /** The input tokens that those have given for it so far. */
+  tokensTaken = 0
   /** What guards have decided, for the metrics. */
   guardChecks: GuardCheck[] | undefined
   #aborted = false

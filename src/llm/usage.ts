@@ -10,6 +10,8 @@ export interface Usage {
   readonly reasoning?: number | undefined
   readonly inputAudio?: number | undefined
   readonly outputAudio?: number | undefined
+  /** What a call was about that only counts tokens: they are not used. */
+  readonly counted?: number | undefined
 }
 
 /** Whether a provider's input count already contains the tokens read from or written to its cache. */
@@ -52,6 +54,7 @@ export class UsageRecorder {
     if (now.reasoning !== undefined) facts.reasoningTokens = now.reasoning
     if (now.inputAudio !== undefined) facts.inputAudioTokens = now.inputAudio
     if (now.outputAudio !== undefined) facts.outputAudioTokens = now.outputAudio
+    if (part.counted !== undefined) facts.countTokens = part.counted
     if (now.total !== undefined && this.#cache === 'included') facts.totalTokens = now.total
     else if (now.input !== undefined || now.output !== undefined) {
       facts.totalTokens = (facts.inputTokens ?? 0) + (facts.outputTokens ?? 0)

@@ -29,8 +29,9 @@ export const ai = definePolicy({
   name: 'ai',
   doc: 'Guards, defaults, prompts and routes of LLM requests.',
   spec: 'BackendAI',
-  attach: ['route', 'backend'],
+  attach: ['route', 'backend', 'provider'],
   perBackend: true,
+  reachesParts: true,
   schema: object('AI policy', {
     promptGuard: opt(promptGuard, 'Guards on requests and replies.'),
     defaults: opt(bodyFields, 'Values for fields that the request lacks.'),

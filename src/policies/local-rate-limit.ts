@@ -149,11 +149,14 @@ function limitBy(limits: readonly OpenLimit[], { runtime: { clock } }: CompileCo
   const counting = limits.filter(each => each.countsTokens)
   function limitRate(x: Exchange): undefined {
     takeAll(limits, x, clock)
+    if (counting.length === 0) return
+    x.tokenLimits ??= []
+    x.tokenLimits.push({ take: tokens => takeTokens(counting, tokens, x, clock) })
   }
   function debitTokens(x: Exchange): void {
     if (x.llm === undefined) return
     const used = tokensOf(x.llm)
-    if (used > 0) for (const { bucket } of counting) bucket.debit(used, clock.mono())
+    if (used > 0) for (const { bucket } of counting) bucket.debit(used - x.tokensTaken, clock.mono())
   }
   return counting.length > 0 ? { request: limitRate, done: debitTokens } : { request: limitRate }
 }
@@ -172,6 +175,16 @@ function takeAll(limits: readonly OpenLimit[], x: Exchange, clock: Clock): void 
     if (scarcest === undefined || bucket.remaining < scarcest.remaining) scarcest = bucket
   }
   if (scarcest) announce(scarcest, now, x)
+}
+
+/** Of the input, as far as it can be told before the call. */
+function takeTokens(limits: readonly OpenLimit[], tokens: number, x: Exchange, clock: Clock): void {
+  const now = clock.mono()
+  for (const { bucket } of limits) {
+    const enough = bucket.take(tokens, now)
+    announce(bucket, now, x)
+    if (!enough) throw new GatewayError('rateLimited')
+  }
 }
 
 function announce(bucket: Bucket, now: number, { queuedHeaders }: Exchange): void {
@@ -223,6 +236,7 @@ class Bucket {
     return this.#spend(amount, amount, now)
   }
 
+  /** Below zero: gives back. */
   debit(amount: number, now: number): void {
     this.#spend(amount, Number.NEGATIVE_INFINITY, now)
   }
@@ -247,7 +261,7 @@ class Bucket {
         filled = (filled + due) & FILLS_MASK
       }
       const enough = capacity - used >= needed
-      if (enough) used = Math.min(used + amount, MAX_USED)
+      if (enough) used = Math.max(0, Math.min(used + amount, MAX_USED))
       const next = BigInt.asIntN(64, (BigInt(filled) << BigInt(USED_BITS)) | BigInt(used))
       if (next !== state && Atomics.compareExchange(this.#cells, STATE, state, next) !== state) continue
       this.#used = used

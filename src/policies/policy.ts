@@ -26,6 +26,8 @@ export type Attachment =
   | 'backend'
   /** On a policy target, an MCP target: the simple subset. */
   | 'target'
+  /** On one provider of an AI backend, besides that subset. */
+  | 'provider'
   | 'frontend'
 
 /** What holds for everything in the file. */
@@ -271,6 +273,8 @@ export interface Policy<N extends string, S> {
   readonly guards?: true | readonly string[]
   /** Of several for one place all hold, not the oldest alone. */
   readonly accumulates?: true
+  /** What stands on a whole backend holds on its parts, too: a part only says what is different there. */
+  readonly reachesParts?: true
   /** Rules that accumulate over the levels instead of the narrowest one winning. */
   merge?(wide: S, narrow: S): S
   compile(spec: S, ctx: CompileContext): Hooks

@@ -33,6 +33,7 @@ import { readJson } from './read-json.ts'
 import { relayReply, watchReply } from './reply.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
 import { parametersIn } from './request-parameters.ts'
+import { withinLimits } from './token-limits.ts'
 
 /** What the caller of a provider knows besides the request. */
 export interface ProviderCall {
@@ -129,13 +130,15 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
   const native = target === format.name && plain === undefined
   const cancel = (): void => call.upstream.cancel?.()
   const guards = { x, client: call.client, clock: call.runtime.clock, guards: to.guards, format, native, cancel }
-  guarded(guards, body, on, on => {
-    if (native) callNative(call, format, family, model, on, body)
-    else {
-      const conversion = plain ? new PlainConversion(plain, format.errors) : conversionOf(format, target)
-      callConverted(call, format, target, conversion, family, model, on, body)
-    }
-  })
+  guarded(guards, body, on, on =>
+    withinLimits(call, format, body, on, () => {
+      if (native) callNative(call, format, family, model, on, body)
+      else {
+        const conversion = plain ? new PlainConversion(plain, format.errors) : conversionOf(format, target)
+        callConverted(call, format, target, conversion, family, model, on, body)
+      }
+    }),
+  )
 }
 
 function conversionOf({ name }: Format, target: WireFormat): Conversion {

@@ -98,6 +98,7 @@ function compileModel(
     edit: compileBodyEdit(mergedEdits(spec, source.defaults)),
     final: compileFinalEdit(spec.finalTransformation),
     caching: spec.promptCaching ?? source.defaults?.promptCaching,
+    tokenize: params.tokenize,
     ctx,
   })
   if (to === undefined) {
@@ -110,7 +111,6 @@ function compileModel(
     })
     return undefined
   }
-  if (params.tokenize) ctx.report({ ...UNSERVED_TOKENIZE, path: [...source.paramsPath, 'tokenize'] })
   return {
     name: spec.name,
     id: spec.id,
@@ -125,12 +125,6 @@ function compileModel(
     origin: ctx.originOf(path),
   }
 }
-
-const UNSERVED_TOKENIZE = {
-  code: 'GW601',
-  at: 'key',
-  message: '`tokenize` is not served yet: tokens are counted after the reply only',
-} as const
 
 /** Where the provider of a model and its settings stand: on the model, or on the entry it refers to. */
 interface Source {

@@ -3,14 +3,14 @@ import type { LlmFacts } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { SseReader } from '../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
-import type { ChatEvent, ChatUsage, LlmError } from '../../llm/chat/chat.ts'
+import type { ChatEvent, LlmError } from '../../llm/chat/chat.ts'
 import type { ErrorCodec, RawEvent, ReplyFacts } from '../../llm/chat/codec.ts'
 import type { Conversion, StreamConversion } from '../../llm/chat/conversion.ts'
 import { type JsonObject, listOf } from '../../llm/chat/json.ts'
 import { Untranslatable } from '../../llm/chat/losses.ts'
 import type { PlainConversion } from '../../llm/chat/plain-conversion.ts'
 import { FrameReader } from '../../llm/framing/event-stream-frames.ts'
-import { UsageRecorder } from '../../llm/usage.ts'
+import { type Usage, UsageRecorder } from '../../llm/usage.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 import { contentCoding, decodeInto } from './content-coding.ts'
@@ -75,7 +75,7 @@ function failure(ctx: ConvertedContext, detail: string, cause?: unknown): Error 
   return errorInDialect(ctx.errors, new GatewayError('llmResponse', { detail, cause }))
 }
 
-function record(ctx: ConvertedContext, recorder: UsageRecorder, usage: ChatUsage | undefined): void {
+function record(ctx: ConvertedContext, recorder: UsageRecorder, usage: Usage | undefined): void {
   if (usage) recorder.add(usage)
   ctx.done()
 }

@@ -22,7 +22,7 @@ export async function countHere(
   try {
     const conversation = counted.conversation(parseExact(body.bytes().toString('utf8')) as JsonObject)
     const tokens = await estimateTokens(conversation, facts.requestModel)
-    facts.inputTokens = tokens
+    facts.countTokens = tokens
     const bytes = Buffer.from(JSON.stringify(counted.reply(tokens)))
     const headers = new HeaderList()
     headers.set('content-type', 'application/json')

@@ -31,7 +31,6 @@ export const aiBackend = defineBackend({
     const [only] = groups.flat()
     const plain = groups.flat().length === 1 && only?.steps === NO_STEPS ? only : undefined
     const { runtime } = ctx
-    const routeOf = ctx.settings.llm?.routeOf ?? compileRoutes(undefined)
     return {
       key: ctx.key,
       name: ctx.name,
@@ -41,9 +40,8 @@ export const aiBackend = defineBackend({
       replayable: true,
       holdsRequest: BODY_LIMIT,
       send(x, attempt, on) {
-        const route = routeOf(x.request.path)
-        if (plain) callProvider(runtime, plain.to, route, x, attempt, on)
-        else callMembers(groups, runtime, route, x, attempt, on).catch(error => on.fail(error))
+        if (plain) callProvider(runtime, plain.to, routeFor(plain, x), x, attempt, on)
+        else callMembers(groups, runtime, x, attempt, on).catch(error => on.fail(error))
       },
     }
   },
@@ -57,14 +55,13 @@ interface Member extends Candidate {
 async function callMembers(
   groups: readonly (readonly Member[])[],
   runtime: Runtime,
-  route: RouteType,
   x: Exchange,
   attempt: Attempt,
   on: ResponseHandler,
 ): Promise<void> {
-  const format = formatOf(route)
-  const dialect = format?.errors ?? openAiErrors
-  const body = await readBody(x, format !== undefined).catch(error => {
+  const formats = groups.flat().flatMap(member => formatOf(routeFor(member, x)) ?? [])
+  const dialect = formats[0]?.errors ?? openAiErrors
+  const body = await readBody(x, formats.length > 0).catch(error => {
     throw errorInDialect(dialect, error)
   })
   const members = rank(groups, runtime.random, runtime.clock.mono())
@@ -72,10 +69,16 @@ async function callMembers(
   const calling = {
     runtime,
     send: (member: Member, own: Exchange, attempt: Attempt, on: ResponseHandler, more: boolean) =>
-      callProvider(runtime, member.to, route, own, attempt, on, { body: body?.fork(), client: x, more }),
+      callProvider(runtime, member.to, routeFor(member, x), own, attempt, on, { body: body?.fork(), client: x, more }),
   }
   callInTurn(members, calling, x, attempt, on)
 }
+
+function routeFor({ to }: Member, x: Exchange): RouteType {
+  return (to.policy?.routeOf ?? EVERYTHING_CHATS)(x.request.path)
+}
+
+const EVERYTHING_CHATS = compileRoutes(undefined)
 
 async function readBody(x: Exchange, parse: boolean) {
   if (parse) return readJson(x)
@@ -106,11 +109,10 @@ function compileMember(
 ): Member | undefined {
   const { key, provider, wire } = wireOf(choice)
   const policies = ctx.policiesAt([...path, 'policies'], name)
-  if (spec.tokenize) {
-    ctx.report({ code: 'GW601', path: [...path, 'tokenize'], at: 'key', message: '`tokenize` is not served yet' })
-  }
   const settings = { ...ctx.settings, ...policies?.settings }
-  const to = providerTarget({ names: [name, key], provider, wire, address: spec, settings, key: undefined, ctx })
+  const { tokenize } = spec
+  const names = [name, key]
+  const to = providerTarget({ names, provider, wire, address: spec, settings, key: undefined, tokenize, ctx })
   if (to === undefined) {
     ctx.report({
       code: 'GW103',

@@ -39,6 +39,8 @@ export interface ProviderTarget {
   readonly policy: LlmPolicy | undefined
   /** Look at requests and replies; undefined: nobody does. */
   readonly guards: Guards | undefined
+  /** Input tokens are counted before the call, for the limits on them. */
+  readonly tokenize: boolean
   /** The upstream path for a format; undefined: the client's own, behind a configured prefix. */
   upstreamPath(format: WireFormat | undefined, clientPath: string, about: PathCall): string
 }
@@ -74,6 +76,7 @@ export interface ProviderTargetInit {
   readonly edit?: BodyEdit | undefined
   readonly final?: FinalEdit | undefined
   readonly caching?: CachePoints | undefined
+  readonly tokenize?: boolean | undefined
   /** `hostOverride` came from an `https` URL. */
   readonly secure?: boolean | undefined
   /** What the provider's own way in needs. */
@@ -111,6 +114,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     items: init.ctx.items,
     policy: settings.llm,
     guards: settings.guards && guardsOf(settings.guards),
+    tokenize: init.tokenize === true,
     upstreamPath: pathRule(wire, address),
   }
 }

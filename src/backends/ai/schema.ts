@@ -1,17 +1,5 @@
-import { targetPolicyFields } from '../../policies/upstream/policy-target.ts'
-import {
-  boolean,
-  def,
-  type Infer,
-  json,
-  list,
-  object,
-  opt,
-  parsed,
-  req,
-  type Schema,
-  urlText,
-} from '../../schema/builder.ts'
+import { providerPolicyFields } from '../../policies/parts/provider-policies.ts'
+import { boolean, def, type Infer, list, object, opt, req, type Schema, urlText } from '../../schema/builder.ts'
 import { hostPort, sectionName } from '../../schema/scalars.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 
@@ -36,14 +24,7 @@ const addressFields = {
   tokenize: def(boolean, false, 'Count input tokens before the call.'),
 } as const
 
-const ON_BACKEND = { unserved: 'It is served on the whole backend, not on one of its providers.' }
-/** Read by nobody, so that nothing is made of it unchecked. */
-const unread = parsed(json, 'a policy', () => ({ value: undefined }), undefined)
-const providerPolicies = object('provider policies', {
-  ...targetPolicyFields,
-  ai: opt(unread, 'Defaults, guards and routes.', ON_BACKEND),
-  health: opt(unread, 'When the provider counts as unhealthy.', ON_BACKEND),
-})
+const providerPolicies = object('provider policies', providerPolicyFields)
 
 const providerEntry = {
   provider: req(providerChoice, 'The LLM provider.'),

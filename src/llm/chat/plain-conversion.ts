@@ -1,5 +1,6 @@
 import type { HeaderList } from '../../http/headers.ts'
-import type { ChatUsage, LlmError } from './chat.ts'
+import type { Usage } from '../usage.ts'
+import type { LlmError } from './chat.ts'
 import type { ErrorCodec } from './codec.ts'
 import type { Asked } from './conversion.ts'
 import { errorOf } from './errors.ts'
@@ -17,7 +18,7 @@ export interface PlainAsked {
 
 export interface PlainReply {
   readonly body: JsonObject
-  readonly usage?: ChatUsage
+  readonly usage?: Usage
 }
 
 /** A provider's own form of a call without a stream: embeddings, counts of tokens. Both throw `Untranslatable`. */

@@ -33,6 +33,11 @@ export async function estimateTokens(chat: Chat, model: string): Promise<number>
   return (await countAll(texts, await counterFor(model))) + messages * PER_MESSAGE + AT_THE_END + media * PER_MEDIA
 }
 
+/** Of a body whose parts are not known: all of it. */
+export async function estimateText(text: string, model: string): Promise<number> {
+  return countAll([text], await counterFor(model))
+}
+
 function textIn(part: Part): string | undefined {
   switch (part.kind) {
     case 'text':

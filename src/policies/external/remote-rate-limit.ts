@@ -5,6 +5,7 @@ import type { Expression } from '../../cel/expression.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange, Reply } from '../../http/exchange.ts'
+import type { DescriptorToWrite } from '../../protobuf/rate-limit.ts'
 import { cel, def, list, type ObjectOf, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { compileConditional, conditional, fallbackComesLast } from '../parts/conditional.ts'
 import { once } from '../parts/once.ts'
@@ -89,22 +90,31 @@ function hooksOf(spec: ObjectOf<typeof optional>, at: Path, ctx: CompileContext)
   }))
   const asked = new WeakMap<Exchange, readonly Asked[]>()
 
+  const ask = async (x: Exchange, descriptors: readonly DescriptorToWrite[]): Promise<Reply | undefined> => {
+    const { askLimiter, applyLimits } = await loaded()
+    return applyLimits(x, await askLimiter(limiter, descriptors, x))
+  }
   async function limitRate(x: Exchange): Promise<Reply | undefined> {
-    const { descriptorsOf, askLimiter, applyLimits } = await loaded()
-    try {
+    const { descriptorsOf, inputOf } = await loaded()
+    return unlessItFails(x, failOpen, async () => {
       const own = descriptorsOf(rules, x)
       if (own.length === 0) return undefined
       asked.set(x, own)
-      const each = own.map(({ descriptor }) => descriptor)
-      return applyLimits(x, await askLimiter(limiter, each, x))
-    } catch (error) {
-      if (!(error instanceof GatewayError || error instanceof GrpcFailure)) throw error
-      const failed = error instanceof GatewayError && error.code === 'rateLimitFailed'
-      x.error = reasonOf(failed ? (error.details.cause ?? error) : error)
-      if (failed) throw error
-      if (failOpen) return undefined
-      throw new GatewayError('rateLimitFailed', { cause: error })
-    }
+      if (own.some(each => each.rules.countsTokens)) {
+        x.tokenLimits ??= []
+        x.tokenLimits.push({
+          async take(tokens) {
+            const input = inputOf(own, tokens)
+            const refusal = input.length > 0 && (await unlessItFails(x, failOpen, () => ask(x, input)))
+            if (refusal) throw new GatewayError('rateLimited')
+          },
+        })
+      }
+      return ask(
+        x,
+        own.map(({ descriptor }) => descriptor),
+      )
+    })
   }
   /** Nobody waits for it: the request is over. */
   function chargeTokens(x: Exchange): void {
@@ -122,6 +132,19 @@ function hooksOf(spec: ObjectOf<typeof optional>, at: Path, ctx: CompileContext)
     request: limitRate,
     ...(rules.some(({ countsTokens }) => countsTokens) ? { done: chargeTokens } : {}),
     ...(buffersRequest === undefined ? {} : { buffersRequest }),
+  }
+}
+
+async function unlessItFails(x: Exchange, failOpen: boolean, ask: () => Promise<Reply | undefined>) {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!(error instanceof GatewayError || error instanceof GrpcFailure)) throw error
+    const failed = error instanceof GatewayError && error.code === 'rateLimitFailed'
+    x.error = reasonOf(failed ? (error.details.cause ?? error) : error)
+    if (failed) throw error
+    if (failOpen) return undefined
+    throw new GatewayError('rateLimitFailed', { cause: error })
   }
 }
 

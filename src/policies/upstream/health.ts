@@ -16,7 +16,7 @@ export const health = definePolicy({
       convert: convertHealth,
     },
   ],
-  attach: ['backend'],
+  attach: ['backend', 'provider'],
   perBackend: true,
   schema: object('health', {
     unhealthyExpression: opt(

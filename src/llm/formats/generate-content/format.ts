@@ -31,8 +31,8 @@ export const geminiCountTokens: Format = {
   cache: 'included',
   address: addressIn,
   usage(reply) {
-    const input = count(reply, 'totalTokens')
-    return input === undefined ? undefined : { input }
+    const counted = count(reply, 'totalTokens')
+    return counted === undefined ? undefined : { counted }
   },
   model,
 }

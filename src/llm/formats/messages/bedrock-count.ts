@@ -13,6 +13,6 @@ export const bedrockTokenCount: PlainCodec = {
   reply(value) {
     const tokens = isObject(value) ? countOf(value.inputTokens) : undefined
     if (tokens === undefined) throw new Untranslatable('', 'the provider sent no count of tokens')
-    return { body: { input_tokens: tokens }, usage: { input: tokens } }
+    return { body: { input_tokens: tokens }, usage: { counted: tokens } }
   },
 }

@@ -47,8 +47,8 @@ export const anthropicTokenCount: Format = {
   addPrompts,
   counted: { conversation: decodeRequest, reply: tokens => ({ input_tokens: tokens }) },
   usage: reply => {
-    const input = count(reply, 'input_tokens')
-    return input === undefined ? undefined : { input }
+    const counted = count(reply, 'input_tokens')
+    return counted === undefined ? undefined : { counted }
   },
   model: () => undefined,
 }

@@ -47,14 +47,22 @@ function descriptorOf(rules: DescriptorRules, x: Exchange): DescriptorToWrite | 
   return { entries, ...(limit ? { limit } : {}), ...(hits === undefined ? {} : { hitsAddend: { value: hits } }) }
 }
 
-/** The tokens that a request has used, for those who count them. */
+/** The input tokens of a request that has not been sent, for those who count tokens and nothing else. */
+export function inputOf(asked: readonly Asked[], tokens: number): DescriptorToWrite[] {
+  return asked.flatMap(({ rules: { countsTokens, cost }, descriptor }) =>
+    countsTokens && cost === undefined ? { ...descriptor, hitsAddend: { value: tokens } } : [],
+  )
+}
+
+/** The tokens that a request has used, for those who count them; what it has taken before the call is not among them. */
 export function chargesOf(asked: readonly Asked[], x: Exchange): DescriptorToWrite[] {
   const { llm } = x
   if (llm === undefined) return []
   return asked.flatMap(({ rules: { countsTokens, cost }, descriptor }) => {
     if (!countsTokens) return []
     const outcome = cost?.decide(x)
-    const used = cost === undefined ? tokensOf(llm) : outcome?.ok ? unitsIn(outcome.value) : undefined
+    const used =
+      cost === undefined ? Math.max(0, tokensOf(llm) - x.tokensTaken) : outcome?.ok ? unitsIn(outcome.value) : undefined
     return used === undefined || used === 0 ? [] : { ...descriptor, hitsAddend: { value: used } }
   })
 }

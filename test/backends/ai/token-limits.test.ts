@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest'
+import { ManualClock } from '../../engine/manual-clock.ts'
+import { type Plain, startEnvoyServices } from '../../helpers/envoy-services.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { sendJson, startOpenAiServer } from '../../helpers/openai-server.ts'
+
+const CHAT = '/v1/chat/completions'
+const EMBED = '/v1/embeddings'
+const COUNT = '/v1/messages/count_tokens'
+/** Eight tokens, four more for the message, three at the end. */
+const QUESTION = { model: 'gpt-4o', messages: [{ role: 'user', content: 'Hello, world! Hello, world!' }] }
+const usage = (prompt: number, completion: number) => ({
+  usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+})
+
+async function section(limit: string, { tokenize = true, options = {} } = {}) {
+  const upstream = await startOpenAiServer()
+  const gateway = await startGateway(
+    `
+llm:
+  port: 4000
+  models: [{name: "*", provider: openAI, params: {baseUrl: "${upstream.url}", tokenize: ${tokenize}}}]
+  policies: {${limit}}
+`,
+    { clock: new ManualClock(), ...options },
+  )
+  return {
+    upstream,
+    async ask(body: object = QUESTION, path = CHAT) {
+      const reply = await fetch(gateway.url(4000) + path, { method: 'POST', body: JSON.stringify(body) })
+      return { status: reply.status, left: reply.headers.get('x-ratelimit-remaining'), body: await reply.text() }
+    },
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]()
+      await upstream[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const bucket = (size: number) =>
+  `localRateLimit: [{maxTokens: ${size}, tokensPerFill: ${size}, fillInterval: 1h, type: tokens}]`
+
+describe('tokens counted before the call', () => {
+  test('are refused where the bucket has not so many, and the provider is not asked', async () => {
+    await using at = await section(bucket(14))
+    const { status, body } = await at.ask()
+    expect(status).toBe(429)
+    expect(JSON.parse(body)).toMatchObject({ error: { message: 'rate limit exceeded' } })
+    expect(at.upstream.seen).toEqual([])
+  })
+
+  test('are settled by what the provider says', async () => {
+    await using at = await section(bucket(40))
+    at.upstream.answer((_req, res) => sendJson(res, 200, { choices: [], ...usage(9, 2) }))
+    expect(await at.ask()).toMatchObject({ status: 200, left: '25' })
+    expect(await at.ask()).toMatchObject({ status: 200, left: '14' })
+    expect(await at.ask()).toMatchObject({ status: 200, left: '3' })
+    expect(await at.ask()).toMatchObject({ status: 429, left: '7' })
+  })
+
+  test('stay taken where the provider does not say how many it used', async () => {
+    await using at = await section(bucket(20))
+    at.upstream.answer((_req, res) => sendJson(res, 200, { choices: [] }))
+    expect((await at.ask()).status).toBe(200)
+    expect((await at.ask()).status).toBe(429)
+  })
+
+  test('without `tokenize` a request passes as long as one is left', async () => {
+    await using at = await section(bucket(1), { tokenize: false })
+    at.upstream.answer((_req, res) => sendJson(res, 200, { choices: [], ...usage(9, 2) }))
+    expect((await at.ask()).status).toBe(200)
+    expect((await at.ask()).status).toBe(429)
+  })
+
+  test('embeddings and bodies of unknown shape are counted as text', async () => {
+    await using at = await section(bucket(30))
+    const long = 'word '.repeat(200)
+    expect((await at.ask({ model: 'm', input: long }, EMBED)).status).toBe(429)
+    expect((await at.ask({ model: 'm', messages: { not: long } })).status).toBe(429)
+    at.upstream.answer((_req, res) => sendJson(res, 200, { data: [], ...usage(2, 0) }))
+    expect((await at.ask({ model: 'm', input: 'word' }, EMBED)).status).toBe(200)
+  })
+
+  test('are taken once for several providers in turn', async () => {
+    await using broken = await startOpenAiServer()
+    await using good = await startOpenAiServer()
+    broken.answer((_req, res) => sendJson(res, 500, {}))
+    good.answer((_req, res) => sendJson(res, 200, { choices: [], ...usage(10, 5) }))
+    const entry = (name: string, port: number) =>
+      `{providers: [{name: ${name}, provider: {openAI: {}}, hostOverride: "127.0.0.1:${port}", tokenize: true}]}`
+    await using gateway = await startGateway(
+      `
+binds: [{port: 8080, listeners: [{routes: [{
+  backends: [{ai: {groups: [${entry('one', broken.port)}, ${entry('two', good.port)}]}}],
+  policies: {${bucket(20)}}}]}]}]`,
+      { clock: new ManualClock() },
+    )
+    const post = () => fetch(gateway.url(8080) + CHAT, { method: 'POST', body: JSON.stringify(QUESTION) })
+    const reply = await post()
+    expect([reply.status, reply.headers.get('x-ratelimit-remaining')]).toEqual([200, '5'])
+    expect((await post()).status).toBe(429)
+    expect([broken.seen.length, good.seen.length]).toEqual([1, 1])
+  })
+
+  test('a service is asked for them before the call, and for the rest after it', async () => {
+    const over = { overallCode: 2 }
+    let asked = 0
+    await using service = await startEnvoyServices({
+      shouldRateLimit: () => (++asked === 5 ? over : { overallCode: 1 }),
+    })
+    const limit = `remoteRateLimit: {host: '${service.host}', domain: shop, descriptors: [
+      {entries: [{key: all, value: '"1"'}], type: tokens}]}`
+    await using at = await section(limit)
+    at.upstream.answer((_req, res) => sendJson(res, 200, { choices: [], ...usage(16, 4) }))
+    const hits = () =>
+      service.asked.map(
+        request => ((request as Plain).descriptors as { hitsAddend?: { value?: number } }[])[0]?.hitsAddend?.value,
+      )
+    expect((await at.ask()).status).toBe(200)
+    await expect.poll(hits).toEqual([0, 15, 5].map(value => value || undefined))
+    expect((await at.ask()).status).toBe(429)
+    expect(at.upstream.seen).toHaveLength(1)
+  })
+})
+
+test('a call that only counts uses no tokens', async () => {
+  await using at = await section(bucket(10), { tokenize: false })
+  for (let i = 0; i < 3; i++) {
+    const { status, body } = await at.ask({ ...QUESTION, max_tokens: 1 }, COUNT)
+    expect({ status, reply: JSON.parse(body) }).toEqual({ status: 200, reply: { input_tokens: 15 } })
+  }
+  expect((await at.ask()).left).toBe('10')
+})
