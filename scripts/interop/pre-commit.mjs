@@ -2,7 +2,7 @@
 // clone of this repository (its HEAD) and from the package, on the Node.js of the system and on that of the checkout?
 // Needs git, Python with venv, and the registries of pip and npm. With --record the outcome goes into docs/interop.md.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -79,7 +79,17 @@ function tryHook(folder, program, source, repository, path) {
   const work = mkdtempSync(join(folder, 'work-'))
   const env = { ...process.env, PATH: path, PRE_COMMIT_HOME: join(work, 'home') }
   for (const name of Object.keys(env)) if (/^npm_/i.test(name)) delete env[name]
-  const node = execFileSync('node', ['--version'], { env, encoding: 'utf8' }).trim().slice(1)
+  const [node, runtime] = execFileSync('node', ['-p', 'process.versions.node + " " + process.execPath'], {
+    env,
+    encoding: 'utf8',
+  })
+    .trim()
+    .split(/ (.*)/)
+  // Where a distribution has a `nodejs`, pre-commit takes that one, whatever `node` is.
+  const bin = join(work, 'bin')
+  mkdirSync(bin)
+  for (const name of ['node', 'nodejs']) symlinkSync(runtime, join(bin, name))
+  env.PATH = bin + delimiter + path
   const project = join(work, 'project')
   run('git', ['init', '--quiet', project])
   const hooks = [`repos:`, `- repo: ${repository}`, '  rev: tried', '  hooks:', '  - id: gwctl-validate', '']

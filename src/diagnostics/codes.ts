@@ -347,7 +347,11 @@ export const CODES = {
     'listener of another protocol',
     'An HTTP route is attached to a TCP gateway, or the other way round. It is never used there.',
   ),
-  GW545: entry('warning', 'plain HTTP to port 443', 'A backend on port 443 is called without TLS. Add `backendTLS`.'),
+  GW545: entry(
+    'warning',
+    'port of another protocol',
+    'A backend on port 443 is called without TLS, or one on port 80 with it. Add `backendTLS`, or correct the port.',
+  ),
   GW546: entry('warning', 'field without effect', 'Another field overrides this one. Remove one of them.'),
   GW549: entry(
     'info',
@@ -376,8 +380,8 @@ export const CODES = {
   ),
   GW554: entry(
     'warning',
-    'rule reads unverified claims',
-    'An authorization rule reads a token, password or API key, but no policy on the request path verifies one, so the variable is never set. Add the authentication policy.',
+    'credential that nothing verifies',
+    'An authorization rule or `backendAuth.passthrough` needs a token, password or API key, but no policy on the request path verifies one, so there is none. Add the authentication policy.',
   ),
   GW555: entry(
     'warning',
@@ -412,7 +416,7 @@ export const CODES = {
   GW561: entry(
     'warning',
     'duplicate backend',
-    'Two backends of the route differ only in their weight. One of them is probably meant to be a different backend.',
+    'Two backends of the route differ only in their weight, or a mirror copies requests to the backend that gets them anyway. One of them is probably meant to be a different backend.',
   ),
   GW562: entry(
     'warning',
@@ -422,7 +426,7 @@ export const CODES = {
   GW563: entry(
     'warning',
     'header change undone',
-    'Headers are added, then set, then removed, so of a header in two of the lists only the later one takes effect. Delete it from one list.',
+    'A header or the host is written in two places, and only the later one takes effect. Headers are added, then set, then removed; `transformations` run before header modifiers, these before `urlRewrite`, and `backendAuth` comes last. Remove one of them.',
   ),
   GW564: entry(
     'warning',
@@ -452,7 +456,7 @@ export const CODES = {
   GW570: entry(
     'warning',
     'comparison never true',
-    'The variable never has the value or the type that it is compared with: methods are in capitals, paths start with `/`, host names are in lower case, headers are text.',
+    'The variable never has the value or the type that it is compared with: methods are in capitals, paths start with `/`, host names are in lower case, headers are text, statuses are 100 to 599.',
   ),
   GW571: entry(
     'warning',
@@ -483,6 +487,16 @@ export const CODES = {
     'warning',
     'preflight never arrives',
     'Browsers ask with OPTIONS before they send the request, and the matches of the route take other methods only. Remove `method` from the match, or add a match with `method: OPTIONS`.',
+  ),
+  GW577: entry(
+    'info',
+    'body limit of its own',
+    '`buffer.maxBytes` is larger than the `maxBufferSize` of the file, which holds only where a policy sets no limit. Remove it, or raise `maxBufferSize`.',
+  ),
+  GW578: entry(
+    'warning',
+    'CORS allows what CSRF refuses',
+    '`cors` lets pages of an origin send requests that change something, and `csrf` on the same route refuses them. Add the origin to `csrf.additionalOrigins`, or take it out of `cors`.',
   ),
   GW601: entry(
     'warning',

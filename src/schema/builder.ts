@@ -102,6 +102,7 @@ export interface ObjectNode {
   readonly rules?: readonly ServerRule[]
   readonly refers?: Reference
   readonly secretField?: SecretField
+  readonly patternFields?: PatternFields
   /** The field that is meant by text in place of the object, for help: `path: /v1`. */
   readonly textMeans?: string
   /** Help for keys that people write here, in whole sentences. */
@@ -110,6 +111,11 @@ export interface ObjectNode {
 /** A field that is a `secret` where this holds, such as the value of a header whose name says so. */
 export interface SecretField {
   readonly name: string
+  readonly where: (value: Readonly<Record<string, unknown>>) => boolean
+}
+/** Text that is a pattern where this holds, such as the value of a match whose type says so. It stays text. */
+export interface PatternFields {
+  readonly names: readonly string[]
   readonly where: (value: Readonly<Record<string, unknown>>) => boolean
 }
 /**
@@ -286,6 +292,7 @@ export interface ObjectOptions {
   readonly rules?: readonly ServerRule[]
   readonly refers?: Reference
   readonly secretField?: SecretField
+  readonly patternFields?: PatternFields
   readonly textMeans?: string
   readonly instead?: Readonly<Record<string, string>>
 }

@@ -1,7 +1,9 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
-import type { Field, FieldMode, NamedField, Node, ObjectNode } from './builder.ts'
+import { type Field, type FieldMode, type NamedField, type Node, type ObjectNode, regex } from './builder.ts'
 import { type DecodeContext, type Enclosing, INVALID, isRecord, type LivePath, wrongType } from './decode-context.ts'
 import { type Decode, Excuses, objectIn, reportUnknown } from './unknown-fields.ts'
+
+const PATTERN = regex(true).node
 
 export function decodeObject(
   node: ObjectNode,
@@ -80,6 +82,13 @@ function decodeFields(
   }
   if (node.open && unknown) for (const key of unknown) out[key] = value[key]
   if (!groupsHold(node, present, excuse, path, ctx)) sound = false
+  if (node.patternFields?.where(out)) {
+    for (const name of node.patternFields.names) {
+      const text = out[name]
+      if (text !== undefined && inside(PATTERN, text, present.get(name) ?? name, path, ctx, decodeNode) === INVALID)
+        sound = false
+    }
+  }
   if (sound && node.check) sound = checkHolds(node, out, path, ctx)
   return sound ? out : INVALID
 }

@@ -10,6 +10,7 @@ import {
   namedValue,
   noRepeats,
   parentsDiffer,
+  patternIn,
   requestMirror,
   routeBackend,
   routeHostnames,
@@ -27,6 +28,7 @@ const methodMatch = object(
   },
   {
     atLeastOneOf: [['service', 'method']],
+    patternFields: patternIn('service', 'method'),
     check: value =>
       value.type !== 'Exact'
         ? []

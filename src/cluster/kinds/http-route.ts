@@ -12,6 +12,7 @@ import {
   namedValue,
   noRepeats,
   parentsDiffer,
+  patternIn,
   requestMirror,
   routeBackend,
   routeHostnames,
@@ -29,6 +30,7 @@ const pathMatch = object(
   },
   {
     textMeans: 'value',
+    patternFields: patternIn('value'),
     instead: Object.fromEntries(
       [
         ['PathPrefix', 'pathPrefix', 'prefix', 'PathPrefix'],

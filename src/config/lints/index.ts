@@ -12,6 +12,7 @@ import { deprecatedField } from './deprecated-field.ts'
 import { bodyTotal } from './limits/body-total.ts'
 import { bufferedBody } from './limits/buffered-body.ts'
 import { outwaitedLimit } from './limits/outwaited-limit.ts'
+import { ownBodyLimit } from './limits/own-body-limit.ts'
 import { pointlessRetry } from './limits/pointless-retry.ts'
 import { emptyBucket, tokensWithoutModel } from './limits/rate-limits.ts'
 import { retriedSuccess } from './limits/retried-success.ts'
@@ -27,6 +28,7 @@ import { foreignHostname } from './routing/foreign-hostname.ts'
 import { hopHeaders } from './routing/hop-headers.ts'
 import { impossibleMatch } from './routing/impossible-match.ts'
 import { literalPattern } from './routing/literal-pattern.ts'
+import { mirrorToItself } from './routing/mirror-to-itself.ts'
 import { neverEqual } from './routing/never-equal.ts'
 import { ownPort } from './routing/own-port.ts'
 import { pathPattern } from './routing/path-pattern.ts'
@@ -34,6 +36,7 @@ import { policyTargets } from './routing/policy-targets.ts'
 import { prefixRewrite } from './routing/prefix-rewrite.ts'
 import { pseudoHeader } from './routing/pseudo-header.ts'
 import { repeatedItem } from './routing/repeated-item.ts'
+import { replacedHeaders } from './routing/replaced-headers.ts'
 import { sameBackend } from './routing/same-backend.ts'
 import { sameName } from './routing/same-name.ts'
 import { selfRedirect } from './routing/self-redirect.ts'
@@ -49,6 +52,7 @@ import { anyAudience } from './security/any-audience.ts'
 import { defaultMode, optionalAuth, sameCredential } from './security/auth-modes.ts'
 import { contradictingRules } from './security/contradicting-rules.ts'
 import { corsForAll, corsForMcp, corsWithoutPreflight } from './security/cors.ts'
+import { corsAgainstCsrf } from './security/cors-against-csrf.ts'
 import { decisionCache } from './security/decision-cache.ts'
 import { failsOpen } from './security/fails-open.ts'
 import { literalSecret } from './security/literal-secret.ts'
@@ -56,7 +60,7 @@ import { noRules } from './security/no-rules.ts'
 import { openAdmin } from './security/open-admin.ts'
 import { openProxy } from './security/open-proxy.ts'
 import { plainKeys } from './security/plain-keys.ts'
-import { plainOnTlsPort } from './security/plain-on-tls-port.ts'
+import { portOfAnotherProtocol } from './security/port-of-another-protocol.ts'
 import { unnormalizedPaths } from './security/unnormalized-paths.ts'
 import { unreadBody } from './security/unread-body.ts'
 import { unverifiedClaims } from './security/unverified-claims.ts'
@@ -105,7 +109,7 @@ const LINTS: readonly Lint[] = [
   unreadBody,
   wrongProtocol,
   withoutEffect,
-  plainOnTlsPort,
+  portOfAnotherProtocol,
   cacheThreshold,
   plainKeys,
   bufferedBody,
@@ -120,8 +124,10 @@ const LINTS: readonly Lint[] = [
   ownPort,
   pseudoHeader,
   sameBackend,
+  mirrorToItself,
   unreachedTimeout,
   contradictingHeaders,
+  replacedHeaders,
   contradictingRules,
   retriedSuccess,
   besideAnswer,
@@ -132,6 +138,8 @@ const LINTS: readonly Lint[] = [
   commandLine,
   repeatedItem,
   adminPort,
+  ownBodyLimit,
+  corsAgainstCsrf,
 ]
 
 type Visitor = (found: WrittenValue) => void

@@ -1,5 +1,16 @@
 import { credentialValue } from '../../../policies/parts/header-changes.ts'
-import { def, type Fields, integer, list, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
+import {
+  def,
+  type Fields,
+  integer,
+  list,
+  object,
+  oneOf,
+  opt,
+  type PatternFields,
+  req,
+  string,
+} from '../../../schema/builder.ts'
 import { backendRef, parentRef } from '../../../schema/resource-references.ts'
 import {
   dnsLabel,
@@ -163,6 +174,10 @@ function sessionRules(value: Record<string, unknown>): ReturnType<Rule> {
 
 export const ruleName = opt(subdomain, 'The name of the rule; policies may aim at it.')
 
+export const patternIn = (...names: readonly string[]): PatternFields => ({
+  names,
+  where: ({ type }) => type === 'RegularExpression',
+})
 export const namedValue = (name: string, key: Fields[string]) =>
   object(
     name,
@@ -171,5 +186,5 @@ export const namedValue = (name: string, key: Fields[string]) =>
       name: key,
       value: req(string({ min: 1, max: 4096 }), 'The value, or a pattern.'),
     },
-    { secretField: credentialValue },
+    { secretField: credentialValue, patternFields: patternIn('value') },
   )

@@ -50,10 +50,10 @@ export class MemberContext implements ClusterContext {
         const addresses = addressesOf(to, this.work)
         if (addresses.length > 1)
           this.lose(ref, `one of ${addresses.length} endpoints of Service ${to.namespace}/${to.name} is called`)
-        return { host: addresses[0] }
+        return this.keep({ host: addresses[0] }, ref)
       }
       case 'ProxyBackend':
-        return { backend: nameOf(to.backend) }
+        return this.keep({ backend: nameOf(to.backend) }, ref)
       case 'InferencePool':
         this.lose(ref, `InferencePool ${nameOf(to.pool)} cannot be called by a policy`)
         return undefined

@@ -62,9 +62,12 @@ export class TranslatedDocument implements SourceDocument {
   /** Where the same text stands in the part of the resource that made this one, it is that which is meant. */
   #from(path: Path, at: Finding['at']): From | undefined {
     const from = this.#origins.at(this.value, path)
-    const sought = at === 'key' ? path.at(-1) : valueAt(this.value, path)
+    const sought = at === 'key' ? path.at(-1) : onlyLeaf(valueAt(this.value, path))
     if (!from || (typeof sought !== 'string' && typeof sought !== 'number')) return from
-    const inner = pathOf(sought, valueAt(from.resource.raw, from.path))
+    const found = pathsOf(sought, valueAt(from.resource.raw, from.path))
+    // Of equal items of a list the one that stands at the same place.
+    const index = path.findLast(step => typeof step === 'number')
+    const inner = found.find(each => each.includes(index ?? -1)) ?? found[0]
     return inner ? { ...from, path: [...from.path, ...inner] } : from
   }
 
@@ -111,16 +114,20 @@ class LazyOrigin implements Origin {
   }
 }
 
-/** The first leaf of `value` that is `sought`. */
-function pathOf(sought: string | number, value: unknown): Path | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  for (const [key, item] of Object.entries(value)) {
-    const step = Array.isArray(value) ? Number(key) : key
-    if (item === sought) return [step]
-    const inner = pathOf(sought, item)
-    if (inner) return [step, ...inner]
-  }
-  return undefined
+/** Every leaf of `value` that is `sought`. */
+function pathsOf(sought: string | number, value: unknown): Path[] {
+  if (value === sought) return [[]]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) =>
+    pathsOf(sought, item).map(inner => [Array.isArray(value) ? Number(key) : key, ...inner]),
+  )
+}
+
+/** An object around one value is meant by it: a rule by its expression. */
+function onlyLeaf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const [only, ...more] = Object.values(value)
+  return more.length === 0 ? onlyLeaf(only) : value
 }
 
 export function locate(from: From, words: Omit<Finding, 'path' | 'at'>, at: 'key' | 'value' = 'value'): Diagnostic {

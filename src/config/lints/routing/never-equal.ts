@@ -38,12 +38,13 @@ const COMPARISON = new RegExp(
 const LITERAL = new RegExp(TEXT, 'g')
 const HEADER_AS_NUMBER =
   /(?<![\w.(])request\.headers(?:\[(?:"[^"]*"|'[^']*')\]|\.\w+)\s*(?:<=?|>=?)\s*-?\d|(?<![\w.(])request\.headers(?:\[(?:"[^"]*"|'[^']*')\])\s*[!=]=\s*-?\d/g
+const STATUS = /(?<![\w.])response\.code\s*(==|!=|<=?|>=?)\s*(-?\d+)(?![\d.])/g
 const NEGATED = /!\s*request\.(headers|path|method|host|uri|scheme)(?=\s*(?:$|&&|\|\||\)))/g
 
 /** GW570: a comparison whose outcome is the same for every request. */
 export const neverEqual: Lint = file => {
   file.visit('cel', ({ node, value, path }) => {
-    if (node.kind !== 'cel' || typeof value !== 'string' || !value.includes('request.')) return
+    if (node.kind !== 'cel' || typeof value !== 'string' || !/request\.|response\.code/.test(value)) return
     const report = (start: number, length: number, message: string, label: string, help: string) =>
       file.report({
         code: 'GW570',
@@ -71,26 +72,61 @@ export const neverEqual: Lint = file => {
         )
       }
     }
-    for (const found of value.matchAll(HEADER_AS_NUMBER)) {
-      const [, header = ''] = /^(request\.headers(?:\[[^\]]*\]|\.\w+))/.exec(found[0]) ?? []
-      report(
-        found.index,
-        found[0].length,
-        'a header is text, and is compared with a number here: that fails for every request',
-        'text and a number',
-        `write \`int(${header})\``,
-      )
-    }
-    for (const found of value.matchAll(NEGATED)) {
-      report(
-        found.index,
-        found[0].length,
-        `\`!\` takes a boolean, and \`request.${found[1]}\` is none: this fails for every request`,
-        'not a boolean',
-        found[1] === 'headers'
-          ? 'ask for one header: `!("x-name" in request.headers)`'
-          : `compare it: \`request.${found[1]} == ""\``,
-      )
+    for (const [pattern, judge] of MISTAKES) {
+      for (const found of value.matchAll(pattern)) {
+        const mistake = judge(found)
+        if (mistake) report(found.index, found[0].length, mistake.message, mistake.label, mistake.help)
+      }
     }
   })
+}
+
+interface Mistake {
+  readonly message: string
+  readonly label: string
+  readonly help: string
+}
+
+const MISTAKES: readonly (readonly [RegExp, (found: RegExpExecArray) => Mistake | undefined])[] = [
+  [
+    HEADER_AS_NUMBER,
+    found => ({
+      message: 'a header is text, and is compared with a number here: that fails for every request',
+      label: 'text and a number',
+      help: `write \`int(${/^(request\.headers(?:\[[^\]]*\]|\.\w+))/.exec(found[0])?.[1]})\``,
+    }),
+  ],
+  [
+    STATUS,
+    ([, operator = '', number = '']) => {
+      const verb = statusProblem(operator, Number(number))
+      return verb === undefined
+        ? undefined
+        : {
+            message: `\`response.code\` is ${verb} ${number}: statuses are 100 to 599`,
+            label: 'the same for every response',
+            help: 'compare it with a status: 200, 404, 500',
+          }
+    },
+  ],
+  [
+    NEGATED,
+    ([, field]) => ({
+      message: `\`!\` takes a boolean, and \`request.${field}\` is none: this fails for every request`,
+      label: 'not a boolean',
+      help:
+        field === 'headers'
+          ? 'ask for one header: `!("x-name" in request.headers)`'
+          : `compare it: \`request.${field} == ""\``,
+    }),
+  ],
+]
+
+/** Half of a range may hold for all of them: `>= 500 && < 600`. */
+function statusProblem(operator: string, than: number): string | undefined {
+  if (operator === '==' && (than < 100 || than > 599)) return 'never'
+  if (operator === '!=' && (than < 100 || than > 599)) return 'always other than'
+  if ((operator === '>' && than >= 599) || (operator === '>=' && than > 599)) return 'never above'
+  if ((operator === '<' && than <= 100) || (operator === '<=' && than < 100)) return 'never below'
+  return undefined
 }

@@ -1,4 +1,5 @@
 import { keyOf } from '../../../diagnostics/diagnostic.ts'
+import { once } from '../../../policies/parts/once.ts'
 import type { Pipeline } from '../../snapshot.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 import { rulesOf } from '../sites.ts'
@@ -11,8 +12,14 @@ const VERIFIERS = {
 } as const
 const ROOTS = Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[]
 
-/** GW554: a rule about a credential that nothing checks, so that there is none. */
+/** GW554: a rule about a credential that nothing checks, so that there is none, or a call that is to carry it. */
 export const unverifiedClaims: Lint = file => {
+  const contexts = once(() => contextsOf(file))
+  unverifiedRules(file, contexts)
+  unverifiedTokens(file, contexts)
+}
+
+function unverifiedRules(file: LintedFile, contextsNow: () => Context[]): void {
   const rules = file.sites.flatMap(({ policies }) =>
     (['authorization', 'mcpAuthorization'] as const).flatMap(name => {
       const policy = policies[name]
@@ -26,7 +33,7 @@ export const unverifiedClaims: Lint = file => {
     }),
   )
   if (rules.length === 0) return
-  const contexts = contextsOf(file)
+  const contexts = contextsNow()
   for (const { policy, rules: list, name, rule, root } of rules) {
     const path = file.pathOf(policy)
     const key = keyOf(file.document.origin(path.at(-1) === name ? path : [...path, name]))
@@ -44,29 +51,61 @@ export const unverifiedClaims: Lint = file => {
   }
 }
 
+/** Providers of LLMs call with a key of the environment otherwise, so there the policy means: with the client's own. */
+function unverifiedTokens(file: LintedFile, contextsNow: () => Context[]): void {
+  for (const { policies } of file.sites) {
+    const auth = policies.backendAuth
+    if (typeof auth !== 'object' || auth.passthrough === undefined) continue
+    const path = file.pathOf(auth)
+    const key = keyOf(file.document.origin(path.at(-1) === 'backendAuth' ? path : [...path, 'backendAuth']))
+    const places = contextsNow().filter(({ origins, llm }) => origins.has(key) && !llm)
+    if (
+      places.length === 0 ||
+      places.some(({ names }) =>
+        Object.values(VERIFIERS)
+          .flat()
+          .some(each => names.has(each)),
+      )
+    )
+      continue
+    file.report({
+      code: 'GW554',
+      message: '`passthrough` sends on the token that a policy has verified, and nothing here verifies one',
+      path: [...path, 'passthrough'],
+      at: 'key',
+      label: 'there is never a token',
+      help: 'add `jwtAuth` to the route, its listener or its gateway; without `backendAuth`, what clients send goes on as it came',
+    })
+  }
+}
+
 const EFFECTS = { allow: 'it never allows', deny: 'it never denies', require: 'it refuses every request' } as const
 const WHAT = { jwt: 'tokens', basicAuth: 'passwords', apiKey: 'API keys' } as const
 
 interface Context {
   readonly names: ReadonlySet<string>
   readonly origins: ReadonlySet<string>
+  /** It ends at a provider of LLMs. */
+  readonly llm: boolean
 }
 
 /** The policies that a request passes on each of its ways, from the listener to a backend. */
 function contextsOf({ snapshot }: LintedFile): Context[] {
   const out: Context[] = []
-  const add = (...pipelines: readonly Pipeline[]) => {
+  const add = (llm: boolean, ...pipelines: readonly Pipeline[]) => {
     const steps = pipelines.flatMap(each => each.steps)
     out.push({
       names: new Set(steps.map(({ policy }) => policy)),
       origins: new Set(steps.flatMap(step => step.origins.map(keyOf))),
+      llm,
     })
   }
   for (const { listeners } of snapshot.binds) {
     for (const listener of listeners) {
       for (const route of listener.routes) {
-        add(listener.pipeline, route.pipeline)
-        for (const backend of route.backends) add(listener.pipeline, route.pipeline, backend.pipeline)
+        add(false, listener.pipeline, route.pipeline)
+        for (const { backend, pipeline } of route.backends)
+          add(backend.protocol === 'llm', listener.pipeline, route.pipeline, pipeline)
       }
     }
   }
