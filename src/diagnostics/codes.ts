@@ -498,6 +498,21 @@ export const CODES = {
     'CORS allows what CSRF refuses',
     '`cors` lets pages of an origin send requests that change something, and `csrf` on the same route refuses them. Add the origin to `csrf.additionalOrigins`, or take it out of `cors`.',
   ),
+  GW587: entry(
+    'warning',
+    'OpenAPI document without tools',
+    'An MCP target takes its tools from an OpenAPI document that describes no operation. Clients see no tool of it.',
+  ),
+  GW588: entry(
+    'warning',
+    'operation without a name',
+    'An operation of an OpenAPI document has no `operationId`. Its tool is named after method and path, and gets another name when those change; rules about it would no longer hold.',
+  ),
+  GW589: entry(
+    'warning',
+    'operation that is not a tool as written',
+    'An operation of an OpenAPI document is left out, or takes anything where the document describes less: its name is taken, a reference leads nowhere, or it is too large.',
+  ),
   GW601: entry(
     'warning',
     'not served yet',

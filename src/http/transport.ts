@@ -92,9 +92,9 @@ export interface Target {
   readonly part?: BackendPart
 }
 
-/** An MCP target, or an LLM provider or model. */
+/** An MCP target, an API that stands for one, or an LLM provider or model. */
 export interface BackendPart {
-  readonly kind: 'mcp' | 'llm'
+  readonly kind: 'mcp' | 'api' | 'llm'
   /** What the configuration calls it, the most precise name first. */
   readonly names: readonly string[]
 }

@@ -110,6 +110,9 @@ const NOT_THERE: Readonly<Record<string, string>> = {
   GW569: 'the first of two entries for one name counts',
   GW572: 'the API server refuses an empty list of rules',
   GW573: 'resources cannot start programs',
+  GW587: 'resources have no OpenAPI targets',
+  GW588: 'resources have no OpenAPI targets',
+  GW589: 'resources have no OpenAPI targets',
 }
 
 test('every lint whose subject exists in resources has a fixture', () => {

@@ -1,3 +1,4 @@
+import { PRIMARY } from '../../calls/call-record.ts'
 import { NO_STEPS } from '../../calls/step.ts'
 import type { Target } from '../../http/transport.ts'
 import type { PartPolicies } from '../backend.ts'
@@ -7,7 +8,9 @@ import { McpEndpoint } from './endpoint.ts'
 import { SessionStore } from './eras/sessions/session-store.ts'
 import { SharedTargets } from './eras/stateless/shared-targets.ts'
 import { HttpConnection } from './http-connection.ts'
-import { endpointUrl, type McpBackendSpec, type McpTargetSpec, mcpBackendSchema } from './schema.ts'
+import { OpenApiConnection } from './openapi-connection.ts'
+import { isRemote, openApiTools } from './openapi-tools.ts'
+import { endpointUrl, type McpBackendSpec, type McpTargetSpec, mcpBackendSchema, type OpenApiSpec } from './schema.ts'
 import type { McpSetup } from './setup.ts'
 import { SseConnection } from './sse-connection.ts'
 import { StdioConnection } from './stdio.ts'
@@ -74,7 +77,7 @@ function setupOf(spec: McpBackendSpec, ctx: BackendContext): McpSetup {
     failOpen: spec.failureMode === 'failOpen',
     maxBody: ctx.limits.maxBuffer,
     localOnly: spec.dnsRebindingProtection,
-    resumable: targets.every(target => target.kind === 'mcp'),
+    resumable: targets.every(({ kind }) => kind === 'mcp' || kind === 'openapi'),
     sessionKey: ctx.sessions?.key,
     sessionTtl: ctx.sessions?.ttl ?? DEFAULT_TTL,
   }
@@ -96,6 +99,7 @@ function targetOf(spec: McpTargetSpec, i: number, ctx: BackendContext): McpTarge
       },
     ]
   }
+  if (spec.openapi) return apiTarget(spec, spec.openapi, i, ctx)
   const kind = spec.sse ? 'sse' : 'mcp'
   const target = httpTarget(spec, kind, i, ctx)
   if (!target) return []
@@ -104,7 +108,20 @@ function targetOf(spec: McpTargetSpec, i: number, ctx: BackendContext): McpTarge
     : [{ name, kind, shareable: false, connect: (_onDown, session) => new HttpConnection(runtime, target, session) }]
 }
 
-/** A program that is not started: something else answers under its name. */
+/** An API whose operations are tools. */
+function apiTarget(spec: McpTargetSpec, openapi: OpenApiSpec, i: number, ctx: BackendContext): McpTarget[] {
+  const { name } = spec
+  const { runtime, limits } = ctx
+  // Nothing is fetched where others stand in: they say what tools there are.
+  if (runtime.standIns && isRemote(openapi)) return [standIn(spec, ctx)]
+  const target = httpTarget(spec, 'openapi', i, ctx)
+  const tools = openApiTools(openapi, ['targets', i, 'openapi'], ctx)
+  if (!target || !tools) return []
+  const connect = () => new OpenApiConnection(runtime, target, tools, limits.maxBuffer)
+  return [{ name, kind: 'openapi', shareable: false, connect }]
+}
+
+/** A server that is not asked: something else answers under its name. */
 function standIn({ name }: McpTargetSpec, ctx: BackendContext): McpTarget {
   const place: Target = {
     key: `${ctx.key}/${name}`,
@@ -124,7 +141,12 @@ function standIn({ name }: McpTargetSpec, ctx: BackendContext): McpTarget {
 }
 
 /** Undefined for what this engine does not serve. */
-function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: BackendContext): HttpTarget | undefined {
+function httpTarget(
+  spec: McpTargetSpec,
+  kind: 'mcp' | 'sse' | 'openapi',
+  i: number,
+  ctx: BackendContext,
+): HttpTarget | undefined {
   const endpoint = spec[kind]
   if (endpoint?.backend !== undefined)
     return namedTarget(spec.name, endpoint.backend, endpoint.path ?? `/${kind}`, [i, kind], ctx)
@@ -141,14 +163,14 @@ function httpTarget(spec: McpTargetSpec, kind: 'mcp' | 'sse', i: number, ctx: Ba
     host,
     port,
     named: !/^[\d.]+$|:/.test(host),
-    part: { kind: 'mcp', names: [spec.name] },
+    part: { kind: kind === 'openapi' ? 'api' : 'mcp', names: [spec.name] },
     ...connectionOf(connection),
   }
   const given = `${url.pathname === '/' ? '' : url.pathname}${url.search}`
   return {
     name: spec.name,
     path: endpoint.path ?? (given === '' ? `/${kind}` : given),
-    ...callsTo(place, ctx.runtime),
+    ...callsTo(place, ctx.runtime, kind === 'openapi' ? PRIMARY.Http : PRIMARY.Mcp),
     timeout: settings.requestTimeout,
     steps: policies.steps,
   }

@@ -4,7 +4,6 @@ import {
   boolean,
   def,
   type Infer,
-  json,
   list,
   map,
   type ObjectProblem,
@@ -13,31 +12,60 @@ import {
   opt,
   req,
   secret,
+  shapes,
   string,
   urlText,
 } from '../../schema/builder.ts'
 import { withoutSecrets } from '../../schema/conceal-in-url.ts'
-import { port } from '../../schema/scalars.ts'
+import { port, url } from '../../schema/scalars.ts'
 
 const host = urlText({ min: 1, max: 256 })
+
+const endpointFields = (path: string, withoutPath: string) =>
+  ({
+    host: opt(host, `URL of the endpoint, or a host name beside \`port\`. ${withoutPath}`),
+    port: opt(port, 'Port, when `host` is a bare host name.'),
+    path: opt(urlText({ min: 1, max: 1024 }), path),
+    backend: opt(
+      string({ min: 1, max: 256 }),
+      'A named backend, `/name`, of kind `host` or a service: its address, TLS, credentials and policies.',
+    ),
+  }) as const
 
 const httpEndpoint = (name: string, defaultPath: string) =>
   object(
     name,
-    {
-      host: opt(
-        host,
-        `URL of the endpoint, or a host name beside \`port\`. An URL without path gets \`${defaultPath}\`.`,
-      ),
-      port: opt(port, 'Port, when `host` is a bare host name.'),
-      path: opt(urlText({ min: 1, max: 1024 }), `Path; \`${defaultPath}\` when unset.`),
-      backend: opt(
-        string({ min: 1, max: 256 }),
-        'A named backend, `/name`, of kind `host` or a service: its address, TLS, credentials and policies. `path` says where the endpoint is.',
-      ),
-    },
+    endpointFields(
+      `Path; \`${defaultPath}\` when unset. Required beside \`backend\`.`,
+      `An URL without path gets \`${defaultPath}\`.`,
+    ),
     { exactlyOneOf: [['host', 'backend']], check: checkEndpoint, textMeans: 'host' },
   )
+
+const openapi = object(
+  'OpenAPI target',
+  {
+    schema: req(
+      shapes({
+        string: string({ min: 2, max: 4 * 1024 * 1024 }),
+        object: object(
+          'OpenAPI document',
+          {
+            file: opt(string({ min: 1 }), 'Path, relative to the configuration file.'),
+            url: opt(url(), 'Address; fetched when the first client asks, and again every five minutes.'),
+          },
+          { exactlyOneOf: [['file', 'url']] },
+        ),
+      }),
+      'The OpenAPI 3 document, JSON or YAML: its text, or `file` or `url` of it. Each operation becomes a tool.',
+    ),
+    ...endpointFields(
+      'What stands in front of the paths of the document; the path of its first server when unset.',
+      'The path of an URL stands in front of the paths of the document.',
+    ),
+  },
+  { exactlyOneOf: [['host', 'backend']], check: checkAddress },
+)
 
 const stdio = object(
   'stdio server',
@@ -66,7 +94,7 @@ export const mcpTargetSchema = object(
     mcp: opt(httpEndpoint('MCP endpoint', '/mcp'), 'A server that speaks Streamable HTTP.'),
     sse: opt(httpEndpoint('SSE endpoint', '/sse'), 'A server that speaks the older HTTP+SSE.'),
     stdio: opt(stdio, 'A program that speaks MCP on its standard input and output.'),
-    openapi: opt(json, 'An HTTP API described by OpenAPI.', { unserved: 'OpenAPI targets are not served yet' }),
+    openapi: opt(openapi, 'An HTTP API that OpenAPI describes: its operations are the tools.'),
     policies: opt(targetPolicies, 'How this target is called: authentication, TLS, headers.'),
   },
   { exactlyOneOf: [['mcp', 'sse', 'stdio', 'openapi']], check: checkTarget },
@@ -96,17 +124,21 @@ export const mcpBackendSchema = object(
   { check: checkNames },
 )
 
+export type OpenApiSpec = Infer<typeof openapi>
 export type McpTargetSpec = Infer<typeof mcpTargetSchema>
 export type McpBackendSpec = Infer<typeof mcpBackendSchema>
 
 function checkEndpoint(value: Record<string, unknown>): readonly ObjectProblem[] {
-  const { host: where, port: number, path, backend } = value
-  if (backend !== undefined && path === undefined) {
-    return [{ path: [], at: 'value', message: '`path` is required beside `backend`', help: 'add `path: /mcp`' }]
-  }
+  const { path, backend } = value
+  return backend !== undefined && path === undefined
+    ? [{ path: [], at: 'value', message: '`path` is required beside `backend`', help: 'add `path: /mcp`' }]
+    : checkAddress(value)
+}
+
+function checkAddress({ host: where, port: number }: Record<string, unknown>): readonly ObjectProblem[] {
   if (typeof where !== 'string') return []
-  const url = endpointUrl(where)
-  if (url === undefined) {
+  const address = endpointUrl(where)
+  if (address === undefined) {
     return [
       {
         path: ['host'],
@@ -116,7 +148,7 @@ function checkEndpoint(value: Record<string, unknown>): readonly ObjectProblem[]
       },
     ]
   }
-  if (number !== undefined && (where.includes('://') || url.port !== '')) {
+  if (number !== undefined && (where.includes('://') || address.port !== '')) {
     return [{ path: ['port'], at: 'key', message: '`port` stands beside a bare host name only' }]
   }
   return []
@@ -124,9 +156,10 @@ function checkEndpoint(value: Record<string, unknown>): readonly ObjectProblem[]
 
 /** Undefined when `text` names no HTTP endpoint. */
 export function endpointUrl(text: string): URL | undefined {
-  const url = URL.parse(text.includes('://') ? text : `http://${text}`)
-  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined
-  return url.hostname === '' || url.username !== '' || url.password !== '' || url.hash !== '' ? undefined : url
+  const parsed = URL.parse(text.includes('://') ? text : `http://${text}`)
+  if (!parsed || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')) return undefined
+  const { hostname, username, password, hash } = parsed
+  return hostname === '' || username !== '' || password !== '' || hash !== '' ? undefined : parsed
 }
 
 function checkTarget(value: Record<string, unknown>): readonly ObjectProblem[] {
@@ -134,7 +167,7 @@ function checkTarget(value: Record<string, unknown>): readonly ObjectProblem[] {
   if (value.stdio !== undefined) {
     return [{ path: ['policies'], at: 'key', message: 'a stdio target takes no `policies`: nothing is sent over HTTP' }]
   }
-  const endpoint = (value.mcp ?? value.sse) as { backend?: unknown } | undefined
+  const endpoint = (value.mcp ?? value.sse ?? value.openapi) as { backend?: unknown } | undefined
   return endpoint?.backend === undefined
     ? []
     : [{ path: ['policies'], at: 'key', message: 'the policies of a named backend stand on that backend' }]

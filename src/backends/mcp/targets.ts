@@ -8,7 +8,7 @@ import { type Greeting, greet } from './greet.ts'
 /** A compiled target: knows how to connect, for one client. */
 export interface McpTarget {
   readonly name: string
-  readonly kind: 'mcp' | 'sse' | 'stdio'
+  readonly kind: 'mcp' | 'sse' | 'stdio' | 'openapi'
   /** Serves requests of several clients that have no session. */
   readonly shareable: boolean
   /** `session`: the target's own session to go on with. */

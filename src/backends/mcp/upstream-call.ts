@@ -10,6 +10,7 @@ import type { ResponseHandler, Target } from '../../http/transport.ts'
 import { encodeHeaderValue } from '../../mcp/header-value.ts'
 import type { Request } from '../../mcp/message.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
+import type { CallPurpose } from '../../trace/span.ts'
 
 /** An MCP server reached over HTTP: at an address of its own, or at that of a named backend. */
 export interface HttpTarget extends Called {
@@ -21,7 +22,11 @@ export interface HttpTarget extends Called {
 }
 
 /** Calls to one address, under its own name: the client's host is the gateway's, and servers guard against foreign ones. */
-export function callsTo(place: Target, runtime: Runtime): Pick<HttpTarget, 'target' | 'send'> {
+export function callsTo(
+  place: Target,
+  runtime: Runtime,
+  purpose: CallPurpose = PRIMARY.Mcp,
+): Pick<HttpTarget, 'target' | 'send'> {
   const authority = authorityOf(place)
   return {
     target: () => place,
@@ -39,7 +44,7 @@ export function callsTo(place: Target, runtime: Runtime): Pick<HttpTarget, 'targ
           headers,
           body: own.body.bytes,
           timeout: attempt.timeout ?? 0,
-          purpose: PRIMARY.Mcp,
+          purpose,
         },
         on,
       )
@@ -59,7 +64,7 @@ export interface McpCall {
 }
 
 /** Fields of the client's request that are about its own hop, or that the call sets itself. */
-const OWN_FIELDS = new Set([
+export const OWN_FIELDS: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
   'content-encoding',
@@ -103,7 +108,7 @@ export function callTarget(
   return () => made.cancel()
 }
 
-function placeOf(target: HttpTarget): Target | Error {
+export function placeOf(target: HttpTarget): Target | Error {
   try {
     return target.target()
   } catch (error) {

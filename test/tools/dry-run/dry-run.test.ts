@@ -238,6 +238,50 @@ backends: [{host: 'b.test:80'}]`)
   )
 })
 
+describe('an API that stands for an MCP server', () => {
+  it('is called for its tools, whose names rules see', async () => {
+    const document = JSON.stringify({ openapi: '3.1.0', paths: { '/pets': { get: { operationId: 'listPets' } } } })
+    const gateway = await open(
+      routes(`backends:
+- mcp:
+    targets:
+    - name: pets
+      openapi: {host: 'http://api.test/v1', schema: '${document}'}
+      policies: {backendAuth: {key: sample}}
+  policies: {mcpAuthorization: {rules: ['mcp.tool.name == "listPets"']}}`),
+      { pets: { body: '[{"name":"Rex"}]' } },
+    )
+    const rpc = (method: string, params: object, session = '') =>
+      post(gateway, 'http://localhost:3000/mcp', { jsonrpc: '2.0', id: 1, method, params }, [
+        ...(session === '' ? [] : [['mcp-session-id', session] as [string, string]]),
+      ])
+    const clientInfo = { name: 'test', version: '1' }
+    const begun = await rpc('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo })
+    const called = await rpc('tools/call', { name: 'listPets' }, headerOf(begun, 'mcp-session-id'))
+    expect(called.body.toString()).toContain('"structuredContent":{"data":[{"name":"Rex"}]}')
+    expect(called.upstream).toMatchObject([{ method: 'GET', path: '/v1/pets', purpose: 'backend' }])
+    expect(called.upstream[0]?.headers).toContainEqual(['authorization', 'Bearer sample'])
+  })
+
+  it('is a stubbed server where its document would have to be fetched', async () => {
+    const gateway = await open(
+      routes(`backends:
+- mcp: {targets: [{name: pets, openapi: {host: api.test, schema: {url: 'http://api.test/openapi.json'}}}]}`),
+      { pets: { mcp: { tools: ['listPets'] } } },
+    )
+    const clientInfo = { name: 'test', version: '1' }
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }
+    const begun = await post(gateway, 'http://localhost:3000/mcp', {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params,
+    })
+    expect(begun.status).toBe(200)
+    expect(begun.upstream.map(({ names }) => names[0])).toEqual(['pets'])
+  })
+})
+
 describe('calls', () => {
   it('that policies make are told apart from those of the backend', async () => {
     const gateway = await open(

@@ -106,7 +106,8 @@ export class StatelessService implements EraService {
   #greetings(link: Link): Greeting[] {
     const { eras, shared } = this.#place
     const known = shared.known(link.name)
-    const older = link.target.kind === 'sse' || (known !== undefined && known.era !== this.#era)
+    const { kind } = link.target
+    const older = kind === 'sse' || kind === 'openapi' || (known !== undefined && known.era !== this.#era)
     const before = eras.filter(era => era !== this.#era)
     return (older ? before : [this.#era, ...before]).map(era => era.greet(INITIALIZE))
   }

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest'
+import type { JsonObject } from '../../../src/mcp/message.ts'
+import { readDocument } from '../../../src/mcp/openapi/document.ts'
+import { toolsOf } from '../../../src/mcp/openapi/tools.ts'
+
+/** One operation per schema of a body. */
+function documentOf(bodies: Readonly<Record<string, unknown>>, schemas: Readonly<Record<string, unknown>> = {}) {
+  const paths = Object.fromEntries(
+    Object.entries(bodies).map(([operationId, schema]) => [
+      `/${operationId}`,
+      { post: { operationId, requestBody: { content: { 'application/json': { schema } } } } },
+    ]),
+  )
+  return { openapi: '3.1.0', paths, components: { schemas } } as JsonObject
+}
+
+const bodyOf = (tool: JsonObject | undefined) =>
+  (tool as { inputSchema: { properties: { body: JsonObject } } }).inputSchema.properties.body
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+const kindsOf = (document: JsonObject) => toolsOf(document).remarks.map(({ kind }) => kind)
+
+test('schemas that refer to one another stand in $defs', () => {
+  const schemas = { A: { properties: { b: ref('B') } }, B: { properties: { a: ref('A'), 'a/b': ref('A') } } }
+  const [tool] = toolsOf(documentOf({ one: ref('A') }, schemas)).tools
+  expect(bodyOf(tool)).toEqual({
+    properties: { b: { properties: { a: { $ref: '#/$defs/A' }, 'a/b': { $ref: '#/$defs/A' } } } },
+  })
+  expect(tool).toMatchObject({ inputSchema: { $defs: { A: { properties: { b: { properties: {} } } } } } })
+})
+
+test('schemas that grow beyond measure written out are referred to', () => {
+  const schemas: Record<string, unknown> = { L0: { type: 'string' } }
+  for (let i = 1; i <= 40; i++) schemas[`L${i}`] = { allOf: [ref(`L${i - 1}`), ref(`L${i - 1}`), ref(`L${i - 1}`)] }
+  const { tools, remarks } = toolsOf(documentOf({ laughs: ref('L40') }, schemas))
+  expect(JSON.stringify(tools).length).toBeLessThan(200_000)
+  expect(remarks).toEqual([])
+})
+
+test('documents that are huge together lose schemas, not tools', () => {
+  const schemas = { Big: { enum: Array.from({ length: 20_000 }, (_, i) => i) } }
+  const bodies = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`op${i}`, ref('Big')]))
+  const { tools, remarks } = toolsOf(documentOf(bodies, schemas))
+  expect(tools.length).toBe(100)
+  expect(bodyOf(tools[0])).toEqual(schemas.Big)
+  expect(bodyOf(tools[99])).toEqual({})
+  expect(remarks.map(({ message }) => message)).toEqual([expect.stringMatching(/too large together/)])
+})
+
+test('schemas that nest without end allow anything from some depth on', () => {
+  let schema: JsonObject = { type: 'string' }
+  for (let i = 0; i < 5000; i++) schema = { items: schema }
+  expect(JSON.stringify(toolsOf(documentOf({ deep: schema })).tools).length).toBeLessThan(2000)
+  let value: unknown = 1
+  for (let i = 0; i < 5000; i++) value = [value]
+  expect(JSON.stringify(toolsOf(documentOf({ deep: { default: value } })).tools).length).toBeLessThan(2000)
+})
+
+test('references stay within the document and within its own members', () => {
+  const refs = ['https://evil.example.com/x.json', 'other.yaml#/A', '#/__proto__/x', '#/constructor', '#/a/%zz', '#/no']
+  const { tools, remarks } = toolsOf(documentOf(Object.fromEntries(refs.map(($ref, i) => [`op${i}`, { $ref }]))))
+  expect(tools.map(bodyOf)).toEqual(refs.map(() => ({})))
+  expect(remarks.length).toBe(refs.length)
+  expect(kindsOf(documentOf({ a: ref('A') }, { A: ref('B'), B: ref('A') }))).toEqual([])
+})
+
+test('names are what clients take, and each once', () => {
+  const paths = {
+    '/a/{id}': { get: { parameters: [{ name: 'id', in: 'path' }] }, post: { operationId: 'x y' } },
+    '/b': { get: { operationId: 'same' }, post: { operationId: 'same' } },
+    '/c': { get: { operationId: 'n'.repeat(300) }, trace: { operationId: 'trace' } },
+    'no-slash': { get: { operationId: 'never' } },
+    'x-more': { get: { operationId: 'never' } },
+  }
+  const { tools, remarks } = toolsOf({ paths })
+  expect(tools.map(({ name }) => name)).toEqual(['get_a_id', 'same', 'n'.repeat(128)])
+  expect(remarks).toEqual([
+    { kind: 'unnamed', message: 'GET /a/{id} has no `operationId`: its tool is called `get_a_id`' },
+    { kind: 'partial', message: 'POST /a/{id} is left out: its path names `{id}`, which is no parameter of it' },
+    { kind: 'repeated', message: 'POST /b is left out: another operation is called `same`' },
+  ])
+})
+
+test('the path of the server stands in front, unless another is given', () => {
+  const operation = { get: { operationId: 'a' } }
+  const pathOf = (url: unknown, base?: string) =>
+    toolsOf({ paths: { '/a': operation }, servers: [{ url }] }, base).operations.get('a')?.path
+  expect(pathOf('https://api.example.com/v1/')).toBe('/v1/a')
+  expect(pathOf('/')).toBe('/a')
+  expect(pathOf('../v2')).toBe('/v2/a')
+  expect(pathOf(7)).toBe('/a')
+  expect(pathOf('/v1', '/other/')).toBe('/other/a')
+  expect(pathOf('/v1', '/')).toBe('/a')
+})
+
+test('what is no OpenAPI 3 document is refused', () => {
+  const problem = (text: string) => (readDocument(text) as { problem?: string }).problem
+  expect(problem('{"swagger":"2.0","paths":{}}')).toMatch(/Swagger 2.0/)
+  expect(problem('[]')).toMatch(/neither JSON nor YAML/)
+  expect(problem('<html>')).toMatch(/neither JSON nor YAML/)
+  expect(problem('{"openapi":"4.0.0","paths":{}}')).toMatch(/no version 3/)
+  expect(problem('{"openapi":"3.0.0"}')).toMatch(/no `paths`/)
+  expect(problem('openapi: 3.0.0\npaths: {}')).toBeUndefined()
+})
