@@ -50,17 +50,24 @@ export class TokenSigner {
     const { key, alg, ttl } = this.#settings
     const issued = Math.floor(now / 1000)
     const own = `"iat":${issued},"exp":${issued + Math.ceil(ttl / 1000)}`
-    const text = `${this.#header}.${encoded(`{${claims === '' ? own : `${claims},${own}`}}`)}`
-    const hash = `sha${alg.slice(2)}`
-    const padding = alg.startsWith('PS')
-      ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
-      : {}
-    const signature = sign(hash, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363', ...padding })
-    const token = `${text}.${signature.toString('base64url')}`
+    const token = signedText(`${this.#header}.${encoded(`{${claims === '' ? own : `${claims},${own}`}}`)}`, alg, key)
     if (this.#tokens.size >= MOST) this.#tokens.delete(this.#tokens.keys().next().value as string)
     this.#tokens.set(claims, { token, until: now + ttl / 2 })
     return token
   }
+}
+
+/** One token that is not used again. `claims`: a JSON object. */
+export function signToken(header: { readonly alg: SigningAlgorithm }, claims: string, key: KeyObject): string {
+  return signedText(`${encoded(JSON.stringify(header))}.${encoded(claims)}`, header.alg, key)
+}
+
+function signedText(text: string, alg: SigningAlgorithm, key: KeyObject): string {
+  const padding = alg.startsWith('PS')
+    ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+    : {}
+  const signature = sign(`sha${alg.slice(2)}`, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363', ...padding })
+  return `${text}.${signature.toString('base64url')}`
 }
 
 function encoded(text: string): string {

@@ -11,8 +11,10 @@ import { type Callee, makeCall, type Outcall } from './outcall.ts'
 
 /** A request that the gateway makes of a service. */
 export interface ServiceRequest extends Outcall {
-  /** What its events stand under in the trace, where it is made for a client's request: the policy's name. */
-  readonly scope: string
+  /** What its events stand under in the trace, where it is made for a client's request: the policy's name. Unset: none do. */
+  readonly scope?: string
+  /** Others wait for the reply too: it goes on when the client leaves. */
+  readonly shared?: boolean
   readonly method: string
   /** With the query. */
   readonly path: string
@@ -26,7 +28,7 @@ export interface ServiceRequest extends Outcall {
 
 /**
  * Asks a service over HTTP and reads its reply whole, up to `limit` bytes. `timeout` covers the body too. `client`: the
- * request that the call is made for; it ends with that. Throws GatewayError when no reply has come.
+ * request that the call is made for; it ends with that unless it is shared. Throws GatewayError when no reply has come.
  */
 export function ask(
   to: Callee,
@@ -58,7 +60,7 @@ function heardBy(heard: (status: number) => void, on: ResponseHandler): Response
 /** The exchange for one request of a service. Throws GatewayError while the service has no endpoint. */
 export function serviceExchange(
   to: Callee,
-  { method, path, fields, authority, purpose, scope }: ServiceRequest,
+  { method, path, fields, authority, purpose, scope, shared }: ServiceRequest,
   body: BodySource,
   { clock }: CallRuntime,
   client: Exchange | undefined,
@@ -74,6 +76,6 @@ export function serviceExchange(
   if (client.aborted) throw new GatewayError('upstreamFailed', { detail: 'the client has left' })
   const x = derivedFrom(client, { request, body, purpose: purpose as CallPurpose, scope, httpVersion })
   if (authority !== undefined) x.authorityFixed = true
-  client.owns({ cancel: () => x.abort() })
+  if (!shared) client.owns({ cancel: () => x.abort() })
   return x
 }

@@ -44,8 +44,8 @@ export interface Derivation {
   readonly request: RequestHead
   readonly body: BodySource
   readonly purpose: CallPurpose
-  /** What its events stand under in the trace: `mirror`, `target NAME`. */
-  readonly scope: string
+  /** What its events stand under in the trace: `mirror`, `target NAME`. Unset: it may outlive the trace, and is no part of it. */
+  readonly scope: string | undefined
   /** Unset: the client's, which callees are spoken to in where they know it. */
   readonly httpVersion?: string
 }
@@ -67,6 +67,7 @@ export function derivedFrom(x: Exchange, derivation: Derivation): Exchange {
   own.backend = x.backend
   own.llm = x.llm
   own.mcp = x.mcp
+  if (scope === undefined) return own
   own.trace = x.trace?.child(scope, own)
   own.span = x.span
   return own

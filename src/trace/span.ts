@@ -1,7 +1,16 @@
 /** What a call to somebody else is for; the names are those of the public system's metrics. */
 export interface CallPurpose {
   readonly kind: 'Primary' | 'Policy' | 'Mirror'
-  readonly subtype: 'Http' | 'Llm' | 'Mcp' | 'ExtAuthz' | 'ExtProc' | 'Guardrail' | 'RateLimit' | 'Oidc'
+  readonly subtype:
+    | 'Http'
+    | 'Llm'
+    | 'Mcp'
+    | 'ExtAuthz'
+    | 'ExtProc'
+    | 'Guardrail'
+    | 'RateLimit'
+    | 'Oidc'
+    | 'TokenExchange'
 }
 
 export interface CallFacts extends CallPurpose {

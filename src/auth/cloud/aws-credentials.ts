@@ -1,9 +1,9 @@
 // Where the keys of AWS come from when the file names none: the order of the AWS SDKs.
 import { join } from 'node:path'
 import { readIfRegular } from '../../files/read-file.ts'
+import type { Dated } from '../fresh.ts'
 import { type AwsKeys, authorization, signingFields } from './aws-sigv4.ts'
 import { type CloudContext, callCloud } from './cloud-context.ts'
-import type { Dated } from './fresh.ts'
 
 type Found = Dated<AwsKeys> | undefined
 

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream'
 import { GatewayError } from '../../http/errors.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { UpstreamRequest } from '../../http/transport.ts'
+import { type Dated, Fresh } from '../fresh.ts'
 import { assumeRole, discoverAwsKeys, regionOf } from './aws-credentials.ts'
 import { type AwsKeys, authorization, sha256, signingFields } from './aws-sigv4.ts'
 import type { CloudContext } from './cloud-context.ts'
-import { type Dated, Fresh } from './fresh.ts'
 
 export interface AwsSigning {
   /** Instead of what the environment has. */

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { Target } from '../../http/transport.ts'
+import { Fresh } from '../fresh.ts'
 import { type AzureIdentity, azureToken } from './azure-tokens.ts'
 import { bearerSigner } from './bearer-signer.ts'
 import type { CloudContext } from './cloud-context.ts'
-import { Fresh } from './fresh.ts'
 
 const SCOPE = 'https://cognitiveservices.azure.com/.default'
 const FOUNDRY_SCOPE = 'https://ai.azure.com/.default'

@@ -1,8 +1,8 @@
 // Tokens of Microsoft Entra ID: https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
 import { readIfRegular } from '../../files/read-file.ts'
+import type { Dated } from '../fresh.ts'
 import { azureCliToken } from './azure-cli-login.ts'
 import { type CloudContext, callCloud } from './cloud-context.ts'
-import type { Dated } from './fresh.ts'
 import { accessTokenIn, repliedMembers } from './token-reply.ts'
 
 export type AzureIdentity =

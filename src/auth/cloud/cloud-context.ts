@@ -4,6 +4,7 @@ import { HeaderList } from '../../http/headers.ts'
 import type { Target } from '../../http/transport.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { TraceScope } from '../../trace/trace-event.ts'
+import { oauthErrorIn } from './token-reply.ts'
 
 /** What asking a cloud for credentials needs. */
 export interface CloudContext {
@@ -50,9 +51,8 @@ export async function callCloud({ runtime, trace }: CloudContext, call: CloudCal
   return reply
 }
 
-/** The error code of OAuth 2.0, which holds nothing of the request. */
-function reasonIn({ body }: WholeReply): string {
-  const code = /"error"\s*:\s*"([a-z_]{1,64})"/.exec(body.toString('latin1', 0, 4096))?.[1]
+function reasonIn(reply: WholeReply): string {
+  const code = oauthErrorIn(reply)
   return code === undefined ? '' : ` (${code})`
 }
 

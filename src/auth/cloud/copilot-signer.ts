@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import { readIfRegular } from '../../files/read-file.ts'
 import type { Target } from '../../http/transport.ts'
+import { type Dated, Fresh } from '../fresh.ts'
 import { bearerSigner } from './bearer-signer.ts'
 import type { CloudContext } from './cloud-context.ts'
-import { type Dated, Fresh } from './fresh.ts'
 import { membersOf, tokenText } from './token-reply.ts'
 
 /** Puts the token on requests as they go out, and what the service wants to know of who calls it. */

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Target } from '../../http/transport.ts'
+import { FreshByKey } from '../fresh.ts'
 import { bearerSigner } from './bearer-signer.ts'
 import type { CloudContext } from './cloud-context.ts'
-import { Fresh } from './fresh.ts'
 import { readGoogleCredential } from './google-credential.ts'
 import { type GoogleWish, googleToken } from './google-tokens.ts'
 
@@ -19,10 +19,10 @@ export function googleSigner(signing: GoogleSigning, cloud: CloudContext): NonNu
   const { runtime, env } = cloud
   const { credential } = signing
   const name = credential === undefined ? 'of the environment' : hash('sha256', credential, 'base64url')
-  const tokens = runtime.state.get(`Google tokens ${name}`, () => new GoogleTokens())
+  const tokens = runtime.state.get(`Google tokens ${name}`, () => new FreshByKey<string>(MOST_AUDIENCES, runtime.clock))
   return bearerSigner((request, target) => {
     const wish = wishOf(signing, target)
-    return tokens.get(wish, runtime, awaited => {
+    return tokens.get(wish.kind === 'access' ? '' : wish.audience, awaited => {
       const from = credential === undefined ? undefined : readGoogleCredential(credential)
       return googleToken({ runtime, env, trace: awaited ? request.trace : undefined }, from, wish)
     })
@@ -39,17 +39,3 @@ function wishOf({ type, audience }: GoogleSigning, target: Target): GoogleWish {
 
 /** Where clients choose the host, they choose the audience. */
 const MOST_AUDIENCES = 256
-
-class GoogleTokens {
-  readonly #byAudience = new Map<string, Fresh<string>>()
-
-  get(wish: GoogleWish, { clock }: CloudContext['runtime'], ask: Parameters<Fresh<string>['get']>[0]): Promise<string> {
-    const key = wish.kind === 'access' ? '' : wish.audience
-    const held = this.#byAudience.get(key) ?? new Fresh<string>(clock)
-    // The one that was used longest ago comes first.
-    this.#byAudience.delete(key)
-    this.#byAudience.set(key, held)
-    if (this.#byAudience.size > MOST_AUDIENCES) this.#byAudience.delete(this.#byAudience.keys().next().value as string)
-    return held.get(ask)
-  }
-}

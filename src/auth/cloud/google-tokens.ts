@@ -2,8 +2,8 @@
 import { sign } from 'node:crypto'
 import { join } from 'node:path'
 import { readIfRegular } from '../../files/read-file.ts'
+import type { Dated } from '../fresh.ts'
 import { type CloudContext, callCloud } from './cloud-context.ts'
-import type { Dated } from './fresh.ts'
 import { type ExternalAccount, type GoogleCredential, readGoogleCredential } from './google-credential.ts'
 import { accessTokenIn, identityTokenIn, membersOf, repliedMembers, tokenText } from './token-reply.ts'
 

@@ -1,5 +1,5 @@
 import type { WholeReply } from '../../calls/dispatch.ts'
-import type { Dated } from './fresh.ts'
+import type { Dated } from '../fresh.ts'
 
 /** The members of a JSON object. Throws an error that shows nothing of the text. */
 export function membersOf(text: string, whose: string): Readonly<Record<string, unknown>> {
@@ -23,10 +23,23 @@ export function repliedMembers({ body }: WholeReply, whose: string): Readonly<Re
 const LONGEST = 25 * 3600
 const UNTOLD = 300
 
-/** An OAuth 2.0 token response (RFC 6749, 5.1), or one that says when the token ends in seconds since the epoch. */
-export function accessTokenIn(members: Readonly<Record<string, unknown>>, whose: string, now: number): Dated<string> {
+/** The error code of OAuth 2.0 (RFC 6749, 5.2), which holds nothing of the request. */
+export function oauthErrorIn({ body }: WholeReply): string | undefined {
+  return /"error"\s*:\s*"([a-z_]{1,64})"/.exec(body.toString('latin1', 0, 4096))?.[1]
+}
+
+/**
+ * An OAuth 2.0 token response (RFC 6749, 5.1), or one that says when the token ends in seconds since the epoch. `untold`:
+ * seconds of a token of which nothing is said.
+ */
+export function accessTokenIn(
+  members: Readonly<Record<string, unknown>>,
+  whose: string,
+  now: number,
+  untold = UNTOLD,
+): Dated<string> {
   const { access_token: token, expires_in: life, expires_on: end } = members
-  const left = secondsOf(life) ?? (secondsOf(end) === undefined ? UNTOLD : (secondsOf(end) as number) - now / 1000)
+  const left = secondsOf(life) ?? (secondsOf(end) === undefined ? untold : (secondsOf(end) as number) - now / 1000)
   return { value: tokenText(token, whose), expiresAt: now + checkedLife(left, whose) * 1000 }
 }
 

@@ -1,18 +1,6 @@
+import { principalOf } from '../../auth/principal.ts'
 import { IpAddress } from '../../cel/ip-address.ts'
-import type { AuthFacts, Exchange } from '../../http/exchange.ts'
-import { fingerprint } from '../../mcp/session-id.ts'
-
-/** Who a session belongs to: somebody else who learns its id has no use for it. */
-export function principalOf({ jwt, apiKey, basic }: AuthFacts): string | undefined {
-  const who = jwt
-    ? ['jwt', jwt.iss, jwt.sub]
-    : apiKey
-      ? ['key', apiKey.key ?? apiKey]
-      : basic
-        ? ['basic', basic.username]
-        : undefined
-  return who && fingerprint(JSON.stringify(who))
-}
+import type { Exchange } from '../../http/exchange.ts'
 
 /** Who counts as one when places are short: the principal, or the network that a client can choose its address from. */
 export function clientOf(x: Exchange): string {

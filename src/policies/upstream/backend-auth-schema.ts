@@ -1,3 +1,4 @@
+import { TOKEN_TYPES, tokenTypeUri } from '../../auth/oauth/token-types.ts'
 import { OWN_CLAIMS, SIGNING_ALGORITHMS } from '../../auth/signing-algorithms.ts'
 import {
   boolean,
@@ -175,7 +176,7 @@ export const jwtSign = object('signed token', {
   location,
 })
 
-const clientAuth = object(
+export const clientAuth = object(
   'client authentication',
   {
     method: def(
@@ -215,28 +216,61 @@ function methodHasItsFields(v: Record<string, unknown>): ObjectProblem[] {
   return [...problems, { path: [set], at: 'key', message: '`certificate` and `certificateHeader` need each other' }]
 }
 
-const TOKEN_TYPES = ['AccessToken', 'Jwt', 'IdToken', 'IdJag']
+const SHORT_TYPES = Object.keys(TOKEN_TYPES)
 const tokenType = string({
   pattern: /^$|^(AccessToken|Jwt|IdToken|IdJag)$|^[A-Za-z][A-Za-z0-9+.-]*:./,
   form: 'AccessToken, Jwt, IdToken, IdJag or an absolute URI',
 })
 /** Only the built-in types can be asked for; each may be written as its URN. */
-const requestedTokenType = oneOf(TOKEN_TYPES, {
-  'urn:ietf:params:oauth:token-type:access_token': 'AccessToken',
-  'urn:ietf:params:oauth:token-type:jwt': 'Jwt',
-  'urn:ietf:params:oauth:token-type:id_token': 'IdToken',
-  'urn:ietf:params:oauth:token-type:id-jag': 'IdJag',
-})
-const subjectToken = object('subject token', {
+const requestedTokenType = oneOf(
+  SHORT_TYPES,
+  Object.fromEntries(Object.entries(TOKEN_TYPES).map(([short, urn]) => [urn, short])),
+)
+export const subjectToken = object('subject token', {
   source: opt(readLocation, 'Where the token is read; the Authorization header when unset.'),
   tokenType: opt(tokenType, 'Its type; an access token when unset.'),
 })
-const cache = object('token cache', {
+export const tokenCache = object('token cache', {
   maxEntries: def(integer(0), 8192, 'Tokens kept; 0 keeps none.'),
   defaultTtl: def(duration, '5m', 'Life of a token whose endpoint names none.'),
 })
 
-const NOT_SERVED = { unserved: 'Calls would go out without this credential. Use `key` or `passthrough` meanwhile.' }
+/** Parameters of the grant: an expression must not give a second value to one. */
+const OWN_PARAMETERS = [
+  ...['grant_type', 'assertion', 'subject_token', 'subject_token_type', 'actor_token', 'actor_token_type'],
+  ...['requested_token_type', 'audience', 'scope', 'resource', 'client_id', 'client_secret'],
+  ...['client_assertion', 'client_assertion_type'],
+]
+function ownParameter(name: string) {
+  if (!OWN_PARAMETERS.includes(name)) return undefined
+  return { message: `the parameter \`${name}\` is set by the gateway itself` }
+}
+
+function grantTakes(v: Record<string, unknown>): ObjectProblem[] {
+  const actor = v.actorToken as { tokenType?: string; enforceMayAct?: boolean } | undefined
+  const problems: ObjectProblem[] = []
+  if (v.grantType === 'jwtBearer') {
+    for (const name of ['actorToken', 'requestedTokenType'].filter(each => v[each] !== undefined)) {
+      problems.push({ path: [name], at: 'key', message: `\`${name}\` cannot stand beside \`grantType: jwtBearer\`` })
+    }
+  }
+  if (v.requestedTokenType === 'IdJag') {
+    const message = 'an identity assertion cannot be asked for here'
+    problems.push({ path: ['requestedTokenType'], at: 'value', message, help: 'use `crossAppAccess`' })
+  }
+  if (actor?.enforceMayAct && tokenTypeUri(actor.tokenType, 'AccessToken') !== TOKEN_TYPES.Jwt) {
+    const message = '`enforceMayAct` compares claims, so the actor token must be one'
+    problems.push({ path: ['actorToken'], at: 'key', message, help: 'set `tokenType: Jwt`' })
+  }
+  return problems
+}
+
+function assertionIsNoSubject(v: Record<string, unknown>): ObjectProblem[] {
+  const { tokenType } = (v.subjectToken ?? {}) as { tokenType?: string }
+  if (tokenTypeUri(tokenType, 'IdToken') !== TOKEN_TYPES.IdJag) return []
+  const message = 'an identity assertion cannot be its own subject token'
+  return [{ path: ['subjectToken', 'tokenType'], at: 'value', message }]
+}
 const VARIANTS = ['key', 'passthrough', 'gcp', 'aws', 'azure', 'jwtSign', 'oauthTokenExchange', 'crossAppAccess']
 
 // long: one variant after the other.
@@ -263,11 +297,14 @@ export function backendAuthSchema<T extends Fields & { readonly policies: Field<
       resources: opt(names, 'Resources to ask for.'),
       requestedTokenType: opt(requestedTokenType, 'Type of token to ask for.'),
       clientAuth: opt(clientAuth, 'How the gateway signs in at the endpoint.'),
-      additionalParams: opt(map(cel('request', 'string'), { max: 64 }), 'Further form parameters: name to expression.'),
+      additionalParams: opt(
+        map(cel('request', 'any'), { max: 64, keys: ownParameter }),
+        'Further form parameters: name to expression.',
+      ),
       authorizationLocation: opt(writeLocation, 'Where the new token is written; the Authorization header when unset.'),
-      cache: opt(cache, 'Tokens kept between requests.'),
+      cache: opt(tokenCache, 'Tokens kept between requests.'),
     },
-    { exactlyOneOf: [targetKinds] },
+    { exactlyOneOf: [targetKinds], check: grantTakes },
   )
   const authority = (noun: string) =>
     object(
@@ -279,19 +316,23 @@ export function backendAuthSchema<T extends Fields & { readonly policies: Field<
       },
       { exactlyOneOf: [targetKinds] },
     )
-  const crossAppAccess = object('cross-app access', {
-    identityProvider: req(authority('identity provider'), 'Gives the identity assertion.'),
-    resourceAuthorizationServer: req(authority('resource authorization server'), 'Gives the access token.'),
-    audience: req(name, 'Audience of the assertion.'),
-    resources: opt(names, 'Resources to ask for.'),
-    scopes: opt(names, 'Scopes of the assertion.'),
-    accessTokenScopes: opt(names, 'Scopes of the access token.'),
-    subjectToken: opt(
-      subjectToken,
-      'The token that stands for the user; an ID token in the Authorization header when unset.',
-    ),
-    cache: opt(cache, 'Tokens kept between requests.'),
-  })
+  const crossAppAccess = object(
+    'cross-app access',
+    {
+      identityProvider: req(authority('identity provider'), 'Gives the identity assertion.'),
+      resourceAuthorizationServer: req(authority('resource authorization server'), 'Gives the access token.'),
+      audience: req(name, 'Audience of the assertion.'),
+      resources: opt(names, 'Resources to ask for.'),
+      scopes: opt(names, 'Scopes of the assertion.'),
+      accessTokenScopes: opt(names, 'Scopes of the access token.'),
+      subjectToken: opt(
+        subjectToken,
+        'The token that stands for the user; an ID token in the Authorization header when unset.',
+      ),
+      cache: opt(tokenCache, 'Tokens kept between requests.'),
+    },
+    { check: assertionIsNoSubject },
+  )
   const credential = object('credential', {
     location: req(writeLocation, 'Where the credential is written.'),
     key: req(secretText, 'The credential, or `file` with the path of one.'),
@@ -310,8 +351,8 @@ export function backendAuthSchema<T extends Fields & { readonly policies: Field<
         aws: opt(shapes({ object: aws, null: nothing }), 'AWS Signature Version 4.'),
         azure: opt(azure, 'An Azure identity.'),
         jwtSign: opt(jwtSign, 'A token that the gateway signs itself.'),
-        oauthTokenExchange: opt(oauthTokenExchange, 'A token that the client’s own is exchanged for.', NOT_SERVED),
-        crossAppAccess: opt(crossAppAccess, 'A token for another application of the same user.', NOT_SERVED),
+        oauthTokenExchange: opt(oauthTokenExchange, 'A token that the client’s own is exchanged for.'),
+        crossAppAccess: opt(crossAppAccess, 'A token for another application of the same user.'),
         credentials: opt(list(credential, { min: 1, max: 8 }), 'Further fixed credentials, each to its own place.'),
       },
       { atMostOneOf: [VARIANTS], atLeastOneOf: [[...VARIANTS, 'credentials']] },

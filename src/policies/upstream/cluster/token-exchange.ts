@@ -158,7 +158,7 @@ export const tokenExchange = object(
     scopes: opt(plainTexts, 'Scopes asked for.'),
     resources: opt(plainTexts, 'Resources asked for.'),
     requestedTokenType: opt(oneOf(['AccessToken', 'Jwt', 'IdToken', 'IdJag']), 'The type of token asked for.'),
-    additionalParams: opt(map(cel('request', 'string'), { max: 64 }), 'Further form parameters: name to expression.'),
+    additionalParams: opt(map(cel('request', 'any'), { max: 64 }), 'Further form parameters: name to expression.'),
     clientAuth: opt(clientAuth, 'How the gateway proves who it is at the token endpoint.'),
     location: opt(credentialLocation, 'Where the new token is written.'),
     cache: opt(cache, 'How long tokens are kept.'),
