@@ -159,13 +159,13 @@ function mcpNeedsOneIssuer(value: Record<string, unknown>): readonly ObjectProbl
   return value.mode === 'Strict' ? [] : [problem(['mcp'], '`mcp` goes only with `mode: Strict`')]
 }
 
-function convertJwt(part: Fields, ctx: ClusterContext): Policies | undefined {
+/** With settings for MCP it is `mcpAuthentication`. */
+function convertJwt(part: Fields, ctx: ClusterContext): Policies | null | undefined {
+  if (part.mcp) return null
   const providers = asItems(part.providers).flatMap(each => {
     const jwks = ctx.keySet(asFields(each.jwks) ?? {})
     return jwks === undefined ? [] : [defined({ issuer: each.issuer, audiences: strings(each.audiences), jwks })]
   })
-  const mcp = asFields(part.mcp)
-  if (mcp) ctx.lose(mcp, 'the OAuth metadata for MCP clients is not served: tokens are verified without it')
   if (providers.length === 0) return undefined
   return defined({ mode: lower(part.mode ?? 'Strict'), location: convertLocation(part.location), providers })
 }

@@ -11,6 +11,7 @@ import { backendMembers } from './members/backend-members.ts'
 import { MemberContext } from './members/member-context.ts'
 import { providerEntry } from './members/providers.ts'
 import { tlsPolicies } from './members/tls-policies.ts'
+import type { From } from './origin/origins.ts'
 import { markRead } from './origin/tracked.ts'
 import type { Entry, Output } from './output.ts'
 import type { PolicyState } from './policy-targets.ts'
@@ -22,7 +23,13 @@ interface Attached {
   readonly policies: Policies
 }
 
-const UNGUARDED = mcpAuthentication.unserved!
+/** `mcpAuthentication`, and where it was written. */
+export interface Authentication {
+  readonly value: Policies
+  readonly origin: From | undefined
+}
+
+export const AUTHENTICATION = mcpAuthentication.name
 
 /** Writes ProxyBackends, and knows which policies aim at backends and Services. */
 export class BackendWriter {
@@ -30,6 +37,7 @@ export class BackendWriter {
   readonly #attached = new Map<string, Attached[]>()
   readonly #inline = new Map<Resource, { readonly fields: Entry; readonly policies: Policies }>()
   readonly #services = new Map<string, Policies>()
+  readonly #authentications = new Map<Resource, Authentication>()
   /** What is wrong with each backend. */
   readonly errors = new Map<Resource, string[]>()
 
@@ -65,14 +73,36 @@ export class BackendWriter {
     return out
   }
 
+  /** What clients of the whole backend must show is asked of them on its routes. Undefined: nothing. */
+  authenticationOf(backend: Resource): Authentication | undefined {
+    return this.#authentications.get(backend)
+  }
+
+  #takeAuthentication(policies: Policies): Authentication | undefined {
+    const { [AUTHENTICATION]: value } = policies
+    if (value === undefined) return undefined
+    const origin = this.#work.origins.own(policies, AUTHENTICATION, value)
+    delete policies[AUTHENTICATION]
+    return { value: value as Policies, origin }
+  }
+
+  /** Elsewhere than on a whole MCP backend nobody would ask for it. */
+  #withoutAuthentication(policies: Policies): Policies {
+    const found = this.#takeAuthentication(policies)
+    if (!found) return policies
+    const { origins, options } = this.#work
+    if (found.origin) this.#work.lose(found.origin, `\`${AUTHENTICATION}\` goes only with a whole MCP backend`)
+    if (!options.allowUnguarded) {
+      policies.authorization = { rules: [{ deny: 'true' }] }
+      if (found.origin) origins.field(policies, 'authorization', found.origin)
+    }
+    return policies
+  }
+
   #put(out: Policies, name: string, value: unknown, from: Policies): void {
     const { origins } = this.#work
     const origin = origins.own(from, name, value)
-    if (name === mcpAuthentication.name) {
-      // The file has no such policy on a backend, so that nobody reading the file could say that it is not served.
-      if (origin) this.#work.lose(origin, `\`${name}\` is not served yet`, { unserved: true, note: UNGUARDED })
-      if (!this.#work.options.allowUnguarded) this.#put(out, 'authorization', { rules: [{ deny: 'true' }] }, from)
-    } else if (out[name] === undefined) {
+    if (out[name] === undefined) {
       out[name] = value
       if (origin) origins.field(out, name, origin)
     } else if (ACCUMULATING.has(name)) {
@@ -87,7 +117,7 @@ export class BackendWriter {
     if (known) return known
     const made = {
       ...tlsPolicies(namespace, name, port, this.#work),
-      ...this.#policiesFor(`Service/${namespace}/${name}`, String(port), {}),
+      ...this.#withoutAuthentication(this.#policiesFor(`Service/${namespace}/${name}`, String(port), {})),
     }
     this.#services.set(key, made)
     return made
@@ -106,6 +136,9 @@ export class BackendWriter {
       const spec = this.#work.spec(backend)
       const own = asFields(spec.policies)
       const policies = this.#policiesFor(idOf(backend), undefined, own ? backendMembers(own, ctx) : {})
+      const authentication = spec.mcp ? this.#takeAuthentication(policies) : undefined
+      if (authentication) this.#authentications.set(backend, authentication)
+      this.#withoutAuthentication(policies)
       const fields = this.#fields(spec, backend, ctx)
       if (spec.a2a) policies.a2a = {}
       // A key set that nobody has fetched yet is fetched when it is needed.
@@ -142,7 +175,9 @@ export class BackendWriter {
   #ai(spec: Fields, backend: Resource, ctx: MemberContext): Entry {
     const single = asFields(spec.provider)
     if (single) {
-      const policies = this.#policiesFor(`${idOf(backend)}#`, 'backend', this.#sectionPolicies(backend, 'backend'))
+      const policies = this.#withoutAuthentication(
+        this.#policiesFor(`${idOf(backend)}#`, 'backend', this.#sectionPolicies(backend, 'backend')),
+      )
       return this.#work.keep({ name: 'backend', ...providerEntry(single, policies, ctx) }, single)
     }
     const groups = asItems(spec.groups).map(group => ({
@@ -166,7 +201,7 @@ export class BackendWriter {
     for (const level of [own, ...narrow.map(each => each.policies)]) {
       for (const [name, value] of Object.entries(level)) this.#put(out, name, value, level)
     }
-    return out
+    return this.#withoutAuthentication(out)
   }
 
   #mcp(spec: Fields, backend: Resource, ctx: MemberContext): Entry {

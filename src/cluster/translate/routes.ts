@@ -3,7 +3,7 @@ import { asItems, asText, type Fields } from '../../schema/untyped.ts'
 import type { Resource } from '../resources/resource.ts'
 import { hostnamesOf, type RouteState } from './attachment.ts'
 import { addressesOf, appProtocolOf, type ResolvedRef, resolveRef } from './backend-refs.ts'
-import type { BackendWriter } from './backends.ts'
+import { AUTHENTICATION, type Authentication, type BackendWriter } from './backends.ts'
 import { nameOf } from './cluster-view.ts'
 import { type Delegation, expand } from './delegation.ts'
 import type { GatewayListener } from './listeners.ts'
@@ -99,6 +99,7 @@ function ruleEntry(state: RouteState, rule: Fields, index: number, w: Written): 
       work.lose(work.from(ref, route), `${to.condition.message}: its share of the requests is answered with 500`)
     }
     backends.push(...backendEntries(ref, to, route, w))
+    if (to.kind === 'ProxyBackend') askForTokens(policies, w.backends.authenticationOf(to.backend), w)
   }
   for (const message of ctx.errors) state.resolved = isFalse('ResolvedRefs', 'BackendNotFound', message)
   if (hard) return undefined
@@ -112,6 +113,20 @@ function ruleEntry(state: RouteState, rule: Fields, index: number, w: Written): 
   markMatches(entry.matches as Entry[], rule, work)
   if (backends.length > 0) entry.backends = evenShares(backends)
   return { entry, policies, children }
+}
+
+/** Of two backends that ask for different tokens one would get those of the other: then nobody passes. */
+function askForTokens(policies: Policies, wanted: Authentication | undefined, { work }: Written): void {
+  if (!wanted) return
+  const { value, origin } = wanted
+  const { [AUTHENTICATION]: present } = policies
+  if (present !== undefined && JSON.stringify(present) !== JSON.stringify(value)) {
+    if (origin) work.lose(origin, 'backends of one rule ask for different tokens: its requests are refused')
+    policies.authorization = { rules: [{ deny: 'true' }] }
+  }
+  if (present !== undefined) return
+  policies[AUTHENTICATION] = value
+  if (origin) work.origins.field(policies, AUTHENTICATION, origin)
 }
 
 function markMatches(matches: readonly Entry[], rule: Fields, work: Work): void {

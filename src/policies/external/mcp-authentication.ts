@@ -1,22 +1,42 @@
 // OAuth for MCP clients (specification, MCPAuthentication).
 
-import { jwks } from '../../auth/key-source.ts'
-import { def, json, list, map, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
+import type { JwtProvider } from '../../auth/jwt.ts'
+import { fetchedKeys, jwks, type KeySource, openKeySource } from '../../auth/key-source.ts'
+import { endpointIn, MetadataCache, oauthDocuments, openidDocument } from '../../auth/provider-metadata.ts'
+import { GatewayError } from '../../http/errors.ts'
+import { def, type Infer, json, list, map, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
 import { remoteKeySet, secretRef } from '../../schema/resource-references.ts'
 import { fileOrInline, shortString } from '../../schema/scalars.ts'
-import { asFields, type Fields } from '../../schema/untyped.ts'
+import { asFields, asItems, type Fields } from '../../schema/untyped.ts'
 import { type ClusterContext, defined, lower, type Policies, strings } from '../parts/cluster-form.ts'
-import { readLocation } from '../parts/credential-location.ts'
-import { AUTH_MODES, IDENTITY_PROVIDERS, keySetCache } from '../parts/issuers.ts'
-import { definePolicy } from '../policy.ts'
+import { convertLocation, readLocation } from '../parts/credential-location.ts'
+import { AUTH_MODES, IDENTITY_PROVIDERS, issuerUrl, keySetCache } from '../parts/issuers.ts'
+import {
+  AuthorizationServer,
+  LONGEST_REQUEST,
+  SCOPE,
+  type ServerSettings,
+} from '../parts/mcp-authentication/authorization-server.ts'
+import {
+  DEFAULT_KEYS,
+  type IdentityProvider,
+  PROVIDER_NAMES,
+  PROVIDERS,
+} from '../parts/mcp-authentication/identity-providers.ts'
+import { placeOf } from '../parts/mcp-authentication/places.ts'
+import { challenge, originOf, resourceMembers, resourceReply } from '../parts/mcp-authentication/protected-resource.ts'
+import { bodiesFor } from '../parts/request-body.ts'
+import { secretText } from '../parts/secret-text.ts'
+import { acceptedKeys, tokenCheck, tokenMode } from '../parts/token-check.ts'
+import { type CompileContext, definePolicy } from '../policy.ts'
 
-const empty = (name: string) => opt(object(name, {}), `${name}.`)
-const PROVIDERS = ['auth0', 'keycloak', 'okta', 'descope', 'authentik', 'entra'] as const
 const provider = shapes({
-  string: oneOf(PROVIDERS),
-  object: object('identity provider', Object.fromEntries(PROVIDERS.map(name => [name, empty(name)])), {
-    exactlyOneOf: [PROVIDERS],
-  }),
+  string: oneOf(PROVIDER_NAMES),
+  object: object(
+    'identity provider',
+    Object.fromEntries(PROVIDER_NAMES.map(name => [name, opt(object(name, {}), `${name}.`)])),
+    { exactlyOneOf: [PROVIDER_NAMES] },
+  ),
 })
 
 const inCluster = object('MCP authentication', {
@@ -30,41 +50,125 @@ const inCluster = object('MCP authentication', {
   clientSecretRef: opt(secretRef({ key: 'clientSecret' }), 'A Secret with the secret of that client.'),
 })
 
+const schema = object('MCP authentication', {
+  issuer: req(issuerUrl, 'Issuer of the tokens; its metadata are found below it.'),
+  audiences: req(list(string({ min: 1 }), { max: 64 }), 'Audiences, of which a token must carry one; empty: any.'),
+  provider: opt(provider, 'Identity provider, where its endpoints differ from the standard.'),
+  resourceMetadata: def(map(json), {}, 'Protected resource metadata, as it is served.'),
+  jwks: opt(jwks, 'Key set; the issuer’s own when unset.'),
+  mode: def(tokenMode, 'strict', 'Whether a token must be present.'),
+  authorizationLocation: opt(readLocation, 'Where the token is read; the Authorization header when unset.'),
+  jwtValidationOptions: opt(
+    object('validation options', {
+      requiredClaims: def(list(string({ min: 1 })), ['exp'], 'Claims that must be present.'),
+    }),
+    'How tokens are validated.',
+  ),
+  clientId: opt(string({ min: 1 }), 'Given to clients that register, without asking the provider.'),
+  clientSecret: opt(fileOrInline({ secret: true }), 'Added to token requests.'),
+})
+type Spec = Infer<typeof schema>
+
 export const mcpAuthentication = definePolicy({
   name: 'mcpAuthentication',
   doc: 'OAuth for MCP clients: token validation and the metadata documents that lead to it.',
   spec: 'Inbound: JWT',
   cluster: [
     { section: 'mcp', member: 'authentication', field: opt(inCluster, 'OAuth as MCP prescribes it.'), convert },
+    { section: 'traffic', member: 'jwtAuthentication', convert: convertJwt },
   ],
   asksFor: 'token',
   guards: true,
   attach: ['route'],
-  unserved:
-    'MCP authentication is not served yet: requests would pass unauthenticated. `jwtAuth` validates tokens, without the OAuth metadata.',
-  schema: object('MCP authentication', {
-    issuer: req(string({ min: 1, max: 256 }), 'Issuer of the tokens.'),
-    audiences: req(list(string({ min: 1 }), { max: 64 }), 'Audiences, of which a token must carry one.'),
-    provider: opt(provider, 'Identity provider, where its endpoints differ from the standard.'),
-    resourceMetadata: def(map(json), {}, 'Protected resource metadata, as it is served.'),
-    jwks: opt(jwks, 'Key set; the issuer’s own when unset.'),
-    mode: def(
-      oneOf(['strict', 'optional', 'permissive'], { Strict: 'strict', Optional: 'optional', Permissive: 'permissive' }),
-      'strict',
-      'Whether a token must be present.',
-    ),
-    authorizationLocation: opt(readLocation, 'Where the token is read; the Authorization header when unset.'),
-    jwtValidationOptions: opt(
-      object('validation options', {
-        requiredClaims: def(list(string({ min: 1 })), ['exp'], 'Claims that must be present.'),
-      }),
-      'How tokens are validated.',
-    ),
-    clientId: opt(string({ min: 1 }), 'Given to clients that register, without asking the provider.'),
-    clientSecret: opt(fileOrInline({ secret: true }), 'Added to token requests.'),
-  }),
-  compile: () => ({}),
+  schema,
+  compile(spec, ctx) {
+    const server = new AuthorizationServer(serverSettings(spec, ctx), ctx.runtime)
+    const check = tokenCheck(
+      { mode: spec.mode, location: spec.authorizationLocation, providers: [providerOf(spec, ctx)] },
+      ctx,
+      true,
+    )
+    const members = resourceMembers(spec.resourceMetadata)
+    const { resource } = members
+    const fixed = typeof resource === 'string' && URL.canParse(resource) ? new URL(resource).origin : undefined
+    return {
+      request(x) {
+        const path = pathOf(x.request.path)
+        const place = placeOf(path)
+        if (place) {
+          const base = originOf(x)
+          if (place.kind !== 'resource') return server.answer(place, base, x)
+          return resourceReply(place, base, server.stands ? base + place.endpoint : spec.issuer, members, x)
+        }
+        const refuse = (error: unknown): never => {
+          if (!(error instanceof GatewayError) || error.code !== 'jwt') throw error
+          throw challenge(error, fixed ?? originOf(x), pathOf(x.received.path))
+        }
+        try {
+          return check(x)?.catch(refuse)
+        } catch (error) {
+          return refuse(error)
+        }
+      },
+      holdsRequest: LONGEST_REQUEST,
+      ...bodiesFor([spec.authorizationLocation?.expression], ctx.limits),
+    }
+  },
 })
+
+function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return query < 0 ? target : target.slice(0, query)
+}
+
+function identityProvider({ provider }: Spec): IdentityProvider | undefined {
+  const name = typeof provider === 'object' ? PROVIDER_NAMES.filter(each => provider[each] !== undefined)[0] : provider
+  return name && PROVIDERS[name]
+}
+
+function metadataOf(spec: Spec, { state }: CompileContext): MetadataCache {
+  const { issuer } = spec
+  const documents = identityProvider(spec)?.openid ? [openidDocument(issuer)] : oauthDocuments(issuer)
+  return state('metadata', () => new MetadataCache(issuer, documents))
+}
+
+function serverSettings(spec: Spec, ctx: CompileContext): ServerSettings {
+  const { clientId, clientSecret, audiences } = spec
+  return {
+    provider: identityProvider(spec),
+    audiences,
+    clientId,
+    clientSecret: clientSecret && secretText(clientSecret, ctx, ['clientSecret']),
+    metadata: metadataOf(spec, ctx),
+  }
+}
+
+function providerOf(spec: Spec, ctx: CompileContext): JwtProvider {
+  const { issuer, audiences } = spec
+  return {
+    issuer,
+    audiences: audiences.length === 0 ? undefined : audiences,
+    requiredClaims: spec.jwtValidationOptions?.requiredClaims ?? ['exp'],
+    keys: acceptedKeys(issuer, keysOf(spec, ctx), ctx),
+  }
+}
+
+/** ms. */
+const KEYS_FRESH = 300_000
+
+/** Unless the file names them, the issuer says itself where its keys are. */
+function keysOf(spec: Spec, ctx: CompileContext): KeySource {
+  const { issuer, jwks: written } = spec
+  if (written) return openKeySource(written, ['jwks'], ctx)
+  const metadata = metadataOf(spec, ctx)
+  const usual = new URL(issuer.replace(/\/$/, '') + (identityProvider(spec)?.keys ?? DEFAULT_KEYS))
+  const find = () =>
+    metadata.read(SCOPE, ctx.runtime).then(
+      found => endpointIn(found, 'jwks_uri') ?? usual,
+      () => usual,
+    )
+  return fetchedKeys(issuer, find, KEYS_FRESH, ctx)
+}
 
 function convert(part: Fields, ctx: ClusterContext): Policies {
   const secret = asFields(part.clientSecretRef)
@@ -77,5 +181,24 @@ function convert(part: Fields, ctx: ClusterContext): Policies {
     mode: lower(part.mode ?? 'Strict'),
     clientId: part.clientId,
     clientSecret: secret && ctx.secrets.shown(secret, 'clientSecret'),
+  })
+}
+
+/** JWT settings that ask for the metadata of MCP: they go with one issuer and the mode `Strict`. */
+function convertJwt(part: Fields, ctx: ClusterContext): Policies | null | undefined {
+  const mcp = asFields(part.mcp)
+  const issuer = asItems(part.providers)[0]
+  if (!mcp || !issuer) return null
+  const jwks = ctx.keySet(asFields(issuer.jwks) ?? {})
+  if (jwks === undefined) return undefined
+  return defined({
+    issuer: issuer.issuer,
+    audiences: strings(issuer.audiences) ?? [],
+    provider: lower(mcp.provider),
+    resourceMetadata: mcp.resourceMetadata && ctx.kept(mcp.resourceMetadata),
+    jwks,
+    mode: 'strict',
+    authorizationLocation: convertLocation(part.location),
+    clientId: mcp.clientId,
   })
 }

@@ -1,4 +1,4 @@
-import { def } from '../../schema/builder.ts'
+import { def, parsed, string } from '../../schema/builder.ts'
 import { resourceDuration } from '../../schema/resource-scalars.ts'
 
 /** What resources may say of the issuers of tokens. */
@@ -6,3 +6,17 @@ export const IDENTITY_PROVIDERS = ['Auth0', 'Keycloak', 'Okta', 'Descope', 'Auth
 export const AUTH_MODES = ['Strict', 'Optional', 'Permissive'] as const
 /** Key sets are not asked for more often than every five minutes. */
 export const keySetCache = def(resourceDuration(300_000), '5m', 'How long the key set is kept.')
+
+/** An issuer whose documents are found below it. */
+export const issuerUrl = parsed(
+  string({ min: 1, max: 256 }),
+  'a URL starting with `https://` or `http://`, without query and fragment',
+  value => {
+    const url = URL.canParse(value) ? new URL(value) : undefined
+    return url && /^https?:$/.test(url.protocol) && url.username === '' && !/[?#]/.test(value)
+      ? { value }
+      : { problem: { message: 'the issuer is not an `http(s)://` URL without user, query and fragment' } }
+  },
+  'https://localhost',
+  { type: 'string', minLength: 1, maxLength: 256, pattern: '^https?://[^\\s?#@]+$' },
+)

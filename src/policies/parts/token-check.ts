@@ -14,6 +14,9 @@ export const tokenMode = oneOf(['strict', 'optional', 'permissive'], {
   Permissive: 'permissive',
 })
 
+/** What is said of a request that has none. */
+export const NO_TOKEN = 'no bearer token found'
+
 interface TokenRules {
   readonly mode: 'strict' | 'optional' | 'permissive'
   readonly location: CredentialLocation | undefined
@@ -55,7 +58,7 @@ export function tokenCheck(
   return x => {
     const token = read(x)
     if (token === undefined) {
-      if (mode === 'strict') throw new GatewayError('jwt', { detail: 'no bearer token found' })
+      if (mode === 'strict') throw new GatewayError('jwt', { detail: NO_TOKEN })
       return undefined
     }
     const known = verifier.known(token)

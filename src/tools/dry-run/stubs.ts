@@ -3,6 +3,7 @@ import { envoyReply } from './stub-envoy.ts'
 import { guardReply } from './stub-guard.ts'
 import { type LlmStub, modelReply } from './stub-llm.ts'
 import { type McpStub, mcpReply } from './stub-mcp.ts'
+import { providerReply } from './stub-provider.ts'
 import { tokenReply } from './stub-token.ts'
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 
@@ -102,5 +103,5 @@ function spokenReply({ mcp, llm }: Stub, call: StubCall): StubReply | undefined 
   const kind = call.purpose === PRIMARY.Mcp ? 'mcp' : call.target.part?.kind
   if (mcp || kind === 'mcp') return mcpReply(mcp ?? {}, call)
   if (llm || kind === 'llm') return modelReply(llm ?? {}, call)
-  return guardReply(call) ?? tokenReply(call)
+  return guardReply(call) ?? tokenReply(call) ?? providerReply(call)
 }

@@ -1,0 +1,158 @@
+import { ask } from '../calls/ask.ts'
+import type { WholeReply } from '../calls/dispatch.ts'
+import { urlCallee } from '../calls/url-callee.ts'
+import { GatewayError } from '../http/errors.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+
+/** What an authorization server says about itself (RFC 8414, OpenID Connect Discovery), as it says it. */
+export type ProviderMetadata = Readonly<Record<string, unknown>> & { readonly issuer: string }
+
+/** A call to an identity provider, for a client's request where one is given: it stands in its trace and ends with it. */
+export interface ProviderCall {
+  /** The policy. */
+  readonly scope: string
+  readonly what: string
+  readonly method: 'GET' | 'POST'
+  /** Name, value, name, value. */
+  readonly fields?: readonly string[]
+  readonly body?: string | Buffer
+}
+
+/** ms: of each call, with its body. */
+const TIMEOUT = 10_000
+/** bytes. */
+const LONGEST_REPLY = 1024 * 1024
+
+/** Throws GatewayError when no reply has come. */
+export function callProvider(at: URL, call: ProviderCall, runtime: Runtime, x?: Exchange): Promise<WholeReply> {
+  const { scope, what, method, fields = [], body } = call
+  const request = {
+    scope,
+    what,
+    method,
+    path: at.pathname + at.search,
+    authority: at.host,
+    fields: ['accept', 'application/json', ...fields],
+    purpose: { kind: 'Policy', subtype: 'Oidc' },
+    timeout: TIMEOUT,
+  } as const
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  return ask(urlCallee(at, runtime), request, bytes, LONGEST_REPLY, runtime, x)
+}
+
+/** A reply that is a JSON object. Throws an Error that repeats nothing of it. */
+export function jsonObjectIn({ body }: WholeReply): Readonly<Record<string, unknown>> {
+  let value: unknown
+  try {
+    value = JSON.parse(body.toString('utf8'))
+  } catch {
+    throw new Error('its reply is not JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('its reply is not a JSON object')
+  return value as Readonly<Record<string, unknown>>
+}
+
+/** ms that metadata are used before they are asked for again. */
+const FRESH = 300_000
+/** ms between two questions while there is no answer: whoever sends requests decides how often it is needed. */
+const PAUSE = 5_000
+
+/**
+ * The metadata of one issuer, fetched when they are first needed and kept through outages. `documents`: where they may
+ * be, in the order in which they are asked for.
+ */
+export class MetadataCache {
+  readonly #issuer: string
+  readonly #documents: readonly URL[]
+  #known: ProviderMetadata | undefined
+  #askedAt = Number.NEGATIVE_INFINITY
+  #failure: unknown
+  #pending: { readonly metadata: Promise<ProviderMetadata>; readonly asker: Exchange | undefined } | undefined
+
+  constructor(issuer: string, documents: readonly URL[]) {
+    this.#issuer = issuer
+    this.#documents = documents
+  }
+
+  /** Throws GatewayError. */
+  async read(scope: string, runtime: Runtime, x?: Exchange): Promise<ProviderMetadata> {
+    const age = runtime.clock.mono() - this.#askedAt
+    if (this.#known && age < FRESH) return this.#known
+    if (!this.#pending) {
+      if (age < PAUSE) return this.#last()
+      this.#askedAt = runtime.clock.mono()
+      const metadata = this.#fetch(scope, runtime, x).finally(() => {
+        this.#pending = undefined
+      })
+      this.#pending = { metadata, asker: x }
+    }
+    const { metadata, asker } = this.#pending
+    try {
+      return await metadata
+    } catch (error) {
+      // Its client has left, and with it the call.
+      if (asker?.aborted && asker !== x && !x?.aborted) return await this.read(scope, runtime, x)
+      this.#failure = error
+      return this.#last()
+    }
+  }
+
+  #last(): ProviderMetadata {
+    if (this.#known) return this.#known
+    throw this.#failure ?? new GatewayError('upstreamFailed')
+  }
+
+  async #fetch(scope: string, runtime: Runtime, x: Exchange | undefined): Promise<ProviderMetadata> {
+    const problems: string[] = []
+    for (const at of this.#documents) {
+      try {
+        const reply = await callProvider(at, { scope, what: 'discovery', method: 'GET' }, runtime, x)
+        if (reply.status !== 200) throw new Error(`status ${reply.status}`)
+        this.#known = metadataIn(jsonObjectIn(reply), this.#issuer)
+        return this.#known
+      } catch (error) {
+        if (x?.aborted) this.#askedAt = Number.NEGATIVE_INFINITY
+        problems.push(`${at.origin}${at.pathname}: ${error instanceof Error ? error.message : 'unknown'}`)
+      }
+    }
+    const detail = 'the identity provider does not say where its endpoints are'
+    runtime.log.log('warn', 'identity provider cannot be asked', { issuer: this.#issuer, reason: problems.join('; ') })
+    throw new GatewayError('oidc', { status: 502, detail, cause: new Error(problems.join('; ')) })
+  }
+}
+
+/** Throws where the document is of somebody else (RFC 8414, 3.3): whoever may write it could send users elsewhere. */
+export function metadataIn(document: Readonly<Record<string, unknown>>, issuer: string): ProviderMetadata {
+  const { issuer: named } = document
+  if (typeof named !== 'string' || named.replace(/\/$/, '') !== issuer.replace(/\/$/, '')) {
+    throw new Error('it speaks for another issuer')
+  }
+  return document as ProviderMetadata
+}
+
+/** Undefined where there is none that may be used: an endpoint over TLS is not exchanged for one without. */
+export function endpointIn(metadata: ProviderMetadata, member: string): URL | undefined {
+  const value = metadata[member]
+  const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
+  if (url === undefined || url.username !== '' || url.password !== '') return undefined
+  const secure = url.protocol === 'https:' || (url.protocol === 'http:' && !metadata.issuer.startsWith('https:'))
+  return secure ? url : undefined
+}
+
+const OPENID = '/.well-known/openid-configuration'
+const OAUTH = '/.well-known/oauth-authorization-server'
+
+/** Where OpenID Connect Discovery has the document. */
+export function openidDocument(issuer: string): URL {
+  return new URL(issuer.replace(/\/$/, '') + OPENID)
+}
+
+/** The same of RFC 8414, and then what others have instead of it. */
+export function oauthDocuments(issuer: string): readonly URL[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
+  const inserted = [new URL(`${origin}${OAUTH}${path}`), new URL(`${origin}${OPENID}${path}`)]
+  return path === '' ? inserted : [...inserted, openidDocument(issuer)]
+}

@@ -1,0 +1,61 @@
+import { GatewayError } from '../../../http/errors.ts'
+import type { Exchange, Reply } from '../../../http/exchange.ts'
+import { NO_TOKEN } from '../token-check.ts'
+import { type Place, resourceDocument } from './places.ts'
+import { corsFields, jsonReply } from './replies.ts'
+
+/** The origin under which the client knows the gateway; a proxy before it may have taken TLS off. */
+export function originOf({ received, request }: Exchange): string {
+  const forwarded = request.headers.get('x-forwarded-proto')?.toLowerCase()
+  const scheme = forwarded === 'https' || forwarded === 'http' ? forwarded : received.scheme
+  return `${scheme}://${received.authority}`
+}
+
+/** RFC 9728, with the members that the public system adds. `server`: of whom clients get their tokens. */
+export function resourceReply(
+  { endpoint }: Place,
+  base: string,
+  server: string,
+  members: Readonly<Record<string, unknown>>,
+  x: Exchange,
+): Reply {
+  const { method } = x.request
+  if (method === 'OPTIONS')
+    return { status: 204, headers: corsFields('GET'), body: undefined, reason: 'DirectResponse' }
+  if (method !== 'GET' && method !== 'HEAD') throw new GatewayError('methodNotAllowed')
+  const document = {
+    resource: base + endpoint,
+    authorization_servers: [server],
+    mcp_protocol_version: '2025-06-18',
+    resource_type: 'mcp-server',
+    ...members,
+  }
+  return jsonReply(200, document, corsFields('GET'))
+}
+
+/** The names of a file as OAuth writes them: `scopesSupported` is `scopes_supported`. */
+export function resourceMembers(written: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(written).map(([name, value]) => [snakeCase(name), value]))
+}
+
+function snakeCase(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll('-', '_')
+    .toLowerCase()
+}
+
+/** The refusal that leads a client to where it can get a token (RFC 9728, 5.1). */
+export function challenge(error: GatewayError, base: string, path: string): GatewayError {
+  const document = resourceDocument(base, path === '/' ? '' : path).replace(/["\\]/g, encodeURIComponent)
+  // Who has sent a token learns that it is no good (RFC 6750, 3.1); who has sent none learns where to get one.
+  const more = error.details.detail === NO_TOKEN ? '' : ', error="invalid_token"'
+  return new GatewayError('jwt', {
+    ...error.details,
+    headers: ['www-authenticate', `Bearer resource_metadata="${document}"${more}`],
+    body: {
+      type: 'application/json',
+      text: JSON.stringify({ error: 'unauthorized', error_description: 'JWT token required' }),
+    },
+  })
+}

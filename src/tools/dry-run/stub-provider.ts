@@ -1,0 +1,19 @@
+import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
+
+const DOCUMENT = /^(.*)\/\.well-known\/(?:openid-configuration|oauth-authorization-server)(.*)$/
+
+/** The metadata of an identity provider that does as the standards say; undefined for a call of something else. */
+export function providerReply({ method, path, authority, target, purpose }: StubCall): StubReply | undefined {
+  const document = purpose?.subtype === 'Oidc' && method === 'GET' ? DOCUMENT.exec(path) : null
+  if (document === null) return undefined
+  const issuer = `${target.tls ? 'https' : 'http'}://${authority}${document[1]}${document[2]}`
+  return jsonReply({
+    issuer,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    registration_endpoint: `${issuer}/register`,
+    jwks_uri: `${issuer}/jwks`,
+    response_types_supported: ['code'],
+    code_challenge_methods_supported: ['S256'],
+  })
+}
