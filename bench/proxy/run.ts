@@ -1,22 +1,23 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs, promisify } from 'node:util'
+import { parseArgs } from 'node:util'
+import { load } from './load.ts'
 import { answering, busiestShare, busySeconds, freePort, Pinned, spent } from './process.ts'
 import { type Record, table } from './table.ts'
 import { type Target, targetNamed } from './targets.ts'
-import { writeUpstream } from './upstream.ts'
-import { WORKLOADS, type Workload, wrkScript } from './workloads.ts'
+import { writeCertificate, writeUpstream } from './upstream.ts'
+import { WORKLOADS, type Workload } from './workloads.ts'
 
 const HELP = `node bench/proxy/run.ts [options]
 
 Measures proxies side by side: every target stays up, each round runs all of them back to back, and what counts is the
-processor time per request relative to another target in the same round. Needs wrk, nginx and taskset; streams need
-libnginx-mod-http-echo. Targets run on core 0, wrk and the upstream on core 1; for the workload workers all share both.
+processor time per request relative to another target in the same round. Needs wrk, nginx, taskset and openssl;
+streams and uploads need libnginx-mod-http-echo, HTTP/2 needs h2load. Targets run on core 0, wrk and the upstream on core 1; for the workload workers all share both.
 
   --rounds N           rounds, at least 3 for a claim (default 4)
   --seconds N          seconds per target and round (default 2)
+  --warm N             seconds of load before the first round: 8 until V8 has settled, 2 for a fresh process (default 2)
   --workloads a,b      of ${Object.keys(WORKLOADS).join(', ')} (default all)
   --targets a,b        of nginx, prototype, static, own, gwctl, gwctl-1, gwctl-2, and the names given with
                        --target (default nginx,prototype,gwctl)
@@ -27,14 +28,6 @@ libnginx-mod-http-echo. Targets run on core 0, wrk and the upstream on core 1; f
   --json path          writes every record
 `
 
-interface WrkReply {
-  readonly requests: number
-  readonly duration: number
-  readonly errors: number
-  readonly p50: number
-  readonly p99: number
-}
-
 interface Running extends Target {
   readonly child: Pinned
 }
@@ -43,6 +36,7 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '4' },
     seconds: { type: 'string', default: '2' },
+    warm: { type: 'string', default: '2' },
     workloads: { type: 'string', default: Object.keys(WORKLOADS).join() },
     targets: { type: 'string', default: 'nginx,prototype,gwctl' },
     target: { type: 'string', multiple: true, default: [] },
@@ -66,6 +60,7 @@ async function main(): Promise<void> {
     await answering(upstream, 'upstream')
     const targets = new Map<string, Running>()
     const { oracle, portkey, target: given } = values
+    await writeCertificate(folder)
     for (const name of names()) {
       const target = await targetNamed(name, { folder, upstream, oracle, portkey, given })
       const cores = name.startsWith('gwctl-') ? '0,1' : '0'
@@ -110,10 +105,10 @@ async function measure(targets: ReadonlyMap<string, Running>, server: Pinned, fo
       if (round % 2 === 1) order.reverse()
       for (const [name, target] of order) {
         const seconds = Math.max(Number(values.seconds), shape.seconds ?? 0)
-        if (round < 2) await wrk(folder, shape, target, 2 - round)
+        if (round < 2) await load(folder, shape, target, round === 0 ? Number(values.warm) : 1)
         const { child } = target
         const [cpu, other, busy, start] = [child.cpu(), server.cpu(), busySeconds(), performance.now()]
-        const { reply, cpu: load } = await wrk(folder, shape, target, seconds)
+        const { reply, cpu: own } = await load(folder, shape, target, seconds)
         const after = child.cpu()
         const used = spent(cpu, after)
         const took = (performance.now() - start) / 1000
@@ -129,7 +124,7 @@ async function measure(targets: ReadonlyMap<string, Running>, server: Pinned, fo
           p50: reply.p50,
           p99: reply.p99,
           rss: child.rss(),
-          foreign: Math.max(0, (busySeconds() - busy - used - spent(other, server.cpu()) - load) / took),
+          foreign: Math.max(0, (busySeconds() - busy - used - spent(other, server.cpu()) - own) / took),
         }
         // Whoever answers nothing in all that time has no cost per request.
         if (reply.requests > 0) records.push(record)
@@ -144,43 +139,13 @@ async function measure(targets: ReadonlyMap<string, Running>, server: Pinned, fo
   return records
 }
 
-/** An LLM gateway serves chats only; it refuses most streams as it is installed. */
-function takesPart(name: string, workload: string, { only }: Workload): boolean {
-  if (name === 'portkey') return workload === 'chat'
-  return only === undefined ? !name.startsWith('gwctl-') : only.includes(name)
+function plainOnly(name: string): boolean {
+  return name === 'static' || name === 'own' || name === 'prototype'
 }
 
-/** `cpu`: seconds that wrk itself used. */
-async function wrk(
-  folder: string,
-  shape: Workload,
-  target: Target,
-  seconds: number,
-): Promise<{ reply: WrkReply; cpu: number }> {
-  const script = join(folder, 'wrk.lua')
-  await writeFile(script, wrkScript(shape, target.fields))
-  const port = shape.guarded ? target.guarded : target.port
-  const pinned = shape.only === undefined ? '1' : '0,1'
-  const arguments_ = ['-t1', `-c${shape.connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script]
-  const { stdout } = await promisify(execFile)('taskset', [
-    '-c',
-    pinned,
-    'bash',
-    '-c',
-    'wrk "$@"; times',
-    'wrk',
-    ...arguments_,
-    `http://127.0.0.1:${port}${shape.path}`,
-  ])
-  const result = /RESULT (\{.*\})/.exec(stdout)?.[1]
-  if (result === undefined) throw new Error(`wrk said: ${stdout}`)
-  let cpu = 0
-  for (const [, minutes, rest] of stdout
-    .split('\n')
-    .slice(-3)
-    .join(' ')
-    .matchAll(/(\d+)m([\d.]+)s/g)) {
-    cpu += Number(minutes) * 60 + Number(rest)
-  }
-  return { reply: JSON.parse(result) as WrkReply, cpu }
+/** An LLM gateway serves chats only; it refuses most streams as it is installed. */
+function takesPart(name: string, workload: string, { only, secure }: Workload): boolean {
+  if (name === 'portkey') return workload === 'chat'
+  if (secure && plainOnly(name)) return false
+  return only === undefined ? !name.startsWith('gwctl-') : only.includes(name)
 }

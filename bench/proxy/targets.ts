@@ -10,6 +10,8 @@ export interface Target {
   readonly port: number
   /** Where the same is served behind the four policies; `port` of a proxy that has none. */
   readonly guarded: number
+  /** Where the same is served over TLS, HTTP/1.1 and HTTP/2. */
+  readonly secure: number
   /** What every request must say for this proxy, besides what clients say anyway. */
   readonly fields: Readonly<Record<string, string>>
 }
@@ -28,11 +30,11 @@ export interface TargetOptions {
 /** The command line of a target by its name. Throws for a name that nobody knows. */
 export async function targetNamed(name: string, options: TargetOptions): Promise<Target> {
   const { folder, upstream } = options
-  const [port, guarded] = [await freePort(), await freePort()]
+  const [port, guarded, secure] = [await freePort(), await freePort(), await freePort()]
   const env = { PORT: String(port), UPSTREAM: String(upstream) }
-  const plain = { env, port, guarded: port, fields: {} }
+  const plain = { env, port, guarded: port, secure, fields: {} }
   const node = (script: string): string[] => [process.execPath, join(import.meta.dirname, script)]
-  const config = (): Promise<string> => standalone(folder, name, port, guarded, upstream)
+  const config = (): Promise<string> => standalone(folder, name, { port, guarded, secure, upstream })
   const given = options.given.find(text => text.startsWith(`${name}=`))?.slice(name.length + 1)
   if (given !== undefined) {
     const filled = given.replaceAll('{port}', String(port)).replaceAll('{upstream}', String(upstream))
@@ -41,7 +43,7 @@ export async function targetNamed(name: string, options: TargetOptions): Promise
   }
   switch (name) {
     case 'nginx':
-      return { ...plain, command: ['nginx', '-c', await writeNginxProxy(folder, port, upstream)] }
+      return { ...plain, command: ['nginx', '-c', await writeNginxProxy(folder, { port, secure, upstream })] }
     case 'static':
       return { ...plain, command: node('static.ts') }
     case 'prototype':
@@ -77,10 +79,9 @@ export async function targetNamed(name: string, options: TargetOptions): Promise
 async function standalone(
   folder: string,
   name: string,
-  port: number,
-  guarded: number,
-  upstream: number,
+  ports: { readonly port: number; readonly guarded: number; readonly secure: number; readonly upstream: number },
 ): Promise<string> {
+  const { port, guarded, secure, upstream } = ports
   const path = join(folder, `${name}.yaml`)
   const [admin, stats, readiness] = [await freePort(), await freePort(), await freePort()]
   await writeFile(
@@ -98,6 +99,15 @@ binds:
 - port: ${port}
   listeners:
   - routes:
+    - backends:
+      - host: 127.0.0.1:${upstream}
+- port: ${secure}
+  listeners:
+  - protocol: HTTPS
+    tls:
+      cert: ${folder}/cert.pem
+      key: ${folder}/key.pem
+    routes:
     - backends:
       - host: 127.0.0.1:${upstream}
 - port: ${guarded}

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 
 /** Where Debian's libnginx-mod-http-echo lies: without it there are no streams to measure. */
 const ECHO = '/usr/lib/nginx/modules/ngx_http_echo_module.so'
@@ -33,18 +35,32 @@ export async function writeUpstream(folder: string, port: number): Promise<strin
     location = /small { default_type text/plain; return 200 '${'x'.repeat(100)}'; }
     location = /v1/chat/completions { default_type application/json; ${fields} return 200 '${completion(2048)}'; }
     location = /big { default_type application/octet-stream; }
+    ${hasStreams ? 'location = /sink { default_type text/plain; echo_read_request_body; echo ok; }' : ''}
     ${stream('/paced/v1/chat/completions', 'echo_sleep 0.010;')}
     ${stream('/burst/v1/chat/completions', '')}`,
     port,
   )
 }
 
+/** A P-256 certificate for every proxy, `cert.pem` and `key.pem`. */
+export async function writeCertificate(folder: string): Promise<void> {
+  const key = 'ec -pkeyopt ec_paramgen_curve:P-256'
+  const files = `-keyout ${folder}/key.pem -out ${folder}/cert.pem`
+  const command = `req -x509 -newkey ${key} -nodes -days 30 -subj /CN=bench.test ${files}`
+  await promisify(execFile)('openssl', command.split(' '))
+}
+
 /** The measure of all things: nginx as a proxy, with its default buffers. */
-export function writeNginxProxy(folder: string, port: number, upstream: number): Promise<string> {
+export function writeNginxProxy(
+  folder: string,
+  { port, secure, upstream }: { readonly port: number; readonly secure: number; readonly upstream: number },
+): Promise<string> {
   return write(
     folder,
     'proxy',
-    `proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; proxy_max_temp_file_size 0;
+    `listen 127.0.0.1:${secure} ssl http2 backlog=4096; ssl_certificate ${folder}/cert.pem;
+    ssl_certificate_key ${folder}/key.pem; ssl_session_cache builtin:1000;
+    proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; proxy_max_temp_file_size 0;
     location / { proxy_pass http://upstream; }
     location /paced { proxy_buffering off; proxy_pass http://upstream; }
     location /burst { proxy_buffering off; proxy_pass http://upstream; }`,

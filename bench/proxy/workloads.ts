@@ -6,6 +6,16 @@ export interface Workload {
   readonly body?: string
   /** Sent to the port behind the four policies. */
   readonly guarded?: boolean
+  /** Over TLS 1.3 with a P-256 certificate. `wrk` resumes sessions, `h2load` never does. */
+  readonly secure?: boolean
+  /** Sent by `h2load`, which speaks HTTP/2, or HTTP/1.1 with one connection per request. */
+  readonly h2load?: 'h2' | 'fresh'
+  /** HTTP/2: streams at a time per connection. */
+  readonly streams?: number
+  /** Bytes to send. */
+  readonly upload?: number
+  /** Each request asks for the end of its connection. */
+  readonly closing?: boolean
   /** At least, where a request takes long. */
   readonly seconds?: number
   /** Only these targets run it. */
@@ -22,27 +32,42 @@ export const WORKLOADS: Readonly<{ [name: string]: Workload }> = {
   'chat+policies': { ...CHAT, guarded: true },
   ...(hasStreams ? { stream: STREAM, burst: { ...STREAM, path: '/burst/v1/chat/completions', seconds: 1 } } : {}),
   body: { path: '/big', connections: 16 },
+  ...(hasStreams ? { upload: { path: '/sink', connections: 16, upload: 1 << 20 } } : {}),
+  'tls-get': { path: '/small', connections: 64, secure: true },
+  'tls-chat': { ...CHAT, secure: true },
+  'tls-body': { path: '/big', connections: 16, secure: true },
+  // Each request on a connection of its own.
+  'tls-full': { path: '/small', connections: 16, secure: true, h2load: 'fresh' },
+  'tls-resumed': { path: '/small', connections: 16, secure: true, closing: true },
+  'h2-get': { path: '/small', connections: 8, streams: 8, secure: true, h2load: 'h2' },
+  'h2-chat': { ...CHAT, connections: 8, streams: 8, secure: true, h2load: 'h2' },
+  ...(hasStreams ? { 'h2-stream': { ...STREAM, connections: 8, streams: 8, secure: true, h2load: 'h2' } } : {}),
+  'h2-body': { path: '/big', connections: 4, streams: 4, secure: true, h2load: 'h2' },
   // So many connections that the kernel spreads them evenly.
   workers: { ...CHAT, connections: 256, only: ['gwctl-1', 'gwctl-2'] },
 }
 
+/** What an SDK says with a chat. */
+export const BENCH_FIELDS: Readonly<Record<string, string>> = {
+  'content-type': 'application/json',
+  accept: 'application/json',
+  authorization: 'Bearer test-0123456789abcdef',
+  'user-agent': 'OpenAI/JS 6.1.0',
+  'x-stainless-lang': 'js',
+  'x-stainless-os': 'Linux',
+  'x-stainless-runtime': 'node',
+}
+
 /** The script by which wrk sends the requests of a workload and says in one line how that went. */
-export function wrkScript({ body }: Workload, fields: Readonly<Record<string, string>>): string {
-  const sent: Record<string, string> =
-    body === undefined
-      ? { ...fields }
-      : {
-          'content-type': 'application/json',
-          accept: 'application/json',
-          authorization: 'Bearer test-0123456789abcdef',
-          'user-agent': 'OpenAI/JS 6.1.0',
-          'x-stainless-lang': 'js',
-          'x-stainless-os': 'Linux',
-          'x-stainless-runtime': 'node',
-          ...fields,
-        }
+export function wrkScript({ body, upload, closing }: Workload, fields: Readonly<Record<string, string>>): string {
+  const sent: Record<string, string> = {
+    ...(body === undefined ? {} : BENCH_FIELDS),
+    ...(closing ? { connection: 'close' } : {}),
+    ...fields,
+  }
   const lines = Object.entries(sent).map(([name, value]) => `wrk.headers["${name}"] = "${value}"`)
   if (body !== undefined) lines.push('wrk.method = "POST"', `wrk.body = [=[${body}]=]`)
+  if (upload !== undefined) lines.push('wrk.method = "POST"', `wrk.body = string.rep("gateway ", ${upload / 8})`)
   return `${lines.join('\n')}
 done = function(s, l)
   io.write(string.format('RESULT {"requests":%d,"duration":%d,"errors":%d,"p50":%d,"p99":%d}\\n', s.requests, s.duration,
