@@ -25,6 +25,8 @@ export interface ReplyWire {
 
 /** Up to here bytes are put together as text and leave in one write. */
 const ONE_WRITE = 12 * 1024
+/** From here on bytes do not wait for what else comes in the same turn. */
+const AT_ONCE = 32 * 1024
 
 const NONE = 0
 const LENGTH = 1
@@ -105,8 +107,13 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
       })
     }
     if (chunked) this.#text = '\r\n'
-    this.#schedule()
-    return !socket.writableNeedDrain
+    if (size >= AT_ONCE) {
+      this.#corked = false
+      socket.uncork()
+    }
+    if (this.#corked || chunked) this.#schedule()
+    // What the system took at once is not waited for.
+    return socket.writableLength < socket.writableHighWaterMark
   }
 
   end(trailers?: readonly string[]): void {

@@ -56,11 +56,14 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
     return this
   }
 
-  write(chunk: Buffer): boolean {
+  write(chunk: Buffer, release?: () => void): boolean {
     if (this.state === 'ended' || this.#bodiless || this.#gone) return true
     this.#flush()
     this.#x.responseBytes += chunk.length
-    return this.#stream.write(chunk)
+    if (release === undefined) return this.#stream.write(chunk)
+    return this.#stream.write(chunk, error => {
+      if (!error) release()
+    })
   }
 
   end(trailers: readonly string[] = []): void {

@@ -75,7 +75,8 @@ export class BodySender {
       this.#left -= size
       socket.write(chunk)
     }
-    if (socket.writableNeedDrain) this.#body.pause()
+    // What the system took at once is not waited for.
+    if (socket.writableLength >= socket.writableHighWaterMark) this.#body.pause()
   }
 
   #onDrain = (): void => {

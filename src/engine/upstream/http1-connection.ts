@@ -7,7 +7,7 @@ import type { BodySender } from './body-sender.ts'
 import { Timed } from './deadlines.ts'
 import { callFailure, connectFailure, connectionClosed, connectTimedOut, isDisconnect } from './failure.ts'
 import { ResponseParser, type ResponseReceiver } from './http1-parser.ts'
-import type { ReadBuffers } from './read-buffers.ts'
+import { LARGE, type ReadBuffers, SMALL } from './read-buffers.ts'
 
 /** A call as its connection sees it. */
 export interface CallOnWire {
@@ -34,10 +34,13 @@ export interface ConnectionOwner {
 
 /** A head and a small body go out as one string: one write, without a vector. */
 const ONE_WRITE = 12 * 1024
-/** From here on a part of the body is handed on in the memory it was read into. */
+/** From here on a part of the body is handed on in the memory it was read into; less would hold much for little. */
 const HAND_OVER = 12 * 1024
-/** With this much to come, or come at once, reads go to memory that can be handed over. */
-const BULK = 32 * 1024
+const HAND_OVER_LARGE = SMALL
+/** With this much to come, or come at once, reads go to memory that can be handed over, */
+const BULK = 16 * 1024
+/** and with this much, to large pieces of it. */
+const LARGE_BULK = 256 * 1024
 
 /** One connection and the call on it, if any. Whatever is in doubt closes it. */
 export class Http1Connection extends Timed implements ResponseReceiver {
@@ -52,7 +55,11 @@ export class Http1Connection extends Timed implements ResponseReceiver {
   #paused = false
   /** Memory of this connection alone, which a receiver may keep. */
   #own: Buffer | undefined
+  /** bytes from which on it is handed over. */
+  #worth = HAND_OVER
   #handedOver = false
+  /** It counts among those that read into large pieces. */
+  #large = false
   #lastRead = 0
   #connecting = true
   /** A response has come over it. */
@@ -116,6 +123,7 @@ export class Http1Connection extends Timed implements ResponseReceiver {
     this.#call = undefined
     this.#sink = undefined
     this.#parser.stop()
+    this.#leaveLarge()
     this.#socket.destroy()
     this.#owner.gone(this)
   }
@@ -148,7 +156,7 @@ export class Http1Connection extends Timed implements ResponseReceiver {
   onBody(bytes: Buffer, from: number, to: number): void {
     const sink = this.#sink as ChunkSink
     let open: boolean
-    if (bytes === this.#own && to - from >= HAND_OVER && !this.#handedOver) {
+    if (bytes === this.#own && to - from >= this.#worth && !this.#handedOver) {
       this.#handedOver = true
       open = sink.write(bytes.subarray(from, to), this.#buffers.release(bytes))
     } else {
@@ -171,6 +179,7 @@ export class Http1Connection extends Timed implements ResponseReceiver {
     const sink = this.#sink as ChunkSink
     const { body } = call
     const sent = body === undefined || Buffer.isBuffer(body) || body.finished
+    this.#leaveLarge()
     if (reusable && sent) {
       this.#call = undefined
       this.#sink = undefined
@@ -198,13 +207,29 @@ export class Http1Connection extends Timed implements ResponseReceiver {
 
   /** Where the next read goes. */
   #target(): Buffer {
-    const bulk =
-      this.#sink !== undefined && (this.#own !== undefined || this.#lastRead >= BULK || this.#parser.left >= BULK)
-    if (bulk && this.#own !== undefined && !this.#handedOver) return this.#own
-    if (this.#own !== undefined && !this.#handedOver) this.#buffers.put(this.#own)
+    const own = this.#handedOver ? undefined : this.#own
     this.#handedOver = false
-    this.#own = bulk ? this.#buffers.take() : undefined
+    const { left } = this.#parser
+    const bulk = this.#sink !== undefined && (this.#own !== undefined || this.#lastRead >= BULK || left >= BULK)
+    const size = bulk && this.#wantsLarge(left) ? LARGE : SMALL
+    if (bulk && own?.length === size) return own
+    if (own !== undefined) this.#buffers.put(own)
+    this.#own = bulk ? this.#buffers.take(size) : undefined
+    this.#worth = size === LARGE ? HAND_OVER_LARGE : HAND_OVER
     return this.#own ?? this.#buffers.shared
+  }
+
+  /** What is large fills what it is read into; at first, its announced length must do. */
+  #wantsLarge(left: number): boolean {
+    const filled = this.#lastRead >= (this.#own === undefined ? BULK : SMALL)
+    if (!filled || (this.#own === undefined && left < LARGE_BULK)) return false
+    this.#large ||= this.#buffers.enterLarge()
+    return this.#large
+  }
+
+  #leaveLarge(): void {
+    if (this.#large) this.#buffers.leaveLarge()
+    this.#large = false
   }
 
   /** False stops the reading. */
