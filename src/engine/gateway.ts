@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Settings } from '../config/settings.ts'
 import type { Bind, Snapshot } from '../config/snapshot.ts'
 import { BodyMemory } from '../http/body-memory.ts'
@@ -70,6 +70,7 @@ export class Gateway {
   readonly #transport: ConfigurableTransport
   readonly #observer: Observer
   readonly #ports = new Map<string, OpenPort>()
+  readonly #tickets: Uint8Array
   /** Of ports that a reload has closed, while they finish what is in flight. */
   readonly #leaving = new Set<PortListener>()
   #serving: Serving | undefined
@@ -80,6 +81,7 @@ export class Gateway {
 
   constructor(init: GatewayInit) {
     this.#init = init
+    this.#tickets = init.share?.tickets ?? randomBytes(32)
     this.metrics = new MetricsRegistry(init.share?.announce)
     this.state = new ReloadableState(init.share?.allocate)
     const transport = createTransport({
@@ -207,6 +209,7 @@ export class Gateway {
       runtime: this.runtime,
       resolver: this.#transport.resolver,
       connections: this.#observer.connections,
+      tickets: this.#tickets,
       serving: () => this.#serving!,
       bind: () => this.#ports.get(key)?.bind ?? bind,
       closing: () => this.#closing,

@@ -27,6 +27,12 @@ export function readClientHello(bytes: Buffer): Look<ClientHello | null> {
 
 const NONE = { value: null, consumed: 0 } as const
 
+/** In lower case, without the final dot; null when it is no host name. */
+export function plainServerName(name: string): string | null {
+  const plain = name.toLowerCase().replace(/\.$/, '')
+  return /^[\w.-]+$/.test(plain) ? plain : null
+}
+
 /** The content of the handshake records so far: a message may be cut into several. Undefined: no such records. */
 function handshakeBytes(bytes: Buffer): Buffer | undefined {
   const parts: Buffer[] = []
@@ -58,8 +64,7 @@ function serverNameOf(hello: Reader): string | undefined | null {
     const kind = names.number(1)
     const name = names.vector(2)
     if (names.broken || kind !== 0) return null
-    const text = name.rest().toString('latin1').toLowerCase().replace(/\.$/, '')
-    return /^[\w.-]+$/.test(text) ? text : null
+    return plainServerName(name.rest().toString('latin1'))
   }
   return hello.broken || extensions.broken ? null : undefined
 }

@@ -1,8 +1,8 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { runConnection } from '../../calls/run-policies.ts'
-import type { Listener } from '../../config/snapshot.ts'
+import type { Listener, TlsFiles } from '../../config/snapshot.ts'
 import { selectByServerName } from '../route-table.ts'
-import { readClientHello } from './client-hello.ts'
+import { plainServerName, readClientHello } from './client-hello.ts'
 import { type Connection, openConnection, withProxied, withTls } from './connection.ts'
 import { Http1Server } from './http1-server.ts'
 import { Http2Server, readPreface } from './http2-server.ts'
@@ -29,7 +29,7 @@ export class PortListener {
   readonly #host: ListenerHost
   readonly #http1: Http1Server
   readonly #http2: Http2Server
-  readonly #tls = new TlsServers()
+  readonly #tls: TlsServers
   readonly #relay: TcpRelay
   readonly #sockets = new Set<Socket>()
   /** Connections that nobody serves yet. */
@@ -41,6 +41,7 @@ export class PortListener {
     this.#host = own
     this.#http1 = new Http1Server(own)
     this.#http2 = new Http2Server(own)
+    this.#tls = new TlsServers(host.tickets, host.runtime.clock)
     this.#relay = new TcpRelay(own)
     // Half-open: a client may end its side and still wait for the answer.
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => this.#accept(socket))
@@ -111,7 +112,9 @@ export class PortListener {
   /** Finds out what the connection is, from its first bytes and the protocol of its port. */
   async #receive(socket: Socket, connection: Connection): Promise<void> {
     const { clock } = this.#host.runtime
-    const { protocol, frontend } = this.#host.bind()
+    const { protocol, frontend, listeners } = this.#host.bind()
+    const only = protocol === 'tls' && !frontend.proxyProtocol ? onlyTls(listeners) : undefined
+    if (only) return this.#endTls(socket, connection, only)
     const prelude = new Prelude(socket, clock)
     if (frontend.proxyProtocol) {
       const header = await prelude.look(proxyHeaderReader(frontend.proxyProtocol), PROXY_TIMEOUT)
@@ -138,31 +141,37 @@ export class PortListener {
   }
 
   async #receiveTls(socket: Socket, connection: Connection, prelude: Prelude): Promise<void> {
-    const { key, listeners, frontend } = this.#host.bind()
-    const limit = frontend.tls.handshakeTimeout
-    const hello = await prelude.look(readClientHello, limit)
+    const { listeners, frontend } = this.#host.bind()
+    const hello = await prelude.look(readClientHello, frontend.tls.handshakeTimeout)
     if (!hello) return this.#refuse(socket, connection, 'no TLS handshake')
     const { serverName } = hello
     const listener = selectByServerName(listeners, serverName)
-    if (!listener || (!listener.passthrough && !listener.tls)) {
+    if (!listener || (!listener.passthrough && !endsTls(listener))) {
       this.#refuse(socket, connection, `no listener serves ${serverName ?? 'connections without a server name'}`, {
         alert: UNRECOGNIZED_NAME,
       })
       return
     }
     prelude.release()
-    if (!listener.tls) {
+    if (!endsTls(listener)) {
       connection.facts = { ...connection.facts, tls: { sni: serverName, protocol: '' } }
       if (await this.#admitted(socket, connection)) this.#relayTo(socket, connection, listener, serverName)
       return
     }
+    this.#endTls(socket, connection, listener)
+  }
+
+  #endTls(socket: Socket, connection: Connection, listener: SecureListener): void {
     const { clock } = this.#host.runtime
+    const { key, frontend } = this.#host.bind()
     const started = clock.mono()
-    this.#tls.accept(socket, listener.tls, limit, {
+    this.#tls.accept(socket, listener.tls, frontend.tls.handshakeTimeout, {
       failed: reason => this.#refuse(socket, connection, `TLS handshake failed: ${reason}`),
       secured: secure => {
         const kind = listener.protocol === 'HTTPS' ? 'https' : 'tls'
         this.#host.connections.handshake({ bind: key, protocol: kind, listener }, clock.mono() - started)
+        const serverName = secure.servername ? plainServerName(secure.servername) : undefined
+        if (serverName === null) return this.#refuse(socket, connection, 'the server name is not a host name')
         connection.facts = withTls(connection.facts, secure, serverName)
         this.#admitted(secure, connection)
           .then(admitted => {
@@ -214,6 +223,18 @@ export class PortListener {
     if (alert && socket.writable) socket.end(alert, () => socket.destroy())
     else socket.destroy()
   }
+}
+
+type SecureListener = Listener & { readonly tls: TlsFiles }
+
+function endsTls(listener: Listener): listener is SecureListener {
+  return listener.tls !== undefined
+}
+
+/** The listener that every connection of a port belongs to: then nothing depends on what a client says first. */
+function onlyTls(listeners: readonly Listener[]): SecureListener | undefined {
+  const [first] = listeners
+  return listeners.length === 1 && first?.hostname === '' && endsTls(first) ? first : undefined
 }
 
 /** A fatal alert `unrecognized_name` (RFC 6066 section 3), so that the client can say what is wrong. */

@@ -18,6 +18,8 @@ export interface ListenerHost {
   readonly runtime: Runtime
   readonly resolver: Resolver
   readonly connections: ConnectionMetrics
+  /** The secret that keys of TLS session tickets are made of. */
+  readonly tickets: Uint8Array
   serving(): Serving
   bind(): Bind
   /** True once a graceful stop has begun. */

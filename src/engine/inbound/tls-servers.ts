@@ -1,11 +1,18 @@
+import { createHash, hkdfSync } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
 import type { TlsFiles } from '../../config/snapshot.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 
 /** Who hears what became of a handshake. */
 export interface Handshake {
   secured(socket: TLSSocket): void
   failed(reason: string): void
+}
+
+interface Pending {
+  readonly handshake: Handshake
+  readonly timer: Timer
 }
 
 /**
@@ -15,24 +22,38 @@ export interface Handshake {
 export class TlsServers {
   readonly #servers = new WeakMap<TlsFiles, Server>()
   /** Handshakes in progress, by the client's end of the connection. */
-  readonly #pending = new Map<string, Handshake>()
+  readonly #pending = new Map<string, Pending>()
+  readonly #secret: Uint8Array
+  readonly #clock: Clock
+
+  /** `secret`: of this run, the same for all workers. */
+  constructor(secret: Uint8Array, clock: Clock) {
+    this.#secret = secret
+    this.#clock = clock
+  }
 
   /** `limit`: ms for the handshake. */
   accept(socket: Socket, files: TlsFiles, limit: number, handshake: Handshake): void {
     let server = this.#servers.get(files)
     if (!server) {
-      server = this.#create(files, limit)
+      server = this.#create(files)
       this.#servers.set(files, server)
     }
     const key = keyOf(socket)
-    this.#pending.set(key, handshake)
+    const timer = this.#clock.after(limit, () => {
+      this.#take(socket)?.failed('it did not end in time')
+      socket.destroy()
+    })
+    const pending = { handshake, timer }
+    this.#pending.set(key, pending)
     socket.once('close', () => {
-      if (this.#pending.get(key) === handshake) this.#pending.delete(key)
+      timer.cancel()
+      if (this.#pending.get(key) === pending) this.#pending.delete(key)
     })
     server.emit('connection', socket)
   }
 
-  #create(files: TlsFiles, limit: number): Server {
+  #create(files: TlsFiles): Server {
     const server = createServer({
       cert: files.cert,
       key: files.key,
@@ -42,7 +63,9 @@ export class TlsServers {
       ...(files.ciphers ? { ciphers: files.ciphers.join(':') } : {}),
       ...(files.groups ? { ecdhCurve: files.groups.join(':') } : {}),
       ...(files.alpn ? { ALPNProtocols: [...files.alpn] } : {}),
-      handshakeTimeout: limit,
+      ticketKeys: ticketKeys(this.#secret, files),
+      // The clock that counts is ours.
+      handshakeTimeout: 0,
     })
     server.on('secureConnection', socket => {
       socket.on('error', () => {})
@@ -60,11 +83,25 @@ export class TlsServers {
 
   #take(socket: Socket): Handshake | undefined {
     const key = keyOf(socket)
-    const handshake = this.#pending.get(key)
+    const pending = this.#pending.get(key)
     this.#pending.delete(key)
-    return handshake
+    pending?.timer.cancel()
+    return pending?.handshake
   }
 }
+
+/**
+ * Sessions go on under another worker, or after a reload, where the same certificates and rules stand: what decides
+ * about a handshake is in the keys.
+ */
+function ticketKeys(secret: Uint8Array, files: TlsFiles): Buffer {
+  const hash = createHash('sha256')
+  for (const [name, value] of Object.entries(files)) hash.update(`${name}:${JSON.stringify(value)};`)
+  return Buffer.from(hkdfSync('sha256', secret, '', hash.digest(), TICKET_KEYS))
+}
+
+/** bytes, as `node:tls` takes them. */
+const TICKET_KEYS = 48
 
 /** The port of this end is the same for all. */
 function keyOf(socket: Socket): string {

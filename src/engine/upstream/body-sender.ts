@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import { passOn } from '../../http/incoming-body.ts'
 import { requestFailure } from './failure.ts'
 
 /** Chunks up to this size go out with their frame as one string. */
@@ -65,7 +66,7 @@ export class BodySender {
         socket.cork()
         process.nextTick(uncork, socket)
         socket.write(frame, 'latin1')
-        socket.write(chunk)
+        passOn(this.#body, chunk, socket)
         socket.write('\r\n', 'latin1')
       }
     } else if (size > this.#left) {
@@ -73,7 +74,7 @@ export class BodySender {
       return
     } else {
       this.#left -= size
-      socket.write(chunk)
+      passOn(this.#body, chunk, socket)
     }
     // What the system took at once is not waited for.
     if (socket.writableLength >= socket.writableHighWaterMark) this.#body.pause()

@@ -4,6 +4,7 @@ import { GatewayError } from '../../http/errors.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { type Http2Fields, http2Fields } from '../../http/http2-fields.ts'
 import { resetStream } from '../../http/http2-reset.ts'
+import { passOn } from '../../http/incoming-body.ts'
 import type { ChunkSink, UpstreamRequest } from '../../http/transport.ts'
 import { callFailure, protocolFailure, requestFailure } from './failure.ts'
 import { fieldKind } from './hop-by-hop.ts'
@@ -147,7 +148,8 @@ export class Http2Call {
   }
 
   #onData = (chunk: Buffer): void => {
-    if (!this.#stream?.write(chunk)) this.#body?.pause()
+    const [stream, body] = [this.#stream, this.#body]
+    if (stream && body && !passOn(body, chunk, stream)) body.pause()
   }
   #onEnd = (): void => {
     this.#sent = true

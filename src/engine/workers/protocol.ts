@@ -85,6 +85,8 @@ export interface WorkerStart {
   readonly ids: SharedArrayBuffer
   /** Bytes of bodies that each worker holds (BigInt64). */
   readonly bodies: SharedArrayBuffer
+  /** The secret behind TLS session tickets. */
+  readonly tickets: Uint8Array
   /** Bytes of log lines that the leader has not taken from this worker (Int32). */
   readonly backlog: SharedArrayBuffer
   /** Counted up while the event loop turns (Int32, by index). */

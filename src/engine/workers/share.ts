@@ -12,6 +12,8 @@ export interface Share {
   readonly relay: SessionRelay
   /** Bytes of bodies that each of them holds. */
   readonly bodies: BigInt64Array
+  /** What session tickets are sealed with: each takes those of the others. */
+  readonly tickets: Uint8Array
   /** The leading thread learns where this worker counts something. */
   announce(series: SharedSeries): void
 }

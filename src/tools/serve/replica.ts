@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { dumpOf } from '../../config/dump.ts'
@@ -103,6 +104,7 @@ class Replica {
   readonly #folder = createSocketFolder()
   readonly #ids = new SharedArrayBuffer(4)
   readonly #bodies: SharedArrayBuffer
+  readonly #tickets = randomBytes(32)
   readonly #backlogs: readonly SharedArrayBuffer[]
   readonly #state = new ReloadableState((_key, bytes) => new SharedArrayBuffer(bytes))
   readonly #loader = new InputLoader(this.#state)
@@ -254,6 +256,7 @@ class Replica {
       settings: this.#settings,
       ids: this.#ids,
       bodies: this.#bodies,
+      tickets: this.#tickets,
       backlog,
       beats: this.#pool.beats,
       folder: this.#folder,

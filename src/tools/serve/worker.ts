@@ -41,7 +41,7 @@ class ServeWorker {
   #prepared: Snapshot | undefined
 
   constructor(start: WorkerStart, report: (report: Report) => void) {
-    const { index, count, ids, bodies, folder, host, settings, version, backlog } = start
+    const { index, count, ids, bodies, tickets, folder, host, settings, version, backlog } = start
     const { format, filter } = settings.logging
     this.#start = start
     this.#report = report
@@ -63,6 +63,7 @@ class ServeWorker {
         nextId: blockwiseIds(new Int32Array(ids)),
         relay: this.#relay,
         bodies: new BigInt64Array(bodies),
+        tickets,
         announce: series => report({ type: 'series', series }),
       },
     })

@@ -289,3 +289,35 @@ test('new certificates serve new connections; those that are open stay', async (
   expect(await names()).not.toBe(before)
   agent.destroy()
 })
+
+test('a session is resumed after a reload that leaves its listener as it was', async () => {
+  const given: Record<string, string> = { ...files }
+  const file = (body: string) =>
+    `binds: [{port: 8443, listeners: [{protocol: HTTPS, tls: {cert: any.pem, key: any.key}, routes: [{policies: {directResponse: {status: 200, body: ${body}}}}]}]}]`
+  await using gateway = await startGateway(file('before'), { files: given })
+  const visit = async (session?: Buffer): Promise<{ reused: boolean; session: Buffer | undefined }> => {
+    const socket = tls.connect({
+      host: '127.0.0.1',
+      port: portOf(gateway),
+      servername: 'any.test',
+      rejectUnauthorized: false,
+      ...(session ? { session } : {}),
+    })
+    let next: Buffer | undefined
+    socket.on('session', given => {
+      next = given
+    })
+    await once(socket, 'secureConnect')
+    const reused = socket.isSessionReused()
+    socket.write('GET / HTTP/1.1\r\nHost: any.test\r\nConnection: close\r\n\r\n')
+    await readAll(socket)
+    return { reused, session: next }
+  }
+  const first = await visit()
+  expect(first.reused).toBe(false)
+  expect(await gateway.reload(file('after'))).toEqual([])
+  expect((await visit(first.session)).reused).toBe(true)
+  Object.assign(given, pem('any', createCertificate(authority, ['any.test'])))
+  expect(await gateway.reload(file('other'))).toEqual([])
+  expect((await visit(first.session)).reused).toBe(false)
+})
