@@ -1,9 +1,6 @@
 const { readFileSync, renameSync, writeFileSync } = process.getBuiltinModule('node:fs')
 const { getCompileCacheDir } = process.getBuiltinModule('node:module')
 
-/** Bytes after the kept code: its checksum, and a count. */
-const FOOTER = 5
-
 /**
  * Runs a classic script, with what V8 had compiled of it at the end of earlier runs. The cache of Node holds modules as
  * they are before they run, when most functions are not compiled: half of what `validate` takes is compiling those.
@@ -21,7 +18,10 @@ export function loadScript(url) {
   return module.exports
 }
 
-/** The first runs add what they have used, then it stays: `runs` tells how many there were. */
+/**
+ * The first runs add what they have used, then it stays: `runs` tells how many there were. The file holds the code
+ * twice, and that number in its last byte.
+ */
 function readKept(text) {
   // For this version of Node, its flags and this user; undefined where the cache is switched off.
   const directory = getCompileCacheDir()
@@ -30,9 +30,10 @@ function readKept(text) {
   const file = `${directory}/gwctl-${text.slice(3, text.indexOf('\n'))}`
   try {
     const bytes = readFileSync(file)
-    const code = bytes.subarray(0, -FOOTER)
-    // V8 trusts what it is given: damaged code ends the process.
-    if (crc32(code) === bytes.readUInt32LE(code.length)) return { file, code, runs: bytes.at(-1) }
+    const half = (bytes.length - 1) / 2
+    const code = bytes.subarray(0, half)
+    // V8 trusts what it is given: damaged code ends the process. For checksums Node has to load half of its modules.
+    if (code.equals(bytes.subarray(half, -1))) return { file, code, runs: bytes.at(-1) }
   } catch {
     // There is none yet.
   }
@@ -40,19 +41,12 @@ function readKept(text) {
 }
 
 function writeKept({ file, runs }, code) {
-  const footer = Buffer.alloc(FOOTER)
-  footer.writeUInt32LE(crc32(code))
-  footer[FOOTER - 1] = runs + 1
   // Others may be reading it.
   const own = `${file}-${process.pid}`
   try {
-    writeFileSync(own, Buffer.concat([code, footer]), { mode: 0o600 })
+    writeFileSync(own, Buffer.concat([code, code, Buffer.of(runs + 1)]), { mode: 0o600 })
     renameSync(own, file)
   } catch {
     // The next run compiles again.
   }
-}
-
-function crc32(code) {
-  return process.getBuiltinModule('node:zlib').crc32(code)
 }

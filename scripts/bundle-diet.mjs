@@ -10,6 +10,7 @@ const LEFT_OUT = {
   'lib/errors/errors/pretty-print.js': ['indent-string', 'wrap-ansi'],
   'lib/errors/index.js': ['./handle'],
   'lib/flags.js': ['./help'],
+  'lib/help/index.js': ['../config/ts-path', '../module-loader', '../ux', './root'],
   'lib/logger.js': ['debug'],
   'lib/parser/index.js': ['./help'],
   'lib/parser/parse.js': ['node:readline'],

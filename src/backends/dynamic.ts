@@ -1,9 +1,9 @@
 // A forward proxy: each request names its own destination.
-import { isIP } from 'node:net'
 import { Cidr } from '../cel/ip-address.ts'
 import { defaultPort, parseAuthority } from '../http/authority.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
+import { ipVersion } from '../http/ip-version.ts'
 import type { Target } from '../http/transport.ts'
 import { cel, list, object, opt, parsed, string } from '../schema/builder.ts'
 import { parseHostPort } from '../schema/scalars.ts'
@@ -23,7 +23,7 @@ const range = parsed(
     return {
       problem: {
         message: `\`${text}\` is not an address range`,
-        ...(isIP(text) === 0 ? {} : { suggestion: `${text}/${isIP(text) === 4 ? 32 : 128}` }),
+        ...(ipVersion(text) === 0 ? {} : { suggestion: `${text}/${ipVersion(text) === 4 ? 32 : 128}` }),
       },
     }
   },

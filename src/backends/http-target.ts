@@ -1,10 +1,10 @@
 // An address that speaks HTTP, and calls to it as the exchange stands.
 import { hash } from 'node:crypto'
-import { isIP } from 'node:net'
 import { PRIMARY } from '../calls/call-record.ts'
 import { dispatch } from '../calls/dispatch.ts'
 import { authorityOf } from '../http/authority.ts'
 import type { Attempt, Exchange } from '../http/exchange.ts'
+import { ipVersion } from '../http/ip-version.ts'
 import { isThisMachine } from '../http/own-host.ts'
 import type { ResponseHandler, Target, UpstreamRequest } from '../http/transport.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
@@ -61,7 +61,7 @@ function targetOf(to: HostPort, settings: UpstreamSettings, { permits, guard = '
     ...(to.unixPath === undefined && settings.ownPorts?.has(to.port) && isThisMachine(to.host)
       ? { returns: true }
       : {}),
-    named: to.unixPath === undefined && isIP(to.host) === 0,
+    named: to.unixPath === undefined && ipVersion(to.host) === 0,
   }
 }
 

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { ipVersion } from '../http/ip-version.ts'
 import type { Target } from '../http/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { dispatch } from './dispatch.ts'
@@ -40,7 +40,7 @@ export function urlTarget(address: URL): Target {
     host,
     port: address.port === '' ? (secure ? 443 : 80) : Number(address.port),
     connectTimeout: CONNECT_TIMEOUT,
-    named: isIP(host) === 0,
+    named: ipVersion(host) === 0,
     ...(secure ? { tls: {} } : {}),
   }
 }

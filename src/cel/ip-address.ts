@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { ipVersion } from '../http/ip-version.ts'
 import { CelFailure } from './failure.ts'
 
 /** An IP address, by value. */
@@ -13,7 +13,7 @@ export class IpAddress {
 
   /** Undefined when the text is not an address; zone names (`fe80::1%eth0`) are refused. */
   static parse(text: string): IpAddress | undefined {
-    const family = text.includes('%') ? 0 : isIP(text)
+    const family = text.includes('%') ? 0 : ipVersion(text)
     if (family === 4) return new IpAddress(4, bitsOf4(text))
     return family === 6 ? new IpAddress(6, bitsOf6(text)) : undefined
   }

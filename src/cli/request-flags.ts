@@ -1,8 +1,8 @@
-import { isIP } from 'node:net'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import type { InferredFlags } from '@oclif/core/interfaces'
 import { Failure } from '../diagnostics/failure.ts'
+import { ipVersion } from '../http/ip-version.ts'
 import type { DryRequest } from '../tools/dry-run/dry-run.ts'
 import type { Io } from './io.ts'
 
@@ -63,7 +63,7 @@ export async function requestOf(
   const all = [...words, ...saved, ...optionsOf(flags)]
   const { method, url, hostless, headers, body } = parseCurl(all, { cwd: io.cwd, example })
   const { source } = flags
-  if (source !== undefined && isIP(source) === 0) {
+  if (source !== undefined && ipVersion(source) === 0) {
     throw new Failure('usage', `--source takes an IP address, not ${source}.`)
   }
   return {

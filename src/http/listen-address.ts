@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { ipVersion } from './ip-version.ts'
 
 /** Where a server listens. `localhost` is both loopback addresses. */
 export type ListenAddress =
@@ -18,6 +18,6 @@ export function parseListenAddress(text: string): ListenAddress | undefined {
   if (host === '' || port > 65535) return undefined
   if (host === 'localhost') return { kind: 'tcp', hosts: ['127.0.0.1', '::1'], port }
   const bare = /^\[(.*)\]$/.exec(host)?.[1]
-  if (bare !== undefined) return isIP(bare) === 6 ? { kind: 'tcp', hosts: [bare], port } : undefined
-  return isIP(host) === 4 ? { kind: 'tcp', hosts: [host], port } : undefined
+  if (bare !== undefined) return ipVersion(bare) === 6 ? { kind: 'tcp', hosts: [bare], port } : undefined
+  return ipVersion(host) === 4 ? { kind: 'tcp', hosts: [host], port } : undefined
 }

@@ -1,7 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { main } from '../../src/cli/main.ts'
 import { REPORT_FORMATS } from '../../src/tools/check/report.ts'
+import { memoryIo } from '../cli/memory-io.ts'
 import { BAD, GOOD, Place, RESOURCE, WARNS } from './validate-place.ts'
 
 let place: Place
@@ -338,6 +340,18 @@ describe('stdin', () => {
   test('beside files', async () => {
     place.write({ 'a.yaml': BAD })
     expect(await place.findings(['a.yaml', '-'], { stdin: BAD })).toEqual(['<stdin>:6 GW102', 'a.yaml:6 GW102'])
+  })
+
+  test.each([[['a.yaml']], [['a.yaml', '--fix', '--diff']]])('is not opened by %j', async argv => {
+    place.write({ 'a.yaml': BAD })
+    const io = memoryIo({ cwd: place.folder })
+    Object.defineProperty(io, 'stdin', {
+      get() {
+        throw new Error('opened')
+      },
+    })
+    await main(['validate', ...argv], io, new URL('../../', import.meta.url))
+    expect(io.stderr.text).not.toContain('opened')
   })
 })
 

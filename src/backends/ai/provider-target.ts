@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import type { CostCatalog } from '../../http/exchange.ts'
+import { ipVersion } from '../../http/ip-version.ts'
 import type { Target } from '../../http/transport.ts'
 import type { BodyEdit, FinalEdit } from '../../llm/body-edit.ts'
 import type { CachePoints } from '../../llm/formats/converse/cache-points.ts'
@@ -101,7 +101,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
       port: at.port,
       ...(at.unixPath === undefined ? {} : { unixPath: at.unixPath }),
       ...connectionOf(connection),
-      named: isIP(at.host) === 0 && at.unixPath === undefined,
+      named: ipVersion(at.host) === 0 && at.unixPath === undefined,
       part: { kind: 'llm', names: init.names },
     },
     timeout: settings.requestTimeout,

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net'
+import { ipVersion } from '../../http/ip-version.ts'
 import { boolean, integer, json, list, map, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { problem } from '../../schema/rules.ts'
 import { defineKind } from './resource.ts'
@@ -21,8 +21,8 @@ const endpoint = object('endpoint', {
   hints: opt(map(json), 'Who should use it.'),
 })
 const ADDRESS = {
-  IPv4: { is: isIPv4, form: 'an IPv4 address' },
-  IPv6: { is: isIPv6, form: 'an IPv6 address' },
+  IPv4: { is: (text: string) => ipVersion(text) === 4, form: 'an IPv4 address' },
+  IPv6: { is: (text: string) => ipVersion(text) === 6, form: 'an IPv6 address' },
   FQDN: {
     is: (text: string) => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/.test(text),
     form: 'a DNS name',

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { isIP } from 'node:net'
+import { ipVersion } from '../../http/ip-version.ts'
 
 /**
  * Why a request must not see the admin server; undefined when it may. A page in a browser of this machine can reach it:
@@ -22,5 +22,5 @@ export function refusal(request: IncomingMessage): string | undefined {
 /** An IP address or localhost, with or without a port: a name that no DNS server can have pointed at us. */
 function isOwnName(host: string): boolean {
   const name = host.replace(/:\d+$/, '').toLowerCase()
-  return name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0
+  return name === 'localhost' || ipVersion(name.replace(/^\[(.*)\]$/, '$1')) !== 0
 }

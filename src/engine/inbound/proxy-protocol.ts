@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { ipVersion } from '../../http/ip-version.ts'
 import type { ProxyProtocolSettings } from '../../policies/policy.ts'
 import type { Look } from './prelude.ts'
 
@@ -41,8 +41,8 @@ function readV1(bytes: Buffer): Look<ProxyHeader> {
   if (
     version === 0 ||
     rest.length > 0 ||
-    isIP(source ?? '') !== version ||
-    isIP(destination ?? '') !== version ||
+    ipVersion(source ?? '') !== version ||
+    ipVersion(destination ?? '') !== version ||
     sourcePort === undefined ||
     destinationPort === undefined
   )

@@ -1,6 +1,7 @@
 import net from 'node:net'
 import tls from 'node:tls'
 import { altNames } from '../../http/alt-names.ts'
+import { ipVersion } from '../../http/ip-version.ts'
 import { KEEP_ALIVE, type Target } from '../../http/transport.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 import { checkLiteral, type Resolver } from './dns.ts'
@@ -114,7 +115,7 @@ function tlsOptions(target: Target, alpn: readonly string[]): tls.ConnectionOpti
       ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
     }),
     // An address is not a server name: RFC 6066 section 3.
-    servername: net.isIP(name) === 0 ? name : '',
+    servername: ipVersion(name) === 0 ? name : '',
     ALPNProtocols: [...alpn],
     rejectUnauthorized: insecureSkipVerify !== 'All',
     checkServerIdentity:

@@ -1,6 +1,7 @@
 import { ADDRCONFIG, type LookupAddress, lookup as systemLookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
+import type { LookupFunction } from 'node:net'
 import { GatewayError } from '../../http/errors.ts'
+import { ipVersion } from '../../http/ip-version.ts'
 import type { Target } from '../../http/transport.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 
@@ -104,7 +105,7 @@ export class Resolver {
 
 /** Throws GatewayError for a literal address that the target does not permit: nothing is resolved for those. */
 export function checkLiteral({ host, permits, unixPath }: Target): void {
-  if (permits && unixPath === undefined && isIP(host) !== 0 && !permits(host)) {
+  if (permits && unixPath === undefined && ipVersion(host) !== 0 && !permits(host)) {
     throw new GatewayError('destinationRefused')
   }
 }

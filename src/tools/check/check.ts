@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { Resource } from '../../cluster/resources/resource.ts'
 import type { Loaded } from '../../config/load.ts'
 import { type Code, severityOf } from '../../diagnostics/codes.ts'
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
@@ -77,8 +78,8 @@ export async function check(paths: readonly string[], options: CheckOptions): Pr
     setsOf: (path: string) => (options.settings === true ? settings.setsOf(path) : []),
     basesOf: (folder: string) => places.basesOf(folder),
   }
-  const partitioned = { ...options, partition: (all: Parameters<typeof partition>[0]) => partition(all, apart) }
-  const worked = await work(texts, partitioned, curate)
+  const documents = { ...documentOptions(options), partition: (all: readonly Resource[]) => partition(all, apart) }
+  const worked = await work(texts, documents, options.fix, curate)
   skipped.push(...worked.found.skipped)
   if (worked.found.checked.length === 0 && unread.length === 0 && !options.hook) {
     throw failures[0] ?? nothing(paths, skipped)
@@ -171,10 +172,22 @@ export function unreadable(file: string, failure: Failure): Diagnostic {
   }
 }
 
-async function work(texts: readonly ReadText[], options: CheckOptions, curate: Curate) {
-  if (options.fix === undefined) return { texts, found: await checkTexts(texts, options), fixed: [] as Fixed[] }
+/** Without the place of the input: spreading it would open stdin, which takes as long as checking a small file. */
+function documentOptions({ cwd, env, tier, partial, mode, progress }: CheckOptions): DocumentOptions {
+  return {
+    cwd,
+    env,
+    tier,
+    ...(partial !== undefined && { partial }),
+    ...(mode !== undefined && { mode }),
+    ...(progress && { progress }),
+  }
+}
+
+async function work(texts: readonly ReadText[], options: DocumentOptions, fix: FixLevel | undefined, curate: Curate) {
+  if (fix === undefined) return { texts, found: await checkTexts(texts, options), fixed: [] as Fixed[] }
   const { fixTexts } = await import('./fix.ts')
-  return fixTexts(texts, options, options.fix, (now, diagnostics) => curate(now, diagnostics).kept)
+  return fixTexts(texts, options, fix, (now, diagnostics) => curate(now, diagnostics).kept)
 }
 
 interface Curated {

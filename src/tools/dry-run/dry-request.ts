@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Bind } from '../../config/snapshot.ts'
 import { Failure } from '../../diagnostics/failure.ts'
@@ -9,6 +8,7 @@ import { dropListed } from '../../engine/upstream/hop-by-hop.ts'
 import { readAuthority } from '../../http/authority.ts'
 import type { Exchange, RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
+import { ipVersion } from '../../http/ip-version.ts'
 import { isRequestTarget } from '../../http/request-target.ts'
 import { type BodyReading, SocketBody } from '../../http/socket-body.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
@@ -59,7 +59,7 @@ export function exchangeOf(id: string, request: DryRequest, serving: Serving, ru
 /** Of an address none is asked for (RFC 6066 section 3). */
 function serverName({ authority }: RequestHead): string | undefined {
   const host = hostOf(authority)
-  return isIP(host.replace(/^\[(.*)\]$/, '$1')) === 0 ? host : undefined
+  return ipVersion(host.replace(/^\[(.*)\]$/, '$1')) === 0 ? host : undefined
 }
 
 /** As from a connection: with limits, and with its length known only where the head says it. */

@@ -1,7 +1,7 @@
 import { type ClientRequest, type RequestOptions, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { isIP } from 'node:net'
 import { Failure } from '../../diagnostics/failure.ts'
+import { ipVersion } from '../../http/ip-version.ts'
 import { connectionReason } from '../admin/connection-reason.ts'
 import { type CurlRequest, parseCurl } from '../curl/curl-request.ts'
 
@@ -78,7 +78,7 @@ export function startRequest(wanted: CurlRequest, path = `${wanted.url.pathname}
     headers: headersOf(url, headers, body),
     agent: false,
     // Of an address, none is asked for (RFC 6066 section 3).
-    ...(secure ? { rejectUnauthorized: !insecure, servername: isIP(hostname) === 0 ? hostname : '' } : {}),
+    ...(secure ? { rejectUnauthorized: !insecure, servername: ipVersion(hostname) === 0 ? hostname : '' } : {}),
   }
   return (secure ? requestHttps : requestHttp)(options)
 }

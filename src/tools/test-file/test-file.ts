@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { ipVersion } from '../../http/ip-version.ts'
 import {
   boolean,
   def,
@@ -200,7 +200,9 @@ export type TestStubs = Infer<typeof stubs>
 export type TestHeaders = Infer<typeof headers>
 
 function readIp(text: string) {
-  return isIP(text) === 0 ? { problem: { message: `\`${text.slice(0, 80)}\` is not an IP address` } } : { value: text }
+  return ipVersion(text) === 0
+    ? { problem: { message: `\`${text.slice(0, 80)}\` is not an IP address` } }
+    : { value: text }
 }
 
 function readAddress(text: string) {

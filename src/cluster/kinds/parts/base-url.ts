@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net'
+import { ipVersion } from '../../../http/ip-version.ts'
 import { type ObjectProblem, serverRule } from '../../../schema/builder.ts'
 import { problem } from '../../../schema/rules.ts'
 
@@ -48,15 +48,15 @@ function urlProblem(text: string): string | undefined {
     return `\`${host}\` means the gateway itself or its link: name the model server`
   }
   const written = /^https?:\/\/(?:\[[^\]]*\]|[^:/]*)/.exec(text)?.[0].replace(/^https?:\/\//, '') ?? ''
-  return isIPv4(host) && written !== host
+  return ipVersion(host) === 4 && written !== host
     ? `\`${written}\` is an ambiguous way to write the address ${host}`
     : undefined
 }
 
 /** Loopback, link-local and unspecified addresses, also when an IPv6 address holds the IPv4 one. */
 function isOwn(host: string): boolean {
-  if (isIPv4(host)) return host.startsWith('127.') || host.startsWith('169.254.') || host === '0.0.0.0'
-  if (!isIPv6(host)) return false
+  if (ipVersion(host) === 4) return host.startsWith('127.') || host.startsWith('169.254.') || host === '0.0.0.0'
+  if (ipVersion(host) !== 6) return false
   if (host === '::1' || host === '::' || /^fe[89ab]/i.test(host)) return true
   const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(host)
   if (!mapped) return false

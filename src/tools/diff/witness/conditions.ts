@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { ipVersion } from '../../../http/ip-version.ts'
 import { sampleOf } from './pattern-sample.ts'
 
 /** Who asks, as far as expressions look at it. */
@@ -150,7 +150,7 @@ function fieldFacts(name: string, value: string): Facts | undefined {
 
 /** Another one must be one, too. */
 function sourceOf(text: string): string {
-  return isIP(text) === 0 ? '192.0.2.1' : text
+  return ipVersion(text) === 0 ? '192.0.2.1' : text
 }
 
 function methodOf(text: string): string {
