@@ -15,7 +15,7 @@ export function dispatch(
   on: ResponseHandler,
 ): { cancel(): void } {
   if (target.returns) countHop(x, request)
-  const call = transport.dispatch(target, target.sign && x.trace ? { ...request, trace: x.trace } : request, on)
+  const call = transport.dispatch(target, target.sign ? { ...request, signedFor: x } : request, on)
   x.owns(call)
   return call
 }

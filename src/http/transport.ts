@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { CallPurpose } from '../trace/span.ts'
-import type { TraceScope } from '../trace/trace-event.ts'
+import type { Exchange } from './exchange.ts'
 import type { HeaderList } from './headers.ts'
 
 /** Receives a body as it comes. After `end` or `fail` nothing more is called. */
@@ -122,8 +122,8 @@ export interface UpstreamRequest {
   readonly tunnel?: boolean
   /** What the call is for; unset: the gateway itself. */
   readonly purpose?: CallPurpose | undefined
-  /** Where calls are told that `sign` has to make first. */
-  readonly trace?: TraceScope
+  /** Whom `sign` signs for; unset: the gateway itself. Its trace is told of calls that have to be made first. */
+  readonly signedFor?: Exchange
 }
 
 /** The one way out of the gateway. `cancel` ends the call; the handler hears nothing more. */

@@ -202,6 +202,43 @@ describe('credentials', () => {
     expect(await ask(gateway.url(8080))).toMatch(/^200 /)
   })
 
+  test('are those of a session for each name that requests give, and of nobody else', async () => {
+    const asked: string[] = []
+    await using sts = await startUpstream(async (req, res) => {
+      const form = new URLSearchParams((await bodyOf(req)).toString())
+      const [name, team] = [form.get('RoleSessionName') ?? '', form.get('Tags.member.1.Value')]
+      asked.push(`${name}/${team}`)
+      const session = { ...SESSION, accessKeyId: `ASIA-${name}-${team}` }
+      res.end(JSON.stringify({ AssumeRoleResponse: { AssumeRoleResult: { Credentials: json(session) } } }))
+    })
+    await using upstream = await startUpstream((req, res) => {
+      res.end(/Credential=([^/]+)/.exec(req.headers.authorization ?? '')?.[1])
+    })
+    const env = {
+      AWS_ACCESS_KEY_ID: ACCOUNT.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: ACCOUNT.secretAccessKey,
+      AWS_ENDPOINT_URL_STS: `http://${sts.host}`,
+    }
+    const role = `{region: eu-west-1, serviceName: execute-api, assumeRole: {roleArn: 'arn:aws:iam::123456789012:role/r',
+      sessionName: {expression: 'request.headers["x-user"]'}, tags: [{key: team, expression: 'request.headers["x-team"]'}]}}`
+    await using gateway = await startGateway(file(upstream.host, role), { env })
+    const as = (user: string, team: string) => ask(gateway.url(8080), { headers: { 'x-user': user, 'x-team': team } })
+    const first = await Promise.all([as('ann', 'red'), as('ann', 'red'), as('bob', 'red'), as('ann', 'blue')])
+    const expected = ['200 ASIA-ann-red', '200 ASIA-ann-red', '200 ASIA-bob-red', '200 ASIA-ann-blue']
+    expect(first).toEqual(expected)
+    expect(await as('ann', 'red')).toBe('200 ASIA-ann-red')
+    expect(asked.sort()).toEqual(['ann/blue', 'ann/red', 'bob/red'])
+    for (const name of ['a', 'ann|bob', 'x'.repeat(65)]) {
+      expect(await as(name, 'red')).toBe(
+        '500 backend authentication failed: the name of the AWS session is not one that AWS takes',
+      )
+    }
+    expect(await ask(gateway.url(8080))).toBe(
+      '500 backend authentication failed: the name of the AWS session cannot be computed',
+    )
+    expect(asked).toHaveLength(3)
+  })
+
   test('that nobody has fail the call, and say where they were looked for', async () => {
     await using upstream = await signedFor(ACCOUNT)
     await using gateway = await startGateway(file(upstream.host, PLACE), { env: NO_INSTANCE })

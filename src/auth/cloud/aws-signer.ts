@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../../http/errors.ts'
+import type { Exchange } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { UpstreamRequest } from '../../http/transport.ts'
-import { type Dated, Fresh } from '../fresh.ts'
-import { assumeRole, discoverAwsKeys, regionOf } from './aws-credentials.ts'
+import { Fresh, FreshByKey } from '../fresh.ts'
+import { type AssumedRole, assumeRole, discoverAwsKeys, regionOf } from './aws-credentials.ts'
 import { type AwsKeys, authorization, sha256, signingFields } from './aws-sigv4.ts'
 import type { CloudContext } from './cloud-context.ts'
 
@@ -14,10 +15,12 @@ export interface AwsSigning {
   readonly service?: string
   readonly assumeRole?: {
     readonly roleArn: string
-    readonly sessionName?: string
-    readonly tags?: readonly { readonly key: string; readonly value: string }[]
+    /** The same text each time, or what requests say. Throws GatewayError for a request that says nothing of use. */
+    readonly session: (x: Exchange | undefined) => RoleSession
   }
 }
+
+export type RoleSession = Pick<AssumedRole, 'sessionName' | 'tags'>
 
 /** What a signer needs of the object that it belongs to. */
 export interface SignerContext extends CloudContext {
@@ -26,6 +29,8 @@ export interface SignerContext extends CloudContext {
 }
 
 const ROLE_REGION = 'us-east-1'
+/** Where requests name the session, clients choose how many there are. */
+const MOST_SESSIONS = 1024
 
 /**
  * Signs requests as they go out. A body is read whole for that, up to `maxBuffer` bytes. Throws GatewayError `backendAuth`
@@ -38,19 +43,19 @@ export function awsSignerFor(
   const { runtime, env } = cloud
   const { clock } = runtime
   const found = cloud.state('AWS keys', () => new Fresh<AwsKeys>(clock))
-  const assumed = cloud.state('AWS role', () => new Fresh<AwsKeys>(clock))
+  const assumed = cloud.state('AWS roles', () => new FreshByKey<AwsKeys>(MOST_SESSIONS, clock))
   const limit = cloud.limits.maxBuffer
   const source = (from: CloudContext): Promise<AwsKeys> =>
     signing.keys ? Promise.resolve(signing.keys) : found.get(awaited => discoverAwsKeys(awaited ? from : cloud))
   const role = signing.assumeRole
-  const assume = async (from: CloudContext, region: string): Promise<Dated<AwsKeys>> =>
-    assumeRole(from, await source(from), {
-      sessionName: 'gwctl',
-      tags: [],
-      ...role,
-      roleArn: role?.roleArn ?? '',
-      region,
+  const assumeFor = (from: CloudContext, x: Exchange | undefined): Promise<AwsKeys> => {
+    const { roleArn, session } = role as NonNullable<typeof role>
+    const asked = { ...session(x), roleArn, region: signing.region ?? regionOf(cloud) ?? ROLE_REGION }
+    return assumed.get(JSON.stringify([asked.sessionName, asked.tags]), async awaited => {
+      const by = awaited ? from : cloud
+      return assumeRole(by, await source(by), asked)
     })
+  }
   return async request => {
     const named = fromHost(request.authority)
     const region = signing.region ?? named?.region ?? regionOf(cloud)
@@ -59,11 +64,8 @@ export function awsSignerFor(
       const missing = region === undefined ? 'region' : 'service'
       throw new GatewayError('backendAuth', { detail: `nothing tells the AWS ${missing}` })
     }
-    const from = { runtime, env, trace: request.trace }
-    const keys = await (role
-      ? assumed.get(awaited => assume(awaited ? from : cloud, signing.region ?? regionOf(cloud) ?? ROLE_REGION))
-      : source(from)
-    ).catch((error: unknown) => {
+    const from = { runtime, env, trace: request.signedFor?.trace }
+    const keys = await (role ? assumeFor(from, request.signedFor) : source(from)).catch((error: unknown) => {
       throw new GatewayError('backendAuth', { detail: reasonOf(error), cause: error })
     })
     const body = await whole(request.body, limit)

@@ -27,7 +27,7 @@ export function azureSigner({ identity, foundry }: AzureSigning, cloud: CloudCon
     const special = foundry ?? host.endsWith('.services.ai.azure.com')
     const scope = special ? FOUNDRY_SCOPE : SCOPE
     return (special ? ofFoundry : plain).get(awaited =>
-      azureToken({ runtime, env, trace: awaited ? request.trace : undefined }, identity, scope),
+      azureToken({ runtime, env, trace: awaited ? request.signedFor?.trace : undefined }, identity, scope),
     )
   })
 }

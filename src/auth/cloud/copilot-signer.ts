@@ -27,7 +27,7 @@ const CALLER: Readonly<Record<string, string>> = {
 }
 
 /** ms after which the files are read again: signing in anew changes them. */
-const FILE_AGE = 60_000
+const FILE_AGE = 10_000
 
 function copilotToken(env: CloudContext['env'], now: number): Dated<string> {
   const given = env.GH_COPILOT_TOKEN?.trim() || env.COPILOT_GITHUB_TOKEN?.trim()

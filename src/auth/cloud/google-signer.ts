@@ -24,7 +24,7 @@ export function googleSigner(signing: GoogleSigning, cloud: CloudContext): NonNu
     const wish = wishOf(signing, target)
     return tokens.get(wish.kind === 'access' ? '' : wish.audience, awaited => {
       const from = credential === undefined ? undefined : readGoogleCredential(credential)
-      return googleToken({ runtime, env, trace: awaited ? request.trace : undefined }, from, wish)
+      return googleToken({ runtime, env, trace: awaited ? request.signedFor?.trace : undefined }, from, wish)
     })
   })
 }

@@ -72,7 +72,6 @@ const gcp = object(
   },
 )
 
-const ONE_SESSION = { unserved: 'One role session serves all requests.' }
 const aws = object(
   'AWS authentication',
   {
@@ -88,7 +87,7 @@ const aws = object(
           shapes({
             string: name,
             object: object('session name', {
-              expression: req(cel('request', 'string'), 'Gives the name.', ONE_SESSION),
+              expression: req(cel('request', 'string'), 'Gives the name: each value has a session of its own.'),
             }),
           }),
           'Name of the session.',
@@ -100,7 +99,7 @@ const aws = object(
               {
                 key: req(name, 'Tag key.'),
                 value: opt(string(), 'Tag value.'),
-                expression: opt(cel('request', 'string'), 'Gives the tag value.', ONE_SESSION),
+                expression: opt(cel('request', 'string'), 'Gives the tag value.'),
               },
               { exactlyOneOf: [['value', 'expression']] },
             ),

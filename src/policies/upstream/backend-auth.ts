@@ -9,7 +9,7 @@ import type { FileOrInline } from '../../schema/scalars.ts'
 import { bodiesFor } from '../parts/request-body.ts'
 import { secretFile, secretText } from '../parts/secret-text.ts'
 import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
-import { cloudSigner } from './cloud-auth.ts'
+import { cloudExpressions, cloudSigner } from './cloud-auth.ts'
 import { backendAuth as inCluster } from './cluster/backend-auth.ts'
 import { convertAuth } from './cluster/convert-auth.ts'
 import { BEARER, credentialWriter, type WrittenLocation } from './credential-writer.ts'
@@ -37,7 +37,8 @@ export const backendAuth = definePolicy({
     const steps = typeof spec === 'string' ? [] : stepsOf(spec, ctx)
     const token = typeof spec === 'string' ? undefined : tokenStep(spec, ctx)
     // Also where there is none: a credential of a wider place is not put on top of this one.
-    if (steps.length === 0 && token === undefined) return { upstream: { sign } }
+    const bodies = bodiesFor(expressionsOf(spec), ctx.limits)
+    if (steps.length === 0 && token === undefined) return { upstream: { sign }, ...bodies }
     return {
       upstream: { sign, authenticated: true },
       attempt(x) {
@@ -46,7 +47,7 @@ export const backendAuth = definePolicy({
         for (const step of steps) step(x)
         return waiting
       },
-      ...bodiesFor(expressionsOf(spec), ctx.limits),
+      ...bodies,
     }
   },
 })
@@ -77,6 +78,7 @@ function expressionsOf(spec: Spec): (Expression | undefined)[] {
   if (typeof spec === 'string') return []
   const { oauthTokenExchange: exchange, crossAppAccess: access, jwtSign } = spec
   return [
+    ...cloudExpressions(spec),
     ...Object.values(jwtSign?.claims ?? {}),
     ...Object.values(exchange?.additionalParams ?? {}),
     ...[exchange?.subjectToken, exchange?.actorToken, access?.subjectToken].map(token => token?.source?.expression),

@@ -5,7 +5,10 @@ import type { AzureIdentity } from '../../auth/cloud/azure-tokens.ts'
 import { copilotSigner } from '../../auth/cloud/copilot-signer.ts'
 import { readGoogleCredential } from '../../auth/cloud/google-credential.ts'
 import { googleSigner } from '../../auth/cloud/google-signer.ts'
+import type { Expression } from '../../cel/expression.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
+import { GatewayError } from '../../http/errors.ts'
+import type { Exchange } from '../../http/exchange.ts'
 import type { Target } from '../../http/transport.ts'
 import type { Infer } from '../../schema/builder.ts'
 import type { CompileContext } from '../policy.ts'
@@ -40,12 +43,42 @@ function awsSigner(spec: NonNullable<Members['aws']> | null, ctx: CompileContext
 
 type Role = NonNullable<NonNullable<Members['aws']>['assumeRole']>
 
-function roleOf({ roleArn, sessionName, tags = [] }: Role) {
-  return {
-    roleArn,
-    ...(typeof sessionName === 'string' ? { sessionName } : {}),
-    tags: tags.flatMap(({ key, value }) => (value === undefined ? [] : [{ key, value }])),
+function roleOf({ roleArn, sessionName = 'gwctl', tags = [] }: Role) {
+  const name = roleText(typeof sessionName === 'string' ? sessionName : sessionName.expression, SESSION_NAME, 'name')
+  const values = tags.map(({ key, value, expression }) => ({
+    key,
+    text: roleText(value ?? (expression as Expression), TAG_VALUE, `tag \`${key}\``),
+  }))
+  const said = (x: Exchange | undefined) => ({
+    sessionName: name(x),
+    tags: values.map(({ key, text }) => ({ key, value: text(x) })),
+  })
+  const varies = typeof sessionName !== 'string' || tags.some(({ expression }) => expression)
+  if (varies) return { roleArn, session: said }
+  const session = said(undefined)
+  return { roleArn, session: () => session }
+}
+
+// As STS takes them: https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
+const SESSION_NAME = /^[\w+=,.@-]{2,64}$/
+const TAG_VALUE = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]{0,256}$/u
+
+/** Nobody acts under the name of somebody else: text that STS would not take is not made to fit. */
+function roleText(written: string | Expression, form: RegExp, what: string): (x: Exchange | undefined) => string {
+  if (typeof written === 'string') return () => written
+  return x => {
+    const outcome = x && written.decide(x)
+    if (outcome?.ok && typeof outcome.value === 'string' && form.test(outcome.value)) return outcome.value
+    const reason = outcome?.ok ? 'is not one that AWS takes' : 'cannot be computed'
+    throw new GatewayError('backendAuth', { detail: `the ${what} of the AWS session ${reason}` })
   }
+}
+
+/** What the role's session is told by. */
+export function cloudExpressions(spec: Members): readonly (Expression | undefined)[] {
+  const { sessionName, tags = [] } = spec.aws?.assumeRole ?? {}
+  const name = typeof sessionName === 'object' ? sessionName.expression : undefined
+  return [name, ...tags.map(({ expression }) => expression)]
 }
 
 type Gcp = NonNullable<Members['gcp']>
