@@ -1,5 +1,5 @@
 import { GATEWAY } from './identity.ts'
-import { type Introduction, instructionsOf, union, withoutPushes } from './initialize.ts'
+import { type Introduction, instructionsOf, union } from './initialize.ts'
 import { isObject, type JsonObject, type RequestId } from './message.ts'
 import { META_SERVER_INFO } from './request-meta.ts'
 
@@ -12,11 +12,7 @@ export function describeServers(
   let capabilities: JsonObject = {}
   for (const { result } of introductions) {
     if (!isObject(result.capabilities)) continue
-    // Servers of older revisions say these things on streams of sessions, which there are none of.
-    const offered = Array.isArray(result.supportedVersions)
-      ? result.capabilities
-      : withoutLogging(withoutPushes(result.capabilities))
-    capabilities = union(capabilities, offered)
+    capabilities = union(capabilities, result.capabilities)
   }
   const instructions = instructionsOf(introductions)
   const result = {
@@ -29,8 +25,4 @@ export function describeServers(
     _meta: { [META_SERVER_INFO]: GATEWAY },
   }
   return JSON.stringify({ jsonrpc: '2.0', id, result })
-}
-
-function withoutLogging({ logging: _logging, ...rest }: JsonObject): JsonObject {
-  return rest
 }

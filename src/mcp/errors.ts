@@ -1,4 +1,4 @@
-import type { RequestId } from './message.ts'
+import type { RequestId, Response } from './message.ts'
 
 export const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
@@ -20,4 +20,10 @@ export interface RpcError {
 export function errorReply(id: RequestId | null, error: RpcError): string {
   const { code, message, data } = error
   return JSON.stringify({ jsonrpc: '2.0', id, error: data === undefined ? { code, message } : { code, message, data } })
+}
+
+/** The same, in place of what a target would have answered. */
+export function errorOf(id: RequestId, error: RpcError): Response {
+  const value = { jsonrpc: '2.0', id, error }
+  return { kind: 'response', id, failed: true, value, bytes: Buffer.from(errorReply(id, error)) }
 }

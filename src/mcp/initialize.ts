@@ -1,6 +1,7 @@
 import { GATEWAY } from './identity.ts'
 import { isObject, type JsonObject, type RequestId } from './message.ts'
 import { LATEST_SESSION_VERSION } from './protocol.ts'
+import { META_SERVER_INFO } from './request-meta.ts'
 
 export interface Introduction {
   readonly target: string
@@ -8,7 +9,10 @@ export interface Introduction {
 }
 
 export interface MergeOptions {
+  /** What the client speaks, where the gateway knows it. */
   readonly clientVersion: string | undefined
+  /** The one target speaks for itself. */
+  readonly only: boolean
   /** The session has a stream of its own on which a server may speak first. */
   readonly stateful: boolean
 }
@@ -20,22 +24,23 @@ const PREAMBLE =
 export function mergeIntroductions(
   id: RequestId,
   introductions: readonly Introduction[],
-  { clientVersion, stateful }: MergeOptions,
+  { clientVersion, stateful, only }: MergeOptions,
 ): string {
-  let version = clientVersion
+  let version = clientVersion ?? LATEST_SESSION_VERSION
   let capabilities: JsonObject = {}
   for (const { result } of introductions) {
     const { protocolVersion } = result
-    if (typeof protocolVersion === 'string' && (version === undefined || protocolVersion < version)) {
+    if (typeof protocolVersion === 'string' && protocolVersion < version) {
       version = protocolVersion
     }
     if (isObject(result.capabilities)) capabilities = union(capabilities, result.capabilities)
   }
-  const instructions = instructionsOf(introductions)
+  const own = only ? introductions[0]?.result : undefined
+  const instructions = own ? own.instructions : instructionsOf(introductions)
   const result = {
     protocolVersion: version,
     capabilities: stateful ? capabilities : withoutPushes(capabilities),
-    serverInfo: GATEWAY,
+    serverInfo: (isObject(own?._meta) ? own._meta[META_SERVER_INFO] : undefined) ?? GATEWAY,
     ...(instructions === undefined ? {} : { instructions }),
   }
   return JSON.stringify({ jsonrpc: '2.0', id, result })

@@ -43,6 +43,12 @@ export function replaceJson(text: Buffer, range: JsonRange, value: unknown): Buf
   return Buffer.concat([text.subarray(0, range.start), Buffer.from(JSON.stringify(value)), text.subarray(range.end)])
 }
 
+/** `text` with another value at `path`, where it has one. */
+export function withJsonAt(text: Buffer, path: string, value: unknown): Buffer {
+  const range = outlineJson(text).ranges.get(path)
+  return range ? replaceJson(text, range, value) : text
+}
+
 /** Whether lists and objects in `text`, which is valid JSON, stand in one another more than `limit` times. */
 export function nestsDeeperThan(limit: number, text: Buffer): boolean {
   if (text.length <= 2 * limit) return false

@@ -61,6 +61,22 @@ export function readClientMessage(bytes: Buffer): { message: Message; outline: J
   return outline.problem === undefined ? { message, outline } : unreadable(outline.problem)
 }
 
+/** Messages that the gateway makes. */
+export function requestOf(id: RequestId, method: string, params: JsonObject): Request {
+  const value = { jsonrpc: '2.0', id, method, params }
+  return { kind: 'request', id, method, params, value, bytes: Buffer.from(JSON.stringify(value)) }
+}
+
+export function notificationOf(method: string, params: JsonObject): Notification {
+  const value = { jsonrpc: '2.0', method, params }
+  return { kind: 'notification', method, params, value, bytes: Buffer.from(JSON.stringify(value)) }
+}
+
+export function replyOf(id: RequestId, result: JsonObject): Response {
+  const value = { jsonrpc: '2.0', id, result }
+  return { kind: 'response', id, failed: false, value, bytes: Buffer.from(JSON.stringify(value)) }
+}
+
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

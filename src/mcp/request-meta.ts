@@ -1,11 +1,14 @@
+import { parseExact } from './exact-json.ts'
 import { GATEWAY } from './identity.ts'
-import { type JsonOutline, type JsonRange, outlineJson } from './json-outline.ts'
+import { type JsonOutline, type JsonRange, outlineJson, replaceJson } from './json-outline.ts'
 import { isObject, type JsonObject, type Request } from './message.ts'
 
 /** What each request says of itself since 2026-07-28, in `params._meta`. */
 export const META_VERSION = 'io.modelcontextprotocol/protocolVersion'
 export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 const META_CLIENT_INFO = 'io.modelcontextprotocol/clientInfo'
+/** From which level on a request wants to hear log messages; without one, none. */
+export const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
 export const META_SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 
@@ -13,19 +16,62 @@ export function metaOf(params: JsonObject): JsonObject | undefined {
   return isObject(params._meta) ? params._meta : undefined
 }
 
+/** Who a server deals with. */
+export interface ClientFacts {
+  readonly capabilities: JsonObject
+  readonly clientInfo: JsonObject
+}
+
+/** The gateway, in its own name. */
+export const NOBODY: ClientFacts = { capabilities: {}, clientInfo: GATEWAY }
+
+/** What a client has said of itself in `initialize`. */
+export function introducedBy({ capabilities, clientInfo }: JsonObject): ClientFacts {
+  return {
+    capabilities: isObject(capabilities) ? capabilities : {},
+    clientInfo: isObject(clientInfo) ? clientInfo : GATEWAY,
+  }
+}
+
+/** What a request says of its client. */
+export function clientFactsOf(params: JsonObject): ClientFacts {
+  const { [META_CAPABILITIES]: capabilities, [META_CLIENT_INFO]: clientInfo } = metaOf(params) ?? {}
+  return introducedBy({ capabilities, clientInfo })
+}
+
 /** `request` with what a server of `version` must know of its client, where the client has not said it. */
-export function withRequestMeta(request: Request, version: string): Request {
+export function withRequestMeta(
+  request: Request,
+  version: string,
+  { capabilities, clientInfo }: ClientFacts = NOBODY,
+  logLevel?: unknown,
+): Request {
   const given = metaOf(request.params)
   if (given?.[META_VERSION] !== undefined) return request
   const meta = {
     ...given,
     [META_VERSION]: version,
-    [META_CAPABILITIES]: {},
-    [META_CLIENT_INFO]: GATEWAY,
+    [META_CAPABILITIES]: capabilities,
+    [META_CLIENT_INFO]: clientInfo,
+    ...(logLevel === undefined ? {} : { [META_LOG_LEVEL]: logLevel }),
   }
   const params = { ...request.params, _meta: meta }
   const { ranges } = outlineJson(request.bytes)
   return { ...request, params, value: { ...request.value, params }, bytes: insert(request.bytes, ranges, meta, params) }
+}
+
+/** `request` as older servers know it: who the client is, they were told when it began. */
+export function withoutRequestMeta(request: Request): Request {
+  const range = outlineJson(request.bytes).ranges.get('params._meta')
+  if (!range) return request
+  const {
+    [META_VERSION]: _version,
+    [META_CAPABILITIES]: _capabilities,
+    [META_CLIENT_INFO]: _client,
+    [META_LOG_LEVEL]: _level,
+    ...meta
+  } = parseExact(request.bytes.toString('utf8', range.start, range.end)) as JsonObject
+  return { ...request, params: { ...request.params, _meta: meta }, bytes: replaceJson(request.bytes, range, meta) }
 }
 
 /** Every byte but `_meta` stays what it was. */

@@ -16,8 +16,12 @@ export function rewriteServerMessage(target: string, message: Request | Notifica
 
 /** The same for the answer to a call that went to one target. */
 export function rewriteResult(target: string, message: Response, naming: Naming): Buffer {
-  if (!naming.uris || message.failed || !mentionsItems(message.bytes)) return message.bytes
+  if (!naming.uris || !mentionsItems(message.bytes)) return message.bytes
   const value = parseExact(message.bytes.toString()) as Record<string, unknown>
+  if (isObject(value.error)) {
+    const error = { ...value.error, data: withUri(target, value.error.data, naming) }
+    return Buffer.from(JSON.stringify({ ...value, error }))
+  }
   if (!isObject(value.result)) return message.bytes
   return Buffer.from(JSON.stringify({ ...value, result: rewriteItems(target, value.result, naming) }))
 }

@@ -1,14 +1,25 @@
 import { isObject } from './message.ts'
+import { type ClientFacts, introducedBy } from './request-meta.ts'
+
+interface TargetState {
+  readonly name: string
+  /** The target's own session. */
+  readonly session: string | undefined
+  /** The target keeps no sessions: each request tells it of the client. */
+  readonly stateless: boolean
+}
 
 /** What a session id tells a gateway that has never seen it: enough to go on with the targets' own sessions. */
 export interface SessionState {
-  readonly targets: readonly { readonly name: string; readonly session: string | undefined }[]
+  readonly targets: readonly TargetState[]
   /** Keeps ids apart when no target has a session of its own. */
   readonly nonce: string
   /** The backend that the session belongs to. */
   readonly backend: string
   /** Fingerprint of the authenticated client; undefined for an anonymous one. */
   readonly principal: string | undefined
+  /** For targets that keep no sessions; a client that says much of itself is forgotten. */
+  readonly client: ClientFacts | undefined
 }
 
 /** Loaded when the first session begins: checking a configuration does without it. */
@@ -16,15 +27,18 @@ const crypto = () => process.getBuiltinModule('node:crypto')
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
+/** Characters: the id is a header field. */
+const MAX_CLIENT = 1024
 
 /** Without a key the id is readable base64url; with one (32 bytes) it is AES-256-GCM and cannot be made up. */
 export function encodeSessionId(state: SessionState, key: Buffer | undefined): string {
   const plain = JSON.stringify({
     t: 'mcp',
-    s: state.targets.map(({ name, session }) => ({ t: name, s: session })),
+    s: state.targets.map(({ name, session, stateless }) => ({ t: name, s: session, m: stateless || undefined })),
     r: state.nonce,
     k: state.backend,
     p: state.principal,
+    c: JSON.stringify(state.client ?? '').length <= MAX_CLIENT ? state.client : undefined,
   })
   if (key === undefined) return Buffer.from(plain).toString('base64url')
   const nonce = crypto().randomBytes(NONCE_BYTES)
@@ -68,15 +82,15 @@ function decrypt(id: string, key: Buffer): string {
 
 function readState(value: unknown): SessionState | undefined {
   if (!isObject(value) || value.t !== 'mcp' || !Array.isArray(value.s)) return undefined
-  const { k: backend, p: principal, r: nonce } = value
+  const { k: backend, p: principal, r: nonce, c: client } = value
   if (typeof backend !== 'string' || typeof nonce !== 'string') return undefined
   if (principal !== undefined && typeof principal !== 'string') return undefined
-  const targets: { name: string; session: string | undefined }[] = []
+  const targets: TargetState[] = []
   for (const each of value.s as unknown[]) {
     if (!isObject(each) || typeof each.t !== 'string' || !isSession(each.s)) return undefined
-    targets.push({ name: each.t, session: each.s })
+    targets.push({ name: each.t, session: each.s, stateless: each.m === true })
   }
-  return { targets, nonce, backend, principal }
+  return { targets, nonce, backend, principal, client: isObject(client) ? introducedBy(client) : undefined }
 }
 
 /** It becomes a header field: visible ASCII (MCP transports, "Session Management"). */

@@ -121,12 +121,13 @@ describe('cursors', () => {
 describe('session ids', () => {
   const state = {
     targets: [
-      { name: 'a', session: 's-1' },
-      { name: 'b', session: undefined },
+      { name: 'a', session: 's-1', stateless: false },
+      { name: 'b', session: undefined, stateless: true },
     ],
     nonce: 'n',
     backend: 'ns/b',
     principal: 'p',
+    client: { capabilities: { sampling: {} }, clientInfo: { name: 'c', version: '1' } },
   }
   const key = Buffer.alloc(32, 1)
 
@@ -177,7 +178,7 @@ describe('introductions', () => {
             result: { protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: { subscribe: true } } },
           },
         ],
-        { clientVersion: '2025-11-25', stateful },
+        { clientVersion: '2025-11-25', stateful, only: false },
       ),
     ).result
 

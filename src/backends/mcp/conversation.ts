@@ -7,4 +7,9 @@ export interface Conversation {
   readonly era: Era
   readonly targets: Targets
   readonly calls: Calls
+  /** Where the only target got a request as it was, without anybody knowing whether it takes such. */
+  readonly doubt?: Doubt
 }
+
+/** `refused` passes on what the target has answered. */
+export type Doubt = (refused: () => void) => void

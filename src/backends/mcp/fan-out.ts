@@ -1,8 +1,16 @@
 import { METHOD_NOT_FOUND } from '../../mcp/errors.ts'
-import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
+import {
+  isObject,
+  type JsonObject,
+  type Notification,
+  type Request,
+  type Response,
+  replyOf,
+} from '../../mcp/message.ts'
 import type { Answer } from './answer.ts'
 import { patienceAmongOthers, type TargetFailure } from './connection.ts'
 import type { Conversation } from './conversation.ts'
+import { isAboutClient } from './http-connection.ts'
 import type { Link } from './targets.ts'
 
 export interface Reached {
@@ -27,6 +35,7 @@ export type FanOutFailure = { readonly failure: TargetFailure } | { readonly res
 /**
  * Sends a request to several targets. `done` gets the successful replies in the order of `links` once all have
  * answered, or the failure that decides: the first one when one fails all, otherwise the first when all have failed.
+ * long: its parts share what has been heard so far
  */
 export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?: FanOutFailure) => void): void {
   const { links, answer } = plan
@@ -43,17 +52,22 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
     if (over) return
     over = true
     for (const cancel of cancels) cancel()
-    const reached = links.flatMap(link => {
-      const response = replies.get(link)
-      return response ? [{ link, response }] : []
-    })
-    done(reached, failed)
+    done(inOrder(links, replies), failed)
   }
   const settle = (failed?: FanOutFailure): void => {
     first ??= failed
     missing--
     if (failed && plan.failClosed) finish(failed)
     else if (missing === 0) finish(replies.size === 0 ? first : undefined)
+  }
+  /** It may be of another era. */
+  const refused = (link: Link, failed: FanOutFailure): void => {
+    targets.greetAnew(link, answer.x, agreed => {
+      if (over) return
+      if (agreed) replies.set(link, replyOf(0, link.introduction ?? {}))
+      settle(agreed ? undefined : failed)
+      if (!agreed && 'failure' in failed) targets.down(link, failed.failure)
+    })
   }
   const cancels: (() => void)[] = []
   answer.onLeave(() => {
@@ -73,11 +87,13 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
         flow: answer,
         message: message => plan.message(link, message),
         reply: response => {
+          if (response.failed && plan.greets) return refused(link, { response })
           if (response.failed && !lacksMethod(response)) return settle({ response })
           replies.set(link, response)
           settle()
         },
         fail: lost => {
+          if (plan.greets && isRefusal(lost)) return refused(link, { failure: lost })
           settle({ failure: lost })
           if (plan.greets) targets.down(link, lost)
         },
@@ -86,6 +102,18 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
     if (plan.greets) start()
     else targets.ready(link, answer.x, start)
   }
+}
+
+function inOrder(links: readonly Link[], replies: ReadonlyMap<Link, Response>): Reached[] {
+  return links.flatMap(link => {
+    const response = replies.get(link)
+    return response ? [{ link, response }] : []
+  })
+}
+
+/** The target is there, and takes no such greeting. */
+function isRefusal({ http }: TargetFailure): boolean {
+  return http !== undefined && http.status >= 400 && http.status < 500 && !isAboutClient(http.status)
 }
 
 /** A target that does not know a list has nothing to add to it. */

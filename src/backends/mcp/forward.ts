@@ -1,17 +1,18 @@
 import type { ChunkSink } from '../../http/transport.ts'
-import { INTERNAL_ERROR } from '../../mcp/errors.ts'
-import type { Request } from '../../mcp/message.ts'
+import { HEADER_MISMATCH, INTERNAL_ERROR, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from '../../mcp/errors.ts'
+import { isObject, type Request, readMessage } from '../../mcp/message.ts'
+import { STATELESS_VERSION } from '../../mcp/protocol.ts'
 import type { Answer } from './answer.ts'
 import { traceCall } from './call.ts'
 import type { Conversation } from './conversation.ts'
-import { HttpConnection, isEventStream, isJson, isSuccess, passedOn } from './http-connection.ts'
+import { HttpConnection, isAboutClient, isEventStream, isJson, isSuccess, passedOn } from './http-connection.ts'
 import type { Link } from './targets.ts'
 
 /**
  * Passes the reply of the only target on as it comes, unread and of any size. False when the target is not reached
  * over Streamable HTTP.
  */
-export function forwardRaw({ targets }: Conversation, link: Link, request: Request, answer: Answer): boolean {
+export function forwardRaw({ targets, doubt }: Conversation, link: Link, request: Request, answer: Answer): boolean {
   const { connection } = link
   if (answer.shared || !(connection instanceof HttpConnection)) return false
   const { x } = answer
@@ -20,6 +21,18 @@ export function forwardRaw({ targets }: Conversation, link: Link, request: Reque
     head(status, headers) {
       traced?.end({ target: link.name, status })
       if (isSuccess(status)) return replySink(request, answer, isEventStream(headers), isJson(headers))
+      if (doubt && !answer.started && status >= 400 && !isAboutClient(status)) {
+        return connection.refusal(
+          status,
+          headers,
+          () => cancel(),
+          failure => {
+            const refused = (): void => answer.failWith(request.id, failure)
+            if (knowsRequest(failure.http?.body)) refused()
+            else doubt(refused)
+          },
+        )
+      }
       if (answer.started) {
         answer.failWith(request.id, { message: `the target answered with status ${status}`, down: false })
       }
@@ -40,6 +53,16 @@ export function forwardRaw({ targets }: Conversation, link: Link, request: Reque
     cancel()
   })
   return true
+}
+
+/** Codes that only servers of 2026-07-28 answer with, unless it is to say that they speak other revisions. */
+function knowsRequest(body: Buffer = EMPTY): boolean {
+  const message = readMessage(body)
+  const error = message.kind === 'response' ? message.value.error : undefined
+  if (!isObject(error)) return false
+  if (error.code === HEADER_MISMATCH || error.code === MISSING_CAPABILITY) return true
+  const supported = error.code === UNSUPPORTED_VERSION && isObject(error.data) ? error.data.supported : undefined
+  return Array.isArray(supported) && supported.includes(STATELESS_VERSION)
 }
 
 function replySink(request: Request, answer: Answer, stream: boolean, json: boolean): ChunkSink {

@@ -12,6 +12,8 @@ export interface Greeting {
   readonly request: Request
   /** The revision that the request is sent under; undefined where the request itself settles it. */
   readonly version: string | undefined
+  /** Asks whether the target knows the era at all: one that does not may say nothing. */
+  readonly probe?: true
   /** Follows when the target has agreed. */
   readonly afterwards?: Buffer
 }
@@ -51,7 +53,7 @@ export function greet(
     if (failure && others.length > 0 && mayRefuse(failure)) greet(to, x, clock, others, done)
     else done(result)
   }
-  const limit = clock.after(others.length > 0 ? PROBE : patienceAmongOthers(x).ms, () => {
+  const limit = clock.after(greeting.probe && others.length > 0 ? PROBE : patienceAmongOthers(x).ms, () => {
     cancel()
     finish({ ...SILENT, down: others.length === 0 })
   })

@@ -52,11 +52,11 @@ export class HttpConnection implements Connection {
     const cancel = this.#dispatch(x, 'POST', request, {
       head: (status, headers) => {
         if (!isSuccess(status))
-          return this.#failure(
+          return this.refusal(
             status,
             headers,
-            failure => events.fail(failure),
             () => cancel(),
+            failure => events.fail(failure),
           )
         if (request.method === 'initialize') this.session = headers.get('mcp-session-id')
         if (isEventStream(headers)) return this.#readReply(request.id, events, () => cancel())
@@ -76,7 +76,7 @@ export class HttpConnection implements Connection {
       { bytes },
       {
         head: (status, headers) => {
-          if (!isSuccess(status)) return this.#failure(status, headers, done, () => cancel())
+          if (!isSuccess(status)) return this.refusal(status, headers, () => cancel(), done)
           done()
           return this.#rest(discard, () => cancel())
         },
@@ -89,11 +89,11 @@ export class HttpConnection implements Connection {
     const cancel = this.#dispatch(x, 'GET', undefined, {
       head: (status, headers) => {
         if (!isSuccess(status) || !isEventStream(headers)) {
-          return this.#failure(
+          return this.refusal(
             status,
             headers,
-            failure => events.end(failure),
             () => cancel(),
+            failure => events.end(failure),
           )
         }
         events.open()
@@ -172,7 +172,8 @@ export class HttpConnection implements Connection {
     return withDeadline(sink, REST, this.#runtime.clock, { cancel })
   }
 
-  #failure(status: number, headers: HeaderList, done: (failure: TargetFailure) => void, cancel: () => void): ChunkSink {
+  /** Reads what an HTTP error says, for `done`. */
+  refusal(status: number, headers: HeaderList, cancel: () => void, done: (failure: TargetFailure) => void): ChunkSink {
     return this.#rest(failureBody(status, headers, this.session, done), cancel)
   }
 
@@ -306,6 +307,10 @@ export function passedOn(headers: HeaderList): HeaderList {
 
 export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300
+}
+/** Says something of who asks, not of what is asked. */
+export function isAboutClient(status: number): boolean {
+  return status === 401 || status === 403 || status === 407 || status === 429
 }
 export function isEventStream(headers: HeaderList): boolean {
   return mediaType(headers) === 'text/event-stream'

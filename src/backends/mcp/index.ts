@@ -37,7 +37,10 @@ export const mcpBackend = defineBackend({
     )
     const { clock, worker } = setup.runtime
     const programs = Math.ceil(MAX_PROGRAMS / worker.count)
-    const shared = ctx.movingState('shared', () => new SharedTargets(clock, setup.sessionTtl, programs))
+    const shared = ctx.movingState(
+      'shared',
+      () => new SharedTargets(clock, () => setup.runtime.uuid(), setup.sessionTtl, programs),
+    )
     const endpoint = new McpEndpoint(setup, store, shared)
     return {
       key: ctx.key,

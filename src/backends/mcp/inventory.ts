@@ -42,7 +42,7 @@ export function takeInventory(
         answer,
         failClosed: !setup.failOpen,
         greets: false,
-        request: link => link.era.toTarget(pageRequest(method, id, cursors.get(link))),
+        request: link => conversation.era.ownRequest(pageRequest(method, id, cursors.get(link))),
         message() {},
       },
       (reached, failed) => {

@@ -7,7 +7,7 @@ import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
 import { filteredPage, LIST_METHODS, listItems, mergedPage } from '../../mcp/lists.ts'
 import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
 import { splitName, splitUri } from '../../mcp/names.ts'
-import { rewriteServerMessage } from '../../mcp/rewrite.ts'
+import { rewriteResult, rewriteServerMessage } from '../../mcp/rewrite.ts'
 import type { Answer } from './answer.ts'
 import { patienceFor } from './connection.ts'
 import type { Conversation } from './conversation.ts'
@@ -94,12 +94,12 @@ export class Router {
         for (const { link, response } of reached) conversation.targets.introduced(link, response)
         const first = reached[0]
         done(
-          !this.#setup.multiple && first
+          !this.#setup.multiple && first?.link.era === conversation.era
             ? first.response.bytes
             : conversation.era.describe(
                 request,
                 reached.map(({ link, response }) => ({ target: link.name, result: resultOf(response) })),
-                { stateful: this.#setup.stateful, versions: this.#versions },
+                { stateful: this.#setup.stateful, versions: this.#versions, only: !this.#setup.multiple },
               ),
         )
         for (const bytes of early) answer.event(bytes)
@@ -197,10 +197,8 @@ export class Router {
       if (failure) return answer.failWith(request.id, failure)
       if (!this.#setup.multiple && forwardRaw(conversation, link, request, answer)) return
       const { era } = conversation
-      const { method } = request
-      const toClient = (response: Response) =>
-        era.toClient({ target: link.name, era: link.era, method, response }, this.#setup.naming)
-      conversation.calls.start(link, link.era.toTarget(request), answer, patienceFor(answer.x), {
+      const toClient = (response: Response) => rewriteResult(link.name, response, this.#setup.naming)
+      conversation.calls.start(link, request, answer, patienceFor(answer.x), {
         flow: answer,
         message: message => this.tell(conversation, link, message, answer),
         reply: response => finish(era, response, toClient(response), answer),
@@ -287,7 +285,7 @@ export class Router {
         answer,
         failClosed: !this.#setup.failOpen,
         greets: how.greets === true,
-        request: link => link.era.toTarget(how.own?.(link) ?? request),
+        request: link => how.own?.(link) ?? request,
         message: (link, message) => {
           if (!how.hold) this.tell(conversation, link, message, answer)
           else if (how.hold.length < MAX_HELD)

@@ -6,6 +6,9 @@ import type { CallEvents, ListenEvents, TargetFailure } from './connection.ts'
 /** Bytes of messages kept for a client that has no stream open right now; later ones are dropped. */
 const MAX_QUEUE = 1024 * 1024
 
+/** What no call is the cause of. */
+const CHANGES = /^notifications\/(.*\/list_changed|resources\/updated)$/
+
 interface Pending {
   readonly events: CallEvents
   readonly token: RequestId | undefined
@@ -53,7 +56,8 @@ export class SharedChannel {
       pending.events.reply(message)
       return pending.events
     }
-    const to = this.#ownerOf(message) ?? this.#last() ?? this.#listener
+    const general = CHANGES.test(message.method) ? this.#listener : undefined
+    const to = general ?? this.#ownerOf(message) ?? this.#last() ?? this.#listener
     if (to) to.message(message)
     else this.#keep(message)
     return to

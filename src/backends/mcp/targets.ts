@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type Response } from '../../mcp/message.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 import type { Connection, TargetFailure } from './connection.ts'
 import type { Era } from './eras/era.ts'
-import { type Greeting, greet } from './greet.ts'
+import { type Agreed, type Greeting, greet } from './greet.ts'
 
 /** A compiled target: knows how to connect, for one client. */
 export interface McpTarget {
@@ -26,6 +26,8 @@ export interface TargetsOptions {
   greetings(link: Link): readonly Greeting[]
   /** Hears of a target that has agreed to a greeting. */
   met?(link: Link): void
+  /** Makes a target of another era one of `era`. */
+  bridge?(link: Link, connection: Connection): Connection
   /** Gives a target that several clients share; false where each has its own. */
   share?(link: Link, x: Exchange, then: (shared: Shared | TargetFailure) => void): boolean
 }
@@ -47,6 +49,8 @@ const OVER: TargetFailure = { message: 'the session has ended', down: false }
 export class Link {
   readonly target: McpTarget
   connection: Connection | undefined
+  /** What carries `connection`, whichever era it speaks. */
+  carrier: Connection | undefined
   state: 'new' | 'opening' | 'ready' | 'down' = 'new'
   /** What the target speaks. */
   era: Era
@@ -91,8 +95,9 @@ export class Targets {
 
   connect(link: Link, session?: string): Connection {
     const connection = link.target.connect(failure => {
-      if (link.connection === connection) this.down(link, failure)
+      if (link.carrier === connection) this.down(link, failure)
     }, session)
+    link.carrier = connection
     link.connection = connection
     return connection
   }
@@ -119,6 +124,20 @@ export class Targets {
     }
     link.failures = 0
     link.state = 'ready'
+  }
+
+  /** Greets a target in other eras that has refused to be greeted in the client's; `then` hears whether it agrees. */
+  greetAnew(link: Link, x: Exchange, then: (agreed: boolean) => void): void {
+    const [, ...others] = this.#options.greetings(link)
+    const { connection } = link
+    if (!connection || others.length === 0) {
+      then(false)
+      return
+    }
+    greet({ name: link.name, connection }, x, this.#options.clock, others, result => {
+      if ('era' in result && !this.#closed) this.#agreed(link, result)
+      then('era' in result)
+    })
   }
 
   /**
@@ -157,8 +176,9 @@ export class Targets {
     const shared = this.#options.share?.(link, x, given => {
       if ('message' in given) return this.#refused(link, given)
       link.connection = given.connection
-      link.era = given.era
+      link.carrier = given.connection
       link.introduction = given.introduction
+      this.#settleIn(link, given.era)
       this.#opened(link)
     })
     if (shared) return
@@ -170,11 +190,22 @@ export class Targets {
     }
     greet({ name: link.name, connection }, x, this.#options.clock, greetings, result => {
       if ('message' in result) return this.#refused(link, result)
-      link.era = result.era
-      this.introduced(link, result.response)
-      this.#options.met?.(link)
+      this.#agreed(link, result)
       this.#opened(link)
     })
+  }
+
+  #agreed(link: Link, { era, response }: Agreed): void {
+    this.introduced(link, response)
+    this.#settleIn(link, era)
+    this.#options.met?.(link)
+  }
+
+  #settleIn(link: Link, era: Era): void {
+    link.era = era
+    const { connection } = link
+    if (connection && era !== this.#options.era)
+      link.connection = this.#options.bridge?.(link, connection) ?? connection
   }
 
   #opened(link: Link): void {

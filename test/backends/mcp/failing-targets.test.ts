@@ -61,8 +61,9 @@ test('FailClosed: a target that never answers is an error in the time of the rou
   await expect.poll(() => gateway.clock.waiting).toBeGreaterThan(1)
   gateway.clock.advance(5000)
   const reply = await opening
+  // The call may end before its head has arrived, or after.
   expect(reply.messages).toMatchObject([
-    { id: 1, error: { code: -32603, message: expect.stringMatching(/has not answered in time/) } },
+    { id: 1, error: { code: -32603, message: expect.stringMatching(/has not answered in time|timeout/) } },
   ])
   expect(reply.headers.has('mcp-session-id')).toBe(false)
 })

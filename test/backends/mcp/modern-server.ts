@@ -4,6 +4,8 @@ import { PENDING, type Rpc, type ScriptedServer, startScript } from './scripted-
 export const MODERN = '2026-07-28'
 const KEY = 'io.modelcontextprotocol/'
 
+const FORM = { type: 'object', properties: { ok: { type: 'boolean' } } }
+
 export const META = {
   [`${KEY}protocolVersion`]: MODERN,
   [`${KEY}clientCapabilities`]: { elicitation: {} },
@@ -87,7 +89,9 @@ function answerOf(label: string, { method, params }: Rpc): object | undefined {
       return params?.name === 'ask' && params.requestState === undefined
         ? {
             resultType: 'input_required',
-            inputRequests: { q: { method: 'elicitation/create' } },
+            inputRequests: {
+              q: { method: 'elicitation/create', params: { message: 'Go on?', requestedSchema: FORM } },
+            },
             requestState: 'sealed',
           }
         : {

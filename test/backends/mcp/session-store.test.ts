@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { ClientSession } from '../../../src/backends/mcp/eras/sessions/client-session.ts'
 import { sessions } from '../../../src/backends/mcp/eras/sessions/index.ts'
 import { SessionStore } from '../../../src/backends/mcp/eras/sessions/session-store.ts'
+import { NOBODY } from '../../../src/mcp/request-meta.ts'
 import type { Clock } from '../../../src/runtime/runtime.ts'
 
 /** Runs what is due when time is moved on. */
@@ -47,6 +48,8 @@ function place(max: number) {
       failOpen: false,
       principal: undefined,
       client,
+      eras: [],
+      facts: NOBODY,
       clientVersion: '',
       onEnd: (ended, targets) => store.remove(ended, targets),
     })
@@ -125,6 +128,8 @@ test('sessions that are still being opened count', () => {
       failOpen: false,
       principal: undefined,
       client,
+      eras: [],
+      facts: NOBODY,
       clientVersion: '',
       onEnd: (ended, targets) => store.remove(ended, targets),
     })

@@ -76,7 +76,7 @@ describe('several targets of both eras', () => {
       cacheScope: 'private',
       _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'gwctl' } },
     })
-    expect(resultOf(reply).capabilities).not.toHaveProperty('logging')
+    expect(resultOf(reply).capabilities).toHaveProperty('logging')
     expect(reply.headers.has('mcp-session-id')).toBe(false)
   })
 

@@ -1,8 +1,7 @@
 import type { Exchange } from '../../../http/exchange.ts'
 import type { Introduction } from '../../../mcp/initialize.ts'
 import type { JsonOutline } from '../../../mcp/json-outline.ts'
-import type { Naming } from '../../../mcp/lists.ts'
-import type { JsonObject, Message, Request, RequestId, Response } from '../../../mcp/message.ts'
+import type { JsonObject, Message, Request, RequestId } from '../../../mcp/message.ts'
 import type { Answer } from '../answer.ts'
 import type { Greeting } from '../greet.ts'
 import type { Router } from '../router.ts'
@@ -25,12 +24,10 @@ export interface Era {
   readonly asksClients: boolean
   /** What every page of a list says of itself, unless its targets do. */
   readonly pageMembers: JsonObject
-  /** How a target of this era is greeted that is asked `initialize` where it has such a thing. */
+  /** How a target of this era is greeted for the client that `initialize` speaks for. */
   greet(initialize: Request): Greeting
-  /** A request of a client, of whichever era, as a target of this one takes it. */
-  toTarget(request: Request): Request
-  /** The reply of a target, of whichever era, as a client of this one takes it. */
-  toClient(reply: TargetReply, naming: Naming): Buffer
+  /** A request of the gateway itself, as clients of this era make theirs. */
+  ownRequest(request: Request): Request
   /** The reply to `introduction` in the name of several targets. */
   describe(request: Request, introductions: readonly Introduction[], about: Gateway): string
   /** HTTP status of errors that targets answer with, by their code; others come as events. */
@@ -44,18 +41,12 @@ export interface Era {
   serve(place: EraPlace): EraService
 }
 
-export interface TargetReply {
-  readonly target: string
-  /** Of the target. */
-  readonly era: Era
-  readonly method: string
-  readonly response: Response
-}
-
 /** What the gateway says of itself beside its targets. */
 export interface Gateway {
   /** Clients keep sessions. */
   readonly stateful: boolean
+  /** There is one target, which speaks for itself. */
+  readonly only: boolean
   /** Every revision that it carries. */
   readonly versions: readonly string[]
 }

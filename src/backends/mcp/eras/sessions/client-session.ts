@@ -1,6 +1,6 @@
-import { GATEWAY } from '../../../../mcp/identity.ts'
 import { type Request, readMessage } from '../../../../mcp/message.ts'
 import { LATEST_SESSION_VERSION } from '../../../../mcp/protocol.ts'
+import { type ClientFacts, introducedBy } from '../../../../mcp/request-meta.ts'
 import type { Clock } from '../../../../runtime/runtime.ts'
 import type { Answer } from '../../answer.ts'
 import { Calls } from '../../call.ts'
@@ -9,15 +9,20 @@ import type { Greeting } from '../../greet.ts'
 import { type McpTarget, Targets } from '../../targets.ts'
 import type { Era } from '../era.ts'
 import { EventLogs } from './event-log.ts'
+import { NewerTarget } from './newer-target.ts'
 
 export interface SessionOptions {
   readonly era: Era
+  /** Of all targets. */
+  readonly eras: readonly Era[]
   readonly clock: Clock
   readonly failOpen: boolean
   readonly principal: string | undefined
   /** Whose sessions share one place among those of all clients. */
   readonly client: string
   readonly clientVersion: string
+  /** What is known of a client that has begun elsewhere. */
+  readonly facts: ClientFacts
   /** Called once, when the session is over. `targets`: settle when those are gone that need time to end. */
   readonly onEnd: (session: ClientSession, targets: readonly Promise<void>[]) => void
 }
@@ -58,8 +63,11 @@ export class ClientSession implements Conversation {
       failOpen,
       onDown: () => this.end(),
       era,
-      greetings: () =>
-        [this.#greeting ?? syntheticGreeting(options.clientVersion)].map(request => greetingOf(era, request)),
+      greetings: () => {
+        const greeting = this.#greeting ?? syntheticGreeting(options.clientVersion, options.facts)
+        return [era, ...options.eras.filter(other => other !== era)].map(each => each.greet(greeting))
+      },
+      bridge: (link, connection) => new NewerTarget(connection, this.facts, link.capabilities ?? {}),
     })
     this.calls = new Calls(this.targets, clock)
     this.events = new EventLogs(clock)
@@ -68,6 +76,10 @@ export class ClientSession implements Conversation {
     this.startedMono = clock.mono()
     this.lastUsed = this.startedMono
     this.#options = options
+  }
+
+  get facts(): ClientFacts {
+    return this.#greeting ? introducedBy(this.#greeting.params) : this.#options.facts
   }
 
   /** False when that has happened before. */
@@ -94,7 +106,7 @@ export function greetingOf(era: Era, request: Request): Greeting {
 }
 
 /** For a target that no client has begun with. An empty version is the latest. */
-export function syntheticGreeting(version: string): Request {
+export function syntheticGreeting(version: string, { capabilities, clientInfo }: ClientFacts): Request {
   const message = readMessage(
     Buffer.from(
       JSON.stringify({
@@ -103,8 +115,8 @@ export function syntheticGreeting(version: string): Request {
         method: 'initialize',
         params: {
           protocolVersion: version === '' ? LATEST_SESSION_VERSION : version,
-          capabilities: {},
-          clientInfo: GATEWAY,
+          capabilities,
+          clientInfo,
         },
       }),
     ),

@@ -1,7 +1,6 @@
 import { errorReply, INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../../../mcp/errors.ts'
 import { mergeIntroductions } from '../../../../mcp/initialize.ts'
 import { LATEST_SESSION_VERSION } from '../../../../mcp/protocol.ts'
-import { rewriteResult } from '../../../../mcp/rewrite.ts'
 import type { Era } from '../era.ts'
 import { greetingOf } from './client-session.ts'
 import { SessionService } from './session-service.ts'
@@ -13,13 +12,12 @@ export const sessions: Era = {
   forAll: new Set(['ping', 'logging/setLevel']),
   asksClients: true,
   pageMembers: {},
-  toTarget: request => request,
+  ownRequest: request => request,
   greet: request => greetingOf(sessions, request),
-  toClient: ({ target, response }, naming) => rewriteResult(target, response, naming),
-  describe({ id, params }, introductions, { stateful }) {
+  describe({ id, params }, introductions, { stateful, only }) {
     const { protocolVersion } = params
-    const clientVersion = typeof protocolVersion === 'string' ? protocolVersion : undefined
-    return mergeIntroductions(id, introductions, { clientVersion, stateful })
+    const clientVersion = sessions.versions.find(version => version === protocolVersion)
+    return mergeIntroductions(id, introductions, { clientVersion, stateful, only })
   },
   statuses: new Map(),
   refusals: {

@@ -2,6 +2,7 @@ import { principalOf } from '../../../../auth/principal.ts'
 import type { Exchange } from '../../../../http/exchange.ts'
 import type { JsonOutline } from '../../../../mcp/json-outline.ts'
 import type { Message, Request } from '../../../../mcp/message.ts'
+import { type ClientFacts, NOBODY } from '../../../../mcp/request-meta.ts'
 import { decodeSessionId, encodeSessionId } from '../../../../mcp/session-id.ts'
 import { ownId } from '../../../../runtime/session-owner.ts'
 import { type Answer, accepts } from '../../answer.ts'
@@ -25,11 +26,10 @@ export class SessionService implements EraService {
   readonly #store: SessionStore
   readonly #router: Router
   readonly #legacy: LegacyEndpoint
-  /** The only target's own event ids reach the client. */
-  readonly #transparent: boolean
+  readonly #eras: readonly Era[]
 
-  constructor(era: Era, { setup, store, router }: EraPlace) {
-    this.#transparent = !setup.multiple && setup.targets[0]?.kind === 'mcp'
+  constructor(era: Era, { setup, store, router, eras }: EraPlace) {
+    this.#eras = eras
     this.#era = era
     this.#setup = setup
     this.#store = store
@@ -67,7 +67,7 @@ export class SessionService implements EraService {
     if (!session) return
     this.#store.use(session)
     this.#hold(session, answer)
-    if (message.kind === 'request' && !this.#transparent) answer.keep(session.events.begin())
+    if (message.kind === 'request' && !this.#isTransparent(session)) answer.keep(session.events.begin())
     deliver(this.#setup, this.#router, session, message, outline, answer)
   }
 
@@ -131,7 +131,7 @@ export class SessionService implements EraService {
     if (found) {
       found.log.resume(answer, found.after)
       if (!found.log.server) return
-    } else if (!this.#transparent) answer.keep(session.events.begin(true))
+    } else if (!this.#isTransparent(session)) answer.keep(session.events.begin(true))
     openServerStream(this.#setup, this.#router, session, answer)
   }
 
@@ -177,13 +177,15 @@ export class SessionService implements EraService {
       state.principal === principal &&
       state.targets.length === targets.length &&
       state.targets.every((target, i) => target.name === targets[i]?.name)
-    const resumed = same && resume ? this.#newSession(answer.x) : undefined
+    const resumed = same && resume ? this.#newSession(answer.x, state.client) : undefined
     if (!resumed || !this.#store.admit(resumed)) {
       answer.refuse(404, 'session not found')
       return undefined
     }
     resumed.id = id
     for (const [i, link] of resumed.targets.links.entries()) {
+      // Greeted anew by the first call: it keeps nothing of a session.
+      if (state.targets[i]?.stateless) continue
       resumed.targets.connect(link, state.targets[i]?.session)
       link.state = 'ready'
     }
@@ -191,9 +193,11 @@ export class SessionService implements EraService {
     return resumed
   }
 
-  #newSession(x: Exchange): ClientSession {
+  #newSession(x: Exchange, facts: ClientFacts = NOBODY): ClientSession {
     return new ClientSession(this.#setup.targets, {
       era: this.#era,
+      eras: this.#eras,
+      facts,
       clock: this.#setup.runtime.clock,
       failOpen: this.#setup.failOpen,
       principal: principalOf(x.auth),
@@ -203,14 +207,24 @@ export class SessionService implements EraService {
     })
   }
 
-  #nameOf(session: ClientSession): string {
+  #nameOf({ era, facts, principal, targets: { links } }: ClientSession): string {
     const { resumable, backend, sessionKey, runtime } = this.#setup
     if (!resumable) return ownId(runtime.worker, () => runtime.uuid())
-    const targets = session.targets.links.map(link => ({ name: link.name, session: link.connection?.session }))
-    const { principal } = session
+    const targets = links.map(link => ({
+      name: link.name,
+      session: link.connection?.session,
+      stateless: link.era !== era,
+    }))
+    const client = targets.some(target => target.stateless) ? facts : undefined
     return ownId(runtime.worker, () =>
-      encodeSessionId({ targets, nonce: runtime.uuid(), backend, principal }, sessionKey),
+      encodeSessionId({ targets, nonce: runtime.uuid(), backend, principal, client }, sessionKey),
     )
+  }
+
+  /** The only target's own event ids reach the client. */
+  #isTransparent({ era, targets }: ClientSession): boolean {
+    const [link] = targets.links
+    return !this.#setup.multiple && link?.target.kind === 'mcp' && link.era === era
   }
 
   /** The session counts as used as long as this answer is open. */

@@ -27,7 +27,7 @@ export function discover(
     answer.finalEvent(
       !setup.multiple && only?.era === era
         ? JSON.stringify({ jsonrpc: '2.0', id: request.id, result: only.introduction })
-        : era.describe(request, introductions, { stateful: setup.stateful, versions }),
+        : era.describe(request, introductions, { stateful: setup.stateful, versions, only: !setup.multiple }),
     )
   }
   for (const link of targets.links) {

@@ -1,13 +1,14 @@
 import type { Exchange } from '../../../../http/exchange.ts'
-import { errorReply, METHOD_NOT_FOUND } from '../../../../mcp/errors.ts'
-import { outlineJson, replaceJson } from '../../../../mcp/json-outline.ts'
-import type { Message, Notification, Request, RequestId } from '../../../../mcp/message.ts'
+import { withJsonAt } from '../../../../mcp/json-outline.ts'
+import type { Notification, Request, RequestId } from '../../../../mcp/message.ts'
 import { META_SUBSCRIPTION, metaOf } from '../../../../mcp/request-meta.ts'
 import type { CallEvents, Cancel, Connection, ListenEvents, TargetFailure } from '../../connection.ts'
 
 export interface Lease {
   /** For a request: those of several clients stand beside one another. */
   ownId(): string
+  /** What the target says by itself, for all who share it. */
+  listen(events: ListenEvents): () => void
   /** No other request is under way. */
   alone(): boolean
   giveBack(): void
@@ -44,10 +45,10 @@ export class SharedConnection implements Connection {
     this.#open.add(cancel)
     const stop = this.#to.call(x, own, {
       flow: events.flow,
-      message: message => this.#told(x, message, { id, given: request.id, token }, events),
+      message: message => this.#told(message, { id, given: request.id, token }, events),
       reply: response => {
         over()
-        events.reply({ ...response, id: request.id, bytes: withValue(response, 'id', request.id) })
+        events.reply({ ...response, id: request.id, bytes: withJsonAt(response.bytes, 'id', request.id) })
       },
       fail: failure => {
         over()
@@ -61,10 +62,14 @@ export class SharedConnection implements Connection {
     this.#to.send(x, bytes, done)
   }
 
-  /** What it says by itself is nobody's in particular. */
   listen(_x: Exchange, events: ListenEvents): () => void {
-    events.end({ message: 'the target has no stream for one client', down: false })
-    return () => {}
+    const stop = this.#lease.listen(events)
+    const cancel: Cancel = () => {
+      this.#open.delete(cancel)
+      stop()
+    }
+    this.#open.add(cancel)
+    return cancel
   }
 
   close(): undefined {
@@ -75,16 +80,13 @@ export class SharedConnection implements Connection {
   }
 
   #told(
-    x: Exchange,
     message: Request | Notification,
     { id, given, token }: { readonly id: string; readonly given: RequestId; readonly token: unknown },
     events: CallEvents,
   ): void {
-    if (message.kind === 'request') {
-      const error = { code: METHOD_NOT_FOUND, message: 'clients are not asked back' }
-      this.#to.send(x, Buffer.from(errorReply(message.id, error)), () => {})
-    } else if (message.params.progressToken === id) {
-      events.message({ ...message, bytes: withValue(message, 'params.progressToken', token) })
+    if (message.kind === 'request') events.message(message)
+    else if (message.params.progressToken === id) {
+      events.message({ ...message, bytes: withJsonAt(message.bytes, 'params.progressToken', token) })
     } else if (metaOf(message.params)?.[META_SUBSCRIPTION] === id) {
       events.message(withSubscription(message, given))
     } else if (this.#lease.alone()) events.message(message)
@@ -92,20 +94,14 @@ export class SharedConnection implements Connection {
 }
 
 function renamed(request: Request, id: string, token: string | undefined): Request {
-  const bytes = withValue(request, 'id', id)
+  const bytes = withJsonAt(request.bytes, 'id', id)
   if (token === undefined) return { ...request, id, bytes }
   const params = { ...request.params, _meta: { ...metaOf(request.params), progressToken: token } }
-  return { ...request, id, params, bytes: withValue({ bytes }, 'params._meta.progressToken', token) }
+  return { ...request, id, params, bytes: withJsonAt(bytes, 'params._meta.progressToken', token) }
 }
 
 function withSubscription(message: Notification, id: RequestId): Notification {
   const meta = { ...metaOf(message.params), [META_SUBSCRIPTION]: id }
   const params = { ...message.params, _meta: meta }
-  return { ...message, params, bytes: withValue(message, 'params._meta', meta) }
-}
-
-/** `message` with another value at `path`, where it has one. */
-function withValue({ bytes }: Pick<Message, 'bytes'>, path: string, value: unknown): Buffer {
-  const range = outlineJson(bytes).ranges.get(path)
-  return range ? replaceJson(bytes, range, value) : bytes
+  return { ...message, params, bytes: withJsonAt(message.bytes, 'params._meta', meta) }
 }

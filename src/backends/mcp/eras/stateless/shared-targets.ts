@@ -1,10 +1,13 @@
 import type { Exchange } from '../../../../http/exchange.ts'
 import type { JsonObject } from '../../../../mcp/message.ts'
+import type { ClientFacts } from '../../../../mcp/request-meta.ts'
 import type { Clock, Timer } from '../../../../runtime/runtime.ts'
-import type { TargetFailure } from '../../connection.ts'
+import type { ListenEvents, TargetFailure } from '../../connection.ts'
 import type { Greeting } from '../../greet.ts'
 import { type Link, type McpTarget, type Shared, Targets } from '../../targets.ts'
 import type { Era } from '../era.ts'
+import { HeldCalls } from './held-calls.ts'
+import type { OpenCall } from './open-call.ts'
 import { SharedConnection } from './shared-connection.ts'
 
 /** ms that a target is taken to speak what it spoke last. */
@@ -19,8 +22,17 @@ export interface Known {
   readonly introduction: JsonObject | undefined
 }
 
+/** Whom a program is started for. */
+export interface Lender {
+  /** It serves nobody else. */
+  readonly client: string
+  readonly facts: ClientFacts
+}
+
 interface Running {
   readonly targets: Targets
+  /** Everybody who wants to hear what it says by itself. */
+  readonly listeners: Set<ListenEvents>
   readonly link: Link
   /** Requests that hold it. */
   users: number
@@ -33,6 +45,7 @@ interface Running {
  * are too slow to start for a single request. A program serves one principal only.
  */
 export class SharedTargets {
+  readonly held: HeldCalls<OpenCall>
   readonly #clock: Clock
   readonly #idle: number
   readonly #max: number
@@ -42,7 +55,8 @@ export class SharedTargets {
   #timer: Timer | undefined
 
   /** `idle`: ms without a request until a program ends; `max`: programs at a time. */
-  constructor(clock: Clock, idle: number, max: number) {
+  constructor(clock: Clock, uuid: () => string, idle: number, max: number) {
+    this.held = new HeldCalls(clock, uuid)
     this.#clock = clock
     this.#idle = idle
     this.#max = max
@@ -57,16 +71,20 @@ export class SharedTargets {
     this.#known.set(target, { ...known, until: this.#clock.mono() + REMEMBERED })
   }
 
-  /** A connection to the program of `target` for one request of `principal`; its `close` gives it back. */
+  /**
+   * A connection to the program of `target` for one request; its `close` gives it back. An older server is told once
+   * what its client can do, so that it serves clients that can do the same.
+   */
   lend(
     target: McpTarget,
-    principal: string,
+    { client, facts }: Lender,
     how: { readonly era: Era; greetings(link: Link): readonly Greeting[] },
     x: Exchange,
     then: (shared: Shared | TargetFailure) => void,
   ): void {
-    const key = `${target.name} ${principal}`
-    const running = this.#running.get(key) ?? this.#start(key, target, how)
+    const general = `${target.name} ${client}`
+    const key = `${general} ${JSON.stringify(facts.capabilities)}`
+    const running = this.#running.get(general) ?? this.#running.get(key) ?? this.#start(key, target, how)
     if (!running) {
       then(TOO_MANY)
       return
@@ -83,15 +101,18 @@ export class SharedTargets {
         return then(failure ?? { message: 'the target is down', down: false })
       }
       const { era, introduction, connection } = link
+      if (era === how.era && this.#running.delete(key)) this.#running.set(general, running)
+      const listen = (events: ListenEvents) => follow(running, x, events)
       const alone = () => running.users === 1
       const ownId = () => `gwctl-${++running.serial}`
-      then({ connection: new SharedConnection(connection, { ownId, alone, giveBack }), era, introduction })
+      then({ connection: new SharedConnection(connection, { ownId, alone, listen, giveBack }), era, introduction })
     })
   }
 
   /** Ends all programs; resolves when they are gone. */
   async close(): Promise<void> {
     this.#timer?.cancel()
+    this.held.close()
     for (const key of [...this.#running.keys()]) this.#end(key)
     await Promise.all(this.#leaving)
   }
@@ -105,7 +126,8 @@ export class SharedTargets {
     const clock = this.#clock
     const targets = new Targets([target], { clock, failOpen: true, onDown() {}, era, greetings })
     const link = targets.links[0] as Link
-    const running = { targets, link, users: 0, lastUsed: clock.mono(), serial: 0 }
+    const listeners = new Set<ListenEvents>()
+    const running = { targets, link, listeners, users: 0, lastUsed: clock.mono(), serial: 0 }
     this.#running.set(key, running)
     this.#timer ??= clock.after(SWEEP, () => this.#sweep())
     return running
@@ -138,4 +160,25 @@ export class SharedTargets {
     for (const [key, { users, lastUsed }] of [...this.#running]) if (users === 0 && lastUsed <= before) this.#end(key)
     this.#timer = this.#running.size === 0 ? undefined : this.#clock.after(SWEEP, () => this.#sweep())
   }
+}
+
+/** The program has one stream for all that it says by itself. */
+function follow({ link, listeners }: Running, x: Exchange, events: ListenEvents): () => void {
+  const first = listeners.size === 0
+  listeners.add(events)
+  if (first) {
+    link.connection?.listen(x, {
+      flow: { full: false, onRoom: then => then() },
+      open() {},
+      message: message => {
+        for (const listener of [...listeners]) listener.message(message)
+      },
+      end: failure => {
+        for (const listener of [...listeners]) listener.end(failure)
+        listeners.clear()
+      },
+    })
+  }
+  events.open()
+  return () => listeners.delete(events)
 }

@@ -1,10 +1,12 @@
+import { INVALID_PARAMS } from '../../../../mcp/errors.ts'
 import type { JsonOutline } from '../../../../mcp/json-outline.ts'
 import type { Message, Request } from '../../../../mcp/message.ts'
 import { isMcpMethod } from '../../../../mcp/methods.ts'
+import { type ClientFacts, clientFactsOf } from '../../../../mcp/request-meta.ts'
 import type { Answer } from '../../answer.ts'
 import { Calls } from '../../call.ts'
 import type { TargetFailure } from '../../connection.ts'
-import type { Conversation } from '../../conversation.ts'
+import type { Conversation, Doubt } from '../../conversation.ts'
 import { deliver } from '../../deliver.ts'
 import type { Greeting } from '../../greet.ts'
 import { clientOf } from '../../principal.ts'
@@ -13,6 +15,9 @@ import type { Era, EraPlace, EraService } from '../era.ts'
 import { syntheticGreeting } from '../sessions/client-session.ts'
 import { problemOf } from './admission.ts'
 import { discover } from './discover.ts'
+import { HeldCalls } from './held-calls.ts'
+import { OlderTarget, resumed } from './older-target.ts'
+import type { OpenCall } from './open-call.ts'
 import { subscribe } from './subscription.ts'
 
 /** What sessions have, and this era has not. */
@@ -26,20 +31,25 @@ const REMOVED: ReadonlySet<string> = new Set([
   'tasks/result',
 ])
 
-/** In the gateway's own name: what clients can do changes from request to request. */
-const INITIALIZE = syntheticGreeting('')
+const UNKNOWN_STATE = { code: INVALID_PARAMS, message: 'nothing waits for an answer under this request state' }
+
+/** How a request reaches its targets, where that is not as usual. */
+interface Exception {
+  /** The call that it goes on with. */
+  readonly resumed?: OpenCall
+  /** The only target gets it as it is, which then may turn out to know older requests only. */
+  readonly assumed?: boolean
+  readonly doubt?: Doubt
+}
 
 /** Takes each request by itself: its targets are reached for it alone. */
 export class StatelessService implements EraService {
   readonly #era: Era
   readonly #place: EraPlace
-  /** The only target, which speaks for itself over HTTP. */
-  readonly #transparent: boolean
 
   constructor(era: Era, place: EraPlace) {
     this.#era = era
     this.#place = place
-    this.#transparent = !place.setup.multiple && place.setup.targets[0]?.kind === 'mcp'
   }
 
   admit(message: Message, outline: JsonOutline, answer: Answer): void {
@@ -47,54 +57,120 @@ export class StatelessService implements EraService {
     else if (answer.x.request.headers.has('mcp-session-id')) {
       answer.refuse(400, 'this protocol version has no sessions')
     } else if (message.kind === 'request') this.#request(message, outline, answer)
-    else if (this.#transparent) this.#deliver(message, outline, answer)
+    else if (this.#isTransparent) this.#deliver(message, outline, answer, { assumed: true })
     else answer.accepted()
   }
 
+  /** The only target, which speaks for itself over HTTP, as far as is known. */
+  get #isTransparent(): boolean {
+    const { setup, shared } = this.#place
+    const [only] = setup.targets
+    if (setup.multiple || only?.kind !== 'mcp') return false
+    return (shared.known(only.name)?.era ?? this.#era) === this.#era
+  }
+
   #request(request: Request, outline: JsonOutline, answer: Answer): void {
-    const { id, method } = request
+    const { id, method, params } = request
     const problem = problemOf(answer.x, request)
+    const transparent = this.#isTransparent
     if (problem) answer.fail(400, id, problem)
-    else if (REMOVED.has(method) || (!this.#transparent && !isMcpMethod(method))) {
+    else if (REMOVED.has(method) || (!transparent && !isMcpMethod(method))) {
       this.#era.refusals.unknownMethod(answer, id, method.slice(0, 64))
-    } else if (this.#transparent) this.#deliver(request, outline, answer)
-    else if (method === this.#era.introduction) discover(this.#place, this.#begin(answer), request, answer)
+    } else if (HeldCalls.names(params.requestState)) this.#resume(request, outline, answer)
+    else if (transparent) {
+      const doubt: Doubt = refused => this.#doubt(request, outline, answer, refused)
+      const { setup, shared } = this.#place
+      const known = shared.known(setup.targets[0]?.name ?? '')
+      this.#deliver(request, outline, answer, { assumed: true, ...(known ? {} : { doubt }) })
+    } else if (method === this.#era.introduction) discover(this.#place, this.#begin(answer, request), request, answer)
     else if (method === 'subscriptions/listen') {
-      subscribe(this.#place, this.#begin(answer), request, outline, answer)
+      subscribe(this.#place, this.#begin(answer, request), request, outline, answer)
     } else this.#deliver(request, outline, answer)
   }
 
-  #deliver(message: Message, outline: JsonOutline, answer: Answer): void {
-    deliver(this.#place.setup, this.#place.router, this.#begin(answer), message, outline, answer)
+  /** A call that has asked its client goes on with the answers. */
+  #resume(request: Request, outline: JsonOutline, answer: Answer): void {
+    const { shared } = this.#place
+    const call = shared.held.take(String(request.params.requestState), clientOf(answer.x))
+    if (!call) {
+      answer.fail(400, request.id, UNKNOWN_STATE)
+      return
+    }
+    answer.onEnd(() => call.abandon())
+    this.#deliver(request, outline, answer, { resumed: call })
   }
 
-  #begin(answer: Answer): Conversation {
-    const targets = this.#targetsFor(answer)
+  /** The only target has refused a request: it may know older ones only. Otherwise its refusal is the answer. */
+  #doubt(request: Request, outline: JsonOutline, answer: Answer, refused: () => void): void {
+    const targets = this.#targetsFor(answer, request, () => () => {})
+    const [link] = targets.links
+    if (!link) {
+      refused()
+      return
+    }
     answer.onEnd(() => targets.close())
-    return { era: this.#era, targets, calls: new Calls(targets, this.#place.setup.runtime.clock) }
+    targets.ready(link, answer.x, failure => {
+      if (failure || link.era === this.#era) refused()
+      else this.#request(request, outline, answer)
+    })
   }
 
-  #targetsFor({ x }: Answer): Targets {
+  #deliver(message: Message, outline: JsonOutline, answer: Answer, how: Exception = {}): void {
+    const request = message.kind === 'request' ? message : undefined
+    deliver(this.#place.setup, this.#place.router, this.#begin(answer, request, how), message, outline, answer)
+  }
+
+  /** What the request needs of its targets stays until it is answered, and until nothing waits for its client. */
+  #begin(answer: Answer, request?: Request, how: Exception = {}): Conversation {
+    let users = 1
+    const leave = (): void => {
+      users--
+      if (users === 0) targets.close()
+    }
+    const retain = () => {
+      let kept = true
+      users++
+      return () => {
+        if (kept) leave()
+        kept = false
+      }
+    }
+    const targets = this.#targetsFor(answer, request, retain, how)
+    answer.onEnd(leave)
+    const calls = new Calls(targets, this.#place.setup.runtime.clock)
+    return { era: this.#era, targets, calls, ...(how.doubt === undefined ? {} : { doubt: how.doubt }) }
+  }
+
+  #targetsFor({ x }: Answer, request: Request | undefined, retain: () => () => void, how: Exception = {}): Targets {
     const { setup, shared } = this.#place
-    const greetings = (link: Link) => this.#greetings(link)
-    const how = { era: this.#era, greetings }
+    const client = clientFactsOf(request?.params ?? {})
+    const greetings = (link: Link) => this.#greetings(link, client)
+    const asking = { hold: (call: OpenCall) => shared.held.hold(call, clientOf(x)), retain }
+    const facing = { era: this.#era, greetings }
     return new Targets(setup.targets, {
       clock: setup.runtime.clock,
       failOpen: setup.failOpen,
       onDown() {},
-      ...how,
+      ...facing,
       met: ({ name, era, introduction }) => shared.learn(name, { era, introduction }),
+      bridge: ({ name, capabilities = {} }, connection) =>
+        new OlderTarget(connection, { target: name, client, capabilities, asking }),
       share: (link, _x, then) => {
-        if (!link.target.shareable) return this.#shareKnown(link, then)
-        shared.lend(link.target, clientOf(x), how, x, then)
+        if (how.resumed?.target === link.name) {
+          then({ connection: resumed(how.resumed), era: this.#era, introduction: undefined })
+          return true
+        }
+        if (!link.target.shareable) return this.#shareKnown(link, how.assumed === true, then)
+        shared.lend(link.target, { client: clientOf(x), facts: client }, facing, x, then)
         return true
       },
     })
   }
 
   /** No greeting is needed where it is known that the target takes requests of this era as they are. */
-  #shareKnown(link: Link, then: (shared: Shared | TargetFailure) => void): boolean {
-    const known = this.#transparent ? { era: this.#era, introduction: undefined } : this.#place.shared.known(link.name)
+  #shareKnown(link: Link, assumed: boolean, then: (shared: Shared | TargetFailure) => void): boolean {
+    const known =
+      this.#place.shared.known(link.name) ?? (assumed ? { era: this.#era, introduction: undefined } : undefined)
     if (known?.era !== this.#era) return false
     const connection = link.target.connect(() => {})
     connection.version = this.#era.versions[0]
@@ -103,12 +179,13 @@ export class StatelessService implements EraService {
   }
 
   /** This era first, then the one before: a server that does not know a request may answer anything. */
-  #greetings(link: Link): Greeting[] {
+  #greetings(link: Link, client: ClientFacts): Greeting[] {
     const { eras, shared } = this.#place
     const known = shared.known(link.name)
     const { kind } = link.target
     const older = kind === 'sse' || kind === 'openapi' || (known !== undefined && known.era !== this.#era)
     const before = eras.filter(era => era !== this.#era)
-    return (older ? before : [this.#era, ...before]).map(era => era.greet(INITIALIZE))
+    const greeting = syntheticGreeting('', client)
+    return (older ? before : [this.#era, ...before]).map(era => era.greet(greeting))
   }
 }

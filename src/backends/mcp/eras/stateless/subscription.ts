@@ -73,8 +73,7 @@ class Subscription {
 
   #listen(link: Link): void {
     const wanted = this.#wantedOf(link)
-    // Servers of older revisions have nothing of the kind.
-    if (link.era !== this.#conversation.era || wanted === undefined) {
+    if (wanted === undefined) {
       this.#agreed(link)
       return
     }

@@ -1,0 +1,63 @@
+import type { Clock, Timer } from '../../../../runtime/runtime.ts'
+
+/** ms that a call waits for its client to come back with answers. */
+const PATIENCE = 5 * 60_000
+/** Calls that wait at a time; of one client, and of all. */
+const MAX_PER_CLIENT = 32
+const MAX = 1000
+const PREFIX = 'gwctl.'
+
+interface Held<Call> {
+  readonly call: Call
+  readonly client: string
+  readonly timer: Timer
+}
+
+/**
+ * Calls on older servers that wait for an answer of the client. It gets the name of its call as `requestState`: there is
+ * nothing in it to change, and nobody else's is of any use.
+ */
+export class HeldCalls<Call extends { giveUp(): void }> {
+  readonly #clock: Clock
+  readonly #uuid: () => string
+  readonly #held = new Map<string, Held<Call>>()
+
+  constructor(clock: Clock, uuid: () => string) {
+    this.#clock = clock
+    this.#uuid = uuid
+  }
+
+  static names(state: unknown): boolean {
+    return typeof state === 'string' && state.startsWith(PREFIX)
+  }
+
+  /** The state for the client; the oldest of its calls makes room for it. */
+  hold(call: Call, client: string): string {
+    const own = [...this.#held].filter(([, held]) => held.client === client)
+    const [oldest] = own.length >= MAX_PER_CLIENT ? own : this.#held.size >= MAX ? [...this.#held] : []
+    if (oldest) this.#drop(oldest[0])
+    const state = `${PREFIX}${this.#uuid()}`
+    this.#held.set(state, { call, client, timer: this.#clock.after(PATIENCE, () => this.#drop(state)) })
+    return state
+  }
+
+  /** Once: an answer is given once. */
+  take(state: string, client: string): Call | undefined {
+    const held = this.#held.get(state)
+    if (held?.client !== client) return undefined
+    held.timer.cancel()
+    this.#held.delete(state)
+    return held.call
+  }
+
+  close(): void {
+    for (const state of [...this.#held.keys()]) this.#drop(state)
+  }
+
+  #drop(state: string): void {
+    const held = this.#held.get(state)
+    this.#held.delete(state)
+    held?.timer.cancel()
+    held?.call.giveUp()
+  }
+}
