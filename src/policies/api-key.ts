@@ -23,6 +23,10 @@ const entry = object(
       'The SHA-256 of the key, so that the file does not hold it.',
     ),
     metadata: opt(json, 'Shown to later expressions as `apiKey`.'),
+    allowedModels: opt(
+      list(string({ min: 1, pattern: /^\*?[^*]*$|^[^*]*\*$/, form: 'a name, with at most one `*` at one end' })),
+      'Models of `llm` that the key may ask for and is shown; `gpt-*` stands for many. All when unset, none when empty.',
+    ),
   },
   { exactlyOneOf: [['key', 'keyHash']] },
 )
@@ -110,13 +114,13 @@ export const apiKey = definePolicy({
 function indexKeys({ keys }: Spec, ctx: CompileContext): ReadonlyMap<string, KeyFacts> {
   const index = new Map<string, KeyFacts>()
   const { standIns } = ctx.runtime
-  for (const [i, { key, keyHash, metadata }] of keys.entries()) {
+  for (const [i, { key, keyHash, metadata, allowedModels }] of keys.entries()) {
     const digest = keyHash === undefined ? digestOf(key as string) : keyHash.slice('sha256:'.length).toLowerCase()
     if (index.has(digest)) {
       const message = 'this key is in the list already'
       ctx.report({ code: 'GW203', message, path: ['keys', i], at: 'value' })
     }
-    const facts = isObject(metadata) ? metadata : {}
+    const facts = { ...(isObject(metadata) ? metadata : {}), ...(allowedModels && { allowedModels }) }
     index.set(digest, facts)
     if (standIns) index.set(digestOf(standIns.apiKeyFor(digest)), facts)
   }
@@ -163,7 +167,7 @@ function convertEntry(holder: ClusterObject, entry: string, text: string, ctx: C
     return undefined
   }
   const keyHash = hashed ?? `sha256:${digestOf(key as string)}`
-  return defined({ keyHash, metadata: parsed.metadata })
+  return defined({ keyHash, metadata: parsed.metadata, allowedModels: parsed.allowedModels })
 }
 
 function parseJson(text: string): Fields | undefined {

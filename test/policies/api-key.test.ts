@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { apiKey } from '../../src/policies/api-key.ts'
+import { ManualClock } from '../engine/manual-clock.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { startOpenAiServer } from '../helpers/openai-server.ts'
 import { compile, exchange, hooksOf, run } from './policy-fixture.ts'
 
 const WRONG = '401: api key authentication failure: invalid credentials'
@@ -73,4 +76,57 @@ test.each([
   const { findings } = compile(apiKey, bad)
   expect(findings).toEqual([expect.stringContaining(finding)])
   expect(findings.join()).not.toContain('hashed-key')
+})
+
+describe('what is said of a key', () => {
+  test('limits its models, also in the list, and counts in rules, limits and logs', async () => {
+    await using provider = await startOpenAiServer()
+    await using gateway = await startGateway(
+      `
+frontendPolicies: {accessLog: {add: {team: apiKey.team, secret: 'apiKey.key'}}}
+llm:
+  port: 8080
+  models: [gpt-4o, gpt-4o-mini, other].map
+  policies:
+    apiKey:
+      keys:
+      - {key: red-key, metadata: {team: red}, allowedModels: ['gpt-*']}
+      - {key: blue-key, metadata: {team: blue}}
+      - {key: none-key, metadata: {team: red}, allowedModels: []}
+      - {key: gray-key, metadata: {team: gray}}
+    authorization: {rules: ['apiKey.team != "gray"']}
+    localRateLimit: {conditional: [{condition: 'apiKey.team == "blue"', maxTokens: 1, tokensPerFill: 1, fillInterval: 1h}]}
+`.replace(
+        '[gpt-4o, gpt-4o-mini, other].map',
+        JSON.stringify(
+          ['gpt-4o', 'gpt-4o-mini', 'other'].map(name => ({
+            name,
+            provider: 'openAI',
+            params: { baseUrl: `http://127.0.0.1:${provider.port}/v1` },
+          })),
+        ),
+      ),
+      { clock: new ManualClock() },
+    )
+    const ask = async (key: string, model: string) => {
+      const body = JSON.stringify({ model, messages: [] })
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+      return (await fetch(`${gateway.url(8080)}/v1/chat/completions`, { method: 'POST', headers, body })).status
+    }
+    expect(await ask('red-key', 'gpt-4o')).toBe(200)
+    expect(await ask('red-key', 'other')).toBe(403)
+    expect(await ask('none-key', 'gpt-4o')).toBe(403)
+    expect([await ask('blue-key', 'other'), await ask('blue-key', 'other')]).toEqual([200, 429])
+    expect(await ask('gray-key', 'gpt-4o')).toBe(403)
+    const list = await fetch(`${gateway.url(8080)}/v1/models`, { headers: { authorization: 'Bearer red-key' } })
+    const { data } = (await list.json()) as { data: { id: string }[] }
+    expect(data.map(({ id }) => id)).toEqual(['gpt-4o', 'gpt-4o-mini'])
+    await expect.poll(() => gateway.logged.filter(line => line.includes('team=red')).length).toBeGreaterThan(2)
+    expect(gateway.logged.join('')).not.toContain('red-key')
+  })
+
+  test('a pattern with a star within is a mistake', () => {
+    const { findings } = compile(apiKey, { keys: [{ key: 'k', allowedModels: ['a*b'] }] })
+    expect(findings.map(each => each.split(' ').slice(0, 2).join(' '))).toEqual(['GW106 keys.0.allowedModels.0'])
+  })
 })
