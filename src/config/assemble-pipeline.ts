@@ -40,6 +40,7 @@ export function assemble(written: readonly Step[], atBackend = false): Pipeline 
     buffersResponse: strictest(steps),
     timeout,
     retry,
+    mcpGuards: steps.flatMap(s => s.hooks.mcpGuards ?? []),
     mcpRules: steps.flatMap(s => (s.hooks.mcpAuthorization ? [s.hooks.mcpAuthorization] : [])),
     upstream,
   }

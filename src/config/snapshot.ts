@@ -52,6 +52,7 @@ export interface Pipeline {
   readonly timeout: { readonly request?: number; readonly backend?: number }
   readonly retry: NonNullable<Hooks['retry']> | undefined
   readonly mcpRules: readonly NonNullable<Hooks['mcpAuthorization']>[]
+  readonly mcpGuards: NonNullable<Hooks['mcpGuards']>
   readonly upstream: UpstreamSettings
 }
 

@@ -513,6 +513,11 @@ export const CODES = {
     'operation that is not a tool as written',
     'An operation of an OpenAPI document is left out, or takes anything where the document describes less: its name is taken, a reference leads nowhere, or it is too large.',
   ),
+  GW590: entry(
+    'warning',
+    'MCP guardrail that looks at nothing',
+    'A processor of `mcpGuardrails` has no `methods`, switches all of them off, or names a pattern that matches no method: a method, `prefix/*`, `*/suffix` or `*`. Every message passes unchecked there.',
+  ),
   GW601: entry(
     'warning',
     'not served yet',

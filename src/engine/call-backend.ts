@@ -64,6 +64,7 @@ function pause(ms: number, clock: Clock): Promise<void> {
 function prepare({ x, chosen, passage }: Call): void {
   x.request.headers = forwardedHeaders(x.request.headers, x.received.headers)
   x.mcpRules = chosen.pipeline.mcpRules
+  x.mcpGuards = chosen.pipeline.mcpGuards
   if (passage.route && passage.route.requestBody.length > 0) {
     wrapRequestBody(x, requestBodyHooks(passage.route.requestBody, x))
   }

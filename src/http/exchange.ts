@@ -133,6 +133,33 @@ export interface McpRules {
   allows(x: Exchange, item: McpItem): boolean
 }
 
+/** An MCP message that a guard looks at. */
+export interface McpChecked {
+  readonly phase: 'request' | 'response'
+  readonly method: string
+  /** Whom it is for, or from. */
+  readonly targets: readonly string[]
+  /** Of `params` or `result`; undefined: it has nothing to look at. */
+  readonly json: string | undefined
+}
+/** `mask`: goes on as `json` says; `reject`: the client gets `error`. */
+export type McpVerdict =
+  | { readonly action: 'allow' }
+  | { readonly action: 'mask'; readonly json: string }
+  | {
+      readonly action: 'reject'
+      readonly error: { readonly code: number; readonly message: string; readonly data?: unknown }
+      readonly reason: string
+    }
+  | { readonly action: 'fail' | 'failOpen'; readonly error: string }
+/** Looks at MCP messages; asked by the MCP backend, in the order of the list that it stands in. */
+export interface McpGuard {
+  /** Its kind in the file. */
+  readonly name: string
+  looksAt(method: string, phase: 'request' | 'response'): boolean
+  check(x: Exchange, checked: McpChecked): Promise<McpVerdict>
+}
+
 export interface Attempt {
   readonly index: number
   /** Where the call goes: the backend's name until the backend has chosen an address. */
@@ -165,6 +192,7 @@ export interface ExchangeObserver {
 }
 
 const NO_RULES: readonly McpRules[] = []
+const NO_GUARDS: readonly McpGuard[] = []
 
 /**
  * The one mutable object of a request. Policies, backends, expressions, access log, metrics, spans, traces and dry runs
@@ -213,6 +241,7 @@ export class Exchange {
   mcp: McpFacts | undefined
   /** The MCP authorization in force; all of them must allow. */
   mcpRules: readonly McpRules[] = NO_RULES
+  mcpGuards: readonly McpGuard[] = NO_GUARDS
   /** Names set by earlier steps for later expressions. */
   readonly metadata: Record<string, unknown> = {}
   /** Maps that outside services returned, each shown under the variable of that name. */

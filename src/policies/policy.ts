@@ -4,7 +4,7 @@ import type { MomentHooks, ResponseBuffering } from '../calls/step.ts'
 import type { Expression } from '../cel/expression.ts'
 import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { BodyLimits } from '../http/body-memory.ts'
-import type { McpRules } from '../http/exchange.ts'
+import type { McpGuard, McpRules } from '../http/exchange.ts'
 import type { PathNormalizer } from '../http/path-normalization.ts'
 import type { TlsVersion } from '../http/tls-parameters.ts'
 import type { KeepAlive, Target, TlsOptions, Tunnel } from '../http/transport.ts'
@@ -221,6 +221,8 @@ export interface Hooks extends MomentHooks {
   readonly frontend?: Partial<FrontendSettings>
   /** Put on the exchange before the backend is asked. */
   readonly mcpAuthorization?: McpRules
+  /** Likewise, in their order. */
+  readonly mcpGuards?: readonly McpGuard[]
   /** bytes of the longest request body that `request` itself reads whole. */
   readonly holdsRequest?: number
   /** The request body is read whole, up to so many bytes, right before `request` runs: policies before it have not seen it. */

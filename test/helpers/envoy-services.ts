@@ -100,6 +100,23 @@ message ProcessingResponse {
   BodyResponse response_body = 4; TrailersResponse request_trailers = 5; TrailersResponse response_trailers = 6;
   ImmediateResponse immediate_response = 7; Struct dynamic_metadata = 8; ProcessingMode mode_override = 9;
 }
+
+message McpHeader { string key = 1; bytes value = 2; }
+message McpRequest {
+  repeated string service_names = 1; string method = 2; Struct metadata_context = 3; optional bytes mcp_request = 4;
+  repeated McpHeader headers = 5;
+}
+message McpResponse {
+  repeated string service_names = 1; string method = 2; Struct metadata_context = 3; bytes mcp_response = 4;
+}
+message McpPass {}
+message AuthorizationError { int32 code = 1; string reason = 2; bytes mcp_error = 3; }
+message McpHeaderMutation { repeated McpHeader set = 1; repeated string remove = 2; }
+message McpRequestResult {
+  oneof result { McpPass pass = 1; bytes mutated = 2; AuthorizationError error = 3; }
+  McpHeaderMutation header_mutation = 4; Struct metadata = 5;
+}
+message McpResponseResult { oneof result { McpPass pass = 1; bytes mutated = 2; AuthorizationError error = 3; } }
 `
 const { root } = parse(ENVOY_PROTO, { keepCase: false })
 
@@ -137,6 +154,12 @@ const SERVICES: ServiceDefinition = {
     'envoy.ProcessingResponse',
     true,
   ),
+  checkRequest: method('/agentgateway.dev.ext_mcp.ExtMcp/CheckRequest', 'envoy.McpRequest', 'envoy.McpRequestResult'),
+  checkResponse: method(
+    '/agentgateway.dev.ext_mcp.ExtMcp/CheckResponse',
+    'envoy.McpResponse',
+    'envoy.McpResponseResult',
+  ),
 }
 
 /** A failure of the call itself; a Buffer goes out as it is, and undefined means no answer at all. */
@@ -159,6 +182,8 @@ export interface ProcessCall {
 export async function startEnvoyServices(services: {
   readonly check?: (request: Plain) => Answer
   readonly shouldRateLimit?: (request: Plain) => Answer
+  readonly checkRequest?: (request: Plain) => Answer
+  readonly checkResponse?: (request: Plain) => Answer
   readonly process?: (request: Plain, call: ProcessCall) => void
 }): Promise<EnvoyServices> {
   const asked: Plain[] = []
@@ -177,6 +202,8 @@ export async function startEnvoyServices(services: {
   server.addService(SERVICES, {
     check: unary(services.check),
     shouldRateLimit: unary(services.shouldRateLimit),
+    checkRequest: unary(services.checkRequest),
+    checkResponse: unary(services.checkResponse),
     process(call: Plain) {
       metadata.push(call.metadata)
       call.on('data', (request: Plain) => {

@@ -14,6 +14,7 @@ import type { Conversation } from './conversation.ts'
 import type { Era } from './eras/era.ts'
 import { type FanOutFailure, fanOut, type Reached, resultOf } from './fan-out.ts'
 import { forwardRaw } from './forward.ts'
+import { guardRequest, guardResponse, guardResult, isGuarded } from './guards.ts'
 import { takeInventory } from './inventory.ts'
 import type { McpSetup } from './setup.ts'
 import type { Link } from './targets.ts'
@@ -64,11 +65,13 @@ export class Router {
       return
     }
     if (!this.#setup.multiple) {
-      this.#pass(conversation, conversation.targets.links[0] as Link, request, answer)
+      const link = conversation.targets.links[0] as Link
+      this.#guard(answer, request, [link], true, own => this.#pass(conversation, link, own, answer))
       return
     }
     if (conversation.era.forAll.has(method)) {
-      this.#forAll(conversation, request, answer)
+      const { links } = conversation.targets
+      this.#guard(answer, request, links, true, own => this.#forAll(conversation, own, answer))
       return
     }
     conversation.era.refusals.unknownMethod(answer, request.id, method.slice(0, 64))
@@ -131,16 +134,29 @@ export class Router {
       }
       const { link, name } = owner
       const { x } = answer
-      const facts = { name, target: link.name }
-      if (x.mcp && kind !== 'task') x.mcp[kind] = facts
-      x.trace?.emit({ type: 'mcp', method: request.method, target: link.name, name })
-      if (!isAllowed(x, { kind, ...facts })) {
-        answer.fail(400, request.id, { code: INVALID_PARAMS, message: unknownItem(kind, given) })
-        return
-      }
+      const target = link.name
+      if (x.mcp && kind !== 'task') x.mcp[kind] = { name, target }
       const own = name === given ? request : renamed(request, at, replaceJson(request.bytes, range, name), name)
-      this.#pass(conversation, link, own, answer)
+      this.#guard(answer, own, [link], true, sent => {
+        // A guard may have put another one in its place.
+        const wanted = sent === own ? name : String(valueAt(sent.value, at))
+        if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target }
+        x.trace?.emit({ type: 'mcp', method: request.method, target, name: wanted })
+        if (isAllowed(x, { kind, name: wanted, target })) this.#pass(conversation, link, sent, answer)
+        else answer.fail(400, request.id, { code: INVALID_PARAMS, message: unknownItem(kind, given) })
+      })
     })
+  }
+
+  #guard(
+    answer: Answer,
+    request: Request,
+    links: readonly Link[],
+    params: boolean,
+    then: (request: Request) => void,
+  ): void {
+    const names = links.map(({ name }) => name)
+    guardRequest(answer, request, names, { params, clock: this.#setup.runtime.clock }, then)
   }
 
   /** Who serves an item, and its own name. */
@@ -195,23 +211,38 @@ export class Router {
     conversation.targets.ready(link, answer.x, failure => {
       if (answer.over) return
       if (failure) return answer.failWith(request.id, failure)
-      if (!this.#setup.multiple && forwardRaw(conversation, link, request, answer)) return
       const { era } = conversation
+      const unread = !this.#setup.multiple && !isGuarded(answer.x, request.method, 'response')
+      if (unread && forwardRaw(conversation, link, request, answer)) return
       const toClient = (response: Response) => rewriteResult(link.name, response, this.#setup.naming)
       conversation.calls.start(link, request, answer, patienceFor(answer.x), {
         flow: answer,
         message: message => this.tell(conversation, link, message, answer),
-        reply: response => finish(era, response, toClient(response), answer),
+        reply: response =>
+          guardResponse(answer, request, link.name, response, this.#setup.runtime.clock, own =>
+            finish(era, own, toClient(own), answer),
+          ),
         fail: lost => answer.failWith(request.id, lost),
       })
       answer.onLeave(() => conversation.calls.cancel(request.id))
     })
   }
 
+  /** Guards look at a list once, whoever it comes from, and see it as the client does. */
   #list(conversation: Conversation, request: Request, outline: JsonOutline, answer: Answer): void {
+    const { links } = conversation.targets
+    this.#guard(answer, request, links, false, () => this.#listed(conversation, request, outline, answer))
+  }
+
+  #listed(conversation: Conversation, request: Request, outline: JsonOutline, answer: Answer): void {
     const { multiple, naming, lookUp } = this.#setup
     const list = LIST_METHODS[request.method]
     if (!list) return
+    const done = (page: string): void => {
+      const names = conversation.targets.links.map(({ name }) => name)
+      const { clock } = this.#setup.runtime
+      guardResult(answer, request, names, Buffer.from(page), clock, own => answer.finalEvent(own))
+    }
     const bare = !multiple && !naming.names && answer.x.mcpRules.length === 0
     if (bare) {
       this.#pass(conversation, conversation.targets.links[0] as Link, request, answer)
@@ -220,7 +251,7 @@ export class Router {
     if (lookUp && (request.method === 'tools/list' || request.method === 'prompts/list')) {
       takeInventory(this.#setup, conversation, request.method, answer, ({ items, pages, failed }) => {
         if (failed) this.#failed(request, answer, failed)
-        else answer.finalEvent(mergedPage(request.id, list, [...pages, conversation.era.pageMembers], items, new Map()))
+        else done(mergedPage(request.id, list, [...pages, conversation.era.pageMembers], items, new Map()))
       })
       return
     }
@@ -255,7 +286,7 @@ export class Router {
         if (typeof result.nextCursor === 'string') next.set(link.name, result.nextCursor)
         pages.push(result)
       }
-      answer.finalEvent(
+      done(
         multiple
           ? mergedPage(request.id, list, [...pages, conversation.era.pageMembers], items, next)
           : filteredPage(request.id, list, pages[0] ?? {}, items),

@@ -1,11 +1,26 @@
 // Services that look at MCP messages on their way (specification, MCP guardrails).
-import { cel, def, list, map, object, oneOf, opt, type Problem, req, serverRule } from '../../schema/builder.ts'
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import type { McpGuard } from '../../http/exchange.ts'
+import {
+  cel,
+  def,
+  type Infer,
+  list,
+  map,
+  object,
+  oneOf,
+  opt,
+  type Problem,
+  req,
+  serverRule,
+} from '../../schema/builder.ts'
 import { endpoint } from '../../schema/resource-references.ts'
 import { pseudoHeaderName, set } from '../../schema/resource-scalars.ts'
-import { headerName } from '../../schema/scalars.ts'
 import { asFields, asItems, type Fields } from '../../schema/untyped.ts'
 import { type ClusterContext, defined, lower, type Policies, strings } from '../parts/cluster-form.ts'
-import { definePolicy } from '../policy.ts'
+import { type GuardedPhase, isMethodPattern, phaseFor } from '../parts/mcp-guardrails/method-phases.ts'
+import { once } from '../parts/once.ts'
+import { type CompileContext, definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 
 const processor = object(
@@ -16,7 +31,7 @@ const processor = object(
     policies: targetPoliciesField,
     methods: opt(
       map(oneOf(['off', 'request', 'response', 'full'])),
-      'Method pattern to the side that is looked at; `*` is every method.',
+      'Method, `prefix*`, `*suffix` or `*` to the side that is looked at; the most specific one counts, and a method that none matches is not looked at.',
     ),
     failureMode: def(
       oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
@@ -26,8 +41,8 @@ const processor = object(
     metadata: opt(map(cel('mcp', 'any'), { max: 64 }), 'Sent along: name to expression.'),
     requestHeaders: opt(
       object('forwarded headers', {
-        allowed: opt(list(headerName, { max: 64 }), 'Header fields that are sent along.'),
-        disallowed: opt(list(headerName, { max: 64 }), 'Header fields that are not.'),
+        allowed: opt(list(pseudoHeaderName, { max: 64 }), 'Header fields that are sent along; all when empty.'),
+        disallowed: opt(list(pseudoHeaderName, { max: 64 }), 'Header fields that are not, even if allowed.'),
       }),
       'Which header fields the service sees.',
     ),
@@ -36,13 +51,7 @@ const processor = object(
 )
 
 function methodPattern(pattern: string): Problem | undefined {
-  const star = pattern.indexOf('*')
-  if (
-    pattern.length > 0 &&
-    (star < 0 || (star === pattern.lastIndexOf('*') && (star === 0 || star === pattern.length - 1)))
-  ) {
-    return undefined
-  }
+  if (isMethodPattern(pattern)) return undefined
   return {
     message: `\`${pattern}\` is not a method pattern`,
     help: 'write a method, `prefix/*`, `*/suffix` or `*`',
@@ -89,6 +98,7 @@ const inCluster = object('MCP guardrails', {
 export const mcpGuardrails = definePolicy({
   name: 'mcpGuardrails',
   doc: 'Services that check and change MCP messages.',
+  spec: 'Guardrails',
   cluster: [
     {
       section: 'mcp',
@@ -100,13 +110,74 @@ export const mcpGuardrails = definePolicy({
   guards: true,
   attach: ['route', 'backend'],
   perBackend: true,
-  unserved:
-    'MCP guardrail services are not called yet: every message would pass unchecked. `mcpAuthorization` limits what may be used.',
   schema: object('MCP guardrails', {
     processors: req(list(processor, { min: 1, max: 16 }), 'Processors, in the order they run.'),
   }),
-  compile: () => ({}),
+  compile: ({ processors }, ctx) => ({
+    mcpGuards: processors.map((each, i) => guardOf(each, ['processors', i], ctx)),
+  }),
 })
+
+type Spec = Infer<typeof processor>
+
+function guardOf(spec: Spec, at: Path, ctx: CompileContext): McpGuard {
+  const { methods = {}, policies, metadata = {}, requestHeaders, failureMode } = spec
+  reportIdle(methods, at, ctx)
+  const callee = ctx.callee?.(spec, at, policies && { specs: policies, at: [...at, 'policies'] })
+  const { runtime } = ctx
+  const phases = new Map<string, GuardedPhase>()
+  const phaseOf = (method: string): GuardedPhase => {
+    const known = phases.get(method)
+    if (known !== undefined) return known
+    const phase = phaseFor(method, methods)
+    // Clients choose methods.
+    if (phases.size < MOST_METHODS) phases.set(method, phase)
+    return phase
+  }
+  const looksAt: McpGuard['looksAt'] = (method, side) => {
+    const phase = phaseOf(method)
+    return phase === 'full' || phase === side
+  }
+  const { kind: name } = spec
+  // Its service is none, which has been reported.
+  if (!callee) return { name, looksAt, check: async () => ({ action: 'fail', error: 'there is no such service' }) }
+  const processor = {
+    callee,
+    failOpen: failureMode === 'failOpen',
+    metadata,
+    allowed: lowerCase(requestHeaders?.allowed),
+    disallowed: lowerCase(requestHeaders?.disallowed),
+  }
+  // Whoever checks a file does not need what writes messages.
+  const loaded = once(() => import('../parts/mcp-guardrails/ask-processor.ts'))
+  return {
+    name,
+    looksAt,
+    check: async (x, checked) => (await loaded()).askProcessor(processor, x, checked, runtime),
+  }
+}
+
+const MOST_METHODS = 256
+
+function lowerCase(names: readonly string[] = []): ReadonlySet<string> {
+  return new Set(names.map(name => name.toLowerCase()))
+}
+
+/** GW590: what guards nothing looks as if it did. */
+function reportIdle(methods: Readonly<Record<string, GuardedPhase>>, at: Path, ctx: CompileContext): void {
+  const idle = Object.keys(methods).find(pattern => !isMethodPattern(pattern))
+  const off = Object.values(methods).every(phase => phase === 'off')
+  if (idle === undefined && !off) return
+  const written = Object.keys(methods).length > 0
+  ctx.report({
+    code: 'GW590',
+    message: idle === undefined ? 'this processor looks at no method' : `\`${idle}\` matches no method`,
+    path: idle !== undefined ? [...at, 'methods', idle] : written ? [...at, 'methods'] : at,
+    at: written ? 'key' : 'value',
+    label: 'every message passes unchecked',
+    help: "write a method, `prefix/*`, `*/suffix` or `*`, for example `methods: {'tools/call': full}`",
+  })
+}
 
 function convertProcessor(part: Fields, ctx: ClusterContext): Policies {
   const remote = asFields(part.remote) ?? {}

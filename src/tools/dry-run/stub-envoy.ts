@@ -1,4 +1,5 @@
 import { CHECK, checkResponse } from '../../protobuf/ext-authz.ts'
+import { CHECK_REQUEST, CHECK_RESPONSE, mcpResult, REFUSAL_CODE } from '../../protobuf/ext-mcp.ts'
 import { PROCESS } from '../../protobuf/ext-proc.ts'
 import { RATE_LIMIT_CODE, rateLimitResponse, SHOULD_RATE_LIMIT } from '../../protobuf/rate-limit.ts'
 import { objectIn } from './stub-processor.ts'
@@ -33,7 +34,29 @@ function grpcReply(message: Uint8Array): StubReply {
   }
 }
 
-const ANSWERS: Readonly<Record<string, (stub: Stub) => Uint8Array>> = { [CHECK]: checked, [SHOULD_RATE_LIMIT]: limited }
+const ANSWERS: Readonly<Record<string, (stub: Stub) => Uint8Array>> = {
+  [CHECK]: checked,
+  [SHOULD_RATE_LIMIT]: limited,
+  [CHECK_REQUEST]: stub => guarded(stub, 'request'),
+  [CHECK_RESPONSE]: stub => guarded(stub, 'response'),
+}
+
+const REFUSALS: Readonly<Record<number, number>> = {
+  400: REFUSAL_CODE.invalid,
+  403: REFUSAL_CODE.permissionDenied,
+  429: REFUSAL_CODE.resourceExhausted,
+}
+
+/** 200 lets a message pass: a JSON object is what expressions see as `mcpGuardrails`, fields are the target's. Any other refuses it, the body says why. */
+function guarded({ status = 200, headers = [], body }: Stub, phase: 'request' | 'response'): Uint8Array {
+  if (status !== 200) {
+    return mcpResult.encode({ error: { code: REFUSALS[status] ?? REFUSAL_CODE.unknown, reason: String(body ?? '') } })
+  }
+  if (phase === 'response') return mcpResult.encode({ pass: {} })
+  const metadata = objectIn(body)
+  const set = headers.map(([key, value]) => ({ key, value: Buffer.from(value) }))
+  return mcpResult.encode({ pass: {}, headerMutation: { set }, ...(metadata ? { metadata } : {}) })
+}
 
 /** 200 allows, as it does over HTTP: the fields are the backend's, a JSON object is what expressions see as `extauthz`. */
 function checked({ status = 200, headers = [], body }: Stub): Uint8Array {

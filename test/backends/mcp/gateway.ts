@@ -6,7 +6,7 @@ import { mcpBackend } from '../../../src/backends/mcp/index.ts'
 import { createTransport } from '../../../src/engine/upstream/transport.ts'
 import { BodyMemory } from '../../../src/http/body-memory.ts'
 import { GatewayError } from '../../../src/http/errors.ts'
-import { type AuthFacts, type BodySource, Exchange, type McpRules } from '../../../src/http/exchange.ts'
+import { type AuthFacts, type BodySource, Exchange, type McpGuard, type McpRules } from '../../../src/http/exchange.ts'
 import { HeaderList } from '../../../src/http/headers.ts'
 import { pathNormalizer, SAFE_PATHS } from '../../../src/http/path-normalization.ts'
 import type { ResponseHandler } from '../../../src/http/transport.ts'
@@ -27,6 +27,7 @@ export interface Gateway {
 
 export interface GatewayOptions {
   readonly rules?: readonly McpRules[]
+  readonly guards?: readonly McpGuard[]
   readonly sessions?: SessionSettings
   /** The backend's key. */
   readonly key?: string
@@ -71,6 +72,7 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
   const server = createServer((req, res) => {
     const x = exchangeOf(req, clock)
     if (options.rules) x.mcpRules = options.rules
+    if (options.guards) x.mcpGuards = options.guards
     Object.assign(x.auth, options.auth?.(x))
     if (options.traced) x.trace = traceInto(options.traced, [])
     exchanges.push(x)

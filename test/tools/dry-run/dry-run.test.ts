@@ -238,6 +238,34 @@ backends: [{host: 'b.test:80'}]`)
   )
 })
 
+describe('a guard of MCP messages', () => {
+  it('is a stub by its address, which says no by its status', async () => {
+    const gateway = await open(
+      routes(`policies:
+  mcpGuardrails: {processors: [{kind: remote, host: 'guard.test:9000', methods: {'tools/call': full}}]}
+backends:
+- mcp: {targets: [{name: tools, mcp: {host: 'http://tools.test/mcp'}}]}`),
+      {
+        'guard.test': [{}, {}, { status: 403, body: 'not this one' }],
+        tools: { mcp: { tools: [{ name: 'echo', result: 'said' }] } },
+      },
+    )
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    const url = 'http://localhost:3000/mcp'
+    const begun = await post(gateway, url, { jsonrpc: '2.0', id: 1, method: 'initialize', params })
+    const session: [string, string][] = [['mcp-session-id', headerOf(begun, 'mcp-session-id') ?? '']]
+    const call = () =>
+      post(gateway, url, { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo' } }, session)
+    const said = await call()
+    expect(said.body.toString()).toContain('"said"')
+    expect(said.guards.map(({ phase, action }) => [phase, action])).toEqual([
+      ['Request', 'Allow'],
+      ['Response', 'Allow'],
+    ])
+    expect((await call()).body.toString()).toContain('{"code":-32001,"message":"not this one"}')
+  })
+})
+
 describe('an API that stands for an MCP server', () => {
   it('is called for its tools, whose names rules see', async () => {
     const document = JSON.stringify({ openapi: '3.1.0', paths: { '/pets': { get: { operationId: 'listPets' } } } })
