@@ -3,7 +3,8 @@ import type { Socket } from 'node:net'
 import { GatewayError } from '../../http/errors.ts'
 import { SocketBody } from '../../http/socket-body.ts'
 import type { FrontendSettings } from '../../policies/policy.ts'
-import type { Timer } from '../../runtime/runtime.ts'
+import { CLOSING, Http2Pings } from '../http2-pings.ts'
+import { Deadlines, Timed } from '../upstream/deadlines.ts'
 import type { Connection } from './connection.ts'
 import { readHttp2Head, UNSERVED_PROTOCOL } from './http2-head.ts'
 import type { Look } from './prelude.ts'
@@ -35,10 +36,12 @@ const HTTP_2 = { value: '2', consumed: 0 } as const
 /** HTTP/2 on sockets that somebody else has accepted, in plaintext or with TLS ended. */
 export class Http2Server {
   readonly #host: ListenerHost
-  readonly #sessions = new Set<ServerHttp2Session>()
+  readonly #sessions = new Map<ServerHttp2Session, Http2Pings>()
+  readonly #deadlines: Deadlines
 
   constructor(host: ListenerHost) {
     this.#host = host
+    this.#deadlines = new Deadlines(host.runtime.clock)
   }
 
   accept(socket: Socket, connection: Connection): void {
@@ -46,33 +49,41 @@ export class Http2Server {
     // HTTP/2 ends a connection as a whole; without this the half that is open would stay for ever.
     socket.allowHalfOpen = false
     const session = performServerHandshake(socket, sessionOptions(http2))
-    this.#sessions.add(session)
     let greeted = false
     session.once('remoteSettings', () => {
       greeted = true
     })
     session.on('error', (error: NodeJS.ErrnoException) => this.#failed(error, connection, greeted))
     session.setLocalWindowSize(Math.max(http2.connectionWindowSize, 65_535))
-    // A connection on which nothing happens is closed as one of HTTP/1 is; streams that are open go on.
-    session.setTimeout(http1.idleTimeout, () => session.close())
+    const { keepaliveInterval: interval, keepaliveTimeout: timeout } = http2
+    const pings = new Http2Pings(
+      session,
+      socket,
+      this.#host.runtime.clock,
+      interval > 0 ? { interval, timeout } : CLOSING,
+    )
+    if (interval > 0) pings.start()
+    this.#sessions.set(session, pings)
+    connection.retire = () => pings.closeSession()
+    const idle = new Idle(this.#deadlines, http1.idleTimeout, connection.retire)
     session.on('stream', (stream, _headers, flags, raw) => {
+      idle.begin(stream)
       this.#serve(stream, raw, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0, connection)
     })
-    const pings = http2.keepaliveInterval > 0 ? this.#keepAlive(session, http2) : undefined
     session.once('close', () => {
-      pings?.cancel()
+      idle.end()
       this.#sessions.delete(session)
     })
-    connection.retire = () => session.close()
   }
 
   /** Tells the clients to open no more streams; connections end with their last one. */
   stop(): void {
-    for (const session of this.#sessions) session.close()
+    for (const pings of this.#sessions.values()) pings.closeSession()
   }
 
   destroy(): void {
-    for (const session of this.#sessions) session.destroy()
+    for (const session of this.#sessions.keys()) session.destroy()
+    this.#deadlines.close()
   }
 
   /**
@@ -87,23 +98,6 @@ export class Http2Server {
       'connection.id': facts.id,
       'src.addr': `${facts.address}:${facts.port}`,
     })
-  }
-
-  #keepAlive(session: ServerHttp2Session, { keepaliveInterval, keepaliveTimeout }: FrontendSettings['http2']): Timer {
-    const { clock } = this.#host.runtime
-    let timer: Timer
-    const ping = (): void => {
-      if (session.closed || session.destroyed) return
-      const deadline = clock.after(keepaliveTimeout, () => session.destroy())
-      const sent = session.ping(error => {
-        deadline.cancel()
-        if (!error) timer = clock.after(keepaliveInterval, ping)
-      })
-      if (!sent) deadline.cancel()
-      else timer = deadline
-    }
-    timer = clock.after(keepaliveInterval, ping)
-    return { cancel: () => timer.cancel() }
   }
 
   #serve(stream: ServerHttp2Stream, raw: readonly string[], ended: boolean, connection: Connection): void {
@@ -127,6 +121,49 @@ export class Http2Server {
     const { maxHeaderSize } = host.bind().frontend.http2
     const refusal = isTooLarge(raw, maxHeaderSize) ? new GatewayError('headersTooLarge') : problem && refusalOf(problem)
     const serving = serveExchange(x, out, host, refusal || undefined)
+  }
+}
+
+/**
+ * A connection without open streams is closed as one of HTTP/1 is. Not with `session.setTimeout`: Node leaves that timer
+ * running when the session ends, and with it the session stays in memory.
+ */
+class Idle extends Timed {
+  readonly #deadlines: Deadlines
+  /** ms; 0 for none. */
+  readonly #time: number
+  readonly #close: () => void
+  #streams = 0
+  #over = false
+
+  constructor(deadlines: Deadlines, time: number, close: () => void) {
+    super()
+    this.#deadlines = deadlines
+    this.#time = time
+    this.#close = close
+    this.#wait()
+  }
+
+  begin(stream: ServerHttp2Stream): void {
+    this.#streams++
+    this.#deadlines.disarm(this)
+    stream.once('close', () => {
+      this.#streams--
+      if (this.#streams === 0) this.#wait()
+    })
+  }
+
+  end(): void {
+    this.#over = true
+    this.#deadlines.disarm(this)
+  }
+
+  override expire(): void {
+    this.#close()
+  }
+
+  #wait(): void {
+    if (this.#time > 0 && !this.#over) this.#deadlines.arm(this, this.#time)
   }
 }
 

@@ -115,7 +115,8 @@ class Pool {
         if (this.#dialing !== attempt) return
         this.#dialing = undefined
         const agreed = secure && 'alpnProtocol' in socket ? socket.alpnProtocol : 'h2'
-        if (agreed === 'h2' || target.version === '2') this.#connected(new Http2Connection(socket, secure))
+        if (agreed === 'h2' || target.version === '2')
+          this.#connected(new Http2Connection(socket, secure, this.#options.clock))
         else {
           socket.destroy()
           this.#older()

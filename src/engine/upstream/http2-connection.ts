@@ -1,6 +1,8 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Http2Fields } from '../../http/http2-fields.ts'
+import type { Clock } from '../../runtime/runtime.ts'
+import { CLOSING, Http2Pings } from '../http2-pings.ts'
 
 /** Streams on one connection before another one is opened, whatever more the server allows. */
 const MAX_STREAMS = 100
@@ -13,13 +15,14 @@ const HEAD_LIMIT = 64 * 1024
 /** One connection and the calls on it. */
 export class Http2Connection {
   readonly #session: ClientHttp2Session
+  readonly #pings: Http2Pings
   readonly scheme: 'http' | 'https'
   calls = 0
   /** Runs when a call has come or gone, and when the connection has ended. */
   onChange: () => void = () => {}
   #retired = false
 
-  constructor(socket: Socket, secure: boolean) {
+  constructor(socket: Socket, secure: boolean, clock: Clock) {
     this.scheme = secure ? 'https' : 'http'
     this.#session = connect(`${this.scheme}://upstream.invalid`, {
       createConnection: () => socket,
@@ -28,6 +31,7 @@ export class Http2Connection {
       strictSingleValueFields: false,
     } as Parameters<typeof connect>[1])
     this.#session.once('connect', () => this.#session.setLocalWindowSize(CONNECTION_WINDOW))
+    this.#pings = new Http2Pings(this.#session, socket, clock, CLOSING)
     // Each call hears of it by itself.
     this.#session.on('error', () => {})
     this.#session.once('goaway', () => {
@@ -64,7 +68,7 @@ export class Http2Connection {
   /** Ends with its last call. */
   retire(): void {
     this.#retired = true
-    this.#session.close()
+    this.#pings.closeSession()
   }
 
   destroy(error: Error): void {
