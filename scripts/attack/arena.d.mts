@@ -46,6 +46,8 @@ export interface GatewayProcess {
   cpu(): number
   /** Resident bytes. Linux only. */
   memory(): number
+  /** How many are open in its process. */
+  sockets(): number
   /** Replaces the configuration, which is loaded without a restart. Resolves when that is done or refused. */
   reload(config: (port: number) => string): Promise<void>
 }

@@ -1,7 +1,7 @@
 // What attacks work with: the built product in processes of its own, backends that keep what reaches them, and bytes.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -114,6 +114,7 @@ async function startGateway(config, folder, { workers = 1, env = {}, settings = 
         return (Number(fields[11]) + Number(fields[12])) * TICK
       },
       memory: () => 1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'latin1'))[1]),
+      sockets: () => readdirSync(`/proc/${child.pid}/fd`).filter(fd => isSocket(`/proc/${child.pid}/fd/${fd}`)).length,
       async reload(make) {
         const from = said.length
         write(make)
@@ -124,6 +125,15 @@ async function startGateway(config, folder, { workers = 1, env = {}, settings = 
   } catch (error) {
     await stop()
     throw error
+  }
+}
+
+function isSocket(file) {
+  try {
+    return readlinkSync(file).startsWith('socket:')
+  } catch {
+    // Closed meanwhile.
+    return false
   }
 }
 

@@ -1,10 +1,12 @@
-// grpc-go's interop client against its own server, through the gateway in plaintext.
+// grpc-go's interop client against its own server, through the gateway: in plaintext, with TLS to the gateway, and with
+// TLS on both sides.
 import { execFile, spawn } from 'node:child_process'
-import { access } from 'node:fs/promises'
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
-import { homedir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { createAuthority, createCertificate } from '../../../test/helpers/certificates.ts'
 import { startGateway } from '../../../test/helpers/gateway.ts'
 
 export const name = 'grpc'
@@ -14,7 +16,7 @@ const FOLDER = process.env.GOBIN ?? join(homedir(), 'go', 'bin')
 const CLIENT = process.env.GRPC_CLIENT ?? join(FOLDER, 'client')
 const SERVER = process.env.GRPC_SERVER ?? join(FOLDER, 'server')
 
-/** Those that need no account of a cloud. */
+/** Those that need neither an account of a cloud nor a server of xDS. */
 const CASES = [
   'empty_unary',
   'large_unary',
@@ -30,6 +32,18 @@ const CASES = [
   'custom_metadata',
   'unimplemented_method',
   'unimplemented_service',
+  'rpc_soak',
+  'channel_soak',
+]
+
+/** The soaks measure what comes through, not how fast this machine is. */
+const PATIENCE = ['-soak_per_iteration_max_acceptable_latency_ms', '20000', '-soak_overall_timeout_seconds', '50']
+const HOST = 'grpc.test'
+/** Whether TLS is spoken to the gateway, and by it to the server. */
+const WAYS = [
+  { way: 'plaintext', before: false, behind: false },
+  { way: 'TLS, then plaintext', before: true, behind: false },
+  { way: 'TLS on both sides', before: true, behind: true },
 ]
 
 export async function needs() {
@@ -46,31 +60,48 @@ export async function needs() {
 }
 
 export async function run() {
-  const port = await freePort()
-  const server = spawn(SERVER, ['-port', String(port), '-use_tls=false'], { stdio: 'ignore' })
   const outcome = { passed: 0, known: [], failed: [] }
+  const authority = createAuthority('grpc')
+  const { cert, key } = createCertificate(authority, [HOST])
+  const folder = await mkdtemp(join(tmpdir(), 'gwctl-grpc-'))
+  const files = { 'ca.pem': authority.cert, 'cert.pem': cert, 'key.pem': key }
+  for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text)
   try {
-    await listening(port)
-    const gateway = await startGateway(
-      `binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '127.0.0.1:${port}'}]}]}]}]`,
-    )
-    for (const each of CASES) {
-      const wrong = await play(each, gateway.gateway.portOf(8080))
-      if (wrong === undefined) outcome.passed++
-      else outcome.failed.push({ case: each, reason: wrong })
-    }
-    await gateway[Symbol.asyncDispose]()
-    const warnings = gateway.logged.filter(line => line.includes('\twarn\t'))
-    if (warnings.length > 0) outcome.failed.push({ case: 'no warnings', reason: warnings[0] })
-    else outcome.passed++
+    for (const each of WAYS) await runWay(each, folder, files, outcome)
   } finally {
-    server.kill()
+    await rm(folder, { recursive: true })
   }
   return outcome
 }
 
-async function play(test, port) {
-  const args = ['-server_host', '127.0.0.1', '-server_port', String(port), '-use_tls=false', '-test_case', test]
+async function runWay({ way, before, behind }, folder, files, outcome) {
+  const port = await freePort()
+  const own = behind ? ['-tls_cert_file', join(folder, 'cert.pem'), '-tls_key_file', join(folder, 'key.pem')] : []
+  const server = spawn(SERVER, ['-port', String(port), `-use_tls=${behind}`, ...own], { stdio: 'ignore' })
+  const listener = before ? 'protocol: HTTPS, tls: {cert: cert.pem, key: key.pem}, ' : ''
+  const policies = behind ? `, policies: {backendTLS: {root: ca.pem, hostname: ${HOST}}}` : ''
+  try {
+    await listening(port)
+    const gateway = await startGateway(
+      `binds: [{port: 8080, listeners: [{${listener}routes: [{backends: [{host: '127.0.0.1:${port}'${policies}}]}]}]}]`,
+      { files },
+    )
+    const tls = before ? ['-use_test_ca', '-ca_file', join(folder, 'ca.pem'), '-server_host_override', HOST] : []
+    for (const each of CASES) {
+      const wrong = await play(each, gateway.gateway.portOf(8080), [`-use_tls=${before}`, ...tls])
+      if (wrong === undefined) outcome.passed++
+      else outcome.failed.push({ case: `${way}: ${each}`, reason: wrong })
+    }
+    await gateway[Symbol.asyncDispose]()
+    const warnings = gateway.logged.filter(line => line.includes('\twarn\t'))
+    if (warnings.length > 0) outcome.failed.push({ case: `${way}: no warnings`, reason: warnings[0] })
+  } finally {
+    server.kill()
+  }
+}
+
+async function play(test, port, tls) {
+  const args = ['-server_host', '127.0.0.1', '-server_port', String(port), ...tls, ...PATIENCE, '-test_case', test]
   try {
     await promisify(execFile)(CLIENT, args, { timeout: 60_000 })
     return undefined
