@@ -276,7 +276,7 @@ export class Exchange {
   place: number | undefined
   /** Limits on LLM tokens that the request stands under. */
   tokenLimits: TokenLimit[] | undefined
-  /** The input tokens that those have given for it so far. */
+  /** What those have given for it so far. */
   tokensTaken = 0
   /** What guards have decided, for the metrics. */
   guardChecks: GuardCheck[] | undefined

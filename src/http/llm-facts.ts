@@ -49,6 +49,8 @@ export interface LlmFacts {
 export interface TokenLimit {
   /** Gives so many input tokens before the call. Throws GatewayError where they are not left. */
   take(tokens: number): void | Promise<void>
+  /** Notes so many as used, be they left or not. False: now there are none left. */
+  spend(tokens: number): boolean | Promise<boolean>
 }
 
 export interface GuardCheck {

@@ -46,12 +46,13 @@ export class LlmPolicy {
   apply(body: JsonBody, x: Exchange, format: Format): void {
     this.#edit?.(body, x)
     const model = body.get('model')
-    const alias = typeof model === 'string' ? this.#aliasOf(model) : undefined
+    const alias = typeof model === 'string' ? this.aliasOf(model) : undefined
     if (alias !== undefined) body.set('model', alias)
     if (this.#prompts) format.addPrompts?.(body, this.#prompts)
   }
 
-  #aliasOf(model: string): string | undefined {
+  /** What the provider calls the model, where that is said. */
+  aliasOf(model: string): string | undefined {
     return this.#exact.get(model) ?? this.#wild.find(([pattern]) => matchesAlias(pattern, model))?.[1]
   }
 }

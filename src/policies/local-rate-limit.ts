@@ -151,7 +151,14 @@ function limitBy(limits: readonly OpenLimit[], { runtime: { clock } }: CompileCo
     takeAll(limits, x, clock)
     if (counting.length === 0) return
     x.tokenLimits ??= []
-    x.tokenLimits.push({ take: tokens => takeTokens(counting, tokens, x, clock) })
+    x.tokenLimits.push({
+      take: tokens => takeTokens(counting, tokens, x, clock),
+      spend(tokens) {
+        const now = clock.mono()
+        for (const { bucket } of counting) bucket.debit(tokens, now)
+        return counting.every(({ bucket }) => bucket.has(1, now))
+      },
+    })
   }
   function debitTokens(x: Exchange): void {
     if (x.llm === undefined) return

@@ -23,13 +23,15 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { convertReply } from './converted-reply.ts'
 import { convertedBody, replyFacts } from './converted-request.ts'
 import { countHere } from './count-here.ts'
-import { guarded, unguardedSession } from './guarded-call.ts'
+import { guarded } from './guarded-call.ts'
 import { editedLast } from './last-edits.ts'
 import { emit } from './llm-event.ts'
 import { dropHeaders, upstreamHeaders } from './provider-headers.ts'
 import type { ProviderTarget } from './provider-target.ts'
 import type { WireFamily, WireFormats } from './providers/provider.ts'
 import { readJson } from './read-json.ts'
+import { followSession } from './realtime/session.ts'
+import { askedModel, sessionHeaders, withModel } from './realtime/session-request.ts'
 import { relayReply, watchReply } from './reply.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
 import { parametersIn } from './request-parameters.ts'
@@ -43,6 +45,8 @@ export interface ProviderCall {
   readonly client?: Exchange
   /** Another provider is asked if this one fails before it has said anything. */
   readonly more?: boolean
+  /** What the model is called that was chosen, where no body says it. */
+  readonly model?: string
 }
 
 /** Answers one attempt with a call to `to`. */
@@ -53,7 +57,7 @@ export function callProvider(
   x: Exchange,
   attempt: Attempt,
   on: ResponseHandler,
-  { body, client = x, more = false }: ProviderCall = {},
+  { body, client = x, more = false, model }: ProviderCall = {},
 ): void {
   const upstream: Call['upstream'] = { cancel: undefined }
   const call: Call = { runtime, to, x, client, more, timeout: to.timeout ?? attempt.timeout ?? 0, upstream }
@@ -61,8 +65,7 @@ export function callProvider(
   if (client !== x) attempt.target = to.target.unixPath ?? hostAndPort(to.target.host, to.target.port)
   const format = formatOf(route)
   if (route === 'passthrough' || route === 'detect' || route === 'models') forward(call, route, on, body)
-  else if (route === 'realtime' && (to.guards?.streamed.length ?? 0) > 0) on.fail(unguardedSession())
-  else if (route === 'realtime' && 'realtime' in to.wire.formats) forward(call, route, on, body)
+  else if (route === 'realtime' && 'realtime' in to.wire.formats) converse(call, on, model)
   else if (format === undefined) on.fail(unsupported(route, openAiErrors, to, to.wire.formats))
   else if (body) callParsed(call, format, on, body)
   else {
@@ -285,7 +288,7 @@ function shape(body: JsonBody, model: string, to: ProviderTarget, format: Format
 /** As it is: only address, path and credential are the provider's. */
 function forward(
   call: Call,
-  route: 'passthrough' | 'detect' | 'models' | 'realtime',
+  route: 'passthrough' | 'detect' | 'models',
   on: ResponseHandler,
   body: JsonBody | undefined,
 ): void {
@@ -302,7 +305,7 @@ function forward(
   // A parsed body is a decoded one.
   if (body) headers.delete('content-encoding')
   const request = {
-    path: to.upstreamPath(route === 'realtime' ? 'realtime' : undefined, x.request.path, NO_MODEL),
+    path: to.upstreamPath(undefined, x.request.path, NO_MODEL),
     headers,
     body: body?.bytes() ?? x.body.take(),
     ...(x.upgrade === undefined ? {} : { upgrade: x.upgrade }),
@@ -310,6 +313,30 @@ function forward(
   send(call, request, cancel =>
     route === 'detect' ? watchReply(replyContext(call, detect, openAiErrors, facts, cancel), on) : on,
   )
+}
+
+/** A session over a WebSocket. `chosen`: what the model is called that was chosen for it. */
+function converse(call: Call, on: ResponseHandler, chosen: string | undefined): void {
+  const { to, x, client, runtime } = call
+  const asked = chosen ?? askedModel(x.request.path)
+  const model = to.wire.model ?? (asked && to.policy?.aliasOf(asked)) ?? asked
+  const facts = tell(call, {
+    provider: to.provider,
+    streaming: true,
+    requestModel: model ?? 'unknown',
+    prices: to.prices,
+  })
+  emit(x, facts)
+  const headers = upstreamHeaders(x.request.headers, to, to.wire)
+  const request = {
+    path: to.upstreamPath('realtime', withModel(x.request.path, model), NO_MODEL),
+    headers: sessionHeaders(headers, to.authenticated),
+    body: x.body.take(),
+    ...(x.upgrade === undefined ? {} : { upgrade: x.upgrade }),
+  }
+  const guarding = { x: client, own: x, clock: runtime.clock }
+  const session = { facts, client, guards: to.guards, call: guarding, tell: () => emit(x, facts) }
+  send(call, request, () => followSession(session, on))
 }
 
 /** Of requests that are passed on as they are. */

@@ -1,7 +1,5 @@
-import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { ResponseHandler } from '../../http/transport.ts'
-import { openAiErrors } from '../../llm/formats/completions/errors.ts'
 import type { Format } from '../../llm/formats/format.ts'
 import { formatTexts } from '../../llm/formats/texts.ts'
 import type { Guards, Refusal } from '../../llm/guards/guard.ts'
@@ -63,9 +61,4 @@ export function guarded(
   } catch (error) {
     fail(error)
   }
-}
-
-/** Nobody looks into its messages yet: where guards are for streams, too, none may pass. */
-export function unguardedSession(): Error {
-  return errorInDialect(openAiErrors, new GatewayError('guard', { detail: 'realtime sessions cannot be looked at' }))
 }

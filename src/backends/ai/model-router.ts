@@ -14,6 +14,7 @@ import { compileModels, type Model } from './compile-models.ts'
 import type { LlmSpec } from './llm-schema.ts'
 import { formField } from './multipart.ts'
 import { BODY_LIMIT, readJson } from './read-json.ts'
+import { askedModel } from './realtime/session-request.ts'
 import { bodyError, routerError } from './router-error.ts'
 import { traceModel, traceVirtualModel } from './trace-choice.ts'
 import { choiceOf, compileVirtualModels, type ModelChoice, type VirtualModel } from './virtual-models.ts'
@@ -109,6 +110,7 @@ class ModelRouter {
           body,
           client: x,
           more,
+          model: name,
         })
       },
     }
@@ -175,8 +177,7 @@ async function authorized(model: Model, x: Exchange): Promise<boolean> {
 }
 
 function queryModel(path: string): string {
-  const query = path.indexOf('?')
-  const model = query < 0 ? null : new URLSearchParams(path.slice(query)).get('model')
-  if (!model) throw routerError('missing_model', "LLM request is missing query parameter 'model'")
+  const model = askedModel(path)
+  if (model === undefined) throw routerError('missing_model', "LLM request is missing query parameter 'model'")
   return model
 }

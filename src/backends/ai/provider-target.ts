@@ -27,6 +27,8 @@ export interface ProviderTarget {
   readonly key: string | undefined
   /** The gateway says who calls: what the client has said of that goes no further. */
   readonly replacesCredentials: boolean
+  /** Calls carry a credential that the file gives. */
+  readonly authenticated: boolean
   /** Field defaults, overrides and transformations. */
   readonly edit: BodyEdit | undefined
   /** The model's computed fields, behind those of the `ai` policy. */
@@ -107,6 +109,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     timeout: settings.requestTimeout,
     key: init.key,
     replacesCredentials: init.key !== undefined || (sign !== undefined && !settings.authenticated),
+    authenticated: init.key !== undefined || sign !== undefined || settings.authenticated === true,
     edit: init.edit,
     final: init.final,
     caching: init.caching ?? settings.llm?.caching,

@@ -42,12 +42,16 @@ export function saysSomething({ texts }: StreamEvent): boolean {
   return texts.kept || texts.pieces.length === 0 || texts.pieces.some(({ text }) => text !== '')
 }
 
-/** In the framing of server-sent events. */
-export function encodeEvent({ name, data, value, texts }: StreamEvent): string {
+/** As it is now. */
+export function textOf({ data, value, texts }: StreamEvent): string {
   const changed = value !== undefined && (texts.write() || data === undefined || texts.rewritten)
-  const text = changed ? JSON.stringify(value) : (data as string)
-  const head = name === 'message' ? '' : `event: ${name}\n`
-  return `${head}${text
+  return changed ? JSON.stringify(value) : (data as string)
+}
+
+/** In the framing of server-sent events. */
+export function encodeEvent(event: StreamEvent): string {
+  const head = event.name === 'message' ? '' : `event: ${event.name}\n`
+  return `${head}${textOf(event)
     .split(/\r\n|\r|\n/)
     .map(line => `data: ${line}\n`)
     .join('')}\n`

@@ -4,7 +4,7 @@ import { GrpcFailure } from '../../calls/grpc.ts'
 import type { Expression } from '../../cel/expression.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { GatewayError } from '../../http/errors.ts'
-import type { Exchange, Reply } from '../../http/exchange.ts'
+import type { Exchange, Reply, TokenLimit } from '../../http/exchange.ts'
 import type { DescriptorToWrite } from '../../protobuf/rate-limit.ts'
 import { cel, def, list, type ObjectOf, object, oneOf, opt, req, string } from '../../schema/builder.ts'
 import { compileConditional, conditional, fallbackComesLast } from '../parts/conditional.ts'
@@ -91,6 +91,7 @@ function hooksOf(spec: ObjectOf<typeof optional>, at: Path, ctx: CompileContext)
   const asked = new WeakMap<Exchange, readonly Asked[]>()
 
   const ask = async (x: Exchange, descriptors: readonly DescriptorToWrite[]): Promise<Reply | undefined> => {
+    if (descriptors.length === 0) return undefined
     const { askLimiter, applyLimits } = await loaded()
     return applyLimits(x, await askLimiter(limiter, descriptors, x))
   }
@@ -98,17 +99,10 @@ function hooksOf(spec: ObjectOf<typeof optional>, at: Path, ctx: CompileContext)
     const { descriptorsOf, inputOf } = await loaded()
     return unlessItFails(x, failOpen, async () => {
       const own = descriptorsOf(rules, x)
-      if (own.length === 0) return undefined
       asked.set(x, own)
       if (own.some(each => each.rules.countsTokens)) {
         x.tokenLimits ??= []
-        x.tokenLimits.push({
-          async take(tokens) {
-            const input = inputOf(own, tokens)
-            const refusal = input.length > 0 && (await unlessItFails(x, failOpen, () => ask(x, input)))
-            if (refusal) throw new GatewayError('rateLimited')
-          },
-        })
+        x.tokenLimits.push(tokenLimit(x, failOpen, tokens => ask(x, inputOf(own, tokens))))
       }
       return ask(
         x,
@@ -132,6 +126,15 @@ function hooksOf(spec: ObjectOf<typeof optional>, at: Path, ctx: CompileContext)
     request: limitRate,
     ...(rules.some(({ countsTokens }) => countsTokens) ? { done: chargeTokens } : {}),
     ...(buffersRequest === undefined ? {} : { buffersRequest }),
+  }
+}
+
+function tokenLimit(x: Exchange, failOpen: boolean, ask: (tokens: number) => Promise<Reply | undefined>): TokenLimit {
+  return {
+    async take(tokens) {
+      if (await unlessItFails(x, failOpen, () => ask(tokens))) throw new GatewayError('rateLimited')
+    },
+    spend: async tokens => !(await unlessItFails(x, true, () => ask(tokens))),
   }
 }
 

@@ -1,8 +1,8 @@
 import { Duplex } from 'node:stream'
 import { Failure } from '../../diagnostics/failure.ts'
 import { visible } from '../../diagnostics/visible.ts'
+import { FrameReader, frameOf, type MessagePart, OPCODES } from '../../http/websocket-frames.ts'
 import type { ApiClient, Refusal } from './api-client.ts'
-import { clientFrame, FrameReader, type MessagePart, OPCODES } from './web-socket.ts'
 
 export interface PodPort {
   readonly namespace: string
@@ -60,13 +60,13 @@ class ForwardedPort extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#socket.write(clientFrame(OPCODES.binary, Buffer.of(DATA), chunk), done)
+    this.#socket.write(frameOf(OPCODES.binary, true, Buffer.of(DATA), chunk), done)
   }
 
   /** The protocol cannot close one direction, so this closes both; whoever speaks HTTP is done then. */
   override _final(done: () => void): void {
     clearInterval(this.#pings)
-    this.#socket.end(clientFrame(OPCODES.close, NORMAL), () => done())
+    this.#socket.end(frameOf(OPCODES.close, true, NORMAL), () => done())
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
@@ -104,7 +104,7 @@ class ForwardedPort extends Duplex {
   /** Whoever asks faster than it reads gets no answer to some (RFC 6455 section 5.5.3). */
   #control(opcode: number, ...payload: Buffer[]): void {
     const { writable, writableNeedDrain } = this.#socket
-    if (writable && !writableNeedDrain) this.#socket.write(clientFrame(opcode, ...payload))
+    if (writable && !writableNeedDrain) this.#socket.write(frameOf(opcode, true, ...payload))
   }
 
   /** Without the port that a channel begins with. */

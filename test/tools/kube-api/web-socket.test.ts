@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { clientFrame, FrameReader, handshake, OPCODES, proves } from '../../../src/tools/kube-api/web-socket.ts'
+import { FrameReader, frameOf, OPCODES } from '../../../src/http/websocket-frames.ts'
+import { handshake, proves } from '../../../src/tools/kube-api/web-socket.ts'
 import { frame, FrameReader as ServerReader } from '../../helpers/websocket.ts'
 
 /** Messages put together again, whatever the pieces. */
@@ -76,7 +77,7 @@ describe('frames of a server', () => {
 
 test.each([0, 1, 125, 126, 65_535, 65_536])('a frame of the client with %i bytes', length => {
   const payload = Buffer.alloc(length, 'x')
-  const bytes = clientFrame(OPCODES.binary, payload.subarray(0, 1), payload.subarray(1))
+  const bytes = frameOf(OPCODES.binary, true, payload.subarray(0, 1), payload.subarray(1))
   expect(bytes[1]! & 0x80).toBe(0x80)
   expect(new ServerReader().read(bytes)).toEqual([{ opcode: OPCODES.binary, payload }])
 })

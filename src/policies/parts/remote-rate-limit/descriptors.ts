@@ -47,7 +47,7 @@ function descriptorOf(rules: DescriptorRules, x: Exchange): DescriptorToWrite | 
   return { entries, ...(limit ? { limit } : {}), ...(hits === undefined ? {} : { hitsAddend: { value: hits } }) }
 }
 
-/** The input tokens of a request that has not been sent, for those who count tokens and nothing else. */
+/** Tokens of a request that is not over, for those who count tokens and nothing else. */
 export function inputOf(asked: readonly Asked[], tokens: number): DescriptorToWrite[] {
   return asked.flatMap(({ rules: { countsTokens, cost }, descriptor }) =>
     countsTokens && cost === undefined ? { ...descriptor, hitsAddend: { value: tokens } } : [],

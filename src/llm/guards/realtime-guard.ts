@@ -1,0 +1,108 @@
+import { realtimeTexts } from '../formats/realtime/texts.ts'
+import { AskingStage } from './asking-stage.ts'
+import type { Guard, Refusal } from './guard.ts'
+import { MaskingStage, type StageOutput, type StreamStage } from './masking-stage.ts'
+import type { GuardCall } from './run-guards.ts'
+import { readEvent, type StreamEvent, textOf } from './stream-event.ts'
+
+export interface RealtimeOutput {
+  send(text: string): void
+  /** A response must not go on: its later events are not sent. `id`: its own, where it is known. */
+  refuse(reason: Refusal | Error, id: string | undefined): void
+  /** Nobody is waited for any more. */
+  resume(): void
+}
+
+/** Of that many refused responses later events are told apart. */
+const MOST_REFUSED = 64
+
+/** What a provider says in a realtime session, behind guards that look at streams. */
+export class RealtimeGuard {
+  readonly #guards: readonly Guard[]
+  readonly #call: GuardCall
+  readonly #out: RealtimeOutput
+  readonly #refused = new Set<string>()
+  #stages: readonly StreamStage[] = []
+  /** The response at hand. */
+  #current: string | undefined
+  /** The guards decide about the last of a response: what comes meanwhile waits. */
+  #flushing = false
+  #held: string[] = []
+
+  constructor(guards: readonly Guard[], call: GuardCall, out: RealtimeOutput) {
+    this.#guards = guards
+    this.#call = call
+    this.#out = out
+    this.#renew()
+  }
+
+  get waits(): boolean {
+    return this.#flushing || this.#stages.some(stage => stage.waits)
+  }
+
+  /** One event. What is no JSON object is refused: nobody could tell what it says. */
+  push(text: string): void {
+    if (this.#flushing) {
+      this.#held.push(text)
+      return
+    }
+    let event: StreamEvent
+    try {
+      event = readEvent(realtimeTexts, 'message', text)
+    } catch (error) {
+      this.#stop(error as Error)
+      return
+    }
+    const id = responseOf(event)
+    if (id !== undefined && this.#refused.has(id)) return
+    this.#current = id ?? this.#current
+    const stages = this.#stages
+    stages[0]?.push(event)
+    // Guards forget one response before the next one: sessions last for hours.
+    if (event.value?.type !== 'response.done' || stages !== this.#stages) return
+    this.#flushing = true
+    stages[0]?.end()
+  }
+
+  #renew(): void {
+    const stages: StreamStage[] = []
+    let out: StageOutput = { next: event => this.#out.send(textOf(event)), done: () => this.#goOn(stages) }
+    for (const guard of this.#guards.toReversed()) {
+      const stage: StreamStage = guard.mask
+        ? new MaskingStage(guard, guard.mask.bind(guard), realtimeTexts, this.#call, out)
+        : new AskingStage(guard, realtimeTexts, this.#call, {
+            ...out,
+            stop: reason => this.#stop(reason),
+            resume: () => this.#out.resume(),
+          })
+      stages.unshift(stage)
+      out = { next: event => stage.push(event), done: () => stage.end() }
+    }
+    this.#stages = stages
+  }
+
+  #stop(reason: Refusal | Error): void {
+    const id = this.#current
+    if (id !== undefined) this.#refused.add(id)
+    const [oldest] = this.#refused
+    if (this.#refused.size > MOST_REFUSED && oldest !== undefined) this.#refused.delete(oldest)
+    this.#out.refuse(reason, id)
+    this.#goOn(this.#stages)
+  }
+
+  #goOn(stages: readonly StreamStage[]): void {
+    if (stages !== this.#stages) return
+    this.#renew()
+    this.#current = undefined
+    this.#flushing = false
+    const held = this.#held
+    this.#held = []
+    for (const text of held) this.push(text)
+    if (!this.waits) this.#out.resume()
+  }
+}
+
+function responseOf({ value }: StreamEvent): string | undefined {
+  const id = value?.response_id ?? (value?.response as { readonly id?: unknown } | undefined)?.id
+  return typeof id === 'string' ? id : undefined
+}
