@@ -7,9 +7,9 @@ export default defineConfig({
     // Left to itself, vitest keeps one of two cores for others.
     maxWorkers: '100%',
     // What comes late is no failure: on a busy machine a thread can go without a turn for seconds. These end what hangs.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
     env: { NO_COLOR: '1' },
     reporters: ['default', new ClosingLine()],
   },

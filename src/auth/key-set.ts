@@ -66,6 +66,7 @@ type Entry = Readonly<Record<string, unknown>>
 
 function readEntries(text: string): readonly Entry[] | string {
   if (text.trimStart().startsWith('-----BEGIN')) return 'a JSON Web Key Set is needed, and this is PEM'
+  if (/^\s*https?:/.test(text)) return 'this is an address: write `{url: …}`'
   let set: unknown
   try {
     set = JSON.parse(text)

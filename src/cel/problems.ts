@@ -87,6 +87,7 @@ function parseRejection(error: ParseError, context: Context): Rejection {
 
 function syntaxHelp(text: string, at: number): string | undefined {
   const rest = text.slice(at)
+  if (/^=?~/.test(rest) || /=~/.test(text.slice(at - 1, at + 2))) return 'Patterns: `text.matches("…")`.'
   if (rest.startsWith('=')) return 'Equality is `==`.'
   if (/^&(?!&)/.test(rest)) return 'Logical and is `&&`.'
   if (/^\|(?!\|)/.test(rest)) return 'Logical or is `||`.'
@@ -219,6 +220,8 @@ const FOREIGN: Readonly<Record<string, string>> = {
 
 function foreignWord(name: string): string | undefined {
   if (/^(?:and|or|not)$/i.test(name)) return 'Operators are `&&`, `||` and `!`.'
+  if (name === 'get') return 'Write `map["name"]`; `"name" in map` says whether it is there.'
+  if (name === 'env' || name === 'getenv') return 'Variables of the process are in `env`: `env.NAME`.'
   return Object.hasOwn(FOREIGN, name) ? `Here it is called \`${FOREIGN[name]}\`.` : undefined
 }
 

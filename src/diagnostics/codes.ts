@@ -314,7 +314,7 @@ export const CODES = {
   GW533: entry(
     'warning',
     'constant condition',
-    'The condition does not depend on the request. Remove it, or correct it.',
+    'The condition or pattern does not depend on the request. Remove it, or correct it.',
   ),
   GW535: entry('info', 'nothing is mirrored', 'The fraction of mirrored requests is 0. Write 0.1 for 10 %.'),
   GW537: entry(
@@ -350,9 +350,13 @@ export const CODES = {
   GW545: entry(
     'warning',
     'port of another protocol',
-    'A backend on port 443 is called without TLS, or one on port 80 with it. Add `backendTLS`, or correct the port.',
+    'A backend or service on port 443 is called without TLS, or one on port 80 with it. Add `backendTLS`, or correct the port.',
   ),
-  GW546: entry('warning', 'field without effect', 'Another field overrides this one. Remove one of them.'),
+  GW546: entry(
+    'warning',
+    'field without effect',
+    'What another field says, or the rest of the policy, leaves this one nothing to do. Remove one of them.',
+  ),
   GW549: entry(
     'info',
     'threshold too low',
@@ -456,7 +460,7 @@ export const CODES = {
   GW570: entry(
     'warning',
     'comparison never true',
-    'The variable never has the value or the type that it is compared with: methods are in capitals, paths start with `/`, host names are in lower case, headers are text, statuses are 100 to 599.',
+    'The variable never has the value or the type that it is compared with: methods are in capitals, paths start with `/`, host names are in lower case, headers are text, statuses are 100 to 599. Or a rule asks for requests that its route does not take.',
   ),
   GW571: entry(
     'warning',
@@ -497,6 +501,11 @@ export const CODES = {
     'warning',
     'CORS allows what CSRF refuses',
     '`cors` lets pages of an origin send requests that change something, and `csrf` on the same route refuses them. Add the origin to `csrf.additionalOrigins`, or take it out of `cors`.',
+  ),
+  GW579: entry(
+    'warning',
+    'setting of another provider',
+    'A parameter, cloud identity or `promptCaching` belongs to a provider other than the one that is called, and is not read. Remove it, or correct `provider`.',
   ),
   GW587: entry(
     'warning',

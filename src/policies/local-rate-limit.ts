@@ -34,6 +34,12 @@ const RULES = {
   exactlyOneOf: [['fillInterval', 'unit']],
   atMostOneOf: [['requests', 'tokens']],
   check: checkLimit,
+  instead: Object.fromEntries(
+    ['Second', 'Minute', 'Hour'].map(unit => [
+      `requestsPer${unit}`,
+      `write \`requests\` and \`unit: ${unit.toLowerCase()}s\``,
+    ]),
+  ),
 }
 const limit = object('rate limit', fields, RULES)
 

@@ -1,6 +1,6 @@
 import type { CelCompiler, PatternCompiler } from '../cel/expression.ts'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
-import type { Node, ObjectNode } from './builder.ts'
+import type { FieldIndex, Node, ObjectNode } from './builder.ts'
 import { describe, describeType, typeNames } from './describe.ts'
 import { holdsSecret } from './holds-secret.ts'
 import { Placeholder } from './placeholder.ts'
@@ -47,8 +47,9 @@ export function wrongType(node: Node, value: unknown, path: Path, ctx: DecodeCon
     label: `expected ${wanted}`,
     ...(quoteFix(node, value, secret) ??
       numberHelp(node, value) ??
-      layoutHelp(wanted, value, secret) ??
-      textHelp(node, value, secret)),
+      layoutHelp(wanted, value, secret, mapOf(node)?.index()) ??
+      textHelp(node, value, secret) ??
+      fieldsHelp(node, value)),
   })
   return INVALID
 }
@@ -80,28 +81,57 @@ function numberHelp(node: Node, value: unknown): { readonly help: string } | und
   if (fits) return { help: `remove the quotes: \`${value}\`` }
   // `:8080`, `8080/tcp`, `50%`
   const [, digits = ''] = /^:?(\d{1,15})(?:%|\/(?:tcp|udp))?$/i.exec(value) ?? []
+  const statuses = /^([1-5])xx$/i.exec(value)?.[1]
+  if (node.kind === 'integer' && statuses !== undefined && node.max < 1000)
+    return { help: `write each status: \`${statuses}00\`, \`${statuses}02\`, \`${statuses}03\`` }
   const within = node.kind === 'integer' && digits !== '' && Number(digits) >= node.min && Number(digits) <= node.max
   return within ? { help: `write the number alone: \`${Number(digits)}\`` } : undefined
 }
 
 /** Text where a map is wanted of which one field nearly always is meant: `path: /v1`. */
 function textHelp(node: Node, value: unknown, secret: boolean): { readonly help: string } | undefined {
-  const object = node.kind === 'object' ? node : node.kind === 'shapes' ? node.object?.node : undefined
-  if (
-    (typeof value !== 'string' && typeof value !== 'number') ||
-    object?.kind !== 'object' ||
-    object.textMeans === undefined
-  )
-    return undefined
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined
+  const object = mapOf(node)
+  const means = object?.textMeans ?? (object?.fields.name?.mode === 'required' ? 'name' : undefined)
+  if (means === undefined) return undefined
   const text = secret || String(value).length > 60 ? '…' : value
   // An address is hardly meant as anything else.
-  if (object.textMeans !== 'host' && String(value).includes('://')) return undefined
-  return { help: `write \`{${object.textMeans}: ${text}}\`` }
+  if (!/^(?:host|url)$/.test(means) && String(value).includes('://')) return undefined
+  const [program, ...args] = means === 'cmd' && !secret ? String(value).trim().split(/\s+/) : []
+  if (args.length > 0) return { help: `write \`{cmd: ${program}, args: [${args.join(', ')}]}\`` }
+  return { help: `write \`{${means}: ${text}}\`` }
+}
+
+/** `cors: true`, where nothing says what is to be allowed. */
+function fieldsHelp(node: Node, value: unknown): { readonly help: string } | undefined {
+  const object = mapOf(node)
+  if (object === undefined || typeof value === 'object') return undefined
+  const [required] = Object.entries(object.fields).filter(([, { mode }]) => mode === 'required')
+  const free = required === undefined && object.exactlyOneOf.length + object.atLeastOneOf.length === 0
+  const names = Object.keys(object.fields).slice(0, 4)
+  if (value === true && free) return { help: `write a map: \`{}\`, or with fields of it such as ${quoted(names)}` }
+  return names.length === 0 ? undefined : { help: `write a map with fields of it: ${quoted(names)}` }
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map(name => `\`${name}\``).join(', ')
+}
+
+function mapOf(node: Node): ObjectNode | undefined {
+  if (node.kind === 'parsed') return mapOf(node.base.node)
+  const inner = node.kind === 'shapes' ? node.object?.node : node
+  return inner?.kind === 'object' ? inner : undefined
 }
 
 /** YAML makes another type of what lacks a dash, a colon or the space behind one. */
-function layoutHelp(wanted: string, value: unknown, secret: boolean): { readonly help: string } | undefined {
-  if (wanted === 'a list' && isRecord(value)) return { help: 'put `- ` before the first key of each item' }
+function layoutHelp(
+  wanted: string,
+  value: unknown,
+  secret: boolean,
+  fields?: FieldIndex,
+): { readonly help: string } | undefined {
+  if (wanted === 'a list' && isRecord(value))
+    return { help: 'put `- ` before the first key of each item, or `[…]` around a map on one line' }
   if (wanted === 'a list' && value !== null) return { help: 'put it in brackets, or on the next line after `- `' }
   if (
     wanted === 'a map' &&
@@ -114,9 +144,19 @@ function layoutHelp(wanted: string, value: unknown, secret: boolean): { readonly
     const [, name] = /^([\w.-]+)=/.exec(typeof value[0] === 'string' ? value[0] : '') ?? []
     if (name !== undefined) return { help: secret ? 'write a map instead' : `write a map instead: \`${name}: …\`` }
   }
+  if (wanted === 'a map' && Array.isArray(value) && value.length > 0 && value.every(isRecord))
+    return { help: 'remove the `- `: it takes one map' }
+  if (wanted === 'a map' && Array.isArray(value) && fields) {
+    const [only, ...more] = fields.expected.filter(({ field }) => field.mode === 'required')
+    if (only?.field.schema.node.kind === 'list' && more.length === 0)
+      return { help: `write a map with the list in \`${only.name}\`` }
+  }
+  if (wanted === 'text' && isRecord(value)) return { help: 'write it as text, in quotes' }
+  if (wanted === 'text' && Array.isArray(value))
+    return { help: 'it takes one value: for several, repeat the item that it stands in' }
   if (wanted !== 'a map' || typeof value !== 'string') return undefined
   const [, name, mark] = /^([\w.-]+)(:(?!\/\/)| +)\S/.exec(value) ?? []
-  if (name === undefined) return undefined
+  if (name === undefined || (mark !== ':' && !fields?.spelt.has(name))) return undefined
   const missing = mark === ':' ? 'a space is missing after the colon' : 'a colon is missing'
   return { help: secret ? missing : `${missing}: write \`${name}: …\`` }
 }

@@ -89,7 +89,7 @@ function decodeFields(
         sound = false
     }
   }
-  if (sound && node.check) sound = checkHolds(node, out, path, ctx)
+  if (sound && node.check) sound = checkHolds(node, out, value, path, ctx)
   return sound ? out : INVALID
 }
 
@@ -271,9 +271,16 @@ function conflict(keys: readonly string[], why: string, path: Path, ctx: DecodeC
   return false
 }
 
-function checkHolds(node: ObjectNode, value: Record<string, unknown>, path: Path, ctx: DecodeContext): boolean {
+function checkHolds(
+  node: ObjectNode,
+  value: Record<string, unknown>,
+  written: Readonly<Record<string, unknown>>,
+  path: Path,
+  ctx: DecodeContext,
+): boolean {
   const problems = node.check!(value)
   for (const { path: inner, at, code = 'GW111', suggestion: _, ...problem } of problems) {
+    if (code === 'GW103' && inner.length === 1 && isElsewhere(String(inner[0]), node, written, ctx)) continue
     // A finding on the object itself hangs on its key: one more step, which `parent` takes back.
     ctx.report({ code, path: [...path, ...inner, ...(at === 'parent' ? [''] : [])], at, ...problem })
   }

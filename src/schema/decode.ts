@@ -6,6 +6,7 @@ import { type DecodeContext, INVALID, type Invalid, isRecord, type LivePath, wro
 import { decodeObject } from './decode-object.ts'
 import { didYouMeanOneOf, valuesMeant } from './meant.ts'
 import { Placeholder } from './placeholder.ts'
+import { objectIn } from './unknown-fields.ts'
 
 export { type DecodeContext, INVALID, type Invalid } from './decode-context.ts'
 
@@ -251,10 +252,22 @@ function beside(node: ShapesNode, value: string, ctx: DecodeContext): DecodeCont
 function shapeFor(node: ShapesNode, value: unknown): Schema<unknown> | undefined {
   if (value === null) return node.null
   if (Array.isArray(value)) return node.list
-  if (typeof value === 'object') return node.object
+  if (typeof value === 'object') return isItem(node, value) ? node.list : node.object
   if (typeof value === 'string') return node.string
   if (typeof value === 'number') return node.number
   return node.boolean
+}
+
+/** A map whose keys are all those of an item lacks the dash. */
+function isItem({ list, object }: ShapesNode, value: object): boolean {
+  const [item, map] = [list && objectIn(list.node), object && objectIn(object.node)]
+  const keys = Object.keys(value)
+  return (
+    item !== undefined &&
+    map !== undefined &&
+    keys.length > 0 &&
+    keys.every(key => item.index().spelt.has(key) && !map.index().spelt.has(key))
+  )
 }
 
 function decodeParsed(node: ParsedNode, value: unknown, path: LivePath, ctx: DecodeContext): unknown {

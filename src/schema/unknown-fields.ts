@@ -36,6 +36,7 @@ export function reportUnknown(
 ): Excuses {
   const excuse = new Excuses()
   const free = Object.keys(node.fields).filter(name => !present.has(name))
+  const answered = new Set<string>()
   for (const key of keys) {
     const known = fieldsMeant(key, node.fields).filter(name => !present.has(name))
     const near = known.length > 0 ? known : closest(key, free)
@@ -44,6 +45,11 @@ export function reportUnknown(
     const plural = near.some(name => name === `${key}s` || key === `${name}s`)
     const place = plural || known.length > 0 ? undefined : openHome(node, key, near.length > 0 ? MAX_STEPS : 1, present)
     const said = tornField(key, node) ?? node.instead?.[key]
+    // Several keys that are to be written in one other way are one mistake.
+    if (said !== undefined && answered.has(said)) continue
+    if (said !== undefined) answered.add(said)
+    // It says how the whole is written, and with it what is missing.
+    if (said !== undefined && node.instead?.[key] === said) excuse.name(free)
     const outer = said === undefined && near.length === 0 && place === undefined ? outerHome(key, ctx) : undefined
     if (place !== undefined) enclosing.moved = (enclosing.moved ?? new Set()).add(key)
     const [best] = near
@@ -129,12 +135,17 @@ const MAX_OUT = 2
 
 /** A field of an object around this one, which lacks it: the line is indented too far. */
 function outerHome(key: string, { around = [] }: DecodeContext): string | undefined {
+  const [root] = around
   const [outer] = around
     .slice(0, -1)
     .reverse()
     .slice(0, MAX_OUT)
     .filter(({ node, value }) => node.index().spelt.has(key) && !Object.hasOwn(value, key))
-  return outer && `\`${key}\` is a field of ${outer.node.name}: indent it less`
+  if (outer) return `\`${key}\` is a field of ${outer.node.name}: indent it less`
+  const [section, ...more] = Object.entries(root?.node.fields ?? {}).filter(
+    ([, { schema }]) => schema.node.kind === 'object' && schema.node.index().spelt.has(key),
+  )
+  return section && more.length === 0 ? `\`${key}\` is a field of \`${section[0]}\`` : undefined
 }
 
 /** The object further in that would take the key, by its path: the nearest one. */

@@ -187,7 +187,7 @@ const entry = { maxTokens: 1, tokensPerFill: 1, fillInterval: '1s' }
 test.each<[unknown, string]>([
   [[], 'GW109'],
   [Array(17).fill(entry), 'GW109'],
-  [entry, 'GW102'],
+  [entry, 'GW101'],
   [{}, 'GW107'],
   [[{ maxTokens: 1 }], 'GW107 0'],
   [[{ ...entry, tokensPerFill: 2 }], 'GW111 0.tokensPerFill'],

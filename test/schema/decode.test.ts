@@ -167,11 +167,19 @@ describe('files', () => {
 
 describe('help', () => {
   test.each([
-    [`${LISTENER}.routes`, { matches: [] }, 'put `- ` before the first key of each item'],
+    [
+      `${LISTENER}.routes`,
+      { matches: [] },
+      'put `- ` before the first key of each item, or `[…]` around a map on one line',
+    ],
     [`${ROUTE}.hostnames`, 'api.example.com', 'put it in brackets, or on the next line after `- `'],
     [`${ROUTE}.policies.timeout`, 'requestTimeout 5s', 'a colon is missing: write `requestTimeout: …`'],
     [`${ROUTE}.policies.timeout`, 'requestTimeout:5s', 'a space is missing after the colon: write `requestTimeout: …`'],
-    [`${ROUTE}.policies.timeout`, 'https://example.com', undefined],
+    [
+      `${ROUTE}.policies.timeout`,
+      'https://example.com',
+      'write a map with fields of it: `requestTimeout`, `backendRequestTimeout`',
+    ],
     // Text where a secret may stand is not repeated.
     [`${ROUTE}.policies.requestHeaderModifier.set`, 'x-key:abc', 'a space is missing after the colon'],
   ])('%s: %j', (path, value, help) => expect(decodeStandalone(set(path, value)(full)).errors[0]?.help).toBe(help))

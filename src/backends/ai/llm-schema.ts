@@ -59,25 +59,39 @@ const BUILT_IN = (Object.keys(PROVIDERS) as ProviderKey[]).filter(key => key !==
 const hosted = oneOf([...BUILT_IN, ...PRESET_NAMES], { openai: 'openAI' })
 const ownProvider = object('custom provider', { custom: req(custom.settings, custom.doc) })
 
-export const params = object('model parameters', {
-  model: opt(shortString, 'Model name sent to the provider; the name that the client asked for when unset.'),
-  apiKey: opt(fileOrInline({ secret: true }), 'Key sent to the provider in place of whatever the client sent.'),
-  baseUrl: opt(baseUrl, "Address and base path in place of the provider's own."),
-  tokenize: opt(boolean, 'Count input tokens before the call.'),
-  awsRegion: opt(string({ min: 1 }), 'Region of an AWS provider; `us-east-1` when unset.'),
-  vertexRegion: opt(string({ min: 1 }), 'Region of Vertex AI; the global endpoint when unset.'),
-  vertexProject: opt(string({ min: 1 }), 'Google Cloud project; Vertex AI needs it.'),
-  azureResourceName: opt(string({ min: 1 }), 'Name of the Azure resource; Azure needs it.'),
-  azureResourceType: opt(
-    oneOf(['openAI', 'foundry'], { aiServices: 'foundry' }),
-    'Kind of the Azure resource; Azure needs it.',
-  ),
-  azureApiVersion: opt(string({ min: 1 }), 'Azure API version; `v1` when unset.'),
-  azureProjectName: opt(string({ min: 1 }), 'Foundry project; named like the resource when unset.'),
-  hostOverride: opt(hostPort, 'Address.', { deprecated: 'use `baseUrl`' }),
-  pathOverride: opt(path, 'Path of every upstream request.', { deprecated: 'use `baseUrl`' }),
-  pathPrefix: opt(path, 'Base path.', { deprecated: 'use `baseUrl`' }),
-})
+/** OpenAI's names of settings that clients send. */
+const REQUEST_FIELDS = ['temperature', 'top_p', 'max_tokens', 'max_completion_tokens', 'stop', 'seed', 'stream']
+
+export const params = object(
+  'model parameters',
+  {
+    model: opt(shortString, 'Model name sent to the provider; the name that the client asked for when unset.'),
+    apiKey: opt(fileOrInline({ secret: true }), 'Key sent to the provider in place of whatever the client sent.'),
+    baseUrl: opt(baseUrl, "Address and base path in place of the provider's own."),
+    tokenize: opt(boolean, 'Count input tokens before the call.'),
+    awsRegion: opt(string({ min: 1 }), 'Region of an AWS provider; `us-east-1` when unset.'),
+    vertexRegion: opt(string({ min: 1 }), 'Region of Vertex AI; the global endpoint when unset.'),
+    vertexProject: opt(string({ min: 1 }), 'Google Cloud project; Vertex AI needs it.'),
+    azureResourceName: opt(string({ min: 1 }), 'Name of the Azure resource; Azure needs it.'),
+    azureResourceType: opt(
+      oneOf(['openAI', 'foundry'], { aiServices: 'foundry' }),
+      'Kind of the Azure resource; Azure needs it.',
+    ),
+    azureApiVersion: opt(string({ min: 1 }), 'Azure API version; `v1` when unset.'),
+    azureProjectName: opt(string({ min: 1 }), 'Foundry project; named like the resource when unset.'),
+    hostOverride: opt(hostPort, 'Address.', { deprecated: 'use `baseUrl`' }),
+    pathOverride: opt(path, 'Path of every upstream request.', { deprecated: 'use `baseUrl`' }),
+    pathPrefix: opt(path, 'Base path.', { deprecated: 'use `baseUrl`' }),
+  },
+  {
+    instead: Object.fromEntries(
+      REQUEST_FIELDS.map(name => [
+        name,
+        'write it in `defaults` of the model, or in `overrides`, where clients cannot change it',
+      ]),
+    ),
+  },
+)
 export type ModelParams = Infer<typeof params>
 
 const jsonFields = map(json, { max: 64 })
@@ -117,6 +131,15 @@ const headerMatch = object(
   { secretField: credentialValue },
 )
 
+/** `provider: {openAI: {…}}`, as backends write it. */
+function providerAsKey(): Record<string, string> {
+  const { node } = hosted
+  const names = node.kind === 'enum' ? [...node.values, ...Object.keys(node.aliases)] : []
+  return Object.fromEntries(
+    names.map(name => [name, `write \`provider: ${name}\`, and its settings in \`params\` beside it`]),
+  )
+}
+
 /** A model without the policies that other modules declare; the `llm` section adds them. */
 export const modelFields = {
   id: opt(string({ min: 1 }), 'Unique key in dumps and logs.'),
@@ -131,7 +154,7 @@ export const modelFields = {
           reference: opt(string({ min: 1 }), 'Name of an entry of `providers`.'),
           custom: opt(custom.settings, custom.doc),
         },
-        { exactlyOneOf: [['reference', 'custom']] },
+        { exactlyOneOf: [['reference', 'custom']], instead: providerAsKey() },
       ),
     }),
     'Who serves the model.',

@@ -97,7 +97,16 @@ export const mcpTargetSchema = object(
     openapi: opt(openapi, 'An HTTP API that OpenAPI describes: its operations are the tools.'),
     policies: opt(targetPolicies, 'How this target is called: authentication, TLS, headers.'),
   },
-  { exactlyOneOf: [['mcp', 'sse', 'stdio', 'openapi']], check: checkTarget },
+  {
+    exactlyOneOf: [['mcp', 'sse', 'stdio', 'openapi']],
+    check: checkTarget,
+    instead: {
+      ...Object.fromEntries(['url', 'host', 'endpoint'].map(key => [key, 'write `mcp: {host: https://…}`'])),
+      ...Object.fromEntries(
+        ['cmd', 'command', 'args', 'env'].map(key => [key, 'write `stdio: {cmd: …, args: […], env: {…}}`']),
+      ),
+    },
+  },
 )
 
 export const mcpBackendSchema = object(

@@ -16,9 +16,10 @@ export const constantCondition: Lint = file => {
       path: [...path],
       at: 'value',
       label: `always ${constant}`,
-      help: /[=]\s*["'\d]/.test(value)
-        ? `one value is never two: write \`${constant ? '&&' : '||'}\` between the comparisons`
-        : 'remove it, or let it depend on the request',
+      help:
+        /[=]\s*["'\d].*(?:&&|\|\|)/s.test(value) && !/==.*!=|!=.*==/s.test(value)
+          ? `one value is never two: write \`${constant ? '&&' : '||'}\` between the comparisons`
+          : 'remove it, or let it depend on the request',
     })
   })
 }

@@ -6,6 +6,9 @@ export function constantOf(text: string): boolean | undefined {
   if (bare === 'false' || bare === '!true') return false
   const compared = constantComparisons(bare)
   if (compared !== undefined) return compared
+  const alike = /^(request\.[\w.]+)\s*(==|!=)\s*(request\.[\w.]+)$/.exec(bare)
+  if (alike && alike[1] === alike[3]) return alike[2] === '=='
+  if (/^request\.[\w.]+\s+in\s+\[\s*\]$/.test(bare)) return false
   if (/["'()[\]{}?]/.test(bare)) return undefined
   const either = bare.split('||').map(part => part.trim())
   if (either.length > 1) return either.some(part => constantOf(part) === true) ? true : undefined
@@ -21,6 +24,8 @@ const ALWAYS_THERE = /^(?:request\.(?:method|path|host|scheme|uri)|response\.cod
 
 /** `a == 1 && a == 2` holds for nothing, `a != 1 || a != 2` for everything. */
 function constantComparisons(text: string): boolean | undefined {
+  const opposed = complements(text)
+  if (opposed !== undefined) return opposed
   for (const [joint, wanted, constant] of [
     ['&&', '==', false],
     ['||', '!=', true],
@@ -35,6 +40,16 @@ function constantComparisons(text: string): boolean | undefined {
       if (known !== undefined && known !== value && (!constant || ALWAYS_THERE.test(subject))) return constant
       values.set(subject, value)
     }
+  }
+  return undefined
+}
+
+/** `a == 1 || a != 1` holds for everything, `a == 1 && a != 1` for nothing. */
+function complements(text: string): boolean | undefined {
+  for (const joint of ['||', '&&']) {
+    const [a, b, ...more] = text.split(joint).map(part => OPERAND.exec(part.trim()))
+    if (!a || !b || more.length > 0 || a[1] !== b[1] || a[3] !== b[3] || a[2] === b[2]) continue
+    if (joint === '&&' || ALWAYS_THERE.test(a[1]!)) return joint === '||'
   }
   return undefined
 }

@@ -2,6 +2,8 @@ import { standalone } from '../standalone/standalone.ts'
 import { visitWritten, type WrittenValue } from '../written-values.ts'
 import { cacheThreshold } from './ai/cache-threshold.ts'
 import { commandLine } from './ai/command-line.ts'
+import { foreignSettings } from './ai/foreign-settings.ts'
+import { greedyPattern } from './ai/greedy-pattern.ts'
 import { hiddenOverride } from './ai/hidden-override.ts'
 import { mcpNames } from './ai/mcp-names.ts'
 import { mcpPrefix } from './ai/mcp-prefix.ts'
@@ -11,6 +13,7 @@ import { constantCondition } from './constant-condition.ts'
 import { deprecatedField } from './deprecated-field.ts'
 import { bodyTotal } from './limits/body-total.ts'
 import { bufferedBody } from './limits/buffered-body.ts'
+import { looserLimit } from './limits/looser-limit.ts'
 import { outwaitedLimit } from './limits/outwaited-limit.ts'
 import { ownBodyLimit } from './limits/own-body-limit.ts'
 import { pointlessRetry } from './limits/pointless-retry.ts'
@@ -26,6 +29,7 @@ import { contradictingHeaders } from './routing/contradicting-headers.ts'
 import { emptyListener } from './routing/empty-listener.ts'
 import { foreignHostname } from './routing/foreign-hostname.ts'
 import { hopHeaders } from './routing/hop-headers.ts'
+import { idlePolicy } from './routing/idle-policy.ts'
 import { impossibleMatch } from './routing/impossible-match.ts'
 import { literalPattern } from './routing/literal-pattern.ts'
 import { mirrorToItself } from './routing/mirror-to-itself.ts'
@@ -37,6 +41,7 @@ import { prefixRewrite } from './routing/prefix-rewrite.ts'
 import { pseudoHeader } from './routing/pseudo-header.ts'
 import { repeatedItem } from './routing/repeated-item.ts'
 import { replacedHeaders } from './routing/replaced-headers.ts'
+import { ruleAgainstMatch } from './routing/rule-against-match.ts'
 import { sameBackend } from './routing/same-backend.ts'
 import { sameName } from './routing/same-name.ts'
 import { selfRedirect } from './routing/self-redirect.ts'
@@ -140,6 +145,11 @@ const LINTS: readonly Lint[] = [
   adminPort,
   ownBodyLimit,
   corsAgainstCsrf,
+  foreignSettings,
+  greedyPattern,
+  looserLimit,
+  idlePolicy,
+  ruleAgainstMatch,
 ]
 
 type Visitor = (found: WrittenValue) => void

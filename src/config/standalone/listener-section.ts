@@ -12,6 +12,7 @@ import {
   req,
   string,
 } from '../../schema/builder.ts'
+import { missing } from '../../schema/rules.ts'
 import { port } from '../../schema/scalars.ts'
 import {
   cipherSuitesSchema,
@@ -132,9 +133,7 @@ export const bindSection = object(
   },
   {
     check: b =>
-      b.mode === 'standard' && b.port === undefined
-        ? [{ path: [], at: 'parent', message: 'bind lacks the required field `port`', label: '`port` is missing' }]
-        : [],
+      b.mode === 'standard' && b.port === undefined ? [missing('port', 'bind lacks the required field `port`')] : [],
   },
 )
 export type BindSection = Infer<typeof bindSection>

@@ -42,19 +42,23 @@ export const accessLog = definePolicy({
     { section: 'frontend', member: 'accessLog', field: opt(inCluster, 'What is logged about requests.'), convert },
   ],
   attach: ['frontend'],
-  schema: object('access log', {
-    filter: opt(cel('log', 'bool'), 'Which requests are logged; all when unset.'),
-    ...changeFields,
-    otlp: opt(otlp, 'Sends the log to a collector.'),
-    database: opt(
-      object('access log database', {
-        llm: opt(oneOf(['metadata', 'full']), 'How much of LLM requests is kept.'),
-        add: changeFields.add,
-      }),
-      'Keeps the log in the request database.',
-      { unserved: 'The request log database is not served.' },
-    ),
-  }),
+  schema: object(
+    'access log',
+    {
+      filter: opt(cel('log', 'bool'), 'Which requests are logged; all when unset.'),
+      ...changeFields,
+      otlp: opt(otlp, 'Sends the log to a collector.'),
+      database: opt(
+        object('access log database', {
+          llm: opt(oneOf(['metadata', 'full']), 'How much of LLM requests is kept.'),
+          add: changeFields.add,
+        }),
+        'Keeps the log in the request database.',
+        { unserved: 'The request log database is not served.' },
+      ),
+    },
+    { instead: { format: 'write `config: {logging: {format: json}}`' } },
+  ),
   compile(spec, ctx) {
     const log = { ...fieldChanges(spec), filter: spec.filter }
     if (spec.otlp === undefined) return { accessLog: { log } }

@@ -163,7 +163,15 @@ const azure = object(
     developerImplicit: opt(empty('developer credentials'), 'The login of the Azure command line tools.'),
     implicit: opt(empty('implicit credentials'), 'Whatever the environment offers.'),
   },
-  { exactlyOneOf: [['explicitConfig', 'developerImplicit', 'implicit']] },
+  {
+    exactlyOneOf: [['explicitConfig', 'developerImplicit', 'implicit']],
+    instead: Object.fromEntries(
+      ['clientId', 'clientSecret', 'tenantId', 'client_id', 'client_secret', 'tenant_id'].map(key => [
+        key,
+        'write `explicitConfig: {clientSecret: {tenant_id: …, client_id: …, client_secret: …}}`',
+      ]),
+    ),
+  },
 )
 
 export const jwtSign = object('signed token', {

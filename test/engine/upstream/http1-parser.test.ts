@@ -294,7 +294,7 @@ const scenario = fc.record({
   method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'POST'),
 })
 
-test('whatever it takes, Node takes in the same way', { timeout: 120_000 }, async () => {
+test('whatever it takes, Node takes in the same way', async () => {
   let taken = 0
   await fc.assert(
     fc.asyncProperty(scenario, async ({ start, fields, body, mutations, cuts, method }) => {

@@ -44,7 +44,8 @@ const NEGATED = /!\s*request\.(headers|path|method|host|uri|scheme)(?=\s*(?:$|&&
 /** GW570: a comparison whose outcome is the same for every request. */
 export const neverEqual: Lint = file => {
   file.visit('cel', ({ node, value, path }) => {
-    if (node.kind !== 'cel' || typeof value !== 'string' || !/request\.|response\.code/.test(value)) return
+    if (node.kind !== 'cel' || typeof value !== 'string' || !/request\.|response\.code|jwt\.claims|\{\{/.test(value))
+      return
     const report = (start: number, length: number, message: string, label: string, help: string) =>
       file.report({
         code: 'GW570',
@@ -87,6 +88,18 @@ interface Mistake {
   readonly help: string
 }
 
+const HEADER = String.raw`request\.headers(?:\[(?:"[^"]*"|'[^']*')\]|\.\w+)`
+const MISSING_AS_NULL = new RegExp(String.raw`(?<![\w.(])(${HEADER})\s*==\s*null\b`, 'g')
+const TEMPLATE = /(["'])\s*\{\{[^"']*\}\}\s*\1/g
+const CAMEL_HEADER = /(?<![\w.])request\.headers\.((?:[a-z]+[A-Z_])[A-Za-z_]*)\b/g
+const QUERY_IN_PATH = new RegExp(String.raw`(?<![\w.])request\.path\.(?:contains|endsWith)\(\s*(?:${TEXT})\s*\)`, 'g')
+const CAPITALS_IN_HOST = new RegExp(
+  String.raw`(?<![\w.])request\.host\.(?:contains|endsWith|startsWith)\(\s*(?:${TEXT})\s*\)`,
+  'g',
+)
+const PATTERN_WITHOUT_SLASH = /(?<![\w.])request\.path\.matches\(\s*(["'])\^[A-Za-z0-9_-]/g
+const CLAIMS = /(?<![\w.])jwt\.claims\b/g
+
 const MISTAKES: readonly (readonly [RegExp, (found: RegExpExecArray) => Mistake | undefined])[] = [
   [
     HEADER_AS_NUMBER,
@@ -108,6 +121,64 @@ const MISTAKES: readonly (readonly [RegExp, (found: RegExpExecArray) => Mistake 
             help: 'compare it with a status: 200, 404, 500',
           }
     },
+  ],
+  [
+    MISSING_AS_NULL,
+    ([, header = '']) => ({
+      message: 'a header that is not there is no `null`: reading it fails, and the comparison is never true',
+      label: 'never true',
+      help: `write \`!(${/["'][^"']*["']/.exec(header)?.[0] ?? `"${header.slice(header.lastIndexOf('.') + 1)}"`} in request.headers)\``,
+    }),
+  ],
+  [
+    TEMPLATE,
+    () => ({
+      message: 'text in quotes stays as it is: nothing is filled in for `{{…}}`',
+      label: 'fixed text',
+      help: 'write the variable without quotes and braces: `request.path`',
+    }),
+  ],
+  [
+    CAMEL_HEADER,
+    ([, name = '']) => ({
+      message: `no header is called \`${name}\`: names have hyphens`,
+      label: 'never there',
+      help: `write \`request.headers["${name.replaceAll('_', '-').replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}"]\``,
+    }),
+  ],
+  [
+    QUERY_IN_PATH,
+    ([whole]) =>
+      /\(\s*["'][^"']*[?#]/.test(whole)
+        ? {
+            message: 'the query is not part of `request.path`',
+            label: 'never true',
+            help: 'ask `request.pathAndQuery`',
+          }
+        : undefined,
+  ],
+  [
+    CAPITALS_IN_HOST,
+    ([whole]) =>
+      /\(\s*["'][^"']*[A-Z]/.test(whole)
+        ? { message: 'host names are in lower case here', label: 'never true', help: 'write it in lower case' }
+        : undefined,
+  ],
+  [
+    PATTERN_WITHOUT_SLASH,
+    () => ({
+      message: 'paths start with `/`: the pattern fits none of them',
+      label: 'never true',
+      help: 'write `^/` at its beginning',
+    }),
+  ],
+  [
+    CLAIMS,
+    () => ({
+      message: 'claims stand in `jwt` itself, without `claims` between',
+      label: 'never set',
+      help: 'write `jwt.NAME`',
+    }),
   ],
   [
     NEGATED,

@@ -1,9 +1,15 @@
-import { keyOf } from '../../../diagnostics/diagnostic.ts'
+import { keyOf, type Path } from '../../../diagnostics/diagnostic.ts'
+import { asFields } from '../../../schema/untyped.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
 /** GW545: plain HTTP to a port where TLS is spoken, or the other way round. */
 export const portOfAnotherProtocol: Lint = file => {
+  checkBackends(file)
+  checkServices(file)
+}
+
+function checkBackends(file: LintedFile): void {
   const written = [...routesOf(file.config).flatMap(route => route.backends), ...file.config.backends]
   const onKnownPort = written.filter(({ host }) => host?.port === 443 || host?.port === 80)
   if (onKnownPort.length === 0) return
@@ -12,19 +18,40 @@ export const portOfAnotherProtocol: Lint = file => {
     const path = [...file.pathOf(backend), 'host']
     const onTlsPort = backend.host?.port === 443
     if (tls.get(keyOf(file.document.origin(path))) !== !onTlsPort) continue
-    file.report({
-      code: 'GW545',
-      message: onTlsPort
-        ? 'plain HTTP is spoken to port 443'
-        : 'TLS is spoken to port 80, where servers speak plain HTTP',
-      path,
-      at: 'value',
-      label: onTlsPort ? 'TLS is not on' : '`backendTLS` is on',
-      help: onTlsPort
-        ? 'add `policies: {backendTLS: {}}` to the backend'
-        : 'write port 443, or the port where the backend speaks TLS, or remove `backendTLS`',
-    })
+    report(file, path, onTlsPort, onTlsPort ? 'add `policies: {backendTLS: {}}` to the backend' : NOT_80)
   }
+}
+
+const NOT_80 = 'write port 443, or the port where TLS is spoken, or switch TLS off'
+
+/** Services that policies ask, key sets, MCP targets: a URL, or `host:port` beside `policies`. */
+function checkServices(file: LintedFile): void {
+  file.visit('object', ({ node, value, path }) => {
+    if (node.kind !== 'object' || Object.hasOwn(node.fields, 'weight')) return
+    const { host, url, policies } = value as Readonly<Record<string, unknown>>
+    const [address, name] = typeof host === 'string' ? [host, 'host'] : [url, 'url']
+    if (typeof address !== 'string' || file.textAt([...path, name]) === '') return
+    const [, scheme, port] = /^(?:(https?):\/\/)?(?:[^/:@]+|\[[^\]]*\]):(443|80)(?:\/|$)/.exec(address) ?? []
+    const secure = scheme === 'https' || (scheme === undefined && asFields(policies)?.backendTLS !== undefined)
+    if (port === undefined || secure === (port === '443')) return
+    // Where TLS is asked for in another place, `host:443` may be right.
+    if (scheme === undefined && port === '443' && !Object.hasOwn(node.fields, 'policies')) return
+    const help = port === '80' ? NOT_80 : scheme === undefined ? 'add `policies: {backendTLS: {}}`' : 'write `https://`'
+    report(file, [...path, name], port === '443', help)
+  })
+}
+
+function report(file: LintedFile, path: Path, onTlsPort: boolean, help: string): void {
+  file.report({
+    code: 'GW545',
+    message: onTlsPort
+      ? 'plain HTTP is spoken to port 443'
+      : 'TLS is spoken to port 80, where servers speak plain HTTP',
+    path,
+    at: 'value',
+    label: onTlsPort ? 'TLS is not on' : 'TLS is on',
+    help,
+  })
 }
 
 /** Where TLS is spoken to an address of the file on some of its ways; addresses that are called on none are left out. */

@@ -4,7 +4,7 @@ import type { Lint } from '../lint.ts'
 export const unverifiedTls: Lint = file => {
   file.visit('object', ({ node, value, path }) => {
     if (node.kind !== 'object' || node.name !== 'backend TLS') return
-    const spec = value as { insecure?: unknown; insecureHost?: unknown }
+    const spec = value as { insecure?: unknown; insecureHost?: unknown; root?: unknown }
     for (const field of ['insecure', 'insecureHost'] as const) {
       if (spec[field] !== true) continue
       file.report({
@@ -17,7 +17,11 @@ export const unverifiedTls: Lint = file => {
         at: 'value',
         label: 'not verified',
         help:
-          field === 'insecure' ? 'name the issuer with `root`' : 'name the server with `hostname` or `subjectAltNames`',
+          field === 'insecure'
+            ? spec.root === undefined
+              ? 'name the issuer with `root`'
+              : 'remove it: `root` names the issuer already'
+            : 'name the server with `hostname` or `subjectAltNames`',
       })
     }
   })
