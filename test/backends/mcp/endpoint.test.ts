@@ -1,3 +1,4 @@
+import { setImmediate as turnOver } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { META } from './modern-server.ts'
@@ -289,6 +290,7 @@ describe('the target', () => {
     ['a request, refused', 'tools/list', 500, '', 500],
   ])('that never ends its answer to %s is not read for ever', async (_what, method, status, text, answered) => {
     let gone = false
+    const { promise: answering, resolve: begins } = Promise.withResolvers<void>()
     const up = await startScript((rpc, res) => {
       if (rpc.method !== method) return
       res.on('close', () => {
@@ -296,6 +298,7 @@ describe('the target', () => {
       })
       res.writeHead(status, { 'content-type': 'text/event-stream' }).flushHeaders()
       res.write(text)
+      begins()
     })
     closing.push(() => up.close())
     // What rules may hide is read, and not passed on as it comes.
@@ -307,6 +310,9 @@ describe('the target', () => {
     const headers = { 'mcp-session-id': await begin(gateway.url) }
     const reply = post(gateway.url, { ...LIST, method, ...(method === LIST.method ? {} : { id: undefined }) }, headers)
     if (answered !== 500) await reply
+    // A target that has not answered yet has other limits: what was written is read within these turns.
+    await answering
+    for (let turn = 0; turn < 20; turn++) await turnOver()
     const later = () => {
       gateway.clock.advance(10_000)
       return gone
