@@ -17,6 +17,8 @@ export interface ProviderCall {
   /** Name, value, name, value. */
   readonly fields?: readonly string[]
   readonly body?: string | Buffer
+  /** Others wait for it too: it goes on when the client leaves. */
+  readonly shared?: boolean
 }
 
 /** ms: of each call, with its body. */
@@ -26,9 +28,10 @@ const LONGEST_REPLY = 1024 * 1024
 
 /** Throws GatewayError when no reply has come. */
 export function callProvider(at: URL, call: ProviderCall, runtime: Runtime, x?: Exchange): Promise<WholeReply> {
-  const { scope, what, method, fields = [], body } = call
+  const { scope, what, method, fields = [], body, shared = false } = call
   const request = {
     scope,
+    shared,
     what,
     method,
     path: at.pathname + at.search,
@@ -69,7 +72,7 @@ export class MetadataCache {
   #known: ProviderMetadata | undefined
   #askedAt = Number.NEGATIVE_INFINITY
   #failure: unknown
-  #pending: { readonly metadata: Promise<ProviderMetadata>; readonly asker: Exchange | undefined } | undefined
+  #pending: Promise<ProviderMetadata> | undefined
 
   constructor(issuer: string, documents: readonly URL[]) {
     this.#issuer = issuer
@@ -83,17 +86,13 @@ export class MetadataCache {
     if (!this.#pending) {
       if (age < PAUSE) return this.#last()
       this.#askedAt = runtime.clock.mono()
-      const metadata = this.#fetch(scope, runtime, x).finally(() => {
+      this.#pending = this.#fetch(scope, runtime, x).finally(() => {
         this.#pending = undefined
       })
-      this.#pending = { metadata, asker: x }
     }
-    const { metadata, asker } = this.#pending
     try {
-      return await metadata
+      return await this.#pending
     } catch (error) {
-      // Its client has left, and with it the call.
-      if (asker?.aborted && asker !== x && !x?.aborted) return await this.read(scope, runtime, x)
       this.#failure = error
       return this.#last()
     }
@@ -108,12 +107,11 @@ export class MetadataCache {
     const problems: string[] = []
     for (const at of this.#documents) {
       try {
-        const reply = await callProvider(at, { scope, what: 'discovery', method: 'GET' }, runtime, x)
+        const reply = await callProvider(at, { scope, what: 'discovery', method: 'GET', shared: true }, runtime, x)
         if (reply.status !== 200) throw new Error(`status ${reply.status}`)
         this.#known = metadataIn(jsonObjectIn(reply), this.#issuer)
         return this.#known
       } catch (error) {
-        if (x?.aborted) this.#askedAt = Number.NEGATIVE_INFINITY
         problems.push(`${at.origin}${at.pathname}: ${error instanceof Error ? error.message : 'unknown'}`)
       }
     }

@@ -5,6 +5,7 @@ import { parseAuthority } from '../http/authority.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Admission, Exchange, PolicyPlace, Reply } from '../http/exchange.ts'
 import { applyChange } from '../http/field-change.ts'
+import { keepCookiesHere } from '../policies/parts/oidc/cookies.ts'
 import { readBody } from '../policies/parts/request-body.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { callBackend, pickBackend } from './call-backend.ts'
@@ -75,6 +76,7 @@ async function serve(
   let local = runRequest(pipeline.request, 'route', x, pipeline.deadlineFrom)
   if (local instanceof Promise) local = await local
   if (local || x.aborted) return local
+  keepCookiesHere(x.request.headers)
 
   if (!chosen) throw new GatewayError('noBackend')
   passage.backend = chosen

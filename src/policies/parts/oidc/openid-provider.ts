@@ -1,0 +1,144 @@
+import { type Claims, JwtVerifier } from '../../../auth/jwt.ts'
+import type { KeySource } from '../../../auth/key-source.ts'
+import { type OAuthClient, proveClient } from '../../../auth/oauth/client-authentication.ts'
+import { callProvider, endpointIn, jsonObjectIn, type ProviderMetadata } from '../../../auth/provider-metadata.ts'
+import { GatewayError } from '../../../http/errors.ts'
+import type { Exchange } from '../../../http/exchange.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+
+export const SCOPE = 'oidc'
+
+export interface ProviderSettings {
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** Unset: as its metadata want it. */
+  readonly authentication: 'clientSecretBasic' | 'clientSecretPost' | undefined
+  readonly keys: KeySource
+  metadata(x: Exchange): Promise<ProviderMetadata>
+}
+
+/** What the token endpoint gave. */
+export interface Grant {
+  readonly idToken: string | undefined
+  readonly claims: Claims | undefined
+  readonly refreshToken: string | undefined
+  /** s. */
+  readonly expiresIn: number | undefined
+}
+
+/** The provider has refused what it was shown: somebody has to sign in anew. */
+export class GrantRefused extends Error {}
+
+/** The provider does not work, or not for this client. It is told without what it has answered. */
+export function providerFailure(detail: string, cause?: unknown): GatewayError {
+  return new GatewayError('oidc', { status: 500, detail, cause })
+}
+
+/** One OpenID provider, as a client of it. */
+export class OpenidProvider {
+  readonly #settings: ProviderSettings
+  readonly #runtime: Runtime
+  readonly #verifier: JwtVerifier
+
+  constructor(settings: ProviderSettings, runtime: Runtime) {
+    const { issuer, clientId, keys } = settings
+    this.#settings = settings
+    this.#runtime = runtime
+    // The claims of a dry run are what somebody has made up.
+    const required = runtime.standIns ? ['exp'] : ['exp', 'iat', 'sub']
+    this.#verifier = new JwtVerifier([{ issuer, audiences: [clientId], requiredClaims: required, keys }], runtime.clock)
+  }
+
+  get clientId(): string {
+    return this.#settings.clientId
+  }
+
+  /** Throws GatewayError `oidc`. */
+  async metadata(x: Exchange): Promise<ProviderMetadata> {
+    try {
+      return await this.#settings.metadata(x)
+    } catch (error) {
+      throw providerFailure('the identity provider cannot be asked where its endpoints are', error)
+    }
+  }
+
+  /** Throws GrantRefused, and GatewayError `oidc` for all else. `nonce`: of the sign-in that the code belongs to. */
+  async redeem(code: string, verifier: string, redirect: string, nonce: string, x: Exchange): Promise<Grant> {
+    const form = { grant_type: 'authorization_code', code, redirect_uri: redirect, code_verifier: verifier }
+    const grant = await this.#ask(form, x, false)
+    if (grant.claims === undefined) throw providerFailure('the identity provider has given no ID token')
+    if (grant.claims.nonce !== nonce) throw providerFailure('the ID token belongs to another sign-in')
+    return grant
+  }
+
+  /** `subject`: whose session it is. Throws as `redeem` does. */
+  async refresh(refreshToken: string, subject: unknown, x: Exchange): Promise<Grant> {
+    const grant = await this.#ask({ grant_type: 'refresh_token', refresh_token: refreshToken }, x, true)
+    if (grant.claims && grant.claims.sub !== subject) throw providerFailure('the ID token belongs to somebody else')
+    return grant
+  }
+
+  async #ask(members: Readonly<Record<string, string>>, x: Exchange, shared: boolean): Promise<Grant> {
+    const metadata = await this.metadata(x)
+    const at = endpointIn(metadata, 'token_endpoint')
+    if (!at) throw providerFailure('the identity provider names no usable token endpoint')
+    const form = new URLSearchParams(members)
+    const proof = proveClient(this.#client(metadata), form, this.#runtime.uuid(), this.#runtime.clock.now())
+    const fields = ['content-type', 'application/x-www-form-urlencoded', ...proof]
+    const call = { scope: SCOPE, what: 'token', method: 'POST', fields, body: form.toString(), shared } as const
+    let replied: Readonly<Record<string, unknown>>
+    let status: number
+    try {
+      const reply = await callProvider(at, call, this.#runtime, x)
+      status = reply.status
+      replied = jsonObjectIn(reply)
+    } catch (error) {
+      throw providerFailure('the token endpoint gives no usable answer', error)
+    }
+    const { error: code } = replied
+    if (status === 400 && code === 'invalid_grant') throw new GrantRefused('the grant is not valid')
+    if (status !== 200) throw providerFailure(`the token endpoint answered ${status}${wordIn(code)}`)
+    return await this.#grantIn(replied)
+  }
+
+  async #grantIn(replied: Readonly<Record<string, unknown>>): Promise<Grant> {
+    const { id_token: idToken, refresh_token: refresh, expires_in: expires } = replied
+    const seconds = Number(expires)
+    return {
+      ...(typeof idToken === 'string'
+        ? { idToken, claims: await this.verify(idToken) }
+        : { idToken: undefined, claims: undefined }),
+      refreshToken: typeof refresh === 'string' && refresh !== '' ? refresh : undefined,
+      expiresIn: expires !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined,
+    }
+  }
+
+  /** An ID token for this client (OpenID Connect Core, 3.1.3.7). */
+  async verify(token: string): Promise<Claims> {
+    let claims: Claims
+    try {
+      claims = await this.#verifier.verify(token)
+    } catch (error) {
+      const reason = error instanceof GatewayError ? (error.details.detail ?? '') : ''
+      throw providerFailure(`the ID token is refused: ${reason}`, error)
+    }
+    const { aud, azp } = claims
+    const several = Array.isArray(aud) && aud.length > 1
+    if ((azp !== undefined || several) && azp !== this.#settings.clientId)
+      throw providerFailure('the ID token is meant for another client')
+    return claims
+  }
+
+  #client({ token_endpoint_auth_methods_supported: methods }: ProviderMetadata): OAuthClient {
+    const { clientId: id, clientSecret: secret, authentication } = this.#settings
+    const known: readonly unknown[] = Array.isArray(methods) ? methods : ['client_secret_basic']
+    const usual = known.includes('client_secret_basic') || !known.includes('client_secret_post')
+    return { method: authentication ?? (usual ? 'clientSecretBasic' : 'clientSecretPost'), id, secret }
+  }
+}
+
+/** An error code of OAuth: anything else that stands there is not repeated. */
+export function wordIn(error: unknown): string {
+  return typeof error === 'string' && /^[a-z_]{1,64}$/.test(error) ? ` (${error})` : ''
+}

@@ -1,0 +1,172 @@
+import { endpointIn } from '../../../auth/provider-metadata.ts'
+import { GatewayError } from '../../../http/errors.ts'
+import type { Exchange, Reply } from '../../../http/exchange.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { BrowserSessions, SessionPlace } from './browser-session.ts'
+import { cookieFields, cookiesOf, setCookie } from './cookies.ts'
+import { GrantRefused, type OpenidProvider, providerFailure, wordIn } from './openid-provider.ts'
+
+/** A sign-in that has begun, as the browser keeps it until it comes back. */
+interface SignIn {
+  readonly state: string
+  readonly nonce: string
+  /** Proves to the provider that whoever redeems the code has asked for it (RFC 7636). */
+  readonly verifier: string
+  /** Path and query. */
+  readonly returnTo: string
+  /** s since the epoch. */
+  readonly ends: number
+}
+
+export interface SignInSettings {
+  readonly redirect: URL
+  readonly scopes: readonly string[]
+  /** Cookies of sign-ins begin so. */
+  readonly cookie: string
+}
+
+/** s. */
+const LIFETIME = 300
+/** Of one browser at a time: each is a cookie of every request. */
+const MOST = 3
+const LONGEST_PATH = 2048
+
+/** Sends browsers to the provider and takes them back (OpenID Connect Core, 3.1). */
+export class SignIns {
+  readonly #settings: SignInSettings
+  readonly #place: SessionPlace
+  readonly #provider: OpenidProvider
+  readonly #sessions: BrowserSessions
+  readonly #runtime: Runtime
+
+  constructor(
+    settings: SignInSettings,
+    place: SessionPlace,
+    provider: OpenidProvider,
+    sessions: BrowserSessions,
+    runtime: Runtime,
+  ) {
+    this.#settings = settings
+    this.#place = place
+    this.#provider = provider
+    this.#sessions = sessions
+    this.#runtime = runtime
+  }
+
+  async begin(x: Exchange): Promise<Reply> {
+    const { redirect, scopes, cookie } = this.#settings
+    const at = endpointIn(await this.#provider.metadata(x), 'authorization_endpoint')
+    if (!at) throw providerFailure('the identity provider names no usable sign-in page')
+    const { runtime, signIn } = { runtime: this.#runtime, signIn: this.#make(x) }
+    const challenge = process.getBuiltinModule('node:crypto').hash('sha256', signIn.verifier, 'base64url')
+    const asked = {
+      response_type: 'code',
+      client_id: this.#provider.clientId,
+      redirect_uri: redirect.href,
+      scope: ['openid', ...scopes.filter(scope => scope !== 'openid')].join(' '),
+      state: signIn.state,
+      nonce: signIn.nonce,
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+    }
+    for (const [name, value] of Object.entries(asked)) at.searchParams.set(name, value)
+    const name = `${cookie}.${signIn.state}`
+    const sealed = this.#place.seal.seal(JSON.stringify(signIn), this.#context(name, x), runtime.uuid())
+    const cookies = [setCookie(name, sealed, LIFETIME, this.#place.secure), ...this.#surplus(x)]
+    return redirectTo(at.href, cookies)
+  }
+
+  /** Whether a request is a browser that comes back. */
+  returns(path: string, query: URLSearchParams): boolean {
+    return path === this.#settings.redirect.pathname && query.has('state') && (query.has('code') || query.has('error'))
+  }
+
+  /** A browser that has no sign-in of this state did not begin it: somebody else may have sent it here. */
+  async finish(query: URLSearchParams, x: Exchange): Promise<Reply> {
+    if ([...query.keys()].some((name, i, all) => all.indexOf(name) !== i)) throw invalidCallback()
+    const name = `${this.#settings.cookie}.${query.get('state')}`
+    const signIn = this.#read(name, x)
+    if (signIn === undefined || signIn.state !== query.get('state')) throw invalidCallback()
+    const done = setCookie(name, '', 0, this.#place.secure)
+    const metadata = await this.#provider.metadata(x)
+    const issuer = query.get('iss')
+    const announced = metadata.authorization_response_iss_parameter_supported === true
+    if (issuer === null ? announced : issuer !== metadata.issuer) throw invalidCallback([done])
+    const code = query.get('code')
+    if (query.has('error') || code === null || code === '') {
+      const detail = `the identity provider has refused the sign-in${wordIn(query.get('error'))}`
+      throw new GatewayError('oidc', { status: 400, detail, headers: cookieFields([done]) })
+    }
+    try {
+      const { redirect } = this.#settings
+      const grant = await this.#provider.redeem(code, signIn.verifier, redirect.href, signIn.nonce, x)
+      const session = this.#sessions.begin(grant)
+      return redirectTo(this.#within(signIn.returnTo), [done, ...this.#sessions.cookies(session, x)])
+    } catch (error) {
+      throw error instanceof GrantRefused ? invalidCallback([done]) : error
+    }
+  }
+
+  #make(x: Exchange): SignIn {
+    const random = () => this.#runtime.uuid().replaceAll('-', '')
+    return {
+      state: random(),
+      nonce: random(),
+      verifier: random() + random(),
+      returnTo: this.#within(x.request.path),
+      ends: this.#now + LIFETIME,
+    }
+  }
+
+  #read(name: string, x: Exchange): SignIn | undefined {
+    const sealed = cookiesOf(x.request.headers, this.#settings.cookie).get(name)
+    const text = sealed === undefined ? undefined : this.#place.seal.open(sealed, this.#context(name, x))
+    const signIn = text === undefined ? undefined : (JSON.parse(text) as SignIn)
+    return signIn && signIn.ends > this.#now ? signIn : undefined
+  }
+
+  /** Removes the oldest sign-ins that were never finished, and what is none. */
+  #surplus(x: Exchange): readonly string[] {
+    const open = [...cookiesOf(x.request.headers, this.#settings.cookie).keys()]
+      .map(name => ({ name, ends: this.#read(name, x)?.ends ?? 0 }))
+      .sort((a, b) => b.ends - a.ends)
+    return open.slice(MOST - 1).map(({ name }) => setCookie(name, '', 0, this.#place.secure))
+  }
+
+  /** A path of this host, or its root: a browser may take other texts for another host. */
+  #within(path: string): string {
+    const { origin } = this.#settings.redirect
+    if (path.length > LONGEST_PATH || !/^\/(?![/\\])[!-~]*$/.test(path)) return '/'
+    return URL.canParse(path, origin) && new URL(path, origin).origin === origin ? path : '/'
+  }
+
+  #context(name: string, x: Exchange): string {
+    return `sign-in ${name} ${x.request.authority}`
+  }
+
+  get #now(): number {
+    return this.#runtime.clock.now() / 1000
+  }
+}
+
+/** Without a word about what is wrong: whoever sends it may be guessing. */
+function invalidCallback(cookies: readonly string[] = []): GatewayError {
+  return new GatewayError('oidc', { status: 400, detail: 'invalid callback', headers: cookieFields(cookies) })
+}
+
+export function redirectTo(location: string, cookies: readonly string[]): Reply {
+  return {
+    status: 302,
+    headers: [
+      'location',
+      location,
+      'cache-control',
+      'no-store',
+      'referrer-policy',
+      'no-referrer',
+      ...cookieFields(cookies),
+    ],
+    body: undefined,
+    reason: 'Oidc',
+  }
+}
