@@ -254,6 +254,8 @@ export class Exchange {
 
   /** The policy that ended the way by a reply or a failure: those behind it have no part in the response. */
   stoppedAt: PolicyPlace | undefined
+  /** The rule of it that refused, as it is written. */
+  refusedBy: string | undefined
   /** The policy whose answer it waits for, while it does. */
   waitingIn: PolicyPlace | undefined
   response: ResponseHead | undefined

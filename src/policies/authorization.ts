@@ -3,7 +3,13 @@
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { object, opt, req } from '../schema/builder.ts'
-import { accessDecision, accessRules, accessRulesInCluster, convertAccessRules } from './parts/access-rules.ts'
+import {
+  accessDecision,
+  accessRules,
+  accessRulesInCluster,
+  convertAccessRules,
+  refusingRule,
+} from './parts/access-rules.ts'
 import { bodiesFor } from './parts/request-body.ts'
 import { definePolicy } from './policy.ts'
 
@@ -34,7 +40,9 @@ export const authorization = definePolicy({
   compile({ rules }, { limits }) {
     const passes = accessDecision(rules)
     function authorize(x: Exchange): undefined {
-      if (!passes(x)) throw new GatewayError('authorization')
+      if (passes(x)) return
+      x.refusedBy = refusingRule(rules, x)
+      throw new GatewayError('authorization')
     }
     return {
       request: authorize,

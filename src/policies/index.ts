@@ -28,6 +28,7 @@ import { tracing } from './frontend/tracing.ts'
 import { jwtAuth } from './jwt-auth.ts'
 import { localRateLimit } from './local-rate-limit.ts'
 import { mcpAuthorization } from './mcp-authorization.ts'
+import { refusalDetails } from './refusal-details.ts'
 import { requestHeaderModifier } from './request-header-modifier.ts'
 import { requestRedirect } from './request-redirect.ts'
 import { responseHeaderModifier } from './response-header-modifier.ts'
@@ -49,6 +50,7 @@ export { targetPolicyFields } from './upstream/policy-target.ts'
 
 /** The order in which policies see a request; those of a backend follow within each call. */
 export const trafficPolicies = [
+  refusalDetails, // hears of every refusal below
   timeout, // its deadline runs from the start of the request
   cors, // a preflight carries no credentials and must pass before anything asks for them
   oidc, // a browser without a session is sent to sign in, whatever token it lacks
@@ -96,6 +98,7 @@ export const responseOrder: readonly string[] = [
   'transformations', // may rewrite any reply, also one made here
   'extProc', // sees the reply as the client would
   'ai', // the reply is translated by the backend already; guards came with it
+  'refusalDetails', // the last word on a refusal
 ]
 
 export const frontendPolicies = [

@@ -122,6 +122,11 @@ function tracedDecision(rules: readonly AccessRule[], x: Exchange, trace: TraceS
   return passes
 }
 
+/** Of a request that is refused: the rule that does so, undefined where no `allow` lets it pass. */
+export function refusingRule(rules: readonly AccessRule[], x: Exchange): string | undefined {
+  return judge(rules, x).find(({ mode, matched }) => (mode === 'deny' ? matched : mode === 'require' && !matched))?.rule
+}
+
 /** What each rule says; `error`: why it could not be evaluated, unless what it asks for is not there. */
 export function judge(rules: readonly AccessRule[], x: Exchange, extra?: Extra) {
   return rules.map(({ kind, when }) => {

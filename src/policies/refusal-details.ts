@@ -1,0 +1,43 @@
+// Tells clients which policy has refused them (RFC 9457, Problem Details for HTTP APIs).
+
+import type { BodyHook } from '../calls/step.ts'
+import type { Exchange } from '../http/exchange.ts'
+import { def, object, oneOf } from '../schema/builder.ts'
+import { definePolicy } from './policy.ts'
+
+const schema = object('refusal details', {
+  form: def(
+    oneOf(['header', 'problem']),
+    'header',
+    '`header`: `x-refused-by` and `x-trace-id`. `problem`: also a JSON body that has both, with the text of the refusal and of the rule.',
+  ),
+})
+
+export const refusalDetails = definePolicy({
+  name: 'refusalDetails',
+  doc: 'Tells clients which policy has refused their request, and by which id to find it in traces. Unset: they are not told.',
+  attach: ['listener', 'route'],
+  schema,
+  compile({ form }) {
+    const problems = new WeakMap<Exchange, string>()
+    function explain(x: Exchange): void {
+      const { stoppedAt, response } = x
+      if (stoppedAt === undefined || response === undefined) return
+      if (response.status < 400 && !response.headers.has('grpc-status')) return
+      const trace = x.span?.traceId ?? x.id
+      response.headers.set('x-refused-by', stoppedAt.policy)
+      response.headers.set('x-trace-id', trace)
+      // Other bodies are written in the words of a protocol.
+      if (form === 'header' || response.headers.get('content-type')?.startsWith('text/plain') !== true) return
+      response.headers.set('content-type', 'application/problem+json')
+      const { error: detail, refusedBy: rule } = x
+      const { status } = response
+      problems.set(x, JSON.stringify({ type: 'about:blank', status, detail, policy: stoppedAt.policy, rule, trace }))
+    }
+    function inPlace(x: Exchange): BodyHook | undefined {
+      const problem = problems.get(x)
+      return problem === undefined ? undefined : { chunk: () => undefined, end: () => Buffer.from(problem) }
+    }
+    return { response: explain, ...(form === 'problem' ? { responseBody: inPlace } : {}) }
+  },
+})
