@@ -54,7 +54,12 @@ export default class Profile extends GatewayCommand {
       )
       return 'ok'
     }
-    await this.deliver(await profile.recordProfile(admin, { kind, seconds: flags.seconds }), output)
+    const recorded = await profile.recordProfile(admin, { kind, seconds: flags.seconds })
+    await this.deliver(recorded, output)
+    if (!profile.hasSamples(recorded))
+      this.note(
+        `It is empty: in ${flags.seconds}s the gateway ${kind === 'cpu' ? 'did' : 'allocated'} next to nothing.`,
+      )
     await this.tell(output.path, `Look at it with: go tool pprof -http=: ${output.path}`)
     return 'ok'
   }

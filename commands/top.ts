@@ -3,8 +3,11 @@ import { adminFlags, adminServer, adminServers, allPodsFlag } from '../src/cli/a
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
 import { durationFlag } from '../src/cli/flags.ts'
+import { Failure } from '../src/diagnostics/failure.ts'
 import type { AdminServer } from '../src/tools/admin/admin-client.ts'
 
+/** ms between two looks: each costs the gateway something. */
+const SHORTEST = 100
 /** ms until the view has its first rates. */
 const FIRST = 1000
 
@@ -31,7 +34,8 @@ export default class Top extends GatewayCommand {
   async run(): Promise<Outcome> {
     const { flags } = await this.parse(Top)
     this.obey(flags)
-    const interval = Math.max(100, flags.interval ?? 2000)
+    const interval = flags.interval ?? 2000
+    if (interval < SHORTEST) throw new Failure('usage', '--interval is too short: at least 100ms.')
     const json = flags.json || flags.output === 'json'
     if (flags['all-pods']) {
       const { lookAtPods } = await import('../src/tools/top/pods.ts')

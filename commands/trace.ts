@@ -72,7 +72,9 @@ export default class Trace extends GatewayCommand {
     const { args, flags } = await this.parse(Trace)
     this.obey(flags)
     const { firstRecording } = await import('../src/tools/trace/first-recording.ts')
-    const { kept, liveRecording, savedRecording, traceRequest } = await import('../src/tools/events/recording.ts')
+    const { checkExpression, kept, liveRecording, savedRecording, traceRequest } = await import(
+      '../src/tools/events/recording.ts'
+    )
     const given = (args.request as unknown as string[] | undefined) ?? []
     // A single word that is a file means the same as -f: no request is called so.
     const [named, words] = given.length === 1 && !flags.admin ? leadingFile(given, this.io.cwd) : [undefined, given]
@@ -83,6 +85,7 @@ export default class Trace extends GatewayCommand {
     const injected = words.length === 0 ? undefined : await this.#inject(words)
     const always = interactive && injected === undefined && !flags['all-pods']
     const request = traceRequest(flags, always, injected?.expression)
+    await checkExpression(flags.where)
     const options = { wait: flags.wait, answered: injected?.answered, lasting: interactive }
     const recording =
       file !== undefined

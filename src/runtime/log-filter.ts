@@ -5,9 +5,9 @@ import type { LogLevel } from './runtime.ts'
 export type Threshold = 0 | 1 | 2 | 3 | 4 | 5
 
 export const RANK: Readonly<Record<LogLevel, Threshold>> = { error: 1, warn: 2, info: 3, debug: 4, trace: 5 }
-const NAMES = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const
+export const LOG_LEVELS = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
-const LEVEL = NAMES.map(name => name.replace(/./g, letter => `[${letter.toUpperCase()}${letter}]`)).join('|')
+const LEVEL = LOG_LEVELS.map(name => name.replace(/./g, letter => `[${letter.toUpperCase()}${letter}]`)).join('|')
 const DIRECTIVE = `\\s*(([\\w-]+(::[\\w-]+)*\\s*=\\s*)?(${LEVEL})\\s*)?`
 /** What `LogFilter.parse` takes, for JSON Schema. */
 export const LOG_FILTER_PATTERN = `^${DIRECTIVE}(,${DIRECTIVE})*$`
@@ -50,7 +50,10 @@ export class LogFilter {
   /** The most specific directive first, the general level last. */
   toString(): string {
     const sorted = [...this.#directives].sort(([a], [b]) => b.length - a.length || (a < b ? -1 : 1))
-    return sorted.map(([module, rank]) => (module === '' ? NAMES[rank] : `${module}=${NAMES[rank]}`)).join(',') || 'off'
+    return (
+      sorted.map(([module, rank]) => (module === '' ? LOG_LEVELS[rank] : `${module}=${LOG_LEVELS[rank]}`)).join(',') ||
+      'off'
+    )
   }
 }
 
@@ -83,10 +86,10 @@ function directiveOf(directive: string): [string, Threshold] {
 }
 
 function levelOf(name: string, directive: string): Threshold {
-  const rank = (NAMES as readonly string[]).indexOf(name.toLowerCase())
+  const rank = (LOG_LEVELS as readonly string[]).indexOf(name.toLowerCase())
   if (rank >= 0) return rank as Threshold
-  const [guess] = closest(name.toLowerCase(), NAMES)
-  const other = name === directive ? `A module needs a level: ${name}=debug.` : `Levels: ${NAMES.join(', ')}.`
+  const [guess] = closest(name.toLowerCase(), LOG_LEVELS)
+  const other = name === directive ? `A module needs a level: ${name}=debug.` : `Levels: ${LOG_LEVELS.join(', ')}.`
   const hint = guess === undefined ? other : `Did you mean ${guess}?`
   const missing = name === '' ? 'there is no level after the equals sign.' : `${name} is not a level. ${hint}`
   throw new LogFilterError(`\`${directive}\`: ${missing}`)

@@ -1,16 +1,23 @@
 import { Failure } from '../diagnostics/failure.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
 import { visible } from '../diagnostics/visible.ts'
+import { LOG_LEVELS } from '../runtime/log-filter.ts'
 import { LOG_MODULES } from '../runtime/log-modules.ts'
 import { type AdminServer, getBytes } from './admin/admin-client.ts'
 
-/** Throws a Failure `usage` for the level of a module that logs nothing: it would be taken and have no effect. */
+/** Throws a Failure `usage` for what is no level, and for a module that logs nothing: it would be taken and have no effect. */
 export function checkModules(directives: readonly string[]): void {
   const known = Object.keys(LOG_MODULES)
   for (const directive of directives) {
     const [module = '', level] = directive.split('=').map(part => part.trim())
     if (level === undefined) {
       throw new Failure('usage', `--set ${directive}: write MODULE=LEVEL, for example request=off.`)
+    }
+    if (!LOG_LEVELS.some(each => each === level.toLowerCase())) {
+      const guess = didYouMean(level, LOG_LEVELS)
+      throw new Failure('usage', `${level} is not a level${guess === undefined ? '.' : `: ${guess}`}`, {
+        help: `Levels: ${LOG_LEVELS.join(', ')}.`,
+      })
     }
     const name = module.replace(/^(agentgateway|gwctl)(::|$)/, '')
     if (name === '' || known.some(each => each === name || each.startsWith(`${name}::`))) continue

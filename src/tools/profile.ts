@@ -1,7 +1,9 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { cannotWrite, Failure } from '../diagnostics/failure.ts'
 import { systemClock } from '../engine/clock.ts'
+import { bytes, message, repeated } from '../protobuf/message.ts'
 import { type AdminServer, getBytes } from './admin/admin-client.ts'
 import { unreadableNote } from './events/recorded-requests.ts'
 import { liveRecording, traceRequest } from './events/recording.ts'
@@ -51,12 +53,24 @@ export async function outputFor(
 export async function recordProfile(admin: AdminServer, { kind, seconds }: ProfileWanted): Promise<Buffer> {
   const path = `debug/pprof/${kind === 'cpu' ? 'profile' : 'heap'}?seconds=${seconds}`
   const patience = { ms: seconds * 1000 + (admin.patience ?? WRITING), clock: systemClock }
-  const bytes = await getBytes(admin, path, { patience })
+  const reply = await getBytes(admin, path, { patience })
   // A gateway that is another program may answer 200 to anything.
-  if (bytes[0] === 0x1f && bytes[1] === 0x8b) return bytes
+  if (reply[0] === 0x1f && reply[1] === 0x8b) return reply
   throw new Failure('unreachable', `${admin.name} answered with something else than a profile.`, {
     help: 'Is that the admin address of a gateway?',
   })
+}
+
+/** Of a pprof profile, as far as it says whether something was seen. */
+const PROFILE = message({ samples: repeated(2, bytes) })
+
+/** Whether there is something to look at; what cannot be read is for whoever reads it. */
+export function hasSamples(profile: Buffer): boolean {
+  try {
+    return PROFILE.decode(gunzipSync(profile)).samples.length > 0
+  } catch {
+    return true
+  }
 }
 
 /**

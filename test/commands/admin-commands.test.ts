@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { main } from '../../src/cli/main.ts'
@@ -64,11 +64,11 @@ describe('gwctl log', () => {
     expect((await gwctl('log', '--reset')).out).toBe('info\n')
   })
 
-  test("a level that is none: exit 2 with the server's words", async () => {
-    const { code, err } = await gwctl('log', '--set', 'gateway=loud')
-    expect(code).toBe(2)
-    expect(err).toContain('loud is not a level')
-    expect(err).not.toContain('POST /logging')
+  test('a level that is none: exit 2, also where no gateway answers', async () => {
+    for (const more of [[], ['--admin', '127.0.0.1:1']]) {
+      const { code, err } = await gwctl('log', '--set', 'gateway=loud', ...more)
+      expect([code, err]).toEqual([2, expect.stringContaining('loud is not a level')])
+    }
     expect(gateway.log.filter()).toBe('info')
   })
 
@@ -167,7 +167,17 @@ describe('gwctl profile', () => {
     })
     expect(await inTime(main(['profile', 'cpu', '-o', output], { ...io, stdout }, root))).toBe(0)
     expect(gunzipSync(Buffer.concat(chunks)).toString('latin1')).toContain('nanoseconds')
-    expect([io.stderr.text, readdirSync(folder)]).toEqual(['', []])
+    // In so short a time there may be nothing to see, which is told beside.
+    expect([io.stderr.text.replace(/^It is empty: .*\n/, ''), readdirSync(folder)]).toEqual(['', []])
+  })
+
+  test('an empty one is said to be', async () => {
+    const empty = createServer((_request, response) => response.end(gzipSync(''))).listen(0, '127.0.0.1')
+    await once(empty, 'listening')
+    const address = `127.0.0.1:${(empty.address() as AddressInfo).port}`
+    const { code, err } = await gwctl('profile', 'cpu', '--seconds', '1', '--admin', address)
+    expect([code, err]).toEqual([0, expect.stringContaining('It is empty: in 1s the gateway did next to nothing.')])
+    empty.close()
   })
 
   test('no bytes into a terminal: exit 2 before anything is recorded', async () => {

@@ -172,6 +172,12 @@ describe('on a terminal', () => {
     expect(screen.text).toBe('')
   })
 
+  test('an interval that costs the gateway too much is wrong usage, also where none answers', async () => {
+    const io = memoryIo({ env: { GWCTL_ADMIN: '127.0.0.1:1' } })
+    expect(await main(['top', '--interval', '1ms'], io, root)).toBe(2)
+    expect(io.stderr.text).toContain('--interval is too short: at least 100ms')
+  })
+
   test('a terminal that cannot be drawn on gets one look', async () => {
     const { screen, code } = view({ TERM: 'dumb' })
     expect(await code).toBe(0)

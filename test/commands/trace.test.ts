@@ -223,6 +223,13 @@ describe('when there is nothing to record', () => {
   })
 })
 
+test('a wrong expression is told before a gateway is looked for', async () => {
+  await admin.close()
+  const run = gwctl(['--raw', '--where', '1+'])
+  expect(await run.code).toBe(2)
+  expect(run.stderr.text).toContain('invalid expression')
+})
+
 describe('a server of another kind', () => {
   const answering = async (answer: (response: ServerResponse) => void) => {
     const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1')

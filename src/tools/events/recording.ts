@@ -23,6 +23,16 @@ export interface Recording {
 
 const LIMITS = { requests: 1000, seconds: 3600 }
 
+/** Throws a Failure `usage` for an expression that no gateway takes, before one is looked for. */
+export async function checkExpression(text: string | undefined): Promise<void> {
+  if (text === undefined || text.trim() === '') return
+  const { createCelCompiler } = await import('../../cel/compiler.ts')
+  const compiled = createCelCompiler().compile(text, 'request', 'bool')
+  if (!('problem' in compiled)) return
+  const { message, help } = compiled.problem
+  throw new Failure('usage', `--where: invalid expression: ${message}`, help === undefined ? {} : { help })
+}
+
 /** What the flags of `gwctl trace` ask the server for. `always` follows without a flag. `own`: which request is meant besides. Throws a Failure `usage`. */
 export function traceRequest(
   flags: {
