@@ -6,8 +6,6 @@ import { durationFlag } from '../src/cli/flags.ts'
 import { Failure } from '../src/diagnostics/failure.ts'
 import type { AdminServer } from '../src/tools/admin/admin-client.ts'
 
-/** ms between two looks: each costs the gateway something. */
-const SHORTEST = 100
 /** ms until the view has its first rates. */
 const FIRST = 1000
 
@@ -35,7 +33,7 @@ export default class Top extends GatewayCommand {
     const { flags } = await this.parse(Top)
     this.obey(flags)
     const interval = flags.interval ?? 2000
-    if (interval < SHORTEST) throw new Failure('usage', '--interval is too short: at least 100ms.')
+    if (interval < 100) throw new Failure('usage', '--interval is too short: at least 100ms.')
     const json = flags.json || flags.output === 'json'
     if (flags['all-pods']) {
       const { lookAtPods } = await import('../src/tools/top/pods.ts')
