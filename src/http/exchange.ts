@@ -122,6 +122,17 @@ export interface McpFacts {
   resource?: { readonly name: string; readonly target: string }
 }
 
+/** What a client has asked an agent for, and what of it is known. */
+export interface A2aFacts {
+  /** In the words of the client's protocol. */
+  readonly method: string
+  task?: string | undefined
+  /** Of the task, as the agent said last. */
+  state?: string | undefined
+  /** JSON-RPC error code. */
+  error?: number | undefined
+}
+
 /** Something that an MCP target offers, by the target's own name for it. */
 export interface McpItem {
   readonly kind: 'tool' | 'prompt' | 'resource' | 'task'
@@ -239,6 +250,7 @@ export class Exchange {
   readonly auth: AuthFacts = {}
   llm: LlmFacts | undefined
   mcp: McpFacts | undefined
+  a2a: A2aFacts | undefined
   /** The MCP authorization in force; all of them must allow. */
   mcpRules: readonly McpRules[] = NO_RULES
   mcpGuards: readonly McpGuard[] = NO_GUARDS

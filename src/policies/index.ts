@@ -85,7 +85,7 @@ export const trafficPolicies = [
   mcpGuardrails, // asked by the MCP backend for each message
   ai, // asked by the LLM backend for each request
   guardrails, // likewise, for the models of the `llm` section
-  a2a, // only names the protocol
+  a2a, // sees requests and cards as the agent does
   backendAuth, // last: nothing may read or change the credential after it is written
 ] as const
 

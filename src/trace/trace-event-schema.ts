@@ -153,6 +153,12 @@ export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<
     name: opt(string(), 'Tool, prompt or resource.'),
     detail: opt(string(), 'What happened.'),
   }),
+  a2a: message('a2a', {
+    method: req(string(), 'A2A method, as the client called it.'),
+    task: opt(string(), 'Id of the task.'),
+    state: opt(string(), 'What the agent says of the task.'),
+    error: opt(integer(), 'JSON-RPC error code.'),
+  }),
   llm: message('llm', {
     provider: req(string(), 'Provider.'),
     model: req(string(), 'Model that was asked for.'),

@@ -90,6 +90,14 @@ export type TraceMessage =
       readonly detail?: string
     }
   | {
+      readonly type: 'a2a'
+      readonly method: string
+      readonly task?: string
+      readonly state?: string
+      /** JSON-RPC error code. */
+      readonly error?: number
+    }
+  | {
       readonly type: 'llm'
       readonly provider: string
       readonly model: string

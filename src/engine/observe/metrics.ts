@@ -33,6 +33,7 @@ export class RequestMetrics {
   readonly #calls: Family<Histogram>
   readonly #guards: Family<Counter>
   readonly #mcp: Family<Counter>
+  readonly #a2a: Family<Counter>
   readonly #llm: LlmMetrics
   /** By route (or listener, or this object when the request did not come that far), one place per backend. */
   readonly #places = new WeakMap<object, Place[]>()
@@ -78,6 +79,12 @@ export class RequestMetrics {
       ['method', 'resource_type', 'server', 'resource', ...PLACE, ...own],
       ['resource', ...own],
     )
+    this.#a2a = metrics.counter(
+      'agentgateway_a2a_requests_total',
+      'A2A requests, by the last state of their task.',
+      ['method', 'task_state', ...PLACE, ...own],
+      ['method', 'task_state', ...own],
+    )
     this.#guards = metrics.counter('agentgateway_guardrail_checks_total', 'Verdicts of guards.', ['phase', 'action'])
     this.#llm = new LlmMetrics(metrics, own)
   }
@@ -92,6 +99,7 @@ export class RequestMetrics {
     series.duration.observe(duration / 1000)
     if (x.attempts.length > 0) this.#attempts(x, place, own, series)
     if (x.guardChecks) for (const { phase, action } of x.guardChecks) this.#guards.with(phase, action).add(1)
+    if (x.a2a) this.#a2a.with(x.a2a.method, x.a2a.state, ...place.labels.slice(5), ...own).add(1)
     if (x.mcp?.method !== undefined) this.#mcpRequest(x, place, own)
     if (x.llm && x.attempts.length > 0) this.#llm.finished(x, x.llm, duration, [...place.labels.slice(5), ...own])
   }

@@ -1,5 +1,5 @@
 import { hostOf } from '../../http/authority.ts'
-import type { Exchange, LlmFacts, McpFacts } from '../../http/exchange.ts'
+import type { A2aFacts, Exchange, LlmFacts, McpFacts } from '../../http/exchange.ts'
 import { isMcpMethod } from '../../mcp/methods.ts'
 import type { ComputedField } from '../../policies/frontend/telemetry.ts'
 
@@ -68,8 +68,9 @@ export function requestFields(x: Exchange, duration: number, sink: FieldSink): v
   }
   const sub = x.auth.jwt?.sub
   if (typeof sub === 'string') sink.add('jwt.sub', sub)
-  sink.add('protocol', last ? (x.backend?.protocol ?? 'http') : 'http')
+  sink.add('protocol', x.a2a ? 'a2a' : last ? (x.backend?.protocol ?? 'http') : 'http')
   if (x.mcp) mcpFields(x.mcp, sink)
+  if (x.a2a) a2aFields(x.a2a, sink)
   if (x.llm) llmFields(x, x.llm, sink)
   if (last && last.index > 0) sink.add('retry.attempt', last.index)
   if (x.error !== undefined) sink.add('error', x.error)
@@ -115,6 +116,13 @@ function mcpFields(mcp: McpFacts, sink: FieldSink): void {
   if (tool) sink.add('gen_ai.tool.name', tool.name)
   if (prompt) sink.add('gen_ai.prompt.name', prompt.name)
   if (mcp.sessionId !== undefined) sink.add('mcp.session.id', mcp.sessionId)
+}
+
+function a2aFields({ method, task, state, error }: A2aFacts, sink: FieldSink): void {
+  sink.add('a2a.method', method)
+  if (task !== undefined) sink.add('a2a.task.id', task)
+  if (state !== undefined) sink.add('a2a.task.state', state)
+  if (error !== undefined) sink.add('a2a.error.code', error)
 }
 
 const USAGE = [

@@ -131,6 +131,8 @@ function withEvent(request: RequestTrace, event: ReadEvent): RequestTrace {
       // The name of a tool comes with a later event of the same request.
       if (message.name === undefined && request.about !== '') return request
       return { ...request, about: [message.method, message.name].filter(Boolean).join(' ') }
+    case 'a2a':
+      return { ...request, about: [message.method, message.state].filter(Boolean).join(' ') }
     case 'llm':
       return { ...request, about: [message.model, message.provider].filter(Boolean).join(' ') }
     case 'dropped':

@@ -44,6 +44,8 @@ export function wordsOf({ message: m }: Pick<ReadEvent, 'message'>): StepWords {
         label: 'mcp',
         text: [m.method, m.name, m.target && `at ${m.target}`].filter(Boolean).join(' ') + detail(m.detail),
       }
+    case 'a2a':
+      return { label: 'a2a', text: [m.method, m.task, m.state, m.error].filter(Boolean).join(' ') }
     case 'llm':
       return {
         label: 'llm',

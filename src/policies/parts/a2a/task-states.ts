@@ -1,0 +1,100 @@
+import type { BodyHook } from '../../../calls/step.ts'
+import type { Exchange } from '../../../http/exchange.ts'
+import { SseReader } from '../../../http/sse.ts'
+
+/** bytes of a reply, or of one event, that are looked at; what is longer passes unread. */
+const LONGEST = 256 * 1024
+
+/** Notes what a reply, or each event of a stream, says of its task. The bytes pass as they come. */
+export function taskStates(x: Exchange): BodyHook | undefined {
+  const type = x.response?.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const coding = x.response?.headers.get('content-encoding')
+  if (coding !== undefined && coding !== 'identity') return undefined
+  if (type === 'text/event-stream') return eventStates(x)
+  return type === 'application/json' || type.endsWith('+json') ? replyState(x) : undefined
+}
+
+function eventStates(x: Exchange): BodyHook {
+  let reader: SseReader | undefined = new SseReader(LONGEST, ({ data }) => note(x, data))
+  return {
+    chunk(data) {
+      try {
+        reader?.push(data)
+      } catch {
+        reader = undefined
+      }
+      return data
+    },
+    end: () => undefined,
+  }
+}
+
+function replyState(x: Exchange): BodyHook {
+  const chunks: Buffer[] = []
+  let size = 0
+  return {
+    chunk(data) {
+      size += data.length
+      if (size <= LONGEST) chunks.push(data)
+      else chunks.length = 0
+      return data
+    },
+    end() {
+      if (size > 0 && size <= LONGEST) note(x, Buffer.concat(chunks, size))
+      return undefined
+    },
+  }
+}
+
+function note(x: Exchange, json: Buffer): void {
+  const { a2a } = x
+  const found = a2a && stateIn(json)
+  if (!found) return
+  const { task = a2a.task, state, error } = found
+  if (task === a2a.task && state === a2a.state && error === a2a.error) return
+  a2a.task = task
+  if (state !== undefined) a2a.state = state
+  a2a.error = error
+  const { method } = a2a
+  x.trace?.emit({
+    type: 'a2a',
+    method: method ?? '',
+    ...(task === undefined ? {} : { task }),
+    ...(state === undefined ? {} : { state }),
+    ...(error === undefined ? {} : { error }),
+  })
+}
+
+interface Found {
+  readonly task: string | undefined
+  readonly state: string | undefined
+  /** JSON-RPC error code. */
+  readonly error: number | undefined
+}
+
+/** Flat with `kind` in A2A 0.3, one of several members in 1.0; over HTTP+JSON without JSON-RPC around it. */
+function stateIn(json: Buffer): Found | undefined {
+  let whole: unknown
+  try {
+    whole = JSON.parse(json.toString())
+  } catch {
+    return undefined
+  }
+  if (!isRecord(whole)) return undefined
+  const code = isRecord(whole.error) ? whole.error.code : undefined
+  if (typeof code === 'number') return { task: undefined, state: undefined, error: code }
+  const reply = isRecord(whole.result) ? whole.result : whole
+  const said = [reply.task, reply.statusUpdate, reply.artifactUpdate].find(isRecord) ?? reply
+  const state = isRecord(said.status) ? said.status.state : undefined
+  const task = said.taskId ?? (said.status === undefined ? undefined : said.id)
+  if (typeof state !== 'string' && typeof task !== 'string') return undefined
+  return { task: short(task), state: short(state), error: undefined }
+}
+
+function short(value: unknown): string | undefined {
+  return typeof value === 'string' ? value.slice(0, 128) : undefined
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
