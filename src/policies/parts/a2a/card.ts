@@ -50,22 +50,25 @@ export function rewriteCard(card: Record<string, unknown>, place: CardPlace): vo
   delete card.signatures
 }
 
-/** Schemes by which clients of gRPC say where a server is. */
-const GRPC = /^(grpcs?|dns):\/*/i
+/** How clients of gRPC write where a server is. */
+const GRPC = /^(grpcs?|dns):(\/*)/i
 
 function rewritten(text: string, place: CardPlace): string {
-  const { authority, secure } = place
-  // Of gRPC, only where to dial.
-  if (GRPC.test(text))
-    return text
-      .replace(/^(grpc)s?:(\/*).*$/i, (_, _scheme, slashes) => `${secure ? 'grpcs' : 'grpc'}:${slashes}${authority}`)
-      .replace(/^dns:(\/*).*$/i, (_, slashes) => `dns:${slashes}${withPort(place)}`)
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text) && !text.startsWith('/')) return withPort(place)
+  const { authority, secure, prefix } = place
+  const grpc = GRPC.exec(text)
+  if (grpc) {
+    const [, scheme = '', slashes = ''] = grpc
+    const own = scheme.toLowerCase() === 'dns' ? 'dns' : secure ? 'grpcs' : 'grpc'
+    return `${own}:${slashes}${withPort(place)}`
+  }
+  if (!/^([a-z][a-z0-9+.-]*:\/\/|\/)/i.test(text)) return withPort(place)
+  const base = `${secure ? 'https' : 'http'}://${authority}`
   const url = URL.parse(text, 'http://agent')
-  if (!url) return `${secure ? 'https' : 'http'}://${authority}${place.prefix}`
+  if (!url) return base + prefix
   const path = pathFor(url.pathname, place)
+  // An address without a path stays one.
   const bare = path === '/' && !/^[^?#]*[^:/?#]\/([?#]|$)/.test(text)
-  return `${secure ? 'https' : 'http'}://${authority}${bare ? '' : path}${url.search}`
+  return base + (bare ? '' : path) + url.search
 }
 
 function withPort({ authority, secure }: CardPlace): string {
