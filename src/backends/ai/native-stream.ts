@@ -123,7 +123,7 @@ export class HeldStream implements ChunkSink {
 
 /** Each format's last word; without one, a stream was cut. */
 const LAST: Readonly<Record<ChatFormat, RegExp>> = {
-  completions: /data:\s*\[DONE\]|"finish_reason"\s*:\s*"|"error"\s*:/,
+  completions: /(?:^|[\r\n])data:[ \t]*\[DONE\]|"finish_reason"\s*:\s*"|"error"\s*:/,
   messages: /"message_stop"|"type"\s*:\s*"error"/,
   responses: /"response\.(?:completed|incomplete|failed)"|"type"\s*:\s*"error"/,
   generateContent: /"finishReason"\s*:|"blockReason"\s*:|"error"\s*:/,
@@ -156,9 +156,13 @@ export class EndWatch {
   /** What to send before the end; undefined: the stream is complete. */
   missing(message: string): Buffer | undefined {
     const tail = Buffer.concat(this.#chunks).subarray(-TAIL).toString('latin1')
-    if (this.#ended || LAST[this.#format].test(tail)) return undefined
-    // The last event may be cut, too.
-    return Buffer.from(`\n\n${CODECS[this.#format].errors.event({ kind: 'server', message })}`)
+    const lastLine = tail.slice(Math.max(tail.lastIndexOf('\n'), tail.lastIndexOf('\r')) + 1)
+    if (!(this.#ended || LAST[this.#format].test(tail)) || isCut(lastLine)) {
+      // The last event may be cut, too.
+      return Buffer.from(`\n\n${CODECS[this.#format].errors.event({ kind: 'server', message })}`)
+    }
+    // Clients take an event for complete at its blank line.
+    return /(?:\r\n|\n|\r){2}$/.test(tail) || DONE.test(lastLine) ? undefined : BLANK_LINE
   }
 
   #endsIn(chunk: Buffer): boolean {
@@ -167,6 +171,20 @@ export class EndWatch {
     if (before === undefined) return false
     const seam = Buffer.concat([before, chunk.subarray(0, SEAM)])
     return LAST_RESPONSES.some(name => seam.includes(name))
+  }
+}
+
+const DONE = /^data:[ \t]*\[DONE\]/
+const BLANK_LINE = Buffer.from('\n\n')
+
+/** Of the text behind the last line break. */
+function isCut(line: string): boolean {
+  if (line === '' || line.startsWith(':') || DONE.test(line)) return false
+  try {
+    JSON.parse(line.replace(/^data:/, ''))
+    return !line.startsWith('data:')
+  } catch {
+    return true
   }
 }
 
