@@ -107,4 +107,22 @@ export const bodies = [
       return `${answers.length} of ${held.length} answered 503, resident memory grew by ${grown} MiB`
     },
   },
+  {
+    name: 'Bodies in chunks of one byte, each of which would take a hundred times its size while the body is read',
+    defends: 'small chunks are joined: what a body takes is near to what is counted',
+    async run({ start, backend, holds }) {
+      const upstream = await backend()
+      const gateway = await start(port => config(port, upstream.host, READS))
+      const before = gateway.memory()
+      // It never comes to its end.
+      const body = '1\r\nx\r\n'.repeat(1_500_000)
+      const held = Array.from({ length: 12 }, () => dial(gateway.port, post('Transfer-Encoding: chunked\r\n', body)))
+      await within(60_000, () => held.every(({ socket }) => socket.writableLength === 0))
+      await pause(1000)
+      const grown = Math.round((gateway.memory() - before) / 2 ** 20)
+      for (const { socket } of held) socket.destroy()
+      holds(grown < 600, `12 bodies of 1.5 MB take ${grown} MiB`)
+      return `12 bodies of 1.5 MB take ${grown} MiB`
+    },
+  },
 ]

@@ -1,6 +1,7 @@
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
+import { keepChunk } from '../http/keep-chunk.ts'
 import type { ResponseHandler, Target, UpstreamRequest } from '../http/transport.ts'
 import type { Clock, Runtime } from '../runtime/runtime.ts'
 
@@ -78,7 +79,7 @@ export function wholeReply(
       head: (status, headers) => ({
         write(chunk) {
           size += chunk.length
-          if (size <= limit) chunks.push(chunk)
+          if (size <= limit) keepChunk(chunks, chunk)
           else giveUp(new GatewayError('responseTooLarge', { detail: `more than ${limit} bytes` }))
           return true
         },

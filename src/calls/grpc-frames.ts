@@ -1,5 +1,7 @@
 // The length-prefixed messages of gRPC (grpc/doc/PROTOCOL-HTTP2.md, "Length-Prefixed-Message"), uncompressed.
 
+import { keepChunk } from '../http/keep-chunk.ts'
+
 const PREFIX = 5
 
 export function frame(message: Uint8Array): Buffer {
@@ -28,7 +30,7 @@ export class FrameReader {
   }
 
   push(chunk: Buffer): void {
-    this.#chunks.push(chunk)
+    keepChunk(this.#chunks, chunk)
     this.#size += chunk.length
   }
 

@@ -1,5 +1,6 @@
 import type { BodyMemory } from '../http/body-memory.ts'
 import { bodyMemoryExhausted } from '../http/errors.ts'
+import { keepChunk } from '../http/keep-chunk.ts'
 import type { ChunkSink } from '../http/transport.ts'
 import { flushChunks, passChunk } from './run-policies.ts'
 import type { BodyHook, BodyPassage } from './step.ts'
@@ -15,7 +16,7 @@ export class PausedSink implements ChunkSink {
 
   write(chunk: Buffer): boolean {
     if (this.#to) return this.#to.write(chunk)
-    this.#held.push(chunk)
+    keepChunk(this.#held, chunk)
     return false
   }
   end(trailers?: readonly string[]): void {
@@ -82,7 +83,7 @@ export class CollectingSink extends PausedSink {
       return false
     }
     this.#counted += chunk.length
-    this.#chunks.push(chunk)
+    keepChunk(this.#chunks, chunk)
     this.#size += chunk.length
     if (this.#size <= this.#limit) return true
     this.#settle(undefined)

@@ -3,6 +3,7 @@ import type { Clock, Runtime, Timer } from '../runtime/runtime.ts'
 import type { BodyLimits } from './body-memory.ts'
 import { bodyMemoryExhausted, GatewayError } from './errors.ts'
 import { type BodyPrefix, type BodySource, prefixOf } from './exchange.ts'
+import { keepChunk } from './keep-chunk.ts'
 
 /** What reading a body takes. */
 export type BodyReading = Pick<Runtime, 'clock' | 'bodies'>
@@ -122,7 +123,7 @@ export class SocketBody implements BodySource {
         this.#reading = undefined
       }
       const onData = (chunk: Buffer): void => {
-        chunks.push(chunk)
+        keepChunk(chunks, chunk)
         size += chunk.length
         patience.read(chunk.length)
         const room = this.#hold(size)

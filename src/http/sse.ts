@@ -1,4 +1,5 @@
 import { GatewayError } from './errors.ts'
+import { keepChunk } from './keep-chunk.ts'
 
 /** One event of an event stream (WHATWG HTML, "Server-sent events"). */
 export interface SseEvent {
@@ -62,7 +63,7 @@ export class SseReader {
   #keep(part: Buffer): void {
     this.#partialSize += part.length
     this.#checkSize()
-    this.#partial.push(part)
+    keepChunk(this.#partial, part)
   }
 
   #complete(last: Buffer): Buffer {
@@ -90,7 +91,9 @@ export class SseReader {
     if (name === 'data') {
       this.#dataSize += value.length + 1
       this.#checkSize()
-      this.#data.push(value)
+      // Lines are joined by line feeds.
+      if (this.#data.length > 0) keepChunk(this.#data, NEWLINE)
+      keepChunk(this.#data, value)
     } else if (name === 'event') {
       this.#event = value.toString()
     } else if (name === 'id' && !value.includes(0)) {
@@ -105,20 +108,13 @@ export class SseReader {
     if (data.length === 0) return
     this.#data = []
     this.#dataSize = 0
-    this.#onEvent({ event, data: data.length === 1 ? (data[0] as Buffer) : joinLines(data), id: this.#id })
+    this.#onEvent({ event, data: data.length === 1 ? (data[0] as Buffer) : Buffer.concat(data), id: this.#id })
   }
 
   #checkSize(): void {
     if (this.#partialSize + this.#dataSize <= this.#limit) return
     throw new GatewayError('responseTooLarge', { detail: `an event of more than ${this.#limit} bytes` })
   }
-}
-
-function joinLines(lines: readonly Buffer[]): Buffer {
-  const parts: Buffer[] = []
-  for (const line of lines) parts.push(line, NEWLINE)
-  parts.pop()
-  return Buffer.concat(parts)
 }
 
 const NEWLINE = Buffer.from('\n')

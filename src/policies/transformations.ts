@@ -8,6 +8,7 @@ import { isCredentialHeader } from '../http/credential-names.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../http/field-value.ts'
 import type { HeaderList } from '../http/headers.ts'
+import { keepChunk } from '../http/keep-chunk.ts'
 import {
   type CelResult,
   type CelScope,
@@ -193,7 +194,7 @@ function replaceBody(x: Exchange, body: Expression, { maxBuffer }: Limits): Body
     chunk(data) {
       size += data.length
       if (!body.readsResponseBody) return undefined
-      if (size <= maxBuffer) chunks.push(data)
+      if (size <= maxBuffer) keepChunk(chunks, data)
       else chunks.length = 0
       return undefined
     },

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
+import { keepChunk } from '../../http/keep-chunk.ts'
 import type { UpstreamRequest } from '../../http/transport.ts'
 import { Fresh, FreshByKey } from '../fresh.ts'
 import { type AssumedRole, assumeRole, discoverAwsKeys, regionOf } from './aws-credentials.ts'
@@ -121,7 +122,7 @@ async function whole(body: UpstreamRequest['body'], limit: number): Promise<Buff
   for await (const chunk of body.iterator({ destroyOnReturn: false })) {
     size += (chunk as Buffer).length
     if (size > limit) throw new GatewayError('bodyTooLarge', { detail: `a signed body has at most ${limit} bytes` })
-    chunks.push(chunk as Buffer)
+    keepChunk(chunks, chunk as Buffer)
   }
   return Buffer.concat(chunks, size)
 }

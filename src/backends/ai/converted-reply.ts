@@ -1,6 +1,7 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { LlmFacts } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
+import { keepChunk } from '../../http/keep-chunk.ts'
 import { SseReader } from '../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import type { ChatEvent, LlmError } from '../../llm/chat/chat.ts'
@@ -99,7 +100,7 @@ class ConvertedWhole implements ChunkSink {
   write(chunk: Buffer): boolean {
     if (this.#over) return true
     if (this.#size === 0) this.#ctx.facts.timeToFirstToken = this.#ctx.clock.mono() - this.#ctx.startedAt
-    this.#chunks.push(chunk)
+    keepChunk(this.#chunks, chunk)
     this.#size += chunk.length
     if (this.#size > LIMIT) {
       this.#ctx.cancel()

@@ -1,6 +1,7 @@
 // Guards on what goes back to the client, in the client's format, whether it was converted or not.
 import { GatewayError } from '../../http/errors.ts'
 import type { HeaderList } from '../../http/headers.ts'
+import { keepChunk } from '../../http/keep-chunk.ts'
 import { type ChunkSink, handlerAround, type ResponseHandler } from '../../http/transport.ts'
 import { guardReply } from '../../llm/guards/guard-body.ts'
 import { guardFailure, refusalError } from '../../llm/guards/run-guards.ts'
@@ -41,7 +42,7 @@ class GuardedWhole implements ChunkSink {
 
   write(chunk: Buffer): boolean {
     if (this.#over) return true
-    this.#chunks.push(chunk)
+    keepChunk(this.#chunks, chunk)
     this.#size += chunk.length
     if (this.#size > GUARDED_LIMIT) {
       this.#ctx.cancel()

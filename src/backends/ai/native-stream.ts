@@ -1,5 +1,6 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { HeaderList } from '../../http/headers.ts'
+import { keepChunk } from '../../http/keep-chunk.ts'
 import { SseReader } from '../../http/sse.ts'
 import type { ChunkSink, ResponseHandler } from '../../http/transport.ts'
 import type { ChatFormat, LlmError } from '../../llm/chat/chat.ts'
@@ -50,7 +51,7 @@ export class HeldStream implements ChunkSink {
   write(chunk: Buffer): boolean {
     if (this.#client) return this.#client.write(chunk)
     if (this.#over) return true
-    this.#held.push(chunk)
+    keepChunk(this.#held, chunk)
     this.#size += chunk.length
     this.#look(chunk)
     if (this.#failed && !this.#speaks) {

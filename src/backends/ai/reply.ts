@@ -1,5 +1,6 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { HeaderList } from '../../http/headers.ts'
+import { keepChunk } from '../../http/keep-chunk.ts'
 import { type ChunkSink, discard, handlerAround, type ResponseHandler } from '../../http/transport.ts'
 import type { ErrorCodec } from '../../llm/chat/codec.ts'
 import { errorBody, speaks } from '../../llm/error-body.ts'
@@ -162,7 +163,7 @@ class HeldReply implements ChunkSink {
       return this.#client.write(chunk)
     }
     if (this.#size === 0) firstByte(this.#ctx)
-    this.#chunks.push(chunk)
+    keepChunk(this.#chunks, chunk)
     this.#size += chunk.length
     return this.#size <= HOLD || this.#release()
   }

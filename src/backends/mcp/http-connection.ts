@@ -3,6 +3,7 @@ import { withDeadline } from '../../http/body-deadline.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { type Exchange, emptyHead } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
+import { keepChunk } from '../../http/keep-chunk.ts'
 import { type SseEvent, SseReader } from '../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import { type Request, type RequestId, readMessage } from '../../mcp/message.ts'
@@ -248,7 +249,7 @@ function readWhole(events: CallEvents, cancel: () => void): ChunkSink {
   return {
     write(chunk) {
       size += chunk.length
-      if (size <= MAX_MESSAGE) chunks.push(chunk)
+      if (size <= MAX_MESSAGE) keepChunk(chunks, chunk)
       else {
         cancel()
         events.fail({ message: `the target sent a message of more than ${MAX_MESSAGE} bytes`, down: false })
@@ -283,7 +284,7 @@ function failureBody(
     write(chunk) {
       const room = MAX_ERROR_BODY - size
       const part = chunk.length > room ? chunk.subarray(0, room) : chunk
-      if (part.length > 0) chunks.push(part)
+      if (part.length > 0) keepChunk(chunks, part)
       size += part.length
       return true
     },

@@ -1,3 +1,5 @@
+import { keepChunk } from '../../http/keep-chunk.ts'
+
 const LF = 10
 
 /**
@@ -30,7 +32,7 @@ export class LineReader {
 
   #add(part: Buffer): void {
     if (this.#dropping) return
-    this.#parts.push(part)
+    keepChunk(this.#parts, part)
     this.#size += part.length
     if (this.#size <= this.#limit) return
     this.#dropping = true

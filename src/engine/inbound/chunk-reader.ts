@@ -5,6 +5,8 @@ import { MalformedRequest } from './http1-head.ts'
 
 const CR = 13
 const LF = 10
+/** bytes of a chunk that is not moved. */
+const JOINED = 4096
 const MAX_TRAILERS = 16 * 1024
 
 /**
@@ -17,19 +19,31 @@ export class ChunkReader {
   #trailerBytes = 0
   done = false
 
-  /** Gives the data from `at` on to `take`; returns where the message ends, or `bytes.length`. Throws MalformedRequest. */
+  /**
+   * Gives the data from `from` on to `take`; returns where the message ends, or `bytes.length`. Throws MalformedRequest.
+   * Small chunks that came in one read are moved together and handed on as one.
+   */
   read(bytes: Buffer, from: number, take: (data: Buffer) => void): number {
     const framing = this.#framing
     let at = from
+    let start = from
+    let filled = from
     while (at < bytes.length && !this.done) {
       if (framing.state === DATA) {
         const size = Math.min(framing.left, bytes.length - at)
-        take(bytes.subarray(at, at + size))
+        if (filled > start && size > JOINED) {
+          take(bytes.subarray(start, filled))
+          filled = start
+        }
+        if (filled === start) start = filled = at
+        else bytes.copyWithin(filled, at, at + size)
+        filled += size
         at += size
         framing.took(size)
       } else if (framing.state === TRAILERS) this.#trailer(bytes[at++] as number)
       else framing.next(bytes[at++] as number)
     }
+    if (filled > start) take(bytes.subarray(start, filled))
     return at
   }
 

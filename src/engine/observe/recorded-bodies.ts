@@ -2,6 +2,7 @@ import { type Readable, Transform } from 'node:stream'
 import type { Expression } from '../../cel/expression.ts'
 import type { BodyMemory } from '../../http/body-memory.ts'
 import { type BodySource, bodyOf, type Exchange } from '../../http/exchange.ts'
+import { keepChunk } from '../../http/keep-chunk.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import type { Downstream } from '../downstream.ts'
 
@@ -41,7 +42,7 @@ class Recording {
     }
     this.#size += length
     // A copy: the sender may use the chunk's memory again.
-    this.#chunks.push(Buffer.from(chunk))
+    keepChunk(this.#chunks, Buffer.from(chunk))
   }
 
   end(): void {

@@ -1,6 +1,7 @@
 // Amazon's binary event stream: https://docs.aws.amazon.com/transcribe/latest/dg/streaming-setting-up.html
 import { crc32 } from 'node:zlib'
 import { GatewayError } from '../../http/errors.ts'
+import { keepChunk } from '../../http/keep-chunk.ts'
 import type { RawEvent } from '../chat/codec.ts'
 
 const PRELUDE = 12
@@ -32,10 +33,10 @@ export class FrameReader {
   }
 
   push(chunk: Buffer): void {
-    this.#held.push(chunk)
+    keepChunk(this.#held, chunk)
     this.#size += chunk.length
     if (this.#size < Math.max(this.#wanted, PRELUDE)) return
-    let data = this.#held.length === 1 ? chunk : Buffer.concat(this.#held, this.#size)
+    let data = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held, this.#size)
     for (;;) {
       this.#wanted = data.length < PRELUDE ? 0 : this.#lengthOf(data)
       if (this.#wanted === 0 || data.length < this.#wanted) break
@@ -75,7 +76,8 @@ function readHeaders(data: Buffer): Map<string, string> {
     const name = data.toString('utf8', at + 1, nameEnd)
     const type = data[nameEnd]
     const fixed = type === undefined ? undefined : SIZES[type]
-    if (fixed === undefined || nameEnd + 3 > data.length) throw broken('a header of a frame cannot be read')
+    if (fixed === undefined || (fixed < 0 && nameEnd + 3 > data.length))
+      throw broken('a header of a frame cannot be read')
     const start = nameEnd + (fixed < 0 ? 3 : 1)
     const size = fixed < 0 ? data.readUInt16BE(nameEnd + 1) : fixed
     if (start + size > data.length) throw broken('a header of a frame is cut')

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { Duplex } from 'node:stream'
 import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange, LlmFacts } from '../../../http/exchange.ts'
+import { keepChunk } from '../../../http/keep-chunk.ts'
 import { handlerAround, type ResponseHandler } from '../../../http/transport.ts'
 import { FrameReader, frameOf, type MessagePart, OPCODES } from '../../../http/websocket-frames.ts'
 import { isObject, type JsonObject } from '../../../llm/chat/json.ts'
@@ -359,7 +360,7 @@ class Message {
     if (this.#size > this.#limit) {
       if (this.#limit === GUARDED_LIMIT) throw new SessionError(CLOSE.size, 'a message that is too long')
       this.#parts = []
-    } else if (data.length > 0) this.#parts.push(data)
+    } else if (data.length > 0) keepChunk(this.#parts, data)
     if (!last) return undefined
     const parts = this.#parts
     const whole = this.#size <= this.#limit

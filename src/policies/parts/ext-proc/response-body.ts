@@ -1,5 +1,6 @@
 import { applyChange, fieldChange } from '../../../http/field-change.ts'
 import { HeaderList } from '../../../http/headers.ts'
+import { keepChunk } from '../../../http/keep-chunk.ts'
 import type { ChunkSink } from '../../../http/transport.ts'
 import type { ProcessingResponse } from '../../../protobuf/ext-proc.ts'
 import { FARTHEST_AHEAD, LARGEST_CHUNK } from './duplex-request.ts'
@@ -138,7 +139,7 @@ export class ResponseBeginning implements ChunkSink {
   write(chunk: Buffer): boolean {
     if (this.#phase === 'passing') return this.#to.write(chunk)
     if (this.#phase === 'over') return true
-    this.#chunks.push(chunk)
+    keepChunk(this.#chunks, chunk)
     this.#size += chunk.length
     if (this.#phase === 'collecting' && this.#size >= this.#limit) this.#ask()
     return this.#phase === 'collecting'
