@@ -37,7 +37,9 @@ export class McpEndpoint {
       refuseForeign(on)
       return
     }
-    const answer = new Answer(x, on, this.#setup.runtime.clock)
+    const { metadata, runtime } = this.#setup
+    if (metadata?.serve(x, on)) return
+    const answer = new Answer(x, metadata ? metadata.around(x, on) : on, runtime.clock)
     if (this.#setup.targets.length === 0) {
       answer.refuse(503, 'no backends configured')
       return

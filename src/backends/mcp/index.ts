@@ -14,6 +14,7 @@ import { endpointUrl, type McpBackendSpec, type McpTargetSpec, mcpBackendSchema,
 import type { McpSetup } from './setup.ts'
 import { SseConnection } from './sse-connection.ts'
 import { StdioConnection } from './stdio.ts'
+import { TargetMetadata } from './target-metadata.ts'
 import type { McpTarget } from './targets.ts'
 import { callsTo, type HttpTarget } from './upstream-call.ts'
 
@@ -65,10 +66,12 @@ function maxSessions({ targets, runtime }: McpSetup): number {
 function setupOf(spec: McpBackendSpec, ctx: BackendContext): McpSetup {
   const targets = spec.targets.flatMap((target, i) => targetOf(target, i, ctx))
   const multiple = spec.targets.length > 1
+  const http = multiple ? undefined : targets[0]?.http
   return {
     runtime: ctx.runtime,
     backend: ctx.key,
     targets,
+    metadata: http && new TargetMetadata(http, ctx.runtime),
     multiple,
     naming: {
       names: spec.prefixMode === 'always' || (spec.prefixMode === 'conditional' && multiple),
@@ -107,8 +110,16 @@ function targetOf(spec: McpTargetSpec, i: number, ctx: BackendContext): McpTarge
   const target = httpTarget(spec, kind, i, ctx)
   if (!target) return []
   return kind === 'sse' && !runtime.standIns
-    ? [{ name, kind, shareable: false, connect: onDown => new SseConnection(runtime, target, onDown) }]
-    : [{ name, kind, shareable: false, connect: (_onDown, session) => new HttpConnection(runtime, target, session) }]
+    ? [{ name, kind, shareable: false, http: target, connect: onDown => new SseConnection(runtime, target, onDown) }]
+    : [
+        {
+          name,
+          kind,
+          shareable: false,
+          http: target,
+          connect: (_onDown, session) => new HttpConnection(runtime, target, session),
+        },
+      ]
 }
 
 /** An API whose operations are tools. */

@@ -1,5 +1,6 @@
 import type { Naming } from '../../mcp/lists.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
+import type { TargetMetadata } from './target-metadata.ts'
 import type { McpTarget } from './targets.ts'
 
 /** A compiled MCP backend: every option resolved. */
@@ -8,6 +9,8 @@ export interface McpSetup {
   /** Names the backend in its session ids. */
   readonly backend: string
   readonly targets: readonly McpTarget[]
+  /** Of a single target over HTTP, which may ask clients for tokens itself. */
+  readonly metadata: TargetMetadata | undefined
   /** Several targets: their names, ids and URIs need telling apart. */
   readonly multiple: boolean
   readonly naming: Naming

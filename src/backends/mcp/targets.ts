@@ -4,6 +4,7 @@ import type { Clock } from '../../runtime/runtime.ts'
 import type { Connection, TargetFailure } from './connection.ts'
 import type { Era } from './eras/era.ts'
 import { type Agreed, type Greeting, greet } from './greet.ts'
+import type { HttpTarget } from './upstream-call.ts'
 
 /** A compiled target: knows how to connect, for one client. */
 export interface McpTarget {
@@ -11,6 +12,8 @@ export interface McpTarget {
   readonly kind: 'mcp' | 'sse' | 'stdio' | 'openapi'
   /** Serves requests of several clients that have no session. */
   readonly shareable: boolean
+  /** Set where it speaks HTTP itself. */
+  readonly http?: HttpTarget
   /** `session`: the target's own session to go on with. */
   connect(onDown: (failure: TargetFailure) => void, session?: string): Connection
 }

@@ -4,6 +4,7 @@ import type { JwtProvider } from '../../auth/jwt.ts'
 import { fetchedKeys, jwks, type KeySource, openKeySource } from '../../auth/key-source.ts'
 import { endpointIn, MetadataCache, oauthDocuments, openidDocument } from '../../auth/provider-metadata.ts'
 import { GatewayError } from '../../http/errors.ts'
+import { originOf, pathOf, placeOf } from '../../mcp/oauth-documents.ts'
 import { def, type Infer, json, list, map, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
 import { remoteKeySet, secretRef } from '../../schema/resource-references.ts'
 import { fileOrInline, shortString } from '../../schema/scalars.ts'
@@ -23,8 +24,7 @@ import {
   PROVIDER_NAMES,
   PROVIDERS,
 } from '../parts/mcp-authentication/identity-providers.ts'
-import { placeOf } from '../parts/mcp-authentication/places.ts'
-import { challenge, originOf, resourceMembers, resourceReply } from '../parts/mcp-authentication/protected-resource.ts'
+import { challenge, resourceMembers, resourceReply } from '../parts/mcp-authentication/protected-resource.ts'
 import { bodiesFor } from '../parts/request-body.ts'
 import { secretText } from '../parts/secret-text.ts'
 import { acceptedKeys, tokenCheck, tokenMode } from '../parts/token-check.ts'
@@ -115,11 +115,6 @@ export const mcpAuthentication = definePolicy({
     }
   },
 })
-
-function pathOf(target: string): string {
-  const query = target.indexOf('?')
-  return query < 0 ? target : target.slice(0, query)
-}
 
 function identityProvider({ provider }: Spec): IdentityProvider | undefined {
   const name = typeof provider === 'object' ? PROVIDER_NAMES.filter(each => provider[each] !== undefined)[0] : provider

@@ -7,9 +7,9 @@ import {
 } from '../../../auth/provider-metadata.ts'
 import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange, Reply } from '../../../http/exchange.ts'
+import { type Place, serverDocument } from '../../../mcp/oauth-documents.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { type IdentityProvider, isIn } from './identity-providers.ts'
-import { type Place, serverDocument } from './places.ts'
 import { corsFields, jsonReply } from './replies.ts'
 
 export const SCOPE = 'mcpAuthentication'

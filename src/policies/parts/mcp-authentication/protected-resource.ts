@@ -1,15 +1,8 @@
 import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange, Reply } from '../../../http/exchange.ts'
+import { type Place, resourceDocument } from '../../../mcp/oauth-documents.ts'
 import { NO_TOKEN } from '../token-check.ts'
-import { type Place, resourceDocument } from './places.ts'
 import { corsFields, jsonReply } from './replies.ts'
-
-/** The origin under which the client knows the gateway; a proxy before it may have taken TLS off. */
-export function originOf({ received, request }: Exchange): string {
-  const forwarded = request.headers.get('x-forwarded-proto')?.toLowerCase()
-  const scheme = forwarded === 'https' || forwarded === 'http' ? forwarded : received.scheme
-  return `${scheme}://${received.authority}`
-}
 
 /** RFC 9728, with the members that the public system adds. `server`: of whom clients get their tokens. */
 export function resourceReply(
@@ -47,7 +40,7 @@ function snakeCase(name: string): string {
 
 /** The refusal that leads a client to where it can get a token (RFC 9728, 5.1). */
 export function challenge(error: GatewayError, base: string, path: string): GatewayError {
-  const document = resourceDocument(base, path === '/' ? '' : path).replace(/["\\]/g, encodeURIComponent)
+  const document = resourceDocument(base, path)
   // Who has sent a token learns that it is no good (RFC 6750, 3.1); who has sent none learns where to get one.
   const more = error.details.detail === NO_TOKEN ? '' : ', error="invalid_token"'
   return new GatewayError('jwt', {

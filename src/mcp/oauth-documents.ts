@@ -1,4 +1,5 @@
-// The paths under which clients look for OAuth's documents of an MCP endpoint.
+// The addresses under which clients look for OAuth's documents of an MCP endpoint.
+import type { Exchange } from '../http/exchange.ts'
 
 const RESOURCE = '/.well-known/oauth-protected-resource'
 const SERVERS = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'] as const
@@ -38,5 +39,20 @@ function trimmed(path: string): string {
   return path === '/' ? '' : path
 }
 
-export const resourceDocument = (base: string, endpoint: string): string => base + RESOURCE + endpoint
+/** Fit for a quoted string. */
+export const resourceDocument = (base: string, endpoint: string): string =>
+  (base + RESOURCE + trimmed(endpoint)).replace(/["\\]/g, encodeURIComponent)
 export const serverDocument = (base: string, endpoint: string): string => base + SERVERS[0] + endpoint
+
+/** The origin under which the client knows the gateway; a proxy before it may have taken TLS off. */
+export function originOf({ received, request }: Exchange): string {
+  const forwarded = request.headers.get('x-forwarded-proto')?.toLowerCase()
+  const scheme = forwarded === 'https' || forwarded === 'http' ? forwarded : received.scheme
+  return `${scheme}://${received.authority}`
+}
+
+/** A request target without its query. */
+export function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return query < 0 ? target : target.slice(0, query)
+}
