@@ -44,7 +44,10 @@ function routeMissing(route, file) {
   const { name, hostnames = [], matches, backends = [], trafficPolicies = [] } = route
   const all = [...(file.routes ?? []), ...(file.tcpRoutes ?? [])]
   const own = all.filter(
-    each => each.namespace === name.namespace && [name.name, `${name.name}.grpc`].includes(each.name.split('~').at(-1)),
+    // What no child takes stands under the parent's name with `~` behind it.
+    each =>
+      each.namespace === name.namespace &&
+      [name.name, `${name.name}.grpc`].includes(each.name.replace(/~$/, '').split('~').at(-1)),
   )
   const label = `${name.kind} ${name.namespace}/${name.name}`
   if (own.length === 0) return [{ name: name.name, what: label }]
@@ -217,6 +220,7 @@ const IMPLIED = new Set([
   'Authorization',
   'STRICT',
   'REQUEST',
+  'FULL_DUPLEX_STREAMED',
   '0s',
 ])
 
@@ -237,7 +241,16 @@ function formsOf(text) {
       ? parts.reduce((sum, [, n, unit]) => sum + Number(n) * UNITS[unit], 0)
       : undefined
   const decoded = /^[A-Za-z0-9+/]{8,}={0,2}$/.test(text) ? [Buffer.from(text, 'base64').toString()] : []
-  const said = { HTTP2: 'HTTP/2.0', HTTP1: 'HTTP/1.1', TOKEN: 'tokens' }[text]
+  const said = { HTTP2: 'HTTP/2.0', HTTP1: 'HTTP/1.1', TOKEN: 'tokens', ALLOW: 'failOpen' }[text]
+  const [, tokenType] = /^urn:ietf:params:oauth:token-type:(.+)$/.exec(text) ?? []
   const hash = `sha256:${createHash('sha256').update(text).digest('hex')}`
-  return [text, plain, hash, ...(said ? [said] : []), ...(ms === undefined ? [] : [`${ms} ms`]), ...decoded]
+  return [
+    text,
+    plain,
+    hash,
+    ...(said ? [said] : []),
+    ...(tokenType ? formsOf(tokenType) : []),
+    ...(ms === undefined ? [] : [`${ms} ms`]),
+    ...decoded,
+  ]
 }
