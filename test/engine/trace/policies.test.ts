@@ -126,7 +126,9 @@ test.each([
   ['before its answer', '/never', /^waiting for /, false],
   ['while its answer is read whole', '/half', /^preparing the response$/, 200],
 ])('a call that the time of the request has ended %s says so', async (_name, path, step, status) => {
+  const arrived = Promise.withResolvers<void>()
   await using upstream = await startUpstream((req, res) => {
+    arrived.resolve()
     if (req.url === '/half') res.write('half')
   })
   const clock = new ManualClock()
@@ -140,6 +142,8 @@ routes:
     { clock },
   )
   const tracing = traced(gateway, path)
+  // Before that, the time to connect would end first.
+  await arrived.promise
   await expect.poll(() => gateway.gateway.running.report(clock).requests[0]?.step).toMatch(step)
   clock.advance(60_000)
   const events = await tracing
