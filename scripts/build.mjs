@@ -45,6 +45,9 @@ export function buildOptions() {
   }
 }
 
+/** What is loaded late here, only requests need. */
+const SERVES = /[\\/]src[\\/](?:auth|backends|llm|policies)[\\/]/
+
 /**
  * The CLI with `validate` in it, and no other command, as one classic script, a function expression: bin/kept-script.js
  * keeps what V8 has compiled of it, which Node offers for scripts only.
@@ -57,8 +60,10 @@ function scriptOptions() {
       build.onResolve({ filter: /[\\/]commands[\\/][\w-]+\.tsx?$/ }, ({ path }) =>
         basename(path) === 'validate.ts' ? undefined : { path, external: true },
       )
-      // Megabytes that would be read at each start: tokens are counted for requests only.
-      build.onResolve({ filter: /^gpt-tokenizer\// }, ({ path }) => ({ path, external: true }))
+      // It would be read at each start, and only requests load it.
+      build.onResolve({ filter: /^/ }, ({ path, importer, kind }) =>
+        kind === 'dynamic-import' && SERVES.test(importer) ? { path, external: true } : undefined,
+      )
     },
   }
   return {

@@ -3,7 +3,7 @@ import type { BackendContext } from '../backends/backend.ts'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../diagnostics/source.ts'
 import { closest } from '../diagnostics/suggest.ts'
-import type { CompileContext, Limits } from '../policies/policy.ts'
+import type { CompileContext, Limits, Serving } from '../policies/policy.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Callees } from './references/callees.ts'
 
@@ -33,6 +33,8 @@ export interface Compilation {
   readonly credentials: CredentialPlaces
   /** Identities of objects by what is written there, in the order of the file. */
   readonly equals: Map<string, string[]>
+  /** Loads what serves requests, in the order in which it was asked for. */
+  readonly serving: (() => Promise<void>)[]
   report(finding: Finding): void
   /** The service that a policy calls; unset while there are no backends to refer to. */
   readonly callees?: () => Callees
@@ -59,8 +61,19 @@ export function contextFor(c: Compilation, spec: unknown, path: Path, identity: 
     readFile: (file, at) => readReferenced(c, file, written(at)),
     ...(c.callees === undefined ? {} : { callee: calleesOf(c.callees, identity, written) }),
     state: (name, make) => c.runtime.state.get(`${identity}#${name}#${fingerprint()}`, make),
+    serving: (load, make) => serving(c, load, make),
     memory: (name, bytes) => c.runtime.state.memory(`${identity}#${name}#${fingerprint()}`, bytes),
   }
+}
+
+function serving<M, T>(c: Compilation, load: () => Promise<M>, make: (module: M) => T): Serving<T> {
+  const made: { part?: T } = {}
+  if (!c.runtime.checksOnly) {
+    c.serving.push(async () => {
+      made.part = make(await load())
+    })
+  }
+  return made as Serving<T>
 }
 
 /** State of what is written at `path`, wherever that stands in the file; `identity` tells it from its equals. */

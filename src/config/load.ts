@@ -107,6 +107,7 @@ async function compileDocument(
     limits: limitsOf(config?.frontendPolicies?.http),
     credentials: new CredentialPlaces(),
     equals: new Map(),
+    serving: [],
     redacted: options.shown === false ? value : redact(standalone, value, options.conceal, asWritten(document, source)),
     report,
   }
@@ -115,6 +116,7 @@ async function compileDocument(
   )
   if (config === undefined) return undefined
   const snapshot = compile(config, source.file, settings, c)
+  for (const load of c.serving) await load()
   const sound = diagnostics.every(d => d.severity !== 'error')
   if (options.advice !== false && sound && source.diagnostics.every(d => d.severity !== 'error')) {
     const textAt = (path: Path) => {

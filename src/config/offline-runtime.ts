@@ -12,6 +12,7 @@ export function offlineRuntime(): Runtime {
     clock: { now: () => 0, mono: () => 0, after: () => ({ cancel: () => {} }) },
     random: () => 0,
     uuid: () => '00000000-0000-4000-8000-000000000000',
+    checksOnly: true,
     transport: { dispatch: refuse, close: async () => {} },
     state: {
       get<T extends object>(key: string, make: () => T): T {

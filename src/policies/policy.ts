@@ -67,6 +67,16 @@ export interface CompileContext {
   state<T extends object>(name: string, make: () => T): T
   /** The same for numbers that hold for the whole replica, whichever of its workers counts: zeros at first. */
   memory(name: string, bytes: number): ArrayBufferLike
+  /**
+   * What only requests need: loaded and made once, after everything has compiled and before the first request. A file
+   * that is merely checked does without, so `make` reports nothing.
+   */
+  serving<M, T>(load: () => Promise<M>, make: (module: M) => T): Serving<T>
+}
+
+/** Not before the configuration has been loaded. */
+export interface Serving<T> {
+  readonly part: T
 }
 
 export interface CalleePolicies {

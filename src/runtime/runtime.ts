@@ -114,6 +114,8 @@ export interface Runtime extends Chance {
   readonly bodies: BodyMemory
   /** Starts a thread for passwords; unset: they are checked where they are asked for. */
   readonly passwordThread?: () => PasswordThread
+  /** A file is only checked: what serves requests is not loaded. */
+  readonly checksOnly?: boolean
   /** Set: no program is started either, and every MCP server is spoken to over streamable HTTP. */
   readonly standIns?: StandIns
   /** Counts a call that a policy has made; `duration` in ms, from its start to the response head or the failure. */

@@ -12,8 +12,17 @@ export const NOT_FOR_VALIDATE = [
   'src/tools/trace/',
 ]
 
-/** What it may have at hand for a request, and does not load before one comes. */
-export const NOT_AT_ONCE = ['node_modules/@bufbuild/']
+/** What serves requests: it is loaded late, and not at all where a file is only checked. */
+export const NOT_AT_ONCE = [
+  'node_modules/@bufbuild/',
+  'node_modules/bcryptjs/',
+  'node_modules/gpt-tokenizer/',
+  'node_modules/jose/',
+  'src/backends/ai/call.ts',
+  'src/backends/mcp/endpoint.ts',
+  'src/backends/mcp/http-connection.ts',
+  'src/llm/formats/codecs.ts',
+]
 
 /** Sockets and servers; a module of ours that imports one can open one. */
 const SOCKETS = [

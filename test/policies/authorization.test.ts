@@ -3,6 +3,7 @@ import { createCelCompiler } from '../../src/cel/compiler.ts'
 import { pathNormalizer, SAFE_PATHS } from '../../src/http/path-normalization.ts'
 import { authorization } from '../../src/policies/authorization.ts'
 import { decode, INVALID } from '../../src/schema/decode.ts'
+import { serving } from '../helpers/serving.ts'
 import { compile, createWorld, exchange, hooksOf, run } from './policy-fixture.ts'
 
 const DENIED = '403: authorization failed'
@@ -72,6 +73,7 @@ test('a narrow level never lifts a wide deny', async () => {
     originOf: () => origin,
     readFile: () => undefined,
     state: (name, make) => runtime.state.get(name, make),
+    serving,
     memory: (name, bytes) => runtime.state.memory(name, bytes),
   })
   expect(await run(hooks, exchange())).toBe(DENIED)

@@ -13,6 +13,7 @@ import type { Target, UpstreamRequest } from '../../src/http/transport.ts'
 import type { CompileContext, Hooks, Policy } from '../../src/policies/policy.ts'
 import type { Clock, Runtime } from '../../src/runtime/runtime.ts'
 import { decode, INVALID } from '../../src/schema/decode.ts'
+import { serving } from '../helpers/serving.ts'
 
 const cel = createCelCompiler()
 const patterns = createPatternCompiler()
@@ -140,6 +141,7 @@ export function compile<S>(
     originOf: () => origin,
     readFile: file => (files[file] === undefined ? undefined : Buffer.from(files[file])),
     state: (name, make) => world.runtime.state.get(`test#${name}`, make),
+    serving,
     memory: (name, bytes) => world.runtime.state.memory(`test#${name}`, bytes),
   }
   return { hooks: policy.compile(spec, ctx), findings }

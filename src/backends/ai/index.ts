@@ -1,24 +1,15 @@
 import { NO_STEPS } from '../../calls/step.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
-import type { Attempt, Exchange } from '../../http/exchange.ts'
-import type { ResponseHandler } from '../../http/transport.ts'
-import { openAiErrors } from '../../llm/formats/completions/errors.ts'
-import { formatOf } from '../../llm/formats/index.ts'
-import { compileRoutes, type RouteType } from '../../llm/route-type.ts'
-import type { Runtime } from '../../runtime/runtime.ts'
-import { defineBackend } from '../backend.ts'
+import { type Backend, type BackendContext, defineBackend } from '../backend.ts'
 import { endpointHealth } from '../endpoint-health.ts'
-import { callProvider } from './call.ts'
-import { type Candidate, callInTurn, rank } from './candidates.ts'
-import { type AiContext, aiContext, type ProviderTarget, providerTarget } from './provider-target.ts'
+import { compileModels } from './compile-models.ts'
+import type { LlmSpec } from './llm-schema.ts'
+import type { Member } from './provider-groups.ts'
+import { type AiContext, aiContext, BODY_LIMIT, providerTarget } from './provider-target.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
 import type { Wire } from './providers/provider.ts'
-import { BODY_LIMIT, readJson } from './read-json.ts'
-import { errorInDialect } from './reply-context.ts'
 import { type AiSpec, aiSchema, type ProviderChoice, type ProviderEntry } from './schema.ts'
-import { traceProviders } from './trace-choice.ts'
-
-export { compileLlmSection } from './model-router.ts'
+import { compileVirtualModels } from './virtual-models.ts'
 
 /** An LLM provider, or groups of them (spec "AI backend"). */
 export const aiBackend = defineBackend({
@@ -28,9 +19,10 @@ export const aiBackend = defineBackend({
   schema: aiSchema,
   compile(spec: AiSpec, ctx) {
     const groups = compileGroups(spec, aiContext(ctx))
-    const [only] = groups.flat()
-    const plain = groups.flat().length === 1 && only?.steps === NO_STEPS ? only : undefined
-    const { runtime } = ctx
+    const calls = ctx.serving(
+      () => import('./provider-groups.ts'),
+      ({ callsTo }) => callsTo(groups, ctx.runtime),
+    )
     return {
       key: ctx.key,
       name: ctx.name,
@@ -39,51 +31,32 @@ export const aiBackend = defineBackend({
       origin: ctx.origin,
       replayable: true,
       holdsRequest: BODY_LIMIT,
-      send(x, attempt, on) {
-        if (plain) callProvider(runtime, plain.to, routeFor(plain, x), x, attempt, on)
-        else callMembers(groups, runtime, x, attempt, on).catch(error => on.fail(error))
-      },
+      send: (x, attempt, on) => calls.part(x, attempt, on),
     }
   },
 })
 
-interface Member extends Candidate {
-  readonly to: ProviderTarget
-}
-
-/** One after the other until one answers. The body is read first: it may have to be sent several times. */
-async function callMembers(
-  groups: readonly (readonly Member[])[],
-  runtime: Runtime,
-  x: Exchange,
-  attempt: Attempt,
-  on: ResponseHandler,
-): Promise<void> {
-  const formats = groups.flat().flatMap(member => formatOf(routeFor(member, x)) ?? [])
-  const dialect = formats[0]?.errors ?? openAiErrors
-  const body = await readBody(x, formats.length > 0).catch(error => {
-    throw errorInDialect(dialect, error)
-  })
-  const members = rank(groups, runtime.random, runtime.clock.mono())
-  if (x.trace) traceProviders(x, members)
-  const calling = {
-    runtime,
-    send: (member: Member, own: Exchange, attempt: Attempt, on: ResponseHandler, more: boolean) =>
-      callProvider(runtime, member.to, routeFor(member, x), own, attempt, on, { body: body?.fork(), client: x, more }),
+/**
+ * The models of the `llm` section as one backend. The file's listener, its port (4000 by default) and its policies
+ * stand in front of it.
+ */
+export function compileLlmSection(spec: LlmSpec, ctx: BackendContext): Backend {
+  const models = compileModels(spec, ctx)
+  const virtual = compileVirtualModels(spec, models, ctx)
+  const router = ctx.serving(
+    () => import('./model-router.ts'),
+    ({ ModelRouter }) => new ModelRouter(models, virtual, ctx),
+  )
+  return {
+    key: ctx.key,
+    name: ctx.name,
+    kind: 'llm',
+    protocol: 'llm',
+    origin: ctx.origin,
+    replayable: true,
+    holdsRequest: BODY_LIMIT,
+    send: (x, attempt, on) => router.part.send(x, attempt, on),
   }
-  callInTurn(members, calling, x, attempt, on)
-}
-
-function routeFor({ to }: Member, x: Exchange): RouteType {
-  return (to.policy?.routeOf ?? EVERYTHING_CHATS)(x.request.path)
-}
-
-const EVERYTHING_CHATS = compileRoutes(undefined)
-
-async function readBody(x: Exchange, parse: boolean) {
-  if (parse) return readJson(x)
-  if (x.body.bytes === undefined) await x.body.buffer(BODY_LIMIT)
-  return undefined
 }
 
 /** Providers by group; one with a finding is left out. */

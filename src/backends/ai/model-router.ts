@@ -7,45 +7,17 @@ import { formatOf } from '../../llm/formats/index.ts'
 import type { JsonBody } from '../../llm/json-body.ts'
 import { indexModels, matchesModel } from '../../llm/model-name.ts'
 import { compileRoutes, DEFAULT_ROUTES } from '../../llm/route-type.ts'
-import type { Backend, BackendContext } from '../backend.ts'
+import type { BackendContext } from '../backend.ts'
 import { callProvider } from './call.ts'
 import { callInTurn } from './candidates.ts'
-import { compileModels, type Model } from './compile-models.ts'
-import type { LlmSpec } from './llm-schema.ts'
+import type { Model } from './compile-models.ts'
 import { formField } from './multipart.ts'
-import { BODY_LIMIT, readJson } from './read-json.ts'
+import { BODY_LIMIT } from './provider-target.ts'
+import { readJson } from './read-json.ts'
 import { askedModel } from './realtime/session-request.ts'
 import { bodyError, routerError } from './router-error.ts'
 import { traceModel, traceVirtualModel } from './trace-choice.ts'
-import { choiceOf, compileVirtualModels, type ModelChoice, type VirtualModel } from './virtual-models.ts'
-
-const MODELS_PATH = /^(?:\/v1)?\/models(?:[/?]|$)/
-
-/**
- * The models of the `llm` section as one backend: it lists them and sends each request to the one that its body names.
- * The file's listener, its port (4000 by default) and its policies stand in front of it.
- */
-export function compileLlmSection(spec: LlmSpec, ctx: BackendContext): Backend {
-  const models = compileModels(spec, ctx)
-  const router = new ModelRouter(models, compileVirtualModels(spec, models, ctx), ctx)
-  return {
-    key: ctx.key,
-    name: ctx.name,
-    kind: 'llm',
-    protocol: 'llm',
-    origin: ctx.origin,
-    replayable: true,
-    holdsRequest: BODY_LIMIT,
-    send(x, attempt, on) {
-      if (MODELS_PATH.test(x.request.path)) {
-        router.list(x).then(
-          reply => answerWith(reply, on),
-          error => on.fail(error),
-        )
-      } else router.route(x, attempt, on).catch(error => on.fail(error))
-    },
-  }
-}
+import { choiceOf, type ModelChoice, type VirtualModel } from './virtual-models.ts'
 
 /** What a request says about the model it wants. */
 interface Asked {
@@ -56,7 +28,10 @@ interface Asked {
   readonly stream?: boolean
 }
 
-class ModelRouter {
+const MODELS_PATH = /^(?:\/v1)?\/models(?:[/?]|$)/
+
+/** Lists the models and sends each request to the one that its body names. */
+export class ModelRouter {
   readonly #models: readonly Model[]
   readonly #public
   readonly #virtual: ReadonlyMap<string, VirtualModel>
@@ -73,8 +48,17 @@ class ModelRouter {
     this.#started = ctx.state('started', () => ({ seconds: Math.floor(ctx.runtime.clock.now() / 1000) }))
   }
 
+  send(x: Exchange, attempt: Attempt, on: ResponseHandler): void {
+    if (MODELS_PATH.test(x.request.path)) {
+      this.#list(x).then(
+        reply => answerWith(reply, on),
+        error => on.fail(error),
+      )
+    } else this.#route(x, attempt, on).catch(error => on.fail(error))
+  }
+
   /** Public models that the caller may use, in file order, then virtual ones. */
-  async list(x: Exchange): Promise<Reply> {
+  async #list(x: Exchange): Promise<Reply> {
     const names = new Set<string>()
     for (const model of this.#models) {
       if (model.visible && allowed(x, model.name) && (await authorized(model, x))) names.add(model.name)
@@ -91,7 +75,7 @@ class ModelRouter {
   }
 
   /** Throws GatewayError with a body for the client. */
-  async route(x: Exchange, attempt: Attempt, on: ResponseHandler): Promise<void> {
+  async #route(x: Exchange, attempt: Attempt, on: ResponseHandler): Promise<void> {
     const asked = await this.#read(x)
     if (!allowed(x, asked.model)) throw routerError('model_not_allowed')
     const streaming = asked.stream ?? asked.body?.get('stream') === true

@@ -15,6 +15,9 @@ import type { BackendContext } from '../backend.ts'
 import { connectionKey, connectionOf } from '../http-target.ts'
 import type { Wire, WireCall, WireFormats } from './providers/provider.ts'
 
+/** Of a request body that is read, in bytes (spec "Limits", buffer default). */
+export const BODY_LIMIT = 2 * 1024 * 1024
+
 /** A provider at an address: all that a call needs, decided when the configuration is loaded. */
 export interface ProviderTarget {
   /** `gen_ai.provider.name`. */

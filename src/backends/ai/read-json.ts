@@ -2,9 +2,7 @@ import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { JsonBody } from '../../llm/json-body.ts'
 import { contentCoding, decodeWhole } from './content-coding.ts'
-
-/** Of a request body that is read, in bytes (spec "Limits", buffer default). */
-export const BODY_LIMIT = 2 * 1024 * 1024
+import { BODY_LIMIT } from './provider-target.ts'
 
 /** The request body, read whole, decoded and parsed. Throws GatewayError without a body of its own. */
 export async function readJson(x: Exchange): Promise<JsonBody> {

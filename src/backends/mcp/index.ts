@@ -1,19 +1,14 @@
 import { PRIMARY } from '../../calls/call-record.ts'
 import { NO_STEPS } from '../../calls/step.ts'
 import type { Target } from '../../http/transport.ts'
+import type { Serving } from '../../policies/policy.ts'
 import type { PartPolicies } from '../backend.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
 import { connectionKey, connectionOf } from '../http-target.ts'
-import { McpEndpoint } from './endpoint.ts'
-import { SessionStore } from './eras/sessions/session-store.ts'
-import { SharedTargets } from './eras/stateless/shared-targets.ts'
-import { HttpConnection } from './http-connection.ts'
-import { OpenApiConnection } from './openapi-connection.ts'
 import { isRemote, openApiTools } from './openapi-tools.ts'
 import { endpointUrl, type McpBackendSpec, type McpTargetSpec, mcpBackendSchema, type OpenApiSpec } from './schema.ts'
+import type * as ServingParts from './serving.ts'
 import type { McpSetup } from './setup.ts'
-import { SseConnection } from './sse-connection.ts'
-import { StdioConnection } from './stdio.ts'
 import { TargetMetadata } from './target-metadata.ts'
 import type { McpTarget } from './targets.ts'
 import { callsTo, type HttpTarget } from './upstream-call.ts'
@@ -31,18 +26,9 @@ export const mcpBackend = defineBackend({
   spec: 'MCP backend',
   schema: mcpBackendSchema,
   compile(spec, ctx) {
-    const setup = setupOf(spec, ctx)
-    const store = ctx.movingState(
-      'sessions',
-      () => new SessionStore(setup.backend, setup.runtime.clock, setup.sessionTtl, maxSessions(setup)),
-    )
-    const { clock, worker } = setup.runtime
-    const programs = Math.ceil(MAX_PROGRAMS / worker.count)
-    const shared = ctx.movingState(
-      'shared',
-      () => new SharedTargets(clock, () => setup.runtime.uuid(), setup.sessionTtl, programs),
-    )
-    const endpoint = new McpEndpoint(setup, store, shared)
+    const connections: Connections = ctx.serving(load, parts => parts)
+    const setup = setupOf(spec, connections, ctx)
+    const endpoint = ctx.serving(load, parts => endpointOf(parts, setup, ctx))
     return {
       key: ctx.key,
       name: ctx.name,
@@ -52,10 +38,32 @@ export const mcpBackend = defineBackend({
       // A call may have run a tool before it failed.
       replayable: false,
       holdsRequest: ctx.limits.maxBuffer,
-      send: (x, _attempt, on) => endpoint.serve(x, on),
+      send: (x, _attempt, on) => endpoint.part.serve(x, on),
     }
   },
 })
+
+const load = () => import('./serving.ts')
+
+type Connections = Serving<typeof ServingParts>
+
+function endpointOf(
+  { McpEndpoint, SessionStore, SharedTargets }: typeof ServingParts,
+  setup: McpSetup,
+  ctx: BackendContext,
+) {
+  const { clock, worker } = setup.runtime
+  const store = ctx.movingState(
+    'sessions',
+    () => new SessionStore(setup.backend, clock, setup.sessionTtl, maxSessions(setup)),
+  )
+  const programs = Math.ceil(MAX_PROGRAMS / worker.count)
+  const shared = ctx.movingState(
+    'shared',
+    () => new SharedTargets(clock, () => setup.runtime.uuid(), setup.sessionTtl, programs),
+  )
+  return new McpEndpoint(setup, store, shared)
+}
 
 /** Clients must not fill the memory with sessions, nor the machine with processes. */
 function maxSessions({ targets, runtime }: McpSetup): number {
@@ -63,8 +71,8 @@ function maxSessions({ targets, runtime }: McpSetup): number {
   return Math.ceil(all / runtime.worker.count)
 }
 
-function setupOf(spec: McpBackendSpec, ctx: BackendContext): McpSetup {
-  const targets = spec.targets.flatMap((target, i) => targetOf(target, i, ctx))
+function setupOf(spec: McpBackendSpec, connections: Connections, ctx: BackendContext): McpSetup {
+  const targets = spec.targets.flatMap((target, i) => targetOf(target, i, connections, ctx))
   const multiple = spec.targets.length > 1
   const http = multiple ? undefined : targets[0]?.http
   return {
@@ -89,11 +97,11 @@ function setupOf(spec: McpBackendSpec, ctx: BackendContext): McpSetup {
   }
 }
 
-function targetOf(spec: McpTargetSpec, i: number, ctx: BackendContext): McpTarget[] {
+function targetOf(spec: McpTargetSpec, i: number, connections: Connections, ctx: BackendContext): McpTarget[] {
   const { name, stdio } = spec
   const { runtime } = ctx
   if (stdio) {
-    if (runtime.standIns) return [standIn(spec, ctx)]
+    if (runtime.standIns) return [standIn(spec, connections, ctx)]
     const program = { cmd: stdio.cmd, args: stdio.args, env: stdio.env, clearEnv: stdio.clear_env }
     const log = runtime.log.child('mcp::stdio')
     return [
@@ -101,42 +109,57 @@ function targetOf(spec: McpTargetSpec, i: number, ctx: BackendContext): McpTarge
         name,
         kind: 'stdio',
         shareable: true,
-        connect: onDown => new StdioConnection(program, { target: name, clock: runtime.clock, log, onDown }),
+        connect: onDown =>
+          new connections.part.StdioConnection(program, { target: name, clock: runtime.clock, log, onDown }),
       },
     ]
   }
-  if (spec.openapi) return apiTarget(spec, spec.openapi, i, ctx)
+  if (spec.openapi) return apiTarget(spec, spec.openapi, i, connections, ctx)
   const kind = spec.sse ? 'sse' : 'mcp'
   const target = httpTarget(spec, kind, i, ctx)
   if (!target) return []
   return kind === 'sse' && !runtime.standIns
-    ? [{ name, kind, shareable: false, http: target, connect: onDown => new SseConnection(runtime, target, onDown) }]
+    ? [
+        {
+          name,
+          kind,
+          shareable: false,
+          http: target,
+          connect: onDown => new connections.part.SseConnection(runtime, target, onDown),
+        },
+      ]
     : [
         {
           name,
           kind,
           shareable: false,
           http: target,
-          connect: (_onDown, session) => new HttpConnection(runtime, target, session),
+          connect: (_onDown, session) => new connections.part.HttpConnection(runtime, target, session),
         },
       ]
 }
 
 /** An API whose operations are tools. */
-function apiTarget(spec: McpTargetSpec, openapi: OpenApiSpec, i: number, ctx: BackendContext): McpTarget[] {
+function apiTarget(
+  spec: McpTargetSpec,
+  openapi: OpenApiSpec,
+  i: number,
+  connections: Connections,
+  ctx: BackendContext,
+): McpTarget[] {
   const { name } = spec
   const { runtime, limits } = ctx
   // Nothing is fetched where others stand in: they say what tools there are.
-  if (runtime.standIns && isRemote(openapi)) return [standIn(spec, ctx)]
+  if (runtime.standIns && isRemote(openapi)) return [standIn(spec, connections, ctx)]
   const target = httpTarget(spec, 'openapi', i, ctx)
   const tools = openApiTools(openapi, ['targets', i, 'openapi'], ctx)
   if (!target || !tools) return []
-  const connect = () => new OpenApiConnection(runtime, target, tools, limits.maxBuffer)
+  const connect = () => new connections.part.OpenApiConnection(runtime, target, tools, limits.maxBuffer)
   return [{ name, kind: 'openapi', shareable: false, connect }]
 }
 
 /** A server that is not asked: something else answers under its name. */
-function standIn({ name }: McpTargetSpec, ctx: BackendContext): McpTarget {
+function standIn({ name }: McpTargetSpec, connections: Connections, ctx: BackendContext): McpTarget {
   const place: Target = {
     key: `${ctx.key}/${name}`,
     host: name,
@@ -150,7 +173,7 @@ function standIn({ name }: McpTargetSpec, ctx: BackendContext): McpTarget {
     name,
     kind: 'stdio',
     shareable: false,
-    connect: (_onDown, session) => new HttpConnection(ctx.runtime, target, session),
+    connect: (_onDown, session) => new connections.part.HttpConnection(ctx.runtime, target, session),
   }
 }
 

@@ -48,6 +48,7 @@ export class DryWorld {
     this.onCall = unwatched
     this.runtime = {
       ...offlineRuntime(),
+      checksOnly: false,
       clock: this.clock,
       random: () => this.#random(),
       uuid: () => seededUuid(this.#random),

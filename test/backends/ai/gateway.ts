@@ -15,6 +15,7 @@ import type { ChunkSink } from '../../../src/http/transport.ts'
 import type { Runtime } from '../../../src/runtime/runtime.ts'
 import type { Schema } from '../../../src/schema/builder.ts'
 import { decode, INVALID } from '../../../src/schema/decode.ts'
+import { loaded, serving } from '../../helpers/serving.ts'
 
 export interface Gateway extends AsyncDisposable {
   readonly url: string
@@ -90,6 +91,7 @@ export function testContext(runtime: Runtime, findings: Finding[] = []): Backend
     readFile: () => undefined,
     state: (name, make) => runtime.state.get(name, make),
     movingState: (name, make) => runtime.state.get(name, make),
+    serving,
     memory: (name, bytes) => runtime.state.memory(name, bytes),
     policiesAt: () => undefined,
   }
@@ -97,6 +99,7 @@ export function testContext(runtime: Runtime, findings: Finding[] = []): Backend
 
 /** One backend behind Node's HTTP server, with the real way out: what the engine does around it, in small. */
 export async function serve(backend: Backend, runtime: Runtime, prepare?: (x: Exchange) => void): Promise<Gateway> {
+  await loaded()
   const done: Exchange[] = []
   const waiting: ((x: Exchange) => void)[] = []
   const server = createServer((req, res) => {

@@ -13,6 +13,7 @@ import type { ResponseHandler } from '../../../src/http/transport.ts'
 import type { Clock, Runtime } from '../../../src/runtime/runtime.ts'
 import { type DecodeContext, decode, INVALID } from '../../../src/schema/decode.ts'
 import type { TraceScope } from '../../../src/trace/trace-event.ts'
+import { loaded, serving } from '../../helpers/serving.ts'
 
 export interface Gateway {
   readonly url: URL
@@ -65,10 +66,12 @@ export async function startGateway(spec: unknown, options: GatewayOptions = {}):
     readFile: () => undefined,
     state: (name, make) => runtime.state.get(name, make),
     movingState: (name, make) => runtime.state.get(name, make),
+    serving,
     memory: (name, bytes) => runtime.state.memory(name, bytes),
     policiesAt: () => undefined,
   }
   const backend = mcpBackend.compile(decoded, ctx)
+  await loaded()
   const server = createServer((req, res) => {
     const x = exchangeOf(req, clock)
     if (options.rules) x.mcpRules = options.rules

@@ -15,7 +15,7 @@ import { RealtimeGuard } from '../../../llm/guards/realtime-guard.ts'
 import type { GuardCall } from '../../../llm/guards/run-guards.ts'
 import { JsonBody } from '../../../llm/json-body.ts'
 import { type Usage, UsageRecorder } from '../../../llm/usage.ts'
-import { GUARDED_LIMIT } from '../guarded-stream.ts'
+import { GUARDED_LIMIT } from '../guarded/guarded-stream.ts'
 
 export interface RealtimeContext {
   readonly facts: LlmFacts

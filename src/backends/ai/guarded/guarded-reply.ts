@@ -1,14 +1,14 @@
 // Guards on what goes back to the client, in the client's format, whether it was converted or not.
-import { GatewayError } from '../../http/errors.ts'
-import type { HeaderList } from '../../http/headers.ts'
-import { keepChunk } from '../../http/keep-chunk.ts'
-import { type ChunkSink, handlerAround, type ResponseHandler } from '../../http/transport.ts'
-import { guardReply } from '../../llm/guards/guard-body.ts'
-import { guardFailure, refusalError } from '../../llm/guards/run-guards.ts'
-import { parseExact } from '../../mcp/exact-json.ts'
+import { GatewayError } from '../../../http/errors.ts'
+import type { HeaderList } from '../../../http/headers.ts'
+import { keepChunk } from '../../../http/keep-chunk.ts'
+import { type ChunkSink, handlerAround, type ResponseHandler } from '../../../http/transport.ts'
+import { guardReply } from '../../../llm/guards/guard-body.ts'
+import { guardFailure, refusalError } from '../../../llm/guards/run-guards.ts'
+import { parseExact } from '../../../mcp/exact-json.ts'
+import { isStream } from '../reply.ts'
+import { errorInDialect } from '../reply-context.ts'
 import { BODY_DIGESTS, GUARDED_LIMIT, type GuardedReplyContext, GuardedStream } from './guarded-stream.ts'
-import { isStream } from './reply.ts'
-import { errorInDialect } from './reply-context.ts'
 
 /** `on`, behind the guards. What the provider says of an error of its own passes. */
 export function guardedReply(ctx: GuardedReplyContext, on: ResponseHandler): ResponseHandler {
