@@ -4,6 +4,7 @@ import { GatewayError } from '../../http/errors.ts'
 import { SocketBody } from '../../http/socket-body.ts'
 import type { FrontendSettings } from '../../policies/policy.ts'
 import { CLOSING, Http2Pings } from '../http2-pings.ts'
+import { joinSmallFrames } from '../join-small-frames.ts'
 import { Deadlines, Timed } from '../upstream/deadlines.ts'
 import type { Connection } from './connection.ts'
 import { readHttp2Head, UNSERVED_PROTOCOL } from './http2-head.ts'
@@ -102,6 +103,7 @@ export class Http2Server {
 
   #serve(stream: ServerHttp2Stream, raw: readonly string[], ended: boolean, connection: Connection): void {
     const host = this.#host
+    joinSmallFrames(stream)
     const { head, length, waits, upgrade, problem } = readHttp2Head(raw, connection.facts.tls !== undefined)
     const body = new SocketBody(
       stream,

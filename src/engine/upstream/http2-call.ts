@@ -6,6 +6,7 @@ import { type Http2Fields, http2Fields } from '../../http/http2-fields.ts'
 import { resetStream } from '../../http/http2-reset.ts'
 import { passOn } from '../../http/incoming-body.ts'
 import type { ChunkSink, UpstreamRequest } from '../../http/transport.ts'
+import { joinSmallFrames } from '../join-small-frames.ts'
 import { callFailure, protocolFailure, requestFailure } from './failure.ts'
 import { fieldKind } from './hop-by-hop.ts'
 import { checkField } from './http1-request.ts'
@@ -69,9 +70,11 @@ export class Http2Call {
       this.#error = error
     })
     // Node lets a reply that is cut off end like one that is complete; only a complete one ends before the stream is over.
+    joinSmallFrames(stream)
+    const { push } = stream
     stream.push = (chunk: unknown) => {
       if (chunk === null && !stream.closed) this.#complete = true
-      return Readable.prototype.push.call(stream, chunk)
+      return push.call(stream, chunk)
     }
     // Trailers are reported apart from the end of the body, by some systems after it.
     stream.on('end', () => {
