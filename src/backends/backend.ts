@@ -2,6 +2,7 @@ import type { CallSteps } from '../calls/step.ts'
 import type { Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { Attempt, CostCatalog, Exchange } from '../http/exchange.ts'
 import type { ResponseHandler, Target } from '../http/transport.ts'
+import type { Tools } from '../mcp/tool-lock.ts'
 import type { CompileContext, UpstreamSettings } from '../policies/policy.ts'
 import type { Schema } from '../schema/builder.ts'
 
@@ -23,6 +24,8 @@ export interface Backend {
   send(x: Exchange, attempt: Attempt, on: ResponseHandler): void
   /** How its endpoints do, for dumps: plain data. */
   health?(): unknown
+  /** The file that says which tools were reviewed, and what those of its targets are now. Rejects with a Failure. */
+  readonly toolLock?: { readonly file: string; read(): Promise<ReadonlyMap<string, Tools>> }
   /** bytes of the longest request body that it reads whole; unset: it reads none. */
   readonly holdsRequest?: number
   /** The attempts may be repeated on failure: the request body is still there. */

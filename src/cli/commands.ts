@@ -21,6 +21,7 @@ export const COMMANDS: CommandTable = {
   diff: () => import('../../commands/diff.ts'),
   translate: () => import('../../commands/translate.ts'),
   run: () => import('../../commands/run.ts'),
+  mcp: () => import('../../commands/mcp.ts'),
   dump: () => import('../../commands/dump.ts'),
   trace: () => import('../../commands/trace.ts'),
   top: () => import('../../commands/top.ts'),

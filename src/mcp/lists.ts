@@ -36,17 +36,24 @@ export interface Page {
   readonly result: JsonObject
 }
 
+/** What a client may see of a tool, if anything. */
+export interface ToolReview {
+  shown(target: string, tool: JsonObject): JsonObject | undefined
+}
+
 /** `allows` is asked about each item by its own name; what it refuses leaves no trace in the list. */
 export function listItems(
   method: ListMethod,
   page: Page,
   naming: Naming,
   allows: (item: McpItem) => boolean,
+  guard?: ToolReview,
 ): JsonObject[] {
   const items = page.result[method.key]
   if (!Array.isArray(items)) return []
   const out: JsonObject[] = []
-  for (const item of items as unknown[]) {
+  for (const listed of items as unknown[]) {
+    const item = isObject(listed) && guard && method.kind === 'tool' ? guard.shown(page.target, listed) : listed
     if (!isObject(item)) continue
     const name = item[method.name]
     if (typeof name !== 'string' || !allows({ kind: method.kind, name, target: page.target })) continue

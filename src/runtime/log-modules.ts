@@ -1,6 +1,7 @@
 /** Everything that writes to the log, by the names that filters know it by. */
 export const LOG_MODULES = {
   gateway: 'starting, reloading and stopping; what goes wrong beside requests',
+  'gateway::mcp::lock': 'MCP tools that are not as they were reviewed',
   'gateway::mcp::stdio': 'what MCP servers over stdio write to stderr',
   log: 'lines that were lost',
   request: 'the access log: one record for each request',

@@ -1,11 +1,12 @@
 import { PRIMARY } from '../../calls/call-record.ts'
 import { NO_STEPS } from '../../calls/step.ts'
 import type { Target } from '../../http/transport.ts'
+import { readToolLock, type ToolLock } from '../../mcp/tool-lock.ts'
 import type { Serving } from '../../policies/policy.ts'
 import type { PartPolicies } from '../backend.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
 import { connectionKey, connectionOf } from '../http-target.ts'
-import { isRemote, openApiTools } from './openapi-tools.ts'
+import { isRemote, openApiTools } from './openapi/openapi-tools.ts'
 import { endpointUrl, type McpBackendSpec, type McpTargetSpec, mcpBackendSchema, type OpenApiSpec } from './schema.ts'
 import type * as ServingParts from './serving.ts'
 import type { McpSetup } from './setup.ts'
@@ -28,7 +29,11 @@ export const mcpBackend = defineBackend({
   compile(spec, ctx) {
     const connections: Connections = ctx.serving(load, parts => parts)
     const setup = setupOf(spec, connections, ctx)
-    const endpoint = ctx.serving(load, parts => endpointOf(parts, setup, ctx))
+    const lock = lockOf(spec, ctx)
+    const endpoint = ctx.serving(load, parts => {
+      const toolGuard = lock && new parts.ToolGuard(lock, ctx.runtime)
+      return endpointOf(parts, { ...setup, toolGuard }, ctx)
+    })
     return {
       key: ctx.key,
       name: ctx.name,
@@ -39,6 +44,9 @@ export const mcpBackend = defineBackend({
       replayable: false,
       holdsRequest: ctx.limits.maxBuffer,
       send: (x, _attempt, on) => endpoint.part.serve(x, on),
+      ...(spec.toolLock === undefined
+        ? {}
+        : { toolLock: { file: spec.toolLock, read: () => connections.part.lockTools(setup) } }),
     }
   },
 })
@@ -71,7 +79,7 @@ function maxSessions({ targets, runtime }: McpSetup): number {
   return Math.ceil(all / runtime.worker.count)
 }
 
-function setupOf(spec: McpBackendSpec, connections: Connections, ctx: BackendContext): McpSetup {
+function setupOf(spec: McpBackendSpec, connections: Connections, ctx: BackendContext): Omit<McpSetup, 'toolGuard'> {
   const targets = spec.targets.flatMap((target, i) => targetOf(target, i, connections, ctx))
   const multiple = spec.targets.length > 1
   const http = multiple ? undefined : targets[0]?.http
@@ -95,6 +103,17 @@ function setupOf(spec: McpBackendSpec, connections: Connections, ctx: BackendCon
     sessionKey: ctx.sessions?.key,
     sessionTtl: ctx.sessions?.ttl ?? DEFAULT_TTL,
   }
+}
+
+/** A lock that cannot be read is a finding: without it, nothing would hold the tools. */
+function lockOf({ toolLock }: McpBackendSpec, ctx: BackendContext): ToolLock | undefined {
+  const text = toolLock === undefined ? undefined : ctx.readFile(toolLock, ['toolLock'])?.toString('utf8')
+  if (text === undefined) return undefined
+  const lock = readToolLock(text)
+  if (!('problem' in lock)) return lock
+  const help = 'write it with `gwctl mcp lock -f FILE`'
+  ctx.report({ code: 'GW207', message: `no tool lock: ${lock.problem}`, path: ['toolLock'], at: 'value', help })
+  return undefined
 }
 
 function targetOf(spec: McpTargetSpec, i: number, connections: Connections, ctx: BackendContext): McpTarget[] {

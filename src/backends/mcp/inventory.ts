@@ -32,7 +32,22 @@ export function takeInventory(
   answer: Answer,
   done: (inventory: Inventory) => void,
 ): void {
-  const pages = new Map<Link, JsonObject[]>(conversation.targets.links.map(link => [link, []]))
+  pagesOf(method, conversation, conversation.targets.links, answer, !setup.failOpen, (pages, failed) => {
+    if (failed) done({ items: [], pages: [], failed })
+    else done({ items: merge(setup, conversation, method, pages, answer), pages: [...pages.values()].flat() })
+  })
+}
+
+/** Every page of a list, as the targets gave them. */
+export function pagesOf(
+  method: ListName,
+  conversation: Conversation,
+  of: readonly Link[],
+  answer: Answer,
+  failClosed: boolean,
+  done: (pages: ReadonlyMap<Link, readonly JsonObject[]>, failed?: FanOutFailure) => void,
+): void {
+  const pages = new Map<Link, JsonObject[]>(of.map(link => [link, []]))
   const round = (links: readonly Link[], cursors: ReadonlyMap<Link, string>, number: number): void => {
     const id = conversation.calls.ownId()
     fanOut(
@@ -40,13 +55,13 @@ export function takeInventory(
         conversation,
         links,
         answer,
-        failClosed: !setup.failOpen,
+        failClosed,
         greets: false,
         request: link => conversation.era.ownRequest(pageRequest(method, id, cursors.get(link))),
         message() {},
       },
       (reached, failed) => {
-        if (failed && (number === 1 || !setup.failOpen)) return done({ items: [], pages: [], failed })
+        if (failed && (number === 1 || failClosed)) return done(pages, failed)
         const next = new Map<Link, string>()
         for (const { link, response } of reached) {
           const exact = parseExact(response.bytes.toString()) as JsonObject
@@ -55,11 +70,11 @@ export function takeInventory(
           if (typeof result.nextCursor === 'string') next.set(link, result.nextCursor)
         }
         if (next.size > 0 && number < MAX_PAGES) round([...next.keys()], next, number + 1)
-        else done({ items: merge(setup, conversation, method, pages, answer), pages: [...pages.values()].flat() })
+        else done(pages)
       },
     )
   }
-  round(conversation.targets.links, new Map(), 1)
+  round(of, new Map(), 1)
 }
 
 function merge(
@@ -85,7 +100,7 @@ function merge(
   for (const [link, results] of pages) {
     for (const result of results) {
       const page = { target: link.name, result }
-      const visible = listItems(list, page, setup.naming, item => isAllowed(answer.x, item))
+      const visible = listItems(list, page, setup.naming, item => isAllowed(answer.x, item), setup.toolGuard)
       for (const item of visible) if (owners.get(item.name as string) === link) items.push(item)
     }
   }

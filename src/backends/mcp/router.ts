@@ -1,7 +1,7 @@
 import type { McpItem } from '../../http/exchange.ts'
 import { isAllowed, unknownItem } from '../../mcp/authorization.ts'
 import { decodeCursor } from '../../mcp/cursor.ts'
-import { errorReply, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from '../../mcp/errors.ts'
+import { errorReply, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, type RpcError } from '../../mcp/errors.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
 import { filteredPage, LIST_METHODS, listItems, mergedPage } from '../../mcp/lists.ts'
@@ -142,8 +142,15 @@ export class Router {
         const wanted = sent === own ? name : String(valueAt(sent.value, at))
         if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target }
         x.trace?.emit({ type: 'mcp', method: request.method, target, name: wanted })
-        if (isAllowed(x, { kind, name: wanted, target })) this.#pass(conversation, link, sent, answer)
-        else answer.fail(400, request.id, { code: INVALID_PARAMS, message: unknownItem(kind, given) })
+        const refuse = (error: RpcError) => answer.fail(400, request.id, error)
+        const allowed = isAllowed(x, { kind, name: wanted, target })
+        if (!allowed) refuse({ code: INVALID_PARAMS, message: unknownItem(kind, given) })
+        else if (kind !== 'tool' || !this.#setup.toolGuard) this.#pass(conversation, link, sent, answer)
+        else {
+          this.#setup.toolGuard.check(conversation, link, { name: wanted, given }, answer, refusal =>
+            refusal ? refuse(refusal) : this.#pass(conversation, link, sent, answer),
+          )
+        }
       })
     })
   }
@@ -235,7 +242,7 @@ export class Router {
   }
 
   #listed(conversation: Conversation, request: Request, outline: JsonOutline, answer: Answer): void {
-    const { multiple, naming, lookUp } = this.#setup
+    const { multiple, naming, lookUp, toolGuard } = this.#setup
     const list = LIST_METHODS[request.method]
     if (!list) return
     const done = (page: string): void => {
@@ -243,8 +250,8 @@ export class Router {
       const { clock } = this.#setup.runtime
       guardResult(answer, request, names, Buffer.from(page), clock, own => answer.finalEvent(own))
     }
-    const bare = !multiple && !naming.names && answer.x.mcpRules.length === 0
-    if (bare) {
+    const unread = answer.x.mcpRules.length === 0 && (list.kind !== 'tool' || !toolGuard)
+    if (!multiple && !naming.names && unread) {
       this.#pass(conversation, conversation.targets.links[0] as Link, request, answer)
       return
     }
@@ -282,7 +289,8 @@ export class Router {
         if (!multiple && response.failed) return answer.finalEvent(response.bytes)
         const exact = parseExact(response.bytes.toString()) as JsonObject
         const result = isObject(exact.result) ? exact.result : {}
-        items.push(...listItems(list, { target: link.name, result }, naming, item => isAllowed(answer.x, item)))
+        const allows = (item: McpItem) => isAllowed(answer.x, item)
+        items.push(...listItems(list, { target: link.name, result }, naming, allows, toolGuard))
         if (typeof result.nextCursor === 'string') next.set(link.name, result.nextCursor)
         pages.push(result)
       }
@@ -345,7 +353,10 @@ export class Router {
       link.connection?.send(answer.x, Buffer.from(errorReply(message.id, error)), () => {})
       return
     }
-    if (message.method.endsWith('/list_changed')) conversation.targets.inventory.clear()
+    if (message.method.endsWith('/list_changed')) {
+      conversation.targets.inventory.clear()
+      this.#setup.toolGuard?.forget(link.name)
+    }
     answer.event(rewriteServerMessage(link.name, message, this.#setup.naming))
   }
 }

@@ -128,6 +128,10 @@ export const mcpBackendSchema = object(
       'failClosed',
       'Whether one failing target ends the session, or the others go on without it.',
     ),
+    toolLock: opt(
+      string({ min: 1 }),
+      'Path of a tool lock, relative to the configuration file: tools that are not as they were reviewed are refused, hidden or reported. `gwctl mcp lock` writes it.',
+    ),
     dnsRebindingProtection: def(boolean, false, 'Refuses requests whose `Host` or `Origin` is not this machine.'),
   },
   { check: checkNames },

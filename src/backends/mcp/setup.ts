@@ -2,6 +2,7 @@ import type { Naming } from '../../mcp/lists.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { TargetMetadata } from './target-metadata.ts'
 import type { McpTarget } from './targets.ts'
+import type { ToolGuard } from './tool-lock/tool-guard.ts'
 
 /** A compiled MCP backend: every option resolved. */
 export interface McpSetup {
@@ -16,6 +17,8 @@ export interface McpSetup {
   readonly naming: Naming
   /** Names carry no target although there are several: who serves a name is looked up. */
   readonly lookUp: boolean
+  /** Holds tools to what was reviewed. */
+  readonly toolGuard: ToolGuard | undefined
   readonly stateful: boolean
   readonly failOpen: boolean
   readonly localOnly: boolean

@@ -1,12 +1,12 @@
-import { callWhole } from '../../calls/dispatch.ts'
-import { urlTarget } from '../../calls/url-callee.ts'
-import type { Path } from '../../diagnostics/diagnostic.ts'
-import { HeaderList } from '../../http/headers.ts'
-import { readDocument } from '../../mcp/openapi/document.ts'
-import { type OpenApiTools, type Remark, toolsOf } from '../../mcp/openapi/tools.ts'
-import type { Runtime } from '../../runtime/runtime.ts'
-import type { BackendContext } from '../backend.ts'
-import { endpointUrl, type OpenApiSpec } from './schema.ts'
+import { callWhole } from '../../../calls/dispatch.ts'
+import { urlTarget } from '../../../calls/url-callee.ts'
+import type { Path } from '../../../diagnostics/diagnostic.ts'
+import { HeaderList } from '../../../http/headers.ts'
+import { readDocument } from '../../../mcp/openapi/document.ts'
+import { type OpenApiTools, type Remark, toolsOf } from '../../../mcp/openapi/tools.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { BackendContext } from '../../backend.ts'
+import { endpointUrl, type OpenApiSpec } from '../schema.ts'
 
 /** What an API's document says. Throws an error with words for the client while there is none. */
 export type ToolSource = () => OpenApiTools | Promise<OpenApiTools>
