@@ -338,6 +338,85 @@ describe('a failure', () => {
   })
 })
 
+describe('what guards did', () => {
+  const GUARDED = `llm:
+  port: 4000
+  models:
+  - {name: '*', provider: openAI, params: {apiKey: $KEY}}
+  guardrails:
+    request:
+    - regex: {rules: [{builtin: ssn}]}
+    - regex: {action: reject, rules: [{pattern: forbidden, name: words}]}
+    - webhook: {target: {host: 'guard.test:80'}}
+    response:
+    - regex: {rules: [{builtin: email}]}
+`
+  const asking = (user: string, expected: string, stub = '') =>
+    `${stub === '' ? '' : `stubs: {guard.test: ${stub}}\n  `}request: {llm: chat, user: ${user}}\n  expect: {${expected}}`
+  async function guarded(...lines: readonly string[]) {
+    write('gateway.yaml', GUARDED)
+    write('a.gwtest.yaml', cases(...lines))
+    return gwctl(['-v'])
+  }
+  const REFUSAL = '{json: {action: {body: not here, status_code: 418, reason: rude}}}'
+
+  test.each([
+    ['they pass', asking('hello', 'status: 200, guard: {regex: Allow, webhook: Allow}')],
+    [
+      'a request is masked',
+      asking(
+        'it is 123-45-6789',
+        'guard: {regex: Mask}, guard.webhook: Allow, "upstream.json.messages[0].content": {notContains: "123-45-6789"}',
+      ),
+    ],
+    ['a request is refused', asking('forbidden', 'status: 403, guard: {regex: Reject, webhook: {absent: true}}')],
+    ['a reply is masked', `stubs: {openai: {llm: {text: write to a@b.test}}}\n  ${asking('hi', 'guard.regex: Mask')}`],
+    ['a service refuses', asking('hi', 'status: 418, body: not here, guard.webhook: Reject, calls: []', REFUSAL)],
+    ['a service cannot be asked', asking('hi', 'status: 503, guard.webhook: Fail', '{unreachable: true}')],
+    ['one of several', asking('hi', 'guard.regex: {any: [Allow, Mask]}, guard: {webhook: {not: Reject}}')],
+    [
+      'each repetition',
+      `repeat: 2\n  ${asking('hi', 'guard.webhook: [Allow, Reject]', `[{json: {action: {}}}, ${REFUSAL}]`)}`,
+    ],
+  ])('%s', async (_, lines) => {
+    const { code, out, err } = await guarded(lines)
+    expect({ code, err, out }).toMatchObject({ code: 0, err: '', out: expect.stringContaining('1 passed') })
+  })
+
+  test.each([
+    [
+      'passed',
+      asking('hello', 'guard: {webhook: Reject}'),
+      ['guard.webhook  expected "Reject", got "Allow"', 'guard: webhook on the request: allow  gateway.yaml:9'],
+    ],
+    [
+      'masked',
+      asking('it is 123-45-6789', 'guard.regex: Allow'),
+      ['guard.regex  expected "Allow", got "Mask"', 'guard: regex on the request: mask: ssn  gateway.yaml:7'],
+    ],
+    [
+      'rejected',
+      asking('forbidden', 'guard.regex: Mask'),
+      ['guard.regex  expected "Mask", got "Reject"', 'guard: regex on the request: reject: words  gateway.yaml:8'],
+    ],
+    [
+      'was not asked',
+      asking('forbidden', 'guard: {webhook: Allow}'),
+      ['guard.webhook  expected "Allow", got nothing', 'guard: regex on the request: reject: words  gateway.yaml:8'],
+    ],
+    [
+      'rejected, for all that is expected',
+      asking('hi', 'status: 200', REFUSAL),
+      ['status  expected 200, got 418', 'guard: webhook on the request: reject: rude  gateway.yaml:9'],
+    ],
+  ])('a failure says that a guard %s, and where it stands', async (_, lines, [field, decision]) => {
+    const { code, out } = await guarded(lines)
+    expect(code).toBe(1)
+    expect(out).toContain(field)
+    expect(out).toContain(`decided by ${decision}`)
+  })
+})
+
 describe('a mistake in a test file', () => {
   test.each([
     ['request: {path: /limited}\n  expect: {statsu: 200}', 'GW102', '10:12', 'did you mean `status`?'],
@@ -375,7 +454,8 @@ describe('a mistake in a test file', () => {
     ['request: {method: GET}\n  expect: {status: 200}', 'GW107', '', 'url'],
     ['request: {path: /, user: hey}\n  expect: {status: 200}', 'GW111', '9:22', 'goes with `llm`'],
     ['request: {path: /}\n  repeat: 0\n  expect: {status: 200}', 'GW105', '10:11', ''],
-    ['request: {path: /}\n  expect: {guard: {regex: Mask}}', 'GW601', '10:12', 'not run yet'],
+    ['request: {path: /}\n  expect: {guard: {regx: Mask}}', 'GW102', '10:20', 'did you mean `regex`?'],
+    ['request: {path: /}\n  expect: {guard.webhok: {absent: true}}', 'GW102', '10:12', 'did you mean `webhook`?'],
     ['steps: []', 'GW109', '9:10', ''],
     ['request: {path: /}\n  expect: {json.list[0].name: a}', 'GW001', '10:21', 'write it like `json.list.0.name`'],
     ['request: {path: /, method: post}\n  expect: {status: 200}', 'GW106', '9:30', 'capitals'],
@@ -389,13 +469,13 @@ describe('a mistake in a test file', () => {
     ['request: {path: /, headers: {a: "b\\r\\nc: d"}}\n  expect: {status: 200}', 'GW106', '9:35', 'without control'],
   ])('%s', async (lines, code, place, words) => {
     const { code: exit, out } = await run(lines)
-    if (code !== 'GW601') expect(exit).toBe(2)
+    expect(exit).toBe(2)
     expect(out).toContain(`[${code}]`)
     expect(out).toContain(`--> a.gwtest.yaml:${place}`)
     expect(out).toContain(words)
     // No command corrects test files.
     expect(out).not.toContain('fixable')
-    if (exit === 2) expect(out).toContain('✖ a.gwtest.yaml: nothing of it ran')
+    expect(out).toContain('✖ a.gwtest.yaml: nothing of it ran')
   })
 
   test.each([

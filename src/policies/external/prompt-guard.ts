@@ -155,6 +155,7 @@ const requestKinds = {
   ...responseKinds,
   openAIModeration: opt(openAIModeration, 'Asks OpenAI’s moderation.'),
 }
+export const GUARD_KINDS: readonly string[] = Object.keys(requestKinds)
 
 const SCOPES = ['systemPrompt', 'messages', 'toolOutput', 'toolInput'] as const
 const responseGuard = object(

@@ -1,4 +1,4 @@
-import type { GuardCheck, LlmFacts, McpFacts } from '../../http/exchange.ts'
+import type { LlmFacts, McpFacts } from '../../http/exchange.ts'
 import type { HeadSnapshot, TraceEvent } from '../../trace/trace-event.ts'
 
 /** A call that would have gone out. */
@@ -48,7 +48,6 @@ export interface DryOutcome {
   readonly reason: string
   readonly llm: Readonly<LlmFacts> | undefined
   readonly mcp: Readonly<McpFacts> | undefined
-  readonly guards: readonly GuardCheck[]
   /** ms of the dry clock. */
   readonly duration: number
 }

@@ -77,7 +77,6 @@ export async function runRequest(
     reason: refusal === undefined ? x.reason : 'Connection',
     llm: x.llm && { ...x.llm },
     mcp: x.mcp && { ...x.mcp },
-    guards: x.guardChecks ?? [],
     duration: clock.mono() - x.startedMono,
   }
 }

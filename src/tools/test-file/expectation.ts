@@ -1,4 +1,5 @@
 import { didYouMean } from '../../diagnostics/suggest.ts'
+import { GUARD_KINDS } from '../../policies/external/prompt-guard.ts'
 import { json, map, type ObjectProblem, object, opt } from '../../schema/builder.ts'
 import { parseFieldPath } from './field-path.ts'
 import { isMatchers, isRecord, matcherProblems } from './matcher.ts'
@@ -32,7 +33,10 @@ export const expectation = object(
       json,
       'A model call: `provider`, `model`, `inputTokens`, `outputTokens`, `totalTokens`, `text`, and `losses`, the paths of what its format could not carry (`[]`: nothing).',
     ),
-    guard: opt(json, 'What guards decided.', { unserved: 'Guards are not run yet, so nothing would come of it.' }),
+    guard: opt(
+      json,
+      'What guards did, by their kind (`regex`, `webhook` …; `remote` for `mcpGuardrails`): `Allow`, `Audit`, `FailOpen`, `Mask`, `Reject` or `Fail`, the last of these where one was asked several times.',
+    ),
   },
   { open: true },
 )
@@ -43,6 +47,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   upstream: ['method', 'url', 'path', 'host', 'header', 'body', 'json', 'status', 'backend'],
   mcp: ['tools', 'prompts', 'resources', 'result', 'error', 'text', 'isError'],
   llm: ['provider', 'model', 'inputTokens', 'outputTokens', 'totalTokens', 'streaming', 'text', 'losses'],
+  guard: [...GUARD_KINDS, 'remote'],
 }
 const WITH_MEMBERS: ReadonlySet<string> = new Set(['header', 'json', 'policy', 'calls', ...Object.keys(MEMBERS)])
 /** Fields that may be lists themselves. */

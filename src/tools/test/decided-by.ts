@@ -1,6 +1,8 @@
 import type { Origin } from '../../diagnostics/diagnostic.ts'
 import type { TraceEvent } from '../../trace/trace-event.ts'
 import { wordsOf } from '../events/steps.ts'
+import { parseFieldPath } from '../test-file/field-path.ts'
+import { guardsIn } from './guard-events.ts'
 
 /** The step that made a request come out as it did. */
 export interface Decision {
@@ -9,12 +11,32 @@ export interface Decision {
   readonly origin: Origin | undefined
 }
 
-/** The last step that ended the way of the request, else the backend that was chosen. */
-export function decidedBy(events: readonly TraceEvent[]): Decision | undefined {
-  const event = events.findLast(ends) ?? events.findLast(({ message }) => message.type === 'backend')
+/**
+ * The guard that did something else than a field of `wrong` says, else the last step that ended the way of the request,
+ * else the backend that was chosen.
+ */
+export function decidedBy(events: readonly TraceEvent[], wrong: readonly string[]): Decision | undefined {
+  const event = guardOf(wrong, events) ?? endOf(events) ?? events.findLast(({ message }) => message.type === 'backend')
   if (event === undefined) return undefined
   const { label, text } = wordsOf(event)
   return { text: `${label}: ${text}`, origin: event.origins[0] }
+}
+
+function guardOf(wrong: readonly string[], events: readonly TraceEvent[]): TraceEvent | undefined {
+  const kinds = wrong
+    .map(field => parseFieldPath(field) ?? [])
+    .flatMap(([head, kind]) => (head === 'guard' ? [kind] : []))
+  const guards = guardsIn(events)
+  return kinds.map(kind => guards.get(String(kind))?.event).find(event => event !== undefined)
+}
+
+/** A call to a provider that a guard has refused ends because of the guard. */
+function endOf(events: readonly TraceEvent[]): TraceEvent | undefined {
+  const end = events.findLastIndex(ends)
+  const last = events[end]
+  if (last?.message.type !== 'callEnd') return last
+  const before = events.slice(0, end).findLast(event => event.message.type === 'callStart' || ends(event))
+  return before?.message.type === 'guard' ? before : last
 }
 
 function ends({ message }: TraceEvent): boolean {
@@ -27,6 +49,8 @@ function ends({ message }: TraceEvent): boolean {
       return message.result === 'deny'
     case 'policy':
       return message.policy !== 'authorization' && (message.result === 'failed' || message.result === 'replied')
+    case 'guard':
+      return message.action === 'reject' || message.action === 'fail'
     case 'callEnd':
       return message.error !== undefined
     default:

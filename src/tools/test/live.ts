@@ -101,7 +101,6 @@ function outcomeOf(status: number | undefined, raw: readonly string[], body: Buf
     reason: '',
     llm: undefined,
     mcp: undefined,
-    guards: [],
     duration: 0,
   }
 }

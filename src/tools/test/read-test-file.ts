@@ -76,11 +76,9 @@ function withHelp(diagnostic: Diagnostic, text: string): Diagnostic {
   return { ...diagnostic, help: 'between braces quote a path with brackets, or write it like `json.list.0.name`' }
 }
 
-/** What is said of configurations besides the message is not true of tests: no command corrects those. */
+/** No command corrects tests. */
 function asTest({ fix: _, ...diagnostic }: Diagnostic): Diagnostic {
-  if (diagnostic.code !== 'GW601') return diagnostic
-  const { label: __, ...rest } = diagnostic
-  return rest
+  return diagnostic
 }
 
 /** Reports tell cases apart by their names. */

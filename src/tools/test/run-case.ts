@@ -85,7 +85,9 @@ async function runSteps(testCase: TestCase, client: TestClient, to: Running): Pr
         repetition: repeat > 1 ? repetition + 1 : undefined,
       }
       const fields = wrongFields(compared, outcome, repetition, { to, place: [testCase.name, wordsFor(which)] })
-      if (fields.length > 0) wrong.push({ ...which, fields, decision: decidedBy(outcome.events) })
+      if (fields.length === 0) continue
+      const names = fields.map(({ field }) => field)
+      wrong.push({ ...which, fields, decision: decidedBy(outcome.events, names) })
     }
   }
   return wrong

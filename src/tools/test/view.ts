@@ -3,6 +3,7 @@ import type { HeadSnapshot, TraceEvent } from '../../trace/trace-event.ts'
 import type { DryCall, DryOutcome } from '../dry-run/dry-run.ts'
 import { shortKey } from '../events/steps.ts'
 import { Hidden, isRecord, Names } from '../test-file/matcher.ts'
+import { guardsIn } from './guard-events.ts'
 import { llmText, mcpAnswer } from './spoken.ts'
 
 /** What a test can look at, as one value: `expectation.ts` says what is in it. */
@@ -26,6 +27,7 @@ export function viewOf(outcome: DryOutcome): View {
     backend: outcome.backends.length === 0 ? undefined : new Names(outcome.backends),
     policy: policiesIn(events),
     authorization: authorizationIn(events),
+    guard: guardWords(events),
     upstream: calls.at(-1),
     calls,
     mcp: mcpAnswer(body, textOf(header['content-type'])),
@@ -104,6 +106,12 @@ function policiesIn(events: readonly TraceEvent[]): Readonly<Record<string, keyo
     if (before === undefined || WEIGHT[message.result] > WEIGHT[before]) out[message.policy] = message.result
   }
   return out
+}
+
+/** In the words of the metrics: `Allow`, `Mask`, `FailOpen` … */
+function guardWords(events: readonly TraceEvent[]): Readonly<Record<string, string>> {
+  const words = [...guardsIn(events)].map(([kind, { action }]) => [kind, action[0]?.toUpperCase() + action.slice(1)])
+  return Object.fromEntries(words)
 }
 
 /** A single refusal decides; one of an MCP item concerns no request. */

@@ -258,9 +258,12 @@ backends:
       post(gateway, url, { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo' } }, session)
     const said = await call()
     expect(said.body.toString()).toContain('"said"')
-    expect(said.guards.map(({ phase, action }) => [phase, action])).toEqual([
-      ['Request', 'Allow'],
-      ['Response', 'Allow'],
+    const checks = said.events.flatMap(({ message }) =>
+      message.type === 'guard' ? [[message.guard, message.phase, message.action]] : [],
+    )
+    expect(checks).toEqual([
+      ['remote', 'request', 'allow'],
+      ['remote', 'response', 'allow'],
     ])
     expect((await call()).body.toString()).toContain('{"code":-32001,"message":"not this one"}')
   })

@@ -54,8 +54,10 @@ export class RegexGuard {
     const masked = new Map<TextRun, readonly string[]>()
     const rules = new Set<string>()
     for (const run of runs) {
-      const texts = this.#masked(run.texts, rules)
-      if (texts !== run.texts) masked.set(run, texts)
+      // Some put their texts together anew each time they are asked.
+      const { texts } = run
+      const left = this.#masked(texts, rules)
+      if (left !== texts) masked.set(run, left)
     }
     return masked.size === 0 ? ALLOW : { action: 'mask', texts: masked, rules: [...rules] }
   }
