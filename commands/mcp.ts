@@ -46,7 +46,7 @@ export default class Mcp extends GatewayCommand {
     })
     for (const { file, tools, changed } of locks) {
       this.clearProgress()
-      await this.print(`${file}: ${tools} tools, ${changed ? 'written' : 'unchanged'}\n`)
+      await this.print(`${file}: ${tools === 1 ? '1 tool' : `${tools} tools`}, ${changed ? 'written' : 'unchanged'}\n`)
     }
     return 'ok'
   }
