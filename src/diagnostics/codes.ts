@@ -527,6 +527,11 @@ export const CODES = {
     'MCP guardrail that looks at nothing',
     'A processor of `mcpGuardrails` has no `methods`, switches all of them off, or names a pattern that matches no method: a method, `prefix/*`, `*/suffix` or `*`. Every message passes unchecked there.',
   ),
+  GW591: entry(
+    'warning',
+    'body limit of 0',
+    '`buffer.maxBytes: 0` refuses every body: requests with one get 413, replies with one become 502. Remove it for the limit of the gateway (`maxBufferSize`), or write the longest body that is acceptable.',
+  ),
   GW601: entry(
     'warning',
     'not served yet',

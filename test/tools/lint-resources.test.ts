@@ -113,6 +113,7 @@ const NOT_THERE: Readonly<Record<string, string>> = {
   GW587: 'resources have no OpenAPI targets',
   GW588: 'resources have no OpenAPI targets',
   GW589: 'resources have no OpenAPI targets',
+  GW591: 'the API server refuses a limit of 0',
 }
 
 test('every lint whose subject exists in resources has a fixture', () => {

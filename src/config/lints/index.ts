@@ -20,6 +20,7 @@ import { pointlessRetry } from './limits/pointless-retry.ts'
 import { emptyBucket, tokensWithoutModel } from './limits/rate-limits.ts'
 import { retriedSuccess } from './limits/retried-success.ts'
 import { unreachedTimeout } from './limits/unreached-timeout.ts'
+import { zeroBodyLimit } from './limits/zero-body-limit.ts'
 import { zeroTimeout } from './limits/zero-timeout.ts'
 import type { Lint, LintedFile } from './lint.ts'
 import { lowPort } from './low-port.ts'
@@ -144,6 +145,7 @@ const LINTS: readonly Lint[] = [
   repeatedItem,
   adminPort,
   ownBodyLimit,
+  zeroBodyLimit,
   corsAgainstCsrf,
   foreignSettings,
   greedyPattern,

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { BodyHook } from '../../../calls/step.ts'
 import type { Exchange } from '../../../http/exchange.ts'
+import { keepChunk } from '../../../http/keep-chunk.ts'
 
 /** Where a client reaches what a backend serves. */
 export interface CardPlace {
@@ -93,7 +94,7 @@ export function cardBody(x: Exchange, inside: boolean, limit: number): BodyHook 
   return {
     chunk(data) {
       size += data.length
-      if (size <= limit) chunks.push(data)
+      if (size <= limit) keepChunk(chunks, data)
       else chunks.length = 0
       return undefined
     },

@@ -1,5 +1,6 @@
 import type { BodyHook } from '../../../calls/step.ts'
 import type { Exchange } from '../../../http/exchange.ts'
+import { keepChunk } from '../../../http/keep-chunk.ts'
 import { SseReader } from '../../../http/sse.ts'
 
 /** bytes of a reply, or of one event, that are looked at; what is longer passes unread. */
@@ -35,7 +36,7 @@ function replyState(x: Exchange): BodyHook {
   return {
     chunk(data) {
       size += data.length
-      if (size <= LONGEST) chunks.push(data)
+      if (size <= LONGEST) keepChunk(chunks, data)
       else chunks.length = 0
       return data
     },
