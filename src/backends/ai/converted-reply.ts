@@ -1,7 +1,6 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { LlmFacts } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import { keepChunk } from '../../http/keep-chunk.ts'
 import { SseReader } from '../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import type { ChatEvent, LlmError } from '../../llm/chat/chat.ts'
@@ -15,6 +14,7 @@ import { type Usage, UsageRecorder } from '../../llm/usage.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 import { contentCoding, decodeInto } from './content-coding.ts'
+import { HeldReply } from './held-reply.ts'
 import { errorInDialect } from './reply-context.ts'
 
 /** Of a reply that is converted whole, and of one event of a stream, in bytes. */
@@ -81,66 +81,44 @@ function record(ctx: ConvertedContext, recorder: UsageRecorder, usage: Usage | u
   ctx.done()
 }
 
-class ConvertedWhole implements ChunkSink {
+class ConvertedWhole extends HeldReply {
   readonly #ctx: ConvertedContext
-  readonly #on: ResponseHandler
-  readonly #status: number
-  readonly #headers: HeaderList
-  #chunks: Buffer[] = []
-  #size = 0
-  #over = false
+  #began = false
+  protected readonly most = { bytes: LIMIT, else: 'converted' }
 
   constructor(ctx: ConvertedContext, on: ResponseHandler, status: number, headers: HeaderList) {
+    super(on, status, headers)
     this.#ctx = ctx
-    this.#on = on
-    this.#status = status
-    this.#headers = headers
   }
 
-  write(chunk: Buffer): boolean {
-    if (this.#over) return true
-    if (this.#size === 0) this.#ctx.facts.timeToFirstToken = this.#ctx.clock.mono() - this.#ctx.startedAt
-    keepChunk(this.#chunks, chunk)
-    this.#size += chunk.length
-    if (this.#size > LIMIT) {
-      this.#ctx.cancel()
-      this.fail(new GatewayError('responseTooLarge', { detail: `more than ${LIMIT} bytes cannot be converted` }))
-    }
-    return true
+  override write(chunk: Buffer): boolean {
+    if (!this.#began) this.#ctx.facts.timeToFirstToken = this.#ctx.clock.mono() - this.#ctx.startedAt
+    this.#began = true
+    return super.write(chunk)
   }
 
-  end(): void {
-    if (this.#over) return
-    this.#over = true
-    const text = Buffer.concat(this.#chunks, this.#size).toString('utf8')
-    this.#chunks = []
-    const body = this.#status < 300 ? this.#converted(text) : this.#error(text)
+  protected cancel(): void {
+    this.#ctx.cancel()
+  }
+
+  protected complete(bytes: Buffer): void {
+    const text = bytes.toString('utf8')
+    const body = this.status < 300 ? this.#converted(text) : this.#error(text)
     if (body === undefined) return
-    const bytes = Buffer.from(body)
-    this.#headers.set('content-type', 'application/json')
-    this.#headers.set('content-length', String(bytes.length))
-    const client = this.#on.head(this.#status, this.#headers)
-    client.write(bytes)
-    client.end()
+    this.headers.set('content-type', 'application/json')
+    this.send(Buffer.from(body))
   }
 
-  fail(error: Error): void {
-    if (this.#over && this.#chunks.length === 0) return
-    this.#over = true
-    this.#chunks = []
+  protected failed(error: Error): void {
     this.#ctx.done()
-    this.#on.fail(errorInDialect(this.#ctx.errors, error))
-  }
-
-  onDrain(): void {
-    // Held in memory, so never full.
+    this.on.fail(errorInDialect(this.#ctx.errors, error))
   }
 
   /** Undefined after a failure. */
   #converted(text: string): string | undefined {
     const { conversion, facts, named } = this.#ctx
     try {
-      const { body, reply } = conversion.reply(parseExact(text), { ...named, headers: this.#headers })
+      const { body, reply } = conversion.reply(parseExact(text), { ...named, headers: this.headers })
       if (named.keep) for (const item of listOf(body.output)) named.keep(item as JsonObject)
       if (reply.model !== undefined) facts.responseModel = reply.model
       record(this.#ctx, new UsageRecorder(facts, 'included'), reply.usage)
@@ -149,7 +127,7 @@ class ConvertedWhole implements ChunkSink {
       this.#ctx.done()
       const said = error instanceof Untranslatable ? error.message : 'the provider did not answer with JSON'
       if (!(error instanceof Untranslatable || error instanceof SyntaxError)) throw error
-      this.#on.fail(failure(this.#ctx, said, error))
+      this.on.fail(failure(this.#ctx, said, error))
       return undefined
     }
   }
@@ -162,7 +140,7 @@ class ConvertedWhole implements ChunkSink {
       // A proxy's page, most likely: its text is all that is known.
     }
     const { body } = this.#ctx.conversion.error(
-      this.#status,
+      this.status,
       value ?? { error: { message: text.trim().slice(0, 2000) } },
     )
     this.#ctx.done()

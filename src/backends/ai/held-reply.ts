@@ -1,0 +1,65 @@
+import { GatewayError } from '../../http/errors.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import { keepChunk } from '../../http/keep-chunk.ts'
+import type { ChunkSink, ResponseHandler } from '../../http/transport.ts'
+
+/** Holds a reply until it is whole, and sends what becomes of it. */
+export abstract class HeldReply implements ChunkSink {
+  protected readonly on: ResponseHandler
+  protected readonly status: number
+  protected readonly headers: HeaderList
+  #chunks: Buffer[] = []
+  #size = 0
+  #over = false
+
+  constructor(on: ResponseHandler, status: number, headers: HeaderList) {
+    this.on = on
+    this.status = status
+    this.headers = headers
+  }
+
+  /** bytes, and what cannot be done with more of them. */
+  protected abstract readonly most: { readonly bytes: number; readonly else: string }
+  protected abstract cancel(): void
+  protected abstract complete(bytes: Buffer): void
+  /** Tells the client; called once, and not after `complete`. */
+  protected abstract failed(error: Error): void
+
+  write(chunk: Buffer): boolean {
+    if (this.#over) return true
+    keepChunk(this.#chunks, chunk)
+    this.#size += chunk.length
+    const { bytes, else: detail } = this.most
+    if (this.#size > bytes) {
+      this.cancel()
+      this.fail(new GatewayError('responseTooLarge', { detail: `more than ${bytes} bytes cannot be ${detail}` }))
+    }
+    return true
+  }
+
+  end(): void {
+    if (this.#over) return
+    this.#over = true
+    const bytes = Buffer.concat(this.#chunks, this.#size)
+    this.#chunks = []
+    this.complete(bytes)
+  }
+
+  fail(error: Error): void {
+    if (this.#over) return
+    this.#over = true
+    this.#chunks = []
+    this.failed(error)
+  }
+
+  onDrain(): void {
+    // Held in memory, so never full.
+  }
+
+  protected send(bytes: Buffer): void {
+    this.headers.set('content-length', String(bytes.length))
+    const client = this.on.head(this.status, this.headers)
+    client.write(bytes)
+    client.end()
+  }
+}
