@@ -239,6 +239,11 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   closed: ['failClosed', 'deny'],
   fail: ['failClosed', 'deny'],
   warning: ['warn'],
+  prefix: ['PathPrefix'],
+  startswith: ['PathPrefix'],
+  regex: ['RegularExpression'],
+  regexp: ['RegularExpression'],
+  implementationspecific: ['PathPrefix'],
 }
 
 /** The fields of an object that a word from elsewhere stands for, likeliest first. */

@@ -1,3 +1,4 @@
+import { asFields, asItems } from '../../schema/untyped.ts'
 import { nameOf } from './cluster-view.ts'
 import type { GatewayListener, GatewayState } from './listeners.ts'
 import { allListeners } from './listeners.ts'
@@ -64,6 +65,9 @@ function isRefused(
   return false
 }
 
+const WITHOUT_CERTIFICATE =
+  'name one Secret in `tls.certificateRefs`, or write `protocol: HTTP`; until then its port is closed'
+
 /** Null: the listener cannot be served, which has been told. */
 function tlsOf(listener: GatewayListener, work: Work): Entry | undefined | null {
   const { protocol, tls, owner, index } = listener
@@ -74,7 +78,11 @@ function tlsOf(listener: GatewayListener, work: Work): Entry | undefined | null 
   }
   if (!tls.certificate) {
     if (protocol !== 'HTTPS') return undefined
-    work.lose(at(owner, 'spec', 'listeners', index), `listener \`${listener.name}\` has no certificate`)
+    const named = asItems(asFields(listener.raw.tls)?.certificateRefs).length
+    work.lose(at(owner, 'spec', 'listeners', index), `listener \`${listener.name}\` has no certificate`, {
+      // A Secret that is named may be in another file; one that is not, nowhere.
+      ...(named === 1 ? {} : { refused: true, note: WITHOUT_CERTIFICATE }),
+    })
     return null
   }
   const path = (key: string, holder = tls.certificate!) =>
