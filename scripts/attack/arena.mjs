@@ -4,15 +4,17 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const bin = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
 /** ms of a tick in /proc. */
 const TICK = 10
+/** A machine with more work than processors answers late, and silence there is no answer. */
+const PATIENCE = Math.max(1, loadavg()[0] / availableParallelism())
 /** ms until a gateway has to be there. */
-const START = 30_000
+const START = 30_000 * PATIENCE
 
 export class Breach extends Error {}
 
@@ -169,7 +171,7 @@ function raw(port, bytes, { quiet = 1000 } = {}) {
     const socket = connect(port, '127.0.0.1', () =>
       socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
     )
-    socket.setTimeout(quiet, () => socket.destroy())
+    socket.setTimeout(quiet * PATIENCE, () => socket.destroy())
     socket.on('data', chunk => chunks.push(chunk))
     socket.on('error', error => {
       // A gateway may cut off who goes on sending; what it said before counts.
@@ -181,7 +183,7 @@ function raw(port, bytes, { quiet = 1000 } = {}) {
 
 async function cli(args, { cwd = process.cwd(), env = {}, input = '', limit = 60_000 } = {}) {
   const child = spawn(process.execPath, [bin, ...args], { cwd, env: { ...process.env, NO_COLOR: '1', ...env } })
-  const timer = setTimeout(() => child.kill('SIGKILL'), limit)
+  const timer = setTimeout(() => child.kill('SIGKILL'), limit * PATIENCE)
   const out = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr']) {
     child[name].setEncoding('utf8').on('data', text => {

@@ -54,8 +54,31 @@ export const http2 = [
       return `${opened} connections, none left`
     },
   },
+  {
+    name: 'Bodies in frames of one byte that wait behind a slow policy, each of which would take a hundred times its size',
+    defends: 'small frames that nobody reads are joined: what a body takes is near to what is counted',
+    async run({ start, backend, holds }) {
+      const upstream = await backend()
+      const gateway = await start(
+        port =>
+          `binds: [{port: ${port}, listeners: [{routes: [{policies: {delay: {duration: 60s}}, backends: [{host: '${upstream.host}'}]}]}]}]`,
+      )
+      const before = gateway.memory()
+      const sockets = []
+      for (let i = 0; i < 4; i++) sockets.push(await sendBytewise(gateway.port, 20, 60_000))
+      await new Promise(resolve => setTimeout(resolve, 2000))
+      const grown = Math.round((gateway.memory() - before) / 2 ** 20)
+      for (const socket of sockets) socket.destroy()
+      holds(grown < 192, `80 bodies of 60,000 bytes make resident memory grow by ${grown} MiB`)
+      return `80 bodies of 60,000 bytes, resident memory grew by ${grown} MiB`
+    },
+  },
 ]
 
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+/** Method, scheme and path by their index, the authority as it is. */
+const GET = Buffer.concat([Buffer.from([0x82, 0x86, 0x84, 0x41, 6]), Buffer.from('a.test')])
+const POST = Buffer.concat([Buffer.from([0x83]), GET.subarray(1)])
 /** DATA without a stream, a CONTINUATION of nothing, a head that is not HPACK, a frame over the size. */
 const STRAYS = [
   frame(0, 0, 0, Buffer.alloc(0)),
@@ -73,13 +96,26 @@ function frame(type, flags, stream, payload) {
   return Buffer.concat([head, payload])
 }
 
+/** Opens so many streams and sends `size` bytes on each, one a frame; resolves when they have left this end. */
+async function sendBytewise(port, streams, size) {
+  const socket = connectTcp(port, '127.0.0.1').on('error', () => {})
+  socket.resume()
+  socket.write(Buffer.concat([PREFACE, frame(4, 0, 0, Buffer.alloc(0))]))
+  const ids = Array.from({ length: streams }, (_, i) => 2 * i + 1)
+  socket.write(Buffer.concat(ids.map(id => frame(1, 4, id, POST))))
+  for (const id of ids) {
+    const one = frame(0, 0, id, Buffer.from('x'))
+    const all = Buffer.alloc(one.length * size)
+    for (let at = 0; at < all.length; at += one.length) one.copy(all, at)
+    if (!socket.write(all)) await Promise.race([once(socket, 'drain'), once(socket, 'close')])
+  }
+  return socket
+}
+
 /** Asks, waits until that has been read, says goodbye, sends `stray`, and is gone. */
 async function leave(port, stray) {
   const socket = connectTcp(port, '127.0.0.1').on('error', () => {})
-  // Method, scheme and path by their index, the authority as it is.
-  const head = Buffer.concat([Buffer.from([0x82, 0x86, 0x84, 0x41, 6]), Buffer.from('a.test')])
-  const settings = frame(4, 0, 0, Buffer.alloc(0))
-  socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings, frame(1, 5, 1, head)]))
+  socket.write(Buffer.concat([PREFACE, frame(4, 0, 0, Buffer.alloc(0)), frame(1, 5, 1, GET)]))
   await once(socket, 'data')
   socket.write(Buffer.concat([frame(7, 0, 0, Buffer.alloc(8)), stray]))
   await new Promise(resolve => setTimeout(resolve, 50))
