@@ -93,6 +93,8 @@ export interface GrpcStream {
   end(): void
   /** After `message` has returned false. */
   resume(): void
+  /** Runs once there is a connection that takes the messages; never where none comes about. */
+  onBegin(then: () => void): void
   /** Ends the call; nothing more is heard of it. */
   cancel(): void
 }
@@ -113,6 +115,7 @@ export function grpcStream(
     onDrain: then => sent.onDrain(then),
     end: () => sent.push(null),
     resume: () => stream.resume(),
+    onBegin: then => sent.onBegin(then),
     cancel: () => stream.cancel(),
   }
 }
@@ -151,6 +154,12 @@ class SentMessages extends Readable {
 
   onDrain(then: () => void): void {
     this.#drained = then
+  }
+
+  /** The transport reads them only on a connection. */
+  onBegin(then: () => void): void {
+    if (this.readableFlowing) then()
+    else this.once('resume', then)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { passOn } from '../../http/incoming-body.ts'
-import { requestFailure } from './failure.ts'
+import { bodyFailure, requestFailure } from './failure.ts'
 
 /** Chunks up to this size go out with their frame as one string. */
 const ONE_WRITE = 4096
@@ -96,7 +96,7 @@ export class BodySender {
 
   #onBroken = (error?: Error): void => {
     if (this.finished || this.#broken !== undefined || (error === undefined && this.#body.readableEnded)) return
-    this.#broken = requestFailure('request body ended early')
+    this.#broken = bodyFailure(error)
     this.#fail(this.#broken)
   }
 }

@@ -36,6 +36,11 @@ export function requestFailure(detail: string): GatewayError {
   return new GatewayError('upstreamFailed', { detail, retryable: false })
 }
 
+/** The body has not come to its end. What a policy has said of it is the answer. */
+export function bodyFailure(error: Error | undefined): GatewayError {
+  return error instanceof GatewayError ? error : requestFailure('request body ended early')
+}
+
 /** Whether the peer just went away, as it does on an idle connection that it has given up. */
 export function isDisconnect(error: unknown): boolean {
   const code = codeOf(error)

@@ -7,7 +7,7 @@ import { resetStream } from '../../http/http2-reset.ts'
 import { passOn } from '../../http/incoming-body.ts'
 import type { ChunkSink, UpstreamRequest } from '../../http/transport.ts'
 import { joinSmallFrames } from '../join-small-frames.ts'
-import { callFailure, protocolFailure, requestFailure } from './failure.ts'
+import { bodyFailure, callFailure, protocolFailure, requestFailure } from './failure.ts'
 import { fieldKind } from './hop-by-hop.ts'
 import { checkField } from './http1-request.ts'
 import type { Http2Connection } from './http2-connection.ts'
@@ -158,8 +158,8 @@ export class Http2Call {
     this.#sent = true
     this.#stream?.end()
   }
-  #onBodyGone = (): void => {
-    if (!this.#sent) this.#fail(requestFailure('request body ended early'))
+  #onBodyGone = (error?: Error): void => {
+    if (!this.#sent) this.#fail(bodyFailure(error))
   }
 }
 

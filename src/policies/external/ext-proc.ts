@@ -90,7 +90,7 @@ function hooksOf(spec: Spec, at: Path, ctx: CompileContext): Hooks {
       if (!ownWords) x.error = reasonOf(error.details.cause)
       if (ownWords || !failOpen || processing.bodyStarted) throw error
       running.delete(x)
-      processing.close()
+      processing.withdraw()
     }
   }
   async function processRequest(x: Exchange): Promise<undefined> {

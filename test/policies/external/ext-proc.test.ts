@@ -1,59 +1,10 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { ManualClock } from '../../engine/manual-clock.ts'
-import { type Plain, type ProcessCall, startEnvoyServices, structOf } from '../../helpers/envoy-services.ts'
+import { type Plain, type ProcessCall, structOf } from '../../helpers/envoy-services.ts'
 import { startGateway } from '../../helpers/gateway.ts'
-import { echo, startUpstream } from '../../helpers/upstream.ts'
+import { echo } from '../../helpers/upstream.ts'
+import { type Answer, echoed, NONE, pass, post, set, start, streamed } from './ext-proc-fixture.ts'
 
-type Answer = (request: Plain, call: ProcessCall) => void
-type Handler = (req: IncomingMessage, res: ServerResponse) => void
-
-/** Lets everything pass, in whichever mode. */
-const KINDS = ['requestHeaders', 'responseHeaders', 'requestBody', 'responseBody', 'responseTrailers'] as const
-const streamed = ({ body, endOfStream }: Plain, by = (text: string) => text) => ({
-  response: { bodyMutation: { streamedResponse: { body: Buffer.from(by(String(body ?? ''))), endOfStream } } },
-})
-function pass(request: Plain, call: ProcessCall): void {
-  for (const kind of KINDS) {
-    const part = request[kind]
-    if (part) call.write({ [kind]: kind.endsWith('Body') ? streamed(part) : {} })
-  }
-}
-
-const NONE = 'requestBodyMode: none, responseBodyMode: none'
-
-async function start(answer: Answer, modes = NONE, spec = '', more = '', handler: Handler = echo, options = {}) {
-  const service = await startEnvoyServices({ process: answer })
-  const backend = await startUpstream(handler)
-  const gateway = await startGateway(
-    `
-binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}], policies: {
-  extProc: {host: '${service.host}', processingOptions: {${modes}}${spec && `, ${spec}`}}${more && `, ${more}`}}}]}]}]`,
-    options,
-  )
-  const url = gateway.url(8080)
-  return {
-    service,
-    /** The kinds of the messages that the service got. */
-    kinds: () => service.asked.map(each => KINDS.find(kind => each[kind])),
-    fetch: (path = '/', init: RequestInit = {}) => fetch(`${url}${path}`, init),
-    async [Symbol.asyncDispose]() {
-      await gateway[Symbol.asyncDispose]()
-      await service[Symbol.asyncDispose]()
-      await backend[Symbol.asyncDispose]()
-    },
-  }
-}
-
-async function echoed(response: Response) {
-  const { url, method, headers, body } = (await response.json()) as Record<string, string> & { headers: string[] }
-  return { url, method, body, of: (name: string) => headers.filter((_, i) => i % 2 === 1 && headers[i - 1] === name) }
-}
-const post = (body: string) => ({ method: 'POST', body })
-const set = (key: string, value: string, more: object = {}) => ({
-  header: { key, rawValue: Buffer.from(value) },
-  ...more,
-})
 const fieldsOf = (part: Plain) =>
   Object.fromEntries(part.headers.headers.map((each: Plain) => [each.key, each.rawValue.toString()]))
 

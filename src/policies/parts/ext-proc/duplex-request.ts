@@ -21,10 +21,15 @@ export class ProcessedBody extends Readable {
     this.on('error', () => {})
   }
 
-  /** Sends `body` to the service, as fast as it takes it and as what comes back is read. */
-  async feed(body: BodySource): Promise<void> {
+  /**
+   * Sends `body` to the service, as fast as it takes it and as what comes back is read. `began` runs before the first of
+   * it is read; until then the body is as it was.
+   */
+  async feed(body: BodySource, began: () => void): Promise<void> {
     this.#listen(false)
     try {
+      await this.#stream.begun()
+      began()
       const from = body.take()
       for await (const chunk of chunksOf(from)) {
         if (this.#complete || this.destroyed) break
@@ -46,10 +51,12 @@ export class ProcessedBody extends Readable {
 
   override _read(): void {
     this.#wanted()
+    this.#stream.resume()
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#wanted()
+    this.#stream.resume()
     done(error)
   }
 
@@ -58,18 +65,20 @@ export class ProcessedBody extends Readable {
       'requestBody',
       {
         hear: ({ requestBody, immediateResponse }) => {
+          if (this.destroyed) return true
           if (immediateResponse) {
             this.destroy(immediate(immediateResponse))
-            return
+            return true
           }
           const mutation = requestBody?.response?.bodyMutation
           const { body, endOfStream } = mutation?.streamedResponse ?? { body: mutation?.body }
-          if (body && body.length > 0) this.push(Buffer.from(body))
+          const room = body && body.length > 0 ? this.push(Buffer.from(body)) : true
           if (this.readableLength > FARTHEST_AHEAD) this.destroy(failed('too much of a body'))
-          if (!endOfStream) return
+          if (!endOfStream) return room
           this.#complete = true
           this.#stream.unlisten('requestBody')
           this.push(null)
+          return true
         },
         fail: error => this.destroy(error),
       },

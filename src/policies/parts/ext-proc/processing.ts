@@ -59,6 +59,8 @@ export class Processing {
   #stream: ServiceStream | undefined
   #modes: ProcessingModes
   #body: SocketBody | undefined
+  /** What stood in the request before the service's body did. */
+  #original: { readonly body: BodySource; readonly length: string | undefined } | undefined
   /** Of the response, once the service has changed it as one piece. */
   #replaced: Buffer | undefined
   /** Something of a body has gone to the service. */
@@ -85,7 +87,11 @@ export class Processing {
       if (duplex) this.#streamed(stream)
       const replaced = this.#changeRequest(await answer, 'requestHeaders')
       if (replaced) return
-    } else if (duplex) this.#streamed(this.#open())
+    } else if (duplex) {
+      const stream = this.#open()
+      this.#streamed(stream)
+      await stream.begun()
+    }
     if (bodiless || duplex) return
     if (this.#modes.requestBody === 'buffered') await this.#buffered()
     else if (this.#modes.requestBody === 'bufferedPartial') await this.#beginning()
@@ -125,7 +131,17 @@ export class Processing {
     const stream = this.#open()
     return mode === 'fullDuplexStreamed'
       ? { around: to => new DuplexResponse(stream, to, this.#modes.responseTrailers) }
-      : { around: to => new ResponseBeginning(stream, to, BUFFERED_LIMIT) }
+      : { around: to => new ResponseBeginning(stream, to, BUFFERED_LIMIT, mode === 'buffered') }
+  }
+
+  /** The request goes on without the service, as it came. */
+  withdraw(): void {
+    const original = this.#original
+    if (original) {
+      this.#x.body = original.body
+      if (original.length !== undefined) this.#x.request.headers.set('content-length', original.length)
+    }
+    this.close()
   }
 
   close(): void {
@@ -180,9 +196,12 @@ export class Processing {
   /** The body goes to the service while it comes, and what the service makes of it stands in its place. */
   #streamed(stream: ServiceStream): void {
     const x = this.#x
-    this.bodyStarted = true
+    const { body } = x
+    this.#original = { body, length: x.request.headers.get('content-length') }
     const processed = new ProcessedBody(stream)
-    void processed.feed(x.body)
+    void processed.feed(body, () => {
+      this.bodyStarted = true
+    })
     this.#body = new SocketBody(processed, undefined, this.#runtime)
     x.body = this.#body
     x.request.headers.delete('content-length')

@@ -26,6 +26,7 @@ export class DuplexResponse implements ChunkSink {
     to.onDrain(() => {
       this.#full = false
       this.#ahead = 0
+      stream.resume()
       this.#resume()
     })
     this.#listen(false)
@@ -79,12 +80,12 @@ export class DuplexResponse implements ChunkSink {
     )
   }
 
-  #hear({ responseBody, immediateResponse }: ProcessingResponse): void {
-    if (this.#over) return
+  #hear({ responseBody, immediateResponse }: ProcessingResponse): boolean {
+    if (this.#over) return true
     // The head has gone: there is no other answer any more.
     if (immediateResponse) {
       this.fail(failed('an immediate response within a body'))
-      return
+      return true
     }
     const mutation = responseBody?.response?.bodyMutation
     const { body, endOfStream } = mutation?.streamedResponse ?? { body: mutation?.body }
@@ -92,14 +93,15 @@ export class DuplexResponse implements ChunkSink {
       this.#ahead += this.#full ? body.length : 0
       if (this.#ahead > FARTHEST_AHEAD) {
         this.fail(failed('too much of a body'))
-        return
+        return true
       }
       this.#full = !this.#to.write(Buffer.from(body)) || this.#full
     }
     if (endOfStream) this.#end()
+    return !this.#full
   }
 
-  #changeTrailers({ responseTrailers }: ProcessingResponse): void {
+  #changeTrailers({ responseTrailers }: ProcessingResponse): undefined {
     if (this.#over) return
     const trailers = new HeaderList(this.#trailers ?? [])
     for (const name of responseTrailers?.headerMutation?.removeHeaders ?? []) trailers.delete(name)
@@ -125,15 +127,18 @@ export class ResponseBeginning implements ChunkSink {
   readonly #stream: ServiceStream
   readonly #to: ChunkSink
   readonly #limit: number
+  /** A longer body fails; otherwise the service sees its beginning. */
+  readonly #whole: boolean
   #chunks: Buffer[] = []
   #size = 0
   #phase: 'collecting' | 'asking' | 'passing' | 'over' = 'collecting'
   #end: { readonly trailers: readonly string[] | undefined } | undefined
 
-  constructor(stream: ServiceStream, to: ChunkSink, limit: number) {
+  constructor(stream: ServiceStream, to: ChunkSink, limit: number, whole: boolean) {
     this.#stream = stream
     this.#to = to
     this.#limit = limit
+    this.#whole = whole
   }
 
   write(chunk: Buffer): boolean {
@@ -141,7 +146,11 @@ export class ResponseBeginning implements ChunkSink {
     if (this.#phase === 'over') return true
     keepChunk(this.#chunks, chunk)
     this.#size += chunk.length
-    if (this.#phase === 'collecting' && this.#size >= this.#limit) this.#ask()
+    if (this.#whole && this.#size > this.#limit) {
+      this.fail(failed('a body that is too long'))
+      return true
+    }
+    if (this.#phase === 'collecting' && !this.#whole && this.#size >= this.#limit) this.#ask()
     return this.#phase === 'collecting'
   }
 

@@ -15,7 +15,8 @@ type Kind = 'requestHeaders' | 'responseHeaders' | 'requestBody' | 'responseBody
 
 /** Hears the answers of one kind; `fail` ends it. */
 export interface Hearing {
-  hear(response: ProcessingResponse): void
+  /** False: enough for now. */
+  hear(response: ProcessingResponse): boolean | undefined
   fail(error: Error): void
 }
 
@@ -33,7 +34,9 @@ export class ServiceStream {
   readonly #waiting = new Map<Kind, { readonly hearing: Hearing; readonly owed: boolean }>()
   #silence: Timer | undefined
   #ended: Error | undefined
+  #paused = false
   #drained: (() => void)[] = []
+  #refuse: (error: Error) => void = () => {}
   /** Answers that set metadata do so before anybody else hears of them. */
   readonly #every: (response: ProcessingResponse) => void
   /** Goes with the first message. */
@@ -91,12 +94,30 @@ export class ServiceStream {
     else this.#drained.push(then)
   }
 
+  /** Runs once there is a connection; rejects with GatewayError `extProc` where none comes about. */
+  begun(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended) reject(this.#ended)
+      this.#stream.onBegin(resolve)
+      this.#refuse = reject
+    })
+  }
+
+  /** After `hear` has said that it is enough. */
+  resume(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    this.#watch()
+    this.#stream.resume()
+  }
+
   /** From now on `hearing` gets the answers of this kind. `owed`: the service has all that it needs for the next one. */
   listen(kind: Kind, hearing: Hearing, owed = true): void {
     if (this.#ended) hearing.fail(this.#ended)
     else {
       this.#waiting.set(kind, { hearing, owed })
       this.#watch()
+      if (this.#crowded) this.resume()
     }
   }
 
@@ -112,6 +133,7 @@ export class ServiceStream {
         hear: response => {
           this.unlisten(kind)
           resolve(response)
+          return true
         },
         fail: reject,
       })
@@ -145,8 +167,9 @@ export class ServiceStream {
     }
     for (const [kind, { hearing }] of this.#waiting) {
       if (response[kind] === undefined) continue
-      hearing.hear(response)
-      return true
+      this.#paused = hearing.hear(response) === false && !this.#crowded
+      this.#watch()
+      return !this.#paused
     }
     this.#stream.cancel()
     this.#fail(failed('an answer that nobody has asked for'))
@@ -157,17 +180,24 @@ export class ServiceStream {
     this.#silence?.cancel()
     if (this.#ended) return
     this.#ended = error
+    this.#refuse(error)
     const waiting = [...this.#waiting.values()]
     this.#waiting.clear()
     for (const { hearing } of waiting) hearing.fail(error)
     for (const then of this.#drained) then()
   }
 
-  /** While an answer is owed, something has to come. */
+  /** Both sides wait on the one stream: neither may hold up the other. */
+  get #crowded(): boolean {
+    const kinds = [...this.#waiting.keys()]
+    return kinds.some(kind => kind.startsWith('request')) && kinds.some(kind => kind.startsWith('response'))
+  }
+
+  /** While an answer is owed, something has to come, unless it is held off here. */
   #watch(): void {
     this.#silence?.cancel()
     this.#silence = undefined
-    if (this.#ended || ![...this.#waiting.values()].some(({ owed }) => owed)) return
+    if (this.#ended || this.#paused || ![...this.#waiting.values()].some(({ owed }) => owed)) return
     this.#silence = this.#runtime.clock.after(this.#limit, () => {
       this.#stream.cancel()
       this.#fail(failed('no answer in time'))
