@@ -7,8 +7,8 @@ import { echoed, NONE, pass, post, set, start, streamed } from './ext-proc-fixtu
 
 const MEBIBYTE = 1024 * 1024
 /** Far more than sockets and windows take in, and far less than all. */
-const ALL = 48 * MEBIBYTE
-const MOST_AHEAD = 36 * MEBIBYTE
+const ALL = 32 * MEBIBYTE
+const MOST_AHEAD = 28 * MEBIBYTE
 const REFUSAL = { immediateResponse: { status: { code: 418 }, body: Buffer.from('no') } }
 
 describe('a stream through the service', () => {
