@@ -20,6 +20,8 @@ const SWITCHES = [
   ['padding, and `coalesce`', `coalesce(${ROLE}, false)`, { body: ' '.repeat(70_000) + BAD }],
   ['padding, and an optional', 'json(request.?body.orValue(b"{}")).role == "bad"', { body: ' '.repeat(70_000) + BAD }],
   ['depth', ROLE, { body: `{"x":${'['.repeat(20_000)}${']'.repeat(20_000)},"role":"bad"` }],
+  ['a member twice', ROLE, { body: `{"role":"bad","role":"good"}` }],
+  ['a member twice, once escaped', ROLE, { body: `{"ro\\u006ce":"bad","role":"good"}` }],
   ['a comment', ROLE, { body: `${BAD}//` }],
   ['compression', ROLE, { body: Buffer.from('1f8b08000000000000', 'hex'), fields: ['content-encoding: gzip'] }],
   ['a list in place of a map', 'json(request.body).user.role == "bad"', { body: `{"user":[${BAD}]}` }],
@@ -58,7 +60,7 @@ function bytesOf({ body, fields = [], path = '/', chunked = false }) {
 /** @type {readonly import('./areas.mjs').Attack[]} */
 export const expressions = [
   {
-    name: 'Requests that make a `deny` rule fail: padding, byte-order marks, UTF-16, invalid bytes, depth, other types, headers sent twice, 52,000 slashes',
+    name: 'Requests that make a `deny` rule fail: padding, byte-order marks, UTF-16, invalid bytes, depth, other types, members and headers sent twice, 52,000 slashes',
     defends: 'a rule that cannot be evaluated denies; only what is not there leaves it without effect',
     async run({ start, raw, holds }) {
       const gateway = await start(port => policy(port, OK))

@@ -22,6 +22,7 @@ const REASONS = {
   int_conversion_error: ['unreadable', 'the value is not an integer'],
   uint_conversion_error: ['unreadable', 'the value is not an unsigned integer'],
   invalid_json: ['unreadable', 'the text is not JSON'],
+  repeated_member: ['unreadable', 'an object of the JSON text has the same member twice'],
   invalid_utf8: ['unreadable', 'the bytes are not UTF-8'],
   invalid_base64: ['unreadable', 'the text is not base64'],
   invalid_token: ['unreadable', 'the text is not a JWT'],

@@ -1,3 +1,4 @@
+import { hasRepeatedMembers } from '../http/repeated-members.ts'
 import { CelFailure } from './failure.ts'
 
 /** Nesting that any walk over client data follows before it gives up. */
@@ -131,9 +132,13 @@ export function wrap(value: unknown, depth = 0): unknown {
 
 /** JSON text as a value. Integers beyond 2^53 lose precision and become doubles. */
 export function parseJson(text: string): unknown {
+  let value: unknown
   try {
-    return wrap(JSON.parse(text))
+    value = JSON.parse(text)
   } catch {
     throw new CelFailure('invalid_json')
   }
+  // A backend may take the other one.
+  if (hasRepeatedMembers(text, value)) throw new CelFailure('repeated_member')
+  return wrap(value)
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { hasRepeatedMembers } from './repeated-members.ts'
+import { hasRepeatedMembers } from '../http/repeated-members.ts'
 
 /** Deeper bodies are refused: no provider takes them, and whoever walks the value may do so by recursion. */
 const MAX_DEPTH = 256

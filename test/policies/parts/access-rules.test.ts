@@ -128,6 +128,8 @@ describe('a deny that cannot be evaluated denies', () => {
       `${ROLE} || request.headers["x-none"] == "1"`,
       { body: `\ufeff${BAD}` },
     ],
+    ['a member that stands there twice', ROLE, { body: '{"role":"bad","role":"good"}' }],
+    ['a member twice, once escaped, deep inside', ROLE, { body: '{"role":"bad","x":[{"a":":\\"","\\u0061":1}]}' }],
     ['elements of different faults', 'json(request.body).exists(m, m.role == "bad")', { body: '[{},"",{}]' }],
     [
       'a token that is none',
@@ -150,6 +152,7 @@ describe('a deny that cannot be evaluated denies', () => {
     ['a header', 'request.headers["x-none"] == "1"', {}],
     ['a field', ROLE, { body: '{}' }],
     ['the body', ROLE, {}],
+    ['a member that other objects have too', ROLE, { body: '{"x":[{"a":"b:c"},{"a":"\\":"}]}' }],
     ['an element', 'json(request.body)[3] == 1', { body: '[1]' }],
     ['the token', 'jwt.groups.admin == true', {}],
     ['an optional', 'jwt.?blocked', {}],
