@@ -8,13 +8,25 @@ import type { SyntaxNode } from './syntax-tree.ts'
 import { fieldOf, isNumber } from './values.ts'
 import { UNREAD, View } from './view.ts'
 
-/** `container.key` and `container[key]`; an optional stays one. */
-export function fieldIn(container: unknown, key: unknown, node: SyntaxNode, run: Run): unknown {
-  if (container instanceof Optional) return optionalFieldIn(container, key, node, run)
-  const found = lookUp(container, key, node, run)
-  if (found !== undefined) return found
-  throw new CelFailure(isListLike(container) ? 'index_out_of_bounds' : 'no_such_key', node)
+/**
+ * `container.key` and `container[key]`; an optional stays one. `gives`: where nothing is there, the failure is given back
+ * instead of thrown, and always the same one: a missing header is an everyday outcome, and a throw costs more than the
+ * rest of the evaluation.
+ */
+export function fieldAccess(node: SyntaxNode, gives: boolean, run: Run): Access {
+  let absent: { readonly key: CelFailure; readonly element: CelFailure } | undefined
+  return (container, key) => {
+    if (container instanceof Optional) return optionalFieldIn(container, key, node, run)
+    const found = lookUp(container, key, node, run)
+    if (found !== undefined) return found
+    absent ??= { key: new CelFailure('no_such_key', node), element: new CelFailure('index_out_of_bounds', node) }
+    const failure = isListLike(container) ? absent.element : absent.key
+    if (gives) return failure
+    throw failure
+  }
 }
+
+type Access = (container: unknown, key: unknown) => unknown
 
 /** `container.?key` and `container[?key]`. */
 export function optionalFieldIn(container: unknown, key: unknown, node: SyntaxNode, run: Run): Optional {

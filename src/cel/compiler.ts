@@ -6,7 +6,7 @@ import type { TraceScope } from '../trace/trace-event.ts'
 import { checkProgram, sizeProblem, throwIfInvalid, unreadableLiteral } from './check.ts'
 import { createEnvironments, type Environments, wordsOf } from './environment.ts'
 import type { CelCompiler, Expression, Outcome } from './expression.ts'
-import { describeFailure, kindOf } from './failure.ts'
+import { CelFailure, describeFailure, kindOf } from './failure.ts'
 import { createPatternCompiler, type ReplacingPatternCompiler } from './pattern.ts'
 import { type Context, type Rejection, rejection, unknownVariable } from './problems.ts'
 import { convertResult } from './results.ts'
@@ -141,6 +141,8 @@ class CompiledExpression implements Expression {
   readonly doubt: Problem | undefined
   readonly #parts: Parts
   readonly #names: readonly string[]
+  /** What comes of each place where nothing was there. */
+  readonly #absences = new Map<CelFailure, Outcome>()
   /** Of `true` and `false`, by which files switch things on and off for every request. */
   readonly #constant: Outcome | undefined
 
@@ -188,18 +190,19 @@ class CompiledExpression implements Expression {
   #evaluate(x: Exchange, extra: Readonly<Record<string, unknown>> | undefined, guards: boolean): Outcome {
     const { program, locals, run, place, settings, result } = this.#parts
     const { stackTraceLimit } = Error
-    // A missing header is an everyday outcome, and collecting its stack costs more than the evaluation.
+    // Nobody sees the stack of a failure, and collecting it costs more than the evaluation.
     Error.stackTraceLimit = 0
     const root: Record<string, unknown> = Object.create(null) as Record<string, unknown>
-    run.begin(() => new Map(Object.entries(root)), guards)
+    run.begin(root, guards)
     try {
       for (const name of this.#names) {
         const given = extra && Object.hasOwn(extra, name)
         const value = given ? fromExtra(name, extra[name], settings) : buildVariable(name, x, settings)
         if (value !== undefined) root[name] = value
       }
-      const value = convertResult(result, program(root))
-      return run.spent ? BUDGET_SPENT : value
+      const value = program(root)
+      const outcome = value instanceof CelFailure ? this.#given(value) : convertResult(result, value)
+      return run.spent ? BUDGET_SPENT : outcome
     } catch (error) {
       return run.spent ? BUDGET_SPENT : { ok: false, error: describeFailure(error, place), kind: kindOf(error) }
     } finally {
@@ -211,6 +214,16 @@ class CompiledExpression implements Expression {
       run.end()
       Error.stackTraceLimit = stackTraceLimit
     }
+  }
+
+  /** A failure that was given back is the same one each time. */
+  #given(failure: CelFailure): Outcome {
+    let outcome = this.#absences.get(failure)
+    if (outcome === undefined) {
+      outcome = { ok: false, error: describeFailure(failure, this.#parts.place), kind: kindOf(failure) }
+      this.#absences.set(failure, outcome)
+    }
+    return outcome
   }
 }
 

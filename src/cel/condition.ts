@@ -2,7 +2,7 @@ import type { CelResult } from '../schema/builder.ts'
 import { checkProgram, sizeProblem } from './check.ts'
 import { createEnvironments, wordsOf } from './environment.ts'
 import type { Outcome } from './expression.ts'
-import { describeFailure, isAbsence, kindOf } from './failure.ts'
+import { CelFailure, describeFailure, isAbsence, kindOf } from './failure.ts'
 import { wrap } from './json-view.ts'
 import { createPatternCompiler } from './pattern.ts'
 import { type Context, type Rejection, rejection, unknownName } from './problems.ts'
@@ -58,21 +58,23 @@ export function compileOver(
     const refused = checkProgram(program, facts, { context, result, patterns, unknown })
     if (refused) return refused
     const locals = harden(program.ast, run)
+    const failed = (error: unknown): Outcome =>
+      result === 'bool' && isAbsence(error)
+        ? FALSE
+        : { ok: false, error: describeFailure(error, source.place), kind: kindOf(error) }
     return {
       evaluate(variables) {
         const root = Object.create(null) as Record<string, unknown>
         for (const name of facts.free.keys()) {
           if (Object.hasOwn(variables, name)) root[name] = read(variables[name])
         }
-        run.begin(() => new Map(Object.entries(root)))
+        run.begin(root)
         try {
-          const outcome = convert(program(root))
+          const value = program(root)
+          const outcome = value instanceof CelFailure ? failed(value) : convert(value)
           return run.spent ? SPENT : outcome
         } catch (error) {
-          if (run.spent) return SPENT
-          return result === 'bool' && isAbsence(error)
-            ? FALSE
-            : { ok: false, error: describeFailure(error, source.place), kind: kindOf(error) }
+          return run.spent ? SPENT : failed(error)
         } finally {
           for (const local of locals) {
             local.iterValue = undefined

@@ -1,5 +1,5 @@
 import { UnsignedInt } from '@marcbachmann/cel-js/evaluator'
-import { fieldIn, optionalFieldIn } from './access.ts'
+import { fieldAccess, optionalFieldIn } from './access.ts'
 import { CelFailure, codeOf, graver, isAbsence } from './failure.ts'
 import { checkedInt } from './functions/conversions.ts'
 import type { Run } from './run.ts'
@@ -9,21 +9,39 @@ import { type CelMap, contains, equal, isList, isMap, isNumber, itemsOf, sizeOf 
 
 type Evaluate = (ev: Evaluator, self: SyntaxNode, scope: Scope) => unknown
 
-/** What each operator does in place of the library's own evaluation, by its sign. */
-export function evaluationOf(node: SyntaxNode, run: Run): Evaluate | undefined {
+/** Evaluations that may give a failure back, and take one from their operands, instead of throwing it. */
+export const GIVING: ReadonlySet<string> = new Set(['.', '[]', '==', '!=', '&&', '||'])
+
+/**
+ * What each operator does in place of the library's own evaluation, by its sign. `gives`: whoever evaluates the node
+ * takes a CelFailure for a value; the same then holds for what the operators of `GIVING` evaluate.
+ */
+export function evaluationOf(node: SyntaxNode, run: Run, gives: boolean): Evaluate | undefined {
   switch (node.op) {
-    case '.':
-      return (ev, self, scope) => fieldIn(ev.run(self.left!, scope), self.right, self, run)
+    case '.': {
+      const access = fieldAccess(node, gives, run)
+      return (ev, self, scope) => {
+        const container = ev.run(self.left!, scope)
+        return container instanceof CelFailure ? container : access(container, self.right)
+      }
+    }
     case '.?':
       return (ev, self, scope) => optionalFieldIn(ev.run(self.left!, scope), self.right, self, run)
-    case '[]':
-      return (ev, self, scope) => fieldIn(ev.run(self.left!, scope), ev.run(self.right!, scope), self, run)
+    case '[]': {
+      const access = fieldAccess(node, gives, run)
+      return (ev, self, scope) => {
+        const container = ev.run(self.left!, scope)
+        if (container instanceof CelFailure) return container
+        const key = ev.run(self.right!, scope)
+        return key instanceof CelFailure ? key : access(container, key)
+      }
+    }
     case '[?]':
       return (ev, self, scope) => optionalFieldIn(ev.run(self.left!, scope), ev.run(self.right!, scope), self, run)
     case '==':
-      return (ev, self, scope) => equal(ev.run(self.left!, scope), ev.run(self.right!, scope), run)
+      return compared(true, run)
     case '!=':
-      return (ev, self, scope) => !equal(ev.run(self.left!, scope), ev.run(self.right!, scope), run)
+      return compared(false, run)
     case 'in':
       return (ev, self, scope) => {
         const item = ev.run(self.left!, scope)
@@ -36,17 +54,17 @@ export function evaluationOf(node: SyntaxNode, run: Run): Evaluate | undefined {
     case '/':
       return (ev, self, scope) => divide(ev.run(self.left!, scope), ev.run(self.right!, scope), self, ev)
     case '<':
-      return compared(order => order < 0)
+      return ordered(order => order < 0)
     case '<=':
-      return compared(order => order <= 0)
+      return ordered(order => order <= 0)
     case '>':
-      return compared(order => order > 0)
+      return ordered(order => order > 0)
     case '>=':
-      return compared(order => order >= 0)
+      return ordered(order => order >= 0)
     case '&&':
-      return logical(false)
+      return logical(false, gives)
     case '||':
-      return logical(true)
+      return logical(true, gives)
     case '-_':
       return negated(node)
     case 'map':
@@ -77,7 +95,16 @@ function byLibrary(a: unknown, b: unknown, node: SyntaxNode, ev: Evaluator): unk
   return node.handle!(a, b, node, ev)
 }
 
-function compared(accepts: (order: number) => boolean): Evaluate {
+function compared(wanted: boolean, run: Run): Evaluate {
+  return (ev, self, scope) => {
+    const a = ev.run(self.left!, scope)
+    if (a instanceof CelFailure) return a
+    const b = ev.run(self.right!, scope)
+    return b instanceof CelFailure ? b : equal(a, b, run) === wanted
+  }
+}
+
+function ordered(accepts: (order: number) => boolean): Evaluate {
   return (ev, self, scope) => {
     const a = ev.run(self.left!, scope)
     const b = ev.run(self.right!, scope)
@@ -106,13 +133,14 @@ function orderOfNumbers(a: number | bigint | UnsignedInt, b: number | bigint | U
 }
 
 /** `decisive` ends it whatever the other side is. Where both sides fail, the graver failure is told. */
-function logical(decisive: boolean): Evaluate {
+function logical(decisive: boolean, gives: boolean): Evaluate {
   return (ev, self, scope) => {
     let failure: unknown
     try {
       const left = ev.run(self.left!, scope)
       if (left === decisive) return decisive
-      if (left !== !decisive) failure = new CelFailure('invalid_logical_operand', self.left)
+      if (left instanceof CelFailure) failure = left
+      else if (left !== !decisive) failure = new CelFailure('invalid_logical_operand', self.left)
     } catch (error) {
       failure = error
     }
@@ -123,9 +151,12 @@ function logical(decisive: boolean): Evaluate {
       throw failure === undefined ? error : graver(failure, error)
     }
     if (right === decisive) return decisive
-    if (right !== !decisive) throw graver(failure ?? new CelFailure('invalid_logical_operand', self.right), NOT_BOOLEAN)
-    if (failure !== undefined) throw failure
-    return right
+    if (right instanceof CelFailure) failure = failure === undefined ? right : graver(failure, right)
+    else if (right !== !decisive)
+      throw graver(failure ?? new CelFailure('invalid_logical_operand', self.right), NOT_BOOLEAN)
+    if (failure === undefined) return right
+    if (gives && failure instanceof CelFailure) return failure
+    throw failure
   }
 }
 

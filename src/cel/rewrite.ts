@@ -2,7 +2,7 @@ import { ownName, REPLACED } from './define.ts'
 import { codeOf } from './failure.ts'
 import { emptyLiteral, presence } from './functions/macros.ts'
 import { type Literal, literalOf, repeatedKeys } from './literals.ts'
-import { evaluationOf, iteration } from './operators.ts'
+import { evaluationOf, GIVING, iteration } from './operators.ts'
 import type { Run } from './run.ts'
 import {
   type Comprehension,
@@ -213,11 +213,12 @@ function allowMixedBranches(node: SyntaxNode): void {
 
 /**
  * Puts our evaluation of operators, field access and iteration in place of the library's, in a tree that has been
- * checked. Returns the variables that the tree keeps between evaluations and that must be emptied.
+ * checked. Returns the variables that the tree keeps between evaluations and that must be emptied. The tree then gives
+ * a CelFailure back where something is not there and nothing inside it minds, and throws any other.
  */
 export function harden(root: SyntaxNode, run: Run): readonly LocalScope[] {
   const locals: LocalScope[] = []
-  const visit = (node: SyntaxNode): void => {
+  const visit = (node: SyntaxNode, gives: boolean): void => {
     const { alternate, macro } = node.meta
     if (alternate?.op === 'comprehension') {
       const comprehension = alternate.args as Comprehension
@@ -226,10 +227,10 @@ export function harden(root: SyntaxNode, run: Run): readonly LocalScope[] {
     }
     const local = macro?.local ?? macro?.bindCtx
     if (local) locals.push(local)
-    const evaluate = macro || alternate ? undefined : evaluationOf(node, run)
+    const evaluate = macro || alternate ? undefined : evaluationOf(node, run, gives)
     if (evaluate) node.setMeta('evaluate', evaluate)
-    for (const child of children(node)) visit(child)
+    for (const child of children(node)) visit(child, gives && evaluate !== undefined && GIVING.has(node.op))
   }
-  visit(root)
+  visit(root, true)
   return locals
 }

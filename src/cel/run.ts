@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { Chance } from '../runtime/runtime.ts'
 import { CelFailure } from './failure.ts'
 
+const NO_VARIABLES: Readonly<Record<string, unknown>> = {}
+
 /** Steps one evaluation may take: elements iterated, and work on large values by the same measure. */
 const STEP_BUDGET = 100_000
 
@@ -15,14 +17,14 @@ export class Run {
   guards = false
   #left = 0
   #spent = false
-  #variables: () => ReadonlyMap<string, unknown> = () => new Map()
+  #variables: Readonly<Record<string, unknown>> = NO_VARIABLES
   #parsed: { readonly from: unknown; readonly value: unknown } | undefined
 
   constructor(chance: Chance = { random: Math.random, uuid: randomUUID }) {
     this.chance = chance
   }
 
-  begin(variables: () => ReadonlyMap<string, unknown>, guards = false): void {
+  begin(variables: Readonly<Record<string, unknown>>, guards = false): void {
     this.guards = guards
     this.#left = STEP_BUDGET
     this.#spent = false
@@ -31,7 +33,7 @@ export class Run {
 
   /** Lets go of everything that the evaluation touched. */
   end(): void {
-    this.#variables = () => new Map()
+    this.#variables = NO_VARIABLES
     this.#parsed = undefined
   }
 
@@ -48,7 +50,7 @@ export class Run {
   }
 
   variables(): ReadonlyMap<string, unknown> {
-    return this.#variables()
+    return new Map(Object.entries(this.#variables))
   }
 
   /** `read(from)`, done once per evaluation for the same body. */

@@ -1,4 +1,5 @@
 import { HeaderList } from '../http/headers.ts'
+import { equalsIgnoreCase } from '../http/ignore-case.ts'
 import { fieldKind } from './upstream/hop-by-hop.ts'
 
 /**
@@ -16,10 +17,10 @@ export function forwardedHeaders(headers: HeaderList, received: HeaderList): Hea
     const name = raw[i]!
     const kind = fieldKind(name)
     if (kind === 'keep' || kind === 'content-length') {
-      if (name.length === 2 && name.toLowerCase() === 'te') trailers ||= TRAILERS.test(raw[i + 1]!)
-      else if (cookies >= 0 && isCookie(name)) out[cookies] += `; ${raw[i + 1]!}`
+      if (equalsIgnoreCase(name, 'te')) trailers ||= TRAILERS.test(raw[i + 1]!)
+      else if (cookies >= 0 && equalsIgnoreCase(name, 'cookie')) out[cookies] += `; ${raw[i + 1]!}`
       else if (!ofTheProxy(name) || raw[i + 1] !== received.get(name)) {
-        if (isCookie(name)) cookies = out.length + 1
+        if (equalsIgnoreCase(name, 'cookie')) cookies = out.length + 1
         out.push(name, raw[i + 1]!)
       }
     }
@@ -28,17 +29,10 @@ export function forwardedHeaders(headers: HeaderList, received: HeaderList): Hea
   return new HeaderList(out, true)
 }
 
-function isCookie(name: string): boolean {
-  return name.length === 6 && name.toLowerCase() === 'cookie'
-}
-
 /** Trailers are passed on, so who asks for them may have them; other transfer codings are between two ends. */
 const TRAILERS = /(^|,)\s*trailers\s*(;|,|$)/i
 
 /** Credentials for this proxy are not the backend's business (RFC 9110 section 11.7.2). */
 function ofTheProxy(name: string): boolean {
-  return (
-    (name.length === 19 && name.toLowerCase() === 'proxy-authorization') ||
-    (name.length === 18 && name.toLowerCase() === 'proxy-authenticate')
-  )
+  return equalsIgnoreCase(name, 'proxy-authorization') || equalsIgnoreCase(name, 'proxy-authenticate')
 }

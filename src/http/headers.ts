@@ -1,3 +1,5 @@
+import { equalsIgnoreCase } from './ignore-case.ts'
+
 /**
  * HTTP header fields as they came: names in their own spelling, duplicates and order kept. The array is the one that
  * Node hands out and takes back, so an untouched list costs nothing; the first write copies it.
@@ -78,7 +80,7 @@ export class HeaderList {
     let to = first
     for (let i = first; i < raw.length; i += 2) {
       const field = raw[i] as string
-      if (field.length === name.length && (field === name || field.toLowerCase() === name)) continue
+      if (equalsIgnoreCase(field, name)) continue
       raw[to] = field
       raw[to + 1] = raw[i + 1] as string
       to += 2
@@ -98,7 +100,7 @@ export class HeaderList {
     const raw = this.#raw
     for (let i = from; i < raw.length; i += 2) {
       const field = raw[i] as string
-      if (field.length === name.length && (field === name || field.toLowerCase() === name)) return i
+      if (equalsIgnoreCase(field, name)) return i
     }
     return -1
   }

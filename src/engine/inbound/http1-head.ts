@@ -3,7 +3,7 @@ import type { RequestHead } from '../../http/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { isRequestTarget } from '../../http/request-target.ts'
 import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
-import { dropListed, fieldKind } from '../upstream/hop-by-hop.ts'
+import { dropListed, fieldKind, listsOption } from '../upstream/hop-by-hop.ts'
 import { wantedProtocol } from './upgrade-protocols.ts'
 
 export interface Http1Head {
@@ -53,7 +53,7 @@ export function readHttp1Head(
   if (minor === 1 && facts.host === undefined) throw new MalformedRequest('no host')
   const { chunked } = facts
   if (chunked && (facts.length >= 0 || minor === 0)) throw new MalformedRequest('two framings')
-  const options = facts.connection?.toLowerCase()
+  const options = facts.connection
   // Before any policy runs: what the gateway sets later under such a name is its own.
   if (options !== undefined) dropListed(raw, options)
   const head: RequestHead = {
@@ -69,7 +69,7 @@ export function readHttp1Head(
     method === 'GET' &&
     minor === 1 &&
     options !== undefined &&
-    lists(options, 'upgrade') &&
+    listsOption(options, 'upgrade') &&
     // A server may overlook an upgrade (RFC 9110 section 7.8): a body cannot be told from what follows in the new protocol.
     !chunked &&
     facts.length <= 0
@@ -78,7 +78,9 @@ export function readHttp1Head(
     minor,
     length: chunked ? undefined : Math.max(0, facts.length),
     closes:
-      options === undefined ? minor === 0 : lists(options, 'close') || (minor === 0 && !lists(options, 'keep-alive')),
+      options === undefined
+        ? minor === 0
+        : listsOption(options, 'close') || (minor === 0 && !listsOption(options, 'keep-alive')),
     upgrade: switches ? wantedProtocol(facts.upgrade as string) : undefined,
     waits: minor === 1 && facts.expect !== undefined,
     problem,
@@ -208,8 +210,4 @@ function note(name: string, value: string, facts: FieldFacts): void {
     case 'hop':
       if (name.length === 7) facts.upgrade = facts.upgrade === undefined ? value : `${facts.upgrade},${value}`
   }
-}
-
-function lists(options: string, name: string): boolean {
-  return options === name || options.split(',').some(option => option.trim() === name)
 }

@@ -1,3 +1,5 @@
+import { equalsIgnoreCase } from '../../http/ignore-case.ts'
+
 /** What a field name means to a connection; everything else goes through. */
 export type FieldKind = 'keep' | 'hop' | 'connection' | 'content-length' | 'transfer-encoding' | 'host' | 'expect'
 
@@ -8,21 +10,21 @@ export type FieldKind = 'keep' | 'hop' | 'connection' | 'content-length' | 'tran
 export function fieldKind(name: string): FieldKind {
   switch (name.length) {
     case 4:
-      return equals(name, 'host') ? 'host' : 'keep'
+      return equalsIgnoreCase(name, 'host') ? 'host' : 'keep'
     case 6:
-      return equals(name, 'expect') ? 'expect' : 'keep'
+      return equalsIgnoreCase(name, 'expect') ? 'expect' : 'keep'
     case 7:
-      return equals(name, 'upgrade') ? 'hop' : 'keep'
+      return equalsIgnoreCase(name, 'upgrade') ? 'hop' : 'keep'
     case 10:
-      if (equals(name, 'connection')) return 'connection'
-      return equals(name, 'keep-alive') ? 'hop' : 'keep'
+      if (equalsIgnoreCase(name, 'connection')) return 'connection'
+      return equalsIgnoreCase(name, 'keep-alive') ? 'hop' : 'keep'
     case 14:
-      if (equals(name, 'content-length')) return 'content-length'
-      return equals(name, 'http2-settings') ? 'hop' : 'keep'
+      if (equalsIgnoreCase(name, 'content-length')) return 'content-length'
+      return equalsIgnoreCase(name, 'http2-settings') ? 'hop' : 'keep'
     case 16:
-      return equals(name, 'proxy-connection') ? 'hop' : 'keep'
+      return equalsIgnoreCase(name, 'proxy-connection') ? 'hop' : 'keep'
     case 17:
-      return equals(name, 'transfer-encoding') ? 'transfer-encoding' : 'keep'
+      return equalsIgnoreCase(name, 'transfer-encoding') ? 'transfer-encoding' : 'keep'
     default:
       return 'keep'
   }
@@ -33,7 +35,7 @@ export function fieldKind(name: string): FieldKind {
  * message stay, whatever the list says, and so does `te`, which each hop writes anew.
  */
 export function dropListed(fields: string[], connection: string): void {
-  if (connection === 'close' || connection === 'keep-alive') return
+  if (equalsIgnoreCase(connection, 'close') || equalsIgnoreCase(connection, 'keep-alive')) return
   const listed = new Set<string>()
   for (const option of connection.split(',')) {
     const name = option.trim().toLowerCase()
@@ -55,6 +57,8 @@ export function dropFields(fields: string[], unwanted: (name: string) => boolean
   fields.length = kept
 }
 
-function equals(name: string, lower: string): boolean {
-  return name === lower || ((name.charCodeAt(0) | 32) === lower.charCodeAt(0) && name.toLowerCase() === lower)
+/** Whether `connection` lists an option. */
+export function listsOption(connection: string, option: string): boolean {
+  if (!connection.includes(',')) return equalsIgnoreCase(connection, option)
+  return connection.split(',').some(each => equalsIgnoreCase(each.trim(), option))
 }

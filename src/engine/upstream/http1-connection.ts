@@ -64,6 +64,9 @@ export class Http1Connection extends Timed implements ResponseReceiver {
   #connecting = true
   /** A response has come over it. */
   #used = false
+  /** What the server says about unused connections, and the ms that come of it. */
+  #keepAlive: string | undefined
+  #kept = Number.POSITIVE_INFINITY
   closed = false
 
   /** Dials for `call`; `streams`: what `open` gives is a common stream. Throws what `open` throws. */
@@ -142,8 +145,12 @@ export class Http1Connection extends Timed implements ResponseReceiver {
   idleTime(limit: number): number {
     const { keepAlive } = this.#parser
     if (keepAlive === undefined) return limit
-    const seconds = /(?:^|[,\s])timeout=(\d{1,6})/i.exec(keepAlive)?.[1]
-    return seconds === undefined ? limit : Math.min(limit, Number(seconds) * 1000 - 1000)
+    if (keepAlive !== this.#keepAlive) {
+      this.#keepAlive = keepAlive
+      const seconds = /(?:^|[,\s])timeout=(\d{1,6})/i.exec(keepAlive)?.[1]
+      this.#kept = seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds) * 1000 - 1000
+    }
+    return Math.min(limit, this.#kept)
   }
 
   onHead(status: number, fields: string[]): void {

@@ -2,7 +2,7 @@ import { GatewayError } from '../../http/errors.ts'
 import { ChunkFraming, DATA, TRAILERS } from '../chunk-framing.ts'
 import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
 import { protocolFailure } from './failure.ts'
-import { dropFields, dropListed, fieldKind } from './hop-by-hop.ts'
+import { dropFields, dropListed, fieldKind, listsOption } from './hop-by-hop.ts'
 
 /** Hears one response. Any of its methods may call `stop`, after which it hears nothing more. */
 export interface ResponseReceiver {
@@ -256,14 +256,19 @@ export class ResponseParser {
   #respond(status: number, bytes: Buffer, at: number, to: number): void {
     const fields = this.#fields
     const options = this.#connection
-    if (options !== undefined && lists(options, 'close')) this.#close = true
+    if (options !== undefined && listsOption(options, 'close')) this.#close = true
     if (this.#switchable === 'connect' && status >= 200 && status < 300) {
       this.stop()
       this.#receiver.onSwitch(status, fields, bytes, at, to)
       return
     }
     if (status === 101) {
-      if (this.#switchable !== 'upgrade' || !this.#upgrade || options === undefined || !lists(options, 'upgrade')) {
+      if (
+        this.#switchable !== 'upgrade' ||
+        !this.#upgrade ||
+        options === undefined ||
+        !listsOption(options, 'upgrade')
+      ) {
         throw new GatewayError('upgradeFailed', { detail: 'unexpected switch of protocols' })
       }
       fields.push('connection', options)
@@ -386,9 +391,4 @@ export class ResponseParser {
 function endOf(bytes: Buffer, from: number, to: number): number {
   const at = bytes.indexOf(END, from)
   return at < 0 || at + 4 > to ? -1 : at + 4
-}
-
-function lists(options: string, name: string): boolean {
-  const lower = options.toLowerCase()
-  return lower === name || lower.split(',').some(option => option.trim() === name)
 }
