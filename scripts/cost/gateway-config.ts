@@ -12,6 +12,8 @@ export function configFor(port: number, upstream: string): string {
     'x-4: \'request.uri.lowerAscii().contains("zz")\'',
     "x-5: 'string(json(request.body).size())'",
     'x-6: \'request.headers["cookie"].replace("a", "bb").size()\'',
+    'x-8: \'request.uri.setQuery("a", "b").query("a").size()\'',
+    "x-9: 'form.decode(request.body).size()'",
     'x-7: \'base64.encode(request.headers["x-a"]).size()\'',
   ]
   const changes = reads.map(each => each.replace(/: '(.*)'$/, (_, text) => `: 'string(${text})'`)).join(', ')

@@ -107,6 +107,7 @@ function requests(place: Make): Place[] {
     head('path for expressions', text => get(`/${text}`, 'expr', 'x-a: b\r\ncookie: a\r\n')),
     head('query', text => get(`/c?${text}`, 'match', 'x-a: aab\r\n')),
     head('query value for a pattern', text => get(`/c?q=${text}`, 'match', 'x-a: aab\r\n')),
+    head('query for expressions', text => get(`/?${text}`, 'expr', 'x-a: b\r\n')),
     head('query with a key', text => get(`/?api_key=${text}&key=${text.slice(0, 10)}`, 'key')),
     head('version', text => `GET / HTTP/1.1${text}\r\nHost: a\r\n\r\n`),
     head(
@@ -176,7 +177,7 @@ function requests(place: Make): Place[] {
     place('body: chunks of one byte, sent on', BODY, text =>
       chunked(`${'1\r\na\r\n'.repeat(text.length / 6)}0\r\n\r\n`, 'rest'),
     ),
-    place('body: as JSON in expressions', BODY, text => posted('expr', '/', text)),
+    place('body: as JSON and as a form in expressions', BODY, text => posted('expr', '/', text)),
     place('body: a JSON text in expressions', BODY, text => posted('expr', '/', quoted(text))),
     place('body: of a form', BODY, text =>
       posted('llm', '/v1/audio/transcriptions', text, 'content-type: multipart/form-data; boundary=a\r\n'),

@@ -3,6 +3,7 @@ import type { Listener, Route, RouteGroup, Snapshot, TcpRoute } from '../config/
 import type { RouteMatch } from '../config/standalone/route-section.ts'
 import { hostOf as hostAsWritten } from '../http/authority.ts'
 import type { RequestHead } from '../http/exchange.ts'
+import { formFields } from '../http/form-fields.ts'
 
 export type { Matched } from '../config/match-order.ts'
 
@@ -206,7 +207,8 @@ function push(map: Map<string, Matched[]>, key: string, m: Matched): void {
 interface Asked {
   readonly head: RequestHead
   readonly path: string
-  readonly query: URLSearchParams
+  /** Of a parameter that comes more than once, the last value. */
+  readonly query: ReadonlyMap<string, string>
 }
 
 function findIn(bucket: Bucket, asked: Asked): Matched | undefined {
@@ -280,19 +282,19 @@ function pseudoHeader(name: string, head: RequestHead): string | undefined {
   return name === ':scheme' ? head.scheme : undefined
 }
 
-export function queryMatches(wanted: RouteMatch['query'], query: URLSearchParams): boolean {
+export function queryMatches(wanted: RouteMatch['query'], query: ReadonlyMap<string, string>): boolean {
   return wanted.every(({ name, value }) => {
-    const last = query.getAll(name).at(-1)
+    const last = query.get(name)
     return last !== undefined && (value.exact === undefined ? value.regex!.test(last) : last === value.exact)
   })
 }
 
-export function queryOf(target: string): URLSearchParams {
+export function queryOf(target: string): ReadonlyMap<string, string> {
   const at = target.indexOf('?')
-  return new URLSearchParams(at < 0 ? '' : target.slice(at))
+  return at < 0 ? NO_QUERY : new Map(formFields(target.slice(at)))
 }
 
-const NO_QUERY = new URLSearchParams()
+const NO_QUERY: ReadonlyMap<string, string> = new Map()
 
 export function pathOf(target: string): string {
   const at = target.indexOf('?')

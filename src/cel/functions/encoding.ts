@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { formFields } from '../../http/form-fields.ts'
 import type { Toolbox } from '../define.ts'
 import { CelFailure } from '../failure.ts'
 import { parseJson } from '../json-view.ts'
@@ -90,7 +91,7 @@ function scalar(value: unknown): string {
 /** A field that comes more than once is a list. */
 function decodeForm(value: unknown): Map<string, unknown> {
   const out = new Map<string, string | string[]>()
-  for (const [key, item] of new URLSearchParams(`&${textOf(value)}`)) {
+  for (const [key, item] of formFields(`&${textOf(value)}`)) {
     const before = out.get(key)
     if (before === undefined) out.set(key, item)
     else if (typeof before === 'string') out.set(key, [before, item])
@@ -117,7 +118,7 @@ function jwtPayload(value: unknown): unknown {
 function queryOf(uri: string): URLSearchParams {
   const at = uri.indexOf('?')
   // The leading `&` keeps a second `?` part of the first name.
-  return new URLSearchParams(at < 0 ? '' : `&${uri.slice(at + 1).split('#')[0]}`)
+  return formFields(at < 0 ? '' : `&${uri.slice(at + 1).split('#')[0]}`)
 }
 
 function withQuery(uri: string, query: URLSearchParams): string {

@@ -2,6 +2,7 @@ import { chmod, unlink } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { visible } from '../../diagnostics/visible.ts'
+import { formFields } from '../../http/form-fields.ts'
 import type { ListenAddress } from '../../http/listen-address.ts'
 import { checkParameters, ParameterError } from './parameters.ts'
 import { sendReply } from './send-reply.ts'
@@ -115,7 +116,7 @@ async function replyOf(endpoint: EndpointOptions, request: IncomingMessage, left
   const method = request.method === 'HEAD' ? 'GET' : request.method
   const known = found.methods.find(candidate => candidate === method)
   if (known === undefined) return methodNotAllowed(path, found.methods)
-  const query = new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1))
+  const query = formFields(mark < 0 ? '' : target.slice(mark + 1))
   try {
     if (found.parameters) checkParameters(query, found.parameters)
     return await found.handler({ method: known, query, headers: request.headers, left })

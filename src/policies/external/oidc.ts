@@ -11,6 +11,7 @@ import {
 import { unverifiedClaims } from '../../auth/unverified-claims.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange, Reply } from '../../http/exchange.ts'
+import { formFields } from '../../http/form-fields.ts'
 import { def, type Infer, list, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
 import { fileOrInline, url } from '../../schema/scalars.ts'
 import { issuerUrl } from '../parts/issuers.ts'
@@ -122,7 +123,7 @@ function partsOf(target: string): { readonly path: string; readonly query: URLSe
   const at = target.indexOf('?')
   return at < 0
     ? { path: target, query: new URLSearchParams() }
-    : { path: target.slice(0, at), query: new URLSearchParams(target.slice(at + 1)) }
+    : { path: target.slice(0, at), query: formFields(target.slice(at + 1)) }
 }
 
 /** Ends the session here and, where the provider knows how, there (OpenID Connect RP-Initiated Logout). */

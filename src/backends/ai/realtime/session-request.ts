@@ -1,10 +1,12 @@
 // How a session of the Realtime API is asked for.
+
+import { formFields } from '../../../http/form-fields.ts'
 import type { HeaderList } from '../../../http/headers.ts'
 
 /** The model that a client asks for in its path. */
 export function askedModel(path: string): string | undefined {
   const query = path.indexOf('?')
-  return (query < 0 ? null : new URLSearchParams(path.slice(query)).get('model')) || undefined
+  return (query < 0 ? null : formFields(path.slice(query)).get('model')) || undefined
 }
 
 /** The path with `model` in the query in place of what the client has asked for. */

@@ -7,6 +7,7 @@ import {
 } from '../../../auth/provider-metadata.ts'
 import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange, Reply } from '../../../http/exchange.ts'
+import { formFields } from '../../../http/form-fields.ts'
 import { type Place, serverDocument } from '../../../mcp/oauth-documents.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { type IdentityProvider, isIn } from './identity-providers.ts'
@@ -117,7 +118,7 @@ export class AuthorizationServer {
   async #token(x: Exchange): Promise<Reply> {
     if (!this.#asksForTokens) throw new GatewayError('routeNotFound')
     const { clientId, clientSecret, provider } = this.#settings
-    const form = new URLSearchParams((await x.body.buffer(LONGEST_REQUEST)).toString('utf8'))
+    const form = formFields((await x.body.buffer(LONGEST_REQUEST)).toString('utf8'))
     if (['grant_type', 'client_id', 'client_secret'].some(name => form.getAll(name).length > 1))
       return failure(400, 'invalid_request', 'a parameter is there twice')
     if (provider?.refusesResource) form.delete('resource')
@@ -139,7 +140,7 @@ export class AuthorizationServer {
     const at = endpointIn(metadata, 'authorization_endpoint')
     if (!at || !this.#settings.provider?.refusesResource) throw new GatewayError('routeNotFound')
     const { path } = x.request
-    const asked = new URLSearchParams(path.includes('?') ? path.slice(path.indexOf('?') + 1) : '')
+    const asked = formFields(path.includes('?') ? path.slice(path.indexOf('?') + 1) : '')
     asked.delete('resource')
     for (const [name, value] of asked) at.searchParams.append(name, value)
     return {

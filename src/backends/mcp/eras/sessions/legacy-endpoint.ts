@@ -1,5 +1,6 @@
 import { GatewayError } from '../../../../http/errors.ts'
 import type { Exchange } from '../../../../http/exchange.ts'
+import { formFields } from '../../../../http/form-fields.ts'
 import { encodeSse } from '../../../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../../../http/transport.ts'
 import { errorReply, INTERNAL_ERROR } from '../../../../mcp/errors.ts'
@@ -65,7 +66,7 @@ export class LegacyEndpoint {
   }
 
   #post(x: Exchange, answer: Answer): void {
-    const id = new URLSearchParams(x.request.path.split('?')[1] ?? '').get('sessionId')
+    const id = formFields(x.request.path.split('?')[1] ?? '').get('sessionId')
     if (id === null || id === '') {
       answer.refuse(422, NO_ID)
       return
