@@ -324,6 +324,66 @@ describe('a messages client', () => {
   })
 })
 
+describe('requests for OpenAI', () => {
+  const thought = { type: 'thinking', thinking: 'hm', signature: 'sig' }
+  const history = {
+    messages: [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: [thought, { type: 'text', text: 'Hello' }] },
+      { role: 'user', content: 'Again' },
+    ],
+  }
+
+  test('have thoughts of earlier turns only where the server takes them', () => {
+    const { request, losses } = convert('messages', 'completions', history)
+    expect(request.messages).toContainEqual({ role: 'assistant', content: 'Hello' })
+    expect(losses).toEqual([{ path: 'messages[1].content[0]', reason: 'the provider takes no thoughts back' }])
+    const own = new Conversion(CODECS.messages, CODECS.completions)
+    const asked = own.request(history, { model: 'm', stream: false, takesThoughts: true })
+    expect(asked.messages).toContainEqual({
+      role: 'assistant',
+      content: 'Hello',
+      reasoning_content: 'hm',
+      reasoning_signature: 'sig',
+    })
+  })
+
+  test('name what the model said before', () => {
+    const { request } = convert('messages', 'responses', history)
+    const content = [{ type: 'output_text', text: 'Hello', annotations: [] }]
+    const said = { type: 'message', id: 'msg_1', role: 'assistant', content, status: 'completed' }
+    expect(request.input).toContainEqual(said)
+  })
+
+  test('have the grammar of a tool where each API wants it', () => {
+    const grammar = { syntax: 'lark', definition: 'start: /.+/' }
+    const flat = { type: 'custom', name: 'patch', format: { type: 'grammar', ...grammar } }
+    const nested = { type: 'custom', custom: { name: 'patch', format: { type: 'grammar', grammar } } }
+    const asked = { input: 'Hi', tools: [flat] }
+    expect(convert('responses', 'completions', asked).request.tools).toEqual([nested])
+    const back = { messages: [{ role: 'user', content: 'Hi' }], tools: [nested] }
+    expect(convert('completions', 'responses', back).request.tools).toEqual([flat])
+  })
+})
+
+test('a schema for Gemini has its types and sizes as Google writes them, and comes back', () => {
+  const items = { type: 'string', maxLength: 3 }
+  const schema = { type: 'object', properties: { type: { type: 'array', items, minItems: 1 } }, exclusiveMinimum: 1 }
+  const response_format = { type: 'json_schema', json_schema: { name: 's', schema } }
+  const body = { messages: [{ role: 'user', content: 'Hi' }], response_format }
+  const { request, losses } = convert('completions', 'generateContent', body)
+  const list = { type: 'ARRAY', items: { type: 'STRING', maxLength: '3' }, minItems: '1' }
+  const config = {
+    responseMimeType: 'application/json',
+    responseSchema: { type: 'OBJECT', properties: { type: list } },
+  }
+  expect(request.generationConfig).toEqual(config)
+  expect(losses.map(({ path }) => path)).toEqual(['response_format.exclusiveMinimum'])
+  const { request: back } = convert('generateContent', 'completions', request)
+  const { exclusiveMinimum: _, ...kept } = schema
+  expect(back.response_format).toMatchObject({ json_schema: { schema: kept } })
+})
+
 describe('a responses client', () => {
   const body = {
     instructions: 'Be brief.',

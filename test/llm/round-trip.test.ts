@@ -48,14 +48,16 @@ function replyOf({ thought, texts, calls, long, usage }: Made): ChatReply {
   }
 }
 
-/** What every format can say of a reply. */
+/** What every format can say of a reply; some carry signatures in ids. */
 function essence({ choices, usage }: ChatReply) {
   const [choice] = choices
   const parts = choice?.parts ?? []
   const text = (kind: Part['kind']) =>
     parts.map(part => (part.kind === kind && 'text' in part ? part.text : '')).join('')
   const calls = parts.flatMap(part =>
-    part.kind === 'toolCall' ? [{ id: part.id, name: part.name, args: JSON.parse(part.arguments) }] : [],
+    part.kind === 'toolCall'
+      ? [{ id: part.id.replace(/__thought__.*/, ''), name: part.name, args: JSON.parse(part.arguments) }]
+      : [],
   )
   return {
     reasoning: text('reasoning'),

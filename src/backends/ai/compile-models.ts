@@ -16,7 +16,7 @@ import {
   providerTarget,
 } from './provider-target.ts'
 import { PROVIDERS, type ProviderKey } from './providers/index.ts'
-import { PRESETS, type PresetName } from './providers/presets.ts'
+import { PRESETS, type Preset, type PresetName } from './providers/presets.ts'
 import type { Provider, Wire } from './providers/provider.ts'
 
 /** A model that can be called. */
@@ -202,13 +202,13 @@ function wireFor({ provider, providerPath, params }: Source, ctx: BackendContext
     return { provider: settings.providerOverride ?? 'custom', wire: PROVIDERS.custom.wire(settings) }
   }
   if (isPreset(provider)) {
-    const { baseUrl, formats } = PRESETS[provider]
+    const { baseUrl, formats, takesThoughts = false }: Preset = PRESETS[provider]
     const url = new URL(baseUrl)
     const secure = url.protocol === 'https:'
     const pathPrefix = url.pathname.replace(/\/+$/, '')
     return {
       provider,
-      wire: PROVIDERS.custom.wire({ formats }),
+      wire: { ...PROVIDERS.custom.wire({ formats }), takesThoughts },
       address: {
         hostOverride: { host: url.hostname, port: Number(url.port) || (secure ? 443 : 80) },
         ...(pathPrefix === '' ? {} : { pathPrefix }),

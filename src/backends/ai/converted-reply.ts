@@ -76,11 +76,6 @@ function failure(ctx: ConvertedContext, detail: string, cause?: unknown): Error 
   return errorInDialect(ctx.errors, new GatewayError('llmResponse', { detail, cause }))
 }
 
-function record(ctx: ConvertedContext, recorder: UsageRecorder, usage: Usage | undefined): void {
-  if (usage) recorder.add(usage)
-  ctx.done()
-}
-
 class ConvertedWhole extends HeldReply {
   readonly #ctx: ConvertedContext
   #began = false
@@ -105,7 +100,8 @@ class ConvertedWhole extends HeldReply {
     const text = bytes.toString('utf8')
     const body = this.status < 300 ? this.#converted(text) : this.#error(text)
     if (body === undefined) return
-    this.headers.set('content-type', 'application/json')
+    const streamed = this.status < 300 && this.#ctx.facts.streaming
+    this.headers.set('content-type', streamed ? 'text/event-stream' : 'application/json')
     this.send(Buffer.from(body))
   }
 
@@ -118,10 +114,14 @@ class ConvertedWhole extends HeldReply {
   #converted(text: string): string | undefined {
     const { conversion, facts, named } = this.#ctx
     try {
+      if (facts.streaming && 'stream' in conversion) {
+        const { text: events, reply } = conversion.replyAsStream(parseExact(text), named)
+        this.#record(reply)
+        return events
+      }
       const { body, reply } = conversion.reply(parseExact(text), { ...named, headers: this.headers })
       if (named.keep) for (const item of listOf(body.output)) named.keep(item as JsonObject)
-      if (reply.model !== undefined) facts.responseModel = reply.model
-      record(this.#ctx, new UsageRecorder(facts, 'included'), reply.usage)
+      this.#record(reply)
       return JSON.stringify(body)
     } catch (error) {
       this.#ctx.done()
@@ -130,6 +130,13 @@ class ConvertedWhole extends HeldReply {
       this.on.fail(failure(this.#ctx, said, error))
       return undefined
     }
+  }
+
+  #record({ model, usage }: { readonly model?: string | undefined; readonly usage?: Usage | undefined }): void {
+    const { facts } = this.#ctx
+    if (model !== undefined) facts.responseModel = model
+    if (usage) new UsageRecorder(facts, 'included').add(usage)
+    this.#ctx.done()
   }
 
   #error(text: string): string {

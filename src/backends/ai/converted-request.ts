@@ -29,7 +29,11 @@ interface Converting {
 export function convertedBody(to: ProviderTarget, x: Exchange, about: Converting): JsonObject {
   const { body, format, target, conversion, family, model, stream, headers } = about
   const given = parseExact(body.bytes().toString('utf8')) as JsonObject
-  const sent = conversion.request(format.name === 'responses' ? to.items.resolve(given) : given, { model, stream })
+  const sent = conversion.request(format.name === 'responses' ? to.items.resolve(given) : given, {
+    model,
+    stream,
+    takesThoughts: to.wire.takesThoughts === true,
+  })
   renameMaxTokens(sent, target, model, to)
   const edited = {
     get: (name: string) => sent[name],

@@ -151,12 +151,12 @@ function pathAt(format: WireFormat, formats: WireFormats, base: string, call: Wi
   return base + pathOf(format)
 }
 
-/** `foreign`: parameters that Google's clients send with a path of theirs are not for another one. */
+/** `foreign`: parameters that clients of Google and Anthropic send with a path of theirs are not for another one. */
 function withQuery(path: string, clientPath: string, foreign: boolean): string {
   const at = clientPath.indexOf('?')
   if (at < 0) return path
   const given = clientPath.slice(at + 1).split('&')
-  const kept = foreign ? given.filter(pair => !/^(?:alt|key|\$alt)(?:=|$)/.test(pair)) : given
+  const kept = foreign ? given.filter(pair => !/^(?:alt|beta|key|\$alt)(?:=|$)/.test(pair)) : given
   if (kept.length === 0) return path
   return `${path}${path.includes('?') ? '&' : '?'}${kept.join('&')}`
 }

@@ -11,6 +11,8 @@ export interface Chat {
   readonly from: ChatFormat
   model: string
   stream: boolean
+  /** The provider takes thoughts of earlier turns back also where its format has no field for them. */
+  takesThoughts?: boolean
   /** Instructions ahead of the conversation. */
   readonly system: TextPart[]
   readonly turns: Turn[]
@@ -265,6 +267,8 @@ export interface OpenEvent {
   readonly id?: string
   readonly name?: string
   readonly custom?: boolean
+  /** Of a tool call. */
+  readonly signature?: string
 }
 
 export const ERROR_KINDS = [

@@ -49,6 +49,8 @@ export interface ErrorCodec {
 export interface ChatCodec {
   /** Replies have the gateway's ids, not the provider's: clients refer to them. */
   readonly ownIds?: true
+  /** Tool calls have a field for signatures; elsewhere their ids carry them. */
+  readonly signsCalls?: true
   readonly request: { decode(body: JsonObject): Chat; encode(chat: Chat, losses: Losses): JsonObject }
   readonly reply: { decode(value: unknown): ChatReply; encode(reply: ChatReply, losses: Losses): JsonObject }
   readonly events: { reader(): EventReader; writer(facts: ReplyFacts): EventWriter }

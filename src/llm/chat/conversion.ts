@@ -1,13 +1,16 @@
+import { joinSignature, loseSignatures, splitSignatures } from './call-id.ts'
 import type { Chat, ChatEvent, ChatReply, LlmError, Part } from './chat.ts'
 import type { ChatCodec, EventWriter, RawEvent, ReplyFacts } from './codec.ts'
 import { errorOf } from './errors.ts'
 import type { JsonObject } from './json.ts'
 import { Losses } from './losses.ts'
+import { replyEvents } from './reply-events.ts'
 
 /** The address of a request besides its body, where a format keeps model and `stream` in the path. */
 export interface Asked {
   readonly model: string
   readonly stream: boolean
+  readonly takesThoughts?: boolean
 }
 
 /**
@@ -30,6 +33,9 @@ export class Conversion {
     const chat: Chat = this.#client.request.decode(body)
     chat.model = asked.model
     chat.stream = asked.stream
+    chat.takesThoughts = asked.takesThoughts === true
+    if (!this.#client.signsCalls) splitSignatures(chat)
+    if (!this.#provider.signsCalls) loseSignatures(chat, this.losses)
     const encoded = this.#provider.request.encode(chat, this.losses)
     this.#renamed = chat.renamed
     return encoded
@@ -48,10 +54,24 @@ export class Conversion {
     return { body: this.#client.reply.encode(reply, this.losses), reply }
   }
 
+  /** The same as the stream that the client asked for. */
+  replyAsStream(value: unknown, facts: ReplyFacts): { readonly text: string; readonly reply: ChatReply } {
+    const reply = this.#provider.reply.decode(value)
+    const events = replyEvents(reply)
+    const stream = new StreamConversion({ read: () => events, end: () => [] }, this.#client.events.writer(facts), {
+      losses: this.losses,
+      renamed: this.#renamed,
+      signsCalls: this.#client.signsCalls === true,
+      watch: undefined,
+    })
+    return { text: stream.push({ data: '' }), reply }
+  }
+
   #named(part: Part): Part {
     if (part.kind !== 'toolCall') return part
-    const name = this.#renamed.get(part.name)
-    return name === undefined || name === part.name ? part : { ...part, name }
+    const { signsCalls } = this.#client
+    const id = signsCalls ? part.id : joinSignature(part.id, part.signature)
+    return { ...part, id, name: this.#renamed.get(part.name) ?? part.name }
   }
 
   error(status: number, value: unknown): { readonly body: JsonObject; readonly error: LlmError } {
@@ -63,6 +83,7 @@ export class Conversion {
     return new StreamConversion(this.#provider.events.reader(), this.#client.events.writer(facts), {
       losses: this.losses,
       renamed: this.#renamed,
+      signsCalls: this.#client.signsCalls === true,
       watch,
     })
   }
@@ -71,6 +92,7 @@ export class Conversion {
 interface Around {
   readonly losses: Losses
   readonly renamed: ReadonlyMap<string, string>
+  readonly signsCalls: boolean
   readonly watch: ((event: ChatEvent) => void) | undefined
 }
 
@@ -117,7 +139,9 @@ export class StreamConversion {
   }
 
   #named(event: ChatEvent): ChatEvent {
-    if (event.type !== 'open' || event.name === undefined || this.#around.renamed.size === 0) return event
-    return { ...event, name: this.#around.renamed.get(event.name) ?? event.name }
+    if (event.type !== 'open' || event.name === undefined) return event
+    const { renamed, signsCalls } = this.#around
+    const { id = '', name, signature } = event
+    return { ...event, id: signsCalls ? id : joinSignature(id, signature), name: renamed.get(name) ?? name }
   }
 }

@@ -4,11 +4,11 @@ import type { FormatName } from './format.ts'
 /** What a provider speaks: what clients do, and Bedrock's own format. */
 export type WireFormat = FormatName | 'converse'
 
-/** What each client's conversations are sent as, best first (llm.md 2.3). */
+/** What each client's conversations are sent as, best first: Gemini's own format carries what its compatible endpoint loses. */
 const PREFERRED: Readonly<Partial<Record<FormatName, readonly ChatFormat[]>>> = {
   completions: ['generateContent', 'completions', 'messages', 'converse', 'responses'],
-  messages: ['messages', 'completions', 'responses', 'converse', 'generateContent'],
-  responses: ['responses', 'completions', 'converse', 'messages', 'generateContent'],
+  messages: ['messages', 'generateContent', 'completions', 'responses', 'converse'],
+  responses: ['responses', 'generateContent', 'completions', 'converse', 'messages'],
   generateContent: ['generateContent', 'completions', 'messages', 'converse', 'responses'],
 }
 

@@ -233,3 +233,35 @@ describe('Gemini', () => {
     })
   })
 })
+
+test.each(['/v1/chat/completions', '/v1/messages?beta=true', '/v1/responses'])(
+  'a server that knows no streams is no reason to have none: %s',
+  async path => {
+    await using upstream = await startOpenAiServer()
+    upstream.answer((_req, res) =>
+      sendJson(res, 200, {
+        output: {
+          message: {
+            role: 'assistant',
+            content: [{ text: 'Hello' }, { toolUse: { toolUseId: 't', name: 'now', input: { a: 1 } } }],
+          },
+        },
+        stopReason: 'tool_use',
+        usage: { inputTokens: 4, outputTokens: 2, totalTokens: 6 },
+      }),
+    )
+    await using gateway = await gatewayTo('bedrock', upstream)
+    const reply = await fetch(gateway.url(4000) + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', max_tokens: 5, messages, input: 'Hi', stream: true }),
+    })
+    const text = await reply.text()
+    expect(reply.headers.get('content-type')).toBe('text/event-stream')
+    expect(text).toContain('Hello')
+    expect(text).toContain('{\\"a\\":1}')
+    expect(text).toMatch(/\[DONE\]|message_stop|response\.completed/)
+    // What Anthropic's clients add to their path is not for others.
+    expect(upstream.seen[0]?.path).toBe('/model/m/converse-stream')
+  },
+)

@@ -56,6 +56,7 @@ export const custom = defineProvider({
     formats: Object.fromEntries(formats.map(({ type, path }) => [type, path])),
     model,
     credential: 'bearer',
+    takesThoughts: true,
   }),
 })
 

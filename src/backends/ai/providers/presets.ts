@@ -6,6 +6,7 @@ export interface Preset {
   readonly name?: string
   readonly baseUrl: string
   readonly formats: readonly { readonly type: FormatName; readonly path?: string }[]
+  readonly takesThoughts?: boolean
 }
 
 const of = (...types: readonly FormatName[]) => types.map(type => ({ type }))
@@ -20,7 +21,7 @@ export const PRESETS = {
     ],
   },
   ollama: { baseUrl: 'http://localhost:11434/v1', formats: of('completions', 'responses', 'embeddings') },
-  baseten: { baseUrl: 'https://inference.baseten.co/v1', formats: of('completions', 'messages') },
+  baseten: { baseUrl: 'https://inference.baseten.co/v1', formats: of('completions', 'messages'), takesThoughts: true },
   cerebras: { baseUrl: 'https://api.cerebras.ai/v1', formats: of('completions') },
   deepinfra: {
     baseUrl: 'https://api.deepinfra.com/v1/openai',
@@ -29,6 +30,7 @@ export const PRESETS = {
   deepseek: {
     baseUrl: 'https://api.deepseek.com/v1',
     formats: [{ type: 'completions' }, { type: 'messages', path: '/anthropic/v1/messages' }, { type: 'responses' }],
+    takesThoughts: true,
   },
   groq: { baseUrl: 'https://api.groq.com/openai/v1', formats: of('completions', 'responses') },
   huggingface: { baseUrl: 'https://router.huggingface.co/v1', formats: of('completions', 'responses') },
@@ -36,6 +38,7 @@ export const PRESETS = {
   openrouter: {
     baseUrl: 'https://openrouter.ai/api/v1',
     formats: of('completions', 'messages', 'responses', 'embeddings', 'rerank'),
+    takesThoughts: true,
   },
   togetherai: {
     name: 'TogetherAI',
@@ -46,6 +49,7 @@ export const PRESETS = {
   fireworks: {
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     formats: of('completions', 'messages', 'responses', 'embeddings', 'rerank'),
+    takesThoughts: true,
   },
 } as const satisfies Record<string, Preset>
 

@@ -67,6 +67,8 @@ export interface Wire extends WireFamily {
   readonly credential: Credential
   /** Puts on each call what the provider wants, unless the file says how to authenticate. */
   sign?(ctx: SignerContext): NonNullable<Target['sign']>
+  /** Of servers for OpenAI's clients: they know `reasoning_content` in messages, where others refuse it. */
+  readonly takesThoughts?: boolean
   /** Models whose `max_tokens` is called `max_completion_tokens`. */
   readonly maxCompletionTokens?: RegExp
   /** Never forwarded; a name that ends with `*` is a prefix. */

@@ -14,7 +14,6 @@ import {
 } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
 import { cacheMark, effortOf, extrasOf, readSettings, stopList } from '../../chat/settings.ts'
-import { splitSignature } from './call-id.ts'
 import { readReasoning } from './reasoning.ts'
 
 export const NAMES: SettingNames = {
@@ -128,7 +127,7 @@ function readParts(role: string, message: JsonObject, at: string): Part[] {
     return [
       {
         kind: 'toolResult',
-        id: splitSignature(id).id,
+        id,
         ...(name === undefined ? {} : { name }),
         parts: readContent(message.content, at),
         at,
@@ -160,17 +159,15 @@ function readParts(role: string, message: JsonObject, at: string): Part[] {
 
 function readCall(value: unknown, at: string): Part {
   const call = requireObject(value, at)
-  const { id, signature } = splitSignature(textOf(call.id) ?? '')
   const custom = call.type === 'custom'
   const what = requireObject(custom ? call.custom : call.function, `${at}.${custom ? 'custom' : 'function'}`)
   return {
     kind: 'toolCall',
-    id,
+    id: textOf(call.id) ?? '',
     name: requireText(what.name, `${at}.${custom ? 'custom' : 'function'}.name`),
     arguments: textOf(custom ? what.input : what.arguments) ?? '',
     at,
     ...(custom ? { custom } : {}),
-    ...(signature === undefined ? {} : { signature }),
     ...cacheMark(call.cache_control),
   }
 }
@@ -239,7 +236,7 @@ function readTool(value: unknown, at: string): Tool[] {
       defined({
         name: requireText(name, `${at}.custom.name`),
         description: textOf(description),
-        schema: format,
+        schema: isObject(format) && isObject(format.grammar) ? { type: 'grammar', ...format.grammar } : format,
         custom: true,
         at,
         ...cache,

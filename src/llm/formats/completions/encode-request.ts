@@ -1,9 +1,8 @@
 import type { CacheMark, Chat, OutputFormat, Part, TextPart, Tool, ToolChoice, Turn } from '../../chat/chat.ts'
 import { joinTexts, textPart, urlOf } from '../../chat/content.ts'
-import { defined, type JsonObject } from '../../chat/json.ts'
+import { defined, isObject, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import { effortFor, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
-import { joinSignature } from './call-id.ts'
 import { NAMES } from './decode-request.ts'
 import { writeReasoning } from './reasoning.ts'
 
@@ -11,12 +10,13 @@ interface Target {
   readonly losses: Losses
   /** Whether the model takes cache points (llm.md 3.4). */
   readonly cachePoints: boolean
+  readonly thoughts: boolean
 }
 
 export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   const { settings } = chat
   const tools = portableTools(chat, losses)
-  const to: Target = { losses, cachePoints: gptVersion(chat.model) >= 5.06 }
+  const to: Target = { losses, cachePoints: gptVersion(chat.model) >= 5.06, thoughts: chat.takesThoughts === true }
   const body: JsonObject = { model: chat.model, messages: writeMessages(chat, to) }
   writeSettings(chat, NAMES, body, losses)
   if (settings.stop !== undefined) body.stop = settings.stop
@@ -55,11 +55,18 @@ function writeOutput(output: OutputFormat): JsonObject {
 }
 
 function writeTool({ name, description, schema, strict, custom }: Tool): JsonObject {
-  if (custom) return { type: 'custom', custom: defined({ name, description, format: schema }) }
+  if (custom) return { type: 'custom', custom: defined({ name, description, format: nested(schema) }) }
   return {
     type: 'function',
     function: defined({ name, description, parameters: schema ?? { type: 'object', properties: {} }, strict }),
   }
+}
+
+/** A grammar stands in an object of its own here. */
+function nested(format: unknown): unknown {
+  if (!isObject(format) || format.type !== 'grammar') return format
+  const { type, ...grammar } = format
+  return { type, grammar }
 }
 
 function writeToolChoice(choice: ToolChoice): unknown {
@@ -120,7 +127,8 @@ function writeAssistant({ parts }: Turn, to: Target): JsonObject {
   let refusal: string | undefined
   for (const part of parts) {
     if (part.kind === 'toolCall') calls.push(writeCall(part))
-    else if (part.kind === 'reasoning') reasoning.push(part)
+    else if (part.kind === 'reasoning' && to.thoughts) reasoning.push(part)
+    else if (part.kind === 'reasoning') to.losses.add(part.at, 'the provider takes no thoughts back')
     else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text
     else if (part.kind === 'foreign' && part.type === 'audio')
       to.losses.add(part.at, 'audio of an earlier reply is not carried')
@@ -136,7 +144,7 @@ function writeAssistant({ parts }: Turn, to: Target): JsonObject {
 }
 
 export function writeCall(part: Extract<Part, { kind: 'toolCall' }>): JsonObject {
-  const id = joinSignature(part.id, part.signature)
+  const { id } = part
   return part.custom
     ? { id, type: 'custom', custom: { name: part.name, input: part.arguments } }
     : { id, type: 'function', function: { name: part.name, arguments: part.arguments || '{}' } }

@@ -3,7 +3,6 @@ import type { EventReader, EventWriter, RawEvent, ReplyFacts } from '../../chat/
 import { errorOf } from '../../chat/errors.ts'
 import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from '../../chat/json.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
-import { joinSignature, splitSignature } from './call-id.ts'
 import { decodeError, openAiErrors } from './errors.ts'
 import { finishReasonOf, readUsage, stopReasonOf, writeUsage } from './reply.ts'
 
@@ -103,13 +102,11 @@ export class CompletionsReader implements EventReader {
       this.#unnamed.delete(key)
       this.#parts.close(`${choice}:reasoning`, out)
       this.#parts.close(`${choice}:text`, out)
-      const { id, signature } = splitSignature(sent)
       part = this.#parts.open(key, 'toolCall', choice, out, {
-        id: id || `call_${position}`,
+        id: sent || `call_${position}`,
         name,
         ...(custom ? { custom } : {}),
       })
-      if (signature !== undefined) out.push({ type: 'signature', part, signature })
       if (waiting?.text) out.push({ type: 'delta', part, text: waiting.text })
     }
     if (text !== '') out.push({ type: 'delta', part, text })
@@ -127,9 +124,6 @@ interface OpenCall {
   readonly choice: number
   readonly index: number
   readonly custom: boolean
-  readonly id: string
-  readonly name: string
-  started: boolean
   empty: boolean
 }
 
@@ -204,30 +198,20 @@ export class CompletionsWriter implements EventWriter {
     if (kind !== 'toolCall') return ''
     const index = this.#count.get(choice) ?? 0
     this.#count.set(choice, index + 1)
-    this.#calls.set(part, { choice, index, custom, id, name, started: false, empty: true })
-    return ''
-  }
-
-  /** A call's id may still get its signature: it is sent with the first argument. */
-  #begin(call: OpenCall, signature?: string): string {
-    if (call.started) return ''
-    call.started = true
-    const { index, custom, name } = call
-    const id = joinSignature(call.id, signature)
+    this.#calls.set(part, { choice, index, custom, empty: true })
     const what = custom
       ? { type: 'custom', custom: { name, input: '' } }
       : { type: 'function', function: { name, arguments: '' } }
-    return this.#chunk(call.choice, { tool_calls: [{ index, id, ...what }] })
+    return this.#chunk(choice, { tool_calls: [{ index, id, ...what }] })
   }
 
   #delta(part: number, text: string): string {
     const call = this.#calls.get(part)
     if (call) {
-      const begin = this.#begin(call)
-      if (text === '') return begin
+      if (text === '') return ''
       call.empty = false
       const what = call.custom ? { custom: { input: text } } : { function: { arguments: text } }
-      return begin + this.#chunk(call.choice, { tool_calls: [{ index: call.index, ...what }] })
+      return this.#chunk(call.choice, { tool_calls: [{ index: call.index, ...what }] })
     }
     const open = this.#kinds.get(part)
     if (!open || text === '') return ''
@@ -238,8 +222,6 @@ export class CompletionsWriter implements EventWriter {
   }
 
   #signature(part: number, signature: string): string {
-    const call = this.#calls.get(part)
-    if (call) return this.#begin(call, signature)
     const open = this.#kinds.get(part)
     return open?.kind === 'reasoning' ? this.#chunk(open.choice, { reasoning_signature: signature }) : ''
   }
@@ -249,9 +231,8 @@ export class CompletionsWriter implements EventWriter {
     const call = this.#calls.get(part)
     if (!call) return ''
     this.#calls.delete(part)
-    const begin = this.#begin(call)
-    if (!call.empty || call.custom) return begin
-    return begin + this.#chunk(call.choice, { tool_calls: [{ index: call.index, function: { arguments: '{}' } }] })
+    if (!call.empty || call.custom) return ''
+    return this.#chunk(call.choice, { tool_calls: [{ index: call.index, function: { arguments: '{}' } }] })
   }
 
   #lastUsage(): string {

@@ -12,7 +12,6 @@ import {
   textOf,
 } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
-import { splitSignature } from './call-id.ts'
 import { writeCall } from './encode-request.ts'
 import { readReasoning, writeReasoning } from './reasoning.ts'
 
@@ -98,7 +97,7 @@ function readCall(value: unknown, at: string): Part {
   const what = requireObject(custom ? call.custom : call.function, at)
   return defined({
     kind: 'toolCall' as const,
-    ...splitSignature(textOf(call.id) ?? ''),
+    id: textOf(call.id) ?? '',
     name: textOf(what.name) ?? '',
     arguments: textOf(custom ? what.input : what.arguments) ?? '',
     custom: custom || undefined,

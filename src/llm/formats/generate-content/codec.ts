@@ -6,6 +6,7 @@ import { GenerateContentReader, GenerateContentWriter } from './events.ts'
 import { decodeReply, encodeReply } from './reply.ts'
 
 export const generateContentCodec: ChatCodec = {
+  signsCalls: true,
   request: { decode: decodeRequest, encode: encodeRequest },
   reply: { decode: decodeReply, encode: encodeReply },
   events: { reader: () => new GenerateContentReader(), writer: facts => new GenerateContentWriter(facts) },

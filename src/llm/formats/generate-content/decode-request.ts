@@ -13,6 +13,7 @@ import {
   textOf,
 } from '../../chat/json.ts'
 import { extrasOf, readSettings, stopList } from '../../chat/settings.ts'
+import { SIZES } from './schema.ts'
 
 export const PLAIN: SettingNames = {
   maxTokens: 'maxOutputTokens',
@@ -114,7 +115,7 @@ function readThinking(value: unknown): Reasoning | undefined {
 }
 
 function readOutput(config: JsonObject): OutputFormat | undefined {
-  const schema = config.responseJsonSchema ?? config.responseSchema
+  const schema = config.responseJsonSchema ?? lowerTypes(config.responseSchema)
   if (schema !== undefined) return { kind: 'schema', schema }
   return config.responseMimeType === 'application/json' ? { kind: 'json' } : undefined
 }
@@ -134,16 +135,20 @@ function readTools(tool: JsonObject, at: string): Tool[] {
   return [...declared, ...others.map(name => ({ name, foreign: name, at: `${at}.${name}` }))]
 }
 
-/** Gemini writes types as `STRING`; JSON Schema does not. */
+/** Gemini writes types as `STRING` and sizes as text; JSON Schema does not. */
 function lowerTypes(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(lowerTypes)
   if (!isObject(schema)) return schema
   return Object.fromEntries(
-    Object.entries(schema).map(([key, value]) => [
-      key,
-      key === 'type' && typeof value === 'string' ? value.toLowerCase() : lowerTypes(value),
-    ]),
+    Object.entries(schema).map(([key, value]) => {
+      if (typeof value !== 'string') return [key, lowerTypes(value)]
+      return [key, key === 'type' ? value.toLowerCase() : isSize(key) ? Number(value) : value]
+    }),
   )
+}
+
+function isSize(name: string): boolean {
+  return (SIZES as readonly string[]).includes(name)
 }
 
 function readToolChoice(config: JsonObject): ToolChoice | undefined {

@@ -102,8 +102,11 @@ export class GenerateContentReader implements EventReader {
     }
     const name = textOf(call.name) ?? ''
     const key = `${choice}:call:${this.#calls++}`
-    const part = this.#parts.open(key, 'toolCall', choice, out, { id: ids.call(name, textOf(call.id)), name })
-    if (signature !== undefined) out.push({ type: 'signature', part, signature })
+    const part = this.#parts.open(key, 'toolCall', choice, out, {
+      id: ids.call(name, textOf(call.id)),
+      name,
+      ...(signature === undefined ? {} : { signature }),
+    })
     out.push({ type: 'delta', part, text: JSON.stringify(call.args ?? {}) })
     this.#parts.close(key, out)
   }
@@ -111,7 +114,6 @@ export class GenerateContentReader implements EventReader {
 
 interface Waiting {
   readonly open: OpenEvent
-  signature?: string
   text: string
 }
 
@@ -188,8 +190,6 @@ export class GenerateContentWriter implements EventWriter {
   }
 
   #signature(part: number, signature: string): string {
-    const call = this.#calls.get(part)
-    if (call) call.signature = signature
     const open = this.#kinds.get(part)
     if (!open) return ''
     const thought = open.kind === 'reasoning' ? { thought: true } : {}
@@ -201,9 +201,9 @@ export class GenerateContentWriter implements EventWriter {
     const call = this.#calls.get(part)
     if (!call) return ''
     this.#calls.delete(part)
-    const { id, name, custom, choice } = call.open
+    const { id, name, custom, choice, signature } = call.open
     const args = custom ? { input: call.text } : (argumentsObject(call.text) ?? {})
-    const signed = call.signature === undefined ? {} : { thoughtSignature: call.signature }
+    const signed = signature === undefined ? {} : { thoughtSignature: signature }
     return this.#parts(choice, { functionCall: defined({ id, name, args }), ...signed })
   }
 

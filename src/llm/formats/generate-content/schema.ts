@@ -1,7 +1,9 @@
-import { isObject, type JsonObject, listOf } from '../../chat/json.ts'
+import { defined, isObject, type JsonObject, listOf } from '../../chat/json.ts'
 import type { Losses } from '../../chat/losses.ts'
 
-/** What Gemini's own dialect of JSON Schema knows (llm.md 3.6). */
+/** 64-bit numbers, which are text in Google's JSON. */
+export const SIZES = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'] as const
+/** What Gemini's own dialect of JSON Schema knows: https://ai.google.dev/api/caching#Schema */
 const KEPT = new Set([
   'type',
   'format',
@@ -14,14 +16,11 @@ const KEPT = new Set([
   'required',
   'anyOf',
   'default',
-  'minLength',
-  'maxLength',
   'pattern',
   'minimum',
   'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
   'propertyOrdering',
+  ...SIZES,
 ])
 /** Says nothing about which values are right, or what every tool schema says anyway. */
 const SILENT = new Set([
@@ -39,9 +38,27 @@ const MAX_DEPTH = 64
 
 /** A JSON Schema in the dialect that Gemini takes; what it cannot say is listed in `losses` below `at`. */
 export function geminiSchema(schema: unknown, at: string, losses: Losses): JsonObject {
-  if (!isObject(schema)) return { type: 'object' }
+  if (!isObject(schema)) return { type: 'OBJECT' }
   const defs = { ...(schema.definitions as object), ...(schema.$defs as object) } as JsonObject
-  return new Normalizer(defs, losses).node(schema, at, 0, [])
+  return shouted(new Normalizer(defs, losses).node(schema, at, 0, []))
+}
+
+/** Types and sizes as Gemini writes them. */
+function shouted(node: JsonObject): JsonObject {
+  const { type, properties, items, anyOf } = node
+  const sizes = SIZES.filter(name => node[name] !== undefined).map(name => [name, String(node[name])])
+  return defined({
+    ...node,
+    ...Object.fromEntries(sizes),
+    type: typeof type === 'string' ? type.toUpperCase() : undefined,
+    properties: isObject(properties) ? mapValues(properties) : properties,
+    items: isObject(items) ? shouted(items) : items,
+    anyOf: Array.isArray(anyOf) ? anyOf.map(each => (isObject(each) ? shouted(each) : each)) : anyOf,
+  })
+}
+
+function mapValues(nodes: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(nodes).map(([name, each]) => [name, isObject(each) ? shouted(each) : each]))
 }
 
 class Normalizer {

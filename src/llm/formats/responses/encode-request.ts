@@ -24,7 +24,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   const body: JsonObject = { model: chat.model }
   if (chat.system.length > 0 && !marked) body.instructions = joinTexts(chat.system, '\n')
   const system = marked ? [{ type: 'message', role: 'system', content: chat.system.map(part => writeText(part)) }] : []
-  body.input = [...system, ...chat.turns.flatMap(turn => writeTurn(turn, losses))]
+  body.input = [...system, ...chat.turns.flatMap((turn, i) => writeTurn(turn, `msg_${i}`, losses))]
   writeSettings(chat, PLAIN, body, losses, ['verbosity'])
   if (settings.stop) losses.add(chat.names.stop ?? 'stop', 'the provider has no stop strings')
   const effort = settings.reasoning && effortFor(settings.reasoning)
@@ -63,11 +63,15 @@ function writeToolChoice(choice: ToolChoice): unknown {
   return { type: 'allowed_tools', mode: choice.required ? 'required' : 'auto', tools }
 }
 
-function writeTurn(turn: Turn, losses: Losses): JsonObject[] {
+/** What the model said is an item of its reply, which the API wants to have a name. */
+function writeTurn(turn: Turn, id: string, losses: Losses): JsonObject[] {
   const items: JsonObject[] = []
   let content: JsonObject[] = []
   const flush = (): void => {
-    if (content.length > 0) items.push({ type: 'message', role: turn.role, content })
+    if (content.length === 0) return
+    const named = turn.role === 'assistant' ? { id: items.length === 0 ? id : `${id}_${items.length}` } : {}
+    const status = turn.role === 'assistant' ? { status: 'completed' } : {}
+    items.push({ type: 'message', ...named, role: turn.role, content, ...status })
     content = []
   }
   for (const part of turn.parts) {
@@ -115,6 +119,7 @@ function writePart(part: Part, role: Role, losses: Losses): JsonObject[] {
   switch (part.kind) {
     case 'text':
       if (part.citations?.length) losses.add(`${part.at}.citations`, 'citations are not carried')
+      if (role === 'assistant' && part.text === '') return []
       return [role === 'assistant' ? { type: 'output_text', text: part.text, annotations: [] } : writeText(part)]
     case 'refusal':
       return [{ type: 'refusal', refusal: part.text }]
