@@ -38,21 +38,7 @@ function completions(client, model) {
   }
   return {
     chat: () => text({ ...ask(PROMPTS.chat), temperature: 0.5, max_tokens: 100, stop: ['END'], user: 'ann' }),
-    stream: async () => {
-      const stream = await client.chat.completions.create({
-        ...ask(PROMPTS.chat),
-        stream: true,
-        stream_options: { include_usage: true },
-      })
-      let said = ''
-      let usage
-      for await (const chunk of stream) {
-        said += chunk.choices[0]?.delta.content ?? ''
-        usage = chunk.usage ?? usage
-      }
-      if (usage?.total_tokens !== 10) throw new Error(`usage ${JSON.stringify(usage)}`)
-      return said
-    },
+    stream: () => streamed(client, ask(PROMPTS.chat)),
     tools: () => round(request => client.chat.completions.create(request)),
     'tools, streamed': () => round(request => client.chat.completions.stream(request).finalChatCompletion()),
     JSON: async () => {
@@ -72,6 +58,18 @@ function completions(client, model) {
       return JSON.stringify([...reply.data[0].embedding])
     },
   }
+}
+
+async function streamed(client, request) {
+  const options = { stream: true, stream_options: { include_usage: true } }
+  let said = ''
+  let usage
+  for await (const chunk of await client.chat.completions.create({ ...request, ...options })) {
+    said += chunk.choices[0]?.delta.content ?? ''
+    usage = chunk.usage ?? usage
+  }
+  if (usage?.total_tokens !== 10) throw new Error(`usage ${JSON.stringify(usage)}`)
+  return said
 }
 
 function responses(client, model) {
