@@ -9,6 +9,7 @@ import (
 	"os"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	modes "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	auth "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	proc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	kind "github.com/envoyproxy/go-control-plane/envoy/type/v3"
@@ -64,6 +65,7 @@ func change(name, value string) *proc.CommonResponse {
 
 // Marks heads both ways, and turns bodies into upper case.
 func (processor) Process(stream proc.ExternalProcessor_ProcessServer) error {
+	streams := false
 	for {
 		req, err := stream.Recv()
 		if err == io.EOF {
@@ -72,6 +74,9 @@ func (processor) Process(stream proc.ExternalProcessor_ProcessServer) error {
 		if err != nil {
 			return err
 		}
+		if req.GetProtocolConfig() != nil {
+			streams = req.GetProtocolConfig().GetRequestBodyMode() == modes.ProcessingMode_FULL_DUPLEX_STREAMED
+		}
 		res := &proc.ProcessingResponse{}
 		switch v := req.Request.(type) {
 		case *proc.ProcessingRequest_RequestHeaders:
@@ -79,9 +84,9 @@ func (processor) Process(stream proc.ExternalProcessor_ProcessServer) error {
 		case *proc.ProcessingRequest_ResponseHeaders:
 			res.Response = &proc.ProcessingResponse_ResponseHeaders{ResponseHeaders: &proc.HeadersResponse{Response: change("x-processed", "response")}}
 		case *proc.ProcessingRequest_RequestBody:
-			res.Response = &proc.ProcessingResponse_RequestBody{RequestBody: upper(v.RequestBody.GetBody())}
+			res.Response = &proc.ProcessingResponse_RequestBody{RequestBody: upper(v.RequestBody, streams)}
 		case *proc.ProcessingRequest_ResponseBody:
-			res.Response = &proc.ProcessingResponse_ResponseBody{ResponseBody: upper(v.ResponseBody.GetBody())}
+			res.Response = &proc.ProcessingResponse_ResponseBody{ResponseBody: upper(v.ResponseBody, streams)}
 		}
 		if err := stream.Send(res); err != nil {
 			return err
@@ -89,17 +94,21 @@ func (processor) Process(stream proc.ExternalProcessor_ProcessServer) error {
 	}
 }
 
-func upper(body []byte) *proc.BodyResponse {
-	out := make([]byte, len(body))
-	for i, c := range body {
+func upper(part *proc.HttpBody, streams bool) *proc.BodyResponse {
+	out := make([]byte, len(part.GetBody()))
+	for i, c := range part.GetBody() {
 		if 'a' <= c && c <= 'z' {
 			c -= 32
 		}
 		out[i] = c
 	}
-	return &proc.BodyResponse{Response: &proc.CommonResponse{BodyMutation: &proc.BodyMutation{
-		Mutation: &proc.BodyMutation_Body{Body: out},
-	}}}
+	mutation := &proc.BodyMutation{Mutation: &proc.BodyMutation_Body{Body: out}}
+	if streams {
+		mutation.Mutation = &proc.BodyMutation_StreamedResponse{StreamedResponse: &proc.StreamedBodyResponse{
+			Body: out, EndOfStream: part.GetEndOfStream(),
+		}}
+	}
+	return &proc.BodyResponse{Response: &proc.CommonResponse{BodyMutation: mutation}}
 }
 
 func listen(name string, register func(*grpc.Server)) {
