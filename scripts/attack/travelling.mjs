@@ -3,6 +3,36 @@ import { makeIssuer } from './forged-tokens.mjs'
 const statusOf = reply => Number(/^HTTP\/1\.1 (\d{3})/.exec(reply)?.[1])
 const LATE = 12_000
 
+/** What a service does, by the path that it is asked about. */
+function answersBy(res) {
+  const { socket } = res
+  return {
+    '/hang': () => {},
+    '/drip': () => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n')
+      const timer = setInterval(() => socket.write('x'), 500)
+      socket.on('close', () => clearInterval(timer))
+    },
+    '/drip-head': () => {
+      socket.write('HTTP/1.1 200 OK\r\n')
+      const timer = setInterval(() => socket.write('x: y\r\n'), 500)
+      socket.on('close', () => clearInterval(timer))
+    },
+    '/reset': () => socket.resetAndDestroy(),
+    '/cut': () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'),
+    '/lengths': () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nok!'),
+    '/both': () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'),
+    '/garbage': () => socket.end('200 OK\r\n\r\n'),
+    '/created': () => res.writeHead(201).end(),
+    '/empty': () => res.writeHead(204).end(),
+    '/partial': () => res.writeHead(206).end(),
+    '/redirect': () => res.writeHead(302, { location: 'http://evil.test/' }).end(),
+    '/hints': () =>
+      socket.end('HTTP/1.1 103 Early Hints\r\nx-user: root\r\n\r\nHTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n'),
+    '/right': () => res.end(),
+  }
+}
+
 /** @type {readonly import('./areas.mjs').Attack[]} */
 export const travelling = [
   {
@@ -10,34 +40,7 @@ export const travelling = [
     defends: '200 alone lets a request pass, whole and within two seconds',
     async run({ start, backend, raw, holds }) {
       const service = await backend((req, res) => {
-        const { socket } = res
-        const lies = {
-          '/hang': () => {},
-          '/drip': () => {
-            socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n')
-            const timer = setInterval(() => socket.write('x'), 500)
-            socket.on('close', () => clearInterval(timer))
-          },
-          '/drip-head': () => {
-            socket.write('HTTP/1.1 200 OK\r\n')
-            const timer = setInterval(() => socket.write('x: y\r\n'), 500)
-            socket.on('close', () => clearInterval(timer))
-          },
-          '/reset': () => socket.resetAndDestroy(),
-          '/cut': () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'),
-          '/lengths': () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nok!'),
-          '/both': () =>
-            socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'),
-          '/garbage': () => socket.end('200 OK\r\n\r\n'),
-          '/created': () => res.writeHead(201).end(),
-          '/empty': () => res.writeHead(204).end(),
-          '/partial': () => res.writeHead(206).end(),
-          '/redirect': () => res.writeHead(302, { location: 'http://evil.test/' }).end(),
-          '/hints': () =>
-            socket.end('HTTP/1.1 103 Early Hints\r\nx-user: root\r\n\r\nHTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n'),
-          '/right': () => res.end(),
-        }
-        lies[req.url]()
+        answersBy(res)[req.url]()
       })
       const behind = await backend()
       const gateway = await start(
