@@ -1,13 +1,12 @@
 // npm run interop: does a real API server accept our CustomResourceDefinitions, and does it judge every resource as
 // `gwctl validate` does? Does `gwctl translate --from-cluster` make the same of what it holds as of the files? With `-- --record` the counts go into docs/interop.md. Needs Go once, to build the server.
-import { glob, readdir, readFile } from 'node:fs/promises'
+import { glob, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parse, parseAllDocuments } from 'yaml'
 import { printYaml } from '../../src/diagnostics/print-yaml.ts'
-import { renderCrds } from '../../src/tools/crds.ts'
-import { moduleDirectory, startApiServer } from './api-server.mjs'
+import { startApiServer } from './api-server.mjs'
+import { GATEWAY_API, installDefinitions } from './cluster/definitions.mjs'
 import { compareTranslations } from './from-cluster.mjs'
 import { record } from './record.mjs'
 import { createJudge } from './verdict.mjs'
@@ -17,12 +16,11 @@ const shared = join(root, '..', 'shared')
 const HARNESS = process.env.KUBE_HARNESS ?? join(shared, 'harness', 'kube')
 const BIN = process.env.KUBE_BIN ?? join(tmpdir(), 'gwctl-kube-bin')
 const CORPUS = process.env.KUBE_CORPUS ?? join(shared, 'corpus', 'cluster')
-const GATEWAY_API = 'v1.7.0'
 
 async function main() {
   const server = await startApiServer(HARNESS, BIN)
   try {
-    const definitions = await install(server)
+    const definitions = await installDefinitions(server)
     const translations = await compareTranslations(await filesOf(join(root, 'fixtures/translate')), server)
     const judge = createJudge(server)
     const sets = []
@@ -39,44 +37,6 @@ async function main() {
   } finally {
     await server.stop()
   }
-}
-
-/** Ours under three sets of names, and the published ones of the Gateway API; resolves when all are established. */
-async function install({ call }) {
-  const own = [{ public: false }, { public: true }, { public: false, group: 'example.com' }]
-  const found = []
-  for (const text of own.flatMap(options => renderCrds(options).split(/^---\n/m))) {
-    const { name } = parse(text).metadata
-    found.push({ name, problem: await apply(call, name, text) })
-  }
-  const directory = join(await moduleDirectory('sigs.k8s.io/gateway-api', GATEWAY_API), 'config/crd/experimental')
-  for (const file of (await readdir(directory)).filter(name => /^gateway\.networking\.k8s\.io_.*s\.yaml$/.test(name))) {
-    for (const document of parseAllDocuments(await readFile(join(directory, file), 'utf8'))) {
-      if (document.toJS()?.kind !== 'CustomResourceDefinition') continue
-      const definition = document.toJS()
-      const problem = await apply(call, definition.metadata.name, JSON.stringify(definition))
-      if (problem) throw new Error(`${file}: ${problem}`)
-    }
-  }
-  return found
-}
-
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-
-/** As `kubectl apply --server-side` does it. */
-async function apply(call, name, text) {
-  const { status, body } = await call('PATCH', `${CRDS}/${name}?fieldManager=interop&force=true`, text)
-  if (status !== 201 && status !== 200) return body.message
-  for (const deadline = Date.now() + 30_000; Date.now() < deadline; ) {
-    const { body: now } = await call('GET', `${CRDS}/${name}`)
-    const conditions = now.status?.conditions ?? []
-    const broken = conditions.find(
-      ({ type, status }) => type === 'NonStructuralSchema' || (type === 'NamesAccepted' && status === 'False'),
-    )
-    if (broken) return `${broken.type}: ${broken.message}`
-    if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) return undefined
-  }
-  return 'not established within 30 s'
 }
 
 async function filesOf(directory) {

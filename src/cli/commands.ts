@@ -20,6 +20,7 @@ export const COMMANDS: CommandTable = {
   eval: () => import('../../commands/eval.ts'),
   diff: () => import('../../commands/diff.ts'),
   translate: () => import('../../commands/translate.ts'),
+  provision: () => import('../../commands/provision.ts'),
   run: () => import('../../commands/run.ts'),
   mcp: () => import('../../commands/mcp.ts'),
   dump: () => import('../../commands/dump.ts'),

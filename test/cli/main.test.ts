@@ -238,7 +238,7 @@ describe('help', () => {
     const lines = (await help()).stdout.split('\n')
     expect(lines.filter(line => line.length > 80)).toEqual([])
     const at = (id: string) => lines.findIndex(line => line.startsWith(`  ${id} `))
-    expect(['validate', 'run', 'trace', 'version'].map(at)).toEqual([3, 9, 12, 21])
+    expect(['validate', 'run', 'trace', 'version'].map(at)).toEqual([3, 10, 13, 22])
   })
 
   test('a summary is said once', async () => {

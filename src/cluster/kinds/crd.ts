@@ -60,8 +60,14 @@ function namesOf(kind: string, short: string) {
   }
 }
 
+/** As the API server names a kind in paths and rules. */
+export function pluralOf(kind: string): string {
+  return plural(kind.toLowerCase())
+}
+
 function plural(singular: string): string {
-  if (singular.endsWith('y')) return `${singular.slice(0, -1)}ies`
+  if (/[^aeiou]y$/.test(singular)) return `${singular.slice(0, -1)}ies`
+  if (singular.endsWith('ss')) return `${singular}es`
   return singular.endsWith('s') ? singular : `${singular}s`
 }
 

@@ -1,6 +1,7 @@
 import {
   boolean,
   def,
+  type Infer,
   integer,
   json,
   list,
@@ -131,7 +132,7 @@ function overlaysFitWorkload(value: Record<string, unknown>): readonly ObjectPro
     .map(name => problem([name], `\`${name}\` does not fit a workload of kind ${kind}`))
 }
 
-const spec = object(
+export const parametersSpec = object(
   'parameters',
   {
     workload: opt(
@@ -222,6 +223,8 @@ const spec = object(
   },
 )
 
+export type ParametersSpec = Infer<typeof parametersSpec>
+
 export const proxyParameters = defineKind(
   {
     kind: 'ProxyParameters',
@@ -238,7 +241,7 @@ export const proxyParameters = defineKind(
     namespaced: true,
   },
   {
-    spec: req(spec, 'How the data plane is provisioned.'),
+    spec: req(parametersSpec, 'How the data plane is provisioned.'),
     status: opt(map(json), 'Written by the controller.'),
   },
 )

@@ -73,7 +73,7 @@ export function translateTexts(
 }
 
 /** Throws a Failure `input` when the input holds no Gateway of this name. */
-function requireGateway(wanted: string, resources: readonly Resource[]): void {
+export function requireGateway(wanted: string, resources: readonly Resource[]): void {
   const known = resources.flatMap(({ kind, namespace, name }) =>
     kind.kind === 'Gateway' ? [`${namespace}/${name}`] : [],
   )
@@ -157,7 +157,8 @@ function isWithin(path: string, outer: string): boolean {
   return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`)
 }
 
-function resourcesIn(sources: readonly SourceInput[]) {
+/** Documents of resources; standalone files are none. */
+export function resourcesIn(sources: readonly SourceInput[]) {
   const skipped: Skipped[] = []
   const inputs = sources.map(({ file, source }) => {
     const classes = source.documents.map(document => ({ document, found: classify(document) }))

@@ -1,0 +1,29 @@
+import * as Flags from '@oclif/core/flags'
+import { clusterFlags } from './cluster-flags.ts'
+import { fileFlag, outputFlag } from './flags.ts'
+
+/** Everything that `provision` can be told. */
+export const provisionFlags = {
+  file: fileFlag,
+  output: outputFlag(['yaml', 'json', 'diff'])({ default: { format: 'yaml' } }),
+  gateway: Flags.string({ helpValue: 'NS/NAME', summary: 'One Gateway only.' }),
+  partial: Flags.boolean({ summary: 'Names that are not in the input are taken to exist elsewhere.' }),
+  'session-key': Flags.string({
+    helpValue: 'FILE',
+    summary: 'The key of MCP sessions and sign-ins, 64 hexadecimal digits, where no Secret holds one yet.',
+  }),
+  kube: Flags.string({
+    helpValue: '[NS/NAME]',
+    summary: 'Read the resources of a cluster instead of files; with a name, one Gateway.',
+    exclusive: ['file', 'gateway'],
+    helpGroup: 'cluster',
+  }),
+  ...clusterFlags('kube'),
+  'all-namespaces': Flags.boolean({
+    char: 'A',
+    summary: 'Read all namespaces.',
+    dependsOn: ['kube'],
+    exclusive: ['namespace'],
+    helpGroup: 'cluster',
+  }),
+}

@@ -1,0 +1,97 @@
+import type { Path } from '../../diagnostics/diagnostic.ts'
+import { logFilterProblem } from '../../runtime/log-filter.ts'
+import { asFields, type Fields } from '../../schema/untyped.ts'
+import { specOf } from '../translate/cluster-view.ts'
+import type { Parameters } from './parameters.ts'
+import { amountOf } from './quantity.ts'
+import { type KubeObject, meshOf } from './replica.ts'
+
+/** Says what an API server would refuse of what the parameters come to, or nobody would serve. */
+export function checkParameters(parameters: Parameters, kind: string): void {
+  checkImage(parameters)
+  checkResources(parameters)
+  checkVariables(parameters)
+  checkOverlayKinds(parameters, kind)
+  const { level } = parameters.spec.logging ?? {}
+  const wrong = level === undefined || level === '' ? undefined : logFilterProblem(level)
+  if (wrong !== undefined) say(parameters, 'GW106', ['logging', 'level'], `\`${level}\` is no log filter: ${wrong}`)
+  if (meshOf(parameters)) {
+    say(parameters, 'GW601', ['istio'], 'mutual TLS with a mesh is not served yet: only the settings are passed on')
+  }
+  if (parameters.spec.spiffe && parameters.spec.spiffe.enabled !== false) {
+    say(parameters, 'GW601', ['spiffe'], 'certificates of SPIFFE are not served yet: only the socket is mounted')
+  }
+}
+
+function say(
+  parameters: Parameters,
+  code: 'GW103' | 'GW104' | 'GW106' | 'GW111' | 'GW601',
+  path: Path,
+  message: string,
+): void {
+  parameters.report({ code, message, path, at: code === 'GW601' ? 'key' : 'value' })
+}
+
+const TAG = /^\w[\w.-]{0,127}$/
+const DIGEST = /^[A-Za-z][A-Za-z0-9]*([-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}$/
+const REPOSITORY = /^[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/
+const REGISTRY =
+  /^([A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?\.)*[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(:\d+)?(\/[a-z0-9._/-]+)?$/
+
+function checkImage(parameters: Parameters): void {
+  const { registry = '', repository, tag = '', digest = '', pullPolicy } = parameters.spec.image ?? {}
+  const wrong = (field: string, text: string, what: string) =>
+    say(parameters, 'GW106', ['image', field], `\`${text}\` is ${what}`)
+  if (repository !== undefined && !REPOSITORY.test(repository))
+    wrong('repository', repository, 'no name of a repository')
+  if (registry !== '' && !REGISTRY.test(registry)) wrong('registry', registry, 'no address of a registry')
+  if (tag !== '' && !TAG.test(tag)) wrong('tag', tag, 'no tag')
+  if (digest !== '' && !DIGEST.test(digest)) wrong('digest', digest, 'no digest, which begins with `sha256:`')
+  if (pullPolicy !== undefined && !['Always', 'IfNotPresent', 'Never'].includes(pullPolicy)) {
+    const message = `\`${pullPolicy}\` is no policy: \`Always\`, \`IfNotPresent\` or \`Never\``
+    say(parameters, 'GW104', ['image', 'pullPolicy'], message)
+  }
+}
+
+/** An API server refuses a Pod that asks for more than it may have. */
+function checkResources(parameters: Parameters): void {
+  const { limits = {}, requests = {} } = parameters.spec.resources ?? {}
+  for (const [name, request] of Object.entries({ cpu: '100m', memory: '128Mi', ...requests })) {
+    const limit = (limits as Fields)[name]
+    if (limit === undefined || !(amountOf(request) > amountOf(limit))) continue
+    const path = ['resources', 'limits', name]
+    say(parameters, 'GW111', path, `the limit ${String(limit)} is less than the request ${String(request)}`)
+  }
+}
+
+function checkVariables(parameters: Parameters): void {
+  for (const level of parameters.levels) {
+    const list = specOf(level).env
+    if (!Array.isArray(list)) continue
+    for (const [index, variable] of list.entries()) {
+      const name = asFields(variable)?.name
+      if (typeof name !== 'string' || /^[ -<>-~]+$/.test(name)) continue
+      const message = `\`${name}\` cannot be the name of a variable`
+      parameters.report({ code: 'GW106', message, path: ['env', index, 'name'], at: 'value' }, level)
+    }
+  }
+}
+
+/** A level may set the kind, and the other one have the overlay. */
+function checkOverlayKinds(parameters: Parameters, kind: string): void {
+  const misfits = kind === 'Deployment' ? ['daemonSet'] : ['deployment', 'horizontalPodAutoscaler']
+  for (const level of parameters.levels) {
+    for (const overlay of misfits) {
+      if (specOf(level)[overlay] == null) continue
+      const message = `\`${overlay}\` does not fit a workload of kind ${kind}`
+      parameters.report({ code: 'GW111', message, path: [overlay], at: 'key' }, level)
+    }
+  }
+}
+
+/** What overlays have left without a field that it cannot be without. */
+export function checkObject({ kind, spec }: KubeObject, parameters: Parameters): void {
+  if (kind !== 'HorizontalPodAutoscaler' || asFields(spec)?.maxReplicas !== undefined) return
+  const message = 'an autoscaler needs `maxReplicas`: write it in `spec`'
+  say(parameters, 'GW103', ['horizontalPodAutoscaler'], message)
+}
