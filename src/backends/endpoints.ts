@@ -1,4 +1,6 @@
 // Which endpoint of a service gets the next call.
+import type { Exchange } from '../http/exchange.ts'
+import type { UpstreamSettings } from '../policies/policy.ts'
 import type { Clock } from '../runtime/runtime.ts'
 import { EndpointHealth, type HealthFacts } from './endpoint-health.ts'
 
@@ -64,14 +66,25 @@ function closest<E extends Endpoint>(members: readonly Member<E>[], text: string
   let best = members[0] as Member<E>
   let bestScore = -1
   for (const member of members) {
-    // Weighted: -capacity / ln(u) keeps the shares.
-    const score = -member.endpoint.capacity / Math.log(fraction(`${member.endpoint.name}\0${text}`))
+    const score = closeness(member.endpoint.name, text, member.endpoint.capacity)
     if (score > bestScore) {
       bestScore = score
       best = member
     }
   }
   return best
+}
+
+/** How much a text belongs to an endpoint: the one that it is closest to gets it. */
+export function closeness(endpoint: string, text: string, capacity = 1): number {
+  // Weighted: -capacity / ln(u) keeps the shares.
+  return -capacity / Math.log(fraction(`${endpoint}\0${text}`))
+}
+
+/** The text of a request that decides which endpoint it goes to; undefined: none does. */
+export function affinityOf({ affinity }: Pick<UpstreamSettings, 'affinity'>, x: Exchange): string | undefined {
+  const outcome = affinity?.evaluate(x)
+  return outcome?.ok && typeof outcome.value === 'string' ? outcome.value : undefined
 }
 
 /** A text as a number in (0, 1), evenly spread: FNV-1a with the finish of MurmurHash3. */

@@ -6,7 +6,7 @@ import type { UpstreamSettings } from '../policies/policy.ts'
 import { serviceReference } from '../policies/upstream/policy-target.ts'
 import { type Backend, type BackendContext, defineBackend, type Service } from './backend.ts'
 import { endpointHealth, watchHealth } from './endpoint-health.ts'
-import { EndpointSet } from './endpoints.ts'
+import { affinityOf, EndpointSet } from './endpoints.ts'
 import { HttpTarget } from './http-target.ts'
 import { refusing } from './refusing.ts'
 
@@ -75,9 +75,4 @@ function settingsFor({ protocol, hostname, subjectAltNames }: Service, settings:
           },
         }),
   }
-}
-
-function affinityOf({ affinity }: UpstreamSettings, x: Exchange): string | undefined {
-  const outcome = affinity?.evaluate(x)
-  return outcome?.ok && typeof outcome.value === 'string' ? outcome.value : undefined
 }

@@ -220,7 +220,7 @@ export class BackendCompiler {
     weight: number,
   ): WeightedBackend {
     const pipeline: Pipeline = assemble(this.#policies.steps(levels, 'backend'), true)
-    if (pipeline.upstream.affinity && definition.kind !== 'service') this.#reportAffinity(definition.kind, levels)
+    if (pipeline.upstream.affinity && !CHOOSING.has(definition.kind)) this.#reportAffinity(definition.kind, levels)
     const backend = definition.compile(spec, this.contextOf(spec, path, key, name, pipeline.upstream, levels))
     return {
       weight,
@@ -242,10 +242,13 @@ export class BackendCompiler {
       path: [...own.path, 'sessionAffinity'],
       at: 'key',
       label: 'gwctl run refuses to start with this',
-      help: 'only a `service` has endpoints to choose from',
+      help: 'only a `service` has endpoints to choose from, and an `ai` backend providers',
     })
   }
 }
+
+/** Kinds of backends that choose whom they call. */
+const CHOOSING: ReadonlySet<string> = new Set(['service', 'ai'])
 
 function levelOf(spec: BackendSpec, path: Path, identity: string): PolicyLevel[] {
   const specs = spec.policies as Readonly<Record<string, unknown>> | undefined

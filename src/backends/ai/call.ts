@@ -4,7 +4,7 @@ import { authorityOf, hostAndPort } from '../../http/authority.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Attempt, Exchange, LlmFacts } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import type { ResponseHandler, UpstreamRequest } from '../../http/transport.ts'
+import type { ResponseHandler, Target, UpstreamRequest } from '../../http/transport.ts'
 import type { ChatFormat } from '../../llm/chat/chat.ts'
 import type { ErrorCodec } from '../../llm/chat/codec.ts'
 import { Conversion } from '../../llm/chat/conversion.ts'
@@ -232,7 +232,8 @@ function callConverted(
   emit(x, facts)
   delete facts.request
   const path = to.upstreamPath(target, x.request.path, { model, stream, converted: true })
-  send(call, { path, headers, body: Buffer.from(JSON.stringify(sent)) }, cancel =>
+  const request = { path, headers, body: Buffer.from(JSON.stringify(sent)), at: to.elsewhere[target] }
+  send(call, request, cancel =>
     convertReply(
       {
         conversion,
@@ -360,13 +361,16 @@ function replyContext(
 
 function send(
   { runtime, to, x, timeout, upstream }: Call,
-  request: Pick<UpstreamRequest, 'path' | 'headers' | 'body' | 'upgrade'>,
+  {
+    at = to.target,
+    ...request
+  }: Pick<UpstreamRequest, 'path' | 'headers' | 'body' | 'upgrade'> & { at?: Target | undefined },
   handler: (cancel: () => void) => ResponseHandler,
 ): void {
   const { method, authority } = x.request
   const whole = {
     method,
-    authority: to.target.named && !x.authorityFixed ? authorityOf(to.target) : authority,
+    authority: at.named && !x.authorityFixed ? authorityOf(at) : authority,
     ...request,
     timeout,
     purpose: PRIMARY.Llm,
@@ -374,7 +378,7 @@ function send(
   const call = dispatch(
     runtime,
     x,
-    to.target,
+    at,
     whole,
     handler(() => call.cancel()),
   )

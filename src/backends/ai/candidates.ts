@@ -9,6 +9,7 @@ import type { ResponseHandler } from '../../http/transport.ts'
 import type { HealthRules } from '../../policies/policy.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { type EndpointHealth, watchHealth } from '../endpoint-health.ts'
+import { closeness } from '../endpoints.ts'
 
 export interface Candidate {
   readonly name: string
@@ -20,12 +21,20 @@ export interface Candidate {
 }
 
 /**
- * Groups in order; in each, the better of two drawn at random comes first, the others by score. Those that are left out
- * come last: they are asked when nobody else is there.
+ * Groups in order; in each, the better of two drawn at random comes first, the others by score. `affinity`: equal texts
+ * get the same order. Those that are left out come last: they are asked when nobody else is there.
  */
-export function rank<C extends Candidate>(groups: readonly (readonly C[])[], random: () => number, now: number): C[] {
+export function rank<C extends Candidate>(
+  groups: readonly (readonly C[])[],
+  random: () => number,
+  now: number,
+  affinity?: string,
+): C[] {
   const ranked = groups.flatMap(group => {
     if (group.length < 2) return group
+    if (affinity !== undefined) {
+      return [...group].sort((a, b) => closeness(b.name, affinity) - closeness(a.name, affinity))
+    }
     const draw = (): C => group[Math.floor(random() * group.length)] as C
     const [one, other] = [draw(), draw()]
     const first = other.health.score > one.health.score ? other : one
@@ -38,8 +47,6 @@ export function rank<C extends Candidate>(groups: readonly (readonly C[])[], ran
 /** How candidates of one kind are called. */
 export interface Calling<C> {
   readonly runtime: Runtime
-  /** Whether it may be asked at all; throws GatewayError. */
-  admit?(candidate: C): Promise<void>
   /** One call with what `x` holds; throws GatewayError. `more`: another one follows if it fails. */
   send(candidate: C, x: Exchange, attempt: Attempt, on: ResponseHandler, more: boolean): void
 }
@@ -55,18 +62,17 @@ export function callInTurn<C extends Candidate>(
   const { clock } = calling.runtime
   const [only] = candidates
   const alone = candidates.length === 1 && only?.steps.attempt.length === 0 && only.steps.response.length === 0
-  const ask = async (index: number, reason?: string): Promise<void> => {
+  const ask = (index: number, reason?: string): void => {
     const candidate = candidates[index]
     if (candidate === undefined) {
       on.fail(new GatewayError('noHealthyBackend'))
       return
     }
     const { name, health, rules } = candidate
-    const next = index + 1 < candidates.length ? (why: string) => void ask(index + 1, `${name} ${why}`) : undefined
+    const next = index + 1 < candidates.length ? (why: string) => ask(index + 1, `${name} ${why}`) : undefined
     const handler = watchHealth({ endpoint: name, health, rules, clock, provider: true }, x, attempt, on, next)
     if (reason !== undefined) x.trace?.emit({ type: 'backend', backend: name, kind: 'ai', reason })
     try {
-      await calling.admit?.(candidate)
       // Its call is that of the attempt; one of several is a call of its own.
       if (alone) calling.send(candidate, x, attempt, handler, false)
       else callOne(candidate, calling, x, attempt, { reason, more: next !== undefined }, handler)
@@ -74,7 +80,7 @@ export function callInTurn<C extends Candidate>(
       handler.fail(error as Error)
     }
   }
-  void ask(0)
+  ask(0)
 }
 
 function callOne<C extends Candidate>(

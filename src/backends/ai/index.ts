@@ -21,7 +21,7 @@ export const aiBackend = defineBackend({
     const groups = compileGroups(spec, aiContext(ctx))
     const calls = ctx.serving(
       () => import('./provider-groups.ts'),
-      ({ callsTo }) => callsTo(groups, ctx.runtime),
+      ({ callsTo }) => callsTo(groups, ctx),
     )
     return {
       key: ctx.key,

@@ -63,7 +63,9 @@ export class ModelRouter {
     for (const model of this.#models) {
       if (model.visible && allowed(x, model.name) && (await authorized(model, x))) names.add(model.name)
     }
-    for (const name of this.#virtual.keys()) if (allowed(x, name)) names.add(name)
+    for (const { name, models } of this.#virtual.values()) {
+      if (allowed(x, name) && (await this.#anyAuthorized(models, x))) names.add(name)
+    }
     const data = [...names].map(id => ({
       id,
       object: 'model',
@@ -74,19 +76,23 @@ export class ModelRouter {
     return { status: 200, headers: ['content-type', 'application/json'], body, reason: 'DirectResponse' }
   }
 
-  /** Throws GatewayError with a body for the client. */
+  async #anyAuthorized(models: readonly Model[], x: Exchange): Promise<boolean> {
+    for (const model of models) if (await authorized(model, x)) return true
+    return false
+  }
+
+  /** Throws GatewayError with a body for the client. A model that the caller may not use is like one that is not there. */
   async #route(x: Exchange, attempt: Attempt, on: ResponseHandler): Promise<void> {
     const asked = await this.#read(x)
-    if (!allowed(x, asked.model)) throw routerError('model_not_allowed')
+    if (!allowed(x, asked.model)) throw routerError('model_not_found')
     const streaming = asked.stream ?? asked.body?.get('stream') === true
     x.llm = { provider: 'unknown', streaming, requestModel: asked.model }
     if (asked.body) x.llm.request = asked.body.value
-    const choices = this.#choose(asked.model, x)
+    const choices: ModelChoice[] = []
+    for (const choice of this.#choose(asked.model, x)) if (await authorized(choice.model, x)) choices.push(choice)
+    if (choices.length === 0) throw routerError('model_not_found')
     const calling = {
       runtime: this.#ctx.runtime,
-      admit: async ({ model }: ModelChoice) => {
-        if (!(await authorized(model, x))) throw routerError('model_authorization_denied')
-      },
       send: ({ model, name }: ModelChoice, own: Exchange, attempt: Attempt, on: ResponseHandler, more: boolean) => {
         const body = asked.body?.fork()
         if (body && name !== asked.model) body.set('model', name)

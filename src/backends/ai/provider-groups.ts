@@ -5,7 +5,8 @@ import { openAiErrors } from '../../llm/formats/completions/errors.ts'
 import { formatOf } from '../../llm/formats/index.ts'
 import { compileRoutes, type RouteType } from '../../llm/route-type.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import type { Backend } from '../backend.ts'
+import type { Backend, BackendContext } from '../backend.ts'
+import { affinityOf } from '../endpoints.ts'
 import { callProvider } from './call.ts'
 import { type Candidate, callInTurn, rank } from './candidates.ts'
 import type { ProviderTarget } from './provider-target.ts'
@@ -20,17 +21,22 @@ export interface Member extends Candidate {
 }
 
 /** How requests reach the providers of a backend. */
-export function callsTo(groups: readonly (readonly Member[])[], runtime: Runtime): Backend['send'] {
+export function callsTo(
+  groups: readonly (readonly Member[])[],
+  { runtime, settings }: Pick<BackendContext, 'runtime' | 'settings'>,
+): Backend['send'] {
   const [only, ...others] = groups.flat()
   if (only?.steps === NO_STEPS && others.length === 0) {
     return (x, attempt, on) => callProvider(runtime, only.to, routeFor(only, x), x, attempt, on)
   }
-  return (x, attempt, on) => callMembers(groups, runtime, x, attempt, on).catch(error => on.fail(error))
+  const pick = (x: Exchange) => rank(groups, runtime.random, runtime.clock.mono(), affinityOf(settings, x))
+  return (x, attempt, on) => callMembers(groups, pick, runtime, x, attempt, on).catch(error => on.fail(error))
 }
 
 /** One after the other until one answers. The body is read first: it may have to be sent several times. */
 async function callMembers(
   groups: readonly (readonly Member[])[],
+  pick: (x: Exchange) => Member[],
   runtime: Runtime,
   x: Exchange,
   attempt: Attempt,
@@ -41,7 +47,7 @@ async function callMembers(
   const body = await readBody(x, formats.length > 0).catch(error => {
     throw errorInDialect(dialect, error)
   })
-  const members = rank(groups, runtime.random, runtime.clock.mono())
+  const members = pick(x)
   if (x.trace) traceProviders(x, members)
   const calling = {
     runtime,

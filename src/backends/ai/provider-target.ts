@@ -24,6 +24,8 @@ export interface ProviderTarget {
   readonly provider: string
   readonly wire: Wire
   readonly target: Target
+  /** Instead of `target`, for formats that the provider has on a host of their own. */
+  readonly elsewhere: Readonly<Partial<Record<WireFormat, Target>>>
   /** ms until the response head; undefined: the route's. */
   readonly timeout: number | undefined
   /** Replaces whatever credential the client sent. */
@@ -97,18 +99,22 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
   const tls = settings.tls ?? (address.hostOverride === undefined || init.secure ? {} : undefined)
   const sign = settings.sign ?? (init.key === undefined && !settings.authenticated ? wire.sign?.(init.ctx) : undefined)
   const connection: UpstreamSettings = { ...settings, ...(tls ? { tls } : {}), ...(sign ? { sign } : {}) }
+  const targetAt = (at: HostPort): Target => ({
+    key: JSON.stringify(['ai', at.unixPath ?? at.host, at.port, connectionKey(connection)]),
+    host: at.host,
+    port: at.port,
+    ...(at.unixPath === undefined ? {} : { unixPath: at.unixPath }),
+    ...connectionOf(connection),
+    named: ipVersion(at.host) === 0 && at.unixPath === undefined,
+    part: { kind: 'llm', names: init.names },
+  })
+  // An address of the file stands in the place of all of them.
+  const hosts = Object.entries(address.hostOverride === undefined ? (wire.hosts ?? {}) : {})
   return {
     provider: init.provider,
     wire,
-    target: {
-      key: JSON.stringify(['ai', at.unixPath ?? at.host, at.port, connectionKey(connection)]),
-      host: at.host,
-      port: at.port,
-      ...(at.unixPath === undefined ? {} : { unixPath: at.unixPath }),
-      ...connectionOf(connection),
-      named: ipVersion(at.host) === 0 && at.unixPath === undefined,
-      part: { kind: 'llm', names: init.names },
-    },
+    target: targetAt(at),
+    elsewhere: Object.fromEntries(hosts.map(([format, host]) => [format, targetAt({ host, port: 443 })])),
     timeout: settings.requestTimeout,
     key: init.key,
     replacesCredentials: init.key !== undefined || (sign !== undefined && !settings.authenticated),

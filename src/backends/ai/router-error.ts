@@ -10,8 +10,6 @@ const ROUTER_ERRORS = {
   invalid_model: [400, "LLM request form field 'model' is invalid"],
   request_body_too_large: [413, 'LLM request body exceeded the buffer limit'],
   model_not_found: [404, 'Model not found'],
-  model_authorization_denied: [403, 'Model authorization denied'],
-  model_not_allowed: [403, 'Model is not allowed for this API key'],
   virtual_model_no_matching_target: [400, 'Virtual model did not match any conditional target'],
   virtual_model_target_not_found: [404, 'Virtual model target not found'],
 } as const satisfies Record<string, readonly [number, string]>

@@ -22,6 +22,7 @@ export interface VirtualModel {
   choose(x: Exchange): readonly ModelChoice[]
   /** The models that it may choose, and why it has not chosen one: for traces. */
   readonly targets: readonly string[]
+  readonly models: readonly Model[]
   readonly whyNot: string
 }
 
@@ -50,7 +51,8 @@ export function compileVirtualModels(
       const { name, routing } = virtual
       const targets = targetsOf(virtual).map(({ model }) => model)
       const whyNot = routing.conditional ? 'its condition does not hold, or one before it does' : 'not drawn'
-      out.set(name, { name, choose: compileChoice(routing, index, ctx), targets, whyNot })
+      const chosen = targets.flatMap(target => index.find(target)[0] ?? [])
+      out.set(name, { name, choose: compileChoice(routing, index, ctx), targets, models: chosen, whyNot })
     }
   }
   return out

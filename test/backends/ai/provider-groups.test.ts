@@ -3,6 +3,7 @@ import { aiBackend } from '../../../src/backends/ai/index.ts'
 import { EndpointHealth } from '../../../src/backends/endpoint-health.ts'
 import type { Finding } from '../../../src/diagnostics/diagnostic.ts'
 import { ai } from '../../../src/policies/ai.ts'
+import { startGateway } from '../../helpers/gateway.ts'
 import { type OpenAiServer, sendJson, startOpenAiServer } from '../../helpers/openai-server.ts'
 import { decoded, type Gateway, serve, testContext, testRuntime, tryDecode } from './gateway.ts'
 
@@ -104,6 +105,42 @@ describe('groups of providers', () => {
     tryDecode(aiBackend.schema, spec, findings)
     expect(findings.map(finding => finding.code)).toContain(code)
   })
+})
+
+test('session affinity keeps a user with one provider of a group, and another comes in when that one fails', async () => {
+  await using one = await startOpenAiServer()
+  await using other = await startOpenAiServer()
+  const entry = (name: string, server: OpenAiServer) =>
+    `{name: ${name}, provider: {openAI: {}}, hostOverride: "127.0.0.1:${server.port}"}`
+  await using gateway = await startGateway(`binds:
+- port: 8080
+  listeners:
+  - routes:
+    - backends:
+      - ai: {groups: [{providers: [${entry('one', one)}, ${entry('other', other)}]}]}
+        policies: {sessionAffinity: {source: 'request.headers["x-user"]'}}
+`)
+  const ask = (user: string) =>
+    fetch(`${gateway.url(8080)}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'x-user': user },
+      body: '{"model":"m","messages":[]}',
+    })
+  const before = () => [one.seen.length, other.seen.length]
+  const places = new Map<string, number>()
+  for (const user of ['ann', 'bob', 'cid', 'dan', 'eve', 'fay', 'gus', 'hal']) {
+    for (let times = 0; times < 3; times++) {
+      const [was = 0] = before()
+      expect((await ask(user)).status).toBe(200)
+      const place = before()[0] === was ? 1 : 0
+      expect(places.get(user) ?? place).toBe(place)
+      places.set(user, place)
+    }
+  }
+  expect(new Set(places.values())).toEqual(new Set([0, 1]))
+  one.answer((_req, res) => sendJson(res, 500, { error: { message: 'no' } }))
+  const [moved] = [...places].find(([, place]) => place === 0) as [string, number]
+  expect((await ask(moved)).status).toBe(200)
 })
 
 describe('the ai policy', () => {

@@ -79,14 +79,28 @@ llm:
       provider: openAI
       params: { baseUrl: "${upstream.url}" }
       authorization: { rules: ['request.headers["x-team"] == "ml"'] }
+  virtualModels:
+    - name: one
+      routing: { weighted: { targets: [{ model: closed }] } }
+    - name: first
+      routing: { failover: { targets: [{ model: closed, priority: 0 }, { model: open, priority: 1 }] } }
 `)
     const post = (headers: Record<string, string>) =>
       fetch(engine.url(4000) + CHAT, { method: 'POST', body: body('closed'), headers })
     const denied = await post({})
-    expect([denied.status, await denied.json()]).toMatchObject([403, { error: { code: 'model_authorization_denied' } }])
+    const unknown = await fetch(engine.url(4000) + CHAT, { method: 'POST', body: body('nobody') })
+    expect(denied.status).toBe(404)
+    expect(await denied.text()).toBe(await unknown.text())
+    for (const [name, status] of [
+      ['one', 404],
+      ['first', 200],
+    ] as const) {
+      const virtual = await fetch(engine.url(4000) + CHAT, { method: 'POST', body: body(name) })
+      expect([name, virtual.status]).toEqual([name, status])
+    }
     expect((await post({ 'x-team': 'ml' })).status).toBe(200)
     const client = new OpenAI({ baseURL: `${engine.url(4000)}/v1`, apiKey: 'x' })
-    expect((await client.models.list()).data.map(({ id }) => id)).toEqual(['open'])
+    expect((await client.models.list()).data.map(({ id }) => id)).toEqual(['open', 'first'])
   })
 })
 

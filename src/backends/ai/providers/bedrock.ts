@@ -1,6 +1,7 @@
 import { awsSignerFor } from '../../../auth/cloud/aws-signer.ts'
 import { EMBEDDING_FAMILIES } from '../../../llm/formats/embeddings/bedrock.ts'
 import { bedrockTokenCount } from '../../../llm/formats/messages/bedrock-count.ts'
+import { bedrockRerank } from '../../../llm/formats/rerank/bedrock.ts'
 import { defined, type Policies } from '../../../policies/parts/cluster-form.ts'
 import { def, object, opt, req, string } from '../../../schema/builder.ts'
 import { shortString } from '../../../schema/scalars.ts'
@@ -80,15 +81,21 @@ export const bedrock = defineProvider({
       plain: { anthropicTokenCount: bedrockTokenCount },
       edit,
     }
+    const reranking = bedrockRerank(region)
     const others = EMBEDDING_FAMILIES.map(({ family, codec }) => ({
       family,
-      wire: { formats: { converse, embeddings: operation('invoke') }, plain: { embeddings: codec }, edit },
+      wire: {
+        formats: { converse, embeddings: operation('invoke'), rerank },
+        plain: { embeddings: codec, rerank: reranking },
+        edit,
+      },
     }))
     return {
       host: `bedrock-runtime.${region}.amazonaws.com`,
+      hosts: { rerank: `bedrock-agent-runtime.${region}.amazonaws.com` },
       basePath: '',
       prefixReplacesBase: false,
-      formats: { converse, embeddings: operation('invoke'), anthropicTokenCount: operation('count-tokens') },
+      formats: { converse, embeddings: operation('invoke'), rerank, anthropicTokenCount: operation('count-tokens') },
       family(model) {
         const name = model.toLowerCase()
         if (name.includes('anthropic.claude')) return claude
@@ -104,6 +111,8 @@ export const bedrock = defineProvider({
 
 const converse: WirePath = (base, { model, stream }) =>
   operation(stream ? 'converse-stream' : 'converse')(base, { model, stream })
+
+const rerank: WirePath = base => `${base}/rerank`
 
 /** The path of an operation on the model. */
 function operation(name: string): (base: string, call: WireCall) => string {

@@ -56,6 +56,8 @@ export interface WireFamily {
 export interface Wire extends WireFamily {
   /** Undefined: the file must say where the provider is. */
   readonly host: string | undefined
+  /** Where calls of a format go that the provider has on a host of its own. */
+  readonly hosts?: Readonly<Partial<Record<WireFormat, string>>>
   /** Joined with a format's path, unless the format has its own. `pathPrefix` stands in its place. */
   readonly basePath: string
   /** The same where the client's path is kept. */

@@ -1,6 +1,7 @@
 import { googleSigner } from '../../../auth/cloud/google-signer.ts'
 import { vertexEmbeddings } from '../../../llm/formats/embeddings/vertex.ts'
 import { withoutCacheScopes } from '../../../llm/formats/messages/cache-scopes.ts'
+import { vertexRerank } from '../../../llm/formats/rerank/vertex.ts'
 import { pick } from '../../../policies/parts/cluster-form.ts'
 import { def, object, opt, req, string } from '../../../schema/builder.ts'
 import { shortString, tinyString } from '../../../schema/scalars.ts'
@@ -46,6 +47,7 @@ export const vertex = defineProvider({
     const families = familiesAt(`/v1/projects/${encodeURIComponent(projectId)}/locations/${encodeURIComponent(region)}`)
     return {
       host: regionHost(region),
+      hosts: { rerank: 'discoveryengine.googleapis.com' },
       basePath: '',
       prefixReplacesBase: false,
       ...families.open,
@@ -90,6 +92,7 @@ function claudeId(model: string): string {
 /** `place`: the project and the region, as the beginning of every path. */
 function familiesAt(place: string): Readonly<Record<Family, WireFamily>> {
   const completions: WirePath = base => `${base}${place}/endpoints/openapi/chat/completions`
+  const rerank: WirePath = base => `${base}${place}/rankingConfigs/default_ranking_config:rank`
   const google = (base: string, model: string) =>
     `${base}${place}/publishers/google/models/${encodeURIComponent(geminiId(model))}`
   const embeddings = {
@@ -99,7 +102,10 @@ function familiesAt(place: string): Readonly<Record<Family, WireFamily>> {
   const anthropic = (base: string, model: string) =>
     `${base}${place}/publishers/anthropic/models/${encodeURIComponent(model).replace('%40', '@')}`
   return {
-    open: { formats: { completions, embeddings: embeddings.path }, plain: embeddings.plain },
+    open: {
+      formats: { completions, embeddings: embeddings.path, rerank },
+      plain: { ...embeddings.plain, rerank: vertexRerank },
+    },
     gemini: {
       formats: {
         generateContent: (base, { model, stream }) =>
