@@ -23,7 +23,7 @@ export interface PlainReply {
 
 /** A provider's own form of a call without a stream: embeddings, counts of tokens. Both throw `Untranslatable`. */
 export interface PlainCodec {
-  readonly errors: ErrorCodec
+  readonly errors: Pick<ErrorCodec, 'decode'>
   request(body: JsonObject, asked: Asked, losses: Losses): JsonObject
   reply(value: unknown, asked: PlainAsked): PlainReply
 }

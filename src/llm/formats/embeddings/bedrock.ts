@@ -3,10 +3,10 @@ import type { HeaderList } from '../../../http/headers.ts'
 import { countOf, defined, isObject, listOf } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
 import type { PlainCodec, PlainReply } from '../../chat/plain-conversion.ts'
-import { converseCodec } from '../converse/codec.ts'
+import { decodeError } from '../converse/errors.ts'
 import { embeddingsReply, floatsIn, inputsOf, loseOthers, onlyInput, vectorFor } from './input.ts'
 
-const { errors } = converseCodec
+const errors = { decode: decodeError }
 
 const titan: PlainCodec = {
   errors,

@@ -2,14 +2,14 @@
 import { countOf, defined, isObject, listOf, objectOf } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
 import type { PlainCodec } from '../../chat/plain-conversion.ts'
-import { generateContentCodec } from '../generate-content/codec.ts'
+import { googleErrors } from '../generate-content/errors.ts'
 import { embeddingsReply, inputsOf, loseOthers, vectorFor } from './input.ts'
 
 const TAKEN = ['task_type', 'title', 'auto_truncate', 'dimensions', 'encoding_format']
 
 /** Fields of Vertex AI that OpenAI's request has no name for stand beside its own. */
 export const vertexEmbeddings: PlainCodec = {
-  errors: generateContentCodec.errors,
+  errors: googleErrors,
   request(body, _asked, losses) {
     loseOthers(body, TAKEN, losses)
     const about = defined({ task_type: body.task_type ?? 'RETRIEVAL_QUERY', title: body.title })

@@ -1,11 +1,11 @@
 import { countOf, isObject } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
 import type { PlainCodec } from '../../chat/plain-conversion.ts'
-import { converseCodec } from '../converse/codec.ts'
+import { decodeError } from '../converse/errors.ts'
 
 /** Bedrock counts what would be invoked: the whole request, as base64 of its JSON. */
 export const bedrockTokenCount: PlainCodec = {
-  errors: converseCodec.errors,
+  errors: { decode: decodeError },
   request({ model: _, stream: __, ...body }) {
     const invoked = { anthropic_version: 'bedrock-2023-05-31', max_tokens: 1, ...body }
     return { input: { invokeModel: { body: Buffer.from(JSON.stringify(invoked)).toString('base64') } } }
