@@ -141,6 +141,21 @@ describe('each check can fail', () => {
       'failures have codes',
     ],
     [
+      'a decision by a pattern for a message',
+      checkOnePlace([file('src/engine/a.ts', 'if (/no valid/.test(error.message)) f()')]),
+      'failures have codes',
+    ],
+    [
+      'a part that a policy awaits',
+      checkOnePlace([file('src/policies/a.ts', `async function f() { await import('./b.ts') }`)]),
+      '`ctx.serving` does',
+    ],
+    [
+      'a part that a backend keeps',
+      checkOnePlace([file('src/backends/a.ts', `const load = once(() => import('./b.ts'))`)]),
+      '`ctx.serving` does',
+    ],
+    [
       'a kind read off an identity',
       checkOnePlace([file('src/config/a.ts', `const b = level.identity.startsWith('backend:')`)]),
       'a field of its own',

@@ -99,7 +99,7 @@ function calleesOf(
   identity: string,
   written: (inner: Path) => Path,
 ): NonNullable<CompileContext['callee']> {
-  return (spec, at, policies) =>
+  return (spec, at, policies = spec.policies && { specs: spec.policies, at: [...at, 'policies'] }) =>
     callees().resolve(spec, written(at), identity, policies && { specs: policies.specs, path: written(policies.at) })
 }
 

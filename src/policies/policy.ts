@@ -58,7 +58,7 @@ export interface CompileContext {
   readFile(file: string, at: Path): Buffer | undefined
   /**
    * The service that the policy calls; undefined after a finding. `at`: where it is written, relative to the spec.
-   * `policies`: what stands on it.
+   * `policies`: what stands on it, where that is not a member of the spec.
    */
   callee?(spec: CalleeSpec, at: Path, policies?: CalleePolicies): Callee | undefined
   /** Requests carry a credential there: neither logs nor traces show it. */
@@ -131,6 +131,7 @@ export interface CalleeSpec {
   readonly host?: HttpAddress
   readonly service?: { readonly name: string; readonly port: number }
   readonly backend?: string
+  readonly policies?: CalleePolicies['specs']
 }
 
 /** How the connections of clients are served; each frontend policy contributes its part, defaults fill the rest. */

@@ -22,6 +22,8 @@ export const NOT_AT_ONCE = [
   'src/backends/mcp/endpoint.ts',
   'src/backends/mcp/http-connection.ts',
   'src/llm/formats/codecs.ts',
+  'src/llm/formats/converse/codec.ts',
+  'src/llm/formats/generate-content/codec.ts',
 ]
 
 /** Sockets and servers; a module of ours that imports one can open one. */

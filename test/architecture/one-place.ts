@@ -7,6 +7,10 @@ const DISPATCHING = ['src/calls/dispatch.ts', 'src/engine/upstream/']
 const MAKING_EXCHANGES = ['src/engine/inbound/arrived-exchange.ts', 'src/calls/derived-exchange.ts']
 /** Recordings of the public system tell of failures by their texts only. */
 const READING_TEXTS = ['src/tools/trace/saved-case.ts']
+/** V8, oclif and the expression library say some things in words only. */
+const MATCHING_TEXTS = ['src/cel/failure.ts', 'src/cel/problems.ts', 'src/cli/usage.ts', 'src/mcp/message.ts']
+/** Layers with parts that only requests need. */
+const SERVING = ['src/policies/', 'src/backends/']
 
 /** What exists once: the way out, the ways in, and the knowledge of what a failure or an object is. */
 export function checkOnePlace(files: readonly SourceFile[]): Violation[] {
@@ -29,6 +33,9 @@ function problemOf(node: SyntaxNode, path: string): string | undefined {
   if (comparesText(node, ['message', 'error']) && !within(READING_TEXTS)) {
     return 'compares the text of a message: failures have codes'
   }
+  if (matchesMessage(node) && !within(MATCHING_TEXTS)) return 'matches the text of a message: failures have codes'
+  if (loadsOnItsOwn(node) && within(SERVING))
+    return 'loads a part by itself: `ctx.serving` does, before the first request'
   return comparesText(node, ['identity']) ? 'reads a kind off an identity: it has a field of its own' : undefined
 }
 
@@ -45,6 +52,35 @@ function comparesText(node: SyntaxNode, names: readonly string[]): boolean {
   if (node.type !== 'BinaryExpression' || !/^[!=]==?$/.test(String(node.operator))) return false
   const { left, right } = node
   return (named(left) && isText(right)) || (named(right) && isText(left))
+}
+
+/** `/…/.test(error.message)` */
+function matchesMessage(node: SyntaxNode): boolean {
+  if (node.type !== 'CallExpression' || !MATCHES.includes(nameOf(node.callee))) return false
+  const [of] = node.arguments as readonly unknown[]
+  const [pattern, text] = isRegExp(of) ? [of, objectOf(node.callee)] : [objectOf(node.callee), of]
+  return isRegExp(pattern) && nameOf(text) === 'message'
+}
+
+const MATCHES: readonly unknown[] = ['test', 'exec', 'match', 'search']
+
+function isRegExp(value: unknown): boolean {
+  return isNode(value) && value.type === 'RegExpLiteral'
+}
+
+/** A module of ours that is awaited where a request is under way, or kept by whoever asks first. */
+function loadsOnItsOwn(node: SyntaxNode): boolean {
+  if (node.type === 'AwaitExpression') return isOwnImport(node.argument)
+  if (node.type !== 'CallExpression' || nameOf(node.callee) === 'serving') return false
+  return (node.arguments as readonly unknown[]).some(
+    each => isNode(each) && each.type === 'ArrowFunctionExpression' && isOwnImport(each.body),
+  )
+}
+
+function isOwnImport(value: unknown): boolean {
+  return isNode(value) && value.type === 'ImportExpression' && isText(value.source)
+    ? String((value.source as { value?: unknown }).value).startsWith('.')
+    : false
 }
 
 /** Whether there is a text at all may be asked. */

@@ -13,7 +13,7 @@ import type { Target, UpstreamRequest } from '../../src/http/transport.ts'
 import type { CompileContext, Hooks, Policy } from '../../src/policies/policy.ts'
 import type { Clock, Runtime } from '../../src/runtime/runtime.ts'
 import { decode, INVALID } from '../../src/schema/decode.ts'
-import { serving } from '../helpers/serving.ts'
+import { loaded, serving } from '../helpers/serving.ts'
 
 const cel = createCelCompiler()
 const patterns = createPatternCompiler()
@@ -187,6 +187,7 @@ export function exchange(given: Given = {}): Exchange {
 
 /** Runs the request hook: its reply, or what it threw as `status: message`, or `passed`. */
 export async function run(hooks: Hooks, x: Exchange): Promise<Reply | string> {
+  await loaded()
   try {
     return (await hooks.request?.(x)) ?? 'passed'
   } catch (error) {

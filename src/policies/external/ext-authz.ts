@@ -7,7 +7,6 @@ import type { Expression } from '../../cel/expression.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange, Reply } from '../../http/exchange.ts'
-import type { Runtime } from '../../runtime/runtime.ts'
 import {
   boolean,
   cel,
@@ -24,13 +23,13 @@ import {
   string,
 } from '../../schema/builder.ts'
 import { headerName } from '../../schema/scalars.ts'
-import { compileConditional, conditional, fallbackComesLast } from '../parts/conditional.ts'
+import { compileAsking } from '../parts/asking.ts'
+import { conditional, fallbackComesLast } from '../parts/conditional.ts'
 import { type BodyRules, bodyForCheck, bodyRules, type CheckBody } from '../parts/ext-authz/check-body.ts'
 import { apply, type Decision } from '../parts/ext-authz/decision.ts'
 import { cacheKey, DecisionCache } from '../parts/ext-authz/decision-cache.ts'
 import type { GrpcRules } from '../parts/ext-authz/grpc-check.ts'
 import { CHECK_TIMEOUT, httpCheck, httpRules, lowerCase } from '../parts/ext-authz/http-check.ts'
-import { once } from '../parts/once.ts'
 import { bodiesFor } from '../parts/request-body.ts'
 import { type CompileContext, definePolicy, type Hooks, type Limits } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
@@ -122,19 +121,12 @@ export const extAuthz = definePolicy({
     { ...fields, conditional: conditional(NAME, fields, { exactlyOneOf: [TARGET_KINDS] }) },
     { exactlyOneOf: [[...TARGET_KINDS, 'conditional']], check: fallbackComesLast },
   ),
-  compile(spec, ctx) {
-    if (spec.conditional === undefined) return hooksOf(spec, [], ctx)
-    return compileConditional(spec.conditional, 'guards', ctx.limits, (entry, i) =>
-      hooksOf(entry, ['conditional', i], ctx),
-    )
-  },
+  compile: (spec, ctx) => compileAsking(spec, ctx, 'extAuthz', (entry, callee, at) => hooksOf(entry, callee, at, ctx)),
 })
 
 type Spec = ObjectOf<typeof fields>
 
-function hooksOf(spec: Spec, at: Path, ctx: CompileContext): Hooks {
-  const callee = ctx.callee?.(spec, at, spec.policies && { specs: spec.policies, at: [...at, 'policies'] })
-  if (callee === undefined) return { request: refuse }
+function hooksOf(spec: Spec, callee: Callee, at: Path, ctx: CompileContext): Hooks {
   const authorizer = new Authorizer(callee, spec, at, ctx)
   const { includeRequestBody: body } = spec
   const { buffersRequest } = bodiesFor(expressionsOf(spec), ctx.limits)
@@ -143,11 +135,6 @@ function hooksOf(spec: Spec, at: Path, ctx: CompileContext): Hooks {
     ...(body ? { holdsRequest: body.maxRequestBytes } : {}),
     ...(buffersRequest === undefined ? {} : { buffersRequest }),
   }
-}
-
-/** Its service is none, which has been reported. */
-function refuse(): never {
-  throw new GatewayError('extAuthz')
 }
 
 function expressionsOf({ protocol: { grpc, http }, cache }: Spec): (Expression | undefined)[] {
@@ -180,7 +167,7 @@ class Authorizer {
       ...cache,
       kept: ctx.state(`decisions ${at.join('.')}`, () => new DecisionCache(cache.maxEntries, runtime.clock)),
     }
-    this.#ask = askerOf(callee, spec, runtime)
+    this.#ask = askerOf(callee, spec, ctx)
   }
 
   decide(x: Exchange): Reply | undefined | Promise<Reply | undefined> {
@@ -243,8 +230,9 @@ interface Answer {
 function askerOf(
   callee: Callee,
   { protocol, includeRequestBody, includeRequestHeaders }: Spec,
-  runtime: Runtime,
+  ctx: CompileContext,
 ): (x: Exchange, body: CheckBody | undefined) => Promise<Answer> {
+  const { runtime } = ctx
   const timeout = callee.requestTimeout ?? CHECK_TIMEOUT
   const { http, grpc = {} } = protocol
   if (http) {
@@ -257,10 +245,9 @@ function askerOf(
     includeRequestHeaders: includeRequestHeaders && lowerCase(includeRequestHeaders),
     packAsBytes: includeRequestBody?.packAsBytes === true,
   }
-  // Whoever checks a file does not need what writes messages.
-  const loaded = once(() => import('../parts/ext-authz/grpc-check.ts'))
-  return async (x, body) => {
-    const { grpcCheck } = await loaded()
-    return { decision: await grpcCheck(callee, rules, x, body, timeout, runtime) }
-  }
+  const check = ctx.serving(
+    () => import('../parts/ext-authz/grpc-check.ts'),
+    ({ grpcCheck }) => grpcCheck,
+  )
+  return async (x, body) => ({ decision: await check.part(callee, rules, x, body, timeout, runtime) })
 }

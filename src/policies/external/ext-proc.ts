@@ -2,13 +2,12 @@
 
 import type { Callee } from '../../calls/outcall.ts'
 import type { Expression } from '../../cel/expression.ts'
-import type { Path } from '../../diagnostics/diagnostic.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { boolean, cel, def, map, type ObjectOf, object, oneOf, opt } from '../../schema/builder.ts'
-import { compileConditional, conditional, fallbackComesLast } from '../parts/conditional.ts'
+import { compileAsking } from '../parts/asking.ts'
+import { conditional, fallbackComesLast } from '../parts/conditional.ts'
 import type { Processing, ProcessingRules } from '../parts/ext-proc/processing.ts'
-import { once } from '../parts/once.ts'
 import { bodiesFor } from '../parts/request-body.ts'
 import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
@@ -56,12 +55,7 @@ export const extProc = definePolicy({
     { ...fields, conditional: conditional(NAME, fields, { exactlyOneOf: [TARGET_KINDS] }) },
     { exactlyOneOf: [[...TARGET_KINDS, 'conditional']], check: fallbackComesLast },
   ),
-  compile(spec, ctx) {
-    if (spec.conditional === undefined) return hooksOf(spec, [], ctx)
-    return compileConditional(spec.conditional, 'guards', ctx.limits, (entry, i) =>
-      hooksOf(entry, ['conditional', i], ctx),
-    )
-  },
+  compile: (spec, ctx) => compileAsking(spec, ctx, 'extProc', (entry, callee) => hooksOf(entry, callee, ctx)),
 })
 
 type Spec = ObjectOf<typeof fields>
@@ -69,15 +63,14 @@ type Spec = ObjectOf<typeof fields>
 /** bytes of a body that is sent as one piece (specification, `extProc`). */
 const BUFFERED_LIMIT = 8192
 
-function hooksOf(spec: Spec, at: Path, ctx: CompileContext): Hooks {
-  const { policies } = spec
-  const callee = ctx.callee?.(spec, at, policies && { specs: policies, at: [...at, 'policies'] })
-  if (callee === undefined) return { request: refuse }
+function hooksOf(spec: Spec, callee: Callee, ctx: CompileContext): Hooks {
   const { runtime, limits } = ctx
   const rules = rulesOf(spec, callee)
   const failOpen = spec.failureMode === 'failOpen'
-  // Whoever checks a file does not need what writes messages.
-  const loaded = once(() => import('../parts/ext-proc/processing.ts'))
+  const serving = ctx.serving(
+    () => import('../parts/ext-proc/processing.ts'),
+    module => module,
+  )
   const running = new WeakMap<Exchange, Processing>()
 
   /** Once bodies have begun to pass there is no way back. */
@@ -94,8 +87,7 @@ function hooksOf(spec: Spec, at: Path, ctx: CompileContext): Hooks {
     }
   }
   async function processRequest(x: Exchange): Promise<undefined> {
-    const { Processing: Made } = await loaded()
-    const processing = new Made(rules, x, limits, runtime)
+    const processing = new serving.part.Processing(rules, x, limits, runtime)
     running.set(x, processing)
     await passes(x, processing, processing.request())
     return undefined
@@ -115,11 +107,6 @@ function hooksOf(spec: Spec, at: Path, ctx: CompileContext): Hooks {
     ...(buffersRequest === undefined ? {} : { buffersRequest }),
     ...(rules.modes.responseBody === 'buffered' ? { buffersResponse: { limit: BUFFERED_LIMIT, failOpen: false } } : {}),
   }
-}
-
-/** Its service is none, which has been reported. */
-function refuse(): never {
-  throw new GatewayError('extProc')
 }
 
 function rulesOf(spec: Spec, callee: Callee): ProcessingRules {

@@ -19,7 +19,6 @@ import { pseudoHeaderName, set } from '../../schema/resource-scalars.ts'
 import { asFields, asItems, type Fields } from '../../schema/untyped.ts'
 import { type ClusterContext, defined, lower, type Policies, strings } from '../parts/cluster-form.ts'
 import { type GuardedPhase, isMethodPattern, phaseFor } from '../parts/mcp-guardrails/method-phases.ts'
-import { once } from '../parts/once.ts'
 import { type CompileContext, definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 
@@ -121,9 +120,9 @@ export const mcpGuardrails = definePolicy({
 type Spec = Infer<typeof processor>
 
 function guardOf(spec: Spec, at: Path, ctx: CompileContext): McpGuard {
-  const { methods = {}, policies, metadata = {}, requestHeaders, failureMode } = spec
+  const { methods = {}, metadata = {}, requestHeaders, failureMode } = spec
   reportIdle(methods, at, ctx)
-  const callee = ctx.callee?.(spec, at, policies && { specs: policies, at: [...at, 'policies'] })
+  const callee = ctx.callee?.(spec, at)
   const { runtime } = ctx
   const phases = new Map<string, GuardedPhase>()
   const phaseOf = (method: string): GuardedPhase => {
@@ -148,13 +147,11 @@ function guardOf(spec: Spec, at: Path, ctx: CompileContext): McpGuard {
     allowed: lowerCase(requestHeaders?.allowed),
     disallowed: lowerCase(requestHeaders?.disallowed),
   }
-  // Whoever checks a file does not need what writes messages.
-  const loaded = once(() => import('../parts/mcp-guardrails/ask-processor.ts'))
-  return {
-    name,
-    looksAt,
-    check: async (x, checked) => (await loaded()).askProcessor(processor, x, checked, runtime),
-  }
+  const ask = ctx.serving(
+    () => import('../parts/mcp-guardrails/ask-processor.ts'),
+    ({ askProcessor }) => askProcessor,
+  )
+  return { name, looksAt, check: (x, checked) => ask.part(processor, x, checked, runtime) }
 }
 
 const MOST_METHODS = 256

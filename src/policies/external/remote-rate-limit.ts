@@ -1,14 +1,14 @@
 // Shared budgets in a rate limit service (specification, "Rate limiting": global).
 
 import { GrpcFailure } from '../../calls/grpc.ts'
+import type { Callee } from '../../calls/outcall.ts'
 import type { Expression } from '../../cel/expression.ts'
-import type { Path } from '../../diagnostics/diagnostic.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange, Reply, TokenLimit } from '../../http/exchange.ts'
 import type { DescriptorToWrite } from '../../protobuf/rate-limit.ts'
 import { cel, def, list, type ObjectOf, object, oneOf, opt, req, string } from '../../schema/builder.ts'
-import { compileConditional, conditional, fallbackComesLast } from '../parts/conditional.ts'
-import { once } from '../parts/once.ts'
+import { compileAsking } from '../parts/asking.ts'
+import { conditional, fallbackComesLast } from '../parts/conditional.ts'
 import { convertGlobalLimits } from '../parts/rate-limits.ts'
 import type { Asked, DescriptorRules } from '../parts/remote-rate-limit/descriptors.ts'
 import { bodiesFor } from '../parts/request-body.ts'
@@ -64,39 +64,38 @@ export const remoteRateLimit = definePolicy({
       check: v => [...wholeWithoutConditions(v), ...fallbackComesLast(v)],
     },
   ),
-  compile(spec, ctx) {
-    if (spec.conditional === undefined) return hooksOf(spec, [], ctx)
-    return compileConditional(spec.conditional, 'guards', ctx.limits, (entry, i) =>
-      hooksOf(entry, ['conditional', i], ctx),
-    )
-  },
+  compile: (spec, ctx) =>
+    compileAsking<ObjectOf<typeof optional>>(spec, ctx, 'rateLimitFailed', (entry, callee) =>
+      hooksOf(entry, callee, ctx),
+    ),
 })
 
 /** ms; unless the file says otherwise for the service. */
 const TIMEOUT = 2000
 
-function hooksOf(spec: ObjectOf<typeof optional>, at: Path, ctx: CompileContext): Hooks {
-  const { domain = '', policies, descriptors = [] } = spec
-  const callee = ctx.callee?.(spec, at, policies && { specs: policies, at: [...at, 'policies'] })
-  if (callee === undefined) return { request: refuse }
+function hooksOf(spec: ObjectOf<typeof optional>, callee: Callee, ctx: CompileContext): Hooks {
+  const { domain = '', descriptors = [] } = spec
   const { runtime, limits } = ctx
   const limiter = { callee, domain, timeout: callee.requestTimeout ?? TIMEOUT, runtime }
   const rules = descriptors.map(rulesOf)
   const failOpen = spec.failureMode === 'failOpen'
-  // Whoever checks a file does not need what writes messages.
-  const loaded = once(async () => ({
-    ...(await import('../parts/remote-rate-limit/ask-limiter.ts')),
-    ...(await import('../parts/remote-rate-limit/descriptors.ts')),
-  }))
+  const limiting = ctx.serving(
+    () => import('../parts/remote-rate-limit/ask-limiter.ts'),
+    module => module,
+  )
+  const counting = ctx.serving(
+    () => import('../parts/remote-rate-limit/descriptors.ts'),
+    module => module,
+  )
   const asked = new WeakMap<Exchange, readonly Asked[]>()
 
   const ask = async (x: Exchange, descriptors: readonly DescriptorToWrite[]): Promise<Reply | undefined> => {
     if (descriptors.length === 0) return undefined
-    const { askLimiter, applyLimits } = await loaded()
+    const { askLimiter, applyLimits } = limiting.part
     return applyLimits(x, await askLimiter(limiter, descriptors, x))
   }
-  async function limitRate(x: Exchange): Promise<Reply | undefined> {
-    const { descriptorsOf, inputOf } = await loaded()
+  function limitRate(x: Exchange): Promise<Reply | undefined> {
+    const { descriptorsOf, inputOf } = counting.part
     return unlessItFails(x, failOpen, async () => {
       const own = descriptorsOf(rules, x)
       asked.set(x, own)
@@ -114,11 +113,10 @@ function hooksOf(spec: ObjectOf<typeof optional>, at: Path, ctx: CompileContext)
   function chargeTokens(x: Exchange): void {
     const own = asked.get(x)
     if (own === undefined || x.llm === undefined) return
-    loaded()
-      .then(({ chargesOf, askLimiter }) => {
-        const charges = chargesOf(own, x)
-        return charges.length === 0 ? undefined : askLimiter(limiter, charges, undefined)
-      })
+    const charges = counting.part.chargesOf(own, x)
+    if (charges.length === 0) return
+    limiting.part
+      .askLimiter(limiter, charges, undefined)
       .catch((error: unknown) => runtime.log.log('warn', 'tokens are not counted', { error: reasonOf(error) }))
   }
   const { buffersRequest } = bodiesFor(rules.flatMap(expressionsOf), limits)
@@ -149,11 +147,6 @@ async function unlessItFails(x: Exchange, failOpen: boolean, ask: () => Promise<
     if (failOpen) return undefined
     throw new GatewayError('rateLimitFailed', { cause: error })
   }
-}
-
-/** Its service is none, which has been reported. */
-function refuse(): never {
-  throw new GatewayError('rateLimitFailed')
 }
 
 function rulesOf({ entries, type, cost, limitOverride }: ObjectOf<typeof descriptorFields>): DescriptorRules {

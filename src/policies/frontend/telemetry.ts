@@ -1,7 +1,7 @@
 import type { Expression } from '../../cel/expression.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { cel, list, map, opt, string } from '../../schema/builder.ts'
-import type { CalleePolicies, CalleeSpec, Collector, CompileContext } from '../policy.ts'
+import type { CalleeSpec, Collector, CompileContext } from '../policy.ts'
 import { exportFields } from './otel-environment.ts'
 
 /** A field that is computed for each record, label or span. */
@@ -58,15 +58,11 @@ export function collectorOf(
   at: Path,
   ctx: CompileContext,
 ): Collector | undefined {
-  const { host, service, backend, policies, protocol, path } = spec
-  const address = { ...(host ? { host } : {}), ...(service ? { service } : {}), ...(backend ? { backend } : {}) }
-  const to = ctx.callee?.(address, at, policies && { specs: policies, at: [...at, 'policies'] })
-  return to && { to, protocol, path, fields: exportFields(ctx.env, signal) }
+  const to = ctx.callee?.(spec, at)
+  return to && { to, protocol: spec.protocol, path: spec.path, fields: exportFields(ctx.env, signal) }
 }
 
-interface CollectorSpec extends CalleeSpec, Pick<Collector, 'protocol' | 'path'> {
-  readonly policies?: CalleePolicies['specs']
-}
+type CollectorSpec = CalleeSpec & Pick<Collector, 'protocol' | 'path'>
 
 export function computedFields(spec: Readonly<Record<string, Expression>> | undefined): ComputedField[] {
   return Object.entries(spec ?? {}).map(([name, value]) => ({ name, value }))

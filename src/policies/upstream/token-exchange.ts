@@ -13,7 +13,6 @@ import type { Path } from '../../diagnostics/diagnostic.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Infer } from '../../schema/builder.ts'
-import { once } from '../parts/once.ts'
 import { secretText } from '../parts/secret-text.ts'
 import type { CompileContext } from '../policy.ts'
 import type { clientAuth, subjectToken, tokenCache } from './backend-auth-schema.ts'
@@ -31,9 +30,6 @@ type Asker = (form: Form, wish: TokenWish) => Promise<Dated<string>>
 
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
-
-/** What asks for tokens, loaded with the first request: whoever checks a file does without it. */
-const asking = once(() => import('../../auth/oauth/token-endpoint.ts'))
 
 /** Writes a token of the subject's to each call. */
 export type TokenStep = (x: Exchange) => Promise<undefined>
@@ -68,10 +64,8 @@ export function exchangedToken(spec: Exchanging, ctx: CompileContext): TokenStep
       ...more,
     ]
   }
-  const ask: Asker = async (fields, wish) => {
-    const { askForToken } = await asking()
-    return askForToken(served(endpoint), fields, { issued, defaultTtl }, wish)
-  }
+  const asking = tokenAsker(ctx)
+  const ask: Asker = async (fields, wish) => asking.part(served(endpoint), fields, { issued, defaultTtl }, wish)
   ctx.hides(write)
   return stepOf({ form, ask, write, cache: spec.cache, through: [endpoint] }, ctx)
 }
@@ -105,19 +99,25 @@ export function crossAppToken(spec: Crossing, ctx: CompileContext): TokenStep {
     subject.strip(x)
     return [['grant_type', TOKEN_EXCHANGE], ['subject_token', token], ...wanted]
   }
+  const asking = tokenAsker(ctx)
   const ask: Asker = async (fields, wish) => {
-    const { askForToken } = await asking()
-    const assertion = await askForToken(served(provider), fields, { issued: 'IdJag', defaultTtl }, wish)
+    const assertion = await asking.part(served(provider), fields, { issued: 'IdJag', defaultTtl }, wish)
     const grant: Form = [
       ['grant_type', JWT_BEARER],
       ['assertion', assertion.value],
       ...targetsOf({ scopes: accessTokenScopes }),
     ]
-    return askForToken(served(server), grant, { defaultTtl }, wish)
+    return asking.part(served(server), grant, { defaultTtl }, wish)
   }
   ctx.hides(BEARER)
   return stepOf({ form, ask, write: BEARER, cache: spec.cache, through: [provider, server] }, ctx)
 }
+
+const tokenAsker = (ctx: CompileContext) =>
+  ctx.serving(
+    () => import('../../auth/oauth/token-endpoint.ts'),
+    ({ askForToken }) => askForToken,
+  )
 
 interface Steps {
   /** Takes what clients have shown out of the request. Throws GatewayError for a request without it. */
@@ -242,7 +242,7 @@ const SCALARS = ['string', 'number', 'bigint', 'boolean']
 
 /** Undefined after a finding. */
 function endpointOf(spec: Endpoint, at: Path, name: string, ctx: CompileContext): TokenEndpoint | undefined {
-  const callee = ctx.callee?.(spec, at, spec.policies && { specs: spec.policies, at: [...at, 'policies'] })
+  const callee = ctx.callee?.(spec, at)
   const client = spec.clientAuth && clientOf(spec.clientAuth, [...at, 'clientAuth'], ctx)
   if (callee === undefined || client === null) return undefined
   return { callee, path: spec.path, client, name }

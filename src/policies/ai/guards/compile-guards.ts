@@ -34,14 +34,9 @@ function compileGuard(spec: GuardSpec, phase: GuardPhase, ctx: CompileContext, a
   }
   if (spec.webhook) {
     const { target } = spec.webhook
-    const policies = target.policies
-    const callee = ctx.callee?.(
-      target,
-      [...at, 'webhook', 'target'],
-      policies && { specs: policies, at: [...at, 'webhook', 'target', 'policies'] },
-    )
+    const callee = ctx.callee?.(target, [...at, 'webhook', 'target'])
     const about = { name: 'webhook', origins, scope }
-    return callee && webhookGuard(about, spec.webhook, guardService('webhook', callee, policies, ctx.runtime))
+    return callee && webhookGuard(about, spec.webhook, guardService('webhook', callee, target.policies, ctx.runtime))
   }
   return compileCloudGuard(spec, { ctx, at, origins, scope, refusal })
 }
