@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { checkLeaving } from './leaving.mjs'
 import { Terminals } from './terminal.mjs'
-import { topView } from './top-view.mjs'
-import { traceView } from './trace-view.mjs'
+import { topView } from './views/top-view.mjs'
+import { traceView } from './views/trace-view.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const wanted = process.argv.slice(2)

@@ -2,7 +2,7 @@
 // for tmux, and whoever asks must not wait with it.
 import { createServer } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
-import { PlayedGateway } from '../../test/tools/top/played-gateway.ts'
+import { PlayedGateway } from '../../../test/tools/top/played-gateway.ts'
 
 const { plot, looks } = workerData
 const gateway = new PlayedGateway(plot, Date.now() / 1000)
