@@ -1,12 +1,12 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_agent-runtime_Rerank.html
 import type { PlainCodec } from '../../chat/plain-conversion.ts'
-import { converseCodec } from '../converse/codec.ts'
+import { decodeError } from '../converse/errors.ts'
 import { loseOthers } from '../embeddings/input.ts'
 import { objectsIn, RERANK_FIELDS, rankingOf, rerankReply } from './cohere.ts'
 
 export function bedrockRerank(region: string): PlainCodec {
   return {
-    errors: converseCodec.errors,
+    errors: { decode: decodeError },
     request(body, { model }, losses) {
       loseOthers(body, [...RERANK_FIELDS, 'max_tokens_per_doc'], losses)
       const { query, texts, most } = rankingOf(body)

@@ -1,11 +1,11 @@
 // https://cloud.google.com/generative-ai-app-builder/docs/ranking
 import type { PlainCodec } from '../../chat/plain-conversion.ts'
 import { loseOthers } from '../embeddings/input.ts'
-import { generateContentCodec } from '../generate-content/codec.ts'
+import { googleErrors } from '../generate-content/errors.ts'
 import { objectsIn, RERANK_FIELDS, rankingOf, rerankReply } from './cohere.ts'
 
 export const vertexRerank: PlainCodec = {
-  errors: generateContentCodec.errors,
+  errors: googleErrors,
   request(body, { model }, losses) {
     loseOthers(body, RERANK_FIELDS, losses)
     const { query, texts, most, echoed } = rankingOf(body)
