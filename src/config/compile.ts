@@ -16,7 +16,7 @@ import { compileTls } from './compile-tls.ts'
 import { frontendSettings } from './frontend-settings.ts'
 import { heldBodies } from './held-bodies.ts'
 import { partPolicies } from './part-policies.ts'
-import { type BindPlan, type ListenerPlan, planListeners, portsOf, type RoutePlan } from './plan-listeners.ts'
+import { type BindPlan, bindKey, type ListenerPlan, planListeners, portsOf, type RoutePlan } from './plan-listeners.ts'
 import { Callees } from './references/callees.ts'
 import { RouteKeys } from './references/route-keys.ts'
 import { Services } from './references/services.ts'
@@ -121,8 +121,9 @@ function frontendSteps({ config, policies }: Compilers): Step[] {
 function compileBind(plan: BindPlan, { settings, connection }: Frontend, all: Compilers): Bind {
   const protocols = plan.listeners.map(listener => listener.protocol)
   return {
-    key: `bind/${plan.port}`,
+    key: bindKey(plan),
     port: plan.port,
+    ...(plan.address === undefined ? {} : { address: plan.address }),
     protocol: protocols.some(p => p === 'HTTPS' || p === 'TLS') ? 'tls' : protocols.includes('TCP') ? 'tcp' : 'http',
     // The PROXY protocol may be asked for at one port, or for all of them.
     frontend: plan.proxied ? { ...settings, proxyProtocol: settings.proxyProtocol ?? PROXIED } : settings,

@@ -1,4 +1,4 @@
-import type { Origin } from '../diagnostics/diagnostic.ts'
+import { fullPlaceText, type Origin } from '../diagnostics/diagnostic.ts'
 import { credentialValue } from '../policies/parts/header-changes.ts'
 import {
   boolean,
@@ -28,6 +28,7 @@ export function dumpOf(snapshot: Snapshot, version: string): Dump {
     binds: snapshot.binds.map(bind => ({
       key: bind.key,
       port: bind.port,
+      ...(bind.address === undefined ? {} : { address: bind.address }),
       protocol: bind.protocol,
       proxyProtocol: bind.frontend.proxyProtocol !== undefined,
       listeners: bind.listeners.map(l => l.key),
@@ -188,7 +189,7 @@ function dumpBackends(snapshot: Snapshot, listeners: readonly Listener[]) {
 }
 
 function place(origin: Origin): string {
-  return `${origin.file}:${origin.line}:${origin.col}`
+  return fullPlaceText(origin)
 }
 
 /** The file's own objects; what is none of them was reported when the file was read. */
@@ -235,6 +236,7 @@ const bind = object(
   {
     key: req(string(), 'Key.'),
     port: req(integer(0, 65535), 'Port as it was configured.'),
+    address: opt(string(), 'Address that it listens on; every one when unset.'),
     protocol: req(oneOf(['http', 'tls', 'tcp']), 'What the first bytes of a connection are.'),
     proxyProtocol: opt(boolean, 'Whether connections may begin with a PROXY header.'),
     listeners: req(list(string()), 'Keys of its listeners.'),

@@ -28,10 +28,17 @@ export type RoutePlan =
 
 export interface BindPlan {
   readonly port: number
+  /** Every address when undefined. */
+  readonly address: string | undefined
   readonly path: Path
   /** A PROXY header comes first on every connection. */
   readonly proxied: boolean
   readonly listeners: ListenerPlan[]
+}
+
+/** Unique over a configuration. */
+export function bindKey({ port, address }: Pick<BindPlan, 'port' | 'address'>): string {
+  return address === undefined ? `bind/${port}` : `bind/${address}/${port}`
 }
 
 const MCP_PREFIXES = [
@@ -63,6 +70,11 @@ export function portsOf({ binds, gateways, llm, mcp }: Standalone): ReadonlySet<
   return new Set([...written, ...sections].filter(port => port !== undefined))
 }
 
+interface Place {
+  readonly port: number
+  readonly address?: string | undefined
+}
+
 class Ports {
   readonly plans: BindPlan[] = []
   readonly #c: Compilation
@@ -70,8 +82,9 @@ class Ports {
     this.#c = c
   }
   /** Undefined when the port is taken: that has been reported then. */
-  claim(port: number, path: Path, portPath: Path, proxied = false): BindPlan | undefined {
-    const first = this.plans.find(plan => plan.port === port && port !== 0)
+  claim({ port, address }: Place, path: Path, portPath: Path, proxied = false): BindPlan | undefined {
+    const meets = (plan: BindPlan) => !plan.address || !address || plan.address === address
+    const first = this.plans.find(plan => plan.port === port && port !== 0 && meets(plan))
     if (first) {
       this.#c.report({
         code: 'GW202',
@@ -79,12 +92,12 @@ class Ports {
         path: portPath,
         at: valueAt(this.#c.document.value, portPath) === undefined ? 'parent' : 'value',
         label: 'already in use',
-        help: 'put the listeners of both under one port, or choose another port',
+        help: 'put the listeners of both under one port, or choose another port or `address`',
         related: [{ path: first.path, at: 'key', message: `port ${port} is opened here` }],
       })
       return undefined
     }
-    const plan: BindPlan = { port, path, proxied, listeners: [] }
+    const plan: BindPlan = { port, address, path, proxied, listeners: [] }
     this.plans.push(plan)
     return plan
   }
@@ -103,7 +116,12 @@ function planBind(bind: BindSection, ports: Ports, c: Compilation): void {
     })
     return
   }
-  const plan = ports.claim(bind.port, path, [...path, 'port'], bind.tunnelProtocol === 'proxy')
+  const plan = ports.claim(
+    { port: bind.port, address: bind.address },
+    path,
+    [...path, 'port'],
+    bind.tunnelProtocol === 'proxy',
+  )
   if (!plan) return
   if (bind.tunnelProtocol !== 'direct' && bind.tunnelProtocol !== 'proxy') {
     c.report({
@@ -119,7 +137,7 @@ function planBind(bind: BindSection, ports: Ports, c: Compilation): void {
     const at = c.paths.get(listener)!
     const name = listener.name ?? `listener${at.at(-1)}`
     plan.listeners.push({
-      key: `default/default/bind/${bind.port}/${name}`,
+      key: `default/default/${bindKey(plan)}/${name}`,
       name,
       namespace: listener.namespace ?? 'default',
       gateway: 'default',
@@ -161,9 +179,11 @@ function checkHostnames(plan: BindPlan, c: Compilation): void {
   }
 }
 
+const BESIDE_LISTENERS: ReadonlySet<string> = new Set(['port', 'address', 'listeners'])
+
 function planGateway(name: string, gateway: GatewaySection, ports: Ports, c: Compilation): ListenerPlan[] {
   const path = c.paths.get(gateway)!
-  const plan = ports.claim(gateway.port, path, [...path, 'port'])
+  const plan = ports.claim(gateway, path, [...path, 'port'])
   if (!plan) return []
   if (gateway.listeners === undefined) {
     plan.listeners.push({
@@ -181,7 +201,7 @@ function planGateway(name: string, gateway: GatewaySection, ports: Ports, c: Com
     })
     return plan.listeners
   }
-  for (const key of Object.keys(gateway).filter(name => name !== 'port' && name !== 'listeners')) {
+  for (const key of Object.keys(gateway).filter(name => !BESIDE_LISTENERS.has(name))) {
     c.report({
       code: 'GW111',
       message: `\`${key}\` cannot stand beside \`listeners\``,
@@ -240,7 +260,7 @@ function attachSection(
     return
   }
   const port = section.port ?? (kind === 'llm' ? LLM_PORT : MCP_PORT)
-  const plan = ports.claim(port, [kind], [kind, 'port'])
+  const plan = ports.claim({ port }, [kind], [kind, 'port'])
   const tls = 'tls' in section ? (section.tls as TlsSection | undefined) : undefined
   plan?.listeners.push({
     key: `default/default/bind/${port}/${kind}`,

@@ -124,6 +124,8 @@ export interface Listener extends ObjectFacts {
 export interface Bind {
   readonly key: string
   readonly port: number
+  /** Every address of the machine when unset. */
+  readonly address?: string
   readonly listeners: readonly Listener[]
   /** What the first bytes of a connection are. */
   readonly protocol: 'http' | 'tls' | 'tcp'

@@ -20,7 +20,9 @@ export type Severity = 'error' | 'warning' | 'info'
 
 /** Where a runtime object or a value was written. */
 export interface Origin {
+  /** The file; of a cluster that is followed, the resource and the part of it: `HTTPRoute prod/chat rule 2`. */
   readonly file: string
+  /** 1-based, as the column; both 0 where there is no file. */
   readonly line: number
   readonly col: number
   /** Stands for line and column where those take long to find. */
@@ -30,6 +32,16 @@ export interface Origin {
 /** Tells the places of one configuration apart. */
 export function keyOf(origin: Origin): string {
   return origin.key ?? `${origin.line}:${origin.col}`
+}
+
+/** `gateway.yaml:12`, or the resource alone. */
+export function placeText({ file, line }: Origin): string {
+  return line === 0 ? file : `${file}:${line}`
+}
+
+/** `gateway.yaml:12:5`, or the resource alone. */
+export function fullPlaceText(origin: Origin): string {
+  return origin.line === 0 ? origin.file : `${placeText(origin)}:${origin.col}`
 }
 
 /**

@@ -230,7 +230,11 @@ export class Gateway {
     }
     const listener = new PortListener(host)
     const everywhere = this.#serving?.snapshot.settings.ipv6 === false ? '0.0.0.0' : undefined
-    const address = await listener.listen({ port, host: this.#init.host ?? everywhere, reusePort: share !== undefined })
+    const address = await listener.listen({
+      port,
+      host: bind.address ?? this.#init.host ?? everywhere,
+      reusePort: share !== undefined,
+    })
     this.#ports.set(key, { listener, host, bind, port: address.port })
   }
 

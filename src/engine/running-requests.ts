@@ -1,5 +1,5 @@
 import type { Route } from '../config/snapshot.ts'
-import type { Origin } from '../diagnostics/diagnostic.ts'
+import { type Origin, placeText } from '../diagnostics/diagnostic.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { Clock, OpenSession } from '../runtime/runtime.ts'
 import type { Relay } from './inbound/tcp-relay.ts'
@@ -92,7 +92,7 @@ export class RunningRequests {
         source: `${x.connection.address}:${x.connection.port}`,
         age: Math.round(now - x.startedMono),
         step,
-        ...(origin === undefined ? {} : { at: `${origin.file}:${origin.line}` }),
+        ...(origin === undefined ? {} : { at: placeText(origin) }),
       })
     }
     return { requests, total: running.length }
@@ -101,7 +101,6 @@ export class RunningRequests {
 
 export function runningConnection(relay: Relay, clock: Clock): RunningConnection {
   const { source, listener, route, endpoint, startedMono, connected, received, sent } = relay
-  const { file, line } = (route ?? listener).origin
   return {
     source,
     listener: listener.name,
@@ -109,7 +108,7 @@ export function runningConnection(relay: Relay, clock: Clock): RunningConnection
     step: connected ? `connected to ${endpoint}` : endpoint === undefined ? 'ending' : `connecting to ${endpoint}`,
     received,
     sent,
-    at: `${file}:${line}`,
+    at: placeText((route ?? listener).origin),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Everything that writes to the log, by the names that filters know it by. */
 export const LOG_MODULES = {
+  cluster: 'following a cluster: what is heard, served and written there',
   gateway: 'starting, reloading and stopping; what goes wrong beside requests',
   'gateway::mcp::lock': 'MCP tools that are not as they were reviewed',
   'gateway::mcp::stdio': 'what MCP servers over stdio write to stderr',

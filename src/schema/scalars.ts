@@ -6,6 +6,12 @@ export const shortString = string({ min: 1, max: 256 })
 export const longString = string({ min: 1, max: 1024 })
 export const tinyString = string({ min: 1, max: 64 })
 export const port = integer(1, 65535)
+const OCTET = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
+export const ipAddress = string({
+  max: 45,
+  pattern: new RegExp(`^(?:(?:${OCTET}\\.){3}${OCTET}|[0-9a-fA-F]*:[0-9a-fA-F:.]+)$`),
+  form: 'an IP address',
+})
 export const headerName = string({
   min: 1,
   max: 256,

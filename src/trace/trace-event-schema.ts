@@ -27,9 +27,9 @@ const count = integer(0)
 const ORIGIN = object(
   'place in a configuration file',
   {
-    file: req(string(), 'File as the gateway was given it.'),
-    line: req(integer(1), 'Line, from 1.'),
-    col: req(integer(1), 'Column in UTF-16 units, from 1.'),
+    file: req(string(), 'File as the gateway was given it; of a cluster that it follows, the resource.'),
+    line: req(integer(0), 'Line, from 1; 0 of a resource.'),
+    col: req(integer(0), 'Column in UTF-16 units, from 1; 0 of a resource.'),
   },
   grows,
 )

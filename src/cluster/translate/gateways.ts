@@ -4,14 +4,15 @@ import type { GatewayListener, GatewayState } from './listeners.ts'
 import { allListeners } from './listeners.ts'
 import { type Entry, gatewayKey, listenerName, type Output } from './output.ts'
 import { dataOf, fileOf } from './secrets.ts'
+import { isFalse } from './status/conditions.ts'
 import { at, type Work } from './work.ts'
 
 /** Writes the ports of all Gateways; gives the listeners that are served. */
 export function writeGateways(states: readonly GatewayState[], output: Output, work: Work): Set<GatewayListener> {
   const served = new Set<GatewayListener>()
-  const taken = new Map<number, GatewayState>()
+  const taken = new Map<string, GatewayState>()
   for (const state of states) {
-    if (state.problems.some(({ type }) => type === 'Accepted')) {
+    if (state.problems.some(({ type }) => type === 'Accepted') || state.address?.problem) {
       work.lose(at(state.gateway), `Gateway ${nameOf(state.gateway)} is not accepted: ${state.problems[0]!.message}`)
       continue
     }
@@ -20,9 +21,9 @@ export function writeGateways(states: readonly GatewayState[], output: Output, w
       if (isRefused(listener, state, taken, work)) continue
       const tls = tlsOf(listener, work)
       if (tls === null) continue
-      taken.set(listener.port, state)
+      taken.set(placeOf(listener, state), state)
       served.add(listener)
-      add(listener, tls, output, work)
+      add(listener, state, tls, output, work)
     }
   }
   return served
@@ -31,7 +32,7 @@ export function writeGateways(states: readonly GatewayState[], output: Output, w
 function isRefused(
   listener: GatewayListener,
   state: GatewayState,
-  taken: Map<number, GatewayState>,
+  taken: ReadonlyMap<string, GatewayState>,
   work: Work,
 ): boolean {
   const { owner, index, problems, port } = listener
@@ -51,18 +52,21 @@ function isRefused(
     work.lose(from, `listener \`${listener.name}\` speaks HBONE, which is not served`, { unserved: true })
     return true
   }
-  const other = taken.get(port)
+  const other = taken.get(placeOf(listener, state))
   if (other && other !== state) {
-    work.lose(
-      from,
-      `port ${port} belongs to Gateway ${nameOf(other.gateway)}: a cluster runs one proxy for each Gateway`,
-      {
-        note: `translate Gateways one at a time: --gateway ${nameOf(state.gateway)}`,
-      },
-    )
+    const where = `port ${port} belongs to Gateway ${nameOf(other.gateway)}`
+    if (work.options.live) problems.unshift(isFalse('Accepted', 'PortUnavailable', where))
+    work.lose(from, `${where}: a cluster runs one proxy for each Gateway`, {
+      note: `translate Gateways one at a time: --gateway ${nameOf(state.gateway)}`,
+    })
     return true
   }
   return false
+}
+
+/** Two Gateways may use one port at different addresses. */
+function placeOf({ port }: GatewayListener, { address }: GatewayState): string {
+  return `${address?.listen ?? ''}/${port}`
 }
 
 const WITHOUT_CERTIFICATE =
@@ -96,10 +100,17 @@ function tlsOf(listener: GatewayListener, work: Work): Entry | undefined | null 
   return work.origins.mark(out, from)
 }
 
-function add(listener: GatewayListener, tls: Entry | undefined, output: Output, work: Work): void {
+function add(
+  listener: GatewayListener,
+  { address }: GatewayState,
+  tls: Entry | undefined,
+  output: Output,
+  work: Work,
+): void {
   const key = gatewayKey(listener)
   const from = at(listener.owner, 'spec', 'listeners', listener.index)
-  output.gateways[key] ??= work.origins.mark({ port: listener.port, listeners: [] }, from)
+  const place = { port: listener.port, ...(address?.listen === undefined ? {} : { address: address.listen }) }
+  output.gateways[key] ??= work.origins.mark({ ...place, listeners: [] }, from)
   const entry: Entry = { name: listenerName(listener) }
   if (listener.hostname !== undefined) entry.hostname = listener.hostname
   entry.protocol = listener.protocol

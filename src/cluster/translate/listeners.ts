@@ -3,8 +3,9 @@ import { canonical } from '../resources/graph.ts'
 import type { Resource } from '../resources/resource.ts'
 import { CONTROLLER, GATEWAY_GROUP, nameOf, specOf } from './cluster-view.ts'
 import { clientCertificate, internalPorts, type ListenerTls, listenerTls } from './listener-tls.ts'
+import { parametersProblem } from './status/class-status.ts'
 import { type Condition, isFalse, isTrue } from './status/conditions.ts'
-import type { Work } from './work.ts'
+import type { GatewayAddress, Work } from './work.ts'
 
 /** A listener of a Gateway or ListenerSet. */
 export interface GatewayListener {
@@ -35,6 +36,8 @@ export interface GatewayState {
   readonly sets: readonly ListenerSetState[]
   readonly problems: readonly Condition[]
   readonly clientCertificate: Condition | undefined
+  /** Where a cluster is followed. */
+  readonly address: GatewayAddress | undefined
 }
 
 export interface ListenerSetState {
@@ -65,8 +68,10 @@ function isOurs(gateway: Resource, work: Work): boolean {
   const { gateway: only } = work.options
   if (only !== undefined && only !== nameOf(gateway)) return false
   const name = asText(specOf(gateway).gatewayClassName)
+  const { live } = work.options
+  if (live && live.className !== name) return false
   const known = name === undefined ? undefined : work.cluster.find('GatewayClass', undefined, name)
-  return !known || specOf(known).controllerName === CONTROLLER
+  return known ? specOf(known).controllerName === CONTROLLER : !live
 }
 
 function gatewayState(gateway: Resource, work: Work): GatewayState {
@@ -85,9 +90,15 @@ function gatewayState(gateway: Resource, work: Work): GatewayState {
       }
       return state
     })
-  const problems = [...addressProblems(gateway)]
+  const problems = [...typeProblems(gateway)]
+  const address = problems.length === 0 ? work.options.live?.addressOf(gateway) : undefined
+  if (address?.problem) problems.push(address.problem)
+  const parameters = asFields(specOf(gateway).infrastructure)?.parametersRef
+  const missing = work.options.live && parametersProblem(gateway, parameters, work)
+  if (missing !== undefined) problems.push(isFalse('Accepted', 'InvalidParameters', missing))
+  if (!work.options.live && problems.length === 0) problems.push(...addressProblems(gateway))
   if (internal.problem !== undefined) problems.push(isFalse('Accepted', 'Invalid', internal.problem))
-  return { gateway, listeners, sets, problems, clientCertificate: certificate }
+  return { gateway, listeners, sets, problems, clientCertificate: certificate, address }
 }
 
 function parentOf(set: Resource): string | undefined {
@@ -178,14 +189,19 @@ const CONFLICTS: Readonly<Record<string, string>> = {
   HostnameConflict: 'Found conflicting hostnames on listeners; the higher-precedence listener has the host name',
 }
 
+function addressTypes(gateway: Resource): string[] {
+  return asItems(specOf(gateway).addresses).map(({ type }) => asText(type) ?? 'IPAddress')
+}
+
+function typeProblems(gateway: Resource): Condition[] {
+  const unknown = addressTypes(gateway).find(type => !['IPAddress', 'Hostname'].includes(type))
+  if (unknown === undefined) return []
+  return [isFalse('Accepted', 'UnsupportedAddress', `addresses of type ${unknown} are not supported`)]
+}
+
 function addressProblems(gateway: Resource): Condition[] {
-  const addresses = asItems(specOf(gateway).addresses)
-  const types = addresses.map(({ type }) => asText(type) ?? 'IPAddress')
-  const unknown = types.find(type => !['IPAddress', 'Hostname'].includes(type))
-  if (unknown !== undefined) {
-    return [isFalse('Accepted', 'UnsupportedAddress', `addresses of type ${unknown} are not supported`)]
-  }
-  if (addresses.length <= 1 && !types.includes('Hostname')) return []
+  const types = addressTypes(gateway)
+  if (types.length <= 1 && !types.includes('Hostname')) return []
   return [isFalse('Programmed', 'AddressNotUsable', 'only one address, of type IPAddress, is supported')]
 }
 

@@ -3,11 +3,12 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
 import { checkReferences } from '../resources/check-references.ts'
 import { selects } from '../resources/graph.ts'
-import type { Resource } from '../resources/resource.ts'
+import { labelOf, type Resource } from '../resources/resource.ts'
 import { idOf, specOf } from './cluster-view.ts'
 import { finish } from './finish.ts'
+import type { Status } from './status/conditions.ts'
 import { type Faults, translate } from './translate.ts'
-import type { DataEntry } from './work.ts'
+import type { DataEntry, LiveOptions } from './work.ts'
 
 /** What serves now, and the resources that it was made of. */
 export interface Standing {
@@ -19,6 +20,14 @@ export interface Standing {
 export interface Surroundings {
   readonly runtime: Runtime
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Of a cluster that is followed. Mistakes of other objects have been told then, and cost those alone. */
+  readonly live?: LiveOptions
+}
+
+export interface Recompiled {
+  readonly snapshot: Snapshot
+  /** Of the route. */
+  readonly statuses: readonly Status[]
 }
 
 /**
@@ -30,24 +39,44 @@ export async function recompileRoute(
   before: Resource,
   after: Resource,
   standing: Standing,
-  { runtime, env }: Surroundings,
-): Promise<Snapshot | undefined> {
+  { runtime, env, live }: Surroundings,
+): Promise<Recompiled | undefined> {
   if (!standsAlone(before, after, standing.resources)) return undefined
+  if (live && !attachesAlike(before, after)) return undefined
   const around = surroundings(after, standing.resources)
-  if (around === undefined || checkReferences(around, false).some(({ severity }) => severity === 'error')) {
-    return undefined
-  }
+  if (around === undefined) return undefined
+  if (!live && checkReferences(around, false).some(({ severity }) => severity === 'error')) return undefined
   const files = new Map<string, Buffer>()
   const translated = translate(around, standing.faults, {
     partial: false,
     withSecrets: true,
     allowUnguarded: false,
+    ...(live ? { live } : {}),
     filePath: entry => keep(entry, files),
   })
   const readReferenced = (path: string) => files.get(path)
   const { loaded, losses } = await finish(translated, { runtime, env, file: after.file, readReferenced })
-  if (!loaded.runnable || !loaded.snapshot || losses.length > 0) return undefined
-  return spliced(standing.snapshot, loaded.snapshot, after)
+  const told = live ? losses.some(({ resource }) => resource === labelOf(after)) : losses.length > 0
+  if (!loaded.runnable || !loaded.snapshot || told) return undefined
+  const snapshot = spliced(standing.snapshot, loaded.snapshot, after)
+  return snapshot && { snapshot, statuses: translated.statuses.filter(({ resource }) => resource === after) }
+}
+
+function mirrors(filters: unknown): unknown[] {
+  return asItems(filters).flatMap(({ requestMirror, extensionRef }) => requestMirror ?? extensionRef ?? [])
+}
+
+/** What it attaches to is counted there, and what it refers to decides whom policies of backends reach. */
+function attachesAlike(before: Resource, after: Resource): boolean {
+  const shown = (route: Resource) => {
+    const { parentRefs, hostnames, rules } = specOf(route)
+    const refs = asItems(rules).flatMap(({ backendRefs, filters }) => [
+      ...asItems(backendRefs).map(({ weight: _, filters: own, ...ref }) => [ref, mirrors(own)]),
+      mirrors(filters),
+    ])
+    return JSON.stringify([parentRefs, hostnames, refs])
+  }
+  return shown(before) === shown(after)
 }
 
 function keep({ kind, namespace, name, key, bytes }: DataEntry, files: Map<string, Buffer>): string {

@@ -13,6 +13,7 @@ import { findTargets, type PolicyState } from './policy-targets.ts'
 import { findReach, type Reached } from './reach.ts'
 import { writeRoutes } from './routes.ts'
 import { type Decision, settle } from './settle.ts'
+import { classStatuses } from './status/class-status.ts'
 import type { Status } from './status/conditions.ts'
 import { gatewayStatuses } from './status/gateway-status.ts'
 import { poolStatuses, tlsPolicyStatuses } from './status/other-status.ts'
@@ -63,6 +64,7 @@ function statusesOf(found: Reached, backends: BackendWriter, work: Work): Status
   const reach = findReach(found, work)
   const behindRoutes = modelParents(routes)
   const statuses = [
+    ...classStatuses(work),
     ...gateways.flatMap(gatewayStatuses),
     ...routes.map(state => {
       const inner = behindRoutes.get(state) ?? childParents(state, delegation, work)

@@ -4,6 +4,7 @@ import type { Resource } from '../resources/resource.ts'
 import type { ClusterView } from './cluster-view.ts'
 import { type From, Origins } from './origin/origins.ts'
 import { Tracker } from './origin/tracked.ts'
+import type { Condition } from './status/conditions.ts'
 
 export interface TranslateOptions {
   /** Names that the input does not hold are taken to exist elsewhere. */
@@ -18,6 +19,23 @@ export interface TranslateOptions {
   readonly statuses?: boolean
   /** `namespace/name` of the only Gateway to translate. */
   readonly gateway?: string
+  /** Set where a cluster is followed: each Gateway is served here, and has an address. */
+  readonly live?: LiveOptions
+}
+
+export interface LiveOptions {
+  /** The class whose Gateways are served. */
+  readonly className: string
+  addressOf(gateway: Resource): GatewayAddress
+}
+
+export interface GatewayAddress {
+  /** What its ports listen on; undefined: every address of this machine. */
+  readonly listen: string | undefined
+  /** Where clients find it. */
+  readonly published: readonly string[]
+  /** Why it cannot be served. */
+  readonly problem?: Condition
 }
 
 /** One data entry of a Secret or ConfigMap that the translated file refers to as a file. */

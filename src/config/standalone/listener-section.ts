@@ -13,7 +13,7 @@ import {
   string,
 } from '../../schema/builder.ts'
 import { missing } from '../../schema/rules.ts'
-import { port } from '../../schema/scalars.ts'
+import { ipAddress, port } from '../../schema/scalars.ts'
 import {
   cipherSuitesSchema,
   keyExchangeGroupsSchema,
@@ -119,10 +119,13 @@ const listenerSection = object(
 )
 export type ListenerSection = Infer<typeof listenerSection>
 
+const ADDRESS = 'IP address of this machine to listen on; every one when unset.'
+
 export const bindSection = object(
   'bind',
   {
     port: opt(integer(0, 65535), 'Port to listen on.'),
+    address: opt(ipAddress, ADDRESS),
     listeners: req(list(listenerSection, { isolate: true }), 'What is served on the port, by host name.'),
     tunnelProtocol: def(
       oneOf(['direct', 'proxy', 'hboneWaypoint', 'hboneGateway', 'connect']),
@@ -153,11 +156,12 @@ const gatewaySection = object(
   'gateway',
   {
     port: req(port, 'Port to listen on.'),
+    address: opt(ipAddress, ADDRESS),
     protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS']), 'HTTPS with `tls`, HTTP otherwise.'),
     tls: opt(tlsSection, 'Certificates.'),
     listeners: opt(
       list(gatewayListener, { isolate: true }),
-      'Several listeners on one port; then nothing else than `port` is set beside them.',
+      'Several listeners on one port; then nothing else than `port` and `address` is set beside them.',
     ),
     ...listenerPolicyFields,
   },

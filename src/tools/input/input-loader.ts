@@ -57,12 +57,13 @@ export class InputLoader {
     const { before, after } = change
     const { recompileRoute } = await import('../../cluster/translate/recompile.ts')
     this.#keeper.begin(true)
-    const snapshot = await recompileRoute(before, after, held, world)
-    if (!snapshot) {
+    const made = await recompileRoute(before, after, held, world)
+    if (!made) {
       this.#keeper.abandon()
       return undefined
     }
     const resources = held.resources.map(each => (each === before ? after : each))
+    const { snapshot } = made
     return { ...held, texts, resources, snapshot, loaded: { ...held.loaded, snapshot } }
   }
 }

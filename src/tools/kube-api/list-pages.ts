@@ -1,12 +1,17 @@
 import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
-import type { ApiClient, Refusal } from './api-client.ts'
+import type { Answer, Refusal } from './api-client.ts'
 
 const PAGE = 500
 
-export type Listed = { readonly items: readonly Fields[] } | { readonly refusal: Refusal }
+/** `version`: of the list, where a watch goes on from. */
+export type Listed = { readonly items: readonly Fields[]; readonly version: string } | { readonly refusal: Refusal }
+
+export interface Getting {
+  get(path: string): Promise<Answer>
+}
 
 /** All items of a list, whose path has the query `query` besides. */
-export async function listAll(client: ApiClient, path: string, query = ''): Promise<Listed> {
+export async function listAll(client: Getting, path: string, query = ''): Promise<Listed> {
   const items: Fields[] = []
   const base = `${path}?${query === '' ? '' : `${query}&`}`
   let next = `limit=${PAGE}`
@@ -21,8 +26,8 @@ export async function listAll(client: ApiClient, path: string, query = ''): Prom
       continue
     }
     items.push(...asItems(answer.value.items))
-    const token = asText(asFields(answer.value.metadata)?.continue)
-    if (token === undefined) return { items }
-    next = `limit=${PAGE}&continue=${encodeURIComponent(token)}`
+    const { resourceVersion, continue: token } = asFields(answer.value.metadata) ?? {}
+    if (!asText(token)) return { items, version: asText(resourceVersion) ?? '' }
+    next = `limit=${PAGE}&continue=${encodeURIComponent(String(token))}`
   }
 }

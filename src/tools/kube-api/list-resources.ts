@@ -5,7 +5,7 @@ import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { asFields, asItems, type Fields, textOf } from '../../schema/untyped.ts'
 import type { InputText } from '../input/input-files.ts'
 import type { ApiClient, Refusal } from './api-client.ts'
-import { type Listed, listAll } from './list-pages.ts'
+import { type Getting, type Listed, listAll } from './list-pages.ts'
 
 export interface ListRequest {
   /** All namespaces when undefined. */
@@ -50,7 +50,8 @@ export async function listResources(client: ApiClient, request: ListRequest): Pr
   return { texts, notes: [...lacks, ...refused.sort()] }
 }
 
-interface ServedKind {
+/** A kind as one API server has it. */
+export interface ServedKind {
   readonly kind: string
   readonly apiVersion: string
   readonly plural: string
@@ -58,7 +59,7 @@ interface ServedKind {
 }
 
 /** Asks what the server knows: own kinds in any group, the others in theirs, in the newest version that both speak. */
-async function discover(client: ApiClient) {
+export async function discover(client: Getting) {
   const groups = new Map<string, readonly string[]>([['', ['v1']]])
   const all = await client.get('/apis')
   if ('refusal' in all)
@@ -109,9 +110,19 @@ function versionsOf(kind: ResourceKind, groups: ReadonlyMap<string, readonly str
 }
 
 function listKind(kind: ServedKind, client: ApiClient, { namespace }: ListRequest): Promise<Listed> {
-  const base = kind.apiVersion === 'v1' ? '/api/v1' : `/apis/${kind.apiVersion}`
-  const within = kind.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : ''
-  return listAll(client, `${base}${within}/${kind.plural}`, kind.kind === 'Secret' ? `fieldSelector=${SECRETS}` : '')
+  return listAll(client, pathOf(kind, namespace), selectionOf(kind))
+}
+
+/** Of all its objects, or of those in one namespace. */
+export function pathOf({ apiVersion, namespaced, plural }: ServedKind, namespace: string | undefined): string {
+  const base = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`
+  const within = namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : ''
+  return `${base}${within}/${plural}`
+}
+
+/** The query that leaves out what nothing refers to. */
+export function selectionOf({ kind }: ServedKind): string {
+  return kind === 'Secret' ? `fieldSelector=${SECRETS}` : ''
 }
 
 function noteOf({ plural }: ServedKind, { status, message }: Refusal, namespace: string | undefined): string {

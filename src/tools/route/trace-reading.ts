@@ -1,4 +1,4 @@
-import type { Origin } from '../../diagnostics/diagnostic.ts'
+import { type Origin, placeText } from '../../diagnostics/diagnostic.ts'
 import type { TraceEvent, TraceMessage, TraceMessageType } from '../../trace/trace-event.ts'
 
 /** The messages of one type, in order. */
@@ -10,8 +10,8 @@ export function messagesOf<T extends TraceMessageType>(
 }
 
 /** `FILE:LINE`. */
-export function place({ file, line }: Origin): string {
-  return `${file}:${line}`
+export function place(origin: Origin): string {
+  return placeText(origin)
 }
 
 /** The place of an event, where it has one. */

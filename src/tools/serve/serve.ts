@@ -1,20 +1,16 @@
 import { resolve } from 'node:path'
-import { createCelCompiler } from '../../cel/compiler.ts'
-import { dumpOf } from '../../config/dump.ts'
 import { mostHeld } from '../../config/held-bodies.ts'
 import type { Loaded } from '../../config/load.ts'
 import { offlineRuntime } from '../../config/offline-runtime.ts'
 import type { Settings } from '../../config/settings.ts'
 import type { Snapshot } from '../../config/snapshot.ts'
-import { thisThread } from '../../engine/admin/threads.ts'
-import { systemClock } from '../../engine/clock.ts'
-import { Gateway } from '../../engine/gateway.ts'
-import { TraceHub } from '../../engine/trace-hub.ts'
+import type { Gateway } from '../../engine/gateway.ts'
 import { reportOf } from '../check/check.ts'
 import type { InputText } from '../input/input-files.ts'
 import { InputLoader } from '../input/input-loader.ts'
 import { readServed } from '../input/served-input.ts'
-import { createLog, portFailure, startEndpoints, watchFile } from './endpoints.ts'
+import { createLog, portFailure, watchFile } from './endpoints.ts'
+import { createGateway, openGateway } from './one-gateway.ts'
 import type { Probed, RunningGateway, ServeOptions } from './serving.ts'
 
 /** Starts what `validate --tier env` accepts; undefined when the configuration was refused: no port was opened then. */
@@ -52,58 +48,22 @@ async function serveAlone(
   { inputs }: Probed,
   settings: Settings,
 ): Promise<RunningGateway | undefined> {
-  const log = createLog(settings, options.log)
-  const hub = new TraceHub({ clock: systemClock, cel: createCelCompiler(settings), worker: 0 })
-  const gateway = new Gateway({
-    clock: systemClock,
-    random: Math.random,
-    log,
-    trace: hub,
-    version: options.version,
-    ...(options.portFor ? { portFor: options.portFor } : {}),
-  })
-  const synchronized = gateway.metrics.gauge(
-    'agentgateway_config_synchronized',
-    'Whether the file on disk is what is served.',
-  )
-  const server = new Server(options, gateway, synchronized.with())
+  const one = createGateway(options, settings)
+  const { gateway, synchronized } = one
+  const server = new Server(options, gateway, synchronized)
   const snapshot = await server.compile(inputs)
   if (!snapshot) return undefined
   await applyFirst(gateway, snapshot)
-  synchronized.with().set(1)
-
-  const { promise: asked, resolve: quit } = Promise.withResolvers<void>()
-  let stopping = false
-  const source = {
-    dump: () => dumpOf(gateway.snapshot!, options.version),
-    quit,
-    trace: hub,
-    log,
-    ready: () => (stopping ? { ok: false, pending: ['shutting down'] } : { ok: true, pending: [] }),
-    metrics: () => gateway.metrics.families(),
-    threads: thisThread('main', systemClock, () => gateway.work()),
-  }
-  const endpoints = await startEndpoints(settings, source, () => gateway.stop({ min: 0, max: 0 }))
+  synchronized.set(1)
+  const running = await openGateway(one, settings, options.version, {
+    pending: () => [],
+    ended: () => watcher?.close(),
+  })
   const watcher =
     options.watch && options.file !== '-'
       ? watchFile(resolve(options.cwd, options.file), () => void server.reload())
       : undefined
-  return {
-    admin: endpoints.admin,
-    stats: endpoints.stats,
-    ports: gateway.ports,
-    bodies: mostHeld(snapshot.bodies),
-    workers: [],
-    quit: asked,
-    reload: () => server.reload(),
-    async stop() {
-      stopping = true
-      watcher?.close()
-      await gateway.stop({ min: settings.terminationMin, max: settings.terminationMax })
-      await endpoints.close()
-      log.flush()
-    },
-  }
+  return Object.assign(running, { bodies: mostHeld(snapshot.bodies), reload: () => server.reload() })
 }
 
 /** Compiles and swaps; one reload at a time, the last change wins. */

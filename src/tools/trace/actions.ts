@@ -78,6 +78,7 @@ export class Actions {
   async #edit({ event }: Step): Promise<string> {
     const [origin] = event.origins
     if (origin === undefined) return 'no line of the configuration is behind this step'
+    if (origin.line === 0) return `${origin.file} is a resource of the cluster: kubectl edit opens it`
     const { env, cwd } = this.#place
     const [editor = 'vi', ...more] = (env.VISUAL || env.EDITOR || 'vi').split(' ')
     // Editors run what begins with a plus, and a recording may name any file.

@@ -1,3 +1,4 @@
+import { placeText } from '../../diagnostics/diagnostic.ts'
 import { diffLines } from '../check/line-diff.ts'
 import type { RequestTrace } from '../events/state.ts'
 import { durationText } from '../events/steps.ts'
@@ -31,7 +32,7 @@ const TIME_CLAIM = /^jwt\.(?:exp|nbf|iat) = /
 function storyOf({ method, url, steps }: RequestTrace): string[] {
   return steps.flatMap(({ event, label, text }) => {
     const { message } = event
-    const place = event.origins[0] === undefined ? '' : `  ${event.origins[0].file}:${event.origins[0].line}`
+    const place = event.origins[0] === undefined ? '' : `  ${placeText(event.origins[0])}`
     const indent = '  '.repeat(event.scope.length)
     if (message.type === 'requestStarted') return [`request: ${method} ${url}`]
     if (message.type === 'snapshot') {

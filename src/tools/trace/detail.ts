@@ -1,3 +1,4 @@
+import { fullPlaceText, placeText } from '../../diagnostics/diagnostic.ts'
 import type { HeadSnapshot } from '../../trace/trace-event.ts'
 import { type DiffLine, diffLines } from '../check/line-diff.ts'
 import type { ReadEvent } from '../events/events.ts'
@@ -55,7 +56,7 @@ function titleOf(request: RequestTrace, { event, label, text }: Step, width: num
   return [
     ...lines(`${MARKS[event.severity]} ${label}: ${text}`, width, TONES[event.severity]),
     ...lines(`request ${request.id}, event ${event.seq}, ${when}${scope}`, width, 'dim'),
-    ...event.origins.flatMap(({ file, line, col }) => lines(`${file}:${line}:${col}`, width, 'info')),
+    ...event.origins.flatMap(origin => lines(fullPlaceText(origin), width, 'info')),
   ]
 }
 
@@ -148,8 +149,10 @@ const AROUND = { before: 2, after: 8 }
 
 function configView({ event }: Step, source: SourceReader, width: number): Row[] {
   if (event.origins.length === 0) return lines('No line of the configuration is behind this step.', width, 'dim')
-  return event.origins.flatMap(({ file, line, col }) => {
-    const title = lines(`${file}:${line}:${col}`, width, 'info')
+  return event.origins.flatMap(origin => {
+    const { file, line } = origin
+    const title = lines(fullPlaceText(origin), width, 'info')
+    if (line === 0) return [...title, ...lines('A resource of the cluster: kubectl get shows it.', width, 'dim')]
     const text = source(file)
     if (text === undefined) return [...title, ...lines('The file cannot be read from here.', width, 'dim')]
     const first = Math.max(1, line - AROUND.before)
@@ -197,11 +200,11 @@ function partsIn(request: RequestTrace, step: Step, parts: PartsReader): readonl
 }
 
 function placeOf({ event: { origins } }: Step): string {
-  return origins.map(({ file, line, col }) => `${file}:${line}:${col}`).join(' ')
+  return origins.map(fullPlaceText).join(' ')
 }
 
 function celRows({ event: { message, origins } }: Step, width: number): Row[] {
-  const place = origins[0] === undefined ? '' : `  ${origins[0].file}:${origins[0].line}`
+  const place = origins[0] === undefined ? '' : `  ${placeText(origins[0])}`
   if (message.type === 'authorization') {
     return [
       ...lines(`authorization: ${message.result}${place}`, width, message.result === 'deny' ? 'error' : 'success'),

@@ -1,3 +1,4 @@
+import { placeText } from '../../diagnostics/diagnostic.ts'
 import { printYaml } from '../../diagnostics/print-yaml.ts'
 import type { HeadSnapshot } from '../../trace/trace-event.ts'
 import { textOf } from '../events/body-text.ts'
@@ -30,7 +31,7 @@ export function eventText({ message }: ReadEvent, { json, hex }: EventFormat, wi
       return [
         ...(message.selected === null ? [] : lines(message.selected, width)),
         ...message.tried.flatMap(({ route, failed, origin }) => {
-          const place = origin === undefined ? '' : `  ${origin.file}:${origin.line}`
+          const place = origin === undefined ? '' : `  ${placeText(origin)}`
           return lines(`why not ${shortKey(route)}: ${failed}${place}`, width, 'dim')
         }),
         ...(message.more === undefined ? [] : lines(`and ${message.more} more`, width, 'dim')),

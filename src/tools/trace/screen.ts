@@ -1,3 +1,4 @@
+import { type Origin, placeText } from '../../diagnostics/diagnostic.ts'
 import type { RequestTrace, Step, TraceState } from '../events/state.ts'
 import { durationText, eventCount, MARKS } from '../events/steps.ts'
 import { cellsOf, cut, pad, padRow, type Row, type Span, span, wrap } from '../terminal/cells.ts'
@@ -127,7 +128,7 @@ function briefly(step: Step | undefined, columns: number): Row[] {
   return [
     [span(pad(first, columns), tone)],
     ...(more.length === 0 ? [] : [[span(pad(more.join(' '), columns), tone)]]),
-    ...(origin === undefined ? [] : [[span(pad(`${baseName(origin.file)}:${origin.line}`, columns), 'info')]]),
+    ...(origin === undefined ? [] : [[span(pad(nearPlace(origin), columns), 'info')]]),
   ]
 }
 
@@ -165,6 +166,11 @@ function frame({ title, front, width, rows, right = '' }: Frame, content: (inner
   return [[top], ...body, [span(`└${'─'.repeat(width - 2)}┘`, tone)]]
 }
 
+/** The file without its folder. */
+function nearPlace(origin: Origin): string {
+  return origin.line === 0 ? origin.file : placeText({ ...origin, file: baseName(origin.file) })
+}
+
 const LABEL = 15
 const TIME = 10
 
@@ -172,8 +178,8 @@ function stepRow({ event, label, text }: Step, inner: number): Row {
   const width = inner - 2
   const indent = '  '.repeat(Math.min(event.scope.length, 4))
   const [origin] = event.origins
-  const file = width >= 56 ? baseName(origin?.file ?? '') : ''
-  const place = origin !== undefined && width >= 40 ? `${file}:${origin.line}` : ''
+  const full = origin === undefined || width < 40 ? '' : nearPlace(origin)
+  const place = width >= 56 || origin?.line === 0 ? full : full.replace(/^.*(?=:)/, '')
   const shown = cut(place, 24)
   const took = event.from === undefined ? `@${durationText(event.at)}` : durationText(event.at - event.from)
   const time = width >= 44 ? pad(took, TIME, 'right') : ''

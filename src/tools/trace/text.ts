@@ -1,3 +1,4 @@
+import { placeText } from '../../diagnostics/diagnostic.ts'
 import type { Paint } from '../../diagnostics/paint.ts'
 import { visible } from '../../diagnostics/visible.ts'
 import { hasFailed, type RequestTrace, type Step } from '../events/state.ts'
@@ -49,7 +50,7 @@ function notChosen(message: Step['event']['message']): string[] {
   const { tried, selected, more = 0 } = message
   const named = tried.slice(0, selected === null ? NEAREST.missed : NEAREST.chosen)
   const notes = named.map(({ route, failed, origin }) => {
-    return `not ${shortKey(route)}: ${failed}${origin ? `  ${origin.file}:${origin.line}` : ''}`
+    return `not ${shortKey(route)}: ${failed}${origin ? `  ${placeText(origin)}` : ''}`
   })
   const others = tried.length - named.length + more
   return others === 0 ? notes : [...notes, `nor any of ${others} more`]
@@ -66,7 +67,7 @@ function lineText(line: TreeLine, paint: Paint): string {
   const mark = event.severity === 'info' ? MARKS.info : paint[PAINTS[event.severity]](MARKS[event.severity])
   const time = pad(durationText(event.at), TIME - 1, 'right')
   const took = event.from === undefined ? '' : paint.dim(` (${durationText(event.at - event.from)})`)
-  const places = event.origins.map(({ file, line }) => `${file}:${line}`).join(', ')
+  const places = event.origins.map(placeText).join(', ')
   const name = visible(label)
   const padding = ' '.repeat(Math.max(0, 16 - cellsOf(name)))
   return `${indent}${mark} ${paint.dim(time)} ${name}${padding} ${visible(text)}${took}${places === '' ? '' : paint.dim(`  ${visible(places)}`)}`

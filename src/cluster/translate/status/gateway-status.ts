@@ -9,7 +9,7 @@ export function gatewayStatuses(state: GatewayState): Status[] {
 }
 
 function gatewayStatus(state: GatewayState): Status {
-  const { gateway, clientCertificate, problems } = state
+  const { gateway, clientCertificate, problems, address } = state
   const conditions = [accepted(state), ...(clientCertificate ? [clientCertificate] : []), programmed(problems)]
   if (insecureFallback(state)) {
     conditions.push(
@@ -23,6 +23,7 @@ function gatewayStatus(state: GatewayState): Status {
   return {
     resource: gateway,
     status: {
+      ...(address ? { addresses: address.published.map(value => ({ type: 'IPAddress', value })) } : {}),
       attachedListenerSets: state.sets.filter(set => set.listeners.some(isUsable)).length,
       conditions,
       listeners: state.listeners.map(listener => listenerStatus(listener, clientCertificate)),

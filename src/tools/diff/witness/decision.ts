@@ -1,4 +1,4 @@
-import type { Origin } from '../../../diagnostics/diagnostic.ts'
+import { type Origin, placeText } from '../../../diagnostics/diagnostic.ts'
 import type { DumpDocument, DumpPolicies, DumpRoute } from '../../config-dump/model.ts'
 import type { DryOutcome } from '../../dry-run/dry-run.ts'
 import { policyMeaning } from '../parts.ts'
@@ -88,5 +88,5 @@ function lineOf(origin = ''): string {
 }
 
 function placeOf(origin: Origin | undefined): string {
-  return origin === undefined ? '' : `${origin.file}:${origin.line}`
+  return origin === undefined ? '' : placeText(origin)
 }

@@ -1,0 +1,55 @@
+import * as Flags from '@oclif/core/flags'
+import { clusterFlags } from './cluster-flags.ts'
+
+const ofCluster = { dependsOn: ['kube'], helpGroup: 'cluster' }
+
+/** The flags of `gwctl run`. */
+export const runFlags = {
+  file: Flags.string({
+    char: 'f',
+    helpValue: 'PATH',
+    summary: 'The configuration: a file, a directory of resources, or - for stdin.',
+  }),
+  watch: Flags.boolean({
+    default: true,
+    allowNo: true,
+    summary: 'Reload when the file changes; a bad change keeps the old configuration.',
+  }),
+  workers: Flags.string({
+    helpValue: 'N',
+    summary: 'Workers that share the ports: a number, or a share of the processors such as 50%.',
+  }),
+  kube: Flags.boolean({
+    exclusive: ['file', 'workers'],
+    helpGroup: 'cluster',
+    summary: 'Serve the Gateways of a cluster, and follow its changes.',
+  }),
+  ...clusterFlags('kube'),
+  namespace: Flags.string({
+    char: 'n',
+    helpValue: 'NAME',
+    summary: 'The only namespace that is looked at; all of them when unset.',
+    ...ofCluster,
+  }),
+  'gateway-class': Flags.string({
+    helpValue: 'NAME',
+    default: 'agentgateway',
+    summary: 'The class whose Gateways are served; made if it is not there.',
+    helpGroup: 'cluster',
+  }),
+  'gateway-addresses': Flags.string({
+    helpValue: 'POOL',
+    summary: 'Addresses of this machine, of which each Gateway gets one: networks, ranges or single ones, with commas.',
+    ...ofCluster,
+  }),
+  'published-address': Flags.string({
+    helpValue: 'IP',
+    summary: 'Where clients find Gateways without an address of their own; that of this machine when unset.',
+    ...ofCluster,
+  }),
+  'lease-namespace': Flags.string({
+    helpValue: 'NAME',
+    summary: 'Where the Lease is by which replicas agree on who writes statuses; that of the context when unset.',
+    ...ofCluster,
+  }),
+}

@@ -1,0 +1,72 @@
+import { asFields, asText } from '../../../schema/untyped.ts'
+import { canonical } from '../../resources/graph.ts'
+import type { Resource } from '../../resources/resource.ts'
+import { CONTROLLER, specOf } from '../cluster-view.ts'
+import type { Work } from '../work.ts'
+import { isFalse, isTrue, type Status } from './conditions.ts'
+
+/** Of the GatewayClass that a replica serves. */
+export function classStatuses(work: Work): Status[] {
+  const { live } = work.options
+  const found = live && work.cluster.find('GatewayClass', undefined, live.className)
+  if (!found || specOf(found).controllerName !== CONTROLLER) return []
+  const problem = parametersProblem(found, specOf(found).parametersRef, work)
+  const accepted =
+    problem === undefined
+      ? isTrue('Accepted', 'Accepted', 'GatewayClass accepted')
+      : isFalse('Accepted', 'InvalidParameters', problem)
+  const version = isTrue('SupportedVersion', 'SupportedVersion', 'Gateway API CRDs are of a supported version')
+  const supportedFeatures = SUPPORTED_FEATURES.toSorted().map(name => ({ name }))
+  return [{ resource: found, status: { conditions: [accepted, version], supportedFeatures } }]
+}
+
+/** Why the parameters that an object names cannot be had; undefined when it names none, or they are there. */
+export function parametersProblem(owner: Resource, ref: unknown, work: Work): string | undefined {
+  const named = asFields(ref)
+  if (!named) return undefined
+  const { group, kind, name, namespace = owner.namespace } = named
+  const of = `${String(group)}/${String(kind)}`
+  if (canonical(asText(kind) ?? '') !== 'ProxyParameters') return `parameters of kind ${of} are not supported`
+  if (work.cluster.find('ProxyParameters', asText(namespace) ?? '', String(name))) return undefined
+  return `${String(kind)} ${namespace === undefined ? '' : `${String(namespace)}/`}${String(name)} not found`
+}
+
+/** What Gateways of the class can do beyond the core, in the names of the Gateway API. */
+const SUPPORTED_FEATURES: readonly string[] = [
+  'BackendTLSPolicy',
+  'BackendTLSPolicySANValidation',
+  'GRPCRoute',
+  'Gateway',
+  'GatewayBackendClientCertificate',
+  'GatewayHTTPListenerIsolation',
+  'GatewayPort8080',
+  'GatewayStaticAddresses',
+  'HTTPRoute',
+  'HTTPRoute303RedirectStatusCode',
+  'HTTPRoute307RedirectStatusCode',
+  'HTTPRoute308RedirectStatusCode',
+  'HTTPRouteBackendProtocolH2C',
+  'HTTPRouteBackendProtocolWebSocket',
+  'HTTPRouteBackendRequestHeaderModification',
+  'HTTPRouteBackendTimeout',
+  'HTTPRouteCORS',
+  'HTTPRouteDestinationPortMatching',
+  'HTTPRouteHostRewrite',
+  'HTTPRouteMethodMatching',
+  'HTTPRouteNamedRouteRule',
+  'HTTPRouteParentRefPort',
+  'HTTPRoutePathRedirect',
+  'HTTPRoutePathRewrite',
+  'HTTPRoutePortRedirect',
+  'HTTPRouteQueryParamMatching',
+  'HTTPRouteRequestMirror',
+  'HTTPRouteRequestMultipleMirrors',
+  'HTTPRouteRequestPercentageMirror',
+  'HTTPRouteRequestTimeout',
+  'HTTPRouteResponseHeaderModification',
+  'HTTPRouteSchemeRedirect',
+  'ListenerSet',
+  'ReferenceGrant',
+  'TCPRoute',
+  'TLSRoute',
+]

@@ -1,0 +1,136 @@
+import type { Clock, Logger, Timer } from '../../../runtime/runtime.ts'
+import { asFields, asText, type Fields } from '../../../schema/untyped.ts'
+import type { ClusterClient } from '../../kube-api/cluster-client.ts'
+
+export interface LeaderWorld {
+  readonly client: ClusterClient
+  readonly clock: Clock
+  readonly log: Logger
+  readonly namespace: string
+  readonly lease: string
+  /** Unique among the replicas. */
+  readonly identity: string
+  changed(leading: boolean): void
+}
+
+/** ms, as controllers of Kubernetes have them. */
+const HELD = 15_000
+const RENEWED_WITHIN = 10_000
+const RETRY = 2000
+
+/**
+ * Of several replicas one writes statuses and gives out addresses: whoever holds the Lease. Times in it are never
+ * compared with this machine's clock, only whether it still changes: clocks may jump.
+ */
+export class Leader {
+  readonly #world: LeaderWorld
+  #leading = false
+  #closed = false
+  #turning: Promise<void> | undefined
+  #timer: Timer | undefined
+  /** The Lease as it was last seen, and since when it has not changed. */
+  #seen: { readonly version: string; readonly since: number } | undefined
+  #renewed = 0
+
+  constructor(world: LeaderWorld) {
+    this.#world = world
+  }
+
+  start(): void {
+    this.#turning = this.#turn()
+  }
+
+  /** Lets another one take over at once. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#timer?.cancel()
+    await this.#turning
+    if (!this.#leading) return
+    this.#leading = false
+    const { client } = this.#world
+    const answer = await client.get(this.#path).catch(() => undefined)
+    if (!answer || !('value' in answer)) return
+    const spec = asFields(answer.value.spec) ?? {}
+    if (spec.holderIdentity !== this.#world.identity) return
+    await client.send('PUT', this.#path, { ...answer.value, spec: { ...spec, holderIdentity: '' } }).catch(() => {})
+  }
+
+  async #turn(): Promise<void> {
+    const { clock, log } = this.#world
+    const holds = await this.#hold().catch(error => {
+      log.log('debug', 'the lease could not be renewed', { error: String(error) })
+      return undefined
+    })
+    if (this.#closed) {
+      this.#leading ||= holds === true
+      return
+    }
+    if (holds === true) this.#renewed = clock.mono()
+    // Without an answer it may be another's soon.
+    const leads = holds ?? (this.#leading && clock.mono() - this.#renewed < RENEWED_WITHIN)
+    if (leads !== this.#leading) {
+      this.#leading = leads
+      log.log('info', leads ? 'leads the replicas' : 'does not lead the replicas any more', {
+        lease: this.#world.lease,
+      })
+      this.#world.changed(leads)
+    }
+    this.#timer = clock.after(RETRY, () => this.start())
+  }
+
+  get #path(): string {
+    const { namespace, lease } = this.#world
+    return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases/${encodeURIComponent(lease)}`
+  }
+
+  /** Whether the Lease is this replica's now. */
+  async #hold(): Promise<boolean> {
+    const { client, clock, identity, log } = this.#world
+    const answer = await client.get(this.#path)
+    if ('refusal' in answer) {
+      const { status, message } = answer.refusal
+      if (status === 404) return this.#make()
+      if (status !== 403) throw new Error(message)
+      if (this.#seen === undefined)
+        log.log('error', 'the lease may not be read: no statuses are written', { error: message })
+      this.#seen = { version: '', since: clock.mono() }
+      return false
+    }
+    const { value } = answer
+    const spec = asFields(value.spec) ?? {}
+    const version = asText(asFields(value.metadata)?.resourceVersion) ?? ''
+    if (version !== this.#seen?.version) this.#seen = { version, since: clock.mono() }
+    const holder = asText(spec.holderIdentity) ?? ''
+    const held = Number(spec.leaseDurationSeconds ?? HELD / 1000) * 1000
+    if (holder !== '' && holder !== identity && clock.mono() - this.#seen.since < held) return false
+    const transitions = Number(spec.leaseTransitions ?? 0) + (holder === identity ? 0 : 1)
+    const acquired = holder === identity ? { acquireTime: spec.acquireTime } : {}
+    const renewed = { ...value, spec: { ...this.#spec(), ...acquired, leaseTransitions: transitions } }
+    // With the version that was read: of two replicas only one succeeds.
+    return this.#succeeds('PUT', this.#path, renewed)
+  }
+
+  #make(): Promise<boolean> {
+    const { namespace, lease } = this.#world
+    const object = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: lease, namespace } }
+    const all = this.#path.slice(0, this.#path.lastIndexOf('/'))
+    return this.#succeeds('POST', all, { ...object, spec: { ...this.#spec(), leaseTransitions: 0 } })
+  }
+
+  async #succeeds(method: 'PUT' | 'POST', path: string, body: object): Promise<boolean> {
+    const answer = await this.#world.client.send(method, path, body)
+    if ('value' in answer) return true
+    if (answer.refusal.status === 409) return false
+    throw new Error(answer.refusal.message)
+  }
+
+  #spec(): Fields {
+    const now = new Date(this.#world.clock.now()).toISOString().replace('Z', '000Z')
+    return {
+      holderIdentity: this.#world.identity,
+      leaseDurationSeconds: HELD / 1000,
+      acquireTime: now,
+      renewTime: now,
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import { decodeResources, type Engines } from '../../../cluster/resources/decode-resources.ts'
+import { liveResource } from '../../../cluster/resources/live-resource.ts'
+import type { Resource, Written } from '../../../cluster/resources/resource.ts'
+import { idOf } from '../../../cluster/translate/cluster-view.ts'
+import type { Diagnostic } from '../../../diagnostics/diagnostic.ts'
+import { asFields, type Fields } from '../../../schema/untyped.ts'
+
+export interface LiveObject {
+  readonly written: Written
+  /** What a change of it must differ in to count. */
+  readonly fingerprint: string
+  /** Undefined until it has been read, and when nothing can be made of it. */
+  readonly resource?: Resource
+  /** Expressions that are wrong. */
+  readonly faults?: readonly string[]
+  /** Why nothing can be made of it. */
+  readonly refused?: readonly Diagnostic[]
+}
+
+/** Everything that the API server has told of, and what has changed since it was last looked at. */
+export class LiveObjects {
+  readonly #objects = new Map<string, LiveObject>()
+  readonly #engines: Engines = {}
+  #changed = new Set<string>()
+
+  /** False: it says what it said before; only its status or version may differ. */
+  put(raw: Fields): { readonly id: string; readonly changed: boolean } | undefined {
+    const written = liveResource(raw)
+    if (!written || written.name === undefined) return undefined
+    const id = idOf(written as Resource)
+    const known = this.#objects.get(id)
+    const fingerprint = fingerprintOf(raw)
+    if (known?.fingerprint === fingerprint) {
+      const resource = known.resource && { ...known.resource, raw }
+      this.#objects.set(id, { ...known, written: { ...known.written, raw }, ...(resource ? { resource } : {}) })
+      return { id, changed: false }
+    }
+    this.#objects.set(id, { written, fingerprint })
+    this.#changed.add(id)
+    return { id, changed: true }
+  }
+
+  remove(raw: Fields): void {
+    const written = liveResource(raw)
+    if (!written) return
+    const id = idOf(written as Resource)
+    if (this.#objects.delete(id)) this.#changed.add(id)
+  }
+
+  /** Those of a kind, after which no others are left. Gives the ids of those that are there. */
+  replace(kind: string, all: readonly Fields[]): void {
+    const kept = new Set(all.flatMap(raw => this.put(raw)?.id ?? []))
+    for (const [id, { written }] of this.#objects) {
+      if (written.kindName !== kind || kept.has(id)) continue
+      this.#objects.delete(id)
+      this.#changed.add(id)
+    }
+  }
+
+  find(raw: Fields): (LiveObject & { readonly id: string }) | undefined {
+    const written = liveResource(raw)
+    const id = written && idOf(written as Resource)
+    const object = id === undefined ? undefined : this.#objects.get(id)
+    return object && { ...object, id: id! }
+  }
+
+  get(id: string): LiveObject | undefined {
+    return this.#objects.get(id)
+  }
+
+  list(kind: string): Resource[] {
+    return [...this.#objects.values()].flatMap(({ resource }) => (resource?.kind.kind === kind ? resource : []))
+  }
+
+  get isDirty(): boolean {
+    return this.#changed.size > 0
+  }
+
+  /** Ids of what has changed since the last time; all of it has been read then. */
+  async settle(): Promise<ReadonlySet<string>> {
+    const changed = this.#changed
+    this.#changed = new Set()
+    for (const id of changed) {
+      const object = this.#objects.get(id)
+      if (object && !object.resource) this.#objects.set(id, await this.#read(object))
+    }
+    return changed
+  }
+
+  /** As if they had not been looked at. */
+  again(ids: Iterable<string>): void {
+    for (const id of ids) this.#changed.add(id)
+  }
+
+  get resources(): Resource[] {
+    return [...this.#objects.values()].flatMap(({ resource }) => resource ?? [])
+  }
+
+  get all(): Iterable<readonly [string, LiveObject]> {
+    return this.#objects
+  }
+
+  get faults(): ReadonlyMap<Resource, readonly string[]> {
+    const found = [...this.#objects.values()].filter(({ resource, faults }) => resource && faults)
+    return new Map(found.map(({ resource, faults }) => [resource!, faults!]))
+  }
+
+  /** What the definitions of others allow has been checked by the API server; of ours it knows no expressions. */
+  async #read(object: LiveObject): Promise<LiveObject> {
+    const { written } = object
+    if (!written.kind.own) return { ...object, resource: { ...written, mistakes: [] } }
+    const found: Diagnostic[] = []
+    const [resource] = await decodeResources([written], this.#engines, found)
+    const errors = found.filter(({ severity }) => severity === 'error')
+    const refused = errors.filter(({ code }) => !code.startsWith('GW3'))
+    if (!resource || refused.length > 0) return { ...object, refused }
+    if (errors.length === 0) return { ...object, resource }
+    return {
+      ...object,
+      resource,
+      faults: errors.map(({ path, message }) => `${path.replace(/^spec\./, '')}: ${message}`),
+    }
+  }
+}
+
+/** Written by the server or by controllers, and no reason to compile anything. */
+const BOOKKEEPING: ReadonlySet<string> = new Set(['resourceVersion', 'managedFields', 'generation'])
+
+function fingerprintOf({ status: _status, metadata, ...rest }: Fields): string {
+  const kept = Object.entries(asFields(metadata) ?? {}).filter(([key]) => !BOOKKEEPING.has(key))
+  return JSON.stringify([rest, Object.fromEntries(kept)])
+}

@@ -1,0 +1,77 @@
+import { isDeepStrictEqual } from 'node:util'
+import { CONTROLLER } from '../../../cluster/translate/cluster-view.ts'
+import { asFields, asItems, type Fields } from '../../../schema/untyped.ts'
+
+/** Types of conditions that are written here: those of others beside them stay. */
+const OWN: ReadonlySet<unknown> = new Set([
+  'Accepted',
+  'Attached',
+  'Conflicted',
+  'InsecureFrontendValidationMode',
+  'PartiallyInvalid',
+  'Programmed',
+  'ResolvedRefs',
+  'StatusSummarized',
+  'SupportedVersion',
+])
+
+/**
+ * The status to apply to an object: conditions with their times and generation, entries of other controllers kept.
+ * Undefined when the object says so already.
+ */
+export function mergeStatus(raw: Fields, wanted: Fields, generation: number, now: string): Fields | undefined {
+  const current = asFields(raw.status) ?? {}
+  const conditions = (list: unknown, known: unknown) => stamped(asItems(list), asItems(known), generation, now)
+  const merged: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(wanted)) {
+    const known = asItems(current[name])
+    if (name === 'conditions') merged[name] = conditions(value, current[name])
+    else if (name === 'listeners') {
+      merged[name] = asItems(value).map(each => ({
+        ...each,
+        conditions: conditions(each.conditions, known.find(other => other.name === each.name)?.conditions),
+      }))
+    } else if (name === 'parents' || name === 'ancestors') {
+      const ref = name === 'parents' ? 'parentRef' : 'ancestorRef'
+      const others = known.filter(each => each.controllerName !== CONTROLLER)
+      const own = asItems(value)
+        .filter(each => each.controllerName === CONTROLLER)
+        .map(each => {
+          const before = known.find(
+            other => other.controllerName === CONTROLLER && isDeepStrictEqual(other[ref], plain(each[ref])),
+          )
+          return { ...each, conditions: conditions(each.conditions, before?.conditions) }
+        })
+      merged[name] = [...others, ...own]
+    } else merged[name] = value
+  }
+  return says(current, plain(merged)) ? undefined : merged
+}
+
+/** With the time of the last change, and with what others have said beside. */
+function stamped(wanted: readonly Fields[], known: readonly Fields[], generation: number, now: string): Fields[] {
+  const own = wanted.map(condition => {
+    const before = known.find(({ type, status }) => type === condition.type && status === condition.status)
+    return { ...condition, observedGeneration: generation, lastTransitionTime: before?.lastTransitionTime ?? now }
+  })
+  return [...own, ...known.filter(({ type }) => !OWN.has(type))]
+}
+
+function plain<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T
+}
+
+function says(current: Fields, merged: Fields): boolean {
+  return Object.entries(merged).every(([name, value]) => isDeepStrictEqual(sorted(current[name] ?? []), sorted(value)))
+}
+
+/** Lists that are maps to the API server, in one order. */
+function sorted(value: unknown): unknown {
+  if (!Array.isArray(value)) return value
+  const items = value.map(item => {
+    const fields = asFields(item)
+    return fields && 'conditions' in fields ? { ...fields, conditions: sorted(fields.conditions) } : item
+  })
+  const key = (item: unknown) => JSON.stringify([asFields(item)?.type, asFields(item)?.name, item])
+  return items.sort((a, b) => (key(a) < key(b) ? -1 : 1))
+}

@@ -1,0 +1,277 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { CONTROLLER, idOf } from '../../../cluster/translate/cluster-view.ts'
+import { load } from '../../../config/load.ts'
+import { offlineRuntime } from '../../../config/offline-runtime.ts'
+import { systemClock } from '../../../engine/clock.ts'
+import type { Logger, Timer } from '../../../runtime/runtime.ts'
+import { asFields, asText, type Fields } from '../../../schema/untyped.ts'
+import { ClusterClient } from '../../kube-api/cluster-client.ts'
+import { type Follower, followKind } from '../../kube-api/follow-kind.ts'
+import { type ClusterChoice, type ClusterPlace, findContext } from '../../kube-api/kubeconfig.ts'
+import { discover, pathOf, type ServedKind } from '../../kube-api/list-resources.ts'
+import { createGateway, type OneGateway, openGateway } from '../one-gateway.ts'
+import type { RunningGateway, ServeOptions } from '../serving.ts'
+import { Addresses, type AddressOptions } from './addresses.ts'
+import { Leader } from './leader.ts'
+import { LiveCompiler } from './live-compiler.ts'
+import { LiveObjects } from './live-objects.ts'
+import { objectPath, StatusWriter } from './status-writer.ts'
+
+export interface ClusterServing extends ClusterChoice, Pick<ServeOptions, 'log' | 'version' | 'portFor'> {
+  /** The only one that is looked at; all when unset. */
+  readonly namespace?: string
+  readonly className: string
+  readonly addresses: AddressOptions
+  /** Where the Lease is; the namespace of the context when unset. */
+  readonly leaseNamespace?: string | undefined
+}
+
+/** Follows a cluster and serves the Gateways of one class; until the API server answers, it waits. */
+export async function serveCluster(options: ClusterServing, place: ClusterPlace): Promise<RunningGateway> {
+  const context = await findContext(options, place)
+  const addresses = new Addresses(options.addresses)
+  const client = new ClusterClient(context)
+  const { env } = place
+  const empty = await load('<cluster>', '{}', {
+    env,
+    tier: 'env',
+    runtime: offlineRuntime(),
+    readReferenced: () => undefined,
+  })
+  const { settings } = empty.snapshot!
+  const one = createGateway(options, settings)
+  // Without ports, until the first list of everything has come.
+  await one.gateway.apply(empty.snapshot!)
+  const replica = new ClusterReplica(options, { client, addresses, one, env })
+  const running = await openGateway(one, settings, options.version, {
+    pending: () => (replica.isServing ? [] : ['cluster']),
+    ended: () => replica.close(),
+  })
+  replica.start()
+  return Object.assign(running, { bodies: undefined, reload: () => replica.update() })
+}
+
+interface Parts {
+  readonly client: ClusterClient
+  readonly addresses: Addresses
+  readonly one: OneGateway
+  readonly env: ClusterPlace['env']
+}
+
+/** ms that changes are gathered: one apply makes several. */
+const GATHER = 20
+/** ms between two looks for kinds that the cluster did not know. */
+const LOOK_AGAIN = 10_000
+
+class ClusterReplica {
+  readonly #options: ClusterServing
+  readonly #parts: Parts
+  readonly #log: Logger
+  readonly #objects = new LiveObjects()
+  readonly #compiler: LiveCompiler
+  readonly #statuses: StatusWriter
+  readonly #leader: Leader
+  readonly #stop = new AbortController()
+  /** By kind and version: those that are followed. */
+  readonly #followed = new Map<string, { readonly kind: ServedKind; listed: boolean; trouble: string | undefined }>()
+  #timer: Timer | undefined
+  #queue: Promise<boolean> = Promise.resolve(true)
+  #complete = false
+  isServing = false
+
+  constructor(options: ClusterServing, parts: Parts) {
+    const { client, one, addresses, env } = parts
+    const { gateway } = one
+    const { className } = options
+    this.#options = options
+    this.#parts = parts
+    this.#log = one.log.logger('cluster')
+    const { addressOf } = addresses
+    this.#compiler = new LiveCompiler({ runtime: gateway.runtime, state: gateway.state, env }, { className, addressOf })
+    const shared = { client, clock: systemClock, log: this.#log }
+    this.#statuses = new StatusWriter({
+      ...shared,
+      current: id => this.#objects.get(id)?.written.raw,
+      pathOf: raw => this.#pathOf(raw),
+    })
+    this.#leader = new Leader({
+      ...shared,
+      namespace: options.leaseNamespace ?? client.namespace,
+      lease: `gwctl-${className}`,
+      identity: `${hostname()}_${randomUUID()}`,
+      changed: leading => this.#lead(leading),
+    })
+  }
+
+  start(): void {
+    void this.#follow()
+    this.#leader.start()
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    this.#timer?.cancel()
+    this.#statuses.close()
+    await this.#leader.close()
+  }
+
+  /** Serves what is known now. */
+  update(): Promise<boolean> {
+    this.#queue = this.#queue.then(() => this.#update())
+    return this.#queue
+  }
+
+  /** Follows every kind that the cluster has, and looks again for the others. */
+  async #follow(): Promise<void> {
+    const { client } = this.#parts
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      try {
+        const { served, absent } = await discover(client)
+        for (const kind of served) this.#followOne(kind)
+        this.#complete = true
+        this.#changed()
+        if (absent.length === 0) return
+      } catch (error) {
+        if (!this.#complete) this.#log.log('warn', 'the API server does not answer', { error: textOf(error) })
+      }
+      await this.#pause(this.#complete ? LOOK_AGAIN : 1000)
+    }
+  }
+
+  #followOne(kind: ServedKind): void {
+    const key = `${kind.apiVersion}/${kind.kind}`
+    if (this.#followed.has(key)) return
+    const state = { kind, listed: false, trouble: undefined as string | undefined }
+    this.#followed.set(key, state)
+    const follower: Follower = {
+      replaced: objects => {
+        this.#objects.replace(kind.kind, objects)
+        for (const raw of objects) this.#heard(raw)
+        state.listed = true
+        this.#changed()
+      },
+      changed: raw => {
+        this.#objects.put(raw)
+        this.#heard(raw)
+        this.#changed()
+      },
+      removed: raw => {
+        this.#objects.remove(raw)
+        this.#changed()
+      },
+      trouble: reason => {
+        if (reason === state.trouble) return
+        state.trouble = reason
+        if (reason === undefined) this.#log.log('info', 'the cluster is followed again', { kind: kind.kind })
+        else this.#log.log('warn', 'the cluster is not followed: what is known stays', { reason })
+      },
+    }
+    const { namespace } = this.#options
+    const { signal } = this.#stop
+    const { client } = this.#parts
+    void followKind(kind, follower, { client, clock: systemClock, random: Math.random, namespace, signal })
+  }
+
+  /** Its status may be another's, or older than what is known here. */
+  #heard(raw: Fields): void {
+    const object = this.#objects.find(raw)
+    if (!object) return
+    const { id, written, resource } = object
+    if (written.kind.kind === 'Gateway' && resource && !this.#parts.addresses.agrees(resource))
+      this.#objects.again([id])
+    this.#statuses.check(id)
+  }
+
+  #changed(): void {
+    const ready = this.#complete && [...this.#followed.values()].every(({ listed, trouble }) => listed || trouble)
+    if (!ready || this.#timer || this.#stop.signal.aborted) return
+    this.#timer = systemClock.after(GATHER, () => {
+      this.#timer = undefined
+      void this.update()
+    })
+  }
+
+  async #update(): Promise<boolean> {
+    const { addresses, one } = this.#parts
+    if (this.#stop.signal.aborted || (this.isServing && !this.#objects.isDirty)) return true
+    const started = performance.now()
+    const changed = await this.#objects.settle()
+    try {
+      await addresses.prepare(this.#objects.list('Gateway').filter(gateway => this.#isOurs(gateway.raw)))
+      const { snapshot, statuses, whole } = await this.#compiler.compile(changed, this.#objects)
+      await one.gateway.apply(snapshot)
+      this.#statuses.want(statuses, whole)
+      one.synchronized.set(1)
+      this.isServing = true
+      const ms = Math.round(performance.now() - started)
+      this.#log.log('debug', 'the cluster is served', { changed: changed.size, whole, ms })
+      return true
+    } catch (error) {
+      one.synchronized.set(0)
+      this.#log.log('error', 'a change of the cluster cannot be served, what was served stays', {
+        error: textOf(error),
+      })
+      return false
+    }
+  }
+
+  #isOurs(gateway: Fields): boolean {
+    return asFields(gateway.spec)?.gatewayClassName === this.#options.className
+  }
+
+  #lead(leading: boolean): void {
+    const { addresses } = this.#parts
+    addresses.leading = leading
+    this.#statuses.lead(leading)
+    if (!leading) return
+    void this.#makeClass()
+    // Gateways may wait for an address.
+    this.#objects.again(this.#objects.list('Gateway').map(idOf))
+    this.#changed()
+  }
+
+  /** The class is there from the start, unless somebody has made it. */
+  async #makeClass(): Promise<void> {
+    const { client } = this.#parts
+    const { className } = this.#options
+    const object = {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'GatewayClass',
+      metadata: { name: className },
+      spec: { controllerName: CONTROLLER, description: 'Served by gwctl run --kube.' },
+    }
+    const all = '/apis/gateway.networking.k8s.io/v1/gatewayclasses'
+    while (!this.#stop.signal.aborted) {
+      const answer = await client.send('POST', all, object).catch(() => undefined)
+      if (answer && ('value' in answer || answer.refusal.status === 409)) return
+      if (answer?.refusal.status === 403) {
+        this.#log.log('warn', 'the GatewayClass may not be made', { name: className })
+        return
+      }
+      await this.#pause(LOOK_AGAIN)
+    }
+  }
+
+  #pathOf(raw: Fields): string | undefined {
+    const served = this.#followed.get(`${asText(raw.apiVersion)}/${asText(raw.kind)}`)?.kind
+    const { namespace } = asFields(raw.metadata) ?? {}
+    return served && objectPath(pathOf(served, asText(namespace)), raw)
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { signal } = this.#stop
+    return new Promise(done => {
+      const timer = systemClock.after(ms, done)
+      signal.addEventListener('abort', () => {
+        timer.cancel()
+        done()
+      })
+    })
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

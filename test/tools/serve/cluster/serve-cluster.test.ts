@@ -1,0 +1,261 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { type ClusterServing, serveCluster } from '../../../../src/tools/serve/cluster/serve-cluster.ts'
+import { MemoryOutput, memoryIo } from '../../../cli/memory-io.ts'
+import { LivingCluster } from '../../../helpers/living-cluster.ts'
+import { startUpstream } from '../../../helpers/upstream.ts'
+
+const GATEWAY_API = 'gateway.networking.k8s.io/v1'
+const PATIENCE = { timeout: 20_000, interval: 10 }
+
+class Place implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), 'gwctl-live-'))
+  readonly cluster = new LivingCluster()
+  readonly log = new MemoryOutput()
+  readonly #running: { stop(): Promise<void> }[] = []
+
+  async serve(options: Partial<ClusterServing> = {}) {
+    writeFileSync(join(this.folder, 'config'), this.cluster.kubeconfig)
+    const env = {
+      KUBECONFIG: join(this.folder, 'config'),
+      ADMIN_ADDR: '127.0.0.1:0',
+      STATS_ADDR: '127.0.0.1:0',
+      READINESS_ADDR: '127.0.0.1:0',
+      CONNECTION_MIN_TERMINATION_DEADLINE: '0s',
+    }
+    const { stdin } = memoryIo()
+    const running = await serveCluster(
+      {
+        className: 'ours',
+        addresses: { published: '192.0.2.7' },
+        log: this.log,
+        version: '1',
+        portFor: () => 0,
+        ...options,
+      },
+      { cwd: this.folder, env, stdin },
+    )
+    this.#running.push(running)
+    return running
+  }
+
+  async [Symbol.asyncDispose]() {
+    for (const each of this.#running) await each.stop()
+    await this.cluster[Symbol.asyncDispose]()
+    rmSync(this.folder, { recursive: true })
+  }
+}
+
+function gateway(
+  name: string,
+  listeners: readonly object[] = [{ name: 'http', port: 80, protocol: 'HTTP' }],
+  more = {},
+) {
+  const spec = { gatewayClassName: 'ours', listeners, ...more }
+  return { apiVersion: GATEWAY_API, kind: 'Gateway', metadata: { name, namespace: 'prod' }, spec }
+}
+
+function route(name: string, rule: object, parent = 'edge') {
+  const spec = { parentRefs: [{ name: parent }], rules: [rule] }
+  return { apiVersion: GATEWAY_API, kind: 'HTTPRoute', metadata: { name, namespace: 'prod' }, spec }
+}
+
+const to = (hostname: string) => ({
+  matches: [{ path: { type: 'PathPrefix', value: '/' } }],
+  filters: [{ type: 'RequestRedirect', requestRedirect: { hostname, statusCode: 302 } }],
+})
+
+const conditions = (item: { status?: unknown } | undefined) =>
+  ((item?.status as { conditions?: { type: string; status: string }[] } | undefined)?.conditions ?? []).map(
+    ({ type, status }) => `${type}=${status}`,
+  )
+
+async function locationOf(port: number | undefined): Promise<string | null> {
+  const { headers } = await fetch(`http://127.0.0.1:${port}/`, { redirect: 'manual' })
+  return headers.get('location')?.replace(/:\d+/, '') ?? null
+}
+
+interface RouteStatus {
+  readonly parents?: readonly { controllerName: string; conditions: { type: string; observedGeneration: number }[] }[]
+}
+const parentsOf = (place: Place, name: string) =>
+  (place.cluster.get('HTTPRoute', 'prod', name)?.status as RouteStatus | undefined)?.parents ?? []
+
+test('a Gateway and a route are served, say so, and follow each change', async () => {
+  await using place = new Place()
+  await using upstream = await startUpstream((_, res) => res.end('from the pod'))
+  await place.cluster.open()
+  place.cluster.put(gateway('edge'))
+  place.cluster.put({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'app', namespace: 'prod' },
+    spec: { ports: [{ port: 80 }] },
+  })
+  place.cluster.put({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: 'app-1', namespace: 'prod', labels: { 'kubernetes.io/service-name': 'app' } },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+    ports: [{ port: upstream.port }],
+  })
+  place.cluster.put(route('app', { backendRefs: [{ name: 'app', port: 80 }] }))
+  const running = await place.serve()
+  await vi.waitFor(
+    () => expect(conditions(place.cluster.get('Gateway', 'prod', 'edge'))).toContain('Programmed=True'),
+    PATIENCE,
+  )
+  await vi.waitFor(() => expect(parentsOf(place, 'app')).toHaveLength(1), PATIENCE)
+  expect(await (await fetch(`http://127.0.0.1:${running.ports.get(80)}/`)).text()).toBe('from the pod')
+  expect(conditions(place.cluster.get('GatewayClass', '', 'ours'))).toEqual(['Accepted=True', 'SupportedVersion=True'])
+  const status = place.cluster.get('Gateway', 'prod', 'edge')?.status as { addresses: unknown; listeners: unknown[] }
+  expect(status.addresses).toEqual([{ type: 'IPAddress', value: '192.0.2.7' }])
+  expect(status.listeners[0]).toMatchObject({ name: 'http', attachedRoutes: 1 })
+
+  place.cluster.put(route('app', to('moved.example')))
+  await vi.waitFor(async () => expect(await locationOf(running.ports.get(80))).toBe('http://moved.example/'), PATIENCE)
+  await vi.waitFor(() => expect(parentsOf(place, 'app')[0]?.conditions[0]?.observedGeneration).toBe(2), PATIENCE)
+
+  place.cluster.delete('HTTPRoute', 'prod', 'app')
+  await vi.waitFor(async () => {
+    expect((await fetch(`http://127.0.0.1:${running.ports.get(80)}/`)).status).toBe(404)
+  }, PATIENCE)
+})
+
+test('what was served stays served while the API server is away, and changes made meanwhile arrive', async () => {
+  await using place = new Place()
+  await place.cluster.open()
+  place.cluster.put(gateway('edge'))
+  place.cluster.put(route('app', to('one.example')))
+  const running = await place.serve()
+  const served = (host: string) =>
+    vi.waitFor(async () => expect(await locationOf(running.ports.get(80))).toBe(`http://${host}/`), PATIENCE)
+  await served('one.example')
+
+  await place.cluster.cut()
+  await vi.waitFor(() => expect(place.log.text).toContain('the cluster is not followed'), PATIENCE)
+  expect(await locationOf(running.ports.get(80))).toBe('http://one.example/')
+  place.cluster.put(route('app', to('two.example')))
+  place.cluster.forget()
+  await place.cluster.open()
+  await served('two.example')
+
+  place.cluster.bookmark()
+  place.cluster.expire()
+  place.cluster.put(route('app', to('three.example')))
+  await served('three.example')
+  expect(place.log.text).not.toContain('secret-token')
+})
+
+test('a conflict is settled with what the object says then; entries and conditions of others stay', async () => {
+  await using place = new Place()
+  await place.cluster.open()
+  const foreign = { parentRef: { name: 'other' }, controllerName: 'example.com/other', conditions: [] }
+  place.cluster.put(gateway('edge'))
+  place.cluster.put({ ...route('app', to('one.example')), status: { parents: [foreign] } })
+  let times = 0
+  place.cluster.beforeApply = () => {
+    // Somebody else is faster, once.
+    if (times++ === 0)
+      place.cluster.put({ ...gateway('edge'), metadata: { ...gateway('edge').metadata, labels: { a: 'b' } } })
+  }
+  await place.serve()
+  await vi.waitFor(() => expect(parentsOf(place, 'app')).toHaveLength(2), PATIENCE)
+  expect(parentsOf(place, 'app')[0]).toEqual(foreign)
+  await vi.waitFor(
+    () => expect(conditions(place.cluster.get('Gateway', 'prod', 'edge'))).toContain('Programmed=True'),
+    PATIENCE,
+  )
+})
+
+test('a bad object costs that object only', async () => {
+  await using place = new Place()
+  await place.cluster.open()
+  place.cluster.put(
+    gateway('edge', [
+      { name: 'http', port: 80, protocol: 'HTTP' },
+      { name: 'odd', port: 81, protocol: 'example.com/odd' },
+    ]),
+  )
+  place.cluster.put(route('app', to('one.example')))
+  place.cluster.put(
+    route('bad', {
+      matches: [{ path: { type: 'PathPrefix', value: '/bad' } }],
+      backendRefs: [{ name: 'gone', port: 80 }],
+    }),
+  )
+  const running = await place.serve()
+  await vi.waitFor(async () => expect(await locationOf(running.ports.get(80))).toBe('http://one.example/'), PATIENCE)
+  expect((await fetch(`http://127.0.0.1:${running.ports.get(80)}/bad`)).status).toBe(500)
+  await vi.waitFor(() => {
+    const { conditions = [] } = parentsOf(place, 'bad')[0] ?? {}
+    expect(conditions).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ type: 'ResolvedRefs', status: 'False', reason: 'BackendNotFound' }),
+      ]),
+    )
+  }, PATIENCE)
+  const { listeners } = place.cluster.get('Gateway', 'prod', 'edge')!.status as {
+    listeners: { conditions: unknown[] }[]
+  }
+  expect(listeners[1]?.conditions).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ type: 'Accepted', status: 'False', reason: 'UnsupportedProtocol' }),
+    ]),
+  )
+})
+
+test('each Gateway has an address of the pool, two may use one port, and an address stays', async () => {
+  await using place = new Place()
+  await place.cluster.open()
+  place.cluster.put(gateway('edge'))
+  place.cluster.put({ ...gateway('inner'), status: { addresses: [{ type: 'IPAddress', value: '127.0.9.5' }] } })
+  place.cluster.put(gateway('fixed', undefined, { addresses: [{ value: '127.0.9.1' }] }))
+  place.cluster.put(gateway('far', undefined, { addresses: [{ value: '192.0.2.250' }] }))
+  const addresses = { pool: '127.0.9.1-127.0.9.9' }
+  const running = place.serve({ addresses })
+  await running
+  const addressOf = (name: string) =>
+    (place.cluster.get('Gateway', 'prod', name)?.status as { addresses?: { value: string }[] } | undefined)
+      ?.addresses?.[0]?.value
+  await vi.waitFor(() => expect(addressOf('fixed')).toBe('127.0.9.1'), PATIENCE)
+  await vi.waitFor(() => expect(addressOf('edge')).toBe('127.0.9.2'), PATIENCE)
+  expect(addressOf('inner')).toBe('127.0.9.5')
+  await vi.waitFor(
+    () => expect(conditions(place.cluster.get('Gateway', 'prod', 'far'))).toContain('Programmed=False'),
+    PATIENCE,
+  )
+  const { binds } = await dumpOf(place)
+  expect(binds.map(({ address, port }) => `${address}:${port}`).sort()).toEqual([
+    '127.0.9.1:80',
+    '127.0.9.2:80',
+    '127.0.9.5:80',
+  ])
+  expect(binds[0]?.origin).toMatch(/^Gateway prod\/\w+ listener http$/)
+
+  async function dumpOf({ log: _ }: Place) {
+    const { admin } = await running
+    return (await (await fetch(`http://${admin}/config_dump`)).json()) as {
+      binds: { address: string; port: number; origin: string }[]
+    }
+  }
+})
+
+test('of two replicas one writes; when it leaves, the other does', async () => {
+  await using place = new Place()
+  await place.cluster.open()
+  place.cluster.put(gateway('edge'))
+  const first = await place.serve()
+  const lease = () => place.cluster.get('Lease', 'infra', 'gwctl-ours')?.spec as { holderIdentity: string } | undefined
+  await vi.waitFor(() => expect(lease()?.holderIdentity).toBeTruthy(), PATIENCE)
+  const leader = lease()?.holderIdentity
+  await place.serve()
+  await first.stop()
+  await vi.waitFor(() => {
+    expect(lease()?.holderIdentity).toBeTruthy()
+    expect(lease()?.holderIdentity).not.toBe(leader)
+  }, PATIENCE)
+})
