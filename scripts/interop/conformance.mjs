@@ -42,7 +42,12 @@ async function main() {
   if (!process.argv.includes('--record')) return
   await copyFile(join(DATA, 'report.yaml'), join(root, 'docs/conformance.yaml'))
   const summary = await readFile(join(DATA, 'summary.txt'), 'utf8')
-  await replaceSection(join(root, 'docs/interop.md'), 'conformance', 'npm run interop:conformance -- --record', text(summary))
+  await replaceSection(
+    join(root, 'docs/interop.md'),
+    'conformance',
+    'npm run interop:conformance -- --record',
+    text(summary),
+  )
 }
 
 function text(summary) {

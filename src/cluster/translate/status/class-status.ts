@@ -5,11 +5,14 @@ import { CONTROLLER, specOf } from '../cluster-view.ts'
 import type { Work } from '../work.ts'
 import { isFalse, isTrue, type Status } from './conditions.ts'
 
-/** Of the GatewayClass that a replica serves. */
+/** Of the GatewayClasses of this controller, where a cluster is followed. */
 export function classStatuses(work: Work): Status[] {
-  const { live } = work.options
-  const found = live && work.cluster.find('GatewayClass', undefined, live.className)
-  if (!found || specOf(found).controllerName !== CONTROLLER) return []
+  if (!work.options.live) return []
+  const ours = work.cluster.list('GatewayClass').filter(each => specOf(each).controllerName === CONTROLLER)
+  return ours.map(each => classStatus(each, work))
+}
+
+function classStatus(found: Resource, work: Work): Status {
   const problem = parametersProblem(found, specOf(found).parametersRef, work)
   const accepted =
     problem === undefined
@@ -17,7 +20,7 @@ export function classStatuses(work: Work): Status[] {
       : isFalse('Accepted', 'InvalidParameters', problem)
   const version = isTrue('SupportedVersion', 'SupportedVersion', 'Gateway API CRDs are of a supported version')
   const supportedFeatures = SUPPORTED_FEATURES.toSorted().map(name => ({ name }))
-  return [{ resource: found, status: { conditions: [accepted, version], supportedFeatures } }]
+  return { resource: found, status: { conditions: [accepted, version], supportedFeatures } }
 }
 
 /** Why the parameters that an object names cannot be had; undefined when it names none, or they are there. */
