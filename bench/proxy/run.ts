@@ -60,9 +60,12 @@ async function main(): Promise<void> {
     await answering(upstream, 'upstream')
     const targets = new Map<string, Running>()
     const { oracle, portkey, target: given } = values
+    const decider = await freePort()
+    const decides = [process.execPath, join(import.meta.dirname, 'decider.ts'), String(decider)]
+    running.push(new Pinned(decides, '1', join(folder, 'decider.out')))
     await writeCertificate(folder)
     for (const name of names()) {
-      const target = await targetNamed(name, { folder, upstream, oracle, portkey, given })
+      const target = await targetNamed(name, { folder, upstream, decider, oracle, portkey, given })
       const cores = name.startsWith('gwctl-') ? '0,1' : '0'
       const child = new Pinned(target.command, cores, join(folder, `${name}.out`), target.env)
       running.push(child)

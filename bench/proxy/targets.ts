@@ -19,6 +19,8 @@ export interface Target {
 export interface TargetOptions {
   readonly folder: string
   readonly upstream: number
+  /** Of the service that decides and counts. */
+  readonly decider: number
   /** The public system's binary. */
   readonly oracle: string | undefined
   /** The start script of Portkey's gateway. */
@@ -29,12 +31,12 @@ export interface TargetOptions {
 
 /** The command line of a target by its name. Throws for a name that nobody knows. */
 export async function targetNamed(name: string, options: TargetOptions): Promise<Target> {
-  const { folder, upstream } = options
+  const { folder, upstream, decider } = options
   const [port, guarded, secure] = [await freePort(), await freePort(), await freePort()]
   const env = { PORT: String(port), UPSTREAM: String(upstream) }
   const plain = { env, port, guarded: port, secure, fields: {} }
   const node = (script: string): string[] => [process.execPath, join(import.meta.dirname, script)]
-  const config = (): Promise<string> => standalone(folder, name, { port, guarded, secure, upstream })
+  const config = (): Promise<string> => standalone(folder, name, { port, guarded, secure, upstream, decider })
   const given = options.given.find(text => text.startsWith(`${name}=`))?.slice(name.length + 1)
   if (given !== undefined) {
     const filled = given.replaceAll('{port}', String(port)).replaceAll('{upstream}', String(upstream))
@@ -75,13 +77,13 @@ export async function targetNamed(name: string, options: TargetOptions): Promise
   }
 }
 
-/** One route to the upstream, once as it is and once behind four policies; one worker, no access log. */
+/** One route to the upstream, as it is, behind four policies, and with a service that is asked about each request; one worker, no access log. */
 async function standalone(
   folder: string,
   name: string,
-  ports: { readonly port: number; readonly guarded: number; readonly secure: number; readonly upstream: number },
+  ports: Readonly<Record<'port' | 'guarded' | 'secure' | 'upstream' | 'decider', number>>,
 ): Promise<string> {
-  const { port, guarded, secure, upstream } = ports
+  const { port, guarded, secure, upstream, decider } = ports
   const path = join(folder, `${name}.yaml`)
   const [admin, stats, readiness] = [await freePort(), await freePort(), await freePort()]
   await writeFile(
@@ -113,6 +115,16 @@ binds:
 - port: ${guarded}
   listeners:
   - routes:
+    - matches: [{path: {pathPrefix: /authz}}]
+      policies: {extAuthz: {host: '127.0.0.1:${decider}', protocol: {grpc: {}}}}
+      backends: [{host: '127.0.0.1:${upstream}'}]
+    - matches: [{path: {pathPrefix: /limit}}]
+      policies:
+        remoteRateLimit:
+          host: 127.0.0.1:${decider}
+          domain: bench
+          descriptors: [{entries: [{key: path, value: request.path}]}]
+      backends: [{host: '127.0.0.1:${upstream}'}]
     - policies:
         cors:
           allowOrigins: ["http://app.test"]

@@ -33,6 +33,7 @@ export async function writeUpstream(folder: string, port: number): Promise<strin
     'upstream',
     `root ${folder}/html;
     location = /small { default_type text/plain; return 200 '${'x'.repeat(100)}'; }
+    location ~ ^/(authz|limit)/small$ { default_type text/plain; return 200 '${'x'.repeat(100)}'; }
     location = /v1/chat/completions { default_type application/json; ${fields} return 200 '${completion(2048)}'; }
     location = /big { default_type application/octet-stream; }
     ${hasStreams ? 'location = /sink { default_type text/plain; echo_read_request_body; echo ok; }' : ''}

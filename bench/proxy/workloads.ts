@@ -4,7 +4,7 @@ export interface Workload {
   readonly path: string
   readonly connections: number
   readonly body?: string
-  /** Sent to the port behind the four policies. */
+  /** Sent to the port with policies. */
   readonly guarded?: boolean
   /** Over TLS 1.3 with a P-256 certificate. `wrk` resumes sessions, `h2load` never does. */
   readonly secure?: boolean
@@ -28,6 +28,9 @@ const STREAM = { path: '/paced/v1/chat/completions', connections: 64, body: chat
 export const WORKLOADS: Readonly<{ [name: string]: Workload }> = {
   get: { path: '/small', connections: 64 },
   'get+policies': { path: '/small', connections: 64, guarded: true },
+  // Another service is asked about each request, over gRPC.
+  'get+authz': { path: '/authz/small', connections: 64, guarded: true },
+  'get+limit': { path: '/limit/small', connections: 64, guarded: true },
   chat: CHAT,
   'chat+policies': { ...CHAT, guarded: true },
   ...(hasStreams ? { stream: STREAM, burst: { ...STREAM, path: '/burst/v1/chat/completions', seconds: 1 } } : {}),

@@ -17,7 +17,6 @@ export const NOT_AT_ONCE = [
   'node_modules/@bufbuild/',
   'node_modules/bcryptjs/',
   'node_modules/gpt-tokenizer/',
-  'node_modules/jose/',
   'src/backends/ai/call.ts',
   'src/backends/mcp/endpoint.ts',
   'src/backends/mcp/http-connection.ts',

@@ -16,7 +16,6 @@ export const OWNERS: Readonly<Record<string, readonly string[]>> = {
   eventsource: ['src/tools/'],
   'gpt-tokenizer': ['src/llm/tokens/vocabulary.ts'],
   ink: ['src/tools/terminal/'],
-  jose: ['src/auth/'],
   re2js: ['src/cel/pattern.ts'],
   react: ['src/tools/terminal/'],
   'unix-crypt-td-js': ['src/auth/htpasswd.ts'],
