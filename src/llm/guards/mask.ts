@@ -1,5 +1,5 @@
 // What patterns find in texts, and the texts without it.
-import { type Search, type Span, searchFor } from '../../cel/pattern.ts'
+import { type Finder, type Search, type Span, searchFor } from '../../cel/pattern.ts'
 
 /** One kind of thing to look for. */
 export interface MaskRule {
@@ -12,8 +12,13 @@ export interface MaskRule {
   narrow?(text: string, found: Span): { readonly found: Span | undefined; readonly resume: number }
 }
 
-export function maskRule(name: string, source: string, mask: string, narrow?: MaskRule['narrow']): MaskRule {
-  return { name, search: searchFor(source), mask, ...(narrow ? { narrow } : {}) }
+export function maskRule(
+  name: string,
+  source: string,
+  mask: string,
+  { finder, narrow }: { readonly finder?: Finder; readonly narrow?: MaskRule['narrow'] } = {},
+): MaskRule {
+  return { name, search: searchFor(source, finder), mask, ...(narrow ? { narrow } : {}) }
 }
 
 /** What begins in `text` from `from` on and before `before`. */

@@ -21,11 +21,8 @@ export function phoneNumberIn(
   for (let last = groups.length - 1; last >= 0; last--) {
     const until = groups[last] as Group
     if (isDigit(text, until.end)) continue
-    const digits = groups
-      .slice(0, last + 1)
-      .map(group => group.digits)
-      .join('')
-    if (digits.length > LONGEST || digits.length < SHORTEST) continue
+    if (until.count > LONGEST || until.count < SHORTEST) continue
+    const digits = text.slice(first.start, until.end).replace(/\D/g, '')
     if (international ? isInternational(digits) : isNational(digits)) {
       return { found: [start, until.end], resume: until.end }
     }
@@ -36,16 +33,19 @@ export function phoneNumberIn(
 interface Group {
   readonly start: number
   readonly end: number
-  readonly digits: string
+  /** Digits up to its end. */
+  readonly count: number
 }
 
 function groupsIn(text: string, from: number, to: number): Group[] {
   const groups: Group[] = []
+  let count = 0
   for (let at = from; at < to; at++) {
     if (!isDigit(text, at)) continue
     const start = at
     while (at < to && isDigit(text, at)) at++
-    groups.push({ start, end: at, digits: text.slice(start, at) })
+    count += at - start
+    groups.push({ start, end: at, count })
   }
   return groups
 }
@@ -55,8 +55,17 @@ function isDigit(text: string, at: number): boolean {
   return c >= 0x30 && c <= 0x39
 }
 
+/** At once what every national number fits, of whatever region, and a few others. */
+const LIKE_NATIONAL = new RegExp(
+  NUMBERING_PLANS.map(({ code, prefix, valid }) => {
+    const number = valid.source.slice(1)
+    return `^(?:(?:${prefix.source.slice(1)})?|${code})${number}`
+  }).join('|'),
+)
+
 /** Of the regions above, with or without what is dialled first there. */
 function isNational(digits: string): boolean {
+  if (!LIKE_NATIONAL.test(digits)) return false
   return NUMBERING_PLANS.some(({ code, prefix, valid }) => {
     if (valid.test(digits)) return true
     const bare = digits.replace(prefix, '')

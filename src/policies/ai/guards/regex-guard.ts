@@ -20,19 +20,22 @@ export interface RegexSpec {
   }[]
 }
 
+/** A text without one of these has nothing that the builtins look for. */
+const BUILTINS_NEED = /[0-9@]/
+
 /** Looks for patterns in texts, each rule in what the ones before it have left. */
 export class RegexGuard {
   readonly #rules: readonly MaskRule[]
+  /** Those of the file, which are found in one pass; the builtins cost less than that each. */
+  readonly #patterns: readonly MaskRule[]
   readonly #screen: (text: string) => readonly number[]
-  /** A text without one of these has nothing that the builtins look for. */
-  readonly #needs: RegExp | undefined
 
   constructor({ rules }: Pick<RegexSpec, 'rules'>) {
     this.#rules = rules.map(({ builtin, pattern, name }, i) =>
       builtin === undefined ? maskRule(name ?? `rules[${i}]`, pattern?.source ?? '', '<masked>') : builtinRule(builtin),
     )
-    this.#needs = rules.every(({ builtin }) => builtin !== undefined) ? /[0-9@]/ : undefined
-    this.#screen = screenFor(this.#rules.map(({ search }) => search.source))
+    this.#patterns = this.#rules.filter((_, i) => rules[i]?.builtin === undefined)
+    this.#screen = this.#patterns.length === 0 ? () => [] : screenFor(this.#patterns.map(({ search }) => search.source))
   }
 
   /** `refusal` unset: what is found is masked. */
@@ -75,14 +78,15 @@ export class RegexGuard {
     return out
   }
 
-  /** The rules that match somewhere, in one pass over the texts. */
+  /** The rules that may match somewhere. */
   #found(texts: readonly string[]): readonly MaskRule[] {
-    const found = new Set<number>()
+    const found = new Set<MaskRule>()
+    let builtins = false
     for (const text of texts.length === 1 ? texts : [...texts, texts.join('')]) {
-      if (this.#needs?.test(text) === false) continue
-      for (const index of this.#screen(text)) found.add(index)
+      for (const index of this.#screen(text)) found.add(this.#patterns[index] as MaskRule)
+      builtins ||= BUILTINS_NEED.test(text)
     }
-    return this.#rules.filter((_, index) => found.has(index))
+    return this.#rules.filter(rule => found.has(rule) || (builtins && !this.#patterns.includes(rule)))
   }
 
   #stream(): TextStream {
