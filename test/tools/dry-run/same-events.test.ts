@@ -62,6 +62,54 @@ const CASES: Readonly<Record<string, Case>> = {
   },
 }
 
+/** Of services that policies ask, and of backends other than plain ones; HOST is the backend of all. */
+const MORE: Readonly<Record<string, Case>> = {
+  'a mirror': { policies: '{requestMirror: {backend: {host: HOST}, percentage: 1}}' },
+  'a service that lets pass': { policies: '{extAuthz: {host: HOST, protocol: {http: {}}}}' },
+  'a service that refuses': { policies: '{extAuthz: {host: HOST, protocol: {http: {}}}}', status: 403 },
+  'a service that cannot be reached': { policies: "{extAuthz: {host: '127.0.0.1:1', protocol: {http: {}}}}" },
+  'a service that may be passed by': {
+    policies: "{extAuthz: {host: '127.0.0.1:1', protocol: {http: {}}, failureMode: allow}}",
+  },
+  'a service that cannot be reached over gRPC': { policies: "{extAuthz: {host: '127.0.0.1:1'}}" },
+  'a processor that cannot be reached': { policies: "{extProc: {host: '127.0.0.1:1'}}" },
+  'a limiter that cannot be reached': {
+    policies: `{remoteRateLimit: {domain: d, host: '127.0.0.1:1', descriptors: [{entries: [{key: a, value: '"b"'}]}]}}`,
+  },
+  'a policy that applies by a condition': {
+    policies: `{directResponse: {conditional: [{condition: 'request.path == "/b"', status: 418}, {status: 200, body: ok}]}}`,
+  },
+  'a limit that is used up': { policies: '{localRateLimit: [{fillInterval: 60s}]}' },
+  'a rule that cannot be evaluated': { policies: `{authorization: {rules: [{deny: 'jwt.sub == "x"'}]}}` },
+  'credentials that are missing': { policies: '{basicAuth: {htpasswd: "a:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M="}}' },
+  'a reply that is too large': { policies: '{buffer: {response: {maxBytes: 1}}}' },
+  'a path that is not normal': { policies: '{}', path: '/x/../a' },
+  'a path that is refused': { policies: '{}', path: '/a%2fb' },
+  'a HEAD': { policies: '{}', method: 'HEAD' },
+  'an answer to a preflight': {
+    policies: '{cors: {allowOrigins: ["https://good.test"], allowMethods: [GET]}}',
+    method: 'OPTIONS',
+    headers: [
+      ['origin', 'https://good.test'],
+      ['access-control-request-method', 'GET'],
+    ],
+  },
+  'a backend with policies of its own': {
+    policies: '{}',
+    backends:
+      '[{host: HOST, policies: {requestHeaderModifier: {set: {x-e: "1"}}, responseHeaderModifier: {set: {x-f: "1"}}}}]',
+  },
+  'a retry after a refused connection': {
+    policies: '{retry: {attempts: 2, codes: [503]}}',
+    backends: "[{host: '127.0.0.1:1'}]",
+  },
+  'a request without a model': {
+    policies: '{}',
+    backends: '[{ai: {name: x, provider: {openAI: {}}, hostOverride: HOST}}]',
+    method: 'POST',
+  },
+}
+
 function fileOf({ policies, backends }: Case, host: string): string {
   return `binds:
 - port: 8080
@@ -71,10 +119,10 @@ function fileOf({ policies, backends }: Case, host: string): string {
       matches: [{path: {pathPrefix: /a}}]
       policies: ${policies}
       backends: ${backends ?? `[{host: '${host}'}]`}
-`
+`.replaceAll('HOST', `'${host}'`)
 }
 
-test.each(Object.entries(CASES))('a dry run tells of %s what the engine tells', async (_name, each) => {
+test.each(Object.entries({ ...CASES, ...MORE }))('a dry run tells of %s what the engine tells', async (_name, each) => {
   const { path = '/a?q=1', method = 'GET', headers = [['x-role', 'guest']], status = 200 } = each
   await using upstream = await startUpstream((req, res) => {
     req.resume()
