@@ -10,7 +10,7 @@ import { checkLoads, NOT_AT_ONCE } from './architecture/loads.ts'
 import { checkOnePlace } from './architecture/one-place.ts'
 import { checkFileAccess, checkOwners } from './architecture/owners.ts'
 import { parseSource, readSources, type SourceFile } from './architecture/source-files.ts'
-import { checkHabits, checkNames, checkSizes, checkTests } from './architecture/style.ts'
+import { checkExports, checkHabits, checkNames, checkSizes, checkTests } from './architecture/style.ts'
 import { show, type Violation } from './architecture/violation.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -31,6 +31,8 @@ const CHECKS: Readonly<Record<string, () => Violation[]>> = {
   'names are kebab-case and say something': () => checkNames([...product, ...scripts, ...tests]),
   'files and functions are short, or say why not': () => checkSizes([...product, ...scripts]),
   'no any, no hidden state, no default exports': () => checkHabits(product),
+  'what is exported is used': () =>
+    checkExports(product, [...scripts, ...tests, ...readSources(root, ['bin', 'bench'])]),
   'every test runs': () => checkTests(tests),
 }
 
@@ -159,6 +161,16 @@ describe('each check can fail', () => {
       'a kind read off an identity',
       checkOnePlace([file('src/config/a.ts', `const b = level.identity.startsWith('backend:')`)]),
       'a field of its own',
+    ],
+    [
+      'a table that fills up',
+      checkHabits([file('src/llm/a.ts', 'const seen = new Map<string, number>()')]),
+      'that changes',
+    ],
+    [
+      'an export for nobody',
+      checkExports([file('src/llm/a.ts', 'export function f() {}')], []),
+      'nothing else uses `f`',
     ],
     ['a socket in a policy', checkOwners(importing('src/policies/a.ts', 'node:http')), 'belongs to'],
     ['a file read beside its owners', checkOwners(importing('src/llm/a.ts', 'node:fs/promises')), 'belongs to'],

@@ -199,7 +199,7 @@ export function watchHealth(
 }
 
 /** ms of a first eviction, undefined where nothing says how long. `hint`: what the response asks to wait. */
-export function evictionTime(rules: HealthRules | undefined, backoff = 0, hint?: number): number | undefined {
+function evictionTime(rules: HealthRules | undefined, backoff = 0, hint?: number): number | undefined {
   const told = rules?.eviction?.duration ?? hint ?? (backoff === 0 ? undefined : backoff)
   return told ?? (rules?.eviction === undefined ? undefined : DEFAULT_EVICTION)
 }
@@ -215,7 +215,7 @@ function failOf({ endpoint, health, rules, clock }: Watched, x: Exchange, attemp
 }
 
 /** What a server says about when to come back, in ms. `now`: ms since the epoch. */
-export function retryHint(headers: HeaderList, now: number): number | undefined {
+function retryHint(headers: HeaderList, now: number): number | undefined {
   const ms = Number(headers.get('retry-after-ms') ?? Number.NaN)
   if (ms > 0) return ms
   const after = headers.get('retry-after')?.trim()

@@ -14,7 +14,7 @@ const FIRST = -62_135_596_800n * SECOND
 const LAST = 253_402_300_800n * SECOND - 1n
 
 /** ns since the epoch. */
-export function nanosOf(value: Instant): bigint {
+function nanosOf(value: Instant): bigint {
   return BigInt(value.getTime()) * MILLISECOND + BigInt(value.nanos ?? 0)
 }
 
@@ -27,7 +27,7 @@ export function instantOf(nanos: bigint): Instant {
 }
 
 /** ns. */
-export function lengthOf(value: Duration): bigint {
+function lengthOf(value: Duration): bigint {
   return value.seconds * SECOND + BigInt(value.nanos)
 }
 

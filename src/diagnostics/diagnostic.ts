@@ -109,8 +109,6 @@ export interface Diagnostic {
   readonly fix?: { readonly title: string; readonly safe: boolean; readonly edits: readonly TextEdit[] }
 }
 
-export type Report = (finding: Finding) => void
-
 /** `['binds', 0, 'port']` → `binds[0].port`; keys that are not identifiers are quoted. */
 export function formatPath(path: Path): string {
   let out = ''

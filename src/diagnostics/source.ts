@@ -9,7 +9,7 @@ import { blankJsonComments, createLines, type Lines } from './source-text.ts'
 import { TreeIndex } from './source-tree.ts'
 import { MAX_DEPTH, type ReadDocument, readDocument } from './source-value.ts'
 
-export { encodeText, readText } from './source-text.ts'
+export { readText } from './source-text.ts'
 
 export interface SourceOptions {
   /** The variables that `$NAME` may name; undefined leaves every `$` as it is (Kubernetes resources). */

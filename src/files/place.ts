@@ -26,7 +26,7 @@ export function placeOf(path: string, cwd: string): Place {
 }
 
 /** The nearest folder, from this one up, in which git has a repository or a working tree. */
-export function repositoryOf(folder: string): string | undefined {
+function repositoryOf(folder: string): string | undefined {
   for (let at = folder; ; at = dirname(at)) {
     if (lstatSync(join(at, '.git'), { throwIfNoEntry: false }) !== undefined) return at
     if (dirname(at) === at) return undefined

@@ -7,7 +7,7 @@ import type { FieldChange } from './field-change.ts'
 import { HeaderList } from './headers.ts'
 import type { GuardCheck, LlmFacts, TokenLimit } from './llm-facts.ts'
 
-export type { CostCatalog, GuardCheck, LlmAmounts, LlmCost, LlmFacts, TokenLimit } from './llm-facts.ts'
+export type { CostCatalog, GuardCheck, LlmCost, LlmFacts, TokenLimit } from './llm-facts.ts'
 
 /** The request line and header fields; policies write to it, and the upstream sees what is left. */
 export interface RequestHead {

@@ -66,7 +66,7 @@ export function union(a: JsonObject, b: JsonObject): JsonObject {
 }
 
 /** Nothing reaches the client of a session-less gateway but answers. */
-export function withoutPushes(capabilities: JsonObject): JsonObject {
+function withoutPushes(capabilities: JsonObject): JsonObject {
   const out: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(capabilities)) {
     if (!isObject(value)) out[key] = value

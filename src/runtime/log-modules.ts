@@ -8,5 +8,3 @@ export const LOG_MODULES = {
   request: 'the access log: one record for each request',
   telemetry: 'deliveries to collectors of logs and traces',
 } as const
-
-export type LogModule = keyof typeof LOG_MODULES

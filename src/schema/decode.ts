@@ -8,7 +8,7 @@ import { didYouMeanOneOf, valuesMeant } from './meant.ts'
 import { Placeholder } from './placeholder.ts'
 import { objectIn } from './unknown-fields.ts'
 
-export { type DecodeContext, INVALID, type Invalid } from './decode-context.ts'
+export { type DecodeContext, INVALID } from './decode-context.ts'
 
 /**
  * Reads a value as its declaration says: checks it, fills in defaults, turns text into what it means. One mistake gives

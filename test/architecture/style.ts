@@ -102,8 +102,51 @@ function anyIsExplained(node: SyntaxNode, file: SourceFile): boolean {
 
 function moduleState(statement: SyntaxNode, file: SourceFile): Violation[] {
   const inner = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
-  if (!isNode(inner) || inner.type !== 'VariableDeclaration' || inner.kind === 'const') return []
-  return [{ path: file.path, line: inner.loc.start.line, message: `module-level ${inner.kind}` }]
+  if (!isNode(inner) || inner.type !== 'VariableDeclaration') return []
+  const keeps = inner.kind !== 'const' || (inner.declarations as SyntaxNode[]).some(fillsUp)
+  return keeps
+    ? [{ path: file.path, line: inner.loc.start.line, message: `module-level ${inner.kind} that changes` }]
+    : []
+}
+
+/** An empty collection that no type says to be read-only, or what the first caller makes for all. */
+function fillsUp({ id, init }: SyntaxNode): boolean {
+  if (!isNode(init) || !isNode(init.callee) || (isNode(id) && isNode(id.typeAnnotation))) return false
+  if (init.type === 'CallExpression') return init.callee.name === 'once'
+  const { name } = init.callee
+  return init.type === 'NewExpression' && /^(?:Weak)?(?:Map|Set)$/.test(String(name)) && isEmpty(init.arguments)
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0
+}
+
+/** What a file gives to others, some other file takes: by its name, which is told apart from others of that name only roughly. */
+export function checkExports(files: readonly SourceFile[], users: readonly SourceFile[]): Violation[] {
+  const takers = new Map<string, Set<string>>()
+  for (const { path, nodes } of [...files, ...users]) {
+    for (const { type, name } of nodes) {
+      if (type !== 'Identifier') continue
+      const paths = takers.get(String(name))
+      if (paths) paths.add(path)
+      else takers.set(String(name), new Set([path]))
+    }
+  }
+  return files.flatMap(file =>
+    file.body.flatMap(statement =>
+      exportedValues(statement)
+        .filter(name => takers.get(name)?.size === 1)
+        .map(name => ({ path: file.path, line: statement.loc.start.line, message: `nothing else uses \`${name}\`` })),
+    ),
+  )
+}
+
+function exportedValues({ type, declaration }: SyntaxNode): string[] {
+  if (type !== 'ExportNamedDeclaration' || !isNode(declaration)) return []
+  const { id, declarations } = declaration
+  const ids = Array.isArray(declarations) ? declarations.map(each => (each as SyntaxNode).id) : [id]
+  const values = /^(?:Function|Class|Variable)Declaration$/.test(declaration.type)
+  return values ? ids.flatMap(each => (isNode(each) && each.type === 'Identifier' ? [String(each.name)] : [])) : []
 }
 
 function mayExportDefault(path: string): boolean {

@@ -62,7 +62,7 @@ const ownProvider = object('custom provider', { custom: req(custom.settings, cus
 /** OpenAI's names of settings that clients send. */
 const REQUEST_FIELDS = ['temperature', 'top_p', 'max_tokens', 'max_completion_tokens', 'stop', 'seed', 'stream']
 
-export const params = object(
+const params = object(
   'model parameters',
   {
     model: opt(shortString, 'Model name sent to the provider; the name that the client asked for when unset.'),

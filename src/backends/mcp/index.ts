@@ -14,8 +14,6 @@ import { TargetMetadata } from './target-metadata.ts'
 import type { McpTarget } from './targets.ts'
 import { callsTo, type HttpTarget } from './upstream-call.ts'
 
-export { mcpBackendSchema, mcpTargetSchema } from './schema.ts'
-
 const DEFAULT_TTL = 30 * 60_000
 /** Of stdio targets, for requests without a session. */
 const MAX_PROGRAMS = 100

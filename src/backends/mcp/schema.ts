@@ -79,7 +79,7 @@ const stdio = object(
 )
 
 /** Names stand in front of tool names and URIs, which `_` and `+` then separate. */
-export const mcpTargetSchema = object(
+const mcpTargetSchema = object(
   'MCP target',
   {
     name: req(

@@ -8,7 +8,7 @@ import type { Parameters } from './parameters.ts'
 import type { Report } from './replica.ts'
 
 /** Where the ConfigMap of a model catalog is mounted. */
-export const CATALOGS = '/etc/agentgateway/model-catalog'
+const CATALOGS = '/etc/agentgateway/model-catalog'
 
 export interface CatalogSource {
   readonly configMap: string

@@ -3,7 +3,7 @@ import { canonical } from '../resources/graph.ts'
 import type { Resource } from '../resources/resource.ts'
 import { GATEWAY_GROUP, nameOf, specOf } from './cluster-view.ts'
 import { hostsMeet } from './hostnames.ts'
-import { allListeners, type GatewayListener, type GatewayState } from './listeners.ts'
+import type { GatewayListener, GatewayState } from './listeners.ts'
 import { type Condition, isFalse, isTrue } from './status/conditions.ts'
 import type { Work } from './work.ts'
 
@@ -135,5 +135,3 @@ function takesKind(route: Resource, { kinds }: GatewayListener): boolean {
 export function gatewaysOf(state: RouteState): string[] {
   return [...new Set(state.listeners.map(({ gateway }) => nameOf(gateway)))]
 }
-
-export { allListeners }

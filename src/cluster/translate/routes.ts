@@ -140,7 +140,7 @@ function refuse(state: RouteState, message: string): void {
 }
 
 /** A gRPC route beside an HTTP route of the same name gets another one: policies of the file know no kinds. */
-export function routeName(route: Resource, work: Work): string {
+function routeName(route: Resource, work: Work): string {
   const twin = route.kind.kind === 'GRPCRoute' && work.cluster.find('HTTPRoute', route.namespace, route.name ?? '')
   return twin ? `${route.name}.grpc` : (route.name ?? '')
 }

@@ -1,6 +1,6 @@
 import { mcpBackendSchema } from '../../backends/mcp/schema.ts'
 import { routePolicyFields } from '../../policies/index.ts'
-import { type Infer, object, opt } from '../../schema/builder.ts'
+import { object, opt } from '../../schema/builder.ts'
 import { port } from '../../schema/scalars.ts'
 import { gatewayRefs } from './route-section.ts'
 
@@ -17,4 +17,3 @@ export const mcpSection = object(
   },
   check ? { check } : {},
 )
-export type McpSection = Infer<typeof mcpSection>

@@ -116,7 +116,7 @@ export const hostname: Schema<string> = parsed(
 const routePolicies = object('route policies', routePolicyFields)
 export const backendPolicies = object('backend policies', backendPolicyFields)
 
-export const routeBackend = object(
+const routeBackend = object(
   'backend',
   {
     weight: def(integer(0, 1_000_000), 1, 'Share of the requests among the backends of the route; 0 takes none.'),
@@ -155,7 +155,6 @@ export const attachedRoute = object('route', {
   ),
   ...routeFields,
 })
-export type AttachedRoute = Infer<typeof attachedRoute>
 
 const tcpRouteBackend = object(
   'TCP backend',

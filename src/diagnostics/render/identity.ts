@@ -3,7 +3,7 @@ import type { Diagnostic } from '../diagnostic.ts'
 import { displayPath } from './report.ts'
 
 /** What a finding is about, without the line it stands on: moving it in its file keeps it the same finding. */
-export function identityOf(d: Diagnostic, cwd: string): string {
+function identityOf(d: Diagnostic, cwd: string): string {
   return JSON.stringify([displayPath(d.file, cwd), d.resource ?? '', d.path, d.code])
 }
 

@@ -30,6 +30,6 @@ export function sumFamilies(all: Iterable<MetricFamily>): readonly MetricFamily[
   return [...sums.values()]
 }
 
-export function sumOf(a: ArrayLike<number>, b: ArrayLike<number>): Float64Array {
+function sumOf(a: ArrayLike<number>, b: ArrayLike<number>): Float64Array {
   return Float64Array.from(a, (value, i) => value + (b[i] ?? 0))
 }

@@ -5,7 +5,7 @@ const BEAT = 500
 const LOOK = 1000
 
 /** ms of silence after which a worker is told of, and after which it is ended. */
-export const SILENCE = {
+const SILENCE = {
   told: 5000,
   ended: 30_000,
   /** The same while it compiles: nothing of a large configuration that many workers read at once is stuck. */

@@ -198,7 +198,7 @@ export type ToolChoice =
   | { readonly mode: 'tool'; readonly name: string; readonly custom?: boolean }
   | { readonly mode: 'some'; readonly names: readonly string[]; readonly required: boolean }
 
-export const STOP_REASONS = [
+const STOP_REASONS = [
   'end',
   'stopSequence',
   'length',
@@ -271,7 +271,7 @@ export interface OpenEvent {
   readonly signature?: string
 }
 
-export const ERROR_KINDS = [
+const ERROR_KINDS = [
   'invalid',
   'authentication',
   'permission',

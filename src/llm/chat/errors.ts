@@ -11,7 +11,7 @@ const BY_STATUS: Readonly<Record<number, ErrorKind>> = {
   529: 'overloaded',
 }
 
-export function errorKindOf(status: number): ErrorKind {
+function errorKindOf(status: number): ErrorKind {
   return BY_STATUS[status] ?? (status < 500 ? 'invalid' : 'server')
 }
 

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../chat/json.ts'
 import { NO_TEXT } from '../formats/no-text.ts'
 
 /** Where a text stands in a conversation. */
-export const SCOPES = ['systemPrompt', 'messages', 'toolOutput', 'toolInput'] as const
+const SCOPES = ['systemPrompt', 'messages', 'toolOutput', 'toolInput'] as const
 export type Scope = (typeof SCOPES)[number]
 
 /** Texts of one speaker that are read one after the other. */

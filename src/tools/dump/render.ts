@@ -4,7 +4,7 @@ import type { Dump } from '../config-dump/read.ts'
 import type { View } from '../config-dump/views.ts'
 import { type Column, renderTable } from '../terminal/text-table.ts'
 
-export const FORMATS = ['yaml', 'json', 'jsonl', 'table', 'wide', 'dot'] as const
+const FORMATS = ['yaml', 'json', 'jsonl', 'table', 'wide', 'dot'] as const
 export type DumpFormat = (typeof FORMATS)[number]
 
 export interface RenderOptions {

@@ -185,7 +185,7 @@ function inside(node: Node, path: string, around: readonly ObjectNode[]): FieldS
   return [fields === undefined ? entry : { ...entry, fields }]
 }
 
-export function join(path: string, name: string): string {
+function join(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`
 }
 
@@ -240,7 +240,7 @@ function firstObject(schemas: readonly (Schema<unknown> | undefined)[]): ObjectN
 }
 
 /** What stands under any name. */
-export function mapOf(node: Node): Node | undefined {
+function mapOf(node: Node): Node | undefined {
   switch (node.kind) {
     case 'map':
       return node.value.node

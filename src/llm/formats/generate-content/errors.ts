@@ -35,7 +35,7 @@ export function decodeError(value: unknown): Partial<LlmError> | undefined {
   return defined({ kind: KINDS.get(status ?? ''), message: textOf(given.error.message), code: status })
 }
 
-export function encodeError({ kind, message }: LlmError): JsonObject {
+function encodeError({ kind, message }: LlmError): JsonObject {
   const [code, status] = STATUSES[kind]
   return { error: { code, message, status } }
 }

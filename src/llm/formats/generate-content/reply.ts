@@ -116,7 +116,7 @@ export function encodeReply(reply: ChatReply, losses: Losses): JsonObject {
   })
 }
 
-export function writePart(part: Part, losses: Losses): JsonObject[] {
+function writePart(part: Part, losses: Losses): JsonObject[] {
   switch (part.kind) {
     case 'text':
       return [signed({ text: part.text }, part.signature)]

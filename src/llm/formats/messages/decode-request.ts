@@ -33,7 +33,7 @@ export const PLAIN: SettingNames = {
   topK: 'top_k',
   serviceTier: 'service_tier',
 }
-export const NAMES: SettingNames = {
+const NAMES: SettingNames = {
   ...PLAIN,
   stop: 'stop_sequences',
   reasoning: 'thinking',

@@ -27,7 +27,7 @@ export function decodeError(value: unknown): Partial<LlmError> | undefined {
   return defined({ kind: KINDS.get(textOf(value.error.type) ?? ''), message: textOf(value.error.message) })
 }
 
-export function encodeError({ kind, message }: LlmError): JsonObject {
+function encodeError({ kind, message }: LlmError): JsonObject {
   return { type: 'error', error: { type: TYPES[kind], message } }
 }
 

@@ -128,7 +128,7 @@ export function finished(
   return { ...begun(about), ...statusOf(stop), output, usage: usage === undefined ? null : writeUsage(usage) }
 }
 
-export function statusOf(stop: StopReason): JsonObject {
+function statusOf(stop: StopReason): JsonObject {
   if (stop === 'length' || stop === 'contextWindow') {
     return { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
   }
@@ -173,7 +173,7 @@ export function reasoningItem(id: string, text: string, encrypted: string | unde
   return defined({ id, type: 'reasoning', summary, encrypted_content: encrypted })
 }
 
-export function writeUsage(usage: ChatUsage): JsonObject {
+function writeUsage(usage: ChatUsage): JsonObject {
   const { input = 0, output = 0 } = usage
   return {
     input_tokens: input,

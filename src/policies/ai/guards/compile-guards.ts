@@ -47,7 +47,7 @@ const DEFAULT_SCOPE: Readonly<Record<GuardPhase, readonly Scope[]>> = {
 }
 
 /** What the client gets: without a content type, as the public system has it, unless the file sets one. */
-export function refusalOf(rejection: GuardSpec['rejection'], phase: GuardPhase): Refusal {
+function refusalOf(rejection: GuardSpec['rejection'], phase: GuardPhase): Refusal {
   const { body, status = 403, headers } = rejection ?? {}
   const fields = [...Object.entries(headers?.set ?? {}), ...Object.entries(headers?.add ?? {})]
   return { status, body: body ?? `The ${phase} was rejected due to inappropriate content`, headers: fields.flat() }

@@ -14,7 +14,7 @@ export interface CardPlace {
 }
 
 /** The two paths of one request tell what a route has rewritten: all but their common end. */
-export function placeOf({ received, request }: Exchange): CardPlace {
+function placeOf({ received, request }: Exchange): CardPlace {
   const [own, theirs] = [segmentsOf(received.path), segmentsOf(request.path)]
   let common = 0
   while (common < own.length && common < theirs.length && own.at(-1 - common) === theirs.at(-1 - common)) common++
@@ -39,7 +39,7 @@ function joined(segments: readonly string[]): string {
 const INTERFACES = ['supportedInterfaces', 'additionalInterfaces'] as const
 
 /** The card with every interface at `place`; a signature is over what the agent wrote, so it goes. */
-export function rewriteCard(card: Record<string, unknown>, place: CardPlace): void {
+function rewriteCard(card: Record<string, unknown>, place: CardPlace): void {
   if (typeof card.url === 'string') card.url = rewritten(card.url, place)
   for (const name of INTERFACES) {
     const list = card[name]

@@ -13,11 +13,11 @@ export const keepalive = object('keepalive', {
   time: def(resourceDuration(1000), '180s', 'Idle time before the first probe.'),
   interval: def(resourceDuration(1000), '180s', 'Time between probes.'),
 })
-export const tcp = object('TCP settings', {
+const tcp = object('TCP settings', {
   connectTimeout: opt(resourceDuration(100), 'How long a connection may take to open.'),
   keepalive: opt(keepalive, 'Probes on idle connections.'),
 })
-export const http = object('HTTP settings', {
+const http = object('HTTP settings', {
   version: opt(oneOf(['HTTP1', 'HTTP2']), 'The HTTP version to speak.'),
   requestTimeout: opt(resourceDuration(1), 'How long the whole reply may take.'),
 })

@@ -27,7 +27,7 @@ export function outcomeDifferences(before: Result, after: Result): OutcomeDiffer
   ]
 }
 
-export function statusOf(result: Result): string {
+function statusOf(result: Result): string {
   return 'refused' in result ? result.refused : String(result.status ?? 'no response')
 }
 

@@ -58,7 +58,7 @@ export class EventLogs {
 }
 
 /** One stream: what was sent on it, and who takes what comes next. */
-export class EventLog implements EventKeeper {
+class EventLog implements EventKeeper {
   readonly name: string
   readonly server: boolean
   live: Answer | undefined
