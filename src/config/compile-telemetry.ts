@@ -1,3 +1,4 @@
+import { ENDPOINT_VARIABLES, tracingOfToday } from '../policies/frontend/deprecated-tracing.ts'
 import { resourceAttributes } from '../policies/frontend/otel-environment.ts'
 import { type ComputedField, computedFields, fieldChanges, type LogRules } from '../policies/frontend/telemetry.ts'
 import type { Hooks } from '../policies/policy.ts'
@@ -38,6 +39,23 @@ export function compileTelemetry(config: Standalone, frontend: readonly Step[], 
 function deprecatedRules(section: ConfigSection | undefined): LogRules {
   const logging = section?.logging
   return { ...fieldChanges(logging?.fields ?? {}), filter: logging?.filter }
+}
+
+/** `config.tracing` said what `frontendPolicies.tracing` says now. */
+export function foldTracing(section: ConfigSection | undefined, c: Compilation): object | undefined {
+  if (!section?.tracing) return undefined
+  const now = tracingOfToday(section.tracing, c.env)
+  if (!now) {
+    c.report({
+      code: 'GW103',
+      message: '`tracing` needs `otlpEndpoint`',
+      path: ['config', 'tracing'],
+      at: 'key',
+      label: 'spans have nowhere to go',
+      help: `set \`otlpEndpoint\`, or one of ${ENDPOINT_VARIABLES.join(', ')}`,
+    })
+  }
+  return now
 }
 
 function refuseBothForms({ config, frontendPolicies }: Standalone, c: Compilation): void {

@@ -11,7 +11,7 @@ import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
 import { compilePrices } from './compile-prices.ts'
 import { RouteCompiler, type RouteParent } from './compile-routes.ts'
 import { TcpRouteCompiler } from './compile-tcp-routes.ts'
-import { compileTelemetry } from './compile-telemetry.ts'
+import { compileTelemetry, foldTracing } from './compile-telemetry.ts'
 import { compileTls } from './compile-tls.ts'
 import { frontendSettings } from './frontend-settings.ts'
 import { heldBodies } from './held-bodies.ts'
@@ -107,15 +107,14 @@ function modelsOf(c: Compilation): Origin[] {
 }
 
 /** Policies over connections are written once for all ports. */
-function frontendSteps({ config, policies }: Compilers): Step[] {
-  if (!config.frontendPolicies) return []
-  const level = {
-    specs: config.frontendPolicies as Readonly<Record<string, unknown>>,
-    path: ['frontendPolicies'],
-    on: 'connection' as const,
-    identity: 'frontend',
-  }
-  return policies.steps([level], 'request', frontendPolicies)
+function frontendSteps({ config, policies, c }: Compilers): Step[] {
+  const levels: PolicyLevel[] = []
+  const add = (specs: PolicyLevel['specs'], path: string) =>
+    levels.push({ specs, path: [path], on: 'connection', identity: 'frontend' })
+  const tracing = foldTracing(config.config, c)
+  if (tracing) add({ tracing }, 'config')
+  if (config.frontendPolicies) add(config.frontendPolicies as PolicyLevel['specs'], 'frontendPolicies')
+  return policies.steps(levels, 'request', frontendPolicies)
 }
 
 function compileBind(plan: BindPlan, { settings, connection }: Frontend, all: Compilers): Bind {

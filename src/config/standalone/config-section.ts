@@ -1,5 +1,6 @@
 import { parseListenAddress } from '../../http/listen-address.ts'
 import { catalogSchema } from '../../llm/cost/catalog-schema.ts'
+import { deprecatedTracing } from '../../policies/frontend/deprecated-tracing.ts'
 import { changeFields } from '../../policies/frontend/telemetry.ts'
 import { LOG_FILTER_PATTERN, logFilterProblem } from '../../runtime/log-filter.ts'
 import { MAX_WORKERS, parseWorkers } from '../../runtime/workers.ts'
@@ -89,12 +90,6 @@ const WITH_REPLICAS = {
   unserved: 'This setting belongs to the cluster mode of the public system and has no effect here yet.',
 }
 
-const oldTracing = object(
-  'deprecated tracing',
-  { headers: opt(map(secret({ min: 0 })), 'Header fields of each export.') },
-  { open: true },
-)
-
 export const configSection = object('config', {
   adminAddr: def(listenAddress, '127.0.0.1:15000', 'Address of the admin server.', { spec: 'Admin server' }),
   statsAddr: def(listenAddress, '[::]:15020', 'Address of `/metrics`.'),
@@ -118,9 +113,8 @@ export const configSection = object('config', {
     }),
     'Process logs.',
   ),
-  tracing: opt(oldTracing, 'Deprecated form of frontendPolicies.tracing.', {
+  tracing: opt(deprecatedTracing, 'Deprecated form of frontendPolicies.tracing.', {
     deprecated: 'Use frontendPolicies.tracing.',
-    unserved: 'The deprecated form is not served. Use frontendPolicies.tracing.',
   }),
   metrics: opt(
     object('metrics', {

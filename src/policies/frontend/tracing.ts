@@ -18,7 +18,7 @@ import {
 import { collectorOf, computedFields, fieldChanges, type Sampling } from './telemetry.ts'
 
 /** A share, all or nothing, or an expression that gives one of them. */
-const sampling = shapes({ string: cel('request', 'sampling'), number: number(0, 1), boolean })
+export const sampling = shapes({ string: cel('request', 'sampling'), number: number(0, 1), boolean })
 
 /** Not an attribute: the name of the root span. */
 const SPAN_NAME = 'span.name'
