@@ -49,7 +49,7 @@ export function withJsonAt(text: Buffer, path: string, value: unknown): Buffer {
   return range ? replaceJson(text, range, value) : text
 }
 
-/** Whether lists and objects in `text`, which is valid JSON, stand in one another more than `limit` times. */
+/** Whether lists and objects in `text`, which may be broken JSON, stand in one another more than `limit` times. */
 export function nestsDeeperThan(limit: number, text: Buffer): boolean {
   if (text.length <= 2 * limit) return false
   let depth = 0
@@ -124,6 +124,7 @@ class Scanner {
 /** From an opening quote to behind the closing one. */
 function stringEnd(text: Buffer, at: number): number {
   for (let end = text.indexOf(QUOTE, at + 1); ; end = text.indexOf(QUOTE, end + 1)) {
+    if (end < 0) return text.length
     let slashes = 0
     while (text[end - 1 - slashes] === BACKSLASH) slashes++
     if (slashes % 2 === 0) return end + 1

@@ -2,6 +2,11 @@ import { GatewayError } from '../../http/errors.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { keepChunk } from '../../http/keep-chunk.ts'
 import type { ChunkSink, ResponseHandler } from '../../http/transport.ts'
+import { nestsDeeperThan } from '../../mcp/json-outline.ts'
+
+/** Of lists and objects in one another: what brackets alone build up in memory is many times their size. */
+const MAX_DEPTH = 256
+const TOO_DEEP = `the provider's answer is nested deeper than ${MAX_DEPTH}`
 
 /** Holds a reply until it is whole, and sends what becomes of it. */
 export abstract class HeldReply implements ChunkSink {
@@ -42,7 +47,8 @@ export abstract class HeldReply implements ChunkSink {
     this.#over = true
     const bytes = Buffer.concat(this.#chunks, this.#size)
     this.#chunks = []
-    this.complete(bytes)
+    if (nestsDeeperThan(MAX_DEPTH, bytes)) this.failed(new GatewayError('llmResponse', { detail: TOO_DEEP }))
+    else this.complete(bytes)
   }
 
   fail(error: Error): void {

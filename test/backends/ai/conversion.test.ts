@@ -265,3 +265,21 @@ test.each(['/v1/chat/completions', '/v1/messages?beta=true', '/v1/responses'])(
     expect(upstream.seen[0]?.path).toBe('/model/m/converse-stream')
   },
 )
+
+test.each([
+  ['is nested without end', '['.repeat(100_000), 'nested deeper than 256'],
+  ['is nested as deep', `{"content":${'['.repeat(300)}${']'.repeat(300)}}`, 'nested deeper than 256'],
+  [
+    'breaks off inside a text',
+    `{"id":"msg_1","content":[{"type":"text","text":"${'x'.repeat(1000)}`,
+    'did not answer with JSON',
+  ],
+])('a reply that %s is an error', async (_, reply, said) => {
+  await using upstream = await startOpenAiServer()
+  upstream.answer((_req, res) => {
+    res.writeHead(200, { 'content-type': 'application/json' }).end(reply)
+  })
+  await using gateway = await gatewayTo('anthropic', upstream)
+  const asked = client(gateway.url(4000)).chat.completions.create({ model: 'claude', messages })
+  await expect(asked).rejects.toMatchObject({ status: 502, message: expect.stringContaining(said) })
+})
