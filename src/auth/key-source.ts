@@ -55,6 +55,8 @@ export interface KeySource {
   refresh(unknownKey: boolean): Promise<void> | undefined
 }
 
+export const NO_KEY_SOURCE: KeySource = { keys: () => NO_KEYS, trustedFor: undefined, refresh: () => undefined }
+
 /** `path` leads from the policy's spec to the key set, for findings. */
 export function openKeySource(source: JwksSource, path: Path, ctx: KeySourceContext): KeySource {
   if ('url' in source) {

@@ -1,7 +1,8 @@
 // Lets requests with a valid JSON Web Token pass and shows its claims as `jwt` (specification, Inbound: JWT).
 
+import { Introspection } from '../auth/introspection.ts'
 import type { JwtProvider } from '../auth/jwt.ts'
-import { jwks, openKeySource } from '../auth/key-source.ts'
+import { jwks, type KeySource, NO_KEY_SOURCE, openKeySource } from '../auth/key-source.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import {
   def,
@@ -19,12 +20,13 @@ import {
 } from '../schema/builder.ts'
 import { credentialSource, remoteKeySet } from '../schema/resource-references.ts'
 import { problem } from '../schema/rules.ts'
-import { longString, shortString } from '../schema/scalars.ts'
+import { duration, fileOrInline, longString, shortString, url } from '../schema/scalars.ts'
 import { asFields, asItems, type Fields } from '../schema/untyped.ts'
 import { type ClusterContext, defined, lower, type Policies, strings } from './parts/cluster-form.ts'
 import { convertLocation, readLocation } from './parts/credential-location.ts'
 import { AUTH_MODES, IDENTITY_PROVIDERS, keySetCache } from './parts/issuers.ts'
 import { bodiesFor } from './parts/request-body.ts'
+import { secretText } from './parts/secret-text.ts'
 import { acceptedKeys, tokenCheck, tokenMode } from './parts/token-check.ts'
 import { type CompileContext, definePolicy } from './policy.ts'
 
@@ -36,12 +38,23 @@ const options = object('jwtValidationOptions', {
   ),
 })
 const audiences = list(longString, { min: 1, max: 64 })
-const provider = object('JWT provider', {
-  issuer: req(shortString, 'The `iss` of its tokens.'),
-  audiences: opt(audiences, 'Accepted `aud`, any of them; unset: any audience.'),
-  jwks: req(jwks, 'Its keys.'),
-  jwtValidationOptions: opt(options, 'What tokens must contain.'),
+const introspection = object('token introspection', {
+  url: req(url(), 'The introspection endpoint.'),
+  clientId: req(string({ min: 1 }), 'Client id of the gateway.'),
+  clientSecret: req(fileOrInline({ secret: true }), 'Its secret, sent as HTTP Basic credentials.'),
+  cacheDuration: def(duration, '10s', 'How long an answer is used: a token that is revoked passes for so long.'),
 })
+const provider = object(
+  'JWT provider',
+  {
+    issuer: req(shortString, 'The `iss` of its tokens.'),
+    audiences: opt(audiences, 'Accepted `aud`, any of them; unset: any audience.'),
+    jwks: opt(jwks, 'Its keys.'),
+    introspection: opt(introspection, 'The issuer is asked about its tokens (RFC 7662); at most one provider has it.'),
+    jwtValidationOptions: opt(options, 'What tokens must contain.'),
+  },
+  { exactlyOneOf: [['jwks', 'introspection']] },
+)
 
 const schema = object(
   'jwtAuth',
@@ -58,20 +71,18 @@ const schema = object(
     issuer: opt(shortString, 'The `iss` of the tokens.'),
     audiences: opt(audiences, 'Accepted `aud`, any of them; unset: any audience.'),
     jwks: opt(jwks, 'The keys of the issuer.'),
+    introspection: opt(introspection, 'The issuer is asked about its tokens (RFC 7662).'),
     jwtValidationOptions: opt(options, 'What tokens must contain.'),
     providers: opt(list(provider, { min: 1, max: 64 }), 'Several issuers.'),
   },
   {
     exactlyOneOf: [['issuer', 'providers']],
     atMostOneOf: [
-      ['jwks', 'providers'],
+      ['jwks', 'introspection', 'providers'],
       ['audiences', 'providers'],
       ['jwtValidationOptions', 'providers'],
     ],
-    check: value =>
-      value.issuer !== undefined && value.jwks === undefined
-        ? [{ message: 'jwtAuth lacks the required field `jwks`', path: [], at: 'parent', label: '`jwks` is missing' }]
-        : [],
+    check: keysOrIntrospection,
   },
 )
 type Spec = Infer<typeof schema>
@@ -132,7 +143,17 @@ export const jwtAuth = definePolicy({
   guards: true,
   compile(spec, ctx) {
     const { mode, location } = spec
-    const request = tokenCheck({ mode, location, providers: providersOf(spec, ctx) }, ctx)
+    const at = introspectedAt(spec)
+    const request = tokenCheck(
+      {
+        mode,
+        location,
+        providers: providersOf(spec, ctx),
+        // A dry run has tokens of its own, which it can read.
+        introspection: at && !ctx.runtime.standIns ? openIntrospection(at.spec, at.path, ctx) : undefined,
+      },
+      ctx,
+    )
     return { request, ...bodiesFor([location?.expression], ctx.limits) }
   },
 })
@@ -142,13 +163,54 @@ function providersOf(spec: Spec, ctx: CompileContext): JwtProvider[] {
   return [openProvider(spec as ProviderSpec, [], ctx)]
 }
 
+/** The one issuer that is asked about its tokens. */
+function introspectedAt(spec: Spec): { readonly spec: ProviderSpec; readonly path: Path } | undefined {
+  if (spec.introspection) return { spec: spec as ProviderSpec, path: [] }
+  const i = spec.providers?.findIndex(each => each.introspection) ?? -1
+  const found = spec.providers?.[i]
+  return found && { spec: found, path: ['providers', i] }
+}
+
+function openIntrospection(spec: ProviderSpec, path: Path, ctx: CompileContext): Introspection | undefined {
+  const { issuer, audiences, jwtValidationOptions, introspection } = spec
+  if (introspection === undefined) return undefined
+  const { url: endpoint, clientId: id, clientSecret, cacheDuration } = introspection
+  const secret = secretText(clientSecret, ctx, [...path, 'introspection', 'clientSecret'])
+  return new Introspection(
+    {
+      scope: 'jwtAuth',
+      endpoint,
+      client: { method: 'clientSecretBasic', id, secret: secret ?? '' },
+      expected: { issuer, audiences, requiredClaims: jwtValidationOptions?.requiredClaims ?? [] },
+      cacheDuration,
+    },
+    ctx.runtime,
+  )
+}
+
 function openProvider(spec: ProviderSpec, path: Path, ctx: CompileContext): JwtProvider {
   return {
     issuer: spec.issuer,
     audiences: spec.audiences,
     requiredClaims: spec.jwtValidationOptions?.requiredClaims ?? ['exp'],
-    keys: acceptedKeys(spec.issuer, openKeySource(spec.jwks, [...path, 'jwks'], ctx), ctx),
+    keys: acceptedKeys(spec.issuer, keysOf(spec, path, ctx), ctx),
   }
+}
+
+function keysOf({ jwks: keys }: ProviderSpec, path: Path, ctx: CompileContext): KeySource {
+  return keys === undefined ? NO_KEY_SOURCE : openKeySource(keys, [...path, 'jwks'], ctx)
+}
+
+function keysOrIntrospection(value: Record<string, unknown>): readonly ObjectProblem[] {
+  if (value.issuer !== undefined && value.jwks === undefined && value.introspection === undefined) {
+    const message = 'jwtAuth lacks the required field `jwks`'
+    return [{ message, path: [], at: 'parent', label: '`jwks` is missing' }]
+  }
+  const asked = asItems(value.providers).flatMap((each, i) => (asFields(each)?.introspection ? [i] : []))
+  if (asked.length < 2) return []
+  const message =
+    'a token whose issuer nobody knows would be shown to all of them: at most one provider may have `introspection`'
+  return [problem(['providers', asked[1] as number, 'introspection'], message)]
 }
 
 function mcpNeedsOneIssuer(value: Record<string, unknown>): readonly ObjectProblem[] {

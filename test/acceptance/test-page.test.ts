@@ -18,12 +18,17 @@ async function gwctl(cwd: string, ...argv: string[]) {
   return { code: await main(['test', ...argv], io, root), out: io.stdout.text, err: io.stderr.text }
 }
 
+/** The files of a page, by the name in their first line, which counts as one. */
+function filesOf(page: string): string[] {
+  const text = readFileSync(new URL(`docs/${page}`, root), 'utf8')
+  const files = [...text.matchAll(/^```yaml\n# (\S+\.yaml)\n([\s\S]*?)^```$/gm)]
+  for (const [, name, content] of files) writeFileSync(join(folder, name as string), `# ${name}\n${content}`)
+  return files.map(([, name]) => name as string)
+}
+
 test('the files of docs/test.md pass, and fail as it says', async () => {
   const page = readFileSync(new URL('docs/test.md', root), 'utf8')
-  const files = [...page.matchAll(/^```yaml\n# (\S+)\n([\s\S]*?)^```$/gm)].map(([, name, text]) => ({ name, text }))
-  expect(files.map(({ name }) => name)).toEqual(['gateway.yaml', 'chat.gwtest.yaml'])
-  // The line with the name counts.
-  for (const { name, text } of files) writeFileSync(join(folder, name as string), `# ${name}\n${text}`)
+  expect(filesOf('test.md')).toEqual(['gateway.yaml', 'chat.gwtest.yaml'])
   expect(await gwctl(folder)).toMatchObject({ code: 0, out: expect.stringContaining('✓ 5 passed'), err: '' })
   const config = readFileSync(join(folder, 'gateway.yaml'), 'utf8')
   writeFileSync(join(folder, 'gateway.yaml'), config.replace('maxTokens: 2', 'maxTokens: 3'))
@@ -35,4 +40,16 @@ test('the example passes', async () => {
   const { code, out } = await gwctl(new URL('examples', root).pathname)
   expect(out).toContain('6 passed in 1 file')
   expect(code).toBe(0)
+})
+
+test('docs/mcp-authentication.md shows how to prove whose token a target gets', async () => {
+  expect(filesOf('mcp-authentication.md')).toEqual(['tools.yaml', 'tools.gwtest.yaml'])
+  expect(await gwctl(folder)).toMatchObject({ code: 0, out: expect.stringContaining('✓ 2 passed') })
+  // A file that would lend one user's token to all fails.
+  const config = readFileSync(join(folder, 'tools.yaml'), 'utf8')
+  const shared = config.replace(/oauthTokenExchange: .*/, 'key: one-for-all')
+  expect(shared).not.toBe(config)
+  writeFileSync(join(folder, 'tools.yaml'), shared)
+  const failed = await gwctl(folder)
+  expect([failed.code, failed.out]).toEqual([1, expect.stringContaining('upstream.header.authorization')])
 })

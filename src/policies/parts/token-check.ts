@@ -1,7 +1,9 @@
 import { type CredentialLocation, createCredentialReader } from '../../auth/credential.ts'
-import { type Claims, type JwtProvider, JwtVerifier } from '../../auth/jwt.ts'
+import type { Introspection } from '../../auth/introspection.ts'
+import { type JwtProvider, JwtVerifier } from '../../auth/jwt.ts'
 import type { KeySource } from '../../auth/key-source.ts'
 import { withKeys } from '../../auth/key-source.ts'
+import type { Claims } from '../../auth/token-claims.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { oneOf } from '../../schema/builder.ts'
@@ -21,6 +23,8 @@ interface TokenRules {
   readonly mode: 'strict' | 'optional' | 'permissive'
   readonly location: CredentialLocation | undefined
   readonly providers: readonly JwtProvider[]
+  /** Of tokens that only their issuer can read. */
+  readonly introspection?: Introspection | undefined
 }
 
 /** A dry run has tokens of its own for every issuer. */
@@ -33,7 +37,7 @@ export function acceptedKeys(issuer: string, keys: KeySource, { runtime: { stand
  * where the mode refuses. `verified`: also looks at a token that another policy has verified and taken out.
  */
 export function tokenCheck(
-  { mode, location, providers }: TokenRules,
+  { mode, location, providers, introspection }: TokenRules,
   ctx: CompileContext,
   verified = false,
 ): (x: Exchange) => undefined | Promise<undefined> {
@@ -45,7 +49,7 @@ export function tokenCheck(
   const verifier = new JwtVerifier(providers, clock)
   async function verify(x: Exchange, token: string): Promise<undefined> {
     try {
-      accept(x, token, await verifier.verify(token))
+      accept(x, token, await (introspection?.concerns(token) ? introspection.ask(token, x) : verifier.verify(token)))
     } catch (error) {
       if (mode !== 'permissive' || !(error instanceof GatewayError)) throw error
     }
@@ -61,7 +65,7 @@ export function tokenCheck(
       if (mode === 'strict') throw new GatewayError('jwt', { detail: NO_TOKEN })
       return undefined
     }
-    const known = verifier.known(token)
+    const known = verifier.known(token) ?? introspection?.known(token)
     return known === undefined ? verify(x, token) : accept(x, token, known)
   }
 }

@@ -1,4 +1,4 @@
-import type { Claims } from '../../../auth/jwt.ts'
+import type { Claims } from '../../../auth/token-claims.ts'
 import { unverifiedClaims } from '../../../auth/unverified-claims.ts'
 import type { Exchange } from '../../../http/exchange.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
