@@ -7,7 +7,6 @@ import { type Named, noPart, notFound, notPermitted } from './unresolved.ts'
 
 /** Kinds of other groups may belong to another implementation, which a part of the input does not show. */
 const KNOWN_GROUP = /^(agentgateway\.dev|(gateway|inference)\.networking\.k8s\.io)$/
-const ROUTES = ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute']
 
 /** A Service with its port, a ProxyBackend, an InferencePool; for HTTP routes also other routes and the models. */
 export function resolveBackend(
@@ -36,7 +35,7 @@ export function resolveBackend(
     return
   }
   if (isPattern(to)) return
-  if (namespace !== from.namespace && needsGrant(from) && !graph.permits(from, to) && !invites(to, from, graph)) {
+  if (namespace !== from.namespace && !graph.permits(from, to) && !invites(to, from, graph)) {
     report(notPermitted(ref, from, to))
   }
   const target = graph.find(to.kind, namespace, name)
@@ -62,11 +61,6 @@ function unsuitable(to: Named, from: Resource): string | undefined {
 /** `*` and `label=value` choose routes or models at run time. */
 function isPattern({ kind, name }: Named): boolean {
   return (kind === 'HTTPRoute' && (name === '*' || name.includes('='))) || (kind === 'ProxyModel' && name === '*')
-}
-
-/** Policies and backends may refer across namespaces freely. */
-function needsGrant(from: Resource): boolean {
-  return ROUTES.includes(from.kind.kind)
 }
 
 /** A route that names its parent route agrees by that. */

@@ -33,7 +33,7 @@ export function resolveRef(ref: Fields, from: Resource, work: Work): ResolvedRef
     return problem('InvalidKind', message)
   }
   if (kind === 'HTTPRoute') return { kind, namespace, name }
-  if (namespace !== from.namespace && isRoute(from) && !work.cluster.permits(from, { group, kind, namespace, name })) {
+  if (namespace !== from.namespace && !work.cluster.permits(from, { group, kind, namespace, name })) {
     return problem('RefNotPermitted', notAccessible('backendRef', `${namespace}/${name}`, from))
   }
   if (kind === 'Service') return resolveService(ref, namespace, name, work)
@@ -47,10 +47,6 @@ function isKnown(kind: string, group: string, from: Resource): boolean {
   if (kind === 'ProxyBackend') return group !== ''
   if (kind === 'InferencePool') return group === INFERENCE_GROUP
   return kind === 'HTTPRoute' && group === GATEWAY_GROUP && from.kind.kind === 'HTTPRoute'
-}
-
-function isRoute(from: Resource): boolean {
-  return from.kind.kind.endsWith('Route')
 }
 
 function problem(reason: string, message: string, hard = false): ResolvedRef {

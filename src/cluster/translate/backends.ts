@@ -10,7 +10,7 @@ import { annotationsOf, idOf, nameOf, OWN_GROUP, specOf } from './cluster-view.t
 import { backendMembers } from './members/backend-members.ts'
 import { MemberContext } from './members/member-context.ts'
 import { providerEntry } from './members/providers.ts'
-import { tlsPolicies } from './members/tls-policies.ts'
+import { tlsPolicies, tlsPolicyFor } from './members/tls-policies.ts'
 import type { From } from './origin/origins.ts'
 import { markRead } from './origin/tracked.ts'
 import type { Entry, Output } from './output.ts'
@@ -36,7 +36,7 @@ export class BackendWriter {
   readonly #work: Work
   readonly #attached = new Map<string, Attached[]>()
   readonly #inline = new Map<Resource, { readonly fields: Entry; readonly policies: Policies }>()
-  readonly #services = new Map<string, Policies>()
+  readonly #services = new Map<string, Policies | undefined>()
   readonly #authentications = new Map<Resource, Authentication>()
   /** What is wrong with each backend. */
   readonly errors = new Map<Resource, string[]>()
@@ -111,12 +111,14 @@ export class BackendWriter {
     }
   }
 
-  servicePolicies(namespace: string, name: string, port: number): Policies {
+  /** Undefined where its TLS could trust nobody. */
+  servicePolicies(namespace: string, name: string, port: number): Policies | undefined {
     const key = `${namespace}/${name}:${port}`
-    const known = this.#services.get(key)
-    if (known) return known
-    const made = {
-      ...tlsPolicies(namespace, name, port, this.#work),
+    if (this.#services.has(key)) return this.#services.get(key)
+    const policy = tlsPolicyFor(namespace, name, port, this.#work)
+    const secure = policy ? tlsPolicies(policy, this.#work) : {}
+    const made = secure && {
+      ...secure,
       ...this.#withoutAuthentication(this.#policiesFor(`Service/${namespace}/${name}`, String(port), {})),
     }
     this.#services.set(key, made)

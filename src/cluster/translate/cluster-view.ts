@@ -113,7 +113,7 @@ function byAge(a: Resource, b: Resource): number {
     compare(a.namespace ?? '', b.namespace ?? '') ||
     compare(a.name ?? '', b.name ?? '') ||
     compare(a.kind.kind, b.kind.kind) ||
-    compare(JSON.stringify(a.raw), JSON.stringify(b.raw))
+    compare(JSON.stringify(b.raw), JSON.stringify(a.raw))
   )
 }
 

@@ -1,7 +1,7 @@
 import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
 import type { Resource } from '../resources/resource.ts'
 import { annotationsOf, OWN_GROUP, specOf } from './cluster-view.ts'
-import { dataOf } from './secrets.ts'
+import { dataOf, holdsCertificates } from './secrets.ts'
 import { type Condition, isFalse, notAccessible } from './status/conditions.ts'
 import type { Work } from './work.ts'
 
@@ -132,8 +132,8 @@ function frontendCa(gateway: Resource, port: number, work: Work) {
     ) {
       const message = notAccessible('caCertificateRef', `${namespace}/${name}`, gateway)
       problems.push(isFalse('ResolvedRefs', 'RefNotPermitted', message))
-    } else if (!found || dataOf(found, 'ca.crt') === undefined) {
-      const message = `invalid CA certificate reference ${where}, ${found ? 'no ca.crt in it' : 'not found'}`
+    } else if (!found || !holdsCertificates(dataOf(found, 'ca.crt'))) {
+      const message = `invalid CA certificate reference ${where}, ${found ? 'no ca.crt in it that can be read' : 'not found'}`
       problems.push(isFalse('ResolvedRefs', 'InvalidCACertificateRef', message))
     } else ca ??= found
   }

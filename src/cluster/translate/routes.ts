@@ -158,7 +158,9 @@ function backendEntries(ref: Fields, to: ResolvedRef, route: Resource, w: Writte
   }
   if (to.kind === 'Service') {
     const addresses = addressesOf(to, work)
-    const policies = { ...protocolPolicies(to), ...w.backends.servicePolicies(to.namespace, to.name, to.port) }
+    const aimed = w.backends.servicePolicies(to.namespace, to.name, to.port)
+    if (!aimed) return [make({ invalid: null }, {}, weight)]
+    const policies = { ...protocolPolicies(to), ...aimed }
     return addresses.map(host => make({ host, '#of': addresses.length }, policies, weight))
   }
   if (to.kind === 'ProxyBackend') {

@@ -1,6 +1,8 @@
+import { X509Certificate } from 'node:crypto'
 import type { ClusterObject } from '../../policies/parts/cluster-form.ts'
 import { asFields, asText, type Fields } from '../../schema/untyped.ts'
 import type { Resource } from '../resources/resource.ts'
+import { nameOf } from './cluster-view.ts'
 import type { DataEntry, Work } from './work.ts'
 
 /** Decoded bytes of a data key; undefined when it is missing. */
@@ -83,6 +85,10 @@ export class SecretReader {
       this.#errors.push(`${kind} ${resource.namespace}/${resource.name} missing ${key} value`)
       return undefined
     }
+    if (/^ca\./.test(key) && !holdsCertificates(bytes)) {
+      this.#errors.push(`${key} of ${resource.kind.kind} ${nameOf(resource)} holds no certificate that can be read`)
+      return undefined
+    }
     return fileOf(this.#work, resource, key, bytes)
   }
 }
@@ -99,4 +105,18 @@ export function fileOf(work: Work, resource: ClusterObject, key: string, bytes: 
   const path = work.options.filePath?.(entry)
   if (path !== undefined) work.files.set(path, entry)
   return path
+}
+
+/** Whether all certificates of a PEM bundle can be read, and there are some. */
+export function holdsCertificates(bytes: Buffer | undefined): boolean {
+  const blocks = bytes?.toString('latin1').match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
+  return blocks.length > 0 && blocks.every(isCertificate)
+}
+
+function isCertificate(block: string): boolean {
+  try {
+    return new X509Certificate(block).subject !== undefined
+  } catch {
+    return false
+  }
 }

@@ -1,21 +1,35 @@
 import { defined, type Policies } from '../../../policies/parts/cluster-form.ts'
-import { asFields, asItems, type Fields } from '../../../schema/untyped.ts'
+import { asFields, asItems, asText } from '../../../schema/untyped.ts'
 import type { Resource } from '../../resources/resource.ts'
 import { nameOf, specOf } from '../cluster-view.ts'
-import { dataOf, fileOf } from '../secrets.ts'
+import { dataOf, fileOf, holdsCertificates } from '../secrets.ts'
 import { at, type Work } from '../work.ts'
 
-/** TLS that a BackendTLSPolicy asks for on the way to a Service. */
-export function tlsPolicies(namespace: string, name: string, port: number, work: Work): Policies {
-  const aimed = work.cluster.tlsPolicies(namespace, name)
-  const policy = aimed.find(({ section }) => fits(section, namespace, name, port, work))?.policy
-  if (!policy) return {}
+/** Who signs the certificates of a Service; without `bytes`, whom the system trusts. */
+type Authorities = { readonly bytes?: Buffer } | { readonly reason: string; readonly message: string }
+
+/** The BackendTLSPolicy that holds for a port of a Service. */
+export function tlsPolicyFor(namespace: string, name: string, port: number, work: Work): Resource | undefined {
+  return work.cluster.tlsPolicies(namespace, name).find(({ section }) => fits(section, namespace, name, port, work))
+    ?.policy
+}
+
+/** TLS that a BackendTLSPolicy asks for; undefined where nobody could be trusted by it. */
+export function tlsPolicies(policy: Resource, work: Work): Policies | undefined {
   const from = at(policy, 'spec', 'validation')
+  const authorities = authoritiesOf(policy, work)
+  if ('reason' in authorities) {
+    work.lose(
+      from,
+      `${authorities.message}: no backend can be trusted, and its share of the requests is answered with 500`,
+    )
+    return undefined
+  }
   const validation = asFields(specOf(policy).validation) ?? {}
   const names = asItems(validation.subjectAltNames).map(each => String(each.hostname ?? each.uri))
   const backendTLS = defined({
     hostname: validation.hostname,
-    root: rootOf(policy, validation, work),
+    root: authorities.bytes && rootOf(policy, authorities.bytes, work),
     subjectAltNames: names.length > 0 ? names : undefined,
   })
   const out: Policies = { backendTLS: work.origins.mark(backendTLS, from) }
@@ -23,29 +37,35 @@ export function tlsPolicies(namespace: string, name: string, port: number, work:
   return out
 }
 
-function rootOf(policy: Resource, validation: Fields, work: Work): string | undefined {
-  const refs = asItems(validation.caCertificateRefs)
-  const ref = refs[0]
-  if (!ref) return undefined
-  const found = work.cluster.find('ConfigMap', policy.namespace, String(ref.name))
-  const bytes = found && dataOf(found, 'ca.crt')
-  const from = at(policy, 'spec', 'validation', 'caCertificateRefs')
-  if (!found || !bytes) {
-    work.lose(
-      from,
-      `ConfigMap ${policy.namespace}/${String(ref.name)} with ca.crt is missing: no certificate is trusted`,
-    )
-    return '/dev/null'
-  }
-  if (refs.length > 1) work.lose(from, 'only the first of several CA bundles is kept')
-  const path = fileOf(work, found, 'ca.crt', bytes)
+function rootOf(policy: Resource, bytes: Buffer, work: Work): string | undefined {
+  const path = fileOf(work, policy, 'ca.crt', bytes)
   if (path === undefined) {
     work.lose(
-      from,
-      `${nameOf(found)}, key ca.crt, has to be a file: pass --files-dir DIR; until then the certificates of the system are trusted`,
+      at(policy, 'spec', 'validation', 'caCertificateRefs'),
+      `the certificates that ${policy.kindName} ${nameOf(policy)} trusts have to be a file: pass --files-dir DIR; until then those of the system are trusted`,
     )
   }
   return path
+}
+
+/** All bundles together; one that cannot be had spoils the others. */
+export function authoritiesOf(policy: Resource, work: Work): Authorities {
+  const validation = asFields(specOf(policy).validation) ?? {}
+  const bundles: Buffer[] = []
+  for (const ref of asItems(validation.caCertificateRefs)) {
+    const kind = asText(ref.kind) ?? ''
+    if (kind !== 'ConfigMap' || (asText(ref.group) ?? '') !== '') {
+      return { reason: 'InvalidKind', message: `certificate references of kind ${kind} are not supported` }
+    }
+    const found = work.cluster.find('ConfigMap', policy.namespace, String(ref.name))
+    const bytes = found && dataOf(found, 'ca.crt')
+    const named = `ConfigMap ${policy.namespace}/${String(ref.name)}`
+    if (!bytes) return { reason: 'InvalidCACertificateRef', message: `${named} with ca.crt not found` }
+    if (!holdsCertificates(bytes))
+      return { reason: 'InvalidCACertificateRef', message: `ca.crt of ${named} holds no certificate that can be read` }
+    bundles.push(bytes)
+  }
+  return bundles.length === 0 ? {} : { bytes: Buffer.concat(bundles.flatMap(each => [each, Buffer.from('\n')])) }
 }
 
 function fits(section: string | undefined, namespace: string, name: string, port: number, work: Work): boolean {

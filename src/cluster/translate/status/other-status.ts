@@ -2,8 +2,8 @@ import { asFields, asItems, asText, type Fields } from '../../../schema/untyped.
 import type { Resource } from '../../resources/resource.ts'
 import { CONTROLLER, GATEWAY_GROUP, idOf, nameOf, specOf } from '../cluster-view.ts'
 import type { GatewayState } from '../listeners.ts'
+import { authoritiesOf } from '../members/tls-policies.ts'
 import type { Reach } from '../reach.ts'
-import { dataOf } from '../secrets.ts'
 import type { Work } from '../work.ts'
 import { type Condition, isFalse, isTrue, type Status } from './conditions.ts'
 import { gatewayRef } from './status.ts'
@@ -34,28 +34,18 @@ export function tlsPolicyStatuses(gateways: readonly GatewayState[], reach: Reac
   })
 }
 
+/** Of several reasons not to accept it, a Gateway's comes before an older policy, and that before the authorities. */
 function tlsConditions(policy: Resource, state: GatewayState, older: Resource | undefined, work: Work): Condition[] {
-  const resolved = isTrue('ResolvedRefs', 'ResolvedRefs', VALID)
-  if (older) return [isFalse('Accepted', 'Conflicted', `BackendTLSPolicy ${nameOf(older)} is older`), resolved]
-  if (state.clientCertificate) {
-    return [isFalse('Accepted', 'Invalid', 'Gateway.spec.tls.backend.clientCertificateRef Secret not found'), resolved]
-  }
-  const validation = asFields(specOf(policy).validation) ?? {}
-  for (const ref of asItems(validation.caCertificateRefs)) {
-    const kind = asText(ref.kind) ?? ''
-    if (kind !== 'ConfigMap') {
-      const message = `certificate references of kind ${kind} are not supported`
-      return [isFalse('Accepted', 'NoValidCACertificate', message), isFalse('ResolvedRefs', 'InvalidKind', message)]
-    }
-    const found = work.cluster.find('ConfigMap', policy.namespace, String(ref.name))
-    if (!found || dataOf(found, 'ca.crt') === undefined) {
-      const message = `ConfigMap ${policy.namespace}/${String(ref.name)} with ca.crt not found`
-      return [
-        isFalse('Accepted', 'NoValidCACertificate', message),
-        isFalse('ResolvedRefs', 'InvalidCACertificateRef', message),
-      ]
-    }
-  }
+  const authorities = authoritiesOf(policy, work)
+  const untrusted = 'reason' in authorities ? authorities : undefined
+  const resolved = untrusted
+    ? isFalse('ResolvedRefs', untrusted.reason, untrusted.message)
+    : isTrue('ResolvedRefs', 'ResolvedRefs', VALID)
+  const refuse = (reason: string, message: string) => [isFalse('Accepted', reason, message), resolved]
+  if (older) return refuse('Conflicted', `BackendTLSPolicy ${nameOf(older)} is older`)
+  const certificate = 'Gateway.spec.tls.backend.clientCertificateRef'
+  if (state.clientCertificate) return refuse('Invalid', `${certificate}: ${state.clientCertificate.message}`)
+  if (untrusted) return refuse('NoValidCACertificate', untrusted.message)
   return [isTrue('Accepted', 'Accepted', VALID), resolved]
 }
 

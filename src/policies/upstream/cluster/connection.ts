@@ -108,6 +108,9 @@ export function convertHttp(part: Fields): Policies {
   return defined({ version, requestTimeout: part.requestTimeout })
 }
 
+/** Where those who were to be trusted are not known, nobody is. */
+const NOBODY = '/dev/null'
+
 export function convertTls(part: Fields, ctx: ClusterContext): Policies {
   const out: Policies = {}
   const client = asItems(part.mtlsCertificateRef)[0]
@@ -123,8 +126,10 @@ export function convertTls(part: Fields, ctx: ClusterContext): Policies {
   const authority = asItems(part.caCertificateRefs)[0]
   if (authority) {
     const name = String(authority.name)
+    const before = ctx.errors.length
     const found = authority.kind === 'Secret' ? ctx.secrets.secret(name) : ctx.secrets.configMap(name)
     if (found) out.root = ctx.file(authority, found, 'ca.crt')
+    if (ctx.errors.length > before) out.root = NOBODY
   }
   if (part.insecureSkipVerify === 'All') out.insecure = true
   if (part.insecureSkipVerify === 'Hostname') out.insecureHost = true
