@@ -41,6 +41,7 @@ export function compileTls(
     cert,
     key,
     ...(ca ? { ca } : {}),
+    ...(ca && section.clientCertificate === 'optional' ? { caOptional: true } : {}),
     ...(alpn ? { alpn } : {}),
     ...(minVersion ? { minVersion } : {}),
     ...(maxVersion ? { maxVersion } : {}),

@@ -104,6 +104,8 @@ export interface TlsFiles extends TlsParameters {
   readonly key: Buffer
   /** Set: clients must present a certificate that chains to it. */
   readonly ca?: Buffer
+  /** Clients are let in without one too. */
+  readonly caOptional?: boolean
 }
 
 export interface Listener extends ObjectFacts {

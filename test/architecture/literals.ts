@@ -44,6 +44,7 @@ export function policyNames(names: readonly string[]): Vocabulary {
       'src/cluster/kinds/parts/frontend.ts': 'members that hold for one listener',
       'src/cluster/kinds/parts/members.ts': 'the order of members',
       'src/cluster/translate/members/filters.ts': 'filters of routes, each of which becomes one policy',
+      'src/cluster/translate/members/gateway-certificate.ts': 'what a Gateway adds to a BackendTLSPolicy',
       'src/cluster/translate/members/tls-policies.ts': 'BackendTLSPolicy is a resource of its own',
       'src/cluster/translate/prune.ts': 'fields of a model that can be left out',
       'src/config/compile-backends.ts': 'what of it is not served on some kinds of backends',

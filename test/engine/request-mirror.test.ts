@@ -55,6 +55,19 @@ describe('the copy of a request', () => {
     expect(copy.headers).toMatchObject({ 'x-own': '2', 'x-route': '1', 'content-length': '0' })
   })
 
+  test('goes to several services, each with a share of its own', async () => {
+    await using upstream = await startUpstream(echo)
+    await using first = await recorder()
+    await using second = await recorder()
+    await using never = await recorder()
+    const more = `, more: [{backend: {host: '${second.host}'}, percentage: 1}, {backend: {host: '${never.host}'}, percentage: 0}]`
+    const text = file(upstream.host, `{host: '${first.host}'}`).replace('percentage: 1', `percentage: 1${more}`)
+    await using gateway = await startGateway(text)
+    await fetch(`${gateway.url(8080)}/a`)
+    expect([(await first.next()).url, (await second.next()).url]).toEqual(['/a', '/a'])
+    expect(never.copies).toEqual([])
+  })
+
   test('goes to a named backend under the policies of that backend', async () => {
     await using upstream = await startUpstream(echo)
     await using mirror = await recorder()

@@ -93,6 +93,7 @@ function tlsOf(listener: GatewayListener, work: Work): Entry | undefined | null 
     fileOf(work, holder, key, dataOf(holder, key) ?? Buffer.alloc(0))
   const out: Entry = { cert: path('tls.crt'), key: path('tls.key') }
   if (tls.clientCa) out.root = path('ca.crt', tls.clientCa)
+  if (tls.clientCa && tls.clientCaOptional) out.clientCertificate = 'optional'
   if (out.cert === undefined) {
     work.lose(from, `listener \`${listener.name}\` needs its certificate as a file: pass --files-dir DIR`)
     return null

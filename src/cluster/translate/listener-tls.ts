@@ -10,6 +10,8 @@ export interface ListenerTls {
   readonly problems: readonly Condition[]
   readonly certificate?: Resource
   readonly clientCa?: Resource
+  /** Clients without a certificate are let in. */
+  readonly clientCaOptional?: boolean
   readonly mode?: 'dynamicCa'
   /** Named when the gateway cannot serve the listener for a reason of its own. */
   readonly unserved?: string
@@ -32,7 +34,7 @@ export function listenerTls(owner: Resource, gateway: Resource, listener: Fields
   return {
     problems: [...found.problems, ...(frontend?.problems ?? [])],
     ...(found.secret ? { certificate: found.secret } : {}),
-    ...(frontend?.ca ? { clientCa: frontend.ca } : {}),
+    ...(frontend?.ca ? { clientCa: frontend.ca, clientCaOptional: frontend.optional } : {}),
   }
 }
 
@@ -59,7 +61,7 @@ function specialSource(options: Fields, refs: readonly Fields[], clientCa: boole
   return { problems: [], unserved: `the termination mode ${String(terminate)} needs a mesh` }
 }
 
-interface Certificate {
+export interface Certificate {
   readonly problems: readonly Condition[]
   readonly secret?: Resource
 }
@@ -138,17 +140,18 @@ function frontendCa(gateway: Resource, port: number, work: Work) {
     } else ca ??= found
   }
   if (!ca) problems.push(isFalse('Accepted', 'NoValidCACertificate', 'no valid CA certificate for frontend validation'))
-  return { problems, ...(ca ? { ca } : {}) }
+  return { problems, optional: validation.mode === 'AllowInsecureFallback', ...(ca ? { ca } : {}) }
 }
 
-/** The certificate that a Gateway shows to its backends: the condition when it cannot be had. */
-export function clientCertificate(gateway: Resource, work: Work): Condition | undefined {
+/** The certificate that a Gateway shows to its backends; the condition when it cannot be had. */
+export function clientCertificate(gateway: Resource, work: Work): Certificate | undefined {
   const ref = asFields(asFields(asFields(specOf(gateway).tls)?.backend)?.clientCertificateRef)
   if (!ref) return undefined
-  const found = secretAt(gateway, ref, work)
-  if ('secret' in found) return undefined
-  const reason = found.reason === 'InvalidCertificateRef' ? 'InvalidClientCertificateRef' : found.reason
-  return isFalse('ResolvedRefs', reason, found.message)
+  const found = certificate(gateway, [ref], work)
+  const [problem] = found.problems
+  if (!problem) return found
+  const reason = problem.reason === 'InvalidCertificateRef' ? 'InvalidClientCertificateRef' : problem.reason
+  return { problems: [{ ...problem, reason }] }
 }
 
 /** The ports that `internal-ports` names; a message when one of them is wrong. */

@@ -35,7 +35,9 @@ export interface GatewayState {
   readonly listeners: readonly GatewayListener[]
   readonly sets: readonly ListenerSetState[]
   readonly problems: readonly Condition[]
+  /** Why the certificate that is shown to backends cannot be had. */
   readonly clientCertificate: Condition | undefined
+  readonly showsCertificate: boolean
   /** Where a cluster is followed. */
   readonly address: GatewayAddress | undefined
 }
@@ -76,7 +78,8 @@ function isOurs(gateway: Resource, work: Work): boolean {
 
 function gatewayState(gateway: Resource, work: Work): GatewayState {
   const internal = internalPorts(gateway)
-  const certificate = clientCertificate(gateway, work)
+  const shown = clientCertificate(gateway, work)
+  const certificate = shown?.problems[0]
   const listeners = listenersOf(gateway, gateway, internal.ports, work)
   const placed = [...listeners]
   const sets = work.cluster
@@ -98,7 +101,15 @@ function gatewayState(gateway: Resource, work: Work): GatewayState {
   if (missing !== undefined) problems.push(isFalse('Accepted', 'InvalidParameters', missing))
   if (!work.options.live && problems.length === 0) problems.push(...addressProblems(gateway))
   if (internal.problem !== undefined) problems.push(isFalse('Accepted', 'Invalid', internal.problem))
-  return { gateway, listeners, sets, problems, clientCertificate: certificate, address }
+  return {
+    gateway,
+    listeners,
+    sets,
+    problems,
+    clientCertificate: certificate,
+    showsCertificate: shown !== undefined,
+    address,
+  }
 }
 
 function parentOf(set: Resource): string | undefined {

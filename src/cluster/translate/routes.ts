@@ -9,6 +9,7 @@ import { type Delegation, expand } from './delegation.ts'
 import type { GatewayListener } from './listeners.ts'
 import { grpcMatches, httpMatches } from './matches.ts'
 import { filterPolicies, rulePolicies } from './members/filters.ts'
+import { withCertificate } from './members/gateway-certificate.ts'
 import { MemberContext } from './members/member-context.ts'
 import { type EmittedRoute, type Entry, listenerRef, type Output } from './output.ts'
 import { isFalse } from './status/conditions.ts'
@@ -98,7 +99,7 @@ function ruleEntry(state: RouteState, rule: Fields, index: number, w: Written): 
       hard ||= to.hard === true
       work.lose(work.from(ref, route), `${to.condition.message}: its share of the requests is answered with 500`)
     }
-    backends.push(...backendEntries(ref, to, route, w))
+    backends.push(...backendEntries(ref, to, state, w))
     if (to.kind === 'ProxyBackend') askForTokens(policies, w.backends.authenticationOf(to.backend), w)
   }
   for (const message of ctx.errors) state.resolved = isFalse('ResolvedRefs', 'BackendNotFound', message)
@@ -145,7 +146,7 @@ function routeName(route: Resource, work: Work): string {
   return twin ? `${route.name}.grpc` : (route.name ?? '')
 }
 
-function backendEntries(ref: Fields, to: ResolvedRef, route: Resource, w: Written): Entry[] {
+function backendEntries(ref: Fields, to: ResolvedRef, { route, listeners }: RouteState, w: Written): Entry[] {
   const { work } = w
   const weight = typeof ref.weight === 'number' ? ref.weight : 1
   const ctx = new MemberContext(work, route)
@@ -153,7 +154,7 @@ function backendEntries(ref: Fields, to: ResolvedRef, route: Resource, w: Writte
   const make = (fields: Entry, policies: Policies, share: number): Entry => {
     const all = { ...policies, ...own }
     const entry: Entry = { weight: share, ...fields }
-    if (Object.keys(all).length > 0) entry.policies = all
+    if (Object.keys(all).length > 0) entry.policies = withCertificate(all, listeners, work)
     return work.keep(entry, ref)
   }
   if (to.kind === 'Service') {
@@ -223,7 +224,7 @@ function writeTcp(state: RouteState, listeners: readonly GatewayListener[], w: W
     for (const ref of asItems(rule.backendRefs)) {
       const to = resolveRef(ref, route, work)
       if (to.kind === 'problem') state.resolved = to.condition
-      if (to.kind === 'Service' || to.kind === 'ProxyBackend') backends.push(...backendEntries(ref, to, route, w))
+      if (to.kind === 'Service' || to.kind === 'ProxyBackend') backends.push(...backendEntries(ref, to, state, w))
       else
         work.lose(
           work.from(ref, route),

@@ -36,6 +36,11 @@ export const tlsSection = object(
       string({ min: 1 }),
       'Path of the PEM bundle that client certificates must chain to; set: clients must present one.',
     ),
+    clientCertificate: def(
+      oneOf(['required', 'optional']),
+      'required',
+      'With `root`: whether clients without a certificate that chains to it are refused, or let in as if they had none.',
+    ),
     spiffe: opt(object('SPIFFE settings', {}, { open: true }), 'Identity from a SPIFFE workload API.', {
       unserved: 'Certificates from a SPIFFE workload API are not served yet.',
     }),

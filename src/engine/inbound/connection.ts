@@ -37,7 +37,8 @@ export function withProxied(facts: ConnectionFacts, { source, destination }: Pro
 }
 
 export function withTls(facts: ConnectionFacts, socket: TLSSocket, serverName: string | undefined): ConnectionFacts {
-  const certificate = socket.getPeerX509Certificate()
+  // One that did not have to be proved says nothing about who the client is.
+  const certificate = socket.authorized ? socket.getPeerX509Certificate() : undefined
   const identity = spiffeIdOf(altNames(certificate?.subjectAltName ?? ''))
   return {
     ...facts,

@@ -147,10 +147,9 @@ export class PortListener {
     const { serverName } = hello
     const listener = selectByServerName(listeners, serverName)
     if (!listener || (!listener.passthrough && !endsTls(listener))) {
-      this.#refuse(socket, connection, `no listener serves ${serverName ?? 'connections without a server name'}`, {
-        alert: UNRECOGNIZED_NAME,
-      })
-      return
+      const reason = `no listener serves ${serverName ?? 'connections without a server name'}`
+      // Where TLS is never ended here, nothing here speaks it either.
+      return this.#refuse(socket, connection, reason, listeners.some(endsTls) ? { alert: UNRECOGNIZED_NAME } : {})
     }
     prelude.release()
     if (!endsTls(listener)) {

@@ -57,7 +57,7 @@ export class TlsServers {
     const server = createServer({
       cert: files.cert,
       key: files.key,
-      ...(files.ca ? { ca: files.ca, requestCert: true, rejectUnauthorized: true } : {}),
+      ...(files.ca ? { ca: files.ca, requestCert: true, rejectUnauthorized: !files.caOptional } : {}),
       minVersion: files.minVersion ?? 'TLSv1.2',
       ...(files.maxVersion ? { maxVersion: files.maxVersion } : {}),
       ...(files.ciphers ? { ciphers: files.ciphers.join(':') } : {}),

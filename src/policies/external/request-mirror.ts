@@ -4,7 +4,7 @@ import { withDeadline } from '../../http/body-deadline.ts'
 import { bodyOf, type Exchange } from '../../http/exchange.ts'
 import { discard } from '../../http/transport.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import { number, object, req } from '../../schema/builder.ts'
+import { list, number, object, opt, req } from '../../schema/builder.ts'
 import { definePolicy, type Hooks } from '../policy.ts'
 import { TARGET_KINDS, targetFields } from '../upstream/policy-target.ts'
 
@@ -14,22 +14,32 @@ const MAX_IN_FLIGHT = 1024
 const TIMEOUT = 30_000
 const MIRRORING = { purpose: { kind: 'Mirror', subtype: 'Http' }, what: 'mirror', timeout: TIMEOUT } as const
 
+const mirrorFields = {
+  backend: req(object('mirror target', targetFields, { exactlyOneOf: [TARGET_KINDS] }), 'Where copies go.'),
+  percentage: req(number(0, 1), 'Share of the requests, 0 to 1.'),
+}
+
 export const requestMirror = definePolicy({
   name: 'requestMirror',
   doc: 'Sends a copy of some requests elsewhere, without the body, and ignores the answer.',
   attach: ['route'],
   schema: object('request mirror', {
-    backend: req(object('mirror target', targetFields, { exactlyOneOf: [TARGET_KINDS] }), 'Where copies go.'),
-    percentage: req(number(0, 1), 'Share of the requests, 0 to 1.'),
+    ...mirrorFields,
+    more: opt(
+      list(object('further mirror', mirrorFields), { max: 15 }),
+      'Further copies, each with a share of its own.',
+    ),
   }),
-  compile({ backend, percentage }, ctx): Hooks {
-    const callee = ctx.callee?.(backend, ['backend'])
-    if (callee === undefined) return {}
+  compile(spec, ctx): Hooks {
     const { random } = ctx.runtime
-    const mirror = new Mirror(callee, ctx.runtime)
+    const mirrors = [spec, ...(spec.more ?? [])].flatMap(({ backend, percentage }, i) => {
+      const callee = ctx.callee?.(backend, i === 0 ? ['backend'] : ['more', i - 1, 'backend'])
+      return callee ? { percentage, mirror: new Mirror(callee, ctx.runtime) } : []
+    })
+    if (mirrors.length === 0) return {}
     return {
       request(x) {
-        if (percentage >= 1 || random() < percentage) mirror.send(x)
+        for (const { percentage, mirror } of mirrors) if (percentage >= 1 || random() < percentage) mirror.send(x)
         return undefined
       },
     }

@@ -214,8 +214,9 @@ binds:
     expect(await textOf(secure(gateway, 'x.b.test'))).toBe('wild')
     expect(await textOf(secure(gateway, 'other.test'))).toBe('rest')
     const refused = secure(gateway, 'other.example')
+    // Whoever passes TLS on says nothing in it.
     const [error] = await once(refused, 'error')
-    expect(String(error)).toMatch(/unrecognized name/)
+    expect(String(error)).toMatch(/disconnected before|ECONNRESET|EPIPE/)
     await expect.poll(() => gateway.logged.join('')).toContain('tls.sni=x.b.test protocol=tcp')
   })
 

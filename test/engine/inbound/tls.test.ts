@@ -142,6 +142,25 @@ binds:
     await expect.poll(() => gateway.logged.join('')).toMatch(/src\.identity=spiffe:\/\/td\/\S+ http\.method/)
   })
 
+  test('clients without one, or with a stranger’s, are let in as nobody where it is optional', async () => {
+    const make = (policies: string) =>
+      `binds: [{port: 8443, listeners: [${listener('a', 'a.test', ', root: ca.pem, clientCertificate: optional', policies)}, ${listener('any', '')}]}]`
+    const guarded = make(`, authorization: {rules: [{require: 'source.spiffeId.startsWith("spiffe://td/")'}]}`)
+    for (const [text, status] of [
+      [make(''), 200],
+      [guarded, 403],
+    ] as const) {
+      await using gateway = await startGateway(text, { files })
+      const port = portOf(gateway)
+      const known = { servername: 'a.test', cert: client.cert, key: client.key }
+      expect(await ask(port, known)).toMatchObject({ status: 200 })
+      expect(await ask(port, { servername: 'a.test' })).toMatchObject({ status })
+      const identity = createCertificate(other, ['spiffe://td/ns/default/sa/web'])
+      const claims = { servername: 'a.test', cert: identity.cert, key: identity.key }
+      expect(await ask(port, claims)).toMatchObject({ status })
+    }
+  })
+
   test('rules over connections see it too', async () => {
     const rules = `frontendPolicies: {networkAuthorization: {rules: ['source.subjectAltNames.exists(n, n == "client.test")']}}`
     await using gateway = await startGateway(

@@ -34,7 +34,6 @@ export function rulePolicies(
 export function filterPolicies(filters: unknown, ctx: MemberContext) {
   const policies: Policies = {}
   const refused: string[] = []
-  let mirrors = 0
   for (const filter of asItems(filters)) {
     const put = (name: string, part: unknown, value: Policies | undefined) => {
       if (value) policies[name] = ctx.work.keep(value, part)
@@ -57,8 +56,7 @@ export function filterPolicies(filters: unknown, ctx: MemberContext) {
         put('cors', filter, convertCors(asFields(filter.cors) ?? {}))
         break
       case 'RequestMirror':
-        if (++mirrors > 1) ctx.lose(filter, 'only one mirror of a rule is kept')
-        else put('requestMirror', filter, mirror(asFields(filter.requestMirror) ?? {}, ctx))
+        addMirror(filter, policies, ctx)
         break
       case 'ExternalAuth':
         put(
@@ -105,6 +103,15 @@ function redirect(part: Fields): Policies {
 function rewrite(part: Fields): Policies {
   const host = asText(part.hostname)
   return defined({ authority: host === undefined ? undefined : { full: host }, path: path(asFields(part.path)) })
+}
+
+/** Each has a share of its own. */
+function addMirror(filter: Fields, policies: Policies, ctx: MemberContext): void {
+  const made = mirror(asFields(filter.requestMirror) ?? {}, ctx)
+  if (!made) return
+  const first = policies.requestMirror as { more?: Policies[] } | undefined
+  if (first) first.more = [...(first.more ?? []), ctx.work.keep(made, filter)]
+  else policies.requestMirror = ctx.work.keep(made, filter)
 }
 
 function mirror(part: Fields, ctx: MemberContext): Policies | undefined {

@@ -11,6 +11,9 @@ export function gatewayStatuses(state: GatewayState): Status[] {
 function gatewayStatus(state: GatewayState): Status {
   const { gateway, clientCertificate, problems, address } = state
   const conditions = [accepted(state), ...(clientCertificate ? [clientCertificate] : []), programmed(problems)]
+  if (address && state.showsCertificate && !clientCertificate) {
+    conditions.push(isTrue('ResolvedRefs', 'ResolvedRefs', FINE))
+  }
   if (insecureFallback(state)) {
     conditions.push(
       isTrue(
