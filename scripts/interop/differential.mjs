@@ -36,7 +36,7 @@ async function main() {
       throw new Error(`${each.id}: ${error.message}`, { cause: error })
     })
     const recorded = await readFile(each.recording, 'utf8').then(JSON.parse, () => ({ replies: {} }))
-    const found = differences(recorded, theirs)
+    const found = differences(recorded, theirs, each.json)
     if (found.length > 0) changed++
     if (check) {
       for (const { at, theirs: before, ours: now } of found) say(`${each.id}: ${at}: recorded ${before}, now ${now}`)
@@ -50,7 +50,10 @@ async function main() {
 
 /** The public system and gwctl now. */
 async function compare(each, theirs) {
-  const { surprises, stale } = unexpected(differences(theirs, await play(each, startGwctl)), each.differs ?? [])
+  const { surprises, stale } = unexpected(
+    differences(theirs, await play(each, startGwctl), each.json),
+    each.differs ?? [],
+  )
   for (const { at, theirs: one, ours } of surprises)
     say(`${each.id}: ${at}: theirs ${JSON.stringify(one)}, ours ${JSON.stringify(ours)}`)
   for (const at of stale) say(`${each.id}: ${at}: listed, but no difference`)

@@ -16,7 +16,7 @@ const differing = readFileSync(new URL('../../docs/differences.md', import.meta.
 describe('like the public system', () => {
   test.each(cases)('$id: $title', async each => {
     const theirs = JSON.parse(readFileSync(each.recording, 'utf8')) as Recording
-    const found = differences(theirs, await play(each, startGwctl))
+    const found = differences(theirs, await play(each, startGwctl), each.json)
     expect(unexpected(found, each.differs ?? [])).toEqual({ surprises: [], stale: [] })
   })
 })

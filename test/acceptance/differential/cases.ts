@@ -67,6 +67,8 @@ export interface Case {
   /** Compared beside the replies: the fields of access log records, or the series of requests. */
   readonly observe?: readonly ('log' | 'text log' | 'metrics')[]
   readonly differs?: readonly ExpectedDifference[]
+  /** Bodies are compared by what they say as JSON: without order, members that are null, and the time of creation. */
+  readonly json?: boolean
 }
 
 export interface CaseFile extends Case {

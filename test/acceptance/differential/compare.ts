@@ -13,9 +13,9 @@ export interface Difference {
 const OF_THE_CONNECTION = /^(connection|keep-alive|date): /i
 
 /** The public system's recording beside ours, field by field. */
-export function differences(theirs: Recording, ours: Recording): Difference[] {
-  const before = flatten(theirs)
-  const after = flatten(ours)
+export function differences(theirs: Recording, ours: Recording, json = false): Difference[] {
+  const before = flatten(theirs, json)
+  const after = flatten(ours, json)
   const found: Difference[] = []
   for (const at of new Set([...before.keys(), ...after.keys()])) {
     const [one, other] = [before.get(at) ?? null, after.get(at) ?? null]
@@ -26,7 +26,7 @@ export function differences(theirs: Recording, ours: Recording): Difference[] {
   /** The length of a body that differs, and the parts of a call that only one of them has made. */
   function follows(at: string): boolean {
     const body = at.replace(/header content-length$/, 'body')
-    if (body !== at && before.get(body) !== after.get(body)) return true
+    if (body !== at && (json || before.get(body) !== after.get(body))) return true
     const call = at.replace(/(\/upstream \d+) .*$/, '$1 to')
     return call !== at && before.has(call) !== after.has(call)
   }
@@ -50,14 +50,31 @@ function matches(pattern: string, at: string): boolean {
   return pattern.startsWith('*/') ? at.slice(at.indexOf('/')) === pattern.slice(1) : pattern === at
 }
 
-function flatten({ replies, log, metrics }: Recording): Map<string, string> {
+function flatten({ replies, log, metrics }: Recording, json: boolean): Map<string, string> {
   const all = new Map<string, string>()
   for (const [name, answer] of Object.entries(replies))
-    for (const [field, text] of fieldsOf(answer)) all.set(`${name}/${field}`, text)
+    for (const [field, text] of fieldsOf(answer))
+      all.set(`${name}/${field}`, json && field.endsWith('body') ? saidIn(text) : text)
   for (const [i, record] of (log ?? []).entries())
     for (const [field, text] of Object.entries(record)) all.set(`log ${i + 1}/${field}`, text)
   for (const line of metrics ?? []) all.set(`metrics/${line}`, 'present')
   return all
+}
+
+/** What a body says, whoever wrote it. */
+function saidIn(body: string): string {
+  try {
+    return JSON.stringify(sorted(JSON.parse(body)))
+  } catch {
+    return body
+  }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).filter(([name, each]) => each !== null && name !== 'created')
+  return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, each]) => [name, sorted(each)]))
 }
 
 function* fieldsOf(answer: Answer): Generator<[string, string]> {
