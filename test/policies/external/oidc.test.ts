@@ -472,6 +472,36 @@ describe('attacks', () => {
     expect(at.gateway.logged.join()).not.toContain('topsecret')
   })
 
+  test.each<[string, string, string]>([
+    ['hangs', '/token', 'the token endpoint gives no usable answer'],
+    ['drips', '/token', 'the token endpoint gives no usable answer'],
+    ['hangs', '/.well-known/openid-configuration', 'the identity provider cannot be asked where its endpoints are'],
+  ])(
+    'a provider that %s at %s is given up after ten seconds, and the next sign-in works',
+    async (how, path, detail) => {
+      const clock = new ManualClock(Date.now())
+      await using own = await startIdentityProvider({ now: () => Math.floor(clock.now() / 1000) })
+      await using gateway = await start({ provider: own, clock })
+      const browser = new Browser(gateway)
+      const asked = Promise.withResolvers<void>()
+      own.answer = (req, res) => {
+        if (req.url !== path) return false
+        if (how === 'drips') res.write('{')
+        asked.resolve()
+        return true
+      }
+      const reply = browser.signIn()
+      await asked.promise
+      clock.advance(10_000)
+      const refused = await reply.catch(() => undefined)
+      if (path === '/token') expect(await said(refused as Response)).toEqual([500, `oidc failure: ${detail}`])
+      own.answer = () => false
+      clock.advance(5_000)
+      await browser.signIn()
+      expect((await browser.get('/a')).status).toBe(200)
+    },
+  )
+
   test('metadata of another issuer, and pages without TLS, are not used', async () => {
     for (const lie of [{ issuer: 'https://evil.example' }, { authorization_endpoint: 'javascript:alert(1)' }]) {
       await using own = await startIdentityProvider()
