@@ -12,8 +12,8 @@ const EXAMPLE = `gwctl route -f gateway.yaml POST /v1/chat/completions -H 'x-tea
 export default class Route extends GatewayCommand {
   static override summary = 'Explain what would happen to a request, and why. Offline.'
   static override description =
-    'Runs the request through the compiled configuration with the code that serves traffic. Nothing is opened and nobody ' +
-    'is called: stubs answer for backends, and whatever cannot be known is printed as unknown with what was assumed. ' +
+    'Runs the request through the compiled configuration with the code that serves traffic. No connection is opened: ' +
+    'stubs answer for backends, and what cannot be known is printed as unknown, with what was assumed. ' +
     'Exits 0 when a backend answers or a policy does by intent (a redirect, a direct response, a preflight), 1 when ' +
     'the request is rejected, fails or matches nothing.'
   static override examples = [

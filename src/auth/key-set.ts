@@ -106,7 +106,7 @@ function purposeProblem({ use, alg, key_ops: operations }: Entry): string | unde
 
 function readKey(entry: Entry): VerificationKey | string {
   const { kid, kty, alg } = entry
-  if (kty === 'oct') return 'is symmetric: whoever can verify with it can also sign, so it is refused'
+  if (kty === 'oct') return 'is symmetric: anyone who can verify with it can also sign, so it is refused'
   if (typeof kid !== 'string' || kid === '') return 'has no `kid`: tokens name the key they were signed with'
   const contradiction = purposeProblem(entry)
   if (contradiction !== undefined) return `(\`${kid}\`) ${contradiction}`

@@ -94,7 +94,7 @@ function plainMessage(message: string): string {
   const value = /^Expected (\S*) to be one of: ([^\n]*)/.exec(message)
   if (value) {
     const [, given = '', list = ''] = value
-    return `${given} is none of ${list}${guess(given, list.split(', '))}`
+    return `${given} is not one of ${list}${guess(given, list.split(', '))}`
   }
   return REWORDED.reduce((text, [theirs, ours]) => text.replace(theirs, ours), message)
 }

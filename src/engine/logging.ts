@@ -127,7 +127,9 @@ export class ProcessLog implements LogControl {
     if (this.#pending === '') setImmediate(() => this.flush())
     const time = this.#timestamp()
     if (this.#lost > 0) {
-      this.#pending += this.#line(time, 'warn', 'log', 'lines lost because nobody reads the log', { lines: this.#lost })
+      this.#pending += this.#line(time, 'warn', 'log', 'log lines were lost: nothing reads the log', {
+        lines: this.#lost,
+      })
       this.#lost = 0
     }
     return time

@@ -76,7 +76,7 @@ export class FrameReader {
     const length = short === 126 ? bytes.readUInt16BE(2) : short === 127 ? Number(bytes.readBigUInt64BE(2)) : short
     if (length > Number.MAX_SAFE_INTEGER) throw new Error('it announces a frame of impossible length')
     this.#opcode = start & 0x0f
-    if (!KNOWN.has(this.#opcode)) throw new Error(`it sends frames of a kind that nobody knows (${this.#opcode})`)
+    if (!KNOWN.has(this.#opcode)) throw new Error(`it sends frames with an unknown opcode (${this.#opcode})`)
     this.#final = (start & 0x80) !== 0
     if (this.#opcode >= OPCODES.close) {
       if (length > MAX_CONTROL || !this.#final) throw new Error('its control frame is too long or in pieces')

@@ -22,13 +22,13 @@ export function readToolLock(text: string): ToolLock | { readonly problem: strin
   }
   if (!isObject(value) || !isObject(value.targets)) return { problem: '`targets` is missing' }
   const onChange = ON_CHANGE.find(each => each === value.onChange)
-  if (onChange === undefined) return { problem: `\`onChange\` is none of ${ON_CHANGE.join(', ')}` }
+  if (onChange === undefined) return { problem: `\`onChange\` is not one of ${ON_CHANGE.join(', ')}` }
   const targets = new Map<string, Tools>()
   for (const [target, tools] of Object.entries(value.targets)) {
     if (!isObject(tools)) return { problem: `the tools of \`${target}\` are no object` }
     const entries = Object.entries(tools)
     const bad = entries.find(([, tool]) => !isObject(tool))
-    if (bad) return { problem: `the tool \`${bad[0]}\` of \`${target}\` is no object` }
+    if (bad) return { problem: `the tool \`${bad[0]}\` of \`${target}\` is not an object` }
     targets.set(target, new Map(entries as [string, JsonObject][]))
   }
   return { onChange, targets }

@@ -15,7 +15,7 @@ export function azureCliToken(env: Readonly<Record<string, string | undefined>>)
   const home = env.HOME ?? env.USERPROFILE
   const folder = env.AZURE_CONFIG_DIR ?? (home === undefined ? undefined : join(home, '.azure'))
   const text = folder && readIfRegular(join(folder, 'msal_token_cache.json'))?.toString('utf8')
-  if (!text) throw new Error('nobody has signed in with `az login`')
+  if (!text) throw new Error('not signed in: run `az login`')
   const cache = membersOf(text, 'the token cache of the Azure command line')
   const held = Object.values(record(cache.RefreshToken)).map(record)
   const login = held.find(each => typeof each.secret === 'string' && typeof each.client_id === 'string')

@@ -168,7 +168,7 @@ export class HttpConnection implements Connection {
     return () => cancel?.()
   }
 
-  /** What nobody waits for must come to its end all the same. */
+  /** Reads a reply to its end when no one waits for it any more. */
   #rest(sink: ChunkSink, cancel: () => void): ChunkSink {
     return withDeadline(sink, REST, this.#runtime.clock, { cancel })
   }

@@ -14,7 +14,7 @@ export function checkParameters(parameters: Parameters, kind: string): void {
   checkOverlayKinds(parameters, kind)
   const { level } = parameters.spec.logging ?? {}
   const wrong = level === undefined || level === '' ? undefined : logFilterProblem(level)
-  if (wrong !== undefined) say(parameters, 'GW106', ['logging', 'level'], `\`${level}\` is no log filter: ${wrong}`)
+  if (wrong !== undefined) say(parameters, 'GW106', ['logging', 'level'], `\`${level}\` is not a log filter: ${wrong}`)
   if (meshOf(parameters)) {
     say(parameters, 'GW601', ['istio'], 'mutual TLS with a mesh is not served yet: only the settings are passed on')
   }
@@ -48,7 +48,7 @@ function checkImage(parameters: Parameters): void {
   if (tag !== '' && !TAG.test(tag)) wrong('tag', tag, 'no tag')
   if (digest !== '' && !DIGEST.test(digest)) wrong('digest', digest, 'no digest, which begins with `sha256:`')
   if (pullPolicy !== undefined && !['Always', 'IfNotPresent', 'Never'].includes(pullPolicy)) {
-    const message = `\`${pullPolicy}\` is no policy: \`Always\`, \`IfNotPresent\` or \`Never\``
+    const message = `\`${pullPolicy}\` is not a pull policy: write \`Always\`, \`IfNotPresent\` or \`Never\``
     say(parameters, 'GW104', ['image', 'pullPolicy'], message)
   }
 }

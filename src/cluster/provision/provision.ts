@@ -110,7 +110,7 @@ function keyOf(replica: Replica, { cluster, options, report }: Surroundings): st
   report(
     place(secret, {
       code: 'GW106',
-      message: `\`key\` of Secret ${nameOf(secret)} is no session key: 64 hexadecimal digits`,
+      message: `\`key\` of Secret ${nameOf(secret)} is not a session key: write 64 hexadecimal digits`,
       path: [...secret.path, 'data' in secret.raw ? 'data' : 'stringData', 'key'],
       at: 'key',
       help: 'delete the Secret to have a new one made; that ends all sessions',

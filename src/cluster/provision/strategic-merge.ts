@@ -78,7 +78,7 @@ export function strategicMerge(original: Fields, patch: Fields, patching: Patchi
 }
 
 function wrongDirective(directive: unknown, path: Path): PatchProblem {
-  const message = `\`${textOf(directive)}\` is no directive: \`delete\`, \`replace\` or \`merge\``
+  const message = `\`${textOf(directive)}\` is not a directive: write \`delete\`, \`replace\` or \`merge\``
   return { code: 'GW104', path: [...path, DIRECTIVE], message }
 }
 

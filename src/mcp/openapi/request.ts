@@ -48,13 +48,15 @@ function groupsOf({ parameters, body }: Operation, args: JsonObject): Readonly<R
     if (name === 'body' && body) continue
     const known = parameters.filter(parameter => parameter.in === name)
     if (known.length === 0)
-      throw new ArgumentProblem(`\`${name.slice(0, 64)}\` is no argument of this tool: ${groupNames(parameters, body)}`)
+      throw new ArgumentProblem(
+        `\`${name.slice(0, 64)}\` is not an argument of this tool: ${groupNames(parameters, body)}`,
+      )
     if (!isObject(value)) throw new ArgumentProblem(`\`${name}\` must be an object`)
     const foreign = Object.keys(value).find(each => !known.some(parameter => parameter.name === each))
     if (foreign !== undefined) {
       const names = known.map(parameter => `\`${parameter.name}\``).join(', ')
       throw new ArgumentProblem(
-        `\`${name}.${foreign.slice(0, 64)}\` is no parameter of this tool: \`${name}\` has ${names}`,
+        `\`${name}.${foreign.slice(0, 64)}\` is not a parameter of this tool: \`${name}\` has ${names}`,
       )
     }
     groups[name] = value

@@ -152,7 +152,7 @@ function toolOf(
   const missing = [...path.matchAll(/\{([^{}]*)\}/g)].find(
     ([, each]) => !parameters.some(parameter => parameter.in === 'path' && parameter.name === each),
   )
-  if (missing) return `its path names \`{${missing[1]}}\`, which is no parameter of it`
+  if (missing) return `its path names \`{${missing[1]}}\`, which is not one of its parameters`
   const body = bodyOf(document, operation)
   if (typeof body === 'string') return body
   if (body) {

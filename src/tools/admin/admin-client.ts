@@ -159,7 +159,7 @@ export async function openTrace(
     source.addEventListener('open', () => resolve())
     const giveUp = () => {
       close(source, inbox)
-      reject(new Failure('unreachable', `nobody waits for ${admin.name} any more.`))
+      reject(new Failure('unreachable', `stopped waiting for ${admin.name}.`))
     }
     signal?.addEventListener('abort', giveUp)
     source.addEventListener('error', event => {

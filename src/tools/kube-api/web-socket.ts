@@ -27,7 +27,7 @@ export function handshake(protocol: string): Handshake {
 /** What is wrong with the answer to a handshake; undefined when it is right. */
 export function proves(reply: IncomingHttpHeaders, { accept, protocol }: Handshake): string | undefined {
   if (reply.upgrade?.toLowerCase() !== 'websocket' || reply['sec-websocket-accept'] !== accept) {
-    return 'its answer to a WebSocket handshake is none'
+    return 'it did not complete the WebSocket handshake'
   }
   const given = reply['sec-websocket-protocol'] ?? 'none'
   return given === protocol ? undefined : `it speaks the subprotocol ${given}, not ${protocol}`

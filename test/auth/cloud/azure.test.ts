@@ -180,7 +180,7 @@ describe('a token', () => {
     await using backend = await startBackend()
     const env = { AZURE_POD_IDENTITY_AUTHORITY_HOST: `http://${nothing.host}` }
     for (const [azure, reason] of [
-      [{ implicit: {} }, /: no Azure credentials: .* answered 404; nobody has signed in with `az login`$/],
+      [{ implicit: {} }, /: no Azure credentials: .* answered 404; not signed in: run `az login`$/],
       [{ explicitConfig: { workloadIdentity: {} } }, /needs AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_FEDERATED/],
     ] as const) {
       await using gateway = await startGateway(file(backend.host, azure), { env })

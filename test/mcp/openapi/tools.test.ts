@@ -75,7 +75,7 @@ test('names are what clients take, and each once', () => {
   expect(tools.map(({ name }) => name)).toEqual(['get_a_id', 'same', 'n'.repeat(128)])
   expect(remarks).toEqual([
     { kind: 'unnamed', message: 'GET /a/{id} has no `operationId`: its tool is called `get_a_id`' },
-    { kind: 'partial', message: 'POST /a/{id} is left out: its path names `{id}`, which is no parameter of it' },
+    { kind: 'partial', message: 'POST /a/{id} is left out: its path names `{id}`, which is not one of its parameters' },
     { kind: 'repeated', message: 'POST /b is left out: another operation is called `same`' },
   ])
 })

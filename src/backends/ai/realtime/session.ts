@@ -33,7 +33,7 @@ export function followSession(ctx: RealtimeContext, on: ResponseHandler): Respon
     upgrade(status, headers, socket) {
       if (headers.has('sec-websocket-extensions')) {
         socket.destroy()
-        on.fail(new GatewayError('upgradeFailed', { detail: 'an extension that nobody has asked for' }))
+        on.fail(new GatewayError('upgradeFailed', { detail: 'an extension that was not requested' }))
         return
       }
       const looked = ctx.guards !== undefined || ctx.client.tokenLimits !== undefined

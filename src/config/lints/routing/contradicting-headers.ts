@@ -16,7 +16,7 @@ export const contradictingHeaders: Lint = file => {
           if (written === undefined) continue
           file.report({
             code: 'GW563',
-            message: `\`${written}\` is written and then removed: nobody sees it`,
+            message: `\`${written}\` is set and then removed, so nothing ever sees it`,
             path: [...file.pathOf(changes), 'remove', i],
             at: 'value',
             label: 'removed last',
@@ -40,7 +40,7 @@ function reportReplaced(changes: Changes, file: LintedFile): void {
     if (by === undefined) continue
     file.report({
       code: 'GW563',
-      message: `\`${name}\` is added and then replaced: nobody sees the value`,
+      message: `\`${name}\` is added and then replaced, so the added value is lost`,
       path: [...file.pathOf(changes), 'add', name],
       at: 'key',
       label: 'replaced by `set`',

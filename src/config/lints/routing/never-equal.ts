@@ -183,7 +183,7 @@ const MISTAKES: readonly (readonly [RegExp, (found: RegExpExecArray) => Mistake 
   [
     NEGATED,
     ([, field]) => ({
-      message: `\`!\` takes a boolean, and \`request.${field}\` is none: this fails for every request`,
+      message: `\`!\` takes a boolean, and \`request.${field}\` is not a boolean: this fails for every request`,
       label: 'not a boolean',
       help:
         field === 'headers'

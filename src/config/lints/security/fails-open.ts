@@ -11,7 +11,7 @@ export const failsOpen: Lint = file => {
       message: `${what} lets everything pass when its service cannot be asked`,
       path,
       at: 'value',
-      label: 'whoever stops the service passes',
+      label: 'anyone who can stop the service gets through',
       help: 'write `failClosed`, or `deny`, unless availability matters more than the check',
     })
   }

@@ -7,7 +7,7 @@ export const openAdmin: Lint = file => {
   if (address?.kind !== 'tcp' || address.hosts.every(host => host === '::1' || host.startsWith('127.'))) return
   file.report({
     code: 'GW528',
-    message: 'other machines reach the admin server, which asks nobody who they are',
+    message: 'the admin server has no authentication, and other machines can reach it',
     path: ['config', 'adminAddr'],
     at: 'value',
     label: 'not a loopback address',

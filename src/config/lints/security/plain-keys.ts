@@ -13,7 +13,7 @@ export const plainKeys: Lint = file => {
       message: 'the keys that tokens are verified with come without TLS',
       path: [...path, 'url'],
       at: 'value',
-      label: 'whoever changes them on the way signs valid tokens',
+      label: 'anyone who changes them in transit can sign valid tokens',
       help: 'use `https://`, or a `file`',
     })
   })

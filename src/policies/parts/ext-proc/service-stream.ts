@@ -172,7 +172,7 @@ export class ServiceStream {
       return !this.#paused
     }
     this.#stream.cancel()
-    this.#fail(failed('an answer that nobody has asked for'))
+    this.#fail(failed('an answer to nothing that was asked'))
     return true
   }
 
