@@ -16,7 +16,7 @@ const KUBE_HARNESS = env.KUBE_HARNESS ?? join(HARNESS, '..', 'kube')
 const BIN = env.CONFORMANCE_BIN ?? join(tmpdir(), 'gwctl-conformance-bin')
 const KUBE_BIN = env.KUBE_BIN ?? join(tmpdir(), 'gwctl-kube-bin')
 const DATA = env.CONFORMANCE_DATA ?? join(tmpdir(), 'gwctl-conformance')
-const PROFILES = env.PROFILES ?? 'GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS'
+const PROFILES = env.PROFILES ?? 'GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS,GATEWAY-TCP'
 
 async function main() {
   if (!existsSync(HARNESS)) {
@@ -51,7 +51,8 @@ async function main() {
 }
 
 function text(summary) {
-  const count = summary.trimEnd().split('\n').at(-1)
+  const of = verdict => [...summary.matchAll(new RegExp(`^${verdict} +[\\d.]+s`, 'gm'))].length
+  const count = `${of('PASS')} tests passed, ${of('FAIL')} failed, ${of('SKIP')} were skipped (of features that it does not claim)`
   return `## Gateway API
 
 The conformance suite of the Gateway API (profiles ${PROFILES.replaceAll(',', ', ')}, with every feature that the GatewayClass names) against \`gwctl run --kube\` and a kube-apiserver: ${count}. [The report](conformance.yaml) is as the suite writes it.

@@ -2,6 +2,7 @@ import type { Resource } from '../../../cluster/resources/resource.ts'
 import { finish } from '../../../cluster/translate/finish.ts'
 import { recompileRoute, type Standing } from '../../../cluster/translate/recompile.ts'
 import type { Status } from '../../../cluster/translate/status/conditions.ts'
+import { withRefusals } from '../../../cluster/translate/status/refusals.ts'
 import { translate } from '../../../cluster/translate/translate.ts'
 import type { DataEntry, LiveOptions } from '../../../cluster/translate/work.ts'
 import { Engines } from '../../../config/engines.ts'
@@ -92,7 +93,7 @@ export class LiveCompiler {
         throw new Error(`${first?.file ?? ''}: ${first?.message ?? 'it cannot be compiled'}`)
       }
       this.#standing = { resources, faults, snapshot }
-      return { snapshot, statuses: finished.statuses, whole: true }
+      return { snapshot, statuses: withRefusals(finished), whole: true }
     } catch (error) {
       state.abandon()
       throw error

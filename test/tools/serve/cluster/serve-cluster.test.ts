@@ -208,6 +208,21 @@ test('a bad object costs that object only', async () => {
   )
 })
 
+test('a rule that only the compiler refuses is told of, and the others are served', async () => {
+  await using place = new Place()
+  await place.cluster.open()
+  place.cluster.put(gateway('edge'))
+  const odd = { ...to('odd.example'), matches: [{ path: { type: 'RegularExpression', value: '/(?<=a)b' } }] }
+  const both = route('app', to('one.example'))
+  place.cluster.put({ ...both, spec: { ...both.spec, rules: [odd, ...both.spec.rules] } })
+  const running = await place.serve()
+  await vi.waitFor(async () => expect(await locationOf(running.ports.get(80))).toBe('http://one.example/'), PATIENCE)
+  await vi.waitFor(() => {
+    const types = parentsOf(place, 'app')[0]?.conditions.map(({ type }) => type)
+    expect(types).toEqual(['Accepted', 'ResolvedRefs', 'PartiallyInvalid'])
+  }, PATIENCE)
+})
+
 test('each Gateway has an address of the pool, two may use one port, and an address stays', async () => {
   await using place = new Place()
   await place.cluster.open()
