@@ -532,6 +532,11 @@ export const CODES = {
     'body limit of 0',
     '`buffer.maxBytes: 0` refuses every body: requests with one get 413, replies with one become 502. Remove it for the limit of the gateway (`maxBufferSize`), or write the longest body that is acceptable.',
   ),
+  GW592: entry(
+    'warning',
+    'sign-in that does not come back safely',
+    'The provider sends browsers back to the `redirectURI` of `oidc`. No match of the route takes its path, so that no sign-in ever ends; or it is plain HTTP to another machine, where anybody on the way can read codes and cookies. Add a match, or write `https://`.',
+  ),
   GW601: entry(
     'warning',
     'not served yet',

@@ -67,6 +67,7 @@ import { openAdmin } from './security/open-admin.ts'
 import { openProxy } from './security/open-proxy.ts'
 import { plainKeys } from './security/plain-keys.ts'
 import { portOfAnotherProtocol } from './security/port-of-another-protocol.ts'
+import { signInReturn } from './security/sign-in-return.ts'
 import { unnormalizedPaths } from './security/unnormalized-paths.ts'
 import { unreadBody } from './security/unread-body.ts'
 import { unverifiedClaims } from './security/unverified-claims.ts'
@@ -84,6 +85,7 @@ const LINTS: readonly Lint[] = [
   unguardedStreams,
   failsOpen,
   unverifiedTls,
+  signInReturn,
   literalSecret,
   openProxy,
   decisionCache,
