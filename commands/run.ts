@@ -36,6 +36,8 @@ export default class Run extends GatewayCommand {
             ...common,
             ...clusterChoice(flags),
             className: flags['gateway-class'],
+            gateway: flags.gateway,
+            settings: flags.settings === undefined ? undefined : await this.#settings(flags.settings),
             addresses: { pool: flags['gateway-addresses'], published: flags['published-address'] },
             leaseNamespace: flags['lease-namespace'],
           },
@@ -68,5 +70,10 @@ export default class Run extends GatewayCommand {
     this.note('Stopping: requests in flight are finished first. A second signal ends them at once.')
     await serving.stop()
     return 'ok'
+  }
+
+  async #settings(path: string) {
+    const { readInput } = await import('../src/tools/input/input-files.ts')
+    return readInput(path, this.io)
   }
 }

@@ -37,6 +37,16 @@ export const runFlags = {
     summary: 'The class whose Gateways are served; made if it is not there.',
     helpGroup: 'cluster',
   }),
+  gateway: Flags.string({
+    helpValue: 'NS/NAME',
+    summary: 'The only Gateway that is served; all of the class when unset.',
+    ...ofCluster,
+  }),
+  settings: Flags.string({
+    helpValue: 'FILE',
+    summary: 'A standalone file whose `config` holds for this process.',
+    ...ofCluster,
+  }),
   'gateway-addresses': Flags.string({
     helpValue: 'POOL',
     summary: 'Addresses of this machine, of which each Gateway gets one: networks, ranges or single ones, with commas.',

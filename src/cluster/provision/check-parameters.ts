@@ -12,6 +12,10 @@ export function checkParameters(parameters: Parameters, kind: string): void {
   checkResources(parameters)
   checkVariables(parameters)
   checkOverlayKinds(parameters, kind)
+  for (const section of Object.keys(asFields(parameters.spec.rawConfig) ?? {})) {
+    if (section !== 'config')
+      say(parameters, 'GW602', ['rawConfig', section], `\`${section}\` is not served beside what the cluster says`)
+  }
   const { level } = parameters.spec.logging ?? {}
   const wrong = level === undefined || level === '' ? undefined : logFilterProblem(level)
   if (wrong !== undefined) say(parameters, 'GW106', ['logging', 'level'], `\`${level}\` is not a log filter: ${wrong}`)
@@ -25,11 +29,11 @@ export function checkParameters(parameters: Parameters, kind: string): void {
 
 function say(
   parameters: Parameters,
-  code: 'GW103' | 'GW104' | 'GW106' | 'GW111' | 'GW601',
+  code: 'GW103' | 'GW104' | 'GW106' | 'GW111' | 'GW601' | 'GW602',
   path: Path,
   message: string,
 ): void {
-  parameters.report({ code, message, path, at: code === 'GW601' ? 'key' : 'value' })
+  parameters.report({ code, message, path, at: code.startsWith('GW6') ? 'key' : 'value' })
 }
 
 const TAG = /^\w[\w.-]{0,127}$/

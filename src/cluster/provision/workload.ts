@@ -1,4 +1,5 @@
 import type { Fields } from '../../schema/untyped.ts'
+import { specOf } from '../translate/cluster-view.ts'
 import { type CatalogSource, catalogsOf } from './configuration.ts'
 import { sha256 } from './names.ts'
 import type { Parameters } from './parameters.ts'
@@ -70,14 +71,7 @@ function podSpec(replica: Replica, made: Made): Fields {
         ...(parameters.spec.image?.pullPolicy === undefined
           ? {}
           : { imagePullPolicy: parameters.spec.image.pullPolicy }),
-        args: [
-          'run',
-          '--kube',
-          '--gateway',
-          `${replica.namespace}/${replica.gateway.name}`,
-          '-f',
-          '/config/config.yaml',
-        ],
+        args: argumentsOf(replica),
         env: environment(replica),
         resources: resourcesOf(parameters),
         securityContext: {
@@ -96,6 +90,13 @@ function podSpec(replica: Replica, made: Made): Fields {
     ],
     volumes: volumes.map(({ volume }) => volume),
   }
+}
+
+/** Serves this Gateway alone, with the file of its ConfigMap. */
+function argumentsOf({ gateway, namespace }: Replica): string[] {
+  const className = String(specOf(gateway).gatewayClassName)
+  const only = `${namespace}/${gateway.name}`
+  return ['run', '--kube', '--gateway-class', className, '--gateway', only, '--settings', '/config/config.yaml']
 }
 
 /** Each part may be given by itself. */

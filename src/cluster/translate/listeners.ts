@@ -67,10 +67,10 @@ export function findGateways(work: Work): GatewayState[] {
 
 /** A class that is not in the input is taken to be ours. */
 function isOurs(gateway: Resource, work: Work): boolean {
-  const { gateway: only } = work.options
+  const { live } = work.options
+  const only = work.options.gateway ?? live?.gateway
   if (only !== undefined && only !== nameOf(gateway)) return false
   const name = asText(specOf(gateway).gatewayClassName)
-  const { live } = work.options
   if (live && live.className !== name) return false
   const known = name === undefined ? undefined : work.cluster.find('GatewayClass', undefined, name)
   return known ? specOf(known).controllerName === CONTROLLER : !live

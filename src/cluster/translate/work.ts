@@ -26,6 +26,8 @@ export interface TranslateOptions {
 export interface LiveOptions {
   /** The class whose Gateways are served. */
   readonly className: string
+  /** `namespace/name` of the only one that is served. */
+  readonly gateway?: string
   addressOf(gateway: Resource): GatewayAddress
 }
 

@@ -216,6 +216,11 @@ describe('mistakes are found where they stand', () => {
     expect(errors[0]!.range.start.line).toBeGreaterThan(1)
   })
 
+  test('sections of rawConfig that a replica of a cluster does not serve', async () => {
+    const { diagnostics } = await withParameters({ rawConfig: { binds: [{ port: 9000, listeners: [] }] } })
+    expect(diagnostics.map(({ code, path }) => [code, path])).toEqual([['GW602', 'spec.rawConfig.binds']])
+  })
+
   test('parameters that do not exist', async () => {
     const { diagnostics, objects } = await made([printYaml(GATEWAY)])
     expect(diagnostics.map(({ code }) => code)).toEqual(['GW204'])

@@ -8,7 +8,9 @@ import type { DataEntry, LiveOptions } from '../../../cluster/translate/work.ts'
 import { Engines } from '../../../config/engines.ts'
 import type { Snapshot } from '../../../config/snapshot.ts'
 import type { ReloadableState } from '../../../engine/state-store.ts'
+import { readIfRegular } from '../../../files/read-file.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
+import { asFields, type Fields } from '../../../schema/untyped.ts'
 import type { LiveObjects } from './live-objects.ts'
 
 export interface Compiled {
@@ -22,6 +24,8 @@ interface World {
   readonly runtime: Runtime
   readonly state: ReloadableState
   readonly env: Readonly<Record<string, string | undefined>>
+  /** What a file sets for the process. */
+  readonly config: Fields
 }
 
 /** So many changed routes are compiled one by one; more of them, all together. */
@@ -80,12 +84,14 @@ export class LiveCompiler {
         live: this.#live,
         filePath: entry => keep(entry, files),
       })
-      const finished = await finish(translated, {
+      const { config } = this.#world
+      const value = { ...translated.value, config: { ...config, ...asFields(translated.value.config) } }
+      const finished = await finish(Object.keys(config).length === 0 ? translated : { ...translated, value }, {
         runtime,
         env,
         engines: this.#engines,
         file: '<cluster>',
-        readReferenced: path => (path === '/dev/null' ? Buffer.alloc(0) : files.get(path)),
+        readReferenced: path => (path === '/dev/null' ? Buffer.alloc(0) : (files.get(path) ?? readIfRegular(path))),
       })
       const { snapshot, diagnostics, runnable } = finished.loaded
       if (!snapshot || !runnable) {

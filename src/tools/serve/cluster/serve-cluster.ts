@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { CONTROLLER, idOf } from '../../../cluster/translate/cluster-view.ts'
-import { load } from '../../../config/load.ts'
+import { type Loaded, load } from '../../../config/load.ts'
 import { offlineRuntime } from '../../../config/offline-runtime.ts'
+import { Failure } from '../../../diagnostics/failure.ts'
 import { systemClock } from '../../../engine/clock.ts'
+import { readIfRegular } from '../../../files/read-file.ts'
 import type { Logger, Timer } from '../../../runtime/runtime.ts'
 import { asFields, asText, type Fields } from '../../../schema/untyped.ts'
+import type { InputText } from '../../input/input-files.ts'
 import { ClusterClient } from '../../kube-api/cluster-client.ts'
 import { type Follower, followKind } from '../../kube-api/follow-kind.ts'
 import { type ClusterChoice, type ClusterPlace, findContext } from '../../kube-api/kubeconfig.ts'
@@ -22,6 +25,10 @@ export interface ClusterServing extends ClusterChoice, Pick<ServeOptions, 'log' 
   /** The only one that is looked at; all when unset. */
   readonly namespace?: string
   readonly className: string
+  /** `namespace/name` of the only Gateway that is served. */
+  readonly gateway?: string | undefined
+  /** A file whose `config` holds for the process. */
+  readonly settings?: InputText | undefined
   readonly addresses: AddressOptions
   /** Where the Lease is; the namespace of the context when unset. */
   readonly leaseNamespace?: string | undefined
@@ -33,17 +40,18 @@ export async function serveCluster(options: ClusterServing, place: ClusterPlace)
   const addresses = new Addresses(options.addresses)
   const client = new ClusterClient(context)
   const { env } = place
-  const empty = await load('<cluster>', '{}', {
-    env,
-    tier: 'env',
-    runtime: offlineRuntime(),
-    readReferenced: () => undefined,
-  })
+  const { file, text } = options.settings ?? { file: '<cluster>', text: '{}' }
+  const world = { env, tier: 'env', runtime: offlineRuntime(), readReferenced: readIfRegular } as const
+  const written = await load(file, text, world)
+  refuseWrong(written)
+  const config = asFields(asFields(written.source.documents[0]?.value)?.config) ?? {}
+  // Variables have been read, and nothing else of the file opens a port.
+  const empty = await load(file, JSON.stringify({ config }).replaceAll('$', '$$$$'), world)
   const { settings } = empty.snapshot!
   const one = createGateway(options, settings)
   // Without ports, until the first list of everything has come.
   await one.gateway.apply(empty.snapshot!)
-  const replica = new ClusterReplica(options, { client, addresses, one, env })
+  const replica = new ClusterReplica(options, { client, addresses, one, env, config })
   const running = await openGateway(one, settings, options.version, {
     pending: () => (replica.isServing ? [] : ['cluster']),
     ended: () => replica.close(),
@@ -52,11 +60,22 @@ export async function serveCluster(options: ClusterServing, place: ClusterPlace)
   return Object.assign(running, { bodies: undefined, reload: () => replica.update() })
 }
 
+/** Throws a Failure when the settings are wrong. */
+function refuseWrong({ diagnostics, runnable }: Loaded): void {
+  const wrong = diagnostics.find(({ severity, code }) => severity === 'error' || code.startsWith('GW6'))
+  if (runnable || !wrong) return
+  const { file, range, message } = wrong
+  throw new Failure('input', `${file}:${range.start.line}: ${message}`, {
+    help: 'Only `config` of this file is read; `gwctl validate` shows what is wrong with it.',
+  })
+}
+
 interface Parts {
   readonly client: ClusterClient
   readonly addresses: Addresses
   readonly one: OneGateway
   readonly env: ClusterPlace['env']
+  readonly config: Fields
 }
 
 /** ms that changes are gathered: one apply makes several. */
@@ -81,14 +100,15 @@ class ClusterReplica {
   isServing = false
 
   constructor(options: ClusterServing, parts: Parts) {
-    const { client, one, addresses, env } = parts
+    const { client, one, addresses, env, config } = parts
     const { gateway } = one
-    const { className } = options
+    const { className, gateway: only } = options
     this.#options = options
     this.#parts = parts
     this.#log = one.log.logger('cluster')
     const { addressOf } = addresses
-    this.#compiler = new LiveCompiler({ runtime: gateway.runtime, state: gateway.state, env }, { className, addressOf })
+    const live = { className, addressOf, ...(only === undefined ? {} : { gateway: only }) }
+    this.#compiler = new LiveCompiler({ runtime: gateway.runtime, state: gateway.state, env, config }, live)
     const shared = { client, clock: systemClock, log: this.#log }
     this.#statuses = new StatusWriter({
       ...shared,
@@ -98,7 +118,8 @@ class ClusterReplica {
     this.#leader = new Leader({
       ...shared,
       namespace: options.leaseNamespace ?? client.namespace,
-      lease: `gwctl-${className}`,
+      // Replicas of one Gateway agree among themselves.
+      lease: only === undefined ? `gwctl-${className}` : `gwctl-${className}.${only.replace('/', '.')}`,
       identity: `${hostname()}_${randomUUID()}`,
       changed: leading => this.#lead(leading),
     })

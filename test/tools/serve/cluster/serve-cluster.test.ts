@@ -125,6 +125,31 @@ test('a Gateway and a route are served, say so, and follow each change', async (
   }, PATIENCE)
 })
 
+test('of several Gateways the one that is named, with the settings of a file', async () => {
+  await using place = new Place()
+  await place.cluster.open()
+  place.cluster.put(gateway('edge'))
+  place.cluster.put(gateway('other', [{ name: 'http', port: 81, protocol: 'HTTP' }]))
+  place.cluster.put(route('app', to('moved.example')))
+  const text =
+    'config: {logging: {format: json}, metrics: {fields: {add: {team: \'"$$a"\'}}}}\nbinds: [{port: 82, listeners: [{routes: []}]}]\n'
+  const running = await place.serve({ gateway: 'prod/edge', settings: { file: 'settings.yaml', text } })
+  await vi.waitFor(
+    () => expect(conditions(place.cluster.get('Gateway', 'prod', 'edge'))).toContain('Programmed=True'),
+    PATIENCE,
+  )
+  expect([...running.ports.keys()]).toEqual([80])
+  expect(conditions(place.cluster.get('Gateway', 'prod', 'other'))).toEqual([])
+  expect(await locationOf(running.ports.get(80))).toBe('http://moved.example/')
+  expect(() => JSON.parse(place.log.text.split('\n')[0]!)).not.toThrow()
+})
+
+test('settings that are wrong are refused before anything is served', async () => {
+  await using place = new Place()
+  const settings = { file: 'settings.yaml', text: 'config:\n  adminAdress: x\n' }
+  await expect(place.serve({ settings })).rejects.toThrow(/^settings\.yaml:2: /)
+})
+
 test('what was served stays served while the API server is away, and changes made meanwhile arrive', async () => {
   await using place = new Place()
   await place.cluster.open()
