@@ -19,7 +19,7 @@ export const refusalDetails = definePolicy({
   attach: ['listener', 'route'],
   schema,
   compile({ form }) {
-    const problems = new WeakMap<Exchange, string>()
+    const problems = new WeakMap<Exchange, object>()
     function explain(x: Exchange): void {
       const { stoppedAt, response } = x
       if (stoppedAt === undefined || response === undefined) return
@@ -30,13 +30,21 @@ export const refusalDetails = definePolicy({
       // Other bodies are written in the words of a protocol.
       if (form === 'header' || response.headers.get('content-type')?.startsWith('text/plain') !== true) return
       response.headers.set('content-type', 'application/problem+json')
-      const { error: detail, refusedBy: rule } = x
       const { status } = response
-      problems.set(x, JSON.stringify({ type: 'about:blank', status, detail, policy: stoppedAt.policy, rule, trace }))
+      problems.set(x, { type: 'about:blank', status, policy: stoppedAt.policy, rule: x.refusedBy, trace })
     }
+    /** With the text of the refusal: what logs say of the error may name what clients are not to know. */
     function inPlace(x: Exchange): BodyHook | undefined {
       const problem = problems.get(x)
-      return problem === undefined ? undefined : { chunk: () => undefined, end: () => Buffer.from(problem) }
+      if (problem === undefined) return undefined
+      const text: Buffer[] = []
+      return {
+        chunk(chunk) {
+          text.push(Buffer.from(chunk))
+          return undefined
+        },
+        end: () => Buffer.from(JSON.stringify({ ...problem, detail: Buffer.concat(text).toString('utf8') })),
+      }
     }
     return { response: explain, ...(form === 'problem' ? { responseBody: inPlace } : {}) }
   },

@@ -58,6 +58,16 @@ test('other policies tell as well; what passes says nothing of it', async () => 
   expect((await ask('s3cr3t')).slice(0, 2)).toEqual([429, 'localRateLimit'])
 })
 
+test('a problem says no more than the refusal itself', async () => {
+  const policies = `extAuthz: {host: '127.0.0.1:1', protocol: {http: {}}}, refusalDetails: {form: problem}`
+  const { status, text } = await refusals(policies, '/a')
+  expect([status, JSON.parse(text)]).toMatchObject([
+    403,
+    { detail: 'external authorization failed', policy: 'extAuthz' },
+  ])
+  expect(text).not.toMatch(/127|refused/)
+})
+
 test('gRPC clients keep their own form', async () => {
   const { headers } = await refusals(`${RULES}, refusalDetails: {form: problem}`, '/deny', {
     'content-type': 'application/grpc',
