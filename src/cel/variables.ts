@@ -245,7 +245,7 @@ export const VARIABLES: readonly Variable[] = [
       tool: field(
         {
           ...target,
-          arguments: field('dyn', 'The arguments of the call.', LOG),
+          arguments: field('dyn', 'The arguments of the call; lists have none.'),
           result: field('dyn', 'The result of the call.', LOG),
           error: field('dyn', 'The error of the call.', LOG),
         },

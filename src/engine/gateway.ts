@@ -172,6 +172,7 @@ export class Gateway {
     this.#closing = true
     if (limits.min > 0) await new Promise<void>(resolve => clock.after(limits.min, resolve))
     for (const { listener } of this.#ports.values()) listener.stopAccepting()
+    this.state.stopping()
     await this.#within(Math.max(0, limits.max - limits.min), this.#untilIdle())
     if (this.#inFlight > 0)
       this.runtime.log.log('warn', 'requests were cut at the end of the grace period', { requests: this.#inFlight })

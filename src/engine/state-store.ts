@@ -72,17 +72,22 @@ export class ReloadableState implements StateStore {
     for (const key of this.#made) this.#drop(key)
   }
 
-  /** Resolves when all is gone, also what was closed before. */
+  /** The gateway finishes what is in flight: whoever waits for nothing in particular is let go. */
+  stopping(): void {
+    for (const value of this.#held.values()) if ('stopping' in value) (value as SessionHolder).stopping()
+  }
+
+  /** Resolves when all is gone, also what was closed before. Whoever is closed hears that the gateway stops. */
   async close(): Promise<void> {
-    for (const key of [...this.#held.keys()]) this.#drop(key)
+    for (const key of [...this.#held.keys()]) this.#drop(key, true)
     await Promise.all(this.#closing)
   }
 
-  #drop(key: string): void {
+  #drop(key: string, stops = false): void {
     const value = this.#held.get(key)
     this.#held.delete(key)
     if (!value || !('close' in value) || typeof value.close !== 'function') return
-    const closing: unknown = value.close()
+    const closing: unknown = value.close(stops)
     if (!(closing instanceof Promise)) return
     this.#closing.add(closing)
     void closing.finally(() => this.#closing.delete(closing))

@@ -117,7 +117,7 @@ export interface McpFacts {
   method?: string
   sessionId?: string
   /** The upstream (unprefixed) name and its target. */
-  tool?: { readonly name: string; readonly target: string }
+  tool?: { readonly name: string; readonly target: string; readonly arguments?: unknown }
   prompt?: { readonly name: string; readonly target: string }
   resource?: { readonly name: string; readonly target: string }
 }
@@ -138,6 +138,8 @@ export interface McpItem {
   readonly kind: 'tool' | 'prompt' | 'resource' | 'task'
   readonly name: string
   readonly target: string
+  /** Of the call of a tool, as the client gives them; unset where the item is only listed. */
+  readonly arguments?: unknown
 }
 /** Decides who may see and use an item; asked for each one, with the request that wants it. */
 export interface McpRules {

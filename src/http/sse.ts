@@ -32,10 +32,17 @@ export class SseReader {
   #id: string | undefined
   #afterCr = false
   #first = true
+  /** ms that the stream asks its readers to wait before they come back. */
+  retry: number | undefined
 
   constructor(limit: number, onEvent: (event: SseEvent) => void) {
     this.#limit = limit
     this.#onEvent = onEvent
+  }
+
+  /** The id that stands before what comes next, also where no event was made of it. */
+  get lastId(): string | undefined {
+    return this.#id
   }
 
   push(chunk: Buffer): void {
@@ -98,6 +105,8 @@ export class SseReader {
       this.#event = value.toString()
     } else if (name === 'id' && !value.includes(0)) {
       this.#id = value.toString()
+    } else if (name === 'retry' && /^\d{1,7}$/.test(value.toString('latin1'))) {
+      this.retry = Number(value.toString('latin1'))
     }
   }
 

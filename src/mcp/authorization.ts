@@ -7,5 +7,5 @@ export function isAllowed(x: Exchange, item: McpItem): boolean {
 
 /** The answer to a use of what is not allowed: the same as for what does not exist. */
 export function unknownItem(kind: McpItem['kind'], clientName: string): string {
-  return `Unknown ${kind}: ${clientName}`
+  return `Unknown ${kind}: ${clientName.slice(0, 256)}`
 }

@@ -74,8 +74,8 @@ function traceRefusal(all: readonly AccessRule[], x: Exchange, item: McpItem, or
 
 const MODES = ['deny', 'require', 'allow'] as const
 
-function variablesOf({ kind, name, target }: McpItem) {
-  return { mcp: { [kind]: { name, target } } }
+function variablesOf({ kind, name, target, arguments: given }: McpItem) {
+  return { mcp: { [kind]: given === undefined ? { name, target } : { name, target, arguments: given } } }
 }
 
 function rulesOf(spec: Spec): readonly AccessRule[] {

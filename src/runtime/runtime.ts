@@ -68,6 +68,8 @@ export interface OpenSession {
 /** State that has sessions says so with a method of this name. */
 export interface SessionHolder {
   openSessions(): readonly OpenSession[]
+  /** The gateway finishes what is in flight: nothing else is worth waiting for. */
+  stopping(): void
 }
 
 /** Which of the workers that share the ports of this replica this one is. */

@@ -143,3 +143,12 @@ test('a trace tells at which line the rule stands that was evaluated', () => {
   ])
   expect(origins).toEqual([])
 })
+
+test('rules read the arguments of a call, which a list does not have', () => {
+  const spec = read({ rules: [{ deny: 'mcp.tool.arguments.path.startsWith("/etc")' }] })
+  expect(allows(spec, { name: 'read', arguments: { path: '/etc/passwd' } })).toBe(false)
+  expect(allows(spec, { name: 'read', arguments: { path: '/tmp/a' } })).toBe(true)
+  expect(allows(spec, { name: 'read', arguments: {} })).toBe(true)
+  expect(allows(spec, { name: 'read', arguments: { path: 7 } })).toBe(false)
+  expect(allows(spec, { name: 'read' })).toBe(true)
+})

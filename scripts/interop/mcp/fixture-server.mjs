@@ -367,10 +367,12 @@ function overSse(req, res, body, url) {
     const write = message => res.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
     const session = new Session(write)
     session.write = write
+    session.gone = new AbortController()
     sessions.set(session.id, session)
     res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
     res.write(`event: endpoint\ndata: /messages?sessionId=${session.id}\n\n`)
     res.on('close', () => {
+      session.gone.abort()
       session.end()
       sessions.delete(session.id)
     })
@@ -379,9 +381,13 @@ function overSse(req, res, body, url) {
   const session = sessions.get(url.searchParams.get('sessionId'))
   if (!session) return plain(res, 404, 'no such session')
   plain(res, 202, '')
+  const say = message => session.write({ jsonrpc: '2.0', ...message })
+  const isModern = body.params?._meta?.[`${META}protocolVersion`] !== undefined
   if (body.method === undefined) session.responded(body)
-  else if (body.id !== undefined)
-    session.answer(body, message => session.write({ jsonrpc: '2.0', ...message })).then(session.write)
+  else if (body.id === undefined) return
+  else if (isModern && eras !== 'legacy')
+    modern(body, say, session.gone.signal).then(done => done && session.write(done))
+  else session.answer(body, say).then(session.write)
 }
 
 function overStdio() {

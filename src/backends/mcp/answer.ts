@@ -10,6 +10,8 @@ import type { Flow, TargetFailure } from './connection.ts'
 
 /** ms without a byte until a comment shows that the stream still stands. */
 const KEEP_ALIVE = 15_000
+/** ms until a client that waits is told where its stream begins; quick replies do without. */
+const PRIME = 20
 
 const EVENT_START = Buffer.from('event: message\ndata: ')
 const EVENT_END = Buffer.from('\n\n')
@@ -21,7 +23,12 @@ export interface EventKeeper {
   /** The client knows where to go on. */
   readonly begun: boolean
   readonly over: boolean
-  frame(data: Buffer): Buffer
+  /** `last`: nothing follows it. */
+  frame(data: Buffer, last: boolean): Buffer
+  /** A frame that says nothing but where the stream stands, for a client that takes such. */
+  readonly prime: (() => Buffer) | undefined
+  /** The target's own event that comes next. */
+  at(target: string, event: string): void
   /** The client has gone. */
   leave(): void
   /** `then` runs once nobody has come back in time; not at all when the stream ends before. */
@@ -81,12 +88,23 @@ export class Answer implements Flow {
   keep(events: EventKeeper): void {
     this.#kept = events
     events.live = this
+    if (!events.prime || events.begun) return
+    this.#keepAlive?.cancel()
+    this.#watch(PRIME)
   }
 
-  /** Somebody else goes on with the stream. */
+  /** The target's own event that comes next; `silent`: none comes, and a client that knows another place hears of it. */
+  at(target: string, event: string, silent: boolean): void {
+    const kept = this.#kept
+    kept?.at(target, event)
+    if (silent && kept?.prime && kept.begun) (kept.live ?? this).raw(kept.prime())
+  }
+
+  /** Somebody else goes on with the stream: what is still said here goes there. */
   handOver(): void {
-    this.#kept = undefined
-    this.end()
+    const sink = this.#sink
+    this.#finish()
+    sink?.end()
   }
 
   /** Runs `then` when the client has gone for good. */
@@ -131,10 +149,10 @@ export class Answer implements Flow {
   }
 
   /** One message, as JSON without line breaks. */
-  event(json: Buffer | string): void {
+  event(json: Buffer | string, last = false): void {
     const data = typeof json === 'string' ? Buffer.from(json) : json
     if (this.#kept) {
-      const frame = this.#kept.frame(data)
+      const frame = this.#kept.frame(data, last)
       ;(this.#kept.live ?? this).raw(frame)
       return
     }
@@ -143,7 +161,7 @@ export class Answer implements Flow {
 
   /** The last message. */
   finalEvent(json: Buffer | string): void {
-    this.event(json)
+    this.event(json, true)
     this.end()
   }
 
@@ -262,10 +280,12 @@ export class Answer implements Flow {
   }
 
   /** Also sends the head when the first message takes long: clients and proxies give up on a silent server. */
-  #watch(): void {
-    this.#keepAlive = this.#clock.after(KEEP_ALIVE, () => {
+  #watch(ms = KEEP_ALIVE): void {
+    this.#keepAlive = this.#clock.after(ms, () => {
       if (this.#over) return
-      if (this.#quiet && !this.#full && !this.#inEvent && !this.#held) {
+      const kept = this.#kept
+      if (kept?.prime && !kept.begun && !this.#held) this.raw(kept.prime())
+      else if (this.#quiet && !this.#full && !this.#inEvent && !this.#held) {
         this.open()
         this.#sink?.write(SSE_COMMENT)
       }

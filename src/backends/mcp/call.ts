@@ -47,8 +47,15 @@ export class Calls {
     return `gwctl-${++this.#serial}`
   }
 
-  /** A request on one target, which is connected; `events` hears of it until its end. */
-  start(link: Link, request: Request, answer: Answer, patience: Patience, events: CallEvents): void {
+  /** A request on one target, which is connected; `events` hears of it until its end. `make`: unless it is to be made. */
+  start(
+    link: Link,
+    request: Request,
+    answer: Answer,
+    patience: Patience,
+    events: CallEvents,
+    make: (events: CallEvents) => Cancel = passing => (link.connection as Connection).call(answer.x, request, passing),
+  ): void {
     const { x } = answer
     const traced = traceCall(x, link, request)
     let over = false
@@ -61,8 +68,9 @@ export class Calls {
       traced?.end({ target: link.name, error })
       return true
     }
-    const cancel = (link.connection as Connection).call(x, request, {
+    const cancel = make({
       flow: events.flow,
+      position: (event, silent) => events.position?.(event, silent),
       message: message => {
         if (over) return
         if (!patience.untilReply) limit?.cancel()

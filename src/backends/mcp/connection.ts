@@ -1,6 +1,6 @@
 import type { Exchange } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import type { Notification, Request, Response } from '../../mcp/message.ts'
+import type { Notification, Request, RequestId, Response } from '../../mcp/message.ts'
 
 /** Where messages go; says when it has had enough for now. */
 export interface Flow {
@@ -23,6 +23,11 @@ export interface TargetFailure {
 /** What follows a call: any number of messages, then exactly one of `reply` and `fail`. */
 export interface CallEvents {
   readonly flow: Flow
+  /**
+   * The id of the target's event that comes next: the stream can be taken up after it. `silent`: nothing comes, the
+   * target only says where the stream stands.
+   */
+  position?(event: string, silent: boolean): void
   message(message: Request | Notification): void
   reply(message: Response): void
   fail(failure: TargetFailure): void
@@ -31,6 +36,8 @@ export interface CallEvents {
 /** What a target says by itself. */
 export interface ListenEvents {
   readonly flow: Flow
+  /** As for calls. */
+  position?(event: string, silent: boolean): void
   /** The target has such a stream. */
   open(): void
   message(message: Request | Notification): void
@@ -73,9 +80,15 @@ export interface Connection {
   call(x: Exchange, request: Request, events: CallEvents): Cancel
   /** A notification, or the client's answer to the target; `done` when the target has it. */
   send(x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void
-  listen(x: Exchange, events: ListenEvents): () => void
-  /** A promise, which never rejects, where the target needs time to end. */
-  close(): Promise<void> | undefined
+  /** Where the target knows its event `after`, from there on. */
+  listen(x: Exchange, events: ListenEvents, after?: string): () => void
+  /** Takes up the stream of a call that began elsewhere; undefined where the target keeps none. */
+  readonly resume?: (x: Exchange, id: RequestId, after: string, events: CallEvents) => Cancel
+  /**
+   * A promise, which never rejects, where the target needs time to end. `elsewhere`: the session goes on without this
+   * gateway, so that a target which keeps it by itself hears nothing.
+   */
+  close(elsewhere?: boolean): Promise<void> | undefined
 }
 
 /** ms for what still comes of an answer that is known already, or is an error. */

@@ -68,12 +68,23 @@ function knowsRequest(body: Buffer = EMPTY): boolean {
 function replySink(request: Request, answer: Answer, stream: boolean, json: boolean): ChunkSink {
   if (json) answer.beginEvent()
   else answer.open()
+  let first: Buffer | undefined
   return rawSink(
     answer,
-    json ? oneLine : stream ? chunk => chunk : () => EMPTY,
+    json
+      ? oneLine
+      : stream
+        ? chunk => {
+            first ??= chunk
+            return chunk
+          }
+        : () => EMPTY,
     () => (json ? answer.finishEvent() : answer.end()),
-    error =>
-      answer.fail(500, request.id, { code: INTERNAL_ERROR, message: `failed to send message: ${error.message}` }),
+    error => {
+      // The client knows where it was, and asks the target for the rest.
+      if (first && hasIds(first)) answer.cut(error)
+      else answer.fail(500, request.id, { code: INTERNAL_ERROR, message: `failed to send message: ${error.message}` })
+    },
   )
 }
 
@@ -100,6 +111,11 @@ export function rawSink(
 }
 
 const EMPTY = Buffer.alloc(0)
+
+/** As far as the first chunk of a stream tells. */
+function hasIds(chunk: Buffer): boolean {
+  return /(?:^|[\r\n])id:/.test(chunk.toString('latin1', 0, 64 * 1024))
+}
 
 /** Line breaks of JSON would end the data line. */
 function oneLine(chunk: Buffer): Buffer {

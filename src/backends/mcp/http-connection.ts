@@ -4,19 +4,18 @@ import { GatewayError } from '../../http/errors.ts'
 import { type Exchange, emptyHead } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { keepChunk } from '../../http/keep-chunk.ts'
-import { type SseEvent, SseReader } from '../../http/sse.ts'
 import { type ChunkSink, discard, type ResponseHandler } from '../../http/transport.ts'
 import { type Request, type RequestId, readMessage } from '../../mcp/message.ts'
 import type { Runtime, Timer } from '../../runtime/runtime.ts'
 import {
   type CallEvents,
   type Connection,
-  type Flow,
   type ListenEvents,
   MAX_MESSAGE,
   REST,
   type TargetFailure,
 } from './connection.ts'
+import { TargetStream } from './target-stream.ts'
 import { callTarget, type HttpTarget } from './upstream-call.ts'
 
 /** Requests that change nothing: made anew when a target has closed the connection that they went out on. */
@@ -50,6 +49,7 @@ export class HttpConnection implements Connection {
   }
 
   call(x: Exchange, request: Request, events: CallEvents): () => void {
+    const stream = this.#replyStream(x, request.id, events)
     const cancel = this.#dispatch(x, 'POST', request, {
       head: (status, headers) => {
         if (!isSuccess(status))
@@ -60,14 +60,23 @@ export class HttpConnection implements Connection {
             failure => events.fail(failure),
           )
         if (request.method === 'initialize') this.session = headers.get('mcp-session-id')
-        if (isEventStream(headers)) return this.#readReply(request.id, events, () => cancel())
+        if (isEventStream(headers)) return stream.sink(() => cancel())
         if (isJson(headers)) return readWhole(events, () => cancel())
         events.fail({ message: `the target answered ${status} without a message`, down: false })
         return this.#rest(discard, () => cancel())
       },
       fail: error => events.fail({ message: error.message, down: false, unreachable: true }),
     })
-    return cancel
+    return () => {
+      stream.stop()
+      cancel()
+    }
+  }
+
+  resume(x: Exchange, id: RequestId, after: string, events: CallEvents): () => void {
+    const stream = this.#replyStream(x, id, events, after)
+    stream.take()
+    return () => stream.stop()
   }
 
   send(x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void {
@@ -86,41 +95,39 @@ export class HttpConnection implements Connection {
     )
   }
 
-  listen(x: Exchange, events: ListenEvents): () => void {
-    const cancel = this.#dispatch(x, 'GET', undefined, {
-      head: (status, headers) => {
-        if (!isSuccess(status) || !isEventStream(headers)) {
-          return this.refusal(
-            status,
-            headers,
-            () => cancel(),
-            failure => events.end(failure),
-          )
-        }
-        events.open()
-        const reader = new SseReader(MAX_MESSAGE, event => {
-          const message = readEvent(event)
-          if (message && message.kind !== 'response') events.message(message)
-        })
-        return streamSink(
-          events.flow,
-          reader,
-          () => events.end(),
-          () => cancel(),
-        )
+  listen(x: Exchange, events: ListenEvents, after?: string): () => void {
+    let opened = false
+    const { clock } = this.#runtime
+    const stream = new TargetStream(
+      {
+        clock,
+        flow: events.flow,
+        read: message => {
+          if (message.kind !== 'response') events.message(message)
+        },
+        position: (event, silent) => events.position?.(event, silent),
+        over: failure => events.end(failure),
+        again: (last, on) => this.#dispatch(x, 'GET', undefined, on, last),
+        endless: true,
+        opened: () => {
+          if (!opened) events.open()
+          opened = true
+        },
+        refusal: (status, headers, cancel, done) => this.refusal(status, headers, cancel, done),
       },
-      fail: error => events.end({ message: error.message, down: false }),
-    })
-    return cancel
+      after,
+    )
+    stream.take()
+    return () => stream.stop()
   }
 
   /** The client's request as it is, and the target's reply as it comes. */
   forward(x: Exchange, method: 'POST' | 'GET', request: Request | undefined, on: ResponseHandler): () => void {
-    return this.#dispatch(x, method, request, on)
+    return this.#dispatch(x, method, request, on, method === 'GET' ? x.request.headers.get('last-event-id') : undefined)
   }
 
-  close(): Promise<void> | undefined {
-    if (this.session === undefined || this.#last === undefined) return undefined
+  close(elsewhere = false): Promise<void> | undefined {
+    if (this.session === undefined || this.#last === undefined || elsewhere) return undefined
     const x = farewell(this.#last, this.#runtime)
     const told = Promise.withResolvers<void>()
     const cancel = this.#dispatch(x, 'DELETE', undefined, {
@@ -139,10 +146,11 @@ export class HttpConnection implements Connection {
     method: 'POST' | 'GET' | 'DELETE',
     message: Request | { readonly bytes: Buffer } | undefined,
     on: ResponseHandler,
+    after?: string,
   ): () => void {
     this.#last = { connection: x.connection, auth: x.auth, headers: x.request.headers }
     const { session, version } = this
-    const call = { method, body: message?.bytes, session, version }
+    const call = { method, body: message?.bytes, session, version, after }
     const about = message && 'params' in message ? { message } : {}
     let cancel: (() => void) | undefined
     let again = message !== undefined && 'method' in message && REPEATABLE.has(message.method)
@@ -178,27 +186,33 @@ export class HttpConnection implements Connection {
     return this.#rest(failureBody(status, headers, this.session, done), cancel)
   }
 
-  #readReply(id: RequestId, events: CallEvents, cancel: () => void): ChunkSink {
-    let replied = false
+  /** Of a call; its stream ends with the reply. */
+  #replyStream(x: Exchange, id: RequestId, events: CallEvents, after?: string): TargetStream {
+    const { clock } = this.#runtime
     let rest: Timer | undefined
-    const reader = new SseReader(MAX_MESSAGE, event => {
-      const message = replied ? undefined : readEvent(event)
-      if (!message) return
-      if (message.kind !== 'response') events.message(message)
-      else if (message.id === id || message.id === null) {
-        replied = true
-        // The stream ends with its reply; one that does not is not read for ever.
-        rest = this.#runtime.clock.after(REST, cancel)
-        events.reply(message)
-      }
-    })
-    const over = (error?: Error): void => {
-      rest?.cancel()
-      if (replied) return
-      replied = true
-      events.fail({ message: error?.message ?? 'the target ended the stream before its reply', down: false })
-    }
-    return streamSink(events.flow, reader, over, cancel)
+    const resumable = this.session !== undefined || after !== undefined
+    const stream: TargetStream = new TargetStream(
+      {
+        clock,
+        flow: events.flow,
+        read: message => {
+          if (message.kind !== 'response') return events.message(message)
+          if (message.id !== id && message.id !== null) return
+          // The stream ends with its reply; one that does not is not read for ever.
+          rest = clock.after(REST, () => stream.stop())
+          stream.finish(() => rest?.cancel())
+          events.reply(message)
+        },
+        position: (event, silent) => events.position?.(event, silent),
+        over: failure =>
+          events.fail(failure ?? { message: 'the target ended the stream before its reply', down: false }),
+        again: resumable ? (last, on) => this.#dispatch(x, 'GET', undefined, on, last) : undefined,
+        endless: false,
+        refusal: (status, headers, cancel, done) => this.refusal(status, headers, cancel, done),
+      },
+      after,
+    )
+    return stream
   }
 }
 
@@ -212,35 +226,6 @@ function farewell({ connection, auth, headers }: LastWords, { clock }: Runtime):
   const x = ownExchange({ clock, connection, request: { ...emptyHead(), method: 'DELETE', headers } })
   Object.assign(x.auth, auth)
   return x
-}
-
-/** `over` runs once, with the error if there was one. */
-function streamSink(flow: Flow, reader: SseReader, over: (error?: Error) => void, cancel: () => void): ChunkSink {
-  let resume = (): void => {}
-  return {
-    write(chunk) {
-      try {
-        reader.push(chunk)
-      } catch (error) {
-        cancel()
-        over(error as Error)
-      }
-      if (!flow.full) return true
-      flow.onRoom(() => resume())
-      return false
-    },
-    end: () => over(),
-    fail: over,
-    onDrain: then => {
-      resume = then
-    },
-  }
-}
-
-function readEvent(event: SseEvent): Exclude<ReturnType<typeof readMessage>, { kind: 'unreadable' }> | undefined {
-  if (event.data.length === 0 || event.event !== 'message') return undefined
-  const message = readMessage(event.data)
-  return message.kind === 'unreadable' ? undefined : message
 }
 
 function readWhole(events: CallEvents, cancel: () => void): ChunkSink {

@@ -97,7 +97,6 @@ function setupOf(spec: McpBackendSpec, connections: Connections, ctx: BackendCon
     failOpen: spec.failureMode === 'failOpen',
     maxBody: ctx.limits.maxBuffer,
     localOnly: spec.dnsRebindingProtection,
-    resumable: targets.every(({ kind }) => kind === 'mcp' || kind === 'openapi'),
     sessionKey: ctx.sessions?.key,
     sessionTtl: ctx.sessions?.ttl ?? DEFAULT_TTL,
   }

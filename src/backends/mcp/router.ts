@@ -6,6 +6,7 @@ import { parseExact } from '../../mcp/exact-json.ts'
 import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
 import { filteredPage, LIST_METHODS, listItems, mergedPage } from '../../mcp/lists.ts'
 import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
+import { type NamedItem, namedItem, renamed, valueAt } from '../../mcp/named-item.ts'
 import { splitName, splitUri } from '../../mcp/names.ts'
 import { rewriteResult, rewriteServerMessage } from '../../mcp/rewrite.ts'
 import type { Answer } from './answer.ts'
@@ -19,22 +20,6 @@ import { takeInventory } from './inventory.ts'
 import type { McpSetup } from './setup.ts'
 import type { Link } from './targets.ts'
 
-/** Methods that name one item: its kind, and where the name stands. */
-const ITEM_METHODS: Readonly<Record<string, { readonly kind: McpItem['kind']; readonly at: string }>> = {
-  'tools/call': { kind: 'tool', at: 'params.name' },
-  'prompts/get': { kind: 'prompt', at: 'params.name' },
-  'resources/read': { kind: 'resource', at: 'params.uri' },
-  'resources/subscribe': { kind: 'resource', at: 'params.uri' },
-  'resources/unsubscribe': { kind: 'resource', at: 'params.uri' },
-  'tasks/get': { kind: 'task', at: 'params.taskId' },
-  'tasks/update': { kind: 'task', at: 'params.taskId' },
-  'tasks/result': { kind: 'task', at: 'params.taskId' },
-  'tasks/cancel': { kind: 'task', at: 'params.taskId' },
-}
-const REFERENCES: Readonly<Record<string, { readonly kind: McpItem['kind']; readonly at: string }>> = {
-  'ref/prompt': { kind: 'prompt', at: 'params.ref.name' },
-  'ref/resource': { kind: 'resource', at: 'params.ref.uri' },
-}
 /** Messages of targets that come before the session has a name, and wait for it. */
 const MAX_HELD = 16
 
@@ -59,7 +44,7 @@ export class Router {
       this.#list(conversation, request, outline, answer)
       return
     }
-    const item = Object.hasOwn(ITEM_METHODS, method) ? ITEM_METHODS[method] : referenceOf(request)
+    const item = namedItem(request)
     if (item) {
       this.#item(conversation, request, outline, answer, item)
       return
@@ -116,7 +101,7 @@ export class Router {
     request: Request,
     outline: JsonOutline,
     answer: Answer,
-    { kind, at }: { readonly kind: McpItem['kind']; readonly at: string },
+    { kind, at }: NamedItem,
   ): void {
     const range = outline.ranges.get(at)
     const given = valueAt(request.value, at)
@@ -129,7 +114,10 @@ export class Router {
     }
     this.#owner(conversation, kind, given, answer, owner => {
       if (!owner) {
-        conversation.era.refusals.unknownName(answer, request.id, given.slice(0, 128))
+        // Where rules hide something, nobody learns whether this is it.
+        if (answer.x.mcpRules.length === 0)
+          conversation.era.refusals.unknownName(answer, request.id, given.slice(0, 128))
+        else answer.fail(400, request.id, { code: INVALID_PARAMS, message: unknownItem(kind, given) })
         return
       }
       const { link, name } = owner
@@ -140,10 +128,11 @@ export class Router {
       this.#guard(answer, own, [link], true, sent => {
         // A guard may have put another one in its place.
         const wanted = sent === own ? name : String(valueAt(sent.value, at))
-        if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target }
+        const called = request.method === 'tools/call' ? { arguments: sent.params.arguments ?? {} } : {}
+        if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target, ...called }
         x.trace?.emit({ type: 'mcp', method: request.method, target, name: wanted })
         const refuse = (error: RpcError) => answer.fail(400, request.id, error)
-        const allowed = isAllowed(x, { kind, name: wanted, target })
+        const allowed = isAllowed(x, { kind, name: wanted, target, ...called })
         if (!allowed) refuse({ code: INVALID_PARAMS, message: unknownItem(kind, given) })
         else if (kind !== 'tool' || !this.#setup.toolGuard) this.#pass(conversation, link, sent, answer)
         else {
@@ -224,6 +213,7 @@ export class Router {
       const toClient = (response: Response) => rewriteResult(link.name, response, this.#setup.naming)
       conversation.calls.start(link, request, answer, patienceFor(answer.x), {
         flow: answer,
+        position: (event, silent) => answer.at(link.name, event, silent),
         message: message => this.tell(conversation, link, message, answer),
         reply: response =>
           guardResponse(answer, request, link.name, response, this.#setup.runtime.clock, own =>
@@ -361,29 +351,9 @@ export class Router {
   }
 }
 
-function referenceOf(request: Request): { readonly kind: McpItem['kind']; readonly at: string } | undefined {
-  if (request.method !== 'completion/complete') return undefined
-  const { ref } = request.params
-  const type = isObject(ref) ? ref.type : undefined
-  return typeof type === 'string' && Object.hasOwn(REFERENCES, type) ? REFERENCES[type] : undefined
-}
-
 /** An error that has a status of its own comes as a reply of its own, as long as nothing was sent. */
 function finish(era: Era, { failed, value: { error } }: Response, bytes: Buffer, answer: Answer): void {
   const status = failed && isObject(error) ? era.statuses.get(error.code) : undefined
   if (status === undefined || answer.started) answer.finalEvent(bytes)
   else answer.plain(status, ['content-type', 'application/json'], bytes)
-}
-
-/** With another name at `at`, as `bytes` have it already. */
-function renamed(request: Request, at: string, bytes: Buffer, name: string): Request {
-  const [, param = '', inner] = at.split('.')
-  if (inner !== undefined) return { ...request, bytes }
-  return { ...request, bytes, params: { ...request.params, [param]: name } }
-}
-
-function valueAt(value: JsonObject, path: string): unknown {
-  let at: unknown = value
-  for (const step of path.split('.')) at = isObject(at) ? at[step] : undefined
-  return at
 }

@@ -24,8 +24,6 @@ export interface McpSetup {
   readonly localOnly: boolean
   /** bytes; a larger request is refused with 413. */
   readonly maxBody: number
-  /** Session ids say enough to go on after a restart or on another replica. */
-  readonly resumable: boolean
   readonly sessionKey: Buffer | undefined
   /** ms. */
   readonly sessionTtl: number

@@ -163,11 +163,11 @@ export class Targets {
     settle(link, failure)
   }
 
-  /** What is still to come of targets that need time to end. */
-  close(): readonly Promise<void>[] {
+  /** What is still to come of targets that need time to end. `elsewhere`: their sessions are still needed. */
+  close(elsewhere = false): readonly Promise<void>[] {
     this.#closed = true
     return this.links.flatMap(link => {
-      const closing = link.connection?.close() ?? []
+      const closing = link.connection?.close(elsewhere) ?? []
       settle(link, OVER)
       return closing
     })

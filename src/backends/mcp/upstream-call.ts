@@ -59,6 +59,8 @@ export interface McpCall {
   /** The target's session and revision, once it has one. */
   readonly session: string | undefined
   readonly version: string | undefined
+  /** The target's event that its stream is taken up after. */
+  readonly after?: string | undefined
   /** What the body says, for headers that repeat it. */
   readonly message?: Pick<Request, 'method' | 'params'>
 }
@@ -72,6 +74,7 @@ export const OWN_FIELDS: ReadonlySet<string> = new Set([
   'content-type',
   'expect',
   'host',
+  'last-event-id',
   'mcp-method',
   'mcp-name',
   'mcp-session-id',
@@ -116,7 +119,7 @@ export function placeOf(target: HttpTarget): Target | Error {
   }
 }
 
-function callHeaders(x: Exchange, { method, session, version, message }: McpCall): HeaderList {
+function callHeaders(x: Exchange, { method, session, version, after, message }: McpCall): HeaderList {
   const fields: string[] = []
   const { raw } = x.request.headers
   for (let i = 0; i < raw.length; i += 2) {
@@ -131,6 +134,7 @@ function callHeaders(x: Exchange, { method, session, version, message }: McpCall
   } else if (method === 'GET') fields.push('accept', 'text/event-stream')
   if (session !== undefined) fields.push('mcp-session-id', session)
   if (version !== undefined) fields.push('mcp-protocol-version', version)
+  if (after !== undefined) fields.push('last-event-id', after)
   if (message && isModern(version)) fields.push(...standardHeaders(message))
   return new HeaderList(fields, true)
 }

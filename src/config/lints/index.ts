@@ -5,7 +5,7 @@ import { commandLine } from './ai/command-line.ts'
 import { foreignSettings } from './ai/foreign-settings.ts'
 import { greedyPattern } from './ai/greedy-pattern.ts'
 import { hiddenOverride } from './ai/hidden-override.ts'
-import { mcpNames } from './ai/mcp-names.ts'
+import { mcpKinds, mcpNames } from './ai/mcp-names.ts'
 import { mcpPrefix } from './ai/mcp-prefix.ts'
 import { missingCommand } from './ai/missing-command.ts'
 import { rejectOnReply, unguardedStreams } from './ai/prompt-guards.ts'
@@ -103,6 +103,7 @@ const LINTS: readonly Lint[] = [
   emptyListener,
   policyTargets,
   mcpNames,
+  mcpKinds,
   hopHeaders,
   pathPattern,
   foreignHostname,

@@ -186,3 +186,105 @@ binds:
   expect(second.told.map(({ message }) => message)).toMatchObject([{ params: { progress: 2 } }, { id: 9 }])
   expect([executed(up), calls[0]?.closed]).toEqual([1, false])
 })
+
+test('a call goes on behind another gateway, where its target keeps the events', async () => {
+  const asked: (string | undefined)[] = []
+  const up = await startScript(
+    (rpc, res, req) => {
+      const head = () => res.writeHead(200, { 'content-type': 'text/event-stream' })
+      if (req.method === 'GET') {
+        asked.push(req.headers['last-event-id'] as string | undefined)
+        head().end(`id: up-2\n${progress(2)}id: up-3\n${RESULT}`)
+        return PENDING
+      }
+      if (rpc.method !== 'tools/call') return undefined
+      head().write(`id: up-1\n${progress(1)}`)
+      return PENDING
+    },
+    { session: 'up' },
+  )
+  const other = await startScript(() => undefined)
+  closing.push(
+    () => up.close(),
+    () => other.close(),
+  )
+  const targets = [
+    { name: 'a', mcp: { host: up.url } },
+    { name: 'b', mcp: { host: other.url } },
+  ]
+  const sessions = { key: Buffer.alloc(32, 7), ttl: 60_000 }
+  const gateway = await startGateway({ targets }, { sessions })
+  const replica = await startGateway({ targets }, { sessions })
+  closing.push(
+    () => gateway.close(),
+    () => replica.close(),
+  )
+  const session = await begin(gateway.url)
+  const first = open(gateway, session, { body: CALL })
+  await expect.poll(() => first.told).toHaveLength(1)
+  const last = first.told[0]?.id
+  const second = open(replica, session, { last })
+  expect(await second.done).toBe(200)
+  expect(second.told.map(({ message }) => message)).toMatchObject([
+    { params: { progress: 2 } },
+    { id: 9, result: { content: [] } },
+  ])
+  expect(asked).toEqual(['up-1'])
+  expect(executed(up)).toBe(1)
+})
+
+test('a call that nobody keeps ends with an error behind another gateway', async () => {
+  const { calls, gateway, session, up } = await setUp()
+  const call = open(gateway, session, { body: CALL })
+  await expect.poll(() => call.told).toHaveLength(1)
+  const targets = [
+    { name: 'a', mcp: { host: up.url } },
+    { name: 'b', mcp: { host: up.url } },
+  ]
+  const replica = await startGateway({ targets })
+  closing.push(() => replica.close())
+  const again = open(replica, session, { last: call.told[0]?.id })
+  expect(await again.done).toBe(200)
+  expect(again.told).toMatchObject([{ message: { id: 9, error: { code: -32603 } } }])
+  expect(executed(up)).toBe(1)
+  calls[0]?.write(RESULT)
+  await call.done
+})
+
+test('a stream of a target that breaks off is taken up by the gateway', async () => {
+  const asked: (string | undefined)[] = []
+  const up = await startScript(
+    (rpc, res, req) => {
+      const head = () => res.writeHead(200, { 'content-type': 'text/event-stream' })
+      if (req.method === 'GET') {
+        asked.push(req.headers['last-event-id'] as string | undefined)
+        head().end(`id: up-2\n${progress(2)}id: up-3\n${RESULT}`)
+        return PENDING
+      }
+      if (rpc.method !== 'tools/call') return undefined
+      head().end(`id: up-1\nretry: 10\n${progress(1)}`)
+      return PENDING
+    },
+    { session: 'up' },
+  )
+  const other = await startScript(() => undefined)
+  closing.push(
+    () => up.close(),
+    () => other.close(),
+  )
+  const targets = [
+    { name: 'a', mcp: { host: up.url } },
+    { name: 'b', mcp: { host: other.url } },
+  ]
+  const gateway = await startGateway({ targets })
+  closing.push(() => gateway.close())
+  const call = open(gateway, await begin(gateway.url), { body: CALL })
+  expect(await call.done).toBe(200)
+  expect(call.told.map(({ message }) => message)).toMatchObject([
+    { params: { progress: 1 } },
+    { params: { progress: 2 } },
+    { id: 9, result: { content: [] } },
+  ])
+  expect(asked).toEqual(['up-1'])
+  expect(executed(up)).toBe(1)
+})

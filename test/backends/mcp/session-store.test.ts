@@ -51,6 +51,8 @@ function place(max: number) {
       eras: [],
       facts: NOBODY,
       clientVersion: '',
+      nonce: '',
+      key: undefined,
       onEnd: (ended, targets) => store.remove(ended, targets),
     })
     if (!store.admit(session)) return undefined
@@ -131,6 +133,8 @@ test('sessions that are still being opened count', () => {
       eras: [],
       facts: NOBODY,
       clientVersion: '',
+      nonce: '',
+      key: undefined,
       onEnd: (ended, targets) => store.remove(ended, targets),
     })
   expect([1, 2, 3, 4].map(() => store.admit(opening('flood')))).toEqual([true, true, true, false])

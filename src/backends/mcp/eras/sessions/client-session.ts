@@ -21,6 +21,10 @@ export interface SessionOptions {
   /** Whose sessions share one place among those of all clients. */
   readonly client: string
   readonly clientVersion: string
+  /** Tells this process from others that have served the session. */
+  readonly nonce: string
+  /** What event ids are signed with. */
+  readonly key: Buffer | undefined
   /** What is known of a client that has begun elsewhere. */
   readonly facts: ClientFacts
   /** Called once, when the session is over. `targets`: settle when those are gone that need time to end. */
@@ -70,7 +74,11 @@ export class ClientSession implements Conversation {
       bridge: (link, connection) => new NewerTarget(connection, this.facts, link.capabilities ?? {}),
     })
     this.calls = new Calls(this.targets, clock)
-    this.events = new EventLogs(clock)
+    this.events = new EventLogs({
+      clock,
+      nonce: options.nonce,
+      signing: () => ({ session: this.id, key: options.key }),
+    })
     this.principal = principal
     this.client = client
     this.startedMono = clock.mono()
@@ -90,13 +98,14 @@ export class ClientSession implements Conversation {
     return true
   }
 
-  end(): void {
+  /** `elsewhere`: another gateway, or this one after its restart, goes on with it. */
+  end(elsewhere = false): void {
     if (this.ended) return
     this.ended = true
     this.events.close()
     for (const stream of this.streams) stream.end()
     this.outlet?.end()
-    this.#options.onEnd(this, this.targets.close())
+    this.#options.onEnd(this, this.targets.close(elsewhere))
   }
 }
 

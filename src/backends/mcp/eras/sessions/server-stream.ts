@@ -1,5 +1,6 @@
 import { GatewayError } from '../../../../http/errors.ts'
 import { discard } from '../../../../http/transport.ts'
+import type { Notification, Request } from '../../../../mcp/message.ts'
 import type { Answer } from '../../answer.ts'
 import type { TargetFailure } from '../../connection.ts'
 import { rawSink } from '../../forward.ts'
@@ -12,7 +13,13 @@ import type { ClientSession } from './client-session.ts'
 const NO_STREAM = 'GET event stream is not supported by any upstream'
 
 /** The stream on which targets speak first: the only target's own, or those of all targets as one. */
-export function openServerStream(setup: McpSetup, router: Router, session: ClientSession, answer: Answer): void {
+export function openServerStream(
+  setup: McpSetup,
+  router: Router,
+  session: ClientSession,
+  answer: Answer,
+  positions: ReadonlyMap<string, string> = new Map(),
+): void {
   const [only] = session.targets.links
   answer.onEnd(() => session.streams.delete(answer))
   if (!setup.multiple && !session.outlet && only?.connection instanceof HttpConnection) {
@@ -37,27 +44,30 @@ export function openServerStream(setup: McpSetup, router: Router, session: Clien
       else answer.refuse(405, NO_STREAM)
     }
   }
-  for (const link of session.targets.links) listenTo(router, session, link, answer, closed)
+  for (const link of session.targets.links)
+    listenTo(router, session, link, { answer, after: positions.get(link.name), closed })
 }
 
 function listenTo(
   router: Router,
   session: ClientSession,
   link: Link,
-  answer: Answer,
-  closed: (failure?: TargetFailure) => void,
+  how: { readonly answer: Answer; readonly after: string | undefined; closed(failure?: TargetFailure): void },
 ): void {
+  const { answer, after, closed } = how
   session.targets.ready(link, answer.x, failure => {
     if (failure || !link.connection) return closed(failure ?? { message: 'the target is down', down: true })
-    const stop = link.connection.listen(answer.x, {
+    const events = {
       flow: answer,
+      position: (event: string, silent: boolean) => answer.at(link.name, event, silent),
       open: () => answer.open(),
-      message: message => router.tell(session, link, message, answer),
-      end: lost => {
+      message: (message: Request | Notification) => router.tell(session, link, message, answer),
+      end: (lost?: TargetFailure) => {
         if (lost?.down) session.targets.down(link, lost)
         closed(lost)
       },
-    })
+    }
+    const stop = link.connection.listen(answer.x, events, after)
     answer.onEnd(stop)
   })
 }

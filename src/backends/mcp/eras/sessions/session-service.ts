@@ -1,23 +1,30 @@
 import { principalOf } from '../../../../auth/principal.ts'
 import type { Exchange } from '../../../../http/exchange.ts'
+import type { StreamPosition } from '../../../../mcp/event-id.ts'
 import type { JsonOutline } from '../../../../mcp/json-outline.ts'
 import type { Message, Request } from '../../../../mcp/message.ts'
 import { type ClientFacts, NOBODY } from '../../../../mcp/request-meta.ts'
-import { decodeSessionId, encodeSessionId } from '../../../../mcp/session-id.ts'
+import { decodeSessionId, encodeSessionId, fingerprint } from '../../../../mcp/session-id.ts'
 import { ownId } from '../../../../runtime/session-owner.ts'
 import { type Answer, accepts } from '../../answer.ts'
 import { deliver } from '../../deliver.ts'
 import { clientOf } from '../../principal.ts'
 import type { Router } from '../../router.ts'
 import type { McpSetup } from '../../setup.ts'
+import type { McpTarget } from '../../targets.ts'
 import type { Era, EraPlace, EraService } from '../era.ts'
 import { ClientSession } from './client-session.ts'
 import { LegacyEndpoint } from './legacy-endpoint.ts'
+import { resumeCall } from './resume-call.ts'
 import { openServerStream } from './server-stream.ts'
 import type { SessionStore } from './session-store.ts'
 
 /** Streams of one session for what no call asked for. */
 const MAX_STREAMS = 16
+/** From this revision on clients know events without data (MCP transports, "Sending Messages to the Server"). */
+const PRIMES = '2025-11-25'
+const NONE: ReadonlyMap<string, string> = new Map()
+const NOWHERE: StreamPosition = { request: undefined, targets: NONE }
 
 /** Begins, finds and ends the sessions of one backend's clients. */
 export class SessionService implements EraService {
@@ -27,8 +34,11 @@ export class SessionService implements EraService {
   readonly #router: Router
   readonly #legacy: LegacyEndpoint
   readonly #eras: readonly Era[]
+  /** Of the event ids that this process gives out. */
+  readonly #nonce: string
 
   constructor(era: Era, { setup, store, router, eras }: EraPlace) {
+    this.#nonce = fingerprint(setup.runtime.uuid()).replace(/\W/g, '').slice(0, 6).toLowerCase()
     this.#eras = eras
     this.#era = era
     this.#setup = setup
@@ -63,11 +73,12 @@ export class SessionService implements EraService {
       else answer.refuse(400, 'session header is required for non-initialize requests')
       return
     }
-    const session = this.#find(id, answer, true)
+    const session = this.#find(id, answer)
     if (!session) return
     this.#store.use(session)
     this.#hold(session, answer)
-    if (message.kind === 'request' && !this.#isTransparent(session)) answer.keep(session.events.begin())
+    if (message.kind === 'request' && !this.#isTransparent(session))
+      answer.keep(session.events.begin({ request: message.id, targets: NONE }, takesPrimes(answer.x)))
     deliver(this.#setup, this.#router, session, message, outline, answer)
   }
 
@@ -130,9 +141,19 @@ export class SessionService implements EraService {
     const found = last === undefined ? undefined : session.events.find(last)
     if (found) {
       found.log.resume(answer, found.after)
-      if (!found.log.server) return
-    } else if (!this.#isTransparent(session)) answer.keep(session.events.begin(true))
-    openServerStream(this.#setup, this.#router, session, answer)
+      if (found.log.request === undefined)
+        openServerStream(this.#setup, this.#router, session, answer, found.log.targets)
+      return
+    }
+    if (this.#isTransparent(session)) {
+      openServerStream(this.#setup, this.#router, session, answer)
+      return
+    }
+    const begun = (last === undefined ? undefined : session.events.positionOf(last)) ?? NOWHERE
+    answer.keep(session.events.begin(begun, takesPrimes(x)))
+    const { request: id, targets } = begun
+    if (id !== undefined) resumeCall(this.#setup, this.#router, session, { id, targets }, answer)
+    else openServerStream(this.#setup, this.#router, session, answer, targets)
   }
 
   #leave(x: Exchange, answer: Answer): void {
@@ -148,13 +169,13 @@ export class SessionService implements EraService {
 
   #required(x: Exchange, answer: Answer): ClientSession | undefined {
     const id = x.request.headers.get('mcp-session-id')
-    if (id !== undefined) return this.#find(id, answer, false)
+    if (id !== undefined) return this.#find(id, answer)
     answer.refuse(400, 'session ID is required')
     return undefined
   }
 
   /** The session of that id; one that began on another replica is taken up when its id says enough. */
-  #find(id: string, answer: Answer, resume: boolean): ClientSession | undefined {
+  #find(id: string, answer: Answer): ClientSession | undefined {
     const principal = principalOf(answer.x.auth)
     const session = this.#store.get(id)
     if (session) {
@@ -162,7 +183,7 @@ export class SessionService implements EraService {
       answer.refuse(404, 'session not found')
       return undefined
     }
-    if (!this.#setup.resumable || this.#store.hasEnded(id)) {
+    if (this.#store.hasEnded(id)) {
       answer.refuse(404, 'session not found')
       return undefined
     }
@@ -177,14 +198,14 @@ export class SessionService implements EraService {
       state.principal === principal &&
       state.targets.length === targets.length &&
       state.targets.every((target, i) => target.name === targets[i]?.name)
-    const resumed = same && resume ? this.#newSession(answer.x, state.client) : undefined
+    const resumed = same ? this.#newSession(answer.x, state.client) : undefined
     if (!resumed || !this.#store.admit(resumed)) {
       answer.refuse(404, 'session not found')
       return undefined
     }
     resumed.id = id
     for (const [i, link] of resumed.targets.links.entries()) {
-      // Greeted anew by the first call: it keeps nothing of a session.
+      // Greeted anew by the first call: it keeps nothing of a session, or has lost it.
       if (state.targets[i]?.stateless) continue
       resumed.targets.connect(link, state.targets[i]?.session)
       link.state = 'ready'
@@ -203,17 +224,18 @@ export class SessionService implements EraService {
       principal: principalOf(x.auth),
       client: clientOf(x),
       clientVersion: x.request.headers.get('mcp-protocol-version') ?? '',
+      nonce: this.#nonce,
+      key: this.#setup.sessionKey,
       onEnd: (session, targets) => this.#store.remove(session, targets),
     })
   }
 
   #nameOf({ era, facts, principal, targets: { links } }: ClientSession): string {
-    const { resumable, backend, sessionKey, runtime } = this.#setup
-    if (!resumable) return ownId(runtime.worker, () => runtime.uuid())
+    const { backend, sessionKey, runtime } = this.#setup
     const targets = links.map(link => ({
       name: link.name,
       session: link.connection?.session,
-      stateless: link.era !== era,
+      stateless: link.era !== era || link.state !== 'ready' || !outlives(link.target),
     }))
     const client = targets.some(target => target.stateless) ? facts : undefined
     return ownId(runtime.worker, () =>
@@ -235,4 +257,13 @@ export class SessionService implements EraService {
       session.lastUsed = this.#setup.runtime.clock.mono()
     })
   }
+}
+
+/** A program and an HTTP+SSE stream end with the gateway; what answers by itself has kept its session. */
+function outlives({ kind }: McpTarget): boolean {
+  return kind === 'mcp' || kind === 'openapi'
+}
+
+function takesPrimes(x: Exchange): boolean {
+  return (x.request.headers.get('mcp-protocol-version') ?? '') >= PRIMES
 }

@@ -94,6 +94,11 @@ export class SessionStore implements SessionHolder {
     if (oldest !== undefined) this.#ended.delete(oldest)
   }
 
+  /** Streams that wait for what targets say by themselves would hold the gateway up; clients open them elsewhere. */
+  stopping(): void {
+    for (const { streams } of this.#sessions.values()) for (const stream of streams) stream.end()
+  }
+
   openSessions(): readonly OpenSession[] {
     const now = this.#clock.mono()
     return [...this.#sessions.values()].map(session => ({
@@ -107,11 +112,14 @@ export class SessionStore implements SessionHolder {
     }))
   }
 
-  /** Ends all sessions: nothing refers to the backend any more. Resolves when their targets are gone. */
-  async close(): Promise<void> {
+  /**
+   * Ends all sessions: nothing refers to the backend any more, or the gateway stops. `stops`: sessions go on elsewhere.
+   * Resolves when their targets are gone.
+   */
+  async close(stops = false): Promise<void> {
     this.#timer?.cancel()
     this.#timer = undefined
-    for (const { sessions } of [...this.#holders.values()]) for (const session of [...sessions]) session.end()
+    for (const { sessions } of [...this.#holders.values()]) for (const session of [...sessions]) session.end(stops)
     await Promise.all(this.#leaving)
   }
 

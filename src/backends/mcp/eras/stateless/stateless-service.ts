@@ -183,7 +183,7 @@ export class StatelessService implements EraService {
     const { eras, shared } = this.#place
     const known = shared.known(link.name)
     const { kind } = link.target
-    const older = kind === 'sse' || kind === 'openapi' || (known !== undefined && known.era !== this.#era)
+    const older = kind === 'openapi' || (known !== undefined && known.era !== this.#era)
     const before = eras.filter(era => era !== this.#era)
     const greeting = syntheticGreeting('', client)
     return (older ? before : [this.#era, ...before]).map(era => era.greet(greeting))

@@ -1,7 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
-import type { Exchange } from '../../http/exchange.ts'
-import { type Request, type RequestId, readMessage } from '../../mcp/message.ts'
-import type { Clock, Logger } from '../../runtime/runtime.ts'
+import type { Exchange } from '../../../http/exchange.ts'
+import { type Request, type RequestId, readMessage } from '../../../mcp/message.ts'
+import type { Clock, Logger } from '../../../runtime/runtime.ts'
 import {
   type CallEvents,
   type Cancel,
@@ -9,9 +9,9 @@ import {
   type ListenEvents,
   MAX_MESSAGE,
   type TargetFailure,
-} from './connection.ts'
+} from '../connection.ts'
+import { SharedChannel } from '../shared-channel.ts'
 import { LineReader } from './line-reader.ts'
-import { SharedChannel } from './shared-channel.ts'
 
 export interface StdioProgram {
   readonly cmd: string

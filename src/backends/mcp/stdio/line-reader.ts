@@ -1,4 +1,4 @@
-import { keepChunk } from '../../http/keep-chunk.ts'
+import { keepChunk } from '../../../http/keep-chunk.ts'
 
 const LF = 10
 

@@ -1,0 +1,56 @@
+import { errorReply, INTERNAL_ERROR, type RpcError } from '../../../../mcp/errors.ts'
+import type { StreamPosition } from '../../../../mcp/event-id.ts'
+import { type RequestId, requestOf } from '../../../../mcp/message.ts'
+import { rewriteResult } from '../../../../mcp/rewrite.ts'
+import type { Answer } from '../../answer.ts'
+import { type CallEvents, patienceFor } from '../../connection.ts'
+import type { Router } from '../../router.ts'
+import type { McpSetup } from '../../setup.ts'
+import type { ClientSession } from './client-session.ts'
+
+const LOST: RpcError = {
+  code: INTERNAL_ERROR,
+  message: 'nothing is left of the call here, and its target does not keep it',
+}
+
+/** A call whose stream is not known here goes on where its client has heard it last, as far as its target keeps it. */
+export function resumeCall(
+  setup: McpSetup,
+  router: Router,
+  session: ClientSession,
+  { id, targets }: { readonly id: RequestId; readonly targets: StreamPosition['targets'] },
+  answer: Answer,
+): void {
+  const { naming, sessionKey } = setup
+  const { x } = answer
+  const [[target = '', event = ''] = []] = targets
+  const link = session.targets.link(target)
+  const lost = (): void => answer.finalEvent(errorReply(id, LOST))
+  // What may not have passed the rules, or not a guard, goes to nobody: without a key, clients can make ids up.
+  const open = sessionKey !== undefined || x.mcpRules.length === 0
+  if (!link || !open || x.mcpGuards.length > 0) {
+    lost()
+    return
+  }
+  answer.open()
+  session.targets.ready(link, x, failure => {
+    if (answer.over) return
+    const { connection } = link
+    if (failure || !connection?.resume) {
+      lost()
+      return
+    }
+    // A client that comes twice has lost the stream before.
+    session.calls.cancel(id, true)
+    const events: CallEvents = {
+      flow: answer,
+      position: (at, silent) => answer.at(target, at, silent),
+      message: message => router.tell(session, link, message, answer),
+      reply: response => answer.finalEvent(rewriteResult(target, response, naming)),
+      fail: lost,
+    }
+    const take = (passing: CallEvents) => connection.resume?.(x, id, event, passing) ?? (() => {})
+    session.calls.start(link, requestOf(id, 'tools/call', {}), answer, patienceFor(x), events, take)
+    answer.onLeave(() => session.calls.cancel(id))
+  })
+}
