@@ -117,7 +117,7 @@ export interface McpFacts {
   method?: string
   sessionId?: string
   /** The upstream (unprefixed) name and its target. */
-  tool?: { readonly name: string; readonly target: string; readonly arguments?: unknown }
+  tool?: { readonly name: string; readonly target: string }
   prompt?: { readonly name: string; readonly target: string }
   resource?: { readonly name: string; readonly target: string }
 }

@@ -129,7 +129,7 @@ export class Router {
         // A guard may have put another one in its place.
         const wanted = sent === own ? name : String(valueAt(sent.value, at))
         const called = request.method === 'tools/call' ? { arguments: sent.params.arguments ?? {} } : {}
-        if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target, ...called }
+        if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target }
         x.trace?.emit({ type: 'mcp', method: request.method, target, name: wanted })
         const refuse = (error: RpcError) => answer.fail(400, request.id, error)
         const allowed = isAllowed(x, { kind, name: wanted, target, ...called })
