@@ -5,7 +5,6 @@
 import { fileURLToPath } from 'node:url'
 import { openArena } from '../../attack/arena.mjs'
 import { replaceSection } from '../section.mjs'
-import { clientLeg } from './client-leg.mjs'
 import { startShim } from './prefix-shim.mjs'
 import { conformance, ERAS, install } from './suite.mjs'
 import { gatewayOf, httpTarget, sseTarget, startFixture, stdioTarget } from './targets.mjs'
@@ -59,7 +58,6 @@ async function main() {
     const dead = await arena.start(gatewayOf([httpTarget('http', await arena.freePort())]))
     await row('the target is dead', era => ask(dead.port, era), {}, FLOOR)
 
-    for (const [name, score] of Object.entries(await clientLeg(lab, arena))) await row(name, score)
     arena.survived()
   } finally {
     for (const { stop } of fixtures) stop()
