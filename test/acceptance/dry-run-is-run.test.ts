@@ -44,10 +44,14 @@ function isDry({ raw, http, upgraded, method = '', reply, name }: CaseRequest, {
   return raw === undefined && http !== 2 && upgraded === undefined && !odd && !changed && !ASSUMED.has(`${id}/${name}`)
 }
 
-/** Without what frames a body on one connection, and the type that every stub has. */
+/** Without what frames a body on one connection, the type that every stub has, and the length of a stream, which none has. */
 function comparable({ headers, upstream, ...answer }: Answer, { reply }: CaseRequest): Answer {
   const untyped = [reply].flat().some(each => each?.headers && !each.headers.some(line => /^content-type:/i.test(line)))
-  const kept = (line: string) => !/^transfer-encoding:/i.test(line) && !(untyped && /^content-type:/i.test(line))
+  const streams = headers.some(line => /^content-type: text\/event-stream/i.test(line))
+  const kept = (line: string) =>
+    !/^transfer-encoding:/i.test(line) &&
+    !(untyped && /^content-type:/i.test(line)) &&
+    !(streams && /^content-length:/i.test(line))
   return {
     ...answer,
     headers: headers.filter(kept),

@@ -68,7 +68,6 @@ describe('scopes', () => {
 
   it.each<[string, CelScope]>([
     ['request.endTime', 'request'],
-    ['mcp.tool.arguments', 'mcp'],
     ['mcp.methodName', 'mcp'],
   ])('the field %s does not exist in %s', (text, scope) => {
     expect(problemOf(text, scope)).toMatchObject({ kind: 'type', label: 'not available here' })

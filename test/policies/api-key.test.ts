@@ -114,8 +114,9 @@ llm:
       return (await fetch(`${gateway.url(8080)}/v1/chat/completions`, { method: 'POST', headers, body })).status
     }
     expect(await ask('red-key', 'gpt-4o')).toBe(200)
-    expect(await ask('red-key', 'other')).toBe(403)
-    expect(await ask('none-key', 'gpt-4o')).toBe(403)
+    // As for a model that there is not.
+    expect(await ask('red-key', 'other')).toBe(404)
+    expect(await ask('none-key', 'gpt-4o')).toBe(404)
     expect([await ask('blue-key', 'other'), await ask('blue-key', 'other')]).toEqual([200, 429])
     expect(await ask('gray-key', 'gpt-4o')).toBe(403)
     const list = await fetch(`${gateway.url(8080)}/v1/models`, { headers: { authorization: 'Bearer red-key' } })

@@ -114,6 +114,7 @@ const NOT_THERE: Readonly<Record<string, string>> = {
   GW588: 'resources have no OpenAPI targets',
   GW589: 'resources have no OpenAPI targets',
   GW591: 'the API server refuses a limit of 0',
+  GW592: 'resources have no sign-in by browsers',
 }
 
 test('every lint whose subject exists in resources has a fixture', () => {
