@@ -284,3 +284,5 @@ function say(line) {
 }
 
 await main()
+// Programs and sockets that a broken run has left would keep it waiting.
+process.exit()
