@@ -34,11 +34,14 @@ export class SessionService implements EraService {
   readonly #router: Router
   readonly #legacy: LegacyEndpoint
   readonly #eras: readonly Era[]
+  /** Session ids say what another gateway needs to go on. */
+  readonly #resumable: boolean
   /** Of the event ids that this process gives out. */
   readonly #nonce: string
 
   constructor(era: Era, { setup, store, router, eras }: EraPlace) {
     this.#nonce = fingerprint(setup.runtime.uuid()).replace(/\W/g, '').slice(0, 6).toLowerCase()
+    this.#resumable = setup.sessionKey !== undefined || setup.targets.some(outlives)
     this.#eras = eras
     this.#era = era
     this.#setup = setup
@@ -183,7 +186,7 @@ export class SessionService implements EraService {
       answer.refuse(404, 'session not found')
       return undefined
     }
-    if (this.#store.hasEnded(id)) {
+    if (!this.#resumable || this.#store.hasEnded(id)) {
       answer.refuse(404, 'session not found')
       return undefined
     }
@@ -232,6 +235,8 @@ export class SessionService implements EraService {
 
   #nameOf({ era, facts, principal, targets: { links } }: ClientSession): string {
     const { backend, sessionKey, runtime } = this.#setup
+    // There is nothing to go on with elsewhere: without a key, such an id would only tell of the targets.
+    if (!this.#resumable) return ownId(runtime.worker, () => runtime.uuid())
     const targets = links.map(link => ({
       name: link.name,
       session: link.connection?.session,
