@@ -4,12 +4,13 @@ import type { Expression } from '../cel/expression.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../http/field-value.ts'
-import { cel, integer, list, map, type ObjectOf, object, opt, req, string } from '../schema/builder.ts'
+import { cel, integer, list, type ObjectOf, object, opt, req, string } from '../schema/builder.ts'
 import { plainHeaderName } from '../schema/resource-scalars.ts'
 import { conditional as variantsInCluster } from '../schema/resource-variants.ts'
 import { statusCode } from '../schema/scalars.ts'
 import { byName, defined, variants } from './parts/cluster-form.ts'
 import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
+import { credentialExpression, headerExpressions } from './parts/header-expressions.ts'
 import { bodiesFor, toBody } from './parts/request-body.ts'
 import { definePolicy, type Hooks, type Limits } from './policy.ts'
 
@@ -18,7 +19,7 @@ const content = {
   body: opt(string({ min: 1, max: 4096 }), 'The body, as text.'),
   bodyExpression: opt(cel('request', 'body'), 'The body: text and bytes as they are, other values as JSON.'),
   headers: opt(
-    map(cel('request', 'string'), {
+    headerExpressions('request', 'string', {
       min: 1,
       max: 16,
       keys: name => (isFieldName(name) ? undefined : { message: `\`${name}\` is not a header name` }),
@@ -45,10 +46,14 @@ const schema = object(
   },
 )
 
-const clusterHeader = object('response header', {
-  name: req(plainHeaderName, 'The name of the header field.'),
-  value: req(cel('request', 'any'), 'Its value.'),
-})
+const clusterHeader = object(
+  'response header',
+  {
+    name: req(plainHeaderName, 'The name of the header field.'),
+    value: req(cel('request', 'any'), 'Its value.'),
+  },
+  { secretField: credentialExpression },
+)
 const inCluster = variantsInCluster(
   'direct response',
   {

@@ -29,18 +29,13 @@ import { conditional as variantsInCluster } from '../schema/resource-variants.ts
 import { asFields, type Fields } from '../schema/untyped.ts'
 import { byName, copied, defined, type Policies, strings, variants } from './parts/cluster-form.ts'
 import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
+import { headerExpressions, holdsCredential } from './parts/header-expressions.ts'
 import { type Assign, asText, setRequestPseudo } from './parts/pseudo-headers.ts'
 import { bodiesFor, toBody } from './parts/request-body.ts'
 import { definePolicy, type Hooks, type Limits } from './policy.ts'
 
 const REQUEST_PSEUDO = [':method', ':path', ':scheme', ':authority']
 const RESPONSE_PSEUDO = [':status']
-
-/** An expression with a text of its own, for a field whose value lets somebody in; names of fields do not count. */
-function secretKeys(name: string, expression: unknown): boolean {
-  if (!isCredentialHeader(name)) return false
-  return typeof expression !== 'string' || /["']/.test(expression.replace(/\[\s*(["'])[\w-]*\1\s*\]/g, ''))
-}
 
 function side(scope: 'request' | 'response', header: CelResult, pseudo: readonly string[]) {
   const keys = (name: string): Problem | undefined =>
@@ -50,8 +45,8 @@ function side(scope: 'request' | 'response', header: CelResult, pseudo: readonly
   return object(`${scope} transformation`, {
     metadata: opt(map(cel(scope, 'any'), { max: 64 }), 'Values for later expressions, under `metadata`.'),
     replace: opt(cel(scope, 'map'), 'A map that all headers are replaced with.'),
-    add: opt(map(cel(scope, header), { keys, secretKeys, max: 64 }), 'Header values to add.'),
-    set: opt(map(cel(scope, header), { keys, secretKeys, max: 64 }), 'Header values that replace those already there.'),
+    add: opt(headerExpressions(scope, header, { keys }), 'Header values to add.'),
+    set: opt(headerExpressions(scope, header, { keys }), 'Header values that replace those already there.'),
     remove: opt(
       list(string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, form: 'a header name' }), { max: 64 }),
       'Headers to remove.',
@@ -88,7 +83,12 @@ function clusterSide(scope: CelScope) {
       name: req(pseudoHeaderName, 'The name of the header field.'),
       value: req(cel(scope, 'any'), 'Its value.'),
     },
-    { secretField: { name: 'value', where: ({ name, value }) => typeof name === 'string' && secretKeys(name, value) } },
+    {
+      secretField: {
+        name: 'value',
+        where: ({ name, value }) => typeof name === 'string' && holdsCredential(name, value),
+      },
+    },
   )
   const headers = list(computed, { min: 1, max: 16, unique: ['name'] })
   return object(
@@ -242,7 +242,7 @@ function compileField(
       if (outcome.ok) assign(x, outcome.value)
     }
   }
-  const shown = secretKeys(name, expression.text) ? REDACTED : expression.text
+  const shown = holdsCredential(name, expression.text) ? REDACTED : expression.text
   const evaluate = isCredentialHeader(name)
     ? (x: Exchange) => evaluateUnseen(expression, x, shown)
     : (x: Exchange) => expression.evaluate(x)

@@ -33,6 +33,17 @@ export interface Enclosing {
   moved: Set<string> | undefined
 }
 
+/**
+ * For an expression that may be a credential somebody has forgotten to quote: what is wrong with it would repeat it.
+ */
+export function concealing(node: Node, ctx: DecodeContext): DecodeContext {
+  if (node.kind !== 'cel') return ctx
+  const help = `text is quoted in an expression too: '"…"'`
+  const report: DecodeContext['report'] = ({ code, path, at }) =>
+    ctx.report({ code, path, message: 'CEL: this is not an expression that can be evaluated', help, ...(at && { at }) })
+  return { ...ctx, report }
+}
+
 /** One array that follows the walk through a document: most values are right, and nobody asks where they stand. */
 export type LivePath = (string | number)[]
 

@@ -1,6 +1,14 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
 import { type Field, type FieldMode, type NamedField, type Node, type ObjectNode, regex } from './builder.ts'
-import { type DecodeContext, type Enclosing, INVALID, isRecord, type LivePath, wrongType } from './decode-context.ts'
+import {
+  concealing,
+  type DecodeContext,
+  type Enclosing,
+  INVALID,
+  isRecord,
+  type LivePath,
+  wrongType,
+} from './decode-context.ts'
 import { type Decode, Excuses, objectIn, reportUnknown } from './unknown-fields.ts'
 
 const PATTERN = regex(true).node
@@ -62,6 +70,7 @@ function decodeFields(
   for (const { name, at } of expected) if (!present.has(name)) places.push(at)
   if (places.length > 1) places.sort((a, b) => a - b)
   const out: Record<string, unknown> = {}
+  const secret = node.secretField?.where(value) ? node.secretField.name : undefined
   ctx.paths?.set(out, [...path])
   for (const place of places) {
     const { name, field } = list[place]!
@@ -75,7 +84,14 @@ function decodeFields(
       continue
     }
     const below = disputed?.has(key) ? ctx : contextIn(field, name, key, path, ctx)
-    const decoded = inside(field.schema.node, value[key], key, path, below, decodeNode)
+    const decoded = inside(
+      field.schema.node,
+      value[key],
+      key,
+      path,
+      secret === key ? concealing(field.schema.node, below) : below,
+      decodeNode,
+    )
     if (decoded !== INVALID) out[name] = decoded
     else if (!node.isolate || field.mode === 'required') sound = false
     else if (field.mode === 'default') out[name] = inside(field.schema.node, field.default, name, path, ctx, decodeNode)

@@ -2,7 +2,15 @@ import type { Path } from '../diagnostics/diagnostic.ts'
 import { closest } from '../diagnostics/suggest.ts'
 import type { Node, ParsedNode, Problem, Schema, ShapesNode, Unique } from './builder.ts'
 import { withoutSecrets } from './conceal-in-url.ts'
-import { type DecodeContext, INVALID, type Invalid, isRecord, type LivePath, wrongType } from './decode-context.ts'
+import {
+  concealing,
+  type DecodeContext,
+  INVALID,
+  type Invalid,
+  isRecord,
+  type LivePath,
+  wrongType,
+} from './decode-context.ts'
 import { decodeObject } from './decode-object.ts'
 import { didYouMeanOneOf, valuesMeant } from './meant.ts'
 import { Placeholder } from './placeholder.ts'
@@ -203,7 +211,8 @@ function decodeMap(node: Extract<Node, { kind: 'map' }>, value: unknown, path: L
       sound = false
     }
     path.push(key)
-    const item = decodeNode(node.value.node, value[key], path, ctx)
+    const below = node.secretKeys?.(key, value[key]) ? concealing(node.value.node, ctx) : ctx
+    const item = decodeNode(node.value.node, value[key], path, below)
     path.pop()
     if (item !== INVALID) out[key] = item
     else if (!node.isolate) sound = false

@@ -30,6 +30,7 @@ import { apply, type Decision } from '../parts/ext-authz/decision.ts'
 import { cacheKey, DecisionCache } from '../parts/ext-authz/decision-cache.ts'
 import type { GrpcRules } from '../parts/ext-authz/grpc-check.ts'
 import { CHECK_TIMEOUT, httpCheck, httpRules, lowerCase } from '../parts/ext-authz/http-check.ts'
+import { headerExpressions } from '../parts/header-expressions.ts'
 import { bodiesFor } from '../parts/request-body.ts'
 import { type CompileContext, definePolicy, type Hooks, type Limits } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
@@ -50,7 +51,7 @@ const http = object('HTTP protocol', {
   ),
   body: opt(cel('request', 'body'), 'Body of the check: text and bytes as they are, other values as JSON.'),
   includeResponseHeaders: opt(headerNames, 'Header fields of the answer that go to the backend.'),
-  addRequestHeaders: opt(map(cel('request', 'string'), { max: 64 }), 'Header fields of the check: name to expression.'),
+  addRequestHeaders: opt(headerExpressions('request', 'string'), 'Header fields of the check: name to expression.'),
   metadata: opt(
     map(cel('response', 'any'), { max: 64 }),
     'Variables under `extauthz`: name to expression over the answer.',

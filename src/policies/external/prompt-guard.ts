@@ -1,11 +1,9 @@
 import { isFieldName } from '../../http/field-value.ts'
 import {
   boolean,
-  cel,
   def,
   integer,
   list,
-  map,
   object,
   oneOf,
   opt,
@@ -18,6 +16,7 @@ import {
 } from '../../schema/builder.ts'
 import { type HttpAddress, headerName, parseHostPort, statusCode } from '../../schema/scalars.ts'
 import { credentialValue, headerChanges } from '../parts/header-changes.ts'
+import { headerExpressions } from '../parts/header-expressions.ts'
 import { policyTarget, targetPoliciesField } from '../upstream/policy-target.ts'
 
 const name = string({ min: 1, max: 256 })
@@ -73,7 +72,7 @@ const serviceHost: Schema<HttpAddress> = parsed(
 const webhook = object('webhook guard', {
   target: req(policyTarget, 'The service that is asked.'),
   headers: opt(
-    map(cel('llmRequest', 'string'), { max: 64, keys: headerOfCall }),
+    headerExpressions('llmRequest', 'string', { keys: headerOfCall }),
     'Header fields of the call: name, or `:path`, to expression.',
   ),
   forwardHeaderMatches: opt(

@@ -1,7 +1,8 @@
 // `config.tracing`, which said what `frontendPolicies.tracing` says now.
 
-import { type Infer, map, object, oneOf, opt, parsed, secret, string, urlText } from '../../schema/builder.ts'
+import { type Infer, object, oneOf, opt, parsed, string, urlText } from '../../schema/builder.ts'
 import { type HttpAddress, parseHostPort } from '../../schema/scalars.ts'
+import { secretHeaderValues } from '../parts/header-changes.ts'
 import { changeFields } from './telemetry.ts'
 import { sampling, type tracing } from './tracing.ts'
 
@@ -25,7 +26,7 @@ const endpoint = parsed<string, Endpoint>(
 
 export const deprecatedTracing = object('deprecated tracing', {
   otlpEndpoint: opt(endpoint, 'Where spans go; `OTLP_ENDPOINT` and the variables of OpenTelemetry when unset.'),
-  headers: opt(map(secret({ min: 0 })), 'Header fields of each export.'),
+  headers: opt(secretHeaderValues, 'Header fields of each export.'),
   otlpProtocol: opt(oneOf(['grpc', 'http']), 'Protocol; grpc when unset.'),
   path: opt(
     string({ min: 1, pattern: /^\//, form: 'a path that starts with `/`' }),

@@ -5,6 +5,7 @@ import { cel, def, integer, list, map, object, oneOf, opt, req, shapes } from '.
 import { headerName } from '../../schema/scalars.ts'
 import type { TraceScope } from '../../trace/trace-event.ts'
 import { CHECK_TIMEOUT, httpCheck, httpRules } from '../parts/ext-authz/http-check.ts'
+import { headerExpressions } from '../parts/header-expressions.ts'
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 import { requestless } from './requestless.ts'
@@ -33,7 +34,7 @@ export const networkExtAuthz = definePolicy({
                 'Header fields of the answer that each request of the connection carries, in place of what the client sends.',
               ),
               addRequestHeaders: opt(
-                map(cel('connection', 'string'), { max: 64 }),
+                headerExpressions('connection', 'string'),
                 'Header fields of the check: name to expression.',
               ),
               metadata: opt(

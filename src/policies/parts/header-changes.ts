@@ -10,7 +10,9 @@ import {
   type Problem,
   parsed,
   req,
+  type Schema,
   type SecretField,
+  secret,
   string,
 } from '../../schema/builder.ts'
 import { plainHeaderName, set } from '../../schema/resource-scalars.ts'
@@ -18,17 +20,18 @@ import type { Fields } from '../../schema/untyped.ts'
 import { byName, defined, type Policies, strings } from './cluster-form.ts'
 
 /** A header's value as the file gives it: no control characters. */
-const fieldValue = parsed(
-  string(),
-  'a header value',
-  text => {
-    const value = toFieldValue(text)
-    return value === undefined
-      ? { problem: { message: 'a header value must not hold line breaks or other control characters' } }
-      : { value }
-  },
-  'x',
-)
+const fieldValue = (text: Schema<string>) =>
+  parsed(
+    text,
+    'a header value',
+    value => {
+      const field = toFieldValue(value)
+      return field === undefined
+        ? { problem: { message: 'a header value must not hold line breaks or other control characters' } }
+        : { value: field }
+    },
+    'x',
+  )
 
 function fieldNameProblem(name: string): Problem | undefined {
   if (isFieldName(name) && name.length <= 256) return undefined
@@ -43,15 +46,17 @@ export const credentialValue: SecretField = {
   where: ({ name }) => typeof name === 'string' && isCredentialHeader(name),
 }
 
-const fieldValues = map(fieldValue, {
+const headerValues = map(fieldValue(string()), {
   keys: fieldNameProblem,
   max: 64,
   secretKeys: isCredentialHeader,
 })
+/** Name to value, each of which may be a key under a name of its service's own. */
+export const secretHeaderValues = map(fieldValue(secret({ min: 0 })), { keys: fieldNameProblem, max: 64 })
 
 export const headerChangeFields = {
-  add: opt(fieldValues, 'Values to add beside those already there.'),
-  set: opt(fieldValues, 'Values that replace those already there.'),
+  add: opt(headerValues, 'Values to add beside those already there.'),
+  set: opt(headerValues, 'Values that replace those already there.'),
   remove: opt(list(fieldName, { max: 64 }), 'Names to remove.'),
 }
 export const headerChanges = object('header modifier', headerChangeFields)

@@ -194,7 +194,12 @@ export class SettingsFinder {
       }
       const bytes = this.#bytesOf(target)
       if (bytes !== undefined) return this.#read(target, bytes, trail)
-      report({ code: 'GW207', message: `the settings \`${name}\` cannot be read`, label: 'no such file', ...at })
+      report({
+        code: 'GW207',
+        message: `the settings \`${name}\` cannot be read`,
+        label: 'no regular file here that can be read',
+        ...at,
+      })
       return []
     })
   }

@@ -1,9 +1,7 @@
 import {
   type CelScope,
-  cel,
   def,
   list,
-  map,
   object,
   oneOf,
   opt,
@@ -18,6 +16,7 @@ import { plainHeaderName, set } from '../../../schema/resource-scalars.ts'
 import { problem } from '../../../schema/rules.ts'
 import { longString, shortString, statusCode } from '../../../schema/scalars.ts'
 import { credentialValue } from '../../parts/header-changes.ts'
+import { headerExpressions } from '../../parts/header-expressions.ts'
 import { bedrockGuardrailsAuth, gcpOnlyAuth, keyAuth } from '../../upstream/cluster/backend-auth.ts'
 import { connectionFields } from '../../upstream/cluster/connection.ts'
 
@@ -56,7 +55,7 @@ function webhook(scope: CelScope) {
   return object('webhook guard', {
     backendRef: req(backendRef, 'The service that is asked.'),
     failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens when it cannot be asked.'),
-    headers: opt(map(cel(scope, 'any'), { max: 64 }), 'Header fields of the call: name to expression.'),
+    headers: opt(headerExpressions(scope, 'any'), 'Header fields of the call: name to expression.'),
     forwardHeaderMatches: opt(list(headerMatch), 'Client header fields that are sent along.'),
   })
 }

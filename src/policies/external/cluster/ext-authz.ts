@@ -31,6 +31,7 @@ import {
   strings,
   variants,
 } from '../../parts/cluster-form.ts'
+import { headerExpressions } from '../../parts/header-expressions.ts'
 
 const expressions = (scope: CelScope) => map(cel(scope, 'any'), { max: 64 })
 const headerNames = list(shortString, { max: 64 })
@@ -44,7 +45,7 @@ const http = object('HTTP authorization', {
   redirect: opt(cel('request', 'string'), 'Where a client is sent that the service refused.'),
   body: opt(cel('request', 'any'), 'Body of the check.'),
   allowedRequestHeaders: opt(headerNames, 'Header fields sent along; `Authorization` when unset.'),
-  addRequestHeaders: opt(expressions('request'), 'Header fields of the check: name to expression.'),
+  addRequestHeaders: opt(headerExpressions('request', 'any'), 'Header fields of the check: name to expression.'),
   allowedResponseHeaders: opt(headerNames, 'Header fields of the answer that go to the backend.'),
   responseMetadata: opt(expressions('response'), 'Variables under `extauthz`: name to expression over the answer.'),
 })

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import { holdsCredential } from '../../../src/policies/parts/header-expressions.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+
+describe('what is written for a credential', () => {
+  test.each([
+    ['"Bearer a"'],
+    ['Bearer a'],
+    ['eyJhbGciOi.eyJzdWIi.c2ln'],
+    ['sk_live_1'],
+    ['"Bearer " + jwt.raw'],
+    [{ a: 1 }],
+    [7],
+  ])('%j may be it', text => {
+    expect(holdsCredential('Authorization', text)).toBe(true)
+  })
+
+  test.each([
+    ['request.headers["x-token"]'],
+    ['jwt.sub'],
+    ['string(jwt.exp)'],
+    ['default(request.headers["a"], null)'],
+    ['jwt.admin ? apiKey.token : source.address'],
+  ])('%j only says where it comes from', text => {
+    expect(holdsCredential('Authorization', text)).toBe(false)
+  })
+
+  test('another field is none', () => {
+    expect(holdsCredential('x-a', '"Bearer a"')).toBe(false)
+  })
+})
+
+describe('a credential that nobody has quoted', () => {
+  const policies = [
+    'transformations: {request: {set: {authorization: Bearer s3cret}}}',
+    'transformations: {request: {set: {x-api-key: s3cret}}}',
+    'transformations: {request: {add: {x-api-key: s3cret.a.b}}}',
+    'directResponse: {status: 200, headers: {authorization: s3cret}}',
+    'extAuthz: {host: "a.test:1", protocol: {http: {addRequestHeaders: {authorization: s3cret x}}}}',
+  ]
+  test.each(policies)('is in no finding: %s', async policy => {
+    const text = `binds: [{port: 3000, listeners: [{routes: [{policies: {${policy}}}]}]}]`
+    const failure = await startGateway(text).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    expect(failure).toMatch(/GW30[12] CEL: this is not an expression that can be evaluated/)
+    expect(failure).not.toContain('s3cret')
+  })
+})
