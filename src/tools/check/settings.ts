@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, lstatSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { CODES, type Code } from '../../diagnostics/codes.ts'
 import type { Diagnostic, Finding, Severity } from '../../diagnostics/diagnostic.ts'
@@ -144,12 +144,21 @@ export class SettingsFinder {
     const parent = dirname(folder)
     // What is above a repository is none of its own.
     const top = parent === folder || existsSync(join(folder, '.git'))
+    if (bytes === undefined) this.#refuse(file)
     const found = bytes !== undefined ? { layers: this.#read(file, bytes, []) } : top ? undefined : this.#for(parent)
     this.#byFolder.set(folder, found)
     return found
   }
 
-  /** A link out of the place of the settings is as good as no file. */
+  /** Rules that are not read must not go unnoticed. */
+  #refuse(file: string): void {
+    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return
+    const message = 'these settings are not read: they are no regular file, too large, or a link out of their place'
+    const [document] = parseSource(file, '').documents
+    this.#texts.set(file, '')
+    if (document) this.#diagnostics.push(document.resolve({ code: 'GW207', message, path: [], at: 'value' }))
+  }
+
   #bytesOf(file: string): Buffer | undefined {
     return leadsOut(file, placeOf(file, this.#cwd)) ? undefined : readIfRegular(file, MAX_SETTINGS)
   }
