@@ -10,7 +10,7 @@ import { conditional as variantsInCluster } from '../schema/resource-variants.ts
 import { statusCode } from '../schema/scalars.ts'
 import { byName, defined, variants } from './parts/cluster-form.ts'
 import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
-import { credentialExpression, headerExpressions } from './parts/header-expressions.ts'
+import { credentialExpression, evaluateHeader, headerExpressions } from './parts/header-expressions.ts'
 import { bodiesFor, toBody } from './parts/request-body.ts'
 import { definePolicy, type Hooks, type Limits } from './policy.ts'
 
@@ -116,7 +116,7 @@ function evaluateBody(expression: Expression, x: Exchange): Buffer {
 function evaluateHeaders(headers: readonly (readonly [string, Expression])[], x: Exchange): string[] {
   const out: string[] = []
   for (const [name, expression] of headers) {
-    const outcome = expression.evaluate(x)
+    const outcome = evaluateHeader(name, expression, x)
     const value = outcome.ok ? toFieldValue(outcome.value as string) : undefined
     if (value !== undefined) out.push(name, value)
   }

@@ -2,9 +2,8 @@
 // its own value for one that the gateway means to set.
 
 import type { BodyHook } from '../calls/step.ts'
-import type { Expression, Outcome } from '../cel/expression.ts'
+import type { Expression } from '../cel/expression.ts'
 import { FailedValue } from '../cel/json-view.ts'
-import { isCredentialHeader } from '../http/credential-names.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../http/field-value.ts'
 import type { HeaderList } from '../http/headers.ts'
@@ -23,13 +22,12 @@ import {
   req,
   string,
 } from '../schema/builder.ts'
-import { REDACTED } from '../schema/redact.ts'
 import { pseudoHeaderName, set } from '../schema/resource-scalars.ts'
 import { conditional as variantsInCluster } from '../schema/resource-variants.ts'
 import { asFields, type Fields } from '../schema/untyped.ts'
 import { byName, copied, defined, type Policies, strings, variants } from './parts/cluster-form.ts'
 import { compileConditional, conditional, fallbackComesLast } from './parts/conditional.ts'
-import { headerExpressions, holdsCredential } from './parts/header-expressions.ts'
+import { credentialExpression, evaluateHeader, headerExpressions } from './parts/header-expressions.ts'
 import { type Assign, asText, setRequestPseudo } from './parts/pseudo-headers.ts'
 import { bodiesFor, toBody } from './parts/request-body.ts'
 import { definePolicy, type Hooks, type Limits } from './policy.ts'
@@ -83,12 +81,7 @@ function clusterSide(scope: CelScope) {
       name: req(pseudoHeaderName, 'The name of the header field.'),
       value: req(cel(scope, 'any'), 'Its value.'),
     },
-    {
-      secretField: {
-        name: 'value',
-        where: ({ name, value }) => typeof name === 'string' && holdsCredential(name, value),
-      },
-    },
+    { secretField: credentialExpression },
   )
   const headers = list(computed, { min: 1, max: 16, unique: ['name'] })
   return object(
@@ -242,33 +235,14 @@ function compileField(
       if (outcome.ok) assign(x, outcome.value)
     }
   }
-  const shown = holdsCredential(name, expression.text) ? REDACTED : expression.text
-  const evaluate = isCredentialHeader(name)
-    ? (x: Exchange) => evaluateUnseen(expression, x, shown)
-    : (x: Exchange) => expression.evaluate(x)
   return (x, headers) => {
-    const outcome = evaluate(x)
+    const outcome = evaluateHeader(name, expression, x)
     const text = outcome.ok ? asText(outcome.value) : undefined
     const value = text === undefined ? undefined : toFieldValue(text)
     if (value === undefined) headers.delete(name)
     else if (append) headers.append(name, value)
     else headers.set(name, value)
   }
-}
-
-/** What comes of it lets somebody in: a trace tells that it was evaluated, and its text as `shown`. */
-function evaluateUnseen(expression: Expression, x: Exchange, shown: string): Outcome {
-  const { trace } = x
-  if (trace === undefined) return expression.evaluate(x)
-  const from = trace.now()
-  x.trace = undefined
-  const outcome = expression.evaluate(x)
-  x.trace = trace
-  trace.emit(
-    { type: 'cel', expression: shown, ...(outcome.ok ? { result: REDACTED } : { error: outcome.error }) },
-    { from },
-  )
-  return outcome
 }
 
 /** Anything but a map leaves the headers alone; entries that cannot be headers are left out. */

@@ -10,10 +10,11 @@ export function evaluateAll(
   expressions: Readonly<Record<string, Expression>>,
   x: Exchange,
   code: ErrorCode,
+  decide = (_name: string, expression: Expression, x: Exchange) => expression.decide(x),
 ): Record<string, unknown> {
   const out: Record<string, unknown> = Object.create(null)
   for (const [name, expression] of Object.entries(expressions)) {
-    const outcome = expression.decide(x)
+    const outcome = decide(name, expression, x)
     if (outcome.ok) out[name] = outcome.value
     else if (outcome.kind !== 'absent') throw new GatewayError(code, { status: 403, cause: outcome.error })
   }

@@ -1,6 +1,9 @@
+import type { Expression, Outcome } from '../../cel/expression.ts'
 import { variableNamed } from '../../cel/variables.ts'
 import { isCredentialHeader } from '../../http/credential-names.ts'
+import type { Exchange } from '../../http/exchange.ts'
 import { type CelResult, type CelScope, cel, type MapNode, map, type SecretField } from '../../schema/builder.ts'
+import { REDACTED } from '../../schema/redact.ts'
 
 /**
  * Whether what is written for a header field may be the credential itself: the field's value lets somebody in, and the
@@ -19,6 +22,24 @@ export function holdsCredential(name: string, expression: unknown): boolean {
 export const credentialExpression: SecretField = {
   name: 'value',
   where: ({ name, value }) => typeof name === 'string' && holdsCredential(name, value),
+}
+
+/**
+ * The value of a header field. What comes of one that lets somebody in is in no trace, and neither is an expression
+ * that may be the value itself.
+ */
+export function evaluateHeader(name: string, expression: Expression, x: Exchange, guards = false): Outcome {
+  const { trace } = x
+  const value = () => (guards ? expression.decide(x) : expression.evaluate(x))
+  if (trace === undefined || !isCredentialHeader(name)) return value()
+  const from = trace.now()
+  x.trace = undefined
+  const outcome = value()
+  x.trace = trace
+  const shown = holdsCredential(name, expression.text) ? REDACTED : expression.text
+  const told = outcome.ok ? { result: REDACTED } : { error: outcome.error }
+  trace.emit({ type: 'cel', expression: shown, ...told }, { from })
+  return outcome
 }
 
 const WORDS: ReadonlySet<string> = new Set(['true', 'false', 'null', 'in'])

@@ -48,3 +48,31 @@ describe('a credential that nobody has quoted', () => {
     expect(failure).not.toContain('s3cret')
   })
 })
+
+test('the literal of a credential is in no trace', async () => {
+  await using gateway = await startGateway(`
+binds:
+- port: 3000
+  listeners:
+  - routes:
+    - policies:
+        transformations: {response: {set: {x-api-key: '"s3cret"'}}}
+        directResponse: {status: 200, headers: {authorization: '"Bearer s3cret"', x-plain: '"open"'}}
+`)
+  const watch = gateway.trace.watch({ requests: 1 })
+  if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
+  const reply = await fetch(gateway.url(3000))
+  expect([reply.headers.get('authorization'), reply.headers.get('x-api-key')]).toEqual(['Bearer s3cret', 's3cret'])
+  const events: unknown[] = []
+  await expect
+    .poll(() => {
+      for (let event = watch.next(); event; event = watch.next()) events.push(event)
+      return watch.finished
+    })
+    .toBe(true)
+  watch.close()
+  const told = JSON.stringify(events)
+  expect(told.match(/"expression":"<redacted>"/g)).toHaveLength(2)
+  expect(told).toContain('open')
+  expect(told).not.toContain('s3cret')
+})

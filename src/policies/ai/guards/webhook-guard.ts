@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from '../../../llm/chat/json.ts'
 import { ALLOW, type Guard, type Guarded, type Verdict } from '../../../llm/guards/guard.ts'
 import { guardFailure } from '../../../llm/guards/run-guards.ts'
 import type { GuardedMessage, Scope, TextRun } from '../../../llm/guards/texts.ts'
+import { evaluateHeader } from '../../parts/header-expressions.ts'
 import { askGuard, type GuardQuestion, type GuardService, unusable } from './ask-guard.ts'
 
 export interface WebhookSpec {
@@ -89,7 +90,7 @@ function questionOf({ phase }: Guarded, told: readonly GuardedMessage[], head: C
   const own = new Map<string, string>()
   for (const [name, expression] of head.written) {
     remove(fields, name)
-    const outcome = expression.evaluate(x)
+    const outcome = evaluateHeader(name, expression, x)
     const value = outcome.ok && typeof outcome.value === 'string' ? toFieldValue(outcome.value) : undefined
     if (value === undefined) continue
     if (name.startsWith(':')) own.set(name, value)

@@ -11,6 +11,7 @@ import type { HeaderList } from '../../../http/headers.ts'
 import { isRequestTarget } from '../../../http/request-target.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { evaluateAll } from '../evaluate-all.ts'
+import { evaluateHeader } from '../header-expressions.ts'
 import { asText } from '../pseudo-headers.ts'
 import { toBody } from '../request-body.ts'
 import type { CheckBody } from './check-body.ts'
@@ -156,13 +157,15 @@ function replyOf(status: number, headers: HeaderList, body: Buffer): Reply {
   return refusal(status, kept, body)
 }
 
+const decideHeader = (name: string, expression: Expression, x: Exchange) => evaluateHeader(name, expression, x, true)
+
 /** Names that the gateway writes itself are never a client's. */
 function fieldsOf(rules: HttpRules, x: Exchange, sent: CheckBody | undefined): string[] {
   const { addRequestHeaders, includeRequestHeaders } = rules
   const own = new Set([...Object.keys(addRequestHeaders), PARTIAL_BODY])
   const client = includeRequestHeaders.filter(name => !own.has(name))
   const fields = sentFields(x.request.headers, client).flat()
-  for (const [name, value] of Object.entries(evaluateAll(addRequestHeaders, x, 'extAuthz'))) {
+  for (const [name, value] of Object.entries(evaluateAll(addRequestHeaders, x, 'extAuthz', decideHeader))) {
     const text = asText(value)
     const line = text === undefined ? undefined : toFieldValue(text)
     if (line === undefined) throw new GatewayError('extAuthz', { cause: `\`${name}\` gives no header value` })
