@@ -125,7 +125,8 @@ export function formatDuration(ms: number): string {
   return `${hours > 0 ? `${hours}h` : ''}${minutes > 0 ? `${minutes}m` : ''}${seconds > 0 ? `${seconds}s` : ''}`
 }
 
-const SIZES: Readonly<Record<string, number>> = {
+/** Suffixes of quantities, as Kubernetes has them. */
+export const QUANTITY_UNITS: Readonly<Record<string, number>> = {
   '': 1,
   n: 1e-9,
   u: 1e-6,
@@ -173,7 +174,7 @@ export const byteSize: Schema<number> = parsed(
 /** Undefined when the text is not a size. */
 export function parseByteSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?$/.exec(text)
-  return match ? Math.ceil(Number(match[1]! + (match[2] ?? '')) * SIZES[match[3] ?? '']!) : undefined
+  return match ? Math.ceil(Number(match[1]! + (match[2] ?? '')) * QUANTITY_UNITS[match[3] ?? '']!) : undefined
 }
 
 export type FileOrInline = { readonly inline: string } | { readonly file: string }

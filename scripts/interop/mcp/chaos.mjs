@@ -10,6 +10,7 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../../soak/gateway-process.mjs'
 import { replaceSection } from '../section.mjs'
 import { Client, statelessCall } from './chaos-client.mjs'
 import { startShim } from './prefix-shim.mjs'
@@ -252,15 +253,6 @@ async function startProxy(to) {
 
 function reset(pair) {
   for (const socket of pair) if (!socket.destroyed) socket.resetAndDestroy()
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 function section() {

@@ -30,11 +30,10 @@ export const credentialExpression: SecretField = {
  */
 export function evaluateHeader(name: string, expression: Expression, x: Exchange, guards = false): Outcome {
   const { trace } = x
-  const value = () => (guards ? expression.decide(x) : expression.evaluate(x))
-  if (trace === undefined || !isCredentialHeader(name)) return value()
+  if (trace === undefined || !isCredentialHeader(name)) return guards ? expression.decide(x) : expression.evaluate(x)
   const from = trace.now()
   x.trace = undefined
-  const outcome = value()
+  const outcome = guards ? expression.decide(x) : expression.evaluate(x)
   x.trace = trace
   const shown = holdsCredential(name, expression.text) ? REDACTED : expression.text
   const told = outcome.ok ? { result: REDACTED } : { error: outcome.error }

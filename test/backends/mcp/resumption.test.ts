@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { afterEach, expect, test } from 'vitest'
 import { startGateway as startEngine } from '../../helpers/gateway.ts'
 import { type Gateway, startGateway } from './gateway.ts'
@@ -187,18 +188,17 @@ binds:
   expect([executed(up), calls[0]?.closed]).toEqual([1, false])
 })
 
-test('a call goes on behind another gateway, where its target keeps the events', async () => {
+/** Two targets. The first begins a call as `begins` says, and tells the rest of it to whoever asks for what follows. */
+async function withEvents(begins: (res: ServerResponse) => void) {
   const asked: (string | undefined)[] = []
   const up = await startScript(
     (rpc, res, req) => {
-      const head = () => res.writeHead(200, { 'content-type': 'text/event-stream' })
+      if (req.method !== 'GET' && rpc.method !== 'tools/call') return undefined
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
       if (req.method === 'GET') {
         asked.push(req.headers['last-event-id'] as string | undefined)
-        head().end(`id: up-2\n${progress(2)}id: up-3\n${RESULT}`)
-        return PENDING
-      }
-      if (rpc.method !== 'tools/call') return undefined
-      head().write(`id: up-1\n${progress(1)}`)
+        res.end(`id: up-2\n${progress(2)}id: up-3\n${RESULT}`)
+      } else begins(res)
       return PENDING
     },
     { session: 'up' },
@@ -212,6 +212,11 @@ test('a call goes on behind another gateway, where its target keeps the events',
     { name: 'a', mcp: { host: up.url } },
     { name: 'b', mcp: { host: other.url } },
   ]
+  return { asked, up, targets }
+}
+
+test('a call goes on behind another gateway, where its target keeps the events', async () => {
+  const { asked, up, targets } = await withEvents(res => res.write(`id: up-1\n${progress(1)}`))
   const sessions = { key: Buffer.alloc(32, 7), ttl: 60_000 }
   const gateway = await startGateway({ targets }, { sessions })
   const replica = await startGateway({ targets }, { sessions })
@@ -252,30 +257,7 @@ test('a call that nobody keeps ends with an error behind another gateway', async
 })
 
 test('a stream of a target that breaks off is taken up by the gateway', async () => {
-  const asked: (string | undefined)[] = []
-  const up = await startScript(
-    (rpc, res, req) => {
-      const head = () => res.writeHead(200, { 'content-type': 'text/event-stream' })
-      if (req.method === 'GET') {
-        asked.push(req.headers['last-event-id'] as string | undefined)
-        head().end(`id: up-2\n${progress(2)}id: up-3\n${RESULT}`)
-        return PENDING
-      }
-      if (rpc.method !== 'tools/call') return undefined
-      head().end(`id: up-1\nretry: 10\n${progress(1)}`)
-      return PENDING
-    },
-    { session: 'up' },
-  )
-  const other = await startScript(() => undefined)
-  closing.push(
-    () => up.close(),
-    () => other.close(),
-  )
-  const targets = [
-    { name: 'a', mcp: { host: up.url } },
-    { name: 'b', mcp: { host: other.url } },
-  ]
+  const { asked, up, targets } = await withEvents(res => res.end(`id: up-1\nretry: 10\n${progress(1)}`))
   const gateway = await startGateway({ targets })
   closing.push(() => gateway.close())
   const call = open(gateway, await begin(gateway.url), { body: CALL })

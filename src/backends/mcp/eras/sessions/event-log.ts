@@ -1,5 +1,6 @@
 import { decodePosition, encodePosition, type Signing, type StreamPosition } from '../../../../mcp/event-id.ts'
 import type { RequestId } from '../../../../mcp/message.ts'
+import { fingerprint } from '../../../../mcp/session-id.ts'
 import type { Clock, Timer } from '../../../../runtime/runtime.ts'
 import type { Answer, EventKeeper } from '../../answer.ts'
 
@@ -9,6 +10,14 @@ const MAX_BYTES = 512 * 1024
 const MAX_LOGS = 64
 /** ms that a call goes on for a client that may come back. */
 const PATIENCE = 5 * 60_000
+
+/** Tells the event ids of one process from those of others: six of the characters that begin one. */
+export function eventNonce(uuid: string): string {
+  return fingerprint(uuid)
+    .replace(/[^0-9A-Za-z]/g, '')
+    .slice(0, 6)
+    .toLowerCase()
+}
 
 /** Stream, event, and where the stream stands. */
 const EVENT_ID = /^([0-9a-z]+)-(\d{1,9})(?:\.([\w.-]+))?$/

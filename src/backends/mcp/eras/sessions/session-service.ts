@@ -4,7 +4,7 @@ import type { StreamPosition } from '../../../../mcp/event-id.ts'
 import type { JsonOutline } from '../../../../mcp/json-outline.ts'
 import type { Message, Request } from '../../../../mcp/message.ts'
 import { type ClientFacts, NOBODY } from '../../../../mcp/request-meta.ts'
-import { decodeSessionId, encodeSessionId, fingerprint } from '../../../../mcp/session-id.ts'
+import { decodeSessionId, encodeSessionId } from '../../../../mcp/session-id.ts'
 import { ownId } from '../../../../runtime/session-owner.ts'
 import { type Answer, accepts } from '../../answer.ts'
 import { deliver } from '../../deliver.ts'
@@ -14,6 +14,7 @@ import type { McpSetup } from '../../setup.ts'
 import type { McpTarget } from '../../targets.ts'
 import type { Era, EraPlace, EraService } from '../era.ts'
 import { ClientSession } from './client-session.ts'
+import { eventNonce } from './event-log.ts'
 import { LegacyEndpoint } from './legacy-endpoint.ts'
 import { resumeCall } from './resume-call.ts'
 import { openServerStream } from './server-stream.ts'
@@ -40,7 +41,7 @@ export class SessionService implements EraService {
   readonly #nonce: string
 
   constructor(era: Era, { setup, store, router, eras }: EraPlace) {
-    this.#nonce = fingerprint(setup.runtime.uuid()).replace(/\W/g, '').slice(0, 6).toLowerCase()
+    this.#nonce = eventNonce(setup.runtime.uuid())
     this.#resumable = setup.sessionKey !== undefined || setup.targets.some(outlives)
     this.#eras = eras
     this.#era = era
