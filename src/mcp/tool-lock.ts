@@ -25,7 +25,7 @@ export function readToolLock(text: string): ToolLock | { readonly problem: strin
   if (onChange === undefined) return { problem: `\`onChange\` is not one of ${ON_CHANGE.join(', ')}` }
   const targets = new Map<string, Tools>()
   for (const [target, tools] of Object.entries(value.targets)) {
-    if (!isObject(tools)) return { problem: `the tools of \`${target}\` are no object` }
+    if (!isObject(tools)) return { problem: `the tools of \`${target}\` are not an object` }
     const entries = Object.entries(tools)
     const bad = entries.find(([, tool]) => !isObject(tool))
     if (bad) return { problem: `the tool \`${bad[0]}\` of \`${target}\` is not an object` }

@@ -208,8 +208,7 @@ function keysOrIntrospection(value: Record<string, unknown>): readonly ObjectPro
   }
   const asked = asItems(value.providers).flatMap((each, i) => (asFields(each)?.introspection ? [i] : []))
   if (asked.length < 2) return []
-  const message =
-    'a token whose issuer nobody knows would be shown to all of them: at most one provider may have `introspection`'
+  const message = 'an opaque token would be shown to every issuer: only one provider may have `introspection`'
   return [problem(['providers', asked[1] as number, 'introspection'], message)]
 }
 

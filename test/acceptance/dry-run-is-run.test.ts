@@ -44,8 +44,8 @@ function isDry({ raw, http, upgraded, method = '', reply, name }: CaseRequest, {
   return raw === undefined && http !== 2 && upgraded === undefined && !odd && !changed && !ASSUMED.has(`${id}/${name}`)
 }
 
-/** Without what frames a body on one connection, the type that every stub has, and the length of a stream, which none has. */
-function comparable({ headers, upstream, ...answer }: Answer, { reply }: CaseRequest): Answer {
+/** Without what frames a body on one connection, the type that every stub has, the length of a stream, which none has, and the time. */
+function comparable({ headers, body, upstream, ...answer }: Answer, { reply }: CaseRequest): Answer {
   const untyped = [reply].flat().some(each => each?.headers && !each.headers.some(line => /^content-type:/i.test(line)))
   const streams = headers.some(line => /^content-type: text\/event-stream/i.test(line))
   const kept = (line: string) =>
@@ -55,6 +55,7 @@ function comparable({ headers, upstream, ...answer }: Answer, { reply }: CaseReq
   return {
     ...answer,
     headers: headers.filter(kept),
+    body: body.replace(/"(created|created_at)":\d{10}\b/g, '"$1":0'),
     ...(upstream && {
       upstream: upstream.map(call => ({
         ...call,

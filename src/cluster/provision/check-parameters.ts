@@ -45,12 +45,12 @@ const REGISTRY =
 function checkImage(parameters: Parameters): void {
   const { registry = '', repository, tag = '', digest = '', pullPolicy } = parameters.spec.image ?? {}
   const wrong = (field: string, text: string, what: string) =>
-    say(parameters, 'GW106', ['image', field], `\`${text}\` is ${what}`)
+    say(parameters, 'GW106', ['image', field], `\`${text}\` is not ${what}`)
   if (repository !== undefined && !REPOSITORY.test(repository))
-    wrong('repository', repository, 'no name of a repository')
-  if (registry !== '' && !REGISTRY.test(registry)) wrong('registry', registry, 'no address of a registry')
-  if (tag !== '' && !TAG.test(tag)) wrong('tag', tag, 'no tag')
-  if (digest !== '' && !DIGEST.test(digest)) wrong('digest', digest, 'no digest, which begins with `sha256:`')
+    wrong('repository', repository, 'the name of a repository')
+  if (registry !== '' && !REGISTRY.test(registry)) wrong('registry', registry, 'the address of a registry')
+  if (tag !== '' && !TAG.test(tag)) wrong('tag', tag, 'a tag')
+  if (digest !== '' && !DIGEST.test(digest)) wrong('digest', digest, 'a digest, which begins with `sha256:`')
   if (pullPolicy !== undefined && !['Always', 'IfNotPresent', 'Never'].includes(pullPolicy)) {
     const message = `\`${pullPolicy}\` is not a pull policy: write \`Always\`, \`IfNotPresent\` or \`Never\``
     say(parameters, 'GW104', ['image', 'pullPolicy'], message)

@@ -153,7 +153,8 @@ export class SettingsFinder {
   /** Rules that are not read must not go unnoticed. */
   #refuse(file: string): void {
     if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return
-    const message = 'these settings are not read: they are no regular file, too large, or a link out of their place'
+    const message =
+      'these settings cannot be read: the file is not a regular one, is too large, or links outside the repository'
     const [document] = parseSource(file, '').documents
     this.#texts.set(file, '')
     if (document) this.#diagnostics.push(document.resolve({ code: 'GW207', message, path: [], at: 'value' }))

@@ -103,7 +103,7 @@ describe('the file of a lock', () => {
     ['{', 'it is not JSON'],
     ['[]', '`targets` is missing'],
     ['{"targets": {}}', '`onChange` is not one of refuse, hide, report'],
-    ['{"onChange": "hide", "targets": {"a": 1}}', 'the tools of `a` are no object'],
+    ['{"onChange": "hide", "targets": {"a": 1}}', 'the tools of `a` are not an object'],
     ['{"onChange": "hide", "targets": {"a": {"b": 1}}}', 'the tool `b` of `a` is not an object'],
   ])('%s: %s', (text, problem) => {
     expect(readToolLock(text)).toEqual({ problem })
