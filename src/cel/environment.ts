@@ -14,7 +14,13 @@ import { VARIABLES, type VariableField, type VariableType, variableNamed, visibl
 import { VIEW_CLASSES } from './views.ts'
 
 /** Bounds on the parsed tree; the library recurses, so they also keep it clear of the end of the stack. */
-const LIMITS = { maxAstNodes: 4000, maxDepth: 64, maxListElements: 1000, maxMapEntries: 1000, maxCallArguments: 32 }
+export const LIMITS = {
+  maxAstNodes: 4000,
+  maxDepth: 64,
+  maxListElements: 1000,
+  maxMapEntries: 1000,
+  maxCallArguments: 32,
+}
 
 /** How a function may be called, by its written name. */
 export interface FunctionForms {

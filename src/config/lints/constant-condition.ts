@@ -3,23 +3,23 @@ import type { Lint } from './lint.ts'
 
 /** GW533: a condition that does not depend on the request. */
 export const constantCondition: Lint = file => {
-  file.visit('cel', ({ node, value, path }) => {
-    if (node.kind !== 'cel' || node.result !== 'bool' || typeof value !== 'string') return
-    const constant = constantOf(value)
+  file.visitTerms(({ node, term, path }) => {
     // Entries of lists of variants have a lint of their own: the last one may well say `true`.
-    if (constant === undefined || path.at(-1) === 'condition' || path.at(-1) === 'when') return
+    if (node.result !== 'bool' || path.at(-1) === 'condition' || path.at(-1) === 'when') return
+    const constant = constantOf(term)
+    if (constant === undefined) return
     // Where a guard cannot be carried over from a resource, a rule that nobody has written refuses everything.
     if (file.textAt([...path]) === '') return
+    const { value, joint } = constant
     file.report({
       code: 'GW533',
-      message: `the condition is always ${constant}`,
+      message: `the condition is always ${value}`,
       path: [...path],
       at: 'value',
-      label: `always ${constant}`,
-      help:
-        /[=]\s*["'\d].*(?:&&|\|\|)/s.test(value) && !/==.*!=|!=.*==/s.test(value)
-          ? `one value is never two: write \`${constant ? '&&' : '||'}\` between the comparisons`
-          : 'remove it, or let it depend on the request',
+      label: `always ${value}`,
+      help: joint
+        ? `one value is never two: write \`${joint === '&&' ? '||' : '&&'}\` between the comparisons`
+        : 'remove it, or let it depend on the request',
     })
   })
 }

@@ -1,55 +1,84 @@
-/** What an expression gives whatever the request is, when its text shows that. */
-export function constantOf(text: string): boolean | undefined {
-  let bare = text.trim()
-  while (/^\((?:[^()]|\([^()]*\))*\)$/.test(bare)) bare = bare.slice(1, -1).trim()
-  if (bare === 'true' || bare === '!false') return true
-  if (bare === 'false' || bare === '!true') return false
-  const compared = constantComparisons(bare)
-  if (compared !== undefined) return compared
-  const alike = /^(request\.[\w.]+)\s*(==|!=)\s*(request\.[\w.]+)$/.exec(bare)
-  if (alike && alike[1] === alike[3]) return alike[2] === '=='
-  if (/^request\.[\w.]+\s+in\s+\[\s*\]$/.test(bare)) return false
-  if (/["'()[\]{}?]/.test(bare)) return undefined
-  const either = bare.split('||').map(part => part.trim())
-  if (either.length > 1) return either.some(part => constantOf(part) === true) ? true : undefined
-  const both = bare.split('&&').map(part => part.trim())
-  if (both.length > 1) return both.some(part => constantOf(part) === false) ? false : undefined
-  const equal = /^(\d+)\s*(==|!=)\s*(\d+)$/.exec(bare)
-  return equal ? (equal[1] === equal[3]) === (equal[2] === '==') : undefined
+import { type Comparison, comparisonsOf, partsOf, type Term } from '../../cel/terms.ts'
+
+export interface Constant {
+  readonly value: boolean
+  /** The operator that joins comparisons of one value with several. */
+  readonly joint?: '&&' | '||'
 }
 
-const OPERAND = /^((?!\d)[\w.]+(?:\["[^"\\]*"\]|\['[^'\\]*'\])?)\s*(==|!=)\s*("[^"\\]*"|'[^'\\]*'|-?\d+)$/
-/** What every request has exactly one of. */
-const ALWAYS_THERE = /^(?:request\.(?:method|path|host|scheme|uri)|response\.code)$/
+/** What a condition gives whatever the request is, when its text shows that. */
+export function constantOf(term: Term | undefined): Constant | undefined {
+  if (term === undefined) return undefined
+  if (term.kind === 'literal') return typeof term.value === 'boolean' ? { value: term.value } : undefined
+  if (term.kind === 'reference') return undefined
+  const { op, args } = term
+  const [left, right] = args
+  if (op === '!' && left) return negated(constantOf(left))
+  if (op === '&&' || op === '||') return ofParts(partsOf(term, op), op)
+  if (op === 'in' && right?.kind === 'operation' && right.op === 'list' && right.args.length === 0)
+    return { value: false }
+  if ((op === '==' || op === '!=') && left && right) {
+    const same = areEqual(left, right)
+    return same === undefined ? undefined : { value: same === (op === '==') }
+  }
+  return undefined
+}
 
-/** `a == 1 && a == 2` holds for nothing, `a != 1 || a != 2` for everything. */
-function constantComparisons(text: string): boolean | undefined {
-  const opposed = complements(text)
-  if (opposed !== undefined) return opposed
-  for (const [joint, wanted, constant] of [
-    ['&&', '==', false],
-    ['||', '!=', true],
-  ] as const) {
-    const parts = text.split(joint).map(part => OPERAND.exec(part.trim()))
-    const values = new Map<string, string>()
-    if (parts.length < 2 || parts.some(part => part?.[2] !== wanted)) continue
-    for (const part of parts) {
-      const [, subject = '', , literal = ''] = part!
-      const value = literal.replace(/^'(.*)'$/, '"$1"')
-      const known = values.get(subject)
-      if (known !== undefined && known !== value && (!constant || ALWAYS_THERE.test(subject))) return constant
-      values.set(subject, value)
+function negated(constant: Constant | undefined): Constant | undefined {
+  return constant && { ...constant, value: !constant.value }
+}
+
+function ofParts(parts: readonly Term[], op: '&&' | '||'): Constant | undefined {
+  const decides = op === '||'
+  const constants = parts.map(constantOf)
+  if (constants.some(each => each?.value === decides)) return { value: decides }
+  if (constants.every(each => each !== undefined)) return { value: !decides }
+  const clash = clashIn(parts, op)
+  return clash && { value: decides, ...(clash === 'two values' && { joint: op }) }
+}
+
+/** `a == 1 && a == 2` and `a == 1 && a != 1` hold for nothing, `a != 1 || a != 2` and `a == 1 || a != 1` for everything. */
+function clashIn(parts: readonly Term[], op: '&&' | '||'): 'two values' | 'opposites' | undefined {
+  const seen: Comparison[] = []
+  for (const part of parts) {
+    const [one] = comparisonsOf(part)
+    if (one?.op !== '==' && one?.op !== '!=') continue
+    const name = one.path.join('.')
+    // Where the value is not there, neither side of an `||` holds.
+    const alike = op === '||' && !ALWAYS_THERE.has(name) ? [] : seen.filter(other => other.path.join('.') === name)
+    for (const other of alike) {
+      const equal = one.literal.value === other.literal.value
+      if (one.op !== other.op && equal) return 'opposites'
+      if (one.op === other.op && one.op === (op === '&&' ? '==' : '!=') && !equal) return 'two values'
     }
+    seen.push(one)
   }
   return undefined
 }
 
-/** `a == 1 || a != 1` holds for everything, `a == 1 && a != 1` for nothing. */
-function complements(text: string): boolean | undefined {
-  for (const joint of ['||', '&&']) {
-    const [a, b, ...more] = text.split(joint).map(part => OPERAND.exec(part.trim()))
-    if (!a || !b || more.length > 0 || a[1] !== b[1] || a[3] !== b[3] || a[2] === b[2]) continue
-    if (joint === '&&' || ALWAYS_THERE.test(a[1]!)) return joint === '||'
+/** What every request has exactly one of. */
+const ALWAYS_THERE: ReadonlySet<string> = new Set([
+  'request.method',
+  'request.path',
+  'request.pathAndQuery',
+  'request.host',
+  'request.scheme',
+  'request.uri',
+  'response.code',
+])
+
+function areEqual(left: Term, right: Term): boolean | undefined {
+  if (left.kind === 'literal' && right.kind === 'literal') {
+    const values = [left.value, right.value]
+    return values.some(each => each === undefined || isTemplate(each)) || typeof values[0] !== typeof values[1]
+      ? undefined
+      : values[0] === values[1]
   }
-  return undefined
+  if (left.kind !== 'reference' || right.kind !== 'reference') return undefined
+  return left.path[0] === 'request' && left.path.join('\0') === right.path.join('\0') ? true : undefined
+}
+
+/** Text that other programs would fill in, which is a mistake of its own. */
+export function isTemplate(value: unknown): boolean {
+  return typeof value === 'string' && /^\s*\{\{.*\}\}\s*$/s.test(value)
 }

@@ -1,3 +1,4 @@
+import type { Term } from '../../cel/terms.ts'
 import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../../diagnostics/source.ts'
 import type { Tier } from '../compile-context.ts'
@@ -15,6 +16,14 @@ export interface PolicySite {
   readonly path: Path
 }
 
+export interface WrittenTerm {
+  readonly node: Extract<WrittenValue['node'], { kind: 'cel' }>
+  readonly text: string
+  readonly term: Term
+  /** Valid during the visit only. */
+  readonly path: Path
+}
+
 /** A configuration without errors, as lints see it. */
 export interface LintedFile {
   readonly config: Standalone
@@ -25,6 +34,10 @@ export interface LintedFile {
   readonly sites: readonly PolicySite[]
   /** Asks to see every value that is declared so, once all lints have been called. */
   visit(kind: WrittenValue['node']['kind'] | 'any', see: (found: WrittenValue) => void): void
+  /** The same for every expression, and what its author wrote as a tree. */
+  visitTerms(see: (found: WrittenTerm) => void): void
+  /** Of an expression that compiles. */
+  termOf(text: string): Term | undefined
   /** Where a decoded object, list or map was written. */
   pathOf(part: object): Path
   /** The text of the value as the file has it, with quotes and variables. */

@@ -1,25 +1,24 @@
+import { comparisonsOf, neededBy, termsWithin } from '../../../cel/terms.ts'
 import { didYouMean } from '../../../diagnostics/suggest.ts'
 import type { Lint } from '../lint.ts'
 import { mcpBackends } from '../sites.ts'
 
-const LITERAL = /\bmcp\.(tool|prompt|resource)\.(target|name)\s*==\s*(["'])([^"'\\]*)\3/g
-
-const KIND = /\bmcp\.(tool|prompt|resource|task)\b/g
+const KINDS = new Set(['tool', 'prompt', 'resource', 'task'])
 
 /** GW570: a rule about a tool that is a prompt as well; it holds for nothing. Alternatives are left alone. */
 export const mcpKinds: Lint = file => {
-  file.visit('cel', ({ node, value, path }) => {
-    if (node.kind !== 'cel' || node.scope !== 'mcp' || typeof value !== 'string') return
-    if (!value.includes('&&') || /\|\||[?!]|\b(?:has|default|coalesce)\(/.test(value)) return
-    const [first, ...others] = [...value.matchAll(KIND)]
+  file.visitTerms(({ node, term, path }) => {
+    if (node.scope !== 'mcp') return
+    const [first, ...others] = neededBy(term).filter(([root, kind = '']) => root === 'mcp' && KINDS.has(kind))
     const other = others.find(each => each[1] !== first?.[1])
     if (!first || !other) return
+    const place = [...termsWithin(term)].find(each => each.kind === 'reference' && each.path === other)
     file.report({
       code: 'GW570',
-      message: `\`${first[0]}\` and \`${other[0]}\` are never there together: this rule holds for no item`,
+      message: `\`mcp.${first[1]}\` and \`mcp.${other[1]}\` are never there together: this rule holds for no item`,
       path: [...path],
       at: 'value',
-      span: [other.index, other.index + other[0].length],
+      ...(place && { span: place.span }),
       label: 'not there',
       help: 'write a rule for each, or join them with `||`',
     })
@@ -30,13 +29,15 @@ export const mcpKinds: Lint = file => {
 export const mcpNames: Lint = file => {
   const targets = mcpBackends(file.config).flatMap(backend => backend.targets.map(target => target.name))
   if (targets.length === 0) return
-  file.visit('cel', ({ node, value, path }) => {
-    if (node.kind !== 'cel' || node.scope !== 'mcp' || typeof value !== 'string') return
-    for (const found of value.matchAll(LITERAL)) {
-      const [, , field, , name] = found as unknown as readonly [string, string, string, string, string]
+  file.visitTerms(({ node, term, path }) => {
+    if (node.scope !== 'mcp') return
+    for (const { path: named, op, literal } of [...termsWithin(term)].flatMap(comparisonsOf)) {
+      const [root, kind = '', field, ...more] = named
+      const name = literal.value
+      if (root !== 'mcp' || !KINDS.has(kind) || more.length > 0 || typeof name !== 'string') continue
+      if ((op !== '==' && op !== 'in') || (field !== 'name' && field !== 'target')) continue
       const prefix = field === 'name' ? targets.find(target => name.startsWith(`${target}_`)) : undefined
       if (prefix === undefined && (field === 'name' || targets.includes(name))) continue
-      const start = found.index + found[0].length - name.length - 1
       file.report({
         code: 'GW524',
         message:
@@ -45,7 +46,7 @@ export const mcpNames: Lint = file => {
             : `rules see names without the prefix \`${prefix}_\``,
         path: [...path],
         at: 'value',
-        span: [start, start + name.length],
+        span: [literal.span[0] + 1, literal.span[1] - 1],
         label: 'never equal',
         help:
           prefix === undefined

@@ -1,10 +1,8 @@
+import { comparisonsOf, conjuncts, type Term } from '../../../cel/terms.ts'
 import type { Lint } from '../lint.ts'
 import { type RouteSpec, routesOf, rulesOf } from '../sites.ts'
 
 type Match = RouteSpec['matches'][number]
-
-const METHOD = /^\s*request\.method\s*==\s*["']([A-Z]+)["']\s*$/
-const PATH = /^\s*request\.path(?:\s*==\s*|\.startsWith\(\s*)["'](\/[^"'\\]*)["']\s*\)?\s*$/
 
 /** GW570: a rule about requests that the route does not take. */
 export const ruleAgainstMatch: Lint = file => {
@@ -12,12 +10,8 @@ export const ruleAgainstMatch: Lint = file => {
     const rules = rulesOf(policies?.authorization) ?? []
     if (matches.length === 0) continue
     for (const [at, { when, kind }] of rules.entries()) {
-      const [, method] = METHOD.exec(when.text) ?? []
-      const [, path] = PATH.exec(when.text) ?? []
-      const never =
-        (method !== undefined && matches.every(match => match.method !== undefined && match.method !== method)) ||
-        (path !== undefined && matches.every(match => isElsewhere(match, path)))
-      if (!never) continue
+      const term = file.termOf(when.text)
+      if (!term || !conjuncts(term).some(each => isAgainst(each, matches))) continue
       file.report({
         code: 'GW570',
         message: `no request of this route is like this: the rule ${kind === 'require' ? 'refuses all of them' : 'never applies'}`,
@@ -29,6 +23,21 @@ export const ruleAgainstMatch: Lint = file => {
       })
     }
   }
+}
+
+function isAgainst(term: Term, matches: readonly Match[]): boolean {
+  return comparisonsOf(term).some(({ path, op, literal: { value } }) => {
+    if (typeof value !== 'string') return false
+    const name = path.join('.')
+    if (name === 'request.method')
+      return op === '==' && matches.every(({ method }) => method !== undefined && method !== value)
+    return (
+      name === 'request.path' &&
+      (op === '==' || op === 'startsWith') &&
+      value.startsWith('/') &&
+      matches.every(match => isElsewhere(match, value))
+    )
+  })
 }
 
 /** Neither is within the other. */

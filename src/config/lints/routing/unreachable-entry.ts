@@ -57,7 +57,8 @@ function checkOrder(entries: readonly Entry[], code: 'GW503' | 'GW504', noun: st
   for (const entry of entries) {
     const text = entry.condition?.text.trim()
     const earlier = always ?? (text === undefined ? undefined : seen.get(text))
-    const never = text !== undefined && constantOf(text) === false
+    const constant = text === undefined ? { value: true } : constantOf(file.termOf(text))
+    const never = constant?.value === false
     if (earlier || never) {
       file.report({
         code,
@@ -75,7 +76,7 @@ function checkOrder(entries: readonly Entry[], code: 'GW503' | 'GW504', noun: st
           : {}),
       })
     }
-    if (text === undefined || constantOf(text) === true) always ??= entry
-    else if (!seen.has(text)) seen.set(text, entry)
+    if (constant?.value) always ??= entry
+    else if (text !== undefined && !seen.has(text)) seen.set(text, entry)
   }
 }

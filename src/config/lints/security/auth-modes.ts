@@ -1,3 +1,4 @@
+import { neededBy } from '../../../cel/terms.ts'
 import type { Lint } from '../lint.ts'
 
 const ROOTS = { jwtAuth: 'jwt', apiKey: 'apiKey', basicAuth: 'basicAuth' } as const
@@ -9,9 +10,10 @@ export const optionalAuth: Lint = file => {
     for (const name of NAMES) {
       const auth = policies[name]
       if (!auth || auth.mode === 'strict' || !policies.authorization) continue
-      const reads = policies.authorization.rules.filter(
-        ({ when }) => when.roots.has(ROOTS[name]) && !/\|\||\bhas\(|\?|default\(/.test(when.text),
-      )
+      const reads = policies.authorization.rules.filter(({ when }) => {
+        const term = file.termOf(when.text)
+        return term && neededBy(term).some(([root]) => root === ROOTS[name])
+      })
       const rule = reads.find(({ kind }) => kind === 'deny') ?? reads[0]
       if (!rule) continue
       file.report({

@@ -1,3 +1,4 @@
+import { type Term, termsWithin } from '../../../cel/terms.ts'
 import { isNormalizing } from '../../../http/path-normalization.ts'
 import { pathRules } from '../../../policies/frontend/http.ts'
 import type { Lint, LintedFile, Policies } from '../lint.ts'
@@ -20,19 +21,28 @@ export const unnormalizedPaths: Lint = file => {
   })
 }
 
-const READS_PATH = /\brequest\s*(?:\.\s*\??\s*(?:path|pathAndQuery|uri)\b|\[\s*\??\s*["'](?:path|pathAndQuery|uri)["'])/
-
-function ruleOnPaths({ sites }: LintedFile): string | undefined {
-  for (const { policies } of sites) for (const name of GUARDS) if (readsPath(policies[name])) return `\`${name}\``
+function ruleOnPaths(file: LintedFile): string | undefined {
+  for (const { policies } of file.sites) {
+    for (const name of GUARDS) if (readsPath(policies[name], file)) return `\`${name}\``
+  }
   return undefined
 }
 
 /** Whether an expression anywhere in a decoded policy does. */
-function readsPath(part: unknown): boolean {
+function readsPath(part: unknown, file: LintedFile): boolean {
   if (typeof part !== 'object' || part === null) return false
-  if ('evaluate' in part && 'text' in part) return READS_PATH.test(String(part.text))
-  return Object.values(part).some(readsPath)
+  if (!('evaluate' in part && 'text' in part)) return Object.values(part).some(each => readsPath(each, file))
+  const term = file.termOf(String(part.text))
+  return term !== undefined && [...termsWithin(term)].some(isPath)
 }
+
+function isPath(term: Term): boolean {
+  if (term.kind === 'reference') return term.path[0] === 'request' && PATHS.has(term.path[1])
+  const [of, key] = term.kind === 'operation' && (term.op === '.?' || term.op === '[?]') ? term.args : []
+  return of?.kind === 'reference' && of.path[0] === 'request' && key?.kind === 'literal' && PATHS.has(key.value)
+}
+
+const PATHS: ReadonlySet<unknown> = new Set(['path', 'pathAndQuery', 'uri'])
 
 /** Policies that decide by expressions, or whom a request is from. */
 const GUARDS = ['authorization', 'jwtAuth', 'basicAuth', 'apiKey', 'extAuthz', 'localRateLimit', 'csrf'] as const

@@ -1,3 +1,4 @@
+import { neededBy } from '../../../cel/terms.ts'
 import { keyOf } from '../../../diagnostics/diagnostic.ts'
 import { once } from '../../../policies/parts/once.ts'
 import type { Pipeline } from '../../snapshot.ts'
@@ -25,10 +26,10 @@ function unverifiedRules(file: LintedFile, contextsNow: () => Context[]): void {
       const policy = policies[name]
       const rules = rulesOf(policy) ?? []
       return rules.flatMap(rule => {
-        const root = ROOTS.find(each => rule.when.roots.has(each))
-        // A rule that allows for requests without the credential works without one.
-        if (!policy || !root || /\|\||\bhas\(|\?|default\(|!=/.test(rule.when.text)) return []
-        return { policy, rules, name, rule, root }
+        const term = file.termOf(rule.when.text)
+        const needed = new Set(term && neededBy(term).map(([root]) => root))
+        const root = ROOTS.find(each => needed.has(each))
+        return policy && root ? { policy, rules, name, rule, root } : []
       })
     }),
   )

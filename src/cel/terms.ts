@@ -1,0 +1,196 @@
+import { Environment } from '@marcbachmann/cel-js'
+import { LIMITS } from './environment.ts'
+import { childScopes } from './rewrite.ts'
+import { adaptSource } from './source.ts'
+import { callOf, parseProgram, type SyntaxNode } from './syntax-tree.ts'
+
+/**
+ * An expression as its author wrote it, for whoever reasons about it without evaluating it: parentheses are gone, and
+ * `request["path"]` is the same reference as `request.path`.
+ */
+export type Term = Literal | Reference | Operation
+
+interface Literal {
+  readonly kind: 'literal'
+  readonly span: Span
+  /** Integers as numbers. Undefined for bytes. */
+  readonly value: string | number | boolean | null | undefined
+}
+
+interface Reference {
+  readonly kind: 'reference'
+  readonly span: Span
+  /** A variable and the keys that lead on from it. What a macro binds is not a variable. */
+  readonly path: readonly string[]
+}
+
+interface Operation {
+  readonly kind: 'operation'
+  readonly span: Span
+  /** An operator as it is written (`&&`, `?:`, `.?`), the name of a function or method, `-`, `list` or `map`. */
+  readonly op: string
+  /** The receiver of a method is the first. */
+  readonly args: readonly Term[]
+}
+
+/** Offsets in the text as written. */
+type Span = readonly [start: number, end: number]
+
+/** Reads expressions that compile; undefined for anything else. Each text is read once. */
+export function createTermReader(): (text: string) => Term | undefined {
+  const environment = new Environment({ enableOptionalTypes: true, limits: LIMITS })
+  const known = new Map<string, Term | undefined>()
+  return text => {
+    if (known.has(text)) return known.get(text)
+    const term = read(environment, text)
+    known.set(text, term)
+    return term
+  }
+}
+
+function read(environment: Environment, written: string): Term | undefined {
+  const { text, place } = adaptSource(written)
+  try {
+    return termOf(parseProgram(environment, text).ast, [], place)
+  } catch {
+    return undefined
+  }
+}
+
+function termOf(node: SyntaxNode, bound: readonly string[], place: (offset: number) => number): Term {
+  const span = [place(node.start), place(node.end)] as const
+  if (node.op === 'value') return { kind: 'literal', span, value: literalValue(node.args) }
+  const path = pathOf(node, bound)
+  if (path) return { kind: 'reference', span, path }
+  const args = childScopes(node, bound).map(([child, names]) => termOf(child, names, place))
+  const key = node.op === '.' || node.op === '.?' ? (node.args as [SyntaxNode, string])[1] : undefined
+  if (key !== undefined) args.push({ kind: 'literal', span, value: key })
+  return { kind: 'operation', span, op: WRITTEN[node.op] ?? callOf(node)?.name ?? node.op, args }
+}
+
+const WRITTEN: Readonly<Record<string, string>> = { '!_': '!', '-_': '-' }
+
+function literalValue(value: unknown): Literal['value'] {
+  if (typeof value === 'bigint') return Number(value)
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
+  return value === null ? null : undefined
+}
+
+function pathOf(node: SyntaxNode, bound: readonly string[]): readonly string[] | undefined {
+  if (node.op === 'id') return bound.includes(node.args as string) ? undefined : [node.args as string]
+  if (node.op !== '.' && node.op !== '[]') return undefined
+  const [container, key] = node.args as [SyntaxNode, string | SyntaxNode]
+  const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined
+  const outer = typeof name === 'string' ? pathOf(container, bound) : undefined
+  return outer && [...outer, name as string]
+}
+
+/** The term and everything in it, outermost first. */
+export function* termsWithin(term: Term): Generator<Term> {
+  yield term
+  if (term.kind === 'operation') for (const each of term.args) yield* termsWithin(each)
+}
+
+/** What all have to be true for the term to be. */
+export function conjuncts(term: Term): readonly Term[] {
+  return partsOf(term, '&&')
+}
+
+/** The operands of a chain of `&&` or `||`, whichever way it is nested. */
+export function partsOf(term: Term, op: '&&' | '||'): readonly Term[] {
+  return term.kind === 'operation' && term.op === op ? term.args.flatMap(each => partsOf(each, op)) : [term]
+}
+
+/** Something named, compared with something written out. */
+export interface Comparison {
+  readonly path: Reference['path']
+  /** An operator, `in` for an item of a list, or the method of a text: `startsWith`, `endsWith`, `contains`, `matches`. */
+  readonly op: string
+  readonly literal: Literal
+}
+
+const MIRRORED: Readonly<Record<string, string>> = {
+  '==': '==',
+  '!=': '!=',
+  '<': '>',
+  '<=': '>=',
+  '>': '<',
+  '>=': '<=',
+}
+const TEXT_METHODS = new Set(['startsWith', 'endsWith', 'contains', 'matches'])
+
+/** What the term itself compares: `200 < response.code` is `response.code > 200`, and each item of a list is one. */
+export function comparisonsOf(term: Term): readonly Comparison[] {
+  if (term.kind !== 'operation') return []
+  const { op, args } = term
+  const [left, right, ...more] = args
+  if (!left || !right || more.length > 0) return []
+  if (op === 'in') {
+    const items = left.kind === 'reference' && right.kind === 'operation' && right.op === 'list' ? right.args : []
+    return items.flatMap(item => comparison(left, op, item))
+  }
+  if (TEXT_METHODS.has(op)) return comparison(left, op, right)
+  if (!Object.hasOwn(MIRRORED, op)) return []
+  return left.kind === 'reference' ? comparison(left, op, right) : comparison(right, MIRRORED[op] as string, left)
+}
+
+function comparison(named: Term, op: string, written: Term): Comparison[] {
+  const literal = literalOf(written)
+  return named.kind === 'reference' && literal ? [{ path: named.path, op, literal }] : []
+}
+
+/** A negative number is an operation in the text. */
+function literalOf(term: Term): Literal | undefined {
+  if (term.kind === 'literal') return term
+  if (term.kind !== 'operation' || term.op !== '-') return undefined
+  const [number] = term.args
+  return number?.kind === 'literal' && typeof number.value === 'number'
+    ? { kind: 'literal', span: term.span, value: -number.value }
+    : undefined
+}
+
+/** Calls that make do without what is not there. */
+const LENIENT = new Set([
+  'has',
+  'default',
+  'coalesce',
+  'or',
+  'orValue',
+  '.?',
+  '[?]',
+  'hasValue',
+  'optMap',
+  'optFlatMap',
+])
+
+/**
+ * References that must be there for the term to be true, without those that it asks for with `has`. Reading what is not
+ * there fails, and so does the whole, unless another operand of `&&` or `||` decides.
+ */
+export function neededBy(term: Term): readonly Reference['path'][] {
+  const asked = [...termsWithin(term)].flatMap(each => {
+    const [path] = each.kind === 'operation' && each.op === 'has' ? each.args : []
+    return path?.kind === 'reference' ? [path.path.slice(0, Math.max(1, path.path.length - 1))] : []
+  })
+  return needs(term, true).filter(path => !asked.some(container => container.every((name, at) => path[at] === name)))
+}
+
+/** For any outcome where none is wanted. */
+function needs(term: Term, wanted?: boolean): readonly Reference['path'][] {
+  if (term.kind === 'literal') return []
+  if (term.kind === 'reference') return [term.path]
+  const { op, args } = term
+  if (op === '!') return args.flatMap(each => needs(each, wanted === undefined ? undefined : !wanted))
+  if (op === '&&' || op === '||') {
+    const all = args.map(each => needs(each, wanted))
+    return wanted === (op === '&&') ? all.flat() : inEach(all)
+  }
+  if (op === '?:') return inEach(args.slice(1).map(each => needs(each, wanted)))
+  return LENIENT.has(op) ? [] : args.flatMap(each => needs(each))
+}
+
+function inEach(all: readonly (readonly Reference['path'][])[]): readonly Reference['path'][] {
+  const [first = [], ...others] = all
+  const key = (path: Reference['path']) => path.join('\0')
+  return first.filter(path => others.every(list => list.some(each => key(each) === key(path))))
+}
