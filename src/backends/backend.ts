@@ -51,7 +51,7 @@ export interface BackendContext extends CompileContext {
    * For what clients hold on to, such as sessions.
    */
   movingState<T extends object>(name: string, make: () => T): T
-  /** How MCP sessions are named and when they end; unset: readable ids, 30 minutes. */
+  /** How MCP sessions are named and when they end; unset: ids that no other gateway knows, 30 minutes. */
   readonly sessions?: SessionSettings
   /** What the tokens of language models cost. */
   readonly prices?: CostCatalog | undefined

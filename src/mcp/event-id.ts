@@ -11,12 +11,13 @@ export interface StreamPosition {
 /** Characters: an event id becomes a header field. */
 const MAX = 1024
 const MAC = 16
-const NO_KEY = Buffer.alloc(0)
+const FIELD = 'id:'
+const EMPTY = Buffer.alloc(0)
 
-/** Whose streams they are; without a key, its client can make one up. */
+/** Whose streams they are. */
 export interface Signing {
   readonly session: string
-  readonly key: Buffer | undefined
+  readonly key: Buffer
 }
 
 const crypto = () => process.getBuiltinModule('node:crypto')
@@ -46,12 +47,64 @@ export function decodePosition(text: string, signing: Signing): StreamPosition |
   }
 }
 
+/**
+ * Signs the event ids of a target's stream that passes unread, chunk by chunk: servers look ids up among those of all
+ * their clients, so that a client must not name others than it has heard.
+ */
+export function sealEventIds(signing: Signing): (chunk: Buffer) => Buffer {
+  let held = EMPTY
+  let atStart = true
+  return chunk => {
+    const bytes = held.length === 0 ? chunk : Buffer.concat([held, chunk])
+    held = EMPTY
+    const parts: Buffer[] = []
+    let done = 0
+    for (let at = bytes.indexOf(FIELD); at >= 0; at = bytes.indexOf(FIELD, at + 1)) {
+      if (at === 0 ? !atStart : !isBreak(bytes[at - 1])) continue
+      let end = at
+      while (end < bytes.length && !isBreak(bytes[end])) end++
+      if (end === bytes.length && end - at <= MAX) held = Buffer.from(bytes.subarray(at))
+      else {
+        const id = bytes.toString('utf8', at + FIELD.length, end).replace(/^ /, '')
+        parts.push(bytes.subarray(done, at), Buffer.from(id === '' ? FIELD : `${FIELD} ${seal(id, signing)}`))
+        done = end
+      }
+    }
+    let end = bytes.length - held.length
+    // The name of the field may be split, too.
+    if (held.length === 0) {
+      const tail = /(?:^|[\r\n])(id?)$/.exec(bytes.toString('latin1', Math.max(0, end - 3), end))?.[1] ?? ''
+      if (tail !== '' && (end > tail.length || atStart)) {
+        held = Buffer.from(tail)
+        end -= tail.length
+      }
+    }
+    if (end > 0) atStart = isBreak(bytes[end - 1])
+    parts.push(bytes.subarray(done, end))
+    return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
+  }
+}
+
+/** The target's id; undefined for what was not sealed for this session. */
+export function unsealEventId(text: string, signing: Signing): string | undefined {
+  const id = text.slice(0, -MAC - 1)
+  return text === seal(id, signing) ? id : undefined
+}
+
+function seal(id: string, signing: Signing): string {
+  return `${id}.${macOf(`of the target ${id}`, signing)}`
+}
+
+function isBreak(byte: number | undefined): boolean {
+  return byte === 10 || byte === 13
+}
+
 /** It goes out as a header field. */
 function isEventId(id: unknown): id is string {
   return typeof id === 'string' && /^[\x20-\x7e]+$/.test(id)
 }
 
-function macOf(text: string, { session, key = NO_KEY }: Signing): string {
+function macOf(text: string, { session, key }: Signing): string {
   const mac = crypto().createHmac('sha256', key).update(`event ${session} ${text}`)
   return mac.digest('base64url').slice(0, MAC)
 }

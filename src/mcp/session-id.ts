@@ -30,8 +30,8 @@ const TAG_BYTES = 16
 /** Characters: the id is a header field. */
 const MAX_CLIENT = 1024
 
-/** Without a key the id is readable base64url; with one (32 bytes) it is AES-256-GCM and cannot be made up. */
-export function encodeSessionId(state: SessionState, key: Buffer | undefined): string {
+/** AES-256-GCM, with a key of 32 bytes: it cannot be read, nor made up. */
+export function encodeSessionId(state: SessionState, key: Buffer): string {
   const plain = JSON.stringify({
     t: 'mcp',
     s: state.targets.map(({ name, session, stateless }) => ({ t: name, s: session, m: stateless || undefined })),
@@ -40,7 +40,6 @@ export function encodeSessionId(state: SessionState, key: Buffer | undefined): s
     p: state.principal,
     c: JSON.stringify(state.client ?? '').length <= MAX_CLIENT ? state.client : undefined,
   })
-  if (key === undefined) return Buffer.from(plain).toString('base64url')
   const nonce = crypto().randomBytes(NONCE_BYTES)
   const cipher = crypto().createCipheriv('aes-256-gcm', key, nonce)
   return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64')
@@ -50,9 +49,9 @@ export function encodeSessionId(state: SessionState, key: Buffer | undefined): s
  * Undefined when `id` is not one that `encodeSessionId` makes with this key. Other spellings of the same bytes are
  * refused as well: under one of them a session that has ended would not be recognized.
  */
-export function decodeSessionId(id: string, key: Buffer | undefined): SessionState | undefined {
+export function decodeSessionId(id: string, key: Buffer): SessionState | undefined {
   try {
-    return readState(JSON.parse(key === undefined ? decodePlain(id) : decrypt(id, key)))
+    return readState(JSON.parse(decrypt(id, key)))
   } catch {
     // Whatever breaks on the way, the id is none of ours.
     return undefined
@@ -62,11 +61,6 @@ export function decodeSessionId(id: string, key: Buffer | undefined): SessionSta
 /** Stands for `text` where it must not be read. */
 export function fingerprint(text: string): string {
   return crypto().createHash('sha256').update(text).digest('base64url').slice(0, 22)
-}
-
-function decodePlain(id: string): string {
-  const bytes = Buffer.from(id, 'base64url')
-  return bytes.toString('base64url') === id ? bytes.toString() : ''
 }
 
 function decrypt(id: string, key: Buffer): string {
@@ -87,13 +81,9 @@ function readState(value: unknown): SessionState | undefined {
   if (principal !== undefined && typeof principal !== 'string') return undefined
   const targets: TargetState[] = []
   for (const each of value.s as unknown[]) {
-    if (!isObject(each) || typeof each.t !== 'string' || !isSession(each.s)) return undefined
-    targets.push({ name: each.t, session: each.s, stateless: each.m === true })
+    if (!isObject(each) || typeof each.t !== 'string') return undefined
+    const session = typeof each.s === 'string' ? each.s : undefined
+    targets.push({ name: each.t, session, stateless: each.m === true })
   }
   return { targets, nonce, backend, principal, client: isObject(client) ? introducedBy(client) : undefined }
-}
-
-/** It becomes a header field: visible ASCII (MCP transports, "Session Management"). */
-function isSession(value: unknown): value is string | undefined {
-  return value === undefined || (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value))
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decodeCursor, encodeCursor } from '../../src/mcp/cursor.ts'
+import { sealEventIds, unsealEventId } from '../../src/mcp/event-id.ts'
 import { parseExact } from '../../src/mcp/exact-json.ts'
 import { mergeIntroductions } from '../../src/mcp/initialize.ts'
 import { outlineJson, replaceJson } from '../../src/mcp/json-outline.ts'
@@ -131,31 +132,45 @@ describe('session ids', () => {
   }
   const key = Buffer.alloc(32, 1)
 
-  test.each([undefined, key])('come back as they were', secret => {
-    expect(decodeSessionId(encodeSessionId(state, secret), secret)).toEqual(state)
+  test('come back as they were', () => {
+    expect(decodeSessionId(encodeSessionId(state, key), key)).toEqual(state)
   })
 
   test('are visible ASCII', () => {
-    for (const secret of [undefined, key]) expect(encodeSessionId(state, secret)).toMatch(/^[\x21-\x7e]+$/)
+    expect(encodeSessionId(state, key)).toMatch(/^[\x21-\x7e]+$/)
   })
 
   test('of another key, a changed one, or any other text are none', () => {
     const id = encodeSessionId(state, key)
     expect(decodeSessionId(id, Buffer.alloc(32, 2))).toBeUndefined()
-    expect(decodeSessionId(id, undefined)).toBeUndefined()
-    expect(decodeSessionId(encodeSessionId(state, undefined), key)).toBeUndefined()
     fc.assert(
       fc.property(fc.nat(id.length - 1), at => {
         const changed = id.slice(0, at) + (id[at] === 'A' ? 'B' : 'A') + id.slice(at + 1)
         expect(decodeSessionId(changed, key)).toBeUndefined()
       }),
     )
-    fc.assert(fc.property(fc.string(), text => decodeSessionId(text, undefined) === undefined))
+    fc.assert(fc.property(fc.string(), text => decodeSessionId(text, key) === undefined))
   })
+})
 
-  test('cannot smuggle a header field to a target', () => {
-    const forged = { t: 'mcp', s: [{ t: 'a', s: 'x\r\nauthorization: y' }], r: '', k: '' }
-    expect(decodeSessionId(Buffer.from(JSON.stringify(forged)).toString('base64url'), undefined)).toBeUndefined()
+describe('event ids that pass', () => {
+  const signing = { session: 's', key: Buffer.alloc(32, 1) }
+  const stream =
+    'id:\nid: a\r\ndata: {"id":1,"x":"id: b"}\n\nevent: id: c\ndata: id\r\rid:d\rdata: i\n\nid: e f\ndata: \n\n'
+  const sealed = (text: string, size: number) => {
+    const seal = sealEventIds(signing)
+    const parts = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
+    return parts.map(part => seal(Buffer.from(part)).toString()).join('')
+  }
+
+  test('are sealed wherever the stream is cut, and nothing else changes', () => {
+    const whole = sealed(stream, stream.length)
+    for (let size = 1; size < stream.length; size++) expect(sealed(stream, size)).toBe(whole)
+    expect(whole.replace(/\.[\w-]{16}(?=[\r\n])/g, '')).toBe(stream.replace('id:d', 'id: d'))
+    const ids = [...whole.matchAll(/^id: (.*)$/gm)].flatMap(([, id = '']) => id.split('\r', 1))
+    expect(ids.map(id => unsealEventId(id, signing))).toEqual(['a', 'd', 'e f'])
+    expect(unsealEventId(ids[0] ?? '', { ...signing, session: 't' })).toBeUndefined()
+    for (const id of ['', 'a', '.', 'a.', `a${ids[0]?.slice(1)}x`]) expect(unsealEventId(id, signing)).toBeUndefined()
   })
 })
 

@@ -2,7 +2,8 @@
 // over HTTP, HTTP+SSE and stdio; while numbered calls with progress run on each of them, the gateway is stopped, killed
 // and reloaded, and the connections of both sides are reset. A call runs once, whatever happens; a client hears one
 // reply and every event before it, in order; nobody begins a session again. Where a protocol has nothing to go on with,
-// that one reply is an error. Before and after, the conformance suite has to find everything through the same gateway.
+// that one reply is an error. Before, after, and while
+// files are reloaded and clients reset, the conformance suite has to find everything through the same gateway.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -35,13 +36,14 @@ const FAULTS = [
 ]
 
 const rows = []
+const suites = []
 let bad = false
 
 async function main() {
   const packages = process.argv.includes('--no-suite') ? undefined : await install()
   const lab = await openLab()
   try {
-    await suite(packages, lab, 'before')
+    await suite(packages, lab, 'before the faults')
     const client = new Client(lab.front.port)
     await client.begin()
     let n = 0
@@ -60,8 +62,9 @@ async function main() {
       }
     }
     check(client.refused === 0, `the session was refused ${client.refused} times`)
+    await whileReloading(lab, client, () => suite(packages, lab, 'while files are reloaded and clients reset'))
     client.close()
-    await suite(packages, lab, 'after')
+    await suite(packages, lab, 'after the faults')
   } finally {
     await lab.close()
   }
@@ -76,15 +79,36 @@ async function main() {
   if (bad) process.exitCode = 1
 }
 
+/** Each era is asked of the target that speaks it. Past the proxy: the suite does not come back after a reset. */
 async function suite(packages, lab, when) {
   if (packages === undefined) return
-  const shim = await startShim(lab.front.port, 'http')
-  for (const era of ERAS) {
+  for (const [era, target] of [
+    [ERAS[0], 'http'],
+    [ERAS[1], 'newer'],
+  ]) {
+    const shim = await startShim(lab.port, target)
     const { passed, total, failed } = await conformance(packages, era, ['--url', `http://localhost:${shim.port}/mcp`])
     say(`the suite ${when}: ${era} ${passed}/${total}`)
     check(passed === total, `the suite ${when}, ${era}: ${failed.join(', ')}`)
+    suites.push(`${passed}/${total} (${era}) ${when}`)
+    shim.close()
   }
-  shim.close()
+}
+
+async function whileReloading(lab, client, work) {
+  let over = false
+  const working = work().finally(() => {
+    over = true
+  })
+  const fault = { name: 'both, beside the suite', ends: [] }
+  for (let n = 10_000; !over; ) {
+    const calls = TARGETS.map(target => ({ target, how: 'session', n: ++n, call: client.numbered(target, n, LENGTH) }))
+    await Promise.all(calls.map(({ call }) => call.begun))
+    await lab.reload()
+    lab.front.reset()
+    await judge(lab, fault, calls)
+  }
+  await working
 }
 
 async function judge(lab, fault, calls) {
@@ -153,6 +177,7 @@ async function openLab() {
   let gateway = await startGateway(folder, port)
   const front = await startProxy(() => port)
   return {
+    port,
     front,
     executed: (target, n) => count(readFileSync(journal, 'utf8'), `${target} ${n}\n`),
     async restart(signal) {
@@ -266,7 +291,7 @@ function section() {
     .join('')
   return `## MCP while things break
 
-\`npm run interop:mcp-chaos\`: one gateway (\`failOpen\`, with a \`SESSION_KEY\`), one client session for the whole run, and targets over Streamable HTTP (one of 2025-11-25, one of 2026-07-28), HTTP+SSE and stdio, ${CALLS} calls with ${LENGTH.steps} events each on each of them at a time; clients of 2026-07-28 as well where the gateway goes on. Each call was executed once and answered once, with every event in order, and no session was begun again. A call is lost, and its client told so, where nothing can be taken up: a target of 2026-07-28 gives a call up with its connection, an HTTP+SSE session is its connection, and a program ends with its gateway.
+\`npm run interop:mcp-chaos\`: one gateway (\`failOpen\`, with a \`SESSION_KEY\`), one client session for the whole run, and targets over Streamable HTTP (one of 2025-11-25, one of 2026-07-28), HTTP+SSE and stdio, ${CALLS} calls with ${LENGTH.steps} events each on each of them at a time; clients of 2026-07-28 as well where the gateway goes on. Each call was executed once and answered once, with every event in order, and no session was begun again. A call is lost, and its client told so, where nothing can be taken up: a target of 2026-07-28 gives a call up with its connection, an HTTP+SSE session is its connection, and a program ends with its gateway. The conformance suite, through the same gateway: ${suites.join(', ')}.
 
 ${head}${body}`
 }

@@ -44,8 +44,7 @@ async function main() {
     const three = await arena.start(gatewayOf([httpTarget('http', http), sseTarget('sse', sse), stdioTarget('stdio')]))
     for (const target of ['http', 'sse', 'stdio']) {
       const shim = await startShim(three.port, target)
-      const skip = target === 'sse' ? UNNAMED : []
-      await row(`three targets, asking ${target}`, era => ask(shim.port, era), { [ERAS[1]]: skip })
+      await row(`three targets, asking ${target}`, era => ask(shim.port, era))
       shim.close()
     }
 

@@ -7,6 +7,8 @@ export interface Conversation {
   readonly era: Era
   readonly targets: Targets
   readonly calls: Calls
+  /** What passes the stream of a target on, so that its events can be told from those of other clients. */
+  seal?(): (chunk: Buffer) => Buffer
   /** Where the only target got a request as it was, without anybody knowing whether it takes such. */
   readonly doubt?: Doubt
 }

@@ -12,7 +12,8 @@ import type { Link } from './targets.ts'
  * Passes the reply of the only target on as it comes, unread and of any size. False when the target is not reached
  * over Streamable HTTP.
  */
-export function forwardRaw({ targets, doubt }: Conversation, link: Link, request: Request, answer: Answer): boolean {
+export function forwardRaw(conversation: Conversation, link: Link, request: Request, answer: Answer): boolean {
+  const { targets, doubt } = conversation
   const { connection } = link
   if (answer.shared || !(connection instanceof HttpConnection)) return false
   const { x } = answer
@@ -20,7 +21,10 @@ export function forwardRaw({ targets, doubt }: Conversation, link: Link, request
   const cancel = connection.forward(x, 'POST', request, {
     head(status, headers) {
       traced?.end({ target: link.name, status })
-      if (isSuccess(status)) return replySink(request, answer, isEventStream(headers), isJson(headers))
+      if (isSuccess(status)) {
+        const seal = conversation.seal?.() ?? (chunk => chunk)
+        return replySink(request, answer, isEventStream(headers) ? seal : undefined, isJson(headers))
+      }
       if (doubt && !answer.started && status >= 400 && !isAboutClient(status)) {
         return connection.refusal(
           status,
@@ -65,7 +69,12 @@ function knowsRequest(body: Buffer = EMPTY): boolean {
   return Array.isArray(supported) && supported.includes(STATELESS_VERSION)
 }
 
-function replySink(request: Request, answer: Answer, stream: boolean, json: boolean): ChunkSink {
+function replySink(
+  request: Request,
+  answer: Answer,
+  stream: ((chunk: Buffer) => Buffer) | undefined,
+  json: boolean,
+): ChunkSink {
   if (json) answer.beginEvent()
   else answer.open()
   let first: Buffer | undefined
@@ -76,7 +85,7 @@ function replySink(request: Request, answer: Answer, stream: boolean, json: bool
       : stream
         ? chunk => {
             first ??= chunk
-            return chunk
+            return stream(chunk)
           }
         : () => EMPTY,
     () => (json ? answer.finishEvent() : answer.end()),

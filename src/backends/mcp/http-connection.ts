@@ -122,8 +122,14 @@ export class HttpConnection implements Connection {
   }
 
   /** The client's request as it is, and the target's reply as it comes. */
-  forward(x: Exchange, method: 'POST' | 'GET', request: Request | undefined, on: ResponseHandler): () => void {
-    return this.#dispatch(x, method, request, on, method === 'GET' ? x.request.headers.get('last-event-id') : undefined)
+  forward(
+    x: Exchange,
+    method: 'POST' | 'GET',
+    request: Request | undefined,
+    on: ResponseHandler,
+    after?: string,
+  ): () => void {
+    return this.#dispatch(x, method, request, on, after)
   }
 
   close(elsewhere = false): Promise<void> | undefined {

@@ -12,6 +12,8 @@ const CHANGES = /^notifications\/(.*\/list_changed|resources\/updated)$/
 interface Pending {
   readonly events: CallEvents
   readonly token: RequestId | undefined
+  /** Its stream takes only what names it. */
+  readonly tagged: boolean
 }
 
 /**
@@ -33,6 +35,7 @@ export class SharedChannel {
     this.#pending.set(request.id, {
       events,
       token: typeof token === 'string' || typeof token === 'number' ? token : undefined,
+      tagged: request.method === 'subscriptions/listen',
     })
     return true
   }
@@ -102,7 +105,7 @@ export class SharedChannel {
 
   #last(): CallEvents | undefined {
     let last: Pending | undefined
-    for (const pending of this.#pending.values()) last = pending
+    for (const pending of this.#pending.values()) if (!pending.tagged) last = pending
     return last?.events
   }
 }

@@ -4,7 +4,7 @@ import { ManualClock } from '../../engine/manual-clock.ts'
 
 test('an event id leads back to its stream, whatever tells the process from others', () => {
   for (let i = 0; i < 500; i++) {
-    const signing = () => ({ session: 's', key: undefined })
+    const signing = () => ({ session: 's', key: Buffer.alloc(32) })
     const logs = new EventLogs({ clock: new ManualClock(), nonce: eventNonce(`process ${i}`), signing })
     const log = logs.begin({ request: 1, targets: new Map() }, false)
     const id = /^id: (.*)$/m.exec(log.frame(Buffer.from('{}'), false).toString())?.[1] ?? ''

@@ -100,7 +100,9 @@ describe('a client with a session, and a target of 2026-07-28', () => {
   test('goes on with its session on another replica', async () => {
     const web = await opened(startModern('web'))
     const targets = [{ name: 'web', mcp: { host: web.url } }]
-    const [one, two] = await Promise.all([opened(startGateway({ targets })), opened(startGateway({ targets }))])
+    const sessions = { key: Buffer.alloc(32, 7), ttl: 60_000 }
+    const start = () => opened(startGateway({ targets }, { sessions }))
+    const [one, two] = [await start(), await start()]
     const session = await begin(one.url)
     const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo', arguments: {} } }
     const reply = await post(two.url, call, { 'mcp-session-id': session })

@@ -40,6 +40,8 @@ const event = (message: object) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...
 const progress = (n: number) => event({ method: 'notifications/progress', params: { progressToken: 't', progress: n } })
 const RESULT = event({ id: 9, result: { content: [] } })
 
+const KEYED = { key: Buffer.alloc(32, 7), ttl: 60_000 }
+
 async function setUp() {
   const { up, calls } = await slowServer()
   const other = await startScript(() => undefined)
@@ -48,7 +50,7 @@ async function setUp() {
     { name: 'a', mcp: { host: up.url } },
     { name: 'b', mcp: { host: other.url } },
   ]
-  const gateway = await startGateway({ targets })
+  const gateway = await startGateway({ targets }, { sessions: KEYED })
   closing.push(() => gateway.close())
   return { up, calls, gateway, session: await begin(gateway.url) }
 }
@@ -246,7 +248,7 @@ test('a call that nobody keeps ends with an error behind another gateway', async
     { name: 'a', mcp: { host: up.url } },
     { name: 'b', mcp: { host: up.url } },
   ]
-  const replica = await startGateway({ targets })
+  const replica = await startGateway({ targets }, { sessions: KEYED })
   closing.push(() => replica.close())
   const again = open(replica, session, { last: call.told[0]?.id })
   expect(await again.done).toBe(200)
@@ -269,4 +271,22 @@ test('a stream of a target that breaks off is taken up by the gateway', async ()
   ])
   expect(asked).toEqual(['up-1'])
   expect(executed(up)).toBe(1)
+})
+
+test('a client of one target takes up what it has heard of, and nothing else of the target', async () => {
+  const { asked, targets } = await withEvents(res => res.write(`id: up-1\n${progress(1)}`))
+  const gateway = await startGateway({ targets: targets.slice(0, 1) })
+  closing.push(() => gateway.close())
+  const session = await begin(gateway.url)
+  const call = { ...CALL, params: { ...CALL.params, name: 'slow' } }
+  const first = open(gateway, session, { body: call })
+  await expect.poll(() => first.told).toHaveLength(1)
+  const last = first.told[0]?.id
+  for (const foreign of ['up-1', last?.replace('up-1', 'up-2')]) await open(gateway, session, { last: foreign }).done
+  const other = await begin(gateway.url)
+  await open(gateway, other, { last }).done
+  expect(asked).toEqual([undefined, undefined, undefined])
+  const second = open(gateway, session, { last })
+  expect(await second.done).toBe(200)
+  expect([asked.at(-1), second.told.length]).toEqual(['up-1', 2])
 })

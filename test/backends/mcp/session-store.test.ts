@@ -52,7 +52,7 @@ function place(max: number) {
       facts: NOBODY,
       clientVersion: '',
       nonce: '',
-      key: undefined,
+      key: Buffer.alloc(32),
       onEnd: (ended, targets) => store.remove(ended, targets),
     })
     if (!store.admit(session)) return undefined
@@ -134,7 +134,7 @@ test('sessions that are still being opened count', () => {
       facts: NOBODY,
       clientVersion: '',
       nonce: '',
-      key: undefined,
+      key: Buffer.alloc(32),
       onEnd: (ended, targets) => store.remove(ended, targets),
     })
   expect([1, 2, 3, 4].map(() => store.admit(opening('flood')))).toEqual([true, true, true, false])

@@ -191,8 +191,12 @@ test('every kind of request becomes a case that holds, or the file says why it m
   // Where it does not matter, it stays out: a running gateway could not be told.
   expect(saved.match(/source: .*/g)).toEqual(['source: 127.0.0.1'])
   const { out } = await runTests()
-  expect(out.match(/✖ [A-Z].*?(?= {2}line)/g)).toEqual(['✖ GET /limited answers 429', '✖ POST /large answers 413'])
-  expect(out).toContain('2 failed, 14 passed')
+  expect(out.match(/✖ [A-Z].*?(?= {2}line)/g)).toEqual([
+    '✖ POST /mcp answers 202',
+    '✖ GET /limited answers 429',
+    '✖ POST /large answers 413',
+  ])
+  expect(out).toContain('3 failed, 13 passed')
 })
 
 const CALLERS = (jwks: string) => `binds:

@@ -1,3 +1,4 @@
+import { type Signing, sealEventIds, unsealEventId } from '../../../../mcp/event-id.ts'
 import { type Request, readMessage } from '../../../../mcp/message.ts'
 import { LATEST_SESSION_VERSION } from '../../../../mcp/protocol.ts'
 import { type ClientFacts, introducedBy } from '../../../../mcp/request-meta.ts'
@@ -24,7 +25,7 @@ export interface SessionOptions {
   /** Tells this process from others that have served the session. */
   readonly nonce: string
   /** What event ids are signed with. */
-  readonly key: Buffer | undefined
+  readonly key: Buffer
   /** What is known of a client that has begun elsewhere. */
   readonly facts: ClientFacts
   /** Called once, when the session is over. `targets`: settle when those are gone that need time to end. */
@@ -77,13 +78,25 @@ export class ClientSession implements Conversation {
     this.events = new EventLogs({
       clock,
       nonce: options.nonce,
-      signing: () => ({ session: this.id, key: options.key }),
+      signing: () => this.#signing,
     })
     this.principal = principal
     this.client = client
     this.startedMono = clock.mono()
     this.lastUsed = this.startedMono
     this.#options = options
+  }
+
+  get #signing(): Signing {
+    return { session: this.id, key: this.#options.key }
+  }
+
+  seal(): (chunk: Buffer) => Buffer {
+    return sealEventIds(this.#signing)
+  }
+
+  unseal(id: string): string | undefined {
+    return unsealEventId(id, this.#signing)
   }
 
   get facts(): ClientFacts {

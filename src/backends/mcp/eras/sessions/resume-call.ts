@@ -21,14 +21,13 @@ export function resumeCall(
   { id, targets }: { readonly id: RequestId; readonly targets: StreamPosition['targets'] },
   answer: Answer,
 ): void {
-  const { naming, sessionKey } = setup
+  const { naming } = setup
   const { x } = answer
   const [[target = '', event = ''] = []] = targets
   const link = session.targets.link(target)
   const lost = (): void => answer.finalEvent(errorReply(id, LOST))
-  // What may not have passed the rules, or not a guard, goes to nobody: without a key, clients can make ids up.
-  const open = sessionKey !== undefined || x.mcpRules.length === 0
-  if (!link || !open || x.mcpGuards.length > 0) {
+  // What may not have passed a guard goes to nobody.
+  if (!link || x.mcpGuards.length > 0) {
     lost()
     return
   }

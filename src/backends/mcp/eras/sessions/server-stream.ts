@@ -1,5 +1,5 @@
 import { GatewayError } from '../../../../http/errors.ts'
-import { discard } from '../../../../http/transport.ts'
+import { discard, type ResponseHandler } from '../../../../http/transport.ts'
 import type { Notification, Request } from '../../../../mcp/message.ts'
 import type { Answer } from '../../answer.ts'
 import type { TargetFailure } from '../../connection.ts'
@@ -19,12 +19,13 @@ export function openServerStream(
   session: ClientSession,
   answer: Answer,
   positions: ReadonlyMap<string, string> = new Map(),
+  after?: string,
 ): void {
   const [only] = session.targets.links
   answer.onEnd(() => session.streams.delete(answer))
   if (!setup.multiple && !session.outlet && only?.connection instanceof HttpConnection) {
     session.streams.add(answer)
-    passStream(only.connection, session, only, answer)
+    passStream(only.connection, session, only, answer, after)
     return
   }
   // Each message goes to one stream: a newer one takes over, as after a reconnect that the gateway did not notice.
@@ -72,15 +73,21 @@ function listenTo(
   })
 }
 
-/** A resumption (`Last-Event-ID`) is between client and target, too: both see the same event ids. */
-function passStream(connection: HttpConnection, session: ClientSession, link: Link, answer: Answer): void {
-  const cancel = connection.forward(answer.x, 'GET', undefined, {
+/** A resumption (`Last-Event-ID`) is between client and target, too. */
+function passStream(
+  connection: HttpConnection,
+  session: ClientSession,
+  link: Link,
+  answer: Answer,
+  after: string | undefined,
+): void {
+  const handler: ResponseHandler = {
     head(status, headers) {
       if (isSuccess(status) && isEventStream(headers)) {
         answer.open()
         return rawSink(
           answer,
-          chunk => chunk,
+          session.seal(),
           () => answer.end(),
           error => answer.cut(error),
         )
@@ -99,8 +106,8 @@ function passStream(connection: HttpConnection, session: ClientSession, link: Li
     fail(error) {
       answer.cut(new GatewayError('mcp', { detail: `failed to establish get stream: ${error.message}`, status: 500 }))
     },
-  })
-  answer.onEnd(cancel)
+  }
+  answer.onEnd(connection.forward(answer.x, 'GET', undefined, handler, after))
 }
 
 function fail(answer: Answer, failure: TargetFailure): void {

@@ -24,6 +24,7 @@ import type { SessionStore } from './session-store.ts'
 const MAX_STREAMS = 16
 /** From this revision on clients know events without data (MCP transports, "Sending Messages to the Server"). */
 const PRIMES = '2025-11-25'
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
 const NONE: ReadonlyMap<string, string> = new Map()
 const NOWHERE: StreamPosition = { request: undefined, targets: NONE }
 
@@ -35,14 +36,11 @@ export class SessionService implements EraService {
   readonly #router: Router
   readonly #legacy: LegacyEndpoint
   readonly #eras: readonly Era[]
-  /** Session ids say what another gateway needs to go on. */
-  readonly #resumable: boolean
   /** Of the event ids that this process gives out. */
   readonly #nonce: string
 
   constructor(era: Era, { setup, store, router, eras }: EraPlace) {
     this.#nonce = eventNonce(setup.runtime.uuid())
-    this.#resumable = setup.sessionKey !== undefined || setup.targets.some(outlives)
     this.#eras = eras
     this.#era = era
     this.#setup = setup
@@ -150,7 +148,7 @@ export class SessionService implements EraService {
       return
     }
     if (this.#isTransparent(session)) {
-      openServerStream(this.#setup, this.#router, session, answer)
+      openServerStream(this.#setup, this.#router, session, answer, NONE, last && session.unseal(last))
       return
     }
     const begun = (last === undefined ? undefined : session.events.positionOf(last)) ?? NOWHERE
@@ -187,11 +185,12 @@ export class SessionService implements EraService {
       answer.refuse(404, 'session not found')
       return undefined
     }
-    if (!this.#resumable || this.#store.hasEnded(id)) {
+    const { sessionKey } = this.#setup
+    if (this.#store.hasEnded(id) || (sessionKey === undefined && UUID.test(id))) {
       answer.refuse(404, 'session not found')
       return undefined
     }
-    const state = decodeSessionId(id, this.#setup.sessionKey)
+    const state = sessionKey && decodeSessionId(id, sessionKey)
     if (!state) {
       answer.refuse(400, 'invalid session ID header')
       return undefined
@@ -229,15 +228,15 @@ export class SessionService implements EraService {
       client: clientOf(x),
       clientVersion: x.request.headers.get('mcp-protocol-version') ?? '',
       nonce: this.#nonce,
-      key: this.#setup.sessionKey,
+      key: this.#setup.sessionKey ?? this.#store.key,
       onEnd: (session, targets) => this.#store.remove(session, targets),
     })
   }
 
   #nameOf({ era, facts, principal, targets: { links } }: ClientSession): string {
     const { backend, sessionKey, runtime } = this.#setup
-    // There is nothing to go on with elsewhere: without a key, such an id would only tell of the targets.
-    if (!this.#resumable) return ownId(runtime.worker, () => runtime.uuid())
+    // A readable id would tell of the targets, and could be made up.
+    if (sessionKey === undefined) return ownId(runtime.worker, () => runtime.uuid())
     const targets = links.map(link => ({
       name: link.name,
       session: link.connection?.session,

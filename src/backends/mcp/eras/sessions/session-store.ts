@@ -24,6 +24,8 @@ interface Holder {
  * others out by opening sessions.
  */
 export class SessionStore implements SessionHolder {
+  /** Of event ids, where the file has no key: they are good as long as their session. */
+  readonly key: Buffer = process.getBuiltinModule('node:crypto').randomBytes(32)
   readonly #backend: string
   readonly #clock: Clock
   readonly #ttl: number
