@@ -118,6 +118,10 @@ export interface DocumentPart extends Placed {
   readonly kind: 'document'
   readonly source: Source
   readonly name?: string
+  /** What the model is told about it. */
+  readonly context?: string
+  /** The reply says which passages it rests on. */
+  readonly citations?: boolean
   readonly cache?: CacheMark
 }
 export interface ToolCallPart extends Placed {

@@ -1,4 +1,5 @@
 import type { Chat, ChatEvent, ChatReply, LlmError } from './chat.ts'
+import type { IdentifierRule } from './identifiers.ts'
 import type { JsonObject } from './json.ts'
 import type { Losses } from './losses.ts'
 
@@ -51,6 +52,10 @@ export interface ChatCodec {
   readonly ownIds?: true
   /** Tool calls have a field for signatures; elsewhere their ids carry them. */
   readonly signsCalls?: true
+  /** Tools may take text instead of JSON. */
+  readonly customTools?: true
+  /** What the providers of the format take as names of tools and as ids of calls. */
+  readonly identifiers: { readonly tools: IdentifierRule; readonly calls: IdentifierRule }
   readonly request: { decode(body: JsonObject): Chat; encode(chat: Chat, losses: Losses): JsonObject }
   readonly reply: { decode(value: unknown): ChatReply; encode(reply: ChatReply, losses: Losses): JsonObject }
   readonly events: { reader(): EventReader; writer(facts: ReplyFacts): EventWriter }

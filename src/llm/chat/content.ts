@@ -1,6 +1,7 @@
 import { parseExact } from '../../mcp/exact-json.ts'
-import type { Part, Source, TextPart } from './chat.ts'
-import { isObject, type JsonObject } from './json.ts'
+import type { Part, Source, TextPart, Tool, ToolCallPart } from './chat.ts'
+import { isObject, type JsonObject, textOf } from './json.ts'
+import type { Losses } from './losses.ts'
 
 const DATA_URL = /^data:([^;,]+);base64,/i
 
@@ -27,6 +28,24 @@ export function argumentsObject(text: string): JsonObject | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The arguments of a call for a provider that takes objects only; a text stands in an object of its own. */
+export function argumentsFor({ arguments: text, custom, at }: ToolCallPart, losses: Losses): JsonObject {
+  const value = custom ? undefined : argumentsObject(text)
+  if (value === undefined && !custom) losses.add(at, 'the arguments are no JSON object: sent as the text `input`')
+  return value ?? { input: text }
+}
+
+/** The text of a tool that takes one, of the JSON in which a model wrote it. */
+export function inputText(json: string): string {
+  return textOf(argumentsObject(json)?.input) ?? json
+}
+
+/** The schema of the arguments for a provider whose tools take JSON only. */
+export function schemaFor({ schema, custom }: Tool): unknown {
+  if (custom) return { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
+  return schema ?? { type: 'object', properties: {} }
 }
 
 /** The texts of `parts`, one after the other. */

@@ -1,7 +1,9 @@
 import { joinSignature, loseSignatures, splitSignatures } from './call-id.ts'
-import type { Chat, ChatEvent, ChatReply, LlmError, Part } from './chat.ts'
+import type { Chat, ChatEvent, ChatReply, LlmError, OpenEvent, Part } from './chat.ts'
 import type { ChatCodec, EventWriter, RawEvent, ReplyFacts } from './codec.ts'
+import { inputText } from './content.ts'
 import { errorOf } from './errors.ts'
+import { fitRequest } from './fit-request.ts'
 import type { JsonObject } from './json.ts'
 import { Losses } from './losses.ts'
 import { replyEvents } from './reply-events.ts'
@@ -22,6 +24,8 @@ export class Conversion {
   readonly #client: ChatCodec
   readonly #provider: ChatCodec
   #renamed: ReadonlyMap<string, string> = new Map()
+  /** Tools that take a text, which the provider writes as JSON: their names as sent. */
+  readonly #texts = new Set<string>()
 
   constructor(client: ChatCodec, provider: ChatCodec) {
     this.#client = client
@@ -36,6 +40,8 @@ export class Conversion {
     chat.takesThoughts = asked.takesThoughts === true
     if (!this.#client.signsCalls) splitSignatures(chat)
     if (!this.#provider.signsCalls) loseSignatures(chat, this.losses)
+    fitRequest(chat, this.#provider)
+    if (!this.#provider.customTools) for (const { custom, name } of chat.tools) if (custom) this.#texts.add(name)
     const encoded = this.#provider.request.encode(chat, this.losses)
     this.#renamed = chat.renamed
     return encoded
@@ -61,6 +67,7 @@ export class Conversion {
     const stream = new StreamConversion({ read: () => events, end: () => [] }, this.#client.events.writer(facts), {
       losses: this.losses,
       renamed: this.#renamed,
+      texts: this.#texts,
       signsCalls: this.#client.signsCalls === true,
       watch: undefined,
     })
@@ -71,7 +78,8 @@ export class Conversion {
     if (part.kind !== 'toolCall') return part
     const { signsCalls } = this.#client
     const id = signsCalls ? part.id : joinSignature(part.id, part.signature)
-    return { ...part, id, name: this.#renamed.get(part.name) ?? part.name }
+    const named = { ...part, id, name: this.#renamed.get(part.name) ?? part.name }
+    return this.#texts.has(part.name) ? { ...named, custom: true, arguments: inputText(part.arguments) } : named
   }
 
   error(status: number, value: unknown): { readonly body: JsonObject; readonly error: LlmError } {
@@ -83,6 +91,7 @@ export class Conversion {
     return new StreamConversion(this.#provider.events.reader(), this.#client.events.writer(facts), {
       losses: this.losses,
       renamed: this.#renamed,
+      texts: this.#texts,
       signsCalls: this.#client.signsCalls === true,
       watch,
     })
@@ -92,6 +101,7 @@ export class Conversion {
 interface Around {
   readonly losses: Losses
   readonly renamed: ReadonlyMap<string, string>
+  readonly texts: ReadonlySet<string>
   readonly signsCalls: boolean
   readonly watch: ((event: ChatEvent) => void) | undefined
 }
@@ -101,6 +111,8 @@ export class StreamConversion {
   readonly #reader: ReturnType<ChatCodec['events']['reader']>
   readonly #writer: EventWriter
   readonly #around: Around
+  /** Calls of tools that take a text, and the JSON that came for them so far. */
+  readonly #texts = new Map<number, string>()
   /** After the end or an error: nothing may follow. */
   over = false
 
@@ -129,7 +141,7 @@ export class StreamConversion {
     for (const event of events) {
       this.#around.watch?.(event)
       if (event.type === 'lost') this.#around.losses.add(event.path, event.reason)
-      out += this.#writer.write(this.#named(event))
+      for (const each of this.#forClient(event)) out += this.#writer.write(each)
       if (event.type === 'end' || event.type === 'error') {
         this.over = true
         break
@@ -138,10 +150,23 @@ export class StreamConversion {
     return out
   }
 
-  #named(event: ChatEvent): ChatEvent {
-    if (event.type !== 'open' || event.name === undefined) return event
-    const { renamed, signsCalls } = this.#around
-    const { id = '', name, signature } = event
-    return { ...event, id: signsCalls ? id : joinSignature(id, signature), name: renamed.get(name) ?? name }
+  #forClient(event: ChatEvent): readonly ChatEvent[] {
+    if (event.type === 'open' && event.name !== undefined) return [this.#named(event, event.name)]
+    if (event.type !== 'delta' && event.type !== 'close') return [event]
+    const { part } = event
+    const json = this.#texts.get(part)
+    if (json === undefined) return [event]
+    if (event.type === 'delta') this.#texts.set(part, json + event.text)
+    else this.#texts.delete(part)
+    return event.type === 'delta' ? [] : [{ type: 'delta', part, text: inputText(json) }, event]
+  }
+
+  #named(event: OpenEvent, name: string): ChatEvent {
+    const { renamed, signsCalls, texts } = this.#around
+    const { id = '', signature } = event
+    const named = { ...event, id: signsCalls ? id : joinSignature(id, signature), name: renamed.get(name) ?? name }
+    if (!texts.has(name)) return named
+    this.#texts.set(event.part, '')
+    return { ...named, custom: true }
   }
 }

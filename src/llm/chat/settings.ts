@@ -1,5 +1,17 @@
-import type { Chat, Effort, Reasoning, Setting, SettingNames, Settings, Tool } from './chat.ts'
+import type {
+  Chat,
+  DocumentPart,
+  Effort,
+  Part,
+  Reasoning,
+  Setting,
+  SettingNames,
+  Settings,
+  TextPart,
+  Tool,
+} from './chat.ts'
 import { EFFORTS } from './chat.ts'
+import { isBlank } from './content.ts'
 import { isObject, type JsonObject } from './json.ts'
 import type { Losses } from './losses.ts'
 
@@ -51,9 +63,34 @@ export function writeSettings(
     const value = chat.settings[setting]
     if (value === undefined || handled.includes(setting)) continue
     const name = names[setting]
-    if (name === undefined) losses.add(chat.names[setting] ?? setting, 'the provider has no such setting')
-    else body[name] = value
+    if (name !== undefined) body[name] = value
+    else if (!saysNothing(setting, value))
+      losses.add(chat.names[setting] ?? setting, 'the provider has no such setting')
   }
+}
+
+/** What every provider does anyway; clients write it out. */
+const USUAL: Readonly<Partial<Record<Setting, readonly unknown[]>>> = {
+  choices: [1],
+  frequencyPenalty: [0],
+  presencePenalty: [0],
+  logprobs: [false],
+  topLogprobs: [0],
+  parallelTools: [true],
+  serviceTier: ['auto', 'default'],
+  verbosity: ['medium'],
+}
+
+function saysNothing(setting: Setting, value: unknown): boolean {
+  return USUAL[setting]?.includes(value) === true || (isObject(value) && Object.keys(value).length === 0)
+}
+
+/** The strings that end a reply, as many as the provider takes. */
+export function stopsFor({ settings, names }: Chat, most: number, losses: Losses): readonly string[] | undefined {
+  const { stop } = settings
+  if (stop === undefined || stop.length <= most) return stop
+  losses.add(names.stop ?? 'stop', `the provider takes ${most} of them`)
+  return stop.slice(0, most)
 }
 
 /** One text or a list of them. */
@@ -95,6 +132,51 @@ export function effortFor(reasoning: Reasoning): Effort | undefined {
   return budget <= BUDGETS.low ? 'low' : budget <= BUDGETS.medium ? 'medium' : 'high'
 }
 
+/**
+ * The instructions ahead of the conversation, and those within it, which have no place of their own at most providers.
+ */
+export function allInstructions({ system, turns }: Chat, losses: Losses): readonly TextPart[] {
+  const moved = turns.flatMap(({ role, parts, at }) => {
+    if (role !== 'system') return []
+    losses.add(at, 'moved to the front: instructions within a conversation have no place at the provider')
+    return parts.filter(part => part.kind === 'text')
+  })
+  return [...system, ...moved].filter(({ text }) => !isBlank(text))
+}
+
+/** The texts among instructions; anything else is an extra member of the body. */
+export function instructionsOf(parts: readonly Part[], extras: Record<string, unknown>): TextPart[] {
+  return parts.filter(part => {
+    if (part.kind !== 'text') extras[part.at] = part
+    return part.kind === 'text'
+  })
+}
+
+/** What no other format than chat completions says of speakers and tools. */
+export function loseNames({ turns, tools }: Chat, losses: Losses): void {
+  for (const { name, at } of turns) if (name !== undefined) losses.add(`${at}.name`, 'speakers have no names there')
+  for (const { strict, at } of tools) if (strict) losses.add(`${at}.strict`, 'the provider does not hold calls to it')
+}
+
+/** What only Anthropic's models are told of a document. */
+export function loseAbout({ context, citations, at }: DocumentPart, losses: Losses): void {
+  if (context !== undefined) losses.add(`${at}.context`, 'has no counterpart at the provider')
+  if (citations) losses.add(`${at}.citations`, 'has no counterpart at the provider')
+}
+
+/** Cache points of a request to a provider that decides itself what it caches; `kept`: it takes those of texts. */
+export function loseCaches({ system, turns, tools }: Chat, losses: Losses, kept = false): void {
+  const reason = kept ? 'the provider takes it on texts only' : 'the provider decides itself what it caches'
+  const look = (part: Part | Tool): void => {
+    if ('cache' in part && part.cache && !(kept && 'kind' in part && part.kind === 'text'))
+      losses.add(`${part.at}.cache_control`, reason)
+    if ('parts' in part) for (const each of part.parts) look(each)
+  }
+  for (const part of system) look(part)
+  for (const { parts } of turns) for (const part of parts) look(part)
+  for (const tool of tools) look(tool)
+}
+
 /** Every member of `body` that `known` does not name. */
 export function extrasOf(body: JsonObject, known: ReadonlySet<string>): Record<string, unknown> {
   const extras: Record<string, unknown> = {}
@@ -105,7 +187,7 @@ export function extrasOf(body: JsonObject, known: ReadonlySet<string>): Record<s
 /** Says of each extra member that nobody took that it is lost. */
 export function loseExtras(chat: Chat, losses: Losses, taken: readonly string[] = []): void {
   for (const name in chat.extras) {
-    if (!taken.includes(name)) losses.add(name, 'has no counterpart at the provider')
+    if (!taken.includes(name) && chat.extras[name] !== false) losses.add(name, 'has no counterpart at the provider')
   }
 }
 

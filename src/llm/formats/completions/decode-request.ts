@@ -13,7 +13,7 @@ import {
   textOf,
 } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
-import { cacheMark, effortOf, extrasOf, readSettings, stopList } from '../../chat/settings.ts'
+import { cacheMark, effortOf, extrasOf, instructionsOf, readSettings, stopList } from '../../chat/settings.ts'
 import { readReasoning } from './reasoning.ts'
 
 export const NAMES: SettingNames = {
@@ -38,8 +38,12 @@ export const NAMES: SettingNames = {
   cacheKey: 'prompt_cache_key',
 }
 
+/** Settings that change nothing of the reply that a client waits for. */
+const IDLE = ['store', 'safety_identifier', 'prompt_cache_retention']
+
 const KNOWN = new Set([
   ...Object.values(NAMES),
+  ...IDLE,
   'model',
   'messages',
   'tools',
@@ -67,7 +71,8 @@ export function decodeRequest(body: JsonObject): Chat {
   if (effort !== undefined || budget !== undefined) settings.reasoning = defined({ effort, budget })
   const output = readOutput(body.response_format)
   if (output) settings.output = output
-  const { system, turns } = readMessages(requireList(body.messages, 'messages'))
+  const extras = extrasOf(body, KNOWN)
+  const { system, turns } = readMessages(requireList(body.messages, 'messages'), extras)
   const toolChoice = readToolChoice(body.tool_choice ?? body.function_call)
   return {
     from: 'completions',
@@ -82,7 +87,7 @@ export function decodeRequest(body: JsonObject): Chat {
     ...(toolChoice ? { toolChoice } : {}),
     settings,
     names: NAMES,
-    extras: extrasOf(body, KNOWN),
+    extras,
     renamed: new Map(),
   }
 }
@@ -101,7 +106,10 @@ function readOutput(format: unknown): OutputFormat | undefined {
   })
 }
 
-function readMessages(messages: readonly unknown[]): { system: TextPart[]; turns: Turn[] } {
+function readMessages(
+  messages: readonly unknown[],
+  extras: Record<string, unknown>,
+): { system: TextPart[]; turns: Turn[] } {
   const system: TextPart[] = []
   const turns: Turn[] = []
   for (const [i, value] of messages.entries()) {
@@ -109,10 +117,10 @@ function readMessages(messages: readonly unknown[]): { system: TextPart[]; turns
     const message = requireObject(value, at)
     const role = requireText(message.role, `${at}.role`)
     if ((role === 'system' || role === 'developer') && turns.length === 0) {
-      for (const part of readContent(message.content, at)) if (part.kind === 'text') system.push(part)
+      system.push(...instructionsOf(readContent(message.content, at), extras))
       continue
     }
-    const name = textOf(message.name)
+    const name = role === 'tool' || role === 'function' ? undefined : textOf(message.name)
     turns.push({ role: ROLES[role] ?? 'user', parts: readParts(role, message, at), at, ...(name ? { name } : {}) })
   }
   return { system, turns }

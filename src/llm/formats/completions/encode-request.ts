@@ -1,10 +1,30 @@
-import type { CacheMark, Chat, OutputFormat, Part, TextPart, Tool, ToolChoice, Turn } from '../../chat/chat.ts'
+import type {
+  CacheMark,
+  Chat,
+  DocumentPart,
+  OutputFormat,
+  Part,
+  TextPart,
+  Tool,
+  ToolChoice,
+  Turn,
+} from '../../chat/chat.ts'
 import { joinTexts, textPart, urlOf } from '../../chat/content.ts'
 import { defined, isObject, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
-import { effortFor, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
+import {
+  effortFor,
+  loseAbout,
+  loseCaches,
+  loseExtras,
+  portableTools,
+  stopsFor,
+  writeSettings,
+} from '../../chat/settings.ts'
 import { NAMES } from './decode-request.ts'
 import { writeReasoning } from './reasoning.ts'
+
+const MOST_STOPS = 4
 
 interface Target {
   readonly losses: Losses
@@ -18,8 +38,13 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   const tools = portableTools(chat, losses)
   const to: Target = { losses, cachePoints: gptVersion(chat.model) >= 5.06, thoughts: chat.takesThoughts === true }
   const body: JsonObject = { model: chat.model, messages: writeMessages(chat, to) }
-  writeSettings(chat, NAMES, body, losses)
-  if (settings.stop !== undefined) body.stop = settings.stop
+  writeSettings(chat, NAMES, body, losses, ['metadata'])
+  if (settings.metadata !== undefined) {
+    losses.add(chat.names.metadata ?? 'metadata', 'the provider takes it for replies that it stores only')
+  }
+  if (settings.topLogprobs !== undefined) body.logprobs = true
+  const stops = stopsFor(chat, MOST_STOPS, losses)
+  if (stops !== undefined) body.stop = stops
   if (settings.reasoning) {
     const effort = effortFor(settings.reasoning)
     if (effort !== undefined) body.reasoning_effort = effort
@@ -38,6 +63,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
     body.stream = true
     body.stream_options = { include_usage: true }
   }
+  loseCaches(chat, losses, to.cachePoints)
   loseExtras(chat, losses)
   return body
 }
@@ -89,23 +115,17 @@ function writeMessages(chat: Chat, to: Target): JsonObject[] {
 /** One text as a string; several keep their borders. */
 function writeTexts(parts: readonly TextPart[], to: Target): unknown {
   const [only] = parts
-  if (only && parts.length === 1 && (only.cache === undefined || !to.cachePoints)) {
-    writeCache(only.cache, only.at, to)
-    return only.text
-  }
-  return parts.map(({ text, cache, at }) => ({ type: 'text', text, ...writeCache(cache, at, to) }))
+  if (only && parts.length === 1 && (only.cache === undefined || !to.cachePoints)) return only.text
+  return parts.map(({ text, cache }) => ({ type: 'text', text, ...writeCache(cache, to) }))
 }
 
-function writeCache(cache: CacheMark | undefined, at: string, to: Target): JsonObject {
-  if (cache === undefined) return {}
-  if (to.cachePoints) return { prompt_cache_breakpoint: { mode: 'explicit' } }
-  to.losses.add(`${at}.cache_control`, 'the provider decides itself what it caches')
-  return {}
+function writeCache(cache: CacheMark | undefined, to: Target): JsonObject {
+  return cache && to.cachePoints ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
 }
 
 function writeTurn(turn: Turn, to: Target): JsonObject[] {
   const name = turn.name === undefined ? {} : { name: turn.name }
-  if (turn.role === 'assistant') return [{ ...writeAssistant(turn, to), ...name }]
+  if (turn.role === 'assistant') return writeAssistant(turn, to).map(message => ({ ...message, ...name }))
   const messages: JsonObject[] = []
   const content: JsonObject[] = []
   // Results come first: a provider wants them right behind the calls that they answer.
@@ -120,7 +140,8 @@ function writeTurn(turn: Turn, to: Target): JsonObject[] {
   return messages
 }
 
-function writeAssistant({ parts }: Turn, to: Target): JsonObject {
+/** None, where nothing that the model said is taken back: the API refuses an empty message. */
+function writeAssistant({ parts }: Turn, to: Target): JsonObject[] {
   const content: JsonObject[] = []
   const calls: JsonObject[] = []
   const reasoning: Part[] = []
@@ -134,13 +155,15 @@ function writeAssistant({ parts }: Turn, to: Target): JsonObject {
       to.losses.add(part.at, 'audio of an earlier reply is not carried')
     else content.push(...writePart(part, to))
   }
-  return defined({
+  if (content.length + calls.length + reasoning.length === 0 && refusal === undefined) return []
+  const message = {
     role: 'assistant',
     content: content.length === 0 ? null : (onlyText(content) ?? content),
     ...writeReasoning(reasoning),
     refusal,
     tool_calls: calls.length === 0 ? undefined : calls,
-  })
+  }
+  return [defined(message)]
 }
 
 export function writeCall(part: Extract<Part, { kind: 'toolCall' }>): JsonObject {
@@ -160,7 +183,7 @@ function writePart(part: Part, to: Target): JsonObject[] {
   switch (part.kind) {
     case 'text':
       if (part.citations?.length) to.losses.add(`${part.at}.citations`, 'citations are not carried')
-      return [{ type: 'text', text: part.text, ...writeCache(part.cache, part.at, to) }]
+      return [{ type: 'text', text: part.text, ...writeCache(part.cache, to) }]
     case 'refusal':
       return [{ type: 'text', text: part.text }]
     case 'image': {
@@ -171,10 +194,11 @@ function writePart(part: Part, to: Target): JsonObject[] {
     }
     case 'audio': {
       const format = part.mediaType === 'audio/mpeg' ? 'mp3' : part.mediaType.replace(/^audio\/(x-)?/, '')
+      if (format !== 'mp3' && format !== 'wav') throw new Untranslatable(part.at, 'the provider takes WAV and MP3 only')
       return [{ type: 'input_audio', input_audio: { data: part.data, format } }]
     }
     case 'document':
-      return [writeDocument(part)]
+      return [writeDocument(part, to)]
     default:
       to.losses.add(
         part.at,
@@ -184,7 +208,9 @@ function writePart(part: Part, to: Target): JsonObject[] {
   }
 }
 
-function writeDocument({ source, name, at }: Extract<Part, { kind: 'document' }>): JsonObject {
+function writeDocument(part: DocumentPart, { losses }: Target): JsonObject {
+  const { source, name, at } = part
+  loseAbout(part, losses)
   if (source.kind === 'text') return { type: 'text', text: source.text }
   if (source.kind !== 'data') throw new Untranslatable(at, 'the provider takes documents with their bytes only')
   const filename = name ?? `document.${source.mediaType.split('/')[1] ?? 'pdf'}`

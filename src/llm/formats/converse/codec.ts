@@ -1,4 +1,5 @@
 import type { ChatCodec } from '../../chat/codec.ts'
+import { wordsOf } from '../../chat/identifiers.ts'
 import { decodeRequest } from './decode-request.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeError, encodeError } from './errors.ts'
@@ -6,6 +7,7 @@ import { ConverseReader, ConverseWriter } from './events.ts'
 import { decodeReply, encodeReply } from './reply.ts'
 
 export const converseCodec: ChatCodec = {
+  identifiers: { tools: wordsOf(64), calls: { refused: /[^A-Za-z0-9_.:-]/g, longest: 64 } },
   request: { decode: decodeRequest, encode: encodeRequest },
   reply: { decode: decodeReply, encode: encodeReply },
   events: { reader: () => new ConverseReader(), writer: () => new ConverseWriter() },

@@ -6,21 +6,24 @@ import type {
   OutputFormat,
   Part,
   ReasoningPart,
+  Setting,
   TextPart,
   Tool,
   ToolCallPart,
   ToolResultPart,
 } from '../../chat/chat.ts'
-import { argumentsObject, isBlank } from '../../chat/content.ts'
+import { thinkingFor, withoutSampling } from '../../chat/claude.ts'
+import { argumentsFor, isBlank, schemaFor } from '../../chat/content.ts'
 import { defined, isObject, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
-import { budgetOf, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
+import { allInstructions, loseExtras, loseNames, portableTools, stopsFor, writeSettings } from '../../chat/settings.ts'
 import { PLAIN } from './decode-request.ts'
 import { DocumentNames, documentFormat } from './documents.ts'
-import { ToolNames } from './tool-names.ts'
 
 const MAX_TOKENS = 4096
-const LEAST_BUDGET = 1024
+/** Settings with a place of their own. */
+const WRITTEN = ['maxTokens', 'topK', 'metadata', 'user', 'parallelTools'] as const
+const MOST_STOPS = 4
 /** The service takes so many cache points. */
 const MOST_CACHE_POINTS = 4
 /** A history with calls needs tools; the model must not call this one. */
@@ -34,46 +37,45 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
 class ConverseWriter {
   readonly #chat: Chat
   readonly #losses: Losses
-  readonly #names: ToolNames
   readonly #documents = new DocumentNames()
   #cachePoints = 0
 
   constructor(chat: Chat, losses: Losses) {
     this.#chat = chat
     this.#losses = losses
-    this.#names = new ToolNames(chat.renamed)
   }
 
   body(): JsonObject {
     const chat = this.#chat
     const tools = portableTools(chat, this.#losses)
-    for (const { name } of tools) this.#names.of(name)
     const system = this.#system()
     const messages = this.#messages()
-    const inferenceConfig = this.#inference()
-    const additionalModelRequestFields = this.#more(Number(inferenceConfig.maxTokens))
-    const thinking = additionalModelRequestFields?.thinking !== undefined
-    if (thinking) this.#withoutSampling(inferenceConfig)
+    const maxTokens = chat.settings.maxTokens ?? MAX_TOKENS
+    const thinks = thinkingFor(chat.settings.reasoning, chat.model, maxTokens)
+    const refused = withoutSampling(chat, thinks !== undefined, this.#losses)
+    const inferenceConfig = this.#inference(maxTokens, refused)
+    const topK = refused.includes('topK') ? undefined : chat.settings.topK
+    const more = defined({
+      thinking: thinks?.thinking,
+      output_config: thinks?.effort ? { effort: thinks.effort } : undefined,
+      top_k: topK,
+    })
     const body = defined({
       messages,
       system: system.length === 0 ? undefined : system,
       inferenceConfig,
-      toolConfig: this.#tools(tools, messages, thinking),
+      toolConfig: this.#tools(tools, messages, thinks !== undefined),
       outputConfig: chat.settings.output && this.#output(chat.settings.output),
-      additionalModelRequestFields,
+      additionalModelRequestFields: Object.keys(more).length === 0 ? undefined : more,
       requestMetadata: this.#metadata(),
     })
+    loseNames(chat, this.#losses)
     loseExtras(chat, this.#losses)
     return body
   }
 
   #system(): JsonObject[] {
-    const moved = this.#chat.turns.flatMap(({ role, parts, at }) => {
-      if (role !== 'system') return []
-      this.#losses.add(at, 'moved to the front: instructions within a conversation have no place at the provider')
-      return parts.filter(part => part.kind === 'text')
-    })
-    return [...this.#chat.system, ...moved].flatMap(part => (isBlank(part.text) ? [] : this.#text(part)))
+    return allInstructions(this.#chat, this.#losses).flatMap(part => this.#text(part))
   }
 
   /** Neighbours of one role are one message. */
@@ -90,43 +92,16 @@ class ConverseWriter {
     return messages
   }
 
-  #inference(): JsonObject {
+  #inference(maxTokens: number, refused: readonly Setting[]): JsonObject {
     const { settings } = this.#chat
-    const config: JsonObject = { maxTokens: settings.maxTokens ?? MAX_TOKENS }
-    writeSettings(this.#chat, PLAIN, config, this.#losses, ['maxTokens', 'topK', 'metadata', 'user', 'parallelTools'])
-    if (settings.stop?.length) config.stopSequences = settings.stop
+    const config: JsonObject = { maxTokens }
+    writeSettings(this.#chat, PLAIN, config, this.#losses, [...WRITTEN, ...refused])
+    const stops = stopsFor(this.#chat, MOST_STOPS, this.#losses)
+    if (stops?.length) config.stopSequences = stops
     if (settings.parallelTools === false) {
       this.#losses.add(this.#chat.names.parallelTools ?? 'parallelTools', 'the provider cannot be told so')
     }
     return config
-  }
-
-  #more(maxTokens: number): JsonObject | undefined {
-    const { settings } = this.#chat
-    const { reasoning, topK } = settings
-    const budget = budgetOf(reasoning)
-    const thinks = budget !== undefined && budget >= LEAST_BUDGET && maxTokens > LEAST_BUDGET
-    const adaptive = reasoning?.adaptive === true && reasoning.budget === undefined
-    const thinking = adaptive
-      ? { type: 'adaptive' }
-      : thinks
-        ? { type: 'enabled', budget_tokens: Math.min(budget, maxTokens - 1) }
-        : undefined
-    const fields = defined({
-      thinking,
-      output_config: adaptive && reasoning?.effort ? { effort: reasoning.effort } : undefined,
-      top_k: thinking === undefined ? topK : undefined,
-    })
-    if (thinking !== undefined && topK !== undefined) this.#lose('topK', 'the provider takes it only without thinking')
-    return Object.keys(fields).length === 0 ? undefined : fields
-  }
-
-  #withoutSampling(config: JsonObject): void {
-    for (const setting of ['temperature', 'topP'] as const) {
-      if (config[setting] === undefined) continue
-      delete config[setting]
-      this.#lose(setting, 'the provider takes it only without thinking')
-    }
   }
 
   #lose(setting: keyof Chat['names'], reason: string): void {
@@ -165,12 +140,10 @@ class ConverseWriter {
     return defined({ tools: specs, toolChoice: this.#choice(thinking) })
   }
 
-  #tool({ name, description, schema, custom }: Tool): JsonObject {
-    const text = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
-    const json = custom ? text : (schema ?? { type: 'object', properties: {} })
-    return {
-      toolSpec: defined({ name: this.#names.of(name), description: description || undefined, inputSchema: { json } }),
-    }
+  #tool(tool: Tool): JsonObject {
+    const { name, description } = tool
+    const inputSchema = { json: schemaFor(tool) }
+    return { toolSpec: defined({ name, description: description || undefined, inputSchema }) }
   }
 
   #choice(thinking: boolean): JsonObject | undefined {
@@ -185,7 +158,7 @@ class ConverseWriter {
       this.#losses.add('tool_choice', 'with thinking the provider lets the model choose')
       return { auto: {} }
     }
-    if (toolChoice.mode === 'tool') return { tool: { name: this.#names.of(toolChoice.name) } }
+    if (toolChoice.mode === 'tool') return { tool: { name: toolChoice.name } }
     if (toolChoice.mode === 'some') {
       this.#losses.add('tool_choice', 'the provider cannot be limited to some of the tools')
       return toolChoice.required ? { any: {} } : { auto: {} }
@@ -240,19 +213,19 @@ class ConverseWriter {
     return { image: { format: format === 'jpg' ? 'jpeg' : format, source: { bytes: source.data } } }
   }
 
-  #document({ source, name, at }: DocumentPart): JsonObject {
+  #document({ source, name, context, citations, at }: DocumentPart): JsonObject {
+    const about = defined({ context, citations: citations ? { enabled: true } : undefined })
     if (source.kind === 'text') {
-      return { document: { format: 'txt', name: this.#documents.of(name), source: { text: source.text } } }
+      return { document: { format: 'txt', name: this.#documents.of(name), source: { text: source.text }, ...about } }
     }
     if (source.kind !== 'data') throw new Untranslatable(at, 'the provider takes documents with their bytes only')
     const format = documentFormat(source.mediaType, name)
     if (format === undefined) throw new Untranslatable(at, 'has a format that the provider does not take')
-    return { document: { format, name: this.#documents.of(name), source: { bytes: source.data } } }
+    return { document: { format, name: this.#documents.of(name), source: { bytes: source.data }, ...about } }
   }
 
-  #call({ id, name, arguments: text, custom }: ToolCallPart): JsonObject {
-    const input = custom ? { input: text } : (argumentsObject(text) ?? {})
-    return { toolUse: { toolUseId: id, name: this.#names.of(name), input } }
+  #call(part: ToolCallPart): JsonObject {
+    return { toolUse: { toolUseId: part.id, name: part.name, input: argumentsFor(part, this.#losses) } }
   }
 
   #result({ id, parts, error }: ToolResultPart): JsonObject {

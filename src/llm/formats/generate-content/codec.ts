@@ -6,6 +6,7 @@ import { GenerateContentReader, GenerateContentWriter } from './events.ts'
 import { decodeReply, encodeReply } from './reply.ts'
 
 export const generateContentCodec: ChatCodec = {
+  identifiers: { tools: { refused: /[^A-Za-z0-9_.:-]/g, longest: 64 }, calls: { refused: /\s/g, longest: 128 } },
   signsCalls: true,
   request: { decode: decodeRequest, encode: encodeRequest },
   reply: { decode: decodeReply, encode: encodeReply },

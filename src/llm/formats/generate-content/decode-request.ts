@@ -12,7 +12,7 @@ import {
   requireText,
   textOf,
 } from '../../chat/json.ts'
-import { extrasOf, readSettings, stopList } from '../../chat/settings.ts'
+import { extrasOf, instructionsOf, readSettings, stopList } from '../../chat/settings.ts'
 import { SIZES } from './schema.ts'
 
 export const PLAIN: SettingNames = {
@@ -57,14 +57,15 @@ export function decodeRequest(body: JsonObject): Chat {
   if (output) settings.output = output
   const toolChoice = readToolChoice(objectOf(body.toolConfig ?? body.tool_config))
   const calls = new CallIds()
+  const extras = extrasOf(body, KNOWN)
+  const system = listOf(objectOf(body.systemInstruction ?? body.system_instruction).parts).map((part, i) =>
+    readPart(objectOf(part), `systemInstruction.parts[${i}]`, calls),
+  )
   return {
     from: 'generateContent',
     model: textOf(body.model) ?? '',
     stream: false,
-    system: listOf(objectOf(body.systemInstruction ?? body.system_instruction).parts).flatMap((part, i) => {
-      const text = textOf(objectOf(part).text)
-      return text ? [textPart(text, `systemInstruction.parts[${i}]`)] : []
-    }),
+    system: instructionsOf(system, extras).filter(({ text }) => text !== ''),
     turns: requireList(body.contents, 'contents').map((value, i) => {
       const at = `contents[${i}]`
       const content = requireObject(value, at)
@@ -75,7 +76,7 @@ export function decodeRequest(body: JsonObject): Chat {
     ...(toolChoice ? { toolChoice } : {}),
     settings,
     names: NAMES,
-    extras: extrasOf(body, KNOWN),
+    extras,
     renamed: new Map(),
   }
 }

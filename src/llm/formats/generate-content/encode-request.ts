@@ -4,15 +4,24 @@ import type {
   OutputFormat,
   Part,
   Reasoning,
-  TextPart,
   Tool,
   ToolChoice,
   ToolResultPart,
 } from '../../chat/chat.ts'
-import { argumentsObject, joinTexts } from '../../chat/content.ts'
+import { argumentsFor, joinTexts, schemaFor } from '../../chat/content.ts'
 import { defined, isObject, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
-import { budgetOf, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
+import {
+  allInstructions,
+  budgetOf,
+  loseAbout,
+  loseCaches,
+  loseExtras,
+  loseNames,
+  portableTools,
+  stopsFor,
+  writeSettings,
+} from '../../chat/settings.ts'
 import { PLAIN } from './decode-request.ts'
 import { geminiSchema } from './schema.ts'
 
@@ -27,29 +36,31 @@ const TAKEN = [
   'thinking_config',
 ]
 
+const MOST_STOPS = 5
+/** Gemini 3 refuses calls without a signature; this one stands for calls that another model made. */
+const NO_SIGNATURE = 'skip_thought_signature_validator'
+
 export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   const { settings, extras } = chat
   const body: JsonObject = { contents: writeContents(chat, losses) }
-  if (chat.system.length > 0) body.systemInstruction = { parts: [{ text: writeSystem(chat, losses) }] }
+  const system = allInstructions(chat, losses)
+  if (system.length > 0) body.systemInstruction = { parts: [{ text: joinTexts(system, '\n') }] }
   const tools = portableTools(chat, losses)
   if (tools.length > 0) body.tools = [{ functionDeclarations: tools.map(tool => writeTool(tool, losses)) }]
   if (chat.toolChoice && tools.length > 0) body.toolConfig = { functionCallingConfig: writeToolChoice(chat.toolChoice) }
   const config: JsonObject = {}
   writeSettings(chat, PLAIN, config, losses)
-  if (settings.stop) config.stopSequences = settings.stop
+  const stops = stopsFor(chat, MOST_STOPS, losses)
+  if (stops) config.stopSequences = stops
   if (settings.output) writeOutput(settings.output, chat, config, losses)
   const thinking = extras.thinkingConfig ?? extras.thinking_config ?? writeThinking(settings.reasoning, chat.model)
   if (thinking !== undefined) config.thinkingConfig = thinking
   if (Object.keys(config).length > 0) body.generationConfig = config
   writeExtras(chat, body)
+  loseCaches(chat, losses)
+  loseNames(chat, losses)
   loseExtras(chat, losses, TAKEN)
   return body
-}
-
-function writeSystem({ system }: Chat, losses: Losses): string {
-  for (const { cache, at } of system)
-    if (cache) losses.add(`${at}.cache_control`, 'the provider decides itself what it caches')
-  return joinTexts(system, '\n')
 }
 
 /** What is cached already holds instructions and tools. */
@@ -65,10 +76,10 @@ function writeExtras({ extras }: Chat, body: JsonObject): void {
   delete body.toolConfig
 }
 
-function writeTool({ name, description, schema, custom, at }: Tool, losses: Losses): JsonObject {
-  const text = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
-  const given = custom ? text : schema
-  return defined({ name, description, parameters: given === undefined ? undefined : geminiSchema(given, at, losses) })
+function writeTool(tool: Tool, losses: Losses): JsonObject {
+  const { name, description, schema, custom, at } = tool
+  const plain = schema === undefined && !custom
+  return defined({ name, description, parameters: plain ? undefined : geminiSchema(schemaFor(tool), at, losses) })
 }
 
 function writeToolChoice(choice: ToolChoice): JsonObject {
@@ -118,8 +129,8 @@ function writeContents(chat: Chat, losses: Losses): JsonObject[] {
       names.set(part.id, part.name)
       order.set(part.id, order.size)
     }
-    if (role === 'assistant') add('model', writeModelParts(parts, losses), false)
-    else {
+    if (role === 'assistant') add('model', writeModelParts(parts, chat.model, losses), false)
+    else if (role === 'user') {
       const results = parts.filter(part => part.kind === 'toolResult')
       results.sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0))
       add(
@@ -139,24 +150,23 @@ function mediaOfResult({ parts }: ToolResultPart): readonly Part[] {
   return parts.filter(({ kind }) => kind !== 'text')
 }
 
-function writeModelParts(parts: readonly Part[], losses: Losses): JsonObject[] {
+function writeModelParts(parts: readonly Part[], model: string, losses: Losses): JsonObject[] {
   const calls = parts.filter(part => part.kind === 'toolCall')
   // A signature that came with the thoughts belongs to the first call (llm.md 9, 11).
   const loose = calls.some(({ signature }) => signature !== undefined)
     ? undefined
     : parts.find(part => part.kind === 'reasoning' && part.signature !== undefined)
   const inherited = loose?.kind === 'reasoning' ? loose.signature : undefined
+  const first = inherited ?? (/gemini-3/.test(model) ? NO_SIGNATURE : undefined)
   return parts.flatMap(part => {
     if (part.kind === 'reasoning') {
       if (inherited === undefined || calls.length === 0) losses.add(part.at, 'the provider takes no thoughts back')
       return []
     }
     if (part.kind !== 'toolCall') return writePart(part, losses)
-    const args = part.custom ? { input: part.arguments } : (argumentsObject(part.arguments) ?? {})
-    const signature = part.signature ?? (part === calls[0] ? inherited : undefined)
-    return [
-      { functionCall: { name: part.name, args }, ...(signature === undefined ? {} : { thoughtSignature: signature }) },
-    ]
+    const functionCall = { name: part.name, args: argumentsFor(part, losses) }
+    const thoughtSignature = part.signature ?? (part === calls[0] ? first : undefined)
+    return [defined({ functionCall, thoughtSignature })]
   })
 }
 
@@ -177,12 +187,13 @@ function writeResult(part: ToolResultPart, names: ReadonlyMap<string, string>, l
 function writePart(part: Part, losses: Losses): JsonObject[] {
   switch (part.kind) {
     case 'text':
-      return [writeText(part, losses)]
+      return [defined({ text: part.text, thoughtSignature: part.signature })]
     case 'refusal':
       return [{ text: part.text }]
     case 'image':
       return [writeMedia(part, losses)]
     case 'document':
+      loseAbout(part, losses)
       if (part.source.kind === 'text') return [{ text: part.source.text }]
       return [writeMedia(part, losses)]
     case 'audio':
@@ -191,11 +202,6 @@ function writePart(part: Part, losses: Losses): JsonObject[] {
       losses.add(part.at, `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart at the provider`)
       return []
   }
-}
-
-function writeText({ text, cache, signature, at }: TextPart, losses: Losses): JsonObject {
-  if (cache) losses.add(`${at}.cache_control`, 'the provider decides itself what it caches')
-  return { text, ...(signature === undefined ? {} : { thoughtSignature: signature }) }
 }
 
 const BY_EXTENSION: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 import type { ChatCodec } from '../../chat/codec.ts'
+import { wordsOf } from '../../chat/identifiers.ts'
 import { decodeRequest } from './decode-request.ts'
 import { encodeRequest } from './encode-request.ts'
 import { anthropicErrors } from './errors.ts'
@@ -6,6 +7,7 @@ import { MessagesReader, MessagesWriter } from './events.ts'
 import { decodeReply, encodeReply } from './reply.ts'
 
 export const messagesCodec: ChatCodec = {
+  identifiers: { tools: wordsOf(128), calls: wordsOf(128) },
   request: { decode: decodeRequest, encode: encodeRequest },
   reply: { decode: decodeReply, encode: encodeReply },
   events: { reader: () => new MessagesReader(), writer: facts => new MessagesWriter(facts) },

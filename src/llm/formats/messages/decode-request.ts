@@ -10,6 +10,7 @@ import type {
   ToolChoice,
   Turn,
 } from '../../chat/chat.ts'
+import { LEAST_BUDGET } from '../../chat/claude.ts'
 import { textPart } from '../../chat/content.ts'
 import {
   defined,
@@ -24,17 +25,17 @@ import {
   textOf,
 } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
-import { cacheMark, effortOf, extrasOf, readSettings, stopList } from '../../chat/settings.ts'
+import { cacheMark, effortOf, extrasOf, instructionsOf, readSettings, stopList } from '../../chat/settings.ts'
 
 export const PLAIN: SettingNames = {
   maxTokens: 'max_tokens',
   temperature: 'temperature',
   topP: 'top_p',
   topK: 'top_k',
-  serviceTier: 'service_tier',
 }
 const NAMES: SettingNames = {
   ...PLAIN,
+  serviceTier: 'service_tier',
   stop: 'stop_sequences',
   reasoning: 'thinking',
   output: 'output_config',
@@ -42,7 +43,6 @@ const NAMES: SettingNames = {
   metadata: 'metadata',
   parallelTools: 'tool_choice.disable_parallel_tool_use',
 }
-export const LEAST_BUDGET = 1024
 
 const KNOWN = new Set([
   ...Object.values(NAMES),
@@ -68,20 +68,23 @@ export function decodeRequest(body: JsonObject): Chat {
   const { user_id: user, ...metadata } = objectOf(body.metadata)
   if (typeof user === 'string') settings.user = user
   if (Object.keys(metadata).length > 0) settings.metadata = metadata
+  const tier = textOf(body.service_tier)
+  if (tier !== undefined) settings.serviceTier = tier === 'standard_only' ? 'default' : tier
   const choice = objectOf(body.tool_choice)
   if (typeof choice.disable_parallel_tool_use === 'boolean') settings.parallelTools = !choice.disable_parallel_tool_use
   const toolChoice = readToolChoice(choice)
+  const extras = extrasOf(body, KNOWN)
   return {
     from: 'messages',
     model: textOf(body.model) ?? '',
     stream: body.stream === true,
-    system: readSystem(body.system),
+    system: readSystem(body.system, extras),
     turns: requireList(body.messages, 'messages').map((turn, i) => readTurn(turn, `messages[${i}]`)),
     tools: listOf(body.tools).map((tool, i) => readTool(tool, `tools[${i}]`)),
     ...(toolChoice ? { toolChoice } : {}),
     settings,
     names: NAMES,
-    extras: extrasOf(body, KNOWN),
+    extras,
     renamed: new Map(),
   }
 }
@@ -103,12 +106,10 @@ function readOutput(format: unknown): OutputFormat | undefined {
   return { kind: 'schema', schema: format.schema ?? {}, strict: true }
 }
 
-function readSystem(system: unknown): TextPart[] {
+function readSystem(system: unknown, extras: Record<string, unknown>): TextPart[] {
   if (typeof system === 'string') return system === '' ? [] : [textPart(system, 'system')]
-  return listOf(system).flatMap((value, i) => {
-    const part = readBlock(value, `system[${i}]`)
-    return part.kind === 'text' ? [part] : []
-  })
+  const parts = listOf(system).map((value, i) => readBlock(value, `system[${i}]`))
+  return instructionsOf(parts, extras)
 }
 
 function readTurn(value: unknown, at: string): Turn {
@@ -144,6 +145,8 @@ export function readBlock(value: unknown, at: string): Part {
         kind: 'document' as const,
         source: readSource(block.source, `${at}.source`),
         name: textOf(block.title),
+        context: textOf(block.context) || undefined,
+        citations: objectOf(block.citations).enabled === true || undefined,
         at,
         ...cache,
       })

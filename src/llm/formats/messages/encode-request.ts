@@ -5,60 +5,66 @@ import type {
   ImagePart,
   OutputFormat,
   Part,
-  Reasoning,
   Source,
   TextPart,
   Tool,
   ToolCallPart,
   ToolResultPart,
 } from '../../chat/chat.ts'
-import { argumentsObject, isBlank } from '../../chat/content.ts'
+import { thinkingFor, withoutSampling } from '../../chat/claude.ts'
+import { argumentsFor, argumentsObject, isBlank, schemaFor } from '../../chat/content.ts'
 import { defined, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
-import { budgetOf, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
-import { LEAST_BUDGET, PLAIN } from './decode-request.ts'
+import { allInstructions, budgetOf, loseExtras, loseNames, portableTools, writeSettings } from '../../chat/settings.ts'
+import { PLAIN } from './decode-request.ts'
 
 /** What the API asks of everybody and OpenAI's clients leave out. */
 const MAX_TOKENS = 4096
-const SAMPLING = ['temperature', 'topK'] as const
 /** Settings with a place of their own. */
-const WRITTEN = ['maxTokens', 'parallelTools', 'user', 'metadata'] as const
+const WRITTEN = ['maxTokens', 'parallelTools', 'user', 'metadata', 'serviceTier'] as const
+/** OpenAI's names of the tiers, and what they are called here. */
+const TIERS: Readonly<Record<string, string>> = { auto: 'auto', default: 'standard_only' }
 
 export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   const { settings } = chat
   const body: JsonObject = { model: chat.model, max_tokens: settings.maxTokens ?? MAX_TOKENS }
-  const system = [...chat.system, ...movedSystem(chat, losses)].filter(({ text }) => !isBlank(text))
+  const system = allInstructions(chat, losses)
   if (system.length > 0) body.system = writeSystem(system)
   body.messages = writeTurns(chat, losses)
-  const thinking = replaysThinking(chat, losses)
-    ? writeThinking(settings.reasoning, body.max_tokens as number)
+  const thinks = replaysThinking(chat, losses)
+    ? thinkingFor(settings.reasoning, chat.model, body.max_tokens as number)
     : undefined
-  if (thinking) body.thinking = thinking
-  // With thinking, the API takes no sampling.
-  if (thinking) loseSampling(chat, losses)
-  writeSettings(chat, PLAIN, body, losses, [...WRITTEN, ...(thinking ? SAMPLING : [])])
+  if (thinks) body.thinking = thinks.thinking
+  writeSettings(chat, PLAIN, body, losses, [...WRITTEN, ...withoutSampling(chat, thinks !== undefined, losses)])
   clampTemperature(chat, body, losses)
-  if (settings.stop?.length) body.stop_sequences = settings.stop
+  writeStops(chat, body, losses)
+  writeTier(chat, body, losses)
   writeMetadata(chat, body, losses)
-  if (settings.output) body.output_config = { format: writeOutput(settings.output, chat, losses) }
+  const format = settings.output && writeOutput(settings.output, chat, losses)
+  if (format || thinks?.effort) body.output_config = defined({ effort: thinks?.effort, format })
   const tools = portableTools(chat, losses).map(writeTool)
   if (tools.length > 0) {
     body.tools = tools
-    const choice = writeToolChoice(chat, thinking !== undefined, losses)
+    const choice = writeToolChoice(chat, thinks !== undefined, losses)
     if (choice) body.tool_choice = choice
   }
   if (chat.stream) body.stream = true
+  loseNames(chat, losses)
   loseExtras(chat, losses)
   return body
 }
 
-/** System messages within the conversation have no place of their own here. */
-function movedSystem({ turns }: Chat, losses: Losses): TextPart[] {
-  return turns.flatMap(({ role, parts, at }) => {
-    if (role !== 'system') return []
-    losses.add(at, 'moved to the front: instructions within a conversation have no place at the provider')
-    return parts.filter(part => part.kind === 'text')
-  })
+/** The API refuses strings of white space alone. */
+function writeStops({ settings, names }: Chat, body: JsonObject, losses: Losses): void {
+  const stops = settings.stop?.filter(text => !isBlank(text)) ?? []
+  if (stops.length < (settings.stop?.length ?? 0)) losses.add(names.stop ?? 'stop', 'blank ones are refused')
+  if (stops.length > 0) body.stop_sequences = stops
+}
+
+function writeTier({ settings: { serviceTier: tier }, names }: Chat, body: JsonObject, losses: Losses): void {
+  if (tier === undefined) return
+  if (Object.hasOwn(TIERS, tier)) body.service_tier = TIERS[tier]
+  else losses.add(names.serviceTier ?? 'serviceTier', `the provider has no tier \`${tier}\``)
 }
 
 function writeSystem(parts: readonly TextPart[]): unknown {
@@ -80,20 +86,6 @@ function replaysThinking({ turns, settings, names }: Chat, losses: Losses): bool
   return false
 }
 
-function writeThinking(reasoning: Reasoning | undefined, maxTokens: number): JsonObject | undefined {
-  const budget = budgetOf(reasoning)
-  if (budget === undefined || budget < LEAST_BUDGET || maxTokens <= LEAST_BUDGET) return undefined
-  return { type: 'enabled', budget_tokens: Math.min(budget, maxTokens - 1) }
-}
-
-function loseSampling({ settings, names }: Chat, losses: Losses): void {
-  for (const setting of SAMPLING) {
-    if (settings[setting] !== undefined && settings[setting] !== 1) {
-      losses.add(names[setting] ?? setting, 'the provider takes it only without thinking')
-    }
-  }
-}
-
 function clampTemperature({ names }: Chat, body: JsonObject, losses: Losses): void {
   if (typeof body.temperature !== 'number' || body.temperature <= 1) return
   losses.add(names.temperature ?? 'temperature', "the provider's largest is 1")
@@ -112,10 +104,9 @@ function writeOutput(output: OutputFormat, { names }: Chat, losses: Losses): Jso
   return { type: 'json_schema', schema: output.schema }
 }
 
-function writeTool({ name, description, schema, custom, cache }: Tool): JsonObject {
-  const text = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
-  const input = custom ? text : (schema ?? { type: 'object', properties: {} })
-  return defined({ name, description, input_schema: input, ...writeCache(cache) })
+function writeTool(tool: Tool): JsonObject {
+  const { name, description, cache } = tool
+  return defined({ name, description, input_schema: schemaFor(tool), ...writeCache(cache) })
 }
 
 function writeToolChoice(
@@ -167,9 +158,9 @@ function writePart(part: Part, losses: Losses): JsonObject[] {
     case 'image':
       return [writeImage(part, losses)]
     case 'document':
-      return [writeDocument(part)]
+      return [writeDocument(part, losses)]
     case 'toolCall':
-      return [writeCall(part)]
+      return [{ ...writeCall(part), input: argumentsFor(part, losses) }]
     case 'toolResult':
       return [writeResult(part, losses)]
     case 'reasoning':
@@ -194,13 +185,30 @@ function writeImage({ source, detail, cache, at }: ImagePart, losses: Losses): J
   return { type: 'image', source: writeSource(source, at), ...writeCache(cache) }
 }
 
-function writeDocument({ source, name, cache, at }: DocumentPart): JsonObject {
-  const given = source.kind === 'data' && source.mediaType === '' ? { ...source, mediaType: mediaTypeOf(name) } : source
-  return defined({ type: 'document', source: writeSource(given, at), title: name, ...writeCache(cache) })
+function writeDocument(part: DocumentPart, losses: Losses): JsonObject {
+  const { source, name, cache, citations, context, at } = part
+  if (source.kind === 'data' && source.mediaType.startsWith('image/')) {
+    return writeImage({ kind: 'image', source, at, ...(cache ? { cache } : {}) }, losses)
+  }
+  return defined({
+    type: 'document',
+    source: documentSource(part),
+    title: name,
+    context,
+    citations: citations ? { enabled: true } : undefined,
+    ...writeCache(cache),
+  })
 }
 
-function mediaTypeOf(name: string | undefined): string {
-  return name?.endsWith('.txt') ? 'text/plain' : 'application/pdf'
+/** The bytes of a PDF, or what any other document says. */
+function documentSource({ source, name, at }: DocumentPart): JsonObject {
+  if (source.kind !== 'data') return writeSource(source, at)
+  const type = source.mediaType || (/\.(txt|md|csv)$/.test(name ?? '') ? 'text/plain' : 'application/pdf')
+  if (type === 'application/pdf') return writeSource({ ...source, mediaType: type }, at)
+  if (!type.startsWith('text/') && type !== 'application/json') {
+    throw new Untranslatable(at, 'the provider takes PDF and text only')
+  }
+  return writeSource({ kind: 'text', text: Buffer.from(source.data, 'base64').toString('utf8') }, at)
 }
 
 function writeSource(source: Source, at: string): JsonObject {

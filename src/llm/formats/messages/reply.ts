@@ -46,8 +46,14 @@ export function decodeReply(value: unknown): ChatReply {
     model: textOf(reply.model),
     choices: [choice],
     usage: readUsage(reply.usage),
-    serviceTier: isObject(reply.usage) ? textOf(reply.usage.service_tier) : undefined,
+    serviceTier: tierOf(reply.usage, 'standard', 'default'),
   })
+}
+
+/** What OpenAI calls `default` is `standard` here; others have one name. */
+function tierOf(usage: unknown, from: string, to: string): string | undefined {
+  const tier = isObject(usage) ? textOf(usage.service_tier) : undefined
+  return tier === from ? to : tier
 }
 
 /** Input is counted without the cache here. */
@@ -76,7 +82,7 @@ export function encodeReply(reply: ChatReply, losses: Losses): JsonObject {
     content: choice.parts.flatMap(part => writePart(part, losses)),
     stop_reason: choice.parts.some(part => part.kind === 'refusal') ? 'refusal' : FINISH[choice.stop],
     stop_sequence: choice.stopSequence ?? null,
-    usage: writeUsage(reply.usage ?? {}, reply.serviceTier),
+    usage: writeUsage(reply.usage ?? {}, tierOf({ service_tier: reply.serviceTier }, 'default', 'standard')),
   }
 }
 

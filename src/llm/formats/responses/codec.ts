@@ -1,4 +1,5 @@
 import type { ChatCodec } from '../../chat/codec.ts'
+import { wordsOf } from '../../chat/identifiers.ts'
 import { decodeRequest } from './decode-request.ts'
 import { encodeRequest } from './encode-request.ts'
 import { responsesErrors } from './errors.ts'
@@ -6,6 +7,8 @@ import { ResponsesReader, ResponsesWriter } from './events.ts'
 import { decodeReply, encodeReply } from './reply.ts'
 
 export const responsesCodec: ChatCodec = {
+  customTools: true,
+  identifiers: { tools: wordsOf(64), calls: { refused: /\s/g, longest: 64 } },
   ownIds: true,
   request: { decode: decodeRequest, encode: encodeRequest },
   reply: { decode: decodeReply, encode: encodeReply },

@@ -27,7 +27,7 @@ import {
   textOf,
 } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
-import { cacheMark, effortOf, extrasOf, readSettings } from '../../chat/settings.ts'
+import { cacheMark, effortOf, extrasOf, instructionsOf, readSettings } from '../../chat/settings.ts'
 
 export const PLAIN: SettingNames = {
   maxTokens: 'max_output_tokens',
@@ -40,8 +40,11 @@ export const PLAIN: SettingNames = {
   serviceTier: 'service_tier',
   cacheKey: 'prompt_cache_key',
 }
+/** What a client asks to have included for log probabilities. */
+export const LOGPROBS = 'message.output_text.logprobs'
 const NAMES: SettingNames = {
   ...PLAIN,
+  logprobs: 'include',
   reasoning: 'reasoning',
   output: 'text.format',
   verbosity: 'text.verbosity',
@@ -84,6 +87,7 @@ export function decodeRequest(body: JsonObject): Chat {
   }
   if (body.background === true) throw new Untranslatable('background', 'the provider answers at once or not at all')
   const settings = readSettings(body, PLAIN)
+  if (settings.topLogprobs || listOf(body.include).includes(LOGPROBS)) settings.logprobs = true
   const reasoning = readReasoning(body.reasoning)
   if (reasoning) settings.reasoning = reasoning
   const { format, verbosity } = objectOf(body.text)
@@ -92,7 +96,9 @@ export function decodeRequest(body: JsonObject): Chat {
   if (typeof verbosity === 'string') settings.verbosity = verbosity
   const toolChoice = readToolChoice(body.tool_choice)
   const instructions = textOf(body.instructions)
-  const { system, turns } = readInput(body.input)
+  const extras = extrasOf(body, KNOWN)
+  if (body.truncation === 'auto') extras.truncation = body.truncation
+  const { system, turns } = readInput(body.input, extras)
   return {
     from: 'responses',
     model: textOf(body.model) ?? '',
@@ -103,7 +109,7 @@ export function decodeRequest(body: JsonObject): Chat {
     ...(toolChoice ? { toolChoice } : {}),
     settings,
     names: NAMES,
-    extras: extrasOf(body, KNOWN),
+    extras,
     renamed: new Map(),
   }
 }
@@ -128,7 +134,7 @@ function readOutput(format: unknown): OutputFormat | undefined {
   })
 }
 
-function readInput(input: unknown): { system: TextPart[]; turns: Turn[] } {
+function readInput(input: unknown, extras: Record<string, unknown>): { system: TextPart[]; turns: Turn[] } {
   if (typeof input === 'string') {
     return { system: [], turns: [{ role: 'user', parts: [textPart(input, 'input')], at: 'input' }] }
   }
@@ -137,7 +143,7 @@ function readInput(input: unknown): { system: TextPart[]; turns: Turn[] } {
   for (const [i, value] of requireList(input, 'input').entries()) {
     const at = `input[${i}]`
     const { role, parts } = readItem(requireObject(value, at), at)
-    if (role === 'system' && turns.length === 0) system.push(...parts.filter(part => part.kind === 'text'))
+    if (role === 'system' && turns.length === 0) system.push(...instructionsOf(parts, extras))
     else add(turns, role, parts, at)
   }
   return { system, turns }

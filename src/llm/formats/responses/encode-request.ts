@@ -1,5 +1,6 @@
 import type {
   Chat,
+  DocumentPart,
   OutputFormat,
   Part,
   ReasoningPart,
@@ -15,8 +16,8 @@ import type {
 import { joinTexts, urlOf } from '../../chat/content.ts'
 import { defined, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
-import { effortFor, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
-import { PLAIN } from './decode-request.ts'
+import { effortFor, loseAbout, loseCaches, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
+import { LOGPROBS, PLAIN } from './decode-request.ts'
 
 export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   const { settings } = chat
@@ -25,7 +26,8 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   if (chat.system.length > 0 && !marked) body.instructions = joinTexts(chat.system, '\n')
   const system = marked ? [{ type: 'message', role: 'system', content: chat.system.map(part => writeText(part)) }] : []
   body.input = [...system, ...chat.turns.flatMap((turn, i) => writeTurn(turn, `msg_${i}`, losses))]
-  writeSettings(chat, PLAIN, body, losses, ['verbosity'])
+  writeSettings(chat, PLAIN, body, losses, ['verbosity', 'logprobs'])
+  if (settings.logprobs) body.include = [LOGPROBS]
   if (settings.stop) losses.add(chat.names.stop ?? 'stop', 'the provider has no stop strings')
   const effort = settings.reasoning && effortFor(settings.reasoning)
   if (effort !== undefined || settings.reasoning?.summary !== undefined) {
@@ -40,6 +42,9 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   if (chat.stream) body.stream = true
   // Nobody could ask for it again: the client does not know this format's ids.
   body.store = false
+  for (const { name, at } of chat.turns)
+    if (name !== undefined) losses.add(`${at}.name`, 'speakers have no names there')
+  loseCaches(chat, losses, true)
   loseExtras(chat, losses)
   return body
 }
@@ -126,7 +131,7 @@ function writePart(part: Part, role: Role, losses: Losses): JsonObject[] {
     case 'image':
       return [writeImage(part.source, part.detail, part.at)]
     case 'document':
-      return [writeDocument(part)]
+      return [writeDocument(part, losses)]
     case 'audio': {
       const format = part.mediaType === 'audio/mpeg' ? 'mp3' : part.mediaType.replace(/^audio\/(x-)?/, '')
       return [{ type: 'input_audio', input_audio: { data: part.data, format } }]
@@ -147,7 +152,9 @@ function writeImage(source: Source, detail: string | undefined, at: string): Jso
   return { type: 'input_image', image_url: url, detail: detail ?? 'auto' }
 }
 
-function writeDocument({ source, name, at }: Extract<Part, { kind: 'document' }>): JsonObject {
+function writeDocument(part: DocumentPart, losses: Losses): JsonObject {
+  loseAbout(part, losses)
+  const { source, name, at } = part
   if (source.kind === 'text') return { type: 'input_text', text: source.text }
   if (source.kind === 'file') {
     throw new Untranslatable(at, "a file at the client's provider cannot be shown to another one")

@@ -1,0 +1,55 @@
+import type { Chat, Reasoning, Setting } from './chat.ts'
+import type { JsonObject } from './json.ts'
+import type { Losses } from './losses.ts'
+import { budgetOf } from './settings.ts'
+
+// What Claude models ask of a request, wherever they are served.
+
+export const LEAST_BUDGET = 1024
+/** Since then, models decide themselves how much they think, and take no sampling. */
+const ADAPTIVE_SINCE = 4.07
+/** The least `top_p` that goes with thinking. */
+const LEAST_TOP_P = 0.95
+
+/** `claude-opus-4-7` is 4.07, also within a name of Bedrock or Vertex AI; 0: another model, or one before version 4. */
+function claudeVersion(model: string): number {
+  const match = /claude-[a-z]+-(\d+)(?:[-.](\d{1,2}))?(?!\d)/.exec(model)
+  return match ? Number(match[1]) + Number(match[2] ?? 0) / 100 : 0
+}
+
+export interface Thinking {
+  readonly thinking: JsonObject
+  /** For `output_config`. */
+  readonly effort?: string
+}
+
+/** How a model is told to think; undefined: it is not asked to. */
+export function thinkingFor(reasoning: Reasoning | undefined, model: string, maxTokens: number): Thinking | undefined {
+  const budget = budgetOf(reasoning)
+  if (reasoning === undefined || budget === undefined) return undefined
+  if (claudeVersion(model) >= ADAPTIVE_SINCE || (reasoning.adaptive && reasoning.budget === undefined)) {
+    const effort = effortName(reasoning, budget)
+    return { thinking: { type: 'adaptive' }, ...(effort === undefined ? {} : { effort }) }
+  }
+  if (budget < LEAST_BUDGET || maxTokens <= LEAST_BUDGET) return undefined
+  return { thinking: { type: 'enabled', budget_tokens: Math.min(budget, maxTokens - 1) } }
+}
+
+function effortName({ effort, adaptive }: Reasoning, budget: number): string | undefined {
+  if (effort !== undefined) return effort === 'minimal' ? 'low' : effort
+  return adaptive ? undefined : budget <= 1024 ? 'low' : budget <= 2048 ? 'medium' : 'high'
+}
+
+/** The sampling that a model does not take, listed in `losses`. */
+export function withoutSampling({ settings, names, model }: Chat, thinks: boolean, losses: Losses): readonly Setting[] {
+  const newer = claudeVersion(model) >= ADAPTIVE_SINCE
+  if (!newer && !thinks) return []
+  const reason = newer ? 'this model takes no sampling' : 'the provider takes it only without thinking'
+  const refused = (['temperature', 'topP', 'topK'] as const).filter(setting => {
+    const value = settings[setting]
+    if (value === undefined || (setting === 'topP' && !newer && value >= LEAST_TOP_P)) return false
+    if (value !== 1) losses.add(names[setting] ?? setting, reason)
+    return true
+  })
+  return refused
+}
