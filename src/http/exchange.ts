@@ -85,6 +85,11 @@ export interface BodySource {
   replace(bytes: Buffer): void
   /** The bytes to send: a buffer when buffered, otherwise the client's own stream (once). Undefined: no body. */
   take(): Buffer | Readable | undefined
+  /**
+   * Fields that the client has sent behind the body, name by name, once it has ended. They go no further by themselves:
+   * no policy has seen them.
+   */
+  readonly trailers?: readonly string[]
   /** The request is over: what was read whole is held no longer. */
   release?(): void
 }

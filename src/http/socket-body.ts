@@ -17,6 +17,7 @@ const GRACE = 10_000
  */
 export class SocketBody implements BodySource {
   readonly length: number | undefined
+  trailers: readonly string[]
   #bytes: Buffer | undefined
   #reading: Promise<Buffer> | undefined
   /** What was read last, when that was in vain. */
@@ -30,11 +31,19 @@ export class SocketBody implements BodySource {
   #held = 0
   #released = false
 
-  constructor(from: Readable | Buffer, length: number | undefined, reader: BodyReading, onWanted?: () => void) {
+  /** `trailers`: filled once the body has ended. */
+  constructor(
+    from: Readable | Buffer,
+    length: number | undefined,
+    reader: BodyReading,
+    onWanted?: () => void,
+    trailers: readonly string[] = [],
+  ) {
     this.#from = from
     this.length = length
     this.#reader = reader
     this.#onWanted = onWanted
+    this.trailers = trailers
     if (length === 0) this.#bytes = EMPTY
   }
 

@@ -30,6 +30,7 @@ export const processingRequest = message({
   responseHeaders: field(3, headers),
   requestBody: field(4, body),
   responseBody: field(5, body),
+  requestTrailers: field(6, trailers),
   responseTrailers: field(7, trailers),
   metadataContext: field(8, metadata),
   attributes: mapOf(9, struct),
@@ -61,6 +62,7 @@ const immediateResponse = message({
   grpcStatus: field(4, message({ status: field(1, uint32) })),
 })
 export type ImmediateResponse = Message<typeof immediateResponse>
+const trailersStage = message({ headerMutation: field(1, headerMutation) })
 const stage = message({ response: field(1, commonResponse) })
 const processingMode = message({
   requestHeaderMode: field(1, int32),
@@ -77,7 +79,8 @@ export const processingResponse = message({
   responseHeaders: field(2, stage),
   requestBody: field(3, stage),
   responseBody: field(4, stage),
-  responseTrailers: field(6, message({ headerMutation: field(1, headerMutation) })),
+  requestTrailers: field(5, trailersStage),
+  responseTrailers: field(6, trailersStage),
   immediateResponse: field(7, immediateResponse),
   dynamicMetadata: field(8, struct),
   modeOverride: field(9, processingMode),

@@ -10,13 +10,15 @@ const JOINED = 4096
 const MAX_TRAILERS = 16 * 1024
 
 /**
- * Reads a request body that comes in chunks (RFC 9112 section 7.1), strictly. Its trailers are checked and left behind.
+ * Reads a request body that comes in chunks (RFC 9112 section 7.1), strictly. Its trailers are checked and kept apart.
  */
 export class ChunkReader {
   readonly #framing = new ChunkFraming(malformed)
   #line = ''
   #afterCr = false
   #trailerBytes = 0
+  /** Name, value, name, value. */
+  readonly trailers: string[] = []
   done = false
 
   /**
@@ -54,7 +56,7 @@ export class ChunkReader {
     else if (byte !== LF) this.#line += String.fromCharCode(byte)
     else {
       if (this.#line === '') this.done = true
-      else checkTrailer(this.#line)
+      else this.trailers.push(...trailerIn(this.#line))
       this.#afterCr = false
       this.#line = ''
     }
@@ -65,11 +67,12 @@ function malformed(rule: string): MalformedRequest {
   return new MalformedRequest(rule)
 }
 
-function checkTrailer(line: string): void {
+function trailerIn(line: string): [name: string, value: string] {
   const colon = line.indexOf(':')
   const name = line.slice(0, Math.max(0, colon))
   const value = line.slice(colon + 1)
   const kind = fieldKind(name)
   const plain = consistsOf(name, TOKEN) && (value === '' || consistsOf(value, TEXT))
   if (!plain || kind === 'content-length' || kind === 'transfer-encoding') throw new MalformedRequest('trailers')
+  return [name, value.trim()]
 }

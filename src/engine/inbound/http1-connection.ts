@@ -240,7 +240,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     const whole = length !== undefined && bytes.length - at >= length
     const waits = request.waits && !whole
     const from = whole ? bytes.subarray(at, at + length) : this.#expectBody(length)
-    const body = new SocketBody(from, length, host.runtime, waits ? this.#askForBody : undefined)
+    const body = new SocketBody(from, length, host.runtime, waits ? this.#askForIt : undefined, this.#chunks?.trailers)
     this.#waiting = waits
     this.#ending = request.closes || detached
     const x = exchangeFor(
@@ -274,7 +274,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     return this.#incoming
   }
 
-  #askForBody = (): void => {
+  #askForIt = (): void => {
     this.#waiting = false
     if (this.#out?.state === 'waiting' && this.socket.writable) {
       this.socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')

@@ -117,6 +117,11 @@ export class Http2Server {
     )
     const x = exchangeFor({ connection, httpVersion: '2.0', head, body, upgrade }, host)
     const out = new StreamDownstream(stream, x, ended)
+    if (!ended) {
+      stream.on('trailers', (_fields, _flags, ...rest: unknown[]) => {
+        body.trailers = rest[0] as string[]
+      })
+    }
     // The reason is in `close`; without a listener an error would end the process.
     stream.on('error', () => {}).on('aborted', breakBody)
     stream.once('close', () => serving.finish())

@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { passOn } from '../../http/incoming-body.ts'
+import { TrailingBody } from '../../http/trailing-body.ts'
 import { bodyFailure, requestFailure } from './failure.ts'
+import { checkField } from './http1-request.ts'
 
 /** Chunks up to this size go out with their frame as one string. */
 const ONE_WRITE = 4096
@@ -89,8 +91,16 @@ export class BodySender {
       this.#fail(requestFailure('request body shorter than its content-length'))
       return
     }
+    let text = '0\r\n'
+    try {
+      const trailers = trailersOf(this.#body)
+      for (let i = 0; i < trailers.length; i += 2) text += `${trailers[i]}: ${trailers[i + 1]}\r\n`
+    } catch (error) {
+      this.#fail(error as Error)
+      return
+    }
     this.finished = true
-    if (this.#left < 0) this.#socket?.write('0\r\n\r\n', 'latin1')
+    if (this.#left < 0) this.#socket?.write(`${text}\r\n`, 'latin1')
     this.stop()
   }
 
@@ -99,6 +109,13 @@ export class BodySender {
     this.#broken = bodyFailure(error)
     this.#fail(this.#broken)
   }
+}
+
+/** What follows the body. Throws GatewayError when it cannot be written. */
+export function trailersOf(body: Readable | undefined): readonly string[] {
+  const fields = body instanceof TrailingBody ? body.trailers : []
+  for (let i = 0; i < fields.length; i += 2) checkField(fields[i] as string, fields[i + 1] as string)
+  return fields
 }
 
 function uncork(socket: Socket): void {

@@ -5,8 +5,10 @@ import { HeaderList } from '../../http/headers.ts'
 import { type Http2Fields, http2Fields } from '../../http/http2-fields.ts'
 import { resetStream } from '../../http/http2-reset.ts'
 import { passOn } from '../../http/incoming-body.ts'
+import { TrailingBody } from '../../http/trailing-body.ts'
 import type { ChunkSink, UpstreamRequest } from '../../http/transport.ts'
 import { joinSmallFrames } from '../join-small-frames.ts'
+import { trailersOf } from './body-sender.ts'
 import { bodyFailure, callFailure, protocolFailure, requestFailure } from './failure.ts'
 import { fieldKind } from './hop-by-hop.ts'
 import { checkField } from './http1-request.ts'
@@ -38,7 +40,10 @@ export class Http2Call {
     const streamed = body instanceof Readable
     this.#body = streamed ? body : undefined
     try {
-      this.#stream = connection.request(requestFields(request, connection.scheme), body === undefined)
+      this.#stream = connection.request(requestFields(request, connection.scheme), {
+        endStream: body === undefined,
+        waitForTrailers: body instanceof TrailingBody,
+      })
     } catch (error) {
       const failure =
         error instanceof GatewayError
@@ -48,6 +53,7 @@ export class Http2Call {
       return
     }
     this.#listen(this.#stream)
+    if (body instanceof TrailingBody) this.#stream.once('wantTrailers', this.#sendTrailers)
     if (streamed) this.#pump(this.#stream, body)
     else {
       this.#sent = true
@@ -157,6 +163,13 @@ export class Http2Call {
   #onEnd = (): void => {
     this.#sent = true
     this.#stream?.end()
+  }
+  #sendTrailers = (): void => {
+    try {
+      this.#stream?.sendTrailers(http2Fields({}, trailersOf(this.#body)))
+    } catch (error) {
+      this.#fail(error as Error)
+    }
   }
   #onBodyGone = (error?: Error): void => {
     if (!this.#sent) this.#fail(bodyFailure(error))

@@ -1,4 +1,4 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
+import { type ClientHttp2Session, type ClientHttp2Stream, type ClientSessionRequestOptions, connect } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Http2Fields } from '../../http/http2-fields.ts'
 import type { Clock } from '../../runtime/runtime.ts'
@@ -54,8 +54,8 @@ export class Http2Connection {
   }
 
   /** Throws when a field cannot be sent. */
-  request(fields: Http2Fields, endStream: boolean): ClientHttp2Stream {
-    const stream = this.#session.request(fields, { endStream })
+  request(fields: Http2Fields, options: ClientSessionRequestOptions): ClientHttp2Stream {
+    const stream = this.#session.request(fields, options)
     this.calls++
     this.onChange()
     stream.once('close', () => {

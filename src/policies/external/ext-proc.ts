@@ -33,10 +33,16 @@ const fields = {
       responseBodyMode: def(bodyMode, 'fullDuplexStreamed', 'How much of the response body the service sees.'),
       requestHeaderMode: def(sendMode, 'send', 'Whether it sees the request head.'),
       responseHeaderMode: def(sendMode, 'send', 'Whether it sees the response head.'),
-      requestTrailerMode: def(sendMode, 'send', 'Whether it sees the request trailers.', {
-        inert: 'Requests come without trailers.',
-      }),
-      responseTrailerMode: def(sendMode, 'send', 'Whether it sees the response trailers.'),
+      requestTrailerMode: def(
+        sendMode,
+        'send',
+        'Whether it sees the trailers of a request body that it gets as a stream.',
+      ),
+      responseTrailerMode: def(
+        sendMode,
+        'send',
+        'Whether it sees the trailers of a response body that it gets as a stream.',
+      ),
       allowModeOverride: def(boolean, false, 'The service may change these modes itself.'),
     }),
     'What the service sees.',
@@ -112,7 +118,7 @@ function hooksOf(spec: Spec, callee: Callee, ctx: CompileContext): Hooks {
 function rulesOf(spec: Spec, callee: Callee): ProcessingRules {
   const { metadataContext = {}, requestAttributes = {}, responseAttributes = {}, processingOptions } = spec
   const { requestHeaderMode, responseHeaderMode, requestBodyMode, responseBodyMode } = processingOptions ?? {}
-  const { responseTrailerMode, allowModeOverride = false } = processingOptions ?? {}
+  const { requestTrailerMode, responseTrailerMode, allowModeOverride = false } = processingOptions ?? {}
   return {
     callee,
     allowModeOverride,
@@ -124,6 +130,7 @@ function rulesOf(spec: Spec, callee: Callee): ProcessingRules {
       responseHeaders: responseHeaderMode !== 'skip',
       requestBody: requestBodyMode ?? 'fullDuplexStreamed',
       responseBody: responseBodyMode ?? 'fullDuplexStreamed',
+      requestTrailers: requestTrailerMode !== 'skip',
       responseTrailers: responseTrailerMode !== 'skip',
     },
   }

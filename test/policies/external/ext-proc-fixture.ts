@@ -7,7 +7,14 @@ export type Answer = (request: Plain, call: ProcessCall) => void
 type Handler = (req: IncomingMessage, res: ServerResponse) => void
 
 /** Lets everything pass, in whichever mode. */
-const KINDS = ['requestHeaders', 'responseHeaders', 'requestBody', 'responseBody', 'responseTrailers'] as const
+const KINDS = [
+  'requestHeaders',
+  'responseHeaders',
+  'requestBody',
+  'responseBody',
+  'requestTrailers',
+  'responseTrailers',
+] as const
 export const streamed = ({ body, endOfStream }: Plain, by = (text: string) => text) => ({
   response: { bodyMutation: { streamedResponse: { body: Buffer.from(by(String(body ?? ''))), endOfStream } } },
 })

@@ -1,6 +1,10 @@
-import { Readable } from 'node:stream'
-import type { BodySource } from '../../../http/exchange.ts'
-import { immediate } from './mutations.ts'
+import type { Readable } from 'node:stream'
+import type { BodySource, Exchange } from '../../../http/exchange.ts'
+import { isChangeable } from '../../../http/field-change.ts'
+import { HeaderList } from '../../../http/headers.ts'
+import { TrailingBody } from '../../../http/trailing-body.ts'
+import type { ProcessingResponse } from '../../../protobuf/ext-proc.ts'
+import { changedTrailers, headersOf, immediate } from './mutations.ts'
 import { failed, type ServiceStream } from './service-stream.ts'
 
 /** bytes of one message of a body. */
@@ -9,23 +13,26 @@ export const LARGEST_CHUNK = 64 * 1024
 export const FARTHEST_AHEAD = 4 * 1024 * 1024
 
 /** What a service makes of a request body while it comes; read as any other stream. */
-export class ProcessedBody extends Readable {
+export class ProcessedBody extends TrailingBody {
   readonly #stream: ServiceStream
+  readonly #sendsTrailers: () => boolean
   #wanted = (): void => {}
   #complete = false
 
-  constructor(stream: ServiceStream) {
+  constructor(stream: ServiceStream, sendsTrailers: () => boolean) {
     super({ highWaterMark: LARGEST_CHUNK })
     this.#stream = stream
+    this.#sendsTrailers = sendsTrailers
     // Whoever reads listens too; an error that comes when nobody does must not end the process.
     this.on('error', () => {})
   }
 
   /**
-   * Sends `body` to the service, as fast as it takes it and as what comes back is read. `began` runs before the first of
+   * Sends the body of `x` to the service, as fast as it takes it and as what comes back is read. `began` runs before the first of
    * it is read; until then the body is as it was.
    */
-  async feed(body: BodySource, began: () => void): Promise<void> {
+  async feed(x: Exchange, began: () => void): Promise<void> {
+    const { body } = x
     this.#listen(false)
     try {
       await this.#stream.begun()
@@ -40,13 +47,17 @@ export class ProcessedBody extends Readable {
         }
         if (this.readableLength >= LARGEST_CHUNK) await new Promise<void>(resolve => (this.#wanted = resolve))
       }
+      // Some systems tell of trailers after the end of the body.
+      if (this.#sendsTrailers() && body.length === undefined) await new Promise(setImmediate)
     } catch (error) {
       this.destroy(error as Error)
       return
     }
     if (this.#complete || this.destroyed) return
     this.#listen(true)
-    this.#stream.send({ requestBody: { body: new Uint8Array(), endOfStream: true } })
+    const trailers = this.#sendsTrailers() ? trailersOf(x, body) : []
+    if (trailers.length === 0) this.#stream.send({ requestBody: { body: new Uint8Array(), endOfStream: true } })
+    else this.#askAboutTrailers(trailers)
   }
 
   override _read(): void {
@@ -58,6 +69,26 @@ export class ProcessedBody extends Readable {
     this.#wanted()
     this.#stream.resume()
     done(error)
+  }
+
+  #askAboutTrailers(trailers: readonly string[]): void {
+    this.#stream.listen('requestTrailers', {
+      hear: ({ requestTrailers, immediateResponse }: ProcessingResponse) => {
+        if (this.#complete || this.destroyed || immediateResponse) return true
+        this.trailers = changedTrailers(requestTrailers?.headerMutation, trailers)
+        this.#end()
+        return true
+      },
+      fail: () => {},
+    })
+    this.#stream.send({ requestTrailers: { trailers: headersOf([], new HeaderList([...trailers])) } })
+  }
+
+  #end(): void {
+    this.#complete = true
+    this.#stream.unlisten('requestBody')
+    this.#stream.unlisten('requestTrailers')
+    this.push(null)
   }
 
   #listen(owed: boolean): void {
@@ -74,17 +105,29 @@ export class ProcessedBody extends Readable {
           const { body, endOfStream } = mutation?.streamedResponse ?? { body: mutation?.body }
           const room = body && body.length > 0 ? this.push(Buffer.from(body)) : true
           if (this.readableLength > FARTHEST_AHEAD) this.destroy(failed('too much of a body'))
-          if (!endOfStream) return room
-          this.#complete = true
-          this.#stream.unlisten('requestBody')
-          this.push(null)
-          return true
+          if (endOfStream) this.#end()
+          return endOfStream || room
         },
         fail: error => this.destroy(error),
       },
       owed,
     )
   }
+}
+
+/** RFC 9110, 6.5.1: what says how a message is to be read, or who sends it, cannot come after it. */
+const HEAD_ONLY =
+  /^(?:authorization|proxy-authorization|cookie|cache-control|max-forwards|range|forwarded|(?:content|if|x-forwarded)-.*)$/
+
+/** A field of the head has been seen by every policy; no other one may take its place. */
+function trailersOf({ request }: Exchange, { trailers: raw = [] }: BodySource): readonly string[] {
+  const trailers: string[] = []
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = (raw[i] as string).toLowerCase()
+    if (!isChangeable(name) || HEAD_ONLY.test(name) || request.headers.has(name)) continue
+    trailers.push(name, raw[i + 1] as string)
+  }
+  return trailers
 }
 
 async function* chunksOf(from: Buffer | Readable | undefined): AsyncGenerator<Buffer> {

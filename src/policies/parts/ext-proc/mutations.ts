@@ -3,7 +3,7 @@ import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange, ResponseHead } from '../../../http/exchange.ts'
 import { applyChange, fieldChange, isChangeable } from '../../../http/field-change.ts'
 import { toFieldValue } from '../../../http/field-value.ts'
-import type { HeaderList } from '../../../http/headers.ts'
+import { HeaderList } from '../../../http/headers.ts'
 import { APPEND_ACTION, type HeaderValueOption } from '../../../protobuf/envoy.ts'
 import type { HeaderMutation, ImmediateResponse } from '../../../protobuf/ext-proc.ts'
 import type { Limits } from '../../policy.ts'
@@ -42,6 +42,13 @@ export function changeResponse(mutation: HeaderMutation | undefined, response: R
     const status = Number(value)
     if (name === ':status' && Number.isInteger(status) && status >= 200 && status <= 599) response.status = status
   })
+}
+
+/** What the service makes of fields behind a body: name, value, name, value. */
+export function changedTrailers(mutation: HeaderMutation | undefined, trailers: readonly string[]): readonly string[] {
+  const fields = new HeaderList([...trailers])
+  changeFields(mutation, fields, () => {})
+  return fields.raw
 }
 
 const ACTIONS = {

@@ -30,6 +30,7 @@ export interface ProcessingModes {
   readonly responseHeaders: boolean
   readonly requestBody: BodyMode
   readonly responseBody: BodyMode
+  readonly requestTrailers: boolean
   readonly responseTrailers: boolean
 }
 
@@ -198,8 +199,8 @@ export class Processing {
     const x = this.#x
     const { body } = x
     this.#original = { body, length: x.request.headers.get('content-length') }
-    const processed = new ProcessedBody(stream)
-    void processed.feed(body, () => {
+    const processed = new ProcessedBody(stream, () => this.#modes.requestTrailers)
+    void processed.feed(x, () => {
       this.bodyStarted = true
     })
     this.#body = new SocketBody(processed, undefined, this.#runtime)
@@ -279,6 +280,7 @@ export class Processing {
       responseHeaders: sent(mode.responseHeaderMode, modes.responseHeaders),
       requestBody: overridden(modes.requestBody, mode.requestBodyMode),
       responseBody: overridden(modes.responseBody, mode.responseBodyMode),
+      requestTrailers: sent(mode.requestTrailerMode, modes.requestTrailers),
       responseTrailers: sent(mode.responseTrailerMode, modes.responseTrailers),
     }
   }

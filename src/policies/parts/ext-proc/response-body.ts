@@ -1,10 +1,9 @@
-import { applyChange, fieldChange } from '../../../http/field-change.ts'
 import { HeaderList } from '../../../http/headers.ts'
 import { keepChunk } from '../../../http/keep-chunk.ts'
 import type { ChunkSink } from '../../../http/transport.ts'
 import type { ProcessingResponse } from '../../../protobuf/ext-proc.ts'
 import { FARTHEST_AHEAD, LARGEST_CHUNK } from './duplex-request.ts'
-import { headersOf } from './mutations.ts'
+import { changedTrailers, headersOf } from './mutations.ts'
 import { failed, type ServiceStream } from './service-stream.ts'
 
 /** A response body by way of the service, chunk by chunk. What comes back goes on as fast as the client reads. */
@@ -103,14 +102,7 @@ export class DuplexResponse implements ChunkSink {
 
   #changeTrailers({ responseTrailers }: ProcessingResponse): undefined {
     if (this.#over) return
-    const trailers = new HeaderList(this.#trailers ?? [])
-    for (const name of responseTrailers?.headerMutation?.removeHeaders ?? []) trailers.delete(name)
-    for (const { header } of responseTrailers?.headerMutation?.setHeaders ?? []) {
-      const text = header?.value ?? Buffer.from(header?.rawValue ?? []).toString('latin1')
-      const change = header?.key === undefined ? undefined : fieldChange(header.key, text, 'set')
-      if (change) applyChange(trailers, change)
-    }
-    this.#trailers = trailers.raw
+    this.#trailers = changedTrailers(responseTrailers?.headerMutation, this.#trailers ?? [])
     this.#end()
   }
 

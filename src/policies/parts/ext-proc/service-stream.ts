@@ -11,7 +11,13 @@ import {
 } from '../../../protobuf/ext-proc.ts'
 import type { Runtime, Timer } from '../../../runtime/runtime.ts'
 
-type Kind = 'requestHeaders' | 'responseHeaders' | 'requestBody' | 'responseBody' | 'responseTrailers'
+type Kind =
+  | 'requestHeaders'
+  | 'responseHeaders'
+  | 'requestBody'
+  | 'responseBody'
+  | 'requestTrailers'
+  | 'responseTrailers'
 
 /** Hears the answers of one kind; `fail` ends it. */
 export interface Hearing {
