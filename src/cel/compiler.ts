@@ -14,6 +14,7 @@ import { harden, prepare, type TreeFacts } from './rewrite.ts'
 import { Run } from './run.ts'
 import { adaptSource } from './source.ts'
 import { type LocalScope, type Program, parseProgram } from './syntax-tree.ts'
+import { createTermReader } from './terms/term-reader.ts'
 import { VARIABLES, variableNamed, visible } from './variables.ts'
 import { buildVariable, type EnvironmentFacts, fromExtra, type ViewSettings } from './views.ts'
 
@@ -45,7 +46,12 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
     sensitive: new Set(hidden.map(name => name.toLowerCase())),
   }
   const kept = new Map<string, ReturnType<CelCompiler['compile']>>()
+  let readTerm: CelCompiler['termOf'] | undefined
   return {
+    termOf(text) {
+      readTerm ??= createTermReader()
+      return readTerm(text)
+    },
     compile(text, scope, result) {
       const tooLarge = sizeProblem(text)
       if (tooLarge) return tooLarge

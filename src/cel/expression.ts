@@ -1,6 +1,7 @@
 import type { Exchange } from '../http/exchange.ts'
 import type { CelResult, CelScope, Problem } from '../schema/builder.ts'
 import type { FailureKind } from './failure.ts'
+import type { Term } from './terms/terms.ts'
 
 /** A checked expression. It holds no request: each evaluation gets its own roots. */
 export interface Expression {
@@ -36,6 +37,8 @@ export interface CelCompiler {
     scope: CelScope,
     result: CelResult,
   ): Expression | { readonly problem: Problem; readonly kind: 'syntax' | 'type' | 'size' }
+  /** What the author of an expression wrote, as a tree; undefined for text that is not an expression. */
+  termOf(text: string): Term | undefined
 }
 
 /** A linear-time regular expression (RE2 syntax). */

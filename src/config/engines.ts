@@ -1,4 +1,5 @@
 import type { CelCompiler, PatternCompiler } from '../cel/expression.ts'
+import type { Term } from '../cel/terms/terms.ts'
 import type { Chance } from '../runtime/runtime.ts'
 
 export interface MadeEngines {
@@ -27,6 +28,12 @@ export class Engines {
   /** The compiler for files that hide these headers, when it has been made. */
   cel(sensitiveHeaders: readonly string[]): CelCompiler | undefined {
     return this.#cel.get(sensitiveHeaders.join())
+  }
+
+  /** Undefined where no file has had an expression so far. */
+  termOf(text: string): Term | undefined {
+    const [any] = this.#cel.values()
+    return any?.termOf(text)
   }
 
   get patterns(): PatternCompiler | undefined {

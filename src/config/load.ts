@@ -95,7 +95,8 @@ async function compileDocument(
   const report = reportOnce(finding => diagnostics.push(document.resolve(finding)))
   const paths = new WeakMap<object, Path>()
   const value = document.empty ? {} : document.value
-  const config = await decodeDocument(value, paths, report, options.engines ?? new Engines({ chance: options.runtime }))
+  const engines = options.engines ?? new Engines({ chance: options.runtime })
+  const config = await decodeDocument(value, paths, report, engines)
   if (options.tier === 'syntax') return undefined
   const c: Compilation = {
     document,
@@ -126,7 +127,8 @@ async function compileDocument(
       return source.text.slice(start.offset, end.offset)
     }
     const pathOf = (part: object) => paths.get(part) ?? []
-    lint({ config, snapshot, document, tier: options.tier, env: options.env, pathOf, textAt, report })
+    const termOf = (text: string) => engines.termOf(text)
+    lint({ config, snapshot, document, tier: options.tier, env: options.env, pathOf, textAt, termOf, report })
   }
   return snapshot
 }

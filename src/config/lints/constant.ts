@@ -1,4 +1,4 @@
-import { type Comparison, comparisonsOf, partsOf, type Term } from '../../cel/terms.ts'
+import { type Comparison, comparisonsOf, partsOf, type Term } from '../../cel/terms/terms.ts'
 
 export interface Constant {
   readonly value: boolean

@@ -1,4 +1,3 @@
-import { createTermReader } from '../../cel/terms.ts'
 import { standalone } from '../standalone/standalone.ts'
 import { visitWritten, type WrittenValue } from '../written-values.ts'
 import { cacheThreshold } from './ai/cache-threshold.ts'
@@ -161,7 +160,7 @@ const LINTS: readonly Lint[] = [
 type Visitor = (found: WrittenValue) => void
 
 /** Doubtful configuration: findings that are warnings or remarks and never keep a file from running. */
-export function lint(file: Omit<LintedFile, 'sites' | 'visit' | 'visitTerms' | 'termOf'>): void {
+export function lint(file: Omit<LintedFile, 'sites' | 'visit' | 'visitTerms'>): void {
   const always: Visitor[] = []
   const visitors = new Map<string, Visitor[]>()
   const visit: LintedFile['visit'] = (kind, see) => {
@@ -169,7 +168,6 @@ export function lint(file: Omit<LintedFile, 'sites' | 'visit' | 'visitTerms' | '
     if (list) list.push(see)
     else visitors.set(kind, [see])
   }
-  const termOf = createTermReader()
   const linted: LintedFile = {
     ...file,
     sites: policySites(file.config, file.pathOf),
@@ -177,11 +175,10 @@ export function lint(file: Omit<LintedFile, 'sites' | 'visit' | 'visitTerms' | '
     visitTerms(see) {
       visit('cel', ({ node, value, path }) => {
         if (node.kind !== 'cel' || typeof value !== 'string') return
-        const term = termOf(value)
+        const term = file.termOf(value)
         if (term) see({ node, text: value, term, path })
       })
     },
-    termOf,
   }
   for (const check of LINTS) check(linted)
   // One walk for all of them.

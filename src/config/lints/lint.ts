@@ -1,4 +1,4 @@
-import type { Term } from '../../cel/terms.ts'
+import type { Term } from '../../cel/terms/terms.ts'
 import type { Finding, Path } from '../../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../../diagnostics/source.ts'
 import type { Tier } from '../compile-context.ts'

@@ -1,4 +1,4 @@
-import { comparisonsOf, neededBy, termsWithin } from '../../../cel/terms.ts'
+import { comparisonsOf, neededBy, termsWithin } from '../../../cel/terms/terms.ts'
 import { didYouMean } from '../../../diagnostics/suggest.ts'
 import type { Lint } from '../lint.ts'
 import { mcpBackends } from '../sites.ts'

@@ -1,4 +1,4 @@
-import { type Comparison, comparisonsOf, type Term, termsWithin } from '../../../cel/terms.ts'
+import { type Comparison, comparisonsOf, type Term, termsWithin } from '../../../cel/terms/terms.ts'
 import { isTemplate } from '../constant.ts'
 import type { Lint } from '../lint.ts'
 

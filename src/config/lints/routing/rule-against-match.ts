@@ -1,4 +1,4 @@
-import { comparisonsOf, conjuncts, type Term } from '../../../cel/terms.ts'
+import { comparisonsOf, conjuncts, type Term } from '../../../cel/terms/terms.ts'
 import type { Lint } from '../lint.ts'
 import { type RouteSpec, routesOf, rulesOf } from '../sites.ts'
 

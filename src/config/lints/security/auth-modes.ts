@@ -1,4 +1,4 @@
-import { neededBy } from '../../../cel/terms.ts'
+import { neededBy } from '../../../cel/terms/terms.ts'
 import type { Lint } from '../lint.ts'
 
 const ROOTS = { jwtAuth: 'jwt', apiKey: 'apiKey', basicAuth: 'basicAuth' } as const

@@ -1,4 +1,4 @@
-import { type Term, termsWithin } from '../../../cel/terms.ts'
+import { type Term, termsWithin } from '../../../cel/terms/terms.ts'
 import { isNormalizing } from '../../../http/path-normalization.ts'
 import { pathRules } from '../../../policies/frontend/http.ts'
 import type { Lint, LintedFile, Policies } from '../lint.ts'

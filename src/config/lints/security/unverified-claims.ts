@@ -1,4 +1,4 @@
-import { neededBy } from '../../../cel/terms.ts'
+import { neededBy } from '../../../cel/terms/terms.ts'
 import { keyOf } from '../../../diagnostics/diagnostic.ts'
 import { once } from '../../../policies/parts/once.ts'
 import type { Pipeline } from '../../snapshot.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { comparisonsOf, createTermReader, neededBy, type Term, termsWithin } from '../../src/cel/terms.ts'
+import { createTermReader } from '../../../src/cel/terms/term-reader.ts'
+import { comparisonsOf, neededBy, type Term, termsWithin } from '../../../src/cel/terms/terms.ts'
 
 const termOf = createTermReader()
 const read = (text: string): Term => {
