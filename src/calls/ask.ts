@@ -9,26 +9,27 @@ import { derivedFrom, ownExchange } from './derived-exchange.ts'
 import { type WholeReply, wholeReply } from './dispatch.ts'
 import { type Callee, makeCall, type Outcall } from './outcall.ts'
 
-/** A request that the gateway makes of a service. */
+/** A request from the gateway to a service. */
 export interface ServiceRequest extends Outcall {
-  /** What its events stand under in the trace, where it is made for a client's request: the policy's name. Unset: none do. */
+  /** Scope of its events in the client's trace: the policy's name. If unset, none are emitted. */
   readonly scope?: string
-  /** Others wait for the reply too: it goes on when the client leaves. */
+  /** Others await the response too: the call continues if the client disconnects. */
   readonly shared?: boolean
   readonly method: string
-  /** With the query. */
+  /** Including the query. */
   readonly path: string
   /** Name, value, name, value. */
   readonly fields: readonly string[]
-  /** Instead of the service's own. */
+  /** Overrides the service's own. */
   readonly authority?: string | undefined
-  /** Told as soon as the head has come: the body may fail all the same. */
+  /** Called when the head has arrived; the body may still fail. */
   heard?(status: number): void
 }
 
 /**
- * Asks a service over HTTP and reads its reply whole, up to `limit` bytes. `timeout` covers the body too. `client`: the
- * request that the call is made for; it ends with that unless it is shared. Throws GatewayError when no reply has come.
+ * Sends a request to a service over HTTP and buffers its response, up to `limit` bytes. `timeout` covers the body too.
+ * `client` is the request that the call is made for; the call ends with it unless shared. Throws GatewayError if no
+ * response arrives.
  */
 export function ask(
   to: Callee,
@@ -57,7 +58,7 @@ function heardBy(heard: (status: number) => void, on: ResponseHandler): Response
   })
 }
 
-/** The exchange for one request of a service. Throws GatewayError while the service has no endpoint. */
+/** The exchange for one request to a service. Throws GatewayError while the service has no endpoint. */
 export function serviceExchange(
   to: Callee,
   { method, path, fields, authority, purpose, scope, shared }: ServiceRequest,

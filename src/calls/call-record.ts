@@ -4,26 +4,26 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { CallPurpose, CallSpan, RequestSpan } from '../trace/span.ts'
 import type { TracedCall } from '../trace/trace-event.ts'
 
-/** Calls that clients' requests are made for. */
+/** Calls made to serve a client's request. */
 export const PRIMARY = {
   Http: { kind: 'Primary', subtype: 'Http' },
   Llm: { kind: 'Primary', subtype: 'Llm' },
   Mcp: { kind: 'Primary', subtype: 'Mcp' },
 } as const satisfies Record<string, CallPurpose>
 
-/** What is told of a call besides where it goes. */
+/** What is recorded about a call besides its target. */
 export interface CallFacts {
-  /** Unset: for the gateway itself, which no metric counts. */
+  /** Unset for the gateway's own calls, which no metric counts. */
   readonly purpose?: CallPurpose | undefined
-  /** What for, in the words of the trace: `backend`, `mirror`. Unset: whoever makes the call tells of it. */
+  /** The purpose as the trace names it: `backend`, `mirror`. If unset, the caller emits its own events. */
   readonly what?: string
-  /** Why this one is called, and why now; unset where there is no choice. */
+  /** Why this target was chosen, and why now; unset if there was no choice. */
   readonly reason?: string | undefined
-  /** The config lines that made the callee. */
+  /** The config lines that defined the callee. */
   readonly origins?: readonly Origin[]
 }
 
-/** The call goes out as part of the trace, in place of what the client sent. */
+/** The call carries its own trace context instead of the client's. */
 export function startSpan(x: Exchange, parent: RequestSpan, purpose: CallPurpose): CallSpan {
   const { method, path, headers } = x.request
   const span = parent.call({ ...purpose, method, path })
@@ -31,10 +31,10 @@ export function startSpan(x: Exchange, parent: RequestSpan, purpose: CallPurpose
   return span
 }
 
-/** What telling of calls needs. */
+/** Dependencies of recording calls. */
 export type CallRuntime = Pick<Runtime, 'clock' | 'called'>
 
-/** One call from its begin to its response head or failure: events, a span and a sample for the metrics. */
+/** A call from its start to its response head or failure: trace events, a span and a metrics sample. */
 export class CallRecord {
   readonly #attempt: Attempt
   readonly #purpose: CallPurpose | undefined
@@ -51,7 +51,7 @@ export class CallRecord {
     this.#span = x.span && purpose && startSpan(x, x.span, purpose)
   }
 
-  /** Once, when `attempt` holds how it went. */
+  /** Called once, when `attempt` holds the outcome. */
   end(): void {
     const attempt = this.#attempt
     const { clock, called } = this.#runtime

@@ -9,7 +9,7 @@ import {
 import type { Clock } from '../runtime/runtime.ts'
 import type { CallPurpose } from '../trace/span.ts'
 
-/** Where nobody has connected. */
+/** For exchanges without a connection. */
 const NOBODY: ConnectionFacts = { id: 0, address: '', port: 0, localPort: 0 }
 const TIMELESS = { now: () => 0, mono: () => 0 }
 
@@ -20,12 +20,12 @@ export interface OwnRequest {
   /** For logs. */
   readonly id?: string
   readonly connection?: ConnectionFacts
-  /** As of which the call counts as begun; unset: nothing asks when. */
+  /** Sets the start time; unset if nothing needs it. */
   readonly clock?: Pick<Clock, 'now' | 'mono'>
   readonly httpVersion?: string
 }
 
-/** An exchange that no client has begun: calls of the gateway itself, and expressions that are read without a request. */
+/** An exchange without a client request: the gateway's own calls, and expressions evaluated outside of a request. */
 export function ownExchange(own: OwnRequest = {}): Exchange {
   const { id = '', connection = NOBODY, clock = TIMELESS, httpVersion = '1.1', request, body, purpose } = own
   return new Exchange({
@@ -44,15 +44,18 @@ export interface Derivation {
   readonly request: RequestHead
   readonly body: BodySource
   readonly purpose: CallPurpose
-  /** What its events stand under in the trace: `mirror`, `target NAME`. Unset: it may outlive the trace, and is no part of it. */
+  /**
+   * Scope of its events in the trace: `mirror`, `target NAME`. If unset, it may outlive the trace and is not part of
+   * it.
+   */
   readonly scope: string | undefined
-  /** Unset: the client's, which callees are spoken to in where they know it. */
+  /** If unset, the client's version, which callees are spoken to in if they are known to support it. */
   readonly httpVersion?: string
 }
 
 /**
- * An exchange for one call on behalf of `x`: the policies of the callee see the request that goes out, and with it whom
- * it is for, where it came in, and what earlier policies have found. What they change is theirs.
+ * An exchange for one call on behalf of `x`: the callee's policies see the outgoing request along with its principal,
+ * its listener and route, and what earlier policies have established. Their changes do not affect `x`.
  */
 export function derivedFrom(x: Exchange, derivation: Derivation): Exchange {
   const { id, connection, startedAt, startedMono } = x
@@ -73,7 +76,7 @@ export function derivedFrom(x: Exchange, derivation: Derivation): Exchange {
   return own
 }
 
-/** The request of `x` itself, for one of several who may be asked to answer it: what is changed for one is not for the next. */
+/** A copy of the request of `x` for one of several candidates: changes for one do not leak to the next. */
 export function repeatOf(x: Exchange, purpose: CallPurpose, scope: string): Exchange {
   const request = { ...x.request, headers: x.request.headers.copy() }
   const own = derivedFrom(x, { request, body: x.body, purpose, scope })

@@ -5,9 +5,9 @@ import { keepChunk } from '../http/keep-chunk.ts'
 import type { ResponseHandler, Target, UpstreamRequest } from '../http/transport.ts'
 import type { Clock, Runtime } from '../runtime/runtime.ts'
 
-// The one place where calls leave the gateway.
+// The only place where calls leave the gateway.
 
-/** One call with the request that `x` has become; it ends with `x`. */
+/** One call with the request of `x`; it ends with `x`. */
 export function dispatch(
   { transport }: Pick<Runtime, 'transport'>,
   x: Exchange,
@@ -22,24 +22,24 @@ export function dispatch(
 }
 
 const HOPS = 'x-gwctl-hops'
-/** A gateway may well call itself once or twice, for one listener behind another. */
+/** A gateway may legitimately call itself once or twice, for one listener behind another. */
 const MOST_HOPS = 4
 
-/** Ends a loop through the gateway itself. Throws `loopDetected`. */
+/** Breaks loops through the gateway itself. Throws `loopDetected`. */
 function countHop(x: Exchange, request: UpstreamRequest): void {
   const hops = Number.parseInt(x.received.headers.get(HOPS) ?? '0', 10)
   if (!(hops < MOST_HOPS)) throw new GatewayError('loopDetected')
   request.headers.set(HOPS, String(Math.max(hops, 0) + 1))
 }
 
-/** A whole reply in memory. */
+/** A fully buffered response. */
 export interface WholeReply {
   readonly status: number
   readonly headers: HeaderList
   readonly body: Buffer
 }
 
-/** A call of the gateway itself that no file declares as a service of its own (key sets, credentials). See `wholeReply`. */
+/** A call by the gateway itself to something not declared as a service (key sets, credentials). See `wholeReply`. */
 export function callWhole(
   { transport, clock }: Pick<Runtime, 'transport' | 'clock'>,
   target: Target,
@@ -51,8 +51,8 @@ export function callWhole(
 }
 
 /**
- * Reads the reply to the call that `start` makes. `timeout` (ms; 0: none) covers the body too, since nobody sees the head
- * before. Throws GatewayError, also past `limit` bytes of the body.
+ * Buffers the response to the call that `start` makes. `timeout` (ms; 0: none) covers the body too, since the head
+ * alone is of no use. Throws GatewayError, also past `limit` bytes of body.
  */
 export function wholeReply(
   clock: Clock,

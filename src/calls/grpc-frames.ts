@@ -12,19 +12,19 @@ export function frame(message: Uint8Array): Buffer {
   return framed
 }
 
-/** What is wrong with a frame, and the status that gRPC has for it. */
+/** What is wrong with a frame, and the gRPC status for it. */
 export interface BadFrame {
   readonly problem: string
   readonly status: number
 }
 
-/** Takes a body as it comes apart and gives its messages. */
+/** Splits a body into messages as it arrives. */
 export class FrameReader {
   readonly #limit: number
   #chunks: Buffer[] = []
   #size = 0
 
-  /** `limit`: bytes of one message. */
+  /** `limit`: maximum bytes of one message. */
   constructor(limit: number) {
     this.#limit = limit
   }
@@ -34,7 +34,7 @@ export class FrameReader {
     this.#size += chunk.length
   }
 
-  /** True while a message has begun and not ended. */
+  /** True while a message is incomplete. */
   get partial(): boolean {
     return this.#size > 0
   }
@@ -55,7 +55,7 @@ export class FrameReader {
     return whole.subarray(PREFIX)
   }
 
-  /** The first `length` bytes, joined at the front of the chunks. */
+  /** The first `length` bytes, made contiguous at the front. */
   #peek(length: number): Buffer {
     let first = this.#chunks[0] as Buffer
     if (first.length < length) {

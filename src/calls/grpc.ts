@@ -1,4 +1,4 @@
-// Calls over gRPC: one message for one, or streams both ways. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+// gRPC calls: unary, or streaming both ways. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 import { Readable } from 'node:stream'
 import { GatewayError } from '../http/errors.ts'
 import { type BodySource, bodyOf, type Exchange } from '../http/exchange.ts'
@@ -12,17 +12,17 @@ import { type Callee, makeCall, type Outcall } from './outcall.ts'
 export interface GrpcCall extends Outcall {
   /** `/package.Service/Method` */
   readonly path: string
-  /** Metadata besides what gRPC needs: name, value, name, value. */
+  /** Metadata beyond what gRPC requires: name, value, name, value. */
   readonly fields?: readonly string[]
-  /** What its events stand under in the trace. */
+  /** Scope of its events in the trace. */
   readonly scope: string
-  /** bytes of one message of the answer; 4 MiB when unset, as gRPC's own clients have it. */
+  /** Maximum bytes of one response message; 4 MiB if unset, as in gRPC's own clients. */
   readonly limit?: number
 }
 
-/** The service has answered with another status than OK, or with something that is not gRPC. */
+/** The service responded with a status other than OK, or with something that is not gRPC. */
 export class GrpcFailure extends Error {
-  /** 1 to 16; of an answer without a status, what gRPC makes of its HTTP status. */
+  /** 1 to 16; for a response without a status, the one that gRPC maps its HTTP status to. */
   readonly status: number
 
   constructor(status: number, message: string) {
@@ -34,7 +34,7 @@ export class GrpcFailure extends Error {
 
 export interface GrpcReply {
   readonly message: Buffer
-  /** Metadata before the message, and behind it. */
+  /** Metadata before and after the message. */
   readonly headers: HeaderList
   readonly trailers: HeaderList
 }
@@ -42,8 +42,8 @@ export interface GrpcReply {
 const LIMIT = 4 * 1024 * 1024
 
 /**
- * One message for one message. `timeout` covers the whole call. `client`: the request that it is made for, with which it
- * ends. Throws GrpcFailure for an answer that is none, GatewayError when none has come.
+ * A unary call. `timeout` covers the whole call, which ends with the request `client` that it is made for. Throws
+ * GrpcFailure for a failed response, GatewayError if none arrives.
  */
 export function grpcUnary(
   to: Callee,
@@ -73,10 +73,10 @@ export function grpcUnary(
   })
 }
 
-/** Hears what a service sends. `end` or `fail` is called once, and nothing after it. */
+/** Receives what a service sends. `end` or `fail` is called once, and nothing after it. */
 export interface GrpcEvents {
   headers?(headers: HeaderList): void
-  /** False: enough for now; the service is stopped until `resume`. */
+  /** False applies back-pressure: the service is paused until `resume`. */
   message(message: Buffer): boolean
   /** The service has ended the call with OK. */
   end(trailers: HeaderList): void
@@ -85,21 +85,21 @@ export interface GrpcEvents {
 }
 
 export interface GrpcStream {
-  /** False: the service does not keep up; `onDrain` runs once it does. */
+  /** False if the service does not keep up; `onDrain` runs once it does. */
   write(message: Uint8Array): boolean
-  /** Replaces the callback that runs when there is room again. */
+  /** Replaces the callback that runs when there is capacity again. */
   onDrain(then: () => void): void
-  /** No more messages from here. */
+  /** Half-closes: no more messages will be sent. */
   end(): void
-  /** After `message` has returned false. */
+  /** Call after `message` has returned false. */
   resume(): void
-  /** Runs once there is a connection that takes the messages; never where none comes about. */
+  /** Runs once a connection accepts the messages; never if none is established. */
   onBegin(then: () => void): void
-  /** Ends the call; nothing more is heard of it. */
+  /** Cancels the call; no further events follow. */
   cancel(): void
 }
 
-/** Messages both ways, for as long as either side likes. `timeout` is for the head of the answer; 0: none. */
+/** A bidirectional stream without a time limit. `timeout` is for the response head; 0 for none. */
 export function grpcStream(
   to: Callee,
   call: GrpcCall,
@@ -120,7 +120,7 @@ export function grpcStream(
   }
 }
 
-/** Messages on their way out: the transport takes them as fast as the service does. */
+/** Outgoing messages, read by the transport with back-pressure. */
 class SentMessages extends Readable {
   #drained = (): void => {}
   #full = false
@@ -136,7 +136,7 @@ class SentMessages extends Readable {
       replace: () => {},
       take: () => this,
     }
-    // Whoever cancels the call knows.
+    // The caller already knows of a cancellation.
     this.on('error', () => {})
   }
 
@@ -156,20 +156,20 @@ class SentMessages extends Readable {
     this.#drained = then
   }
 
-  /** The transport reads them only on a connection. */
+  /** The transport starts reading only on a connection. */
   onBegin(then: () => void): void {
     if (this.readableFlowing) then()
     else this.once('resume', then)
   }
 }
 
-/** One call: its request goes out, its answer is read message by message. */
+/** One call: sends its request and parses its response message by message. */
 class GrpcExchange implements ResponseHandler, ChunkSink {
   readonly #call: GrpcCall
   readonly #runtime: CallRuntime
   readonly #events: GrpcEvents
   readonly #reader: FrameReader
-  /** Of the whole call; absent for streams. */
+  /** Deadline of the whole call; absent for streams. */
   readonly #timer: { cancel(): void } | undefined
   #making: { cancel(): void } | undefined
   #status = 0
@@ -216,7 +216,7 @@ class GrpcExchange implements ResponseHandler, ChunkSink {
   }
 
   write(chunk: Buffer): boolean {
-    // Of what is not gRPC, only the status counts.
+    // For a non-gRPC response, only the HTTP status counts.
     if (this.#over || this.#status !== 200) return true
     this.#reader.push(chunk)
     this.#read()
@@ -264,7 +264,7 @@ class GrpcExchange implements ResponseHandler, ChunkSink {
     }
   }
 
-  /** The status stands behind the messages, or in the head where there are none. */
+  /** The status is in the trailers, or in the head if there are no messages. */
   #finish(): void {
     if (this.#over) return
     const trailers = new HeaderList(this.#trailers ?? [])
@@ -308,7 +308,7 @@ function statusOf(text: string): number {
   return /^\d{1,2}$/.test(text) ? Number(text) : UNKNOWN
 }
 
-/** Percent-encoded; what is not is shown as it came. */
+/** Percent-decoded; returned as is if malformed. */
 function decoded(message: string): string {
   try {
     return decodeURIComponent(message)

@@ -8,23 +8,24 @@ import { runAttempt } from './run-policies.ts'
 import type { CallSteps } from './step.ts'
 
 /**
- * Somebody who can be called: a service that a policy names, a provider, an MCP server. Compiled once, with its address,
- * TLS, credential, tunnel and health inside `send`. Connections and health are kept by the target's identity.
+ * Anything that can be called: a service that a policy names, a provider, an MCP server. Compiled once; `send`
+ * encapsulates address, TLS, credential, tunnel and health. Connections and health are keyed by the target's identity.
  */
 export interface Callee {
-  /** As it was written: for logs and traces. */
+  /** As configured, for logs and traces. */
   readonly name: string
-  /** Equal keys: the same service, called in the same way. */
+  /** Equal keys mean the same service, called in the same way. */
   readonly key: string
-  /** ms until the response head, where the file says so for this service. */
+  /** ms until the response head, if configured for this service. */
   readonly requestTimeout?: number | undefined
-  /** The policies on it, which run around each call. */
+  /** Its policies, which run around each call. */
   readonly steps: CallSteps
   /** Where the next connection goes. Throws GatewayError while the service has no endpoint. */
   target(): Target
   /**
-   * Sends what `x` holds, after the policies; the call ends with `x`. Exactly one of `on.head` and `on.fail` follows. The
-   * body of the request is read as fast as the callee takes it, that of the reply as fast as its sink does.
+   * Sends the request of `x`, after the policies; the call ends with `x`. Exactly one of `on.head` and `on.fail`
+   * follows. Back-pressure applies both ways: the request body is read as fast as the callee accepts it, the response
+   * body as fast as its sink does.
    */
   send(x: Exchange, attempt: Attempt, on: ResponseHandler): void
 }
@@ -32,18 +33,18 @@ export interface Callee {
 /** What making a call needs of the callee. */
 export type Called = Pick<Callee, 'name' | 'steps' | 'send'>
 
-/** One call: what for, and for how long. Who may repeat a call makes another one, and says why in `reason`. */
+/** One call: its purpose and its deadline. A retry is a new call, which states why in `reason`. */
 export interface Outcall extends CallFacts {
-  /** ms until the response head; 0: none. A limit of the callee's own comes first. */
+  /** ms until the response head; 0 for none. The callee's own limit takes precedence. */
   readonly timeout: number
-  /** ms until another call follows a failed one, where a policy says so. */
+  /** ms before a failed call is retried, if a policy sets it. */
   readonly backoff?: number
 }
 
 /**
- * Calls `to` with the request that `x` holds: its policies, the call, its response policies, then `on`. Begin and end go
- * to the trace of `x`, to its span and to the metrics. `x` is this call's alone (`derived-exchange.ts`). After `cancel`,
- * `on` hears nothing more.
+ * Calls `to` with the request of `x`: its policies, the call, its response policies, then `on`. Start and end are
+ * recorded in the trace of `x`, its span and the metrics. `x` must be exclusive to this call (`derived-exchange.ts`).
+ * After `cancel`, `on` is not called again.
  */
 export function makeCall(
   x: Exchange,
@@ -64,10 +65,10 @@ class CallMaking implements ResponseHandler {
   readonly #runtime: CallRuntime
   readonly #on: ResponseHandler
   readonly #attempt: Attempt
-  /** Set while the call is under way. */
+  /** Set while the call is in flight. */
   #record: CallRecord | undefined
   #over = false
-  /** Unset where nobody can take the socket: then an upgrade is a failure. */
+  /** If unset, nothing can take over the socket, and an upgrade is a failure. */
   readonly upgrade?: NonNullable<ResponseHandler['upgrade']>
 
   constructor(x: Exchange, to: Called, call: Outcall, runtime: CallRuntime, on: ResponseHandler) {
@@ -117,11 +118,11 @@ class CallMaking implements ResponseHandler {
     this.#x.abort()
   }
 
-  /** `reply`: of a policy, which stands for the answer. */
+  /** `reply`: a policy's, used instead of calling. */
   #go(reply: Reply | undefined): void {
     if (this.#over) return
     if (reply) {
-      // A service that the gateway asks for itself speaks for itself: nobody may take a policy's word for its own.
+      // For the gateway's own calls, a policy's reply must not pass for the service's.
       if (this.#call.purpose?.kind !== 'Primary') {
         this.fail(new GatewayError('upstreamFailed', { detail: `a policy answered ${reply.status}` }))
         return
@@ -143,7 +144,7 @@ class CallMaking implements ResponseHandler {
   }
 }
 
-/** Gives a reply that was made here in place of a call. */
+/** Delivers a locally generated reply instead of a call. */
 export function answerWith(reply: Reply, on: ResponseHandler): void {
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : (reply.body ?? Buffer.alloc(0))
   const headers = new HeaderList([...reply.headers], true)

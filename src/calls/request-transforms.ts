@@ -3,7 +3,7 @@ import type { BodySource, Exchange } from '../http/exchange.ts'
 import { flushChunks, passChunk } from './run-policies.ts'
 import type { BodyHook } from './step.ts'
 
-/** Puts transforms between the client's body and the backend. */
+/** Inserts transforms between the client's body and the backend. */
 export function wrapRequestBody(x: Exchange, hooks: readonly BodyHook[]): void {
   if (hooks.length === 0) return
   const inner = x.body

@@ -7,22 +7,22 @@ import { responseBodyHooks, runResponse } from './run-policies.ts'
 import { CollectingSink, PausedSink, sinkThrough } from './sinks.ts'
 import type { CallSteps, PolicyStep, ResponseBuffering } from './step.ts'
 
-/** The response is read whole before its policies run. */
+/** The response is buffered whole before its policies run. */
 export interface WholeResponse extends ResponseBuffering {
   readonly runtime: Pick<Runtime, 'clock' | 'bodies'>
 }
 
-/** What the policies have said about `x.response`. */
+/** The policies' verdict on `x.response`. */
 export interface Passing {
-  /** The response may go on; returns where its body goes. */
+  /** The response may proceed; returns the sink for its body. */
   open(): ChunkSink
-  /** `error`: what a policy, or the body that it wanted whole, has failed with; then nothing is opened. */
+  /** `error`: the failure of a policy, or of the body it needed whole; `open` is then never called. */
   settle(error?: Error): void
 }
 
 /**
- * Runs response policies over `x.response`, list by list, and lets the body follow. It is held back while a policy
- * waits, and read whole before the first one where `whole` says so.
+ * Runs response policies on `x.response`, list by list, then passes the body on. The body is held back while a policy
+ * is pending, and buffered before the first one if `whole` asks for it.
  */
 export function passResponse(
   x: Exchange,
@@ -47,7 +47,7 @@ export function passResponse(
   }
 }
 
-/** Runs `lists` one after the other; a promise only where one has to wait. */
+/** Runs `lists` in sequence; returns a promise only if one is asynchronous. */
 export function runLists(x: Exchange, lists: readonly (readonly PolicyStep[])[], from = 0): void | Promise<void> {
   for (let i = from; i < lists.length; i++) {
     const waiting = runResponse(lists[i]!, x)
@@ -55,7 +55,7 @@ export function runLists(x: Exchange, lists: readonly (readonly PolicyStep[])[],
   }
 }
 
-/** A response through the policies of one call, to `on`. */
+/** Passes a response through the policies of one call to `on`. */
 export function giveResponse(
   x: Exchange,
   steps: CallSteps,
@@ -74,7 +74,7 @@ export function giveResponse(
   })
 }
 
-/** Opens the way of the body, through the transforms that want it. */
+/** Opens the body's sink, through the transforms that apply. */
 export function openBody(x: Exchange, steps: readonly PolicyStep[], start: () => ChunkSink): ChunkSink {
   if (steps.length === 0) return start()
   const hooks = responseBodyHooks(steps, x)
@@ -83,7 +83,7 @@ export function openBody(x: Exchange, steps: readonly PolicyStep[], start: () =>
   return sinkThrough(start(), hooks)
 }
 
-/** Response policies that read the body run when it has come whole. */
+/** Response policies that read the body run once it is complete. */
 function collect(
   x: Exchange,
   lists: readonly (readonly PolicyStep[])[],
@@ -124,9 +124,9 @@ function collect(
 function releaseAfter(waiting: Promise<void>, x: Exchange, passing: Passing, paused: PausedSink): void {
   waiting
     .then(() => {
-      // The head has not gone yet: the client can still be told.
+      // The head has not been sent yet, so the client still gets an error response.
       if (paused.failed) throw paused.failed
-      // Its time has run out while a policy took its own: it is answered already.
+      // The deadline expired while a policy was running: the response was sent already.
       paused.release(x.aborted ? discard : passing.open())
       passing.settle()
     })

@@ -3,8 +3,8 @@ import type { TraceScope } from '../trace/trace-event.ts'
 import type { BodyHook, BodyPassage, PolicyStep, Verdict } from './step.ts'
 
 /**
- * Runs the request hooks of one phase in order, until one replies. Stays synchronous as long as every hook does; here
- * and in the functions below is the one place where policies are timed and traced.
+ * Runs the request hooks of one phase in order, until one replies. Stays synchronous as long as every hook does.
+ * Policies are timed and traced only here and in the functions below.
  */
 export function runRequest(
   steps: readonly PolicyStep[],
@@ -30,7 +30,7 @@ export function runRequest(
   return undefined
 }
 
-/** The policies of a backend, before one call to it. */
+/** Runs a backend's policies before one call to it. */
 export function runAttempt(
   steps: readonly PolicyStep[],
   x: Exchange,
@@ -71,7 +71,7 @@ export function runResponse(steps: readonly PolicyStep[], x: Exchange, from = 0)
   }
 }
 
-// Functions of their own: a closure within the loops would cost each turn of them, whether or not a hook waits.
+// Separate functions: a closure inside the loops would cost every iteration, whether or not a hook is asynchronous.
 
 async function requestAfter(
   waiting: Promise<Verdict>,
@@ -140,7 +140,10 @@ export function runDone(steps: readonly PolicyStep[] | undefined, x: Exchange): 
   if (steps) for (const step of steps) step.hooks.done!(x)
 }
 
-/** The policies over a connection, before any HTTP. Gives the one that closes it, if any. `trace`: of a dry run. */
+/**
+ * Runs the connection policies, before any HTTP. Returns the one that closes the connection, if any. `trace`: of a dry
+ * run.
+ */
 export async function runConnection(
   steps: readonly PolicyStep[],
   connection: ConnectionFacts,
@@ -156,7 +159,7 @@ export async function runConnection(
   return undefined
 }
 
-/** The body transforms that want this exchange, in order; empty when the body passes untouched. */
+/** The body transforms that apply to this exchange, in order; empty if the body passes untouched. */
 export function responseBodyHooks(steps: readonly PolicyStep[], x: Exchange): (BodyHook | BodyPassage)[] {
   const hooks: (BodyHook | BodyPassage)[] = []
   for (const step of steps) {
@@ -175,14 +178,14 @@ export function requestBodyHooks(steps: readonly PolicyStep[], x: Exchange): Bod
   return hooks
 }
 
-/** Passes a chunk down a chain of transforms; undefined while one of them holds it back. */
+/** Passes a chunk through a chain of transforms; undefined while one of them holds it back. */
 export function passChunk(hooks: readonly BodyHook[], data: Buffer, from = 0): Buffer | undefined {
   let chunk: Buffer | undefined = data
   for (let i = from; i < hooks.length && chunk; i++) chunk = hooks[i]!.chunk(chunk)
   return chunk && chunk.length > 0 ? chunk : undefined
 }
 
-/** What the transforms still hold, when the body is complete, each flushed through those behind it. */
+/** What the transforms still hold when the body is complete, each flushed through those after it. */
 export function flushChunks(hooks: readonly BodyHook[]): Buffer[] {
   const out: Buffer[] = []
   for (let i = 0; i < hooks.length; i++) {

@@ -5,12 +5,12 @@ import type { ChunkSink } from '../http/transport.ts'
 import { flushChunks, passChunk } from './run-policies.ts'
 import type { BodyHook, BodyPassage } from './step.ts'
 
-/** Holds a body back while its head waits for a policy; the sender is stopped after the first chunk. */
+/** Holds a body back while its head is pending in a policy; the sender is paused after the first chunk. */
 export class PausedSink implements ChunkSink {
   #to: ChunkSink | undefined
   #held: Buffer[] = []
   #end: { readonly trailers: readonly string[] | undefined } | undefined
-  /** Its sender has failed, and nobody was told yet. */
+  /** The sender's failure, not reported yet. */
   failed: Error | undefined
   #drain: (() => void) | undefined
 
@@ -45,8 +45,8 @@ export class PausedSink implements ChunkSink {
 }
 
 /**
- * Collects a whole body for the policies that read it, then goes on like a paused one. `ready` is called once: with the
- * body, without when it is longer than the limit or takes too long, or with what kept it from coming.
+ * Buffers a whole body for the policies that read it, then continues like a paused one. `ready` is called once: with
+ * the body, without it if it exceeds the limit or takes too long, or with the error.
  */
 export class CollectingSink extends PausedSink {
   readonly #limit: number
@@ -63,14 +63,14 @@ export class CollectingSink extends PausedSink {
     this.#ready = ready
   }
 
-  /** The request is over. */
+  /** The request has ended. */
   cancel(): void {
     this.#chunks = undefined
     this.#memory.give(this.#counted)
     this.#counted = 0
   }
 
-  /** It has taken too long. */
+  /** The body took too long. */
   giveUp(error: Error | undefined): void {
     if (this.#chunks) this.#settle(error)
   }
@@ -106,7 +106,7 @@ export class CollectingSink extends PausedSink {
   }
 }
 
-/** Passes a body through `hooks` on its way, the first one first. */
+/** Passes a body through `hooks` in order. */
 export function sinkThrough(to: ChunkSink, hooks: readonly (BodyHook | BodyPassage)[]): ChunkSink {
   const at = hooks.findLastIndex(hook => 'around' in hook)
   const passage = hooks[at] as BodyPassage | undefined

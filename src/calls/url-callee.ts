@@ -8,7 +8,7 @@ import { NO_STEPS } from './step.ts'
 /** ms. */
 const CONNECT_TIMEOUT = 10_000
 
-/** Whoever answers at an address that a document names, or a policy by its URL: no policies stand on it. */
+/** The server at a URL from a document or a policy: no policies are attached to it. */
 export function urlCallee(address: URL, { transport }: Pick<Runtime, 'transport'>): Callee {
   const target = urlTarget(address)
   return {

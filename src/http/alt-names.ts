@@ -1,4 +1,4 @@
-/** A name that a certificate is for: of a `DNS`, `URI`, `IP Address`, `email` or another kind. */
+/** A subject alternative name: kind `DNS`, `URI`, `IP Address`, `email` or another. */
 export interface AltName {
   readonly kind: string
   readonly name: string
@@ -7,8 +7,8 @@ export interface AltName {
 const ENTRY = /(?:^|, )([^:,"]+):(?:"((?:[^"\\]|\\.)*)"|([^,"]*))(?=, |$)/gy
 
 /**
- * Reads the text in which Node.js gives the subject alternative names of a certificate: `DNS:a.test, URI:"urn:a, b"`.
- * A name that could be taken for several stands there as JSON. Nothing counts after what is not a name.
+ * Parses subject alternative names in Node.js's text form: `DNS:a.test, URI:"urn:a, b"`. Ambiguous names are quoted
+ * there as JSON. Parsing stops at the first entry that is malformed.
  */
 export function altNames(text: string): readonly AltName[] {
   return [...text.matchAll(ENTRY)].map(([, kind = '', quoted, plain = '']) => ({
@@ -17,7 +17,7 @@ export function altNames(text: string): readonly AltName[] {
   }))
 }
 
-/** The SPIFFE identity among the names: a URI, whatever other names look like. */
+/** The SPIFFE identity among the names; only URIs count, whatever other names look like. */
 export function spiffeIdOf(names: readonly AltName[]): string | undefined {
   return names.find(({ kind, name }) => kind === 'URI' && name.startsWith('spiffe://'))?.name
 }

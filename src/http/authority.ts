@@ -1,13 +1,13 @@
 /** Host and port of an authority; `host` keeps the brackets of an IPv6 address. */
 export interface Authority {
   readonly host: string
-  /** Undefined when none is written. */
+  /** Undefined if absent. */
   readonly port: number | undefined
 }
 
 const AUTHORITY = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9._])?)(?::(\d{1,5}))?$/
 
-/** Undefined for text that is no `host` or `host:port`. */
+/** Undefined unless the text is `host` or `host:port`. */
 export function parseAuthority(text: string): Authority | undefined {
   const match = AUTHORITY.exec(text)
   if (!match) return undefined
@@ -17,14 +17,14 @@ export function parseAuthority(text: string): Authority | undefined {
 
 const PORT = '(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d\\d|655[0-2]\\d|6553[0-5])'
 const NAME = "[a-z0-9_~!$&'()+;=-]+"
-/** In the form that every reader takes alike. */
+/** Already canonical: every parser reads it the same way. */
 const PLAIN = new RegExp(`^[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*(?::${PORT})?$`)
-/** RFC 3986 section 3.2 without user, percent-encoding, comma and star: two readers could take those for two hosts. */
+/** RFC 3986 section 3.2 without userinfo, percent-encoding, comma and star, on which two parsers could disagree. */
 const WRITTEN = new RegExp(`^(?:(\\[[0-9a-f:.]+\\])|(${NAME}(?:\\.${NAME})*)\\.?)(:${PORT}|:)?$`, 'i')
 
 /**
- * An authority from a client in the one form that routes, rules and backends see: lower case, no dot behind the host, no
- * colon without a port. Undefined where two readers could take it for two hosts: such a request is refused.
+ * Canonicalizes a client's authority for routes, rules and backends: lower case, no trailing dot on the host, no colon
+ * without a port. Undefined if two parsers could read different hosts; such a request is rejected.
  */
 export function readAuthority(text: string): string | undefined {
   if (PLAIN.test(text)) return text
@@ -35,7 +35,7 @@ export function readAuthority(text: string): string | undefined {
   return port === ':' ? host : `${host}${port}`
 }
 
-/** The host of an authority as a client sent it, whatever it is: everything before the port. */
+/** The host of an authority exactly as the client sent it: everything before the port. */
 export function hostOf(authority: string): string {
   const colon = authority.lastIndexOf(':')
   return colon > authority.lastIndexOf(']') ? authority.slice(0, colon) : authority
@@ -55,7 +55,7 @@ export function hostAndPort(host: string, port: number): string {
   return `${bracketed(host)}:${port}`
 }
 
-/** What a place is called by in a request, without the port that its scheme implies. */
+/** The authority to send to a target, without the scheme's default port. */
 export function authorityOf({ host, port, unixPath, tls }: Callable): string {
   if (unixPath !== undefined) return 'localhost'
   return port === defaultPort(tls === undefined ? 'http' : 'https') ? bracketed(host) : hostAndPort(host, port)

@@ -3,8 +3,8 @@ import { GatewayError } from './errors.ts'
 import type { ChunkSink } from './transport.ts'
 
 /**
- * `sink` for a body that nobody wants for its own sake: read to its end, so that its connection serves again, unless
- * that takes longer than `ms`. Then the call is canceled, and the sink hears of a failure.
+ * `sink` for a body that is drained only so that its connection can be reused. If draining takes longer than `ms`, the
+ * call is canceled and the sink fails.
  */
 export function withDeadline(sink: ChunkSink, ms: number, clock: Clock, call: { cancel(): void }): ChunkSink {
   const timer = clock.after(ms, () => {

@@ -1,36 +1,36 @@
-/** What holds for bodies that are read whole, whoever wants them. */
+/** Limits on bodies that are buffered whole, whatever the reason. */
 export interface BodyLimits {
-  /** bytes of all of them together, over all requests. */
+  /** Total bytes buffered across all requests. */
   readonly total: number
-  /** ms that reading one may take; 0: any time. */
+  /** Maximum ms to read one body; 0 for no limit. */
   readonly timeout: number
-  /** bytes a second that one of a request has to come at, on average and after a grace; 0: any. */
+  /** Minimum average bytes per second of a request body, after a grace period; 0 for no minimum. */
   readonly minRate: number
 }
 
 /**
- * Bytes of bodies that are held in memory as a whole, counted over all requests of the replica, and how many there may
- * be. A body is counted as it comes, so that an announced length alone takes nothing from others.
+ * Bytes of fully buffered bodies across all requests of the replica, and their limit. Bytes are counted as they arrive,
+ * so an announced length alone reserves nothing.
  */
 export class BodyMemory {
-  /** Of the configuration in force. */
+  /** From the configuration in force. */
   limits: BodyLimits = { total: Number.POSITIVE_INFINITY, timeout: 0, minRate: 0 }
   readonly #shares: BigInt64Array | undefined
   readonly #index: number
   #own = 0
 
-  /** `shares`: one for each worker of the replica, this one's at `index`; unset where there are no others. */
+  /** `shares` has one slot per worker of the replica, this one's at `index`; unset with a single worker. */
   constructor(shares?: BigInt64Array, index = 0) {
     this.#shares = shares
     this.#index = index
   }
 
-  /** bytes that this worker holds. */
+  /** Bytes held by this worker. */
   get own(): number {
     return this.#own
   }
 
-  /** bytes that all of them hold. */
+  /** Bytes held by all workers. */
   get held(): number {
     const shares = this.#shares
     if (shares === undefined) return this.#own
@@ -39,10 +39,10 @@ export class BodyMemory {
     return all
   }
 
-  /** False, and nothing taken, where there would be too many. */
+  /** False, reserving nothing, if the limit would be exceeded. */
   take(bytes: number): boolean {
     this.#change(bytes)
-    // Counted first: of two workers that take the last bytes at once, one may be refused in vain, but never both served.
+    // Counted first: when two workers race for the last bytes, one may be refused needlessly, but both never succeed.
     if (this.held <= this.limits.total) return true
     this.#change(-bytes)
     return false

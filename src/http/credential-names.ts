@@ -1,6 +1,9 @@
-// The names under which credentials travel, said once: what has one of them never shows its value.
+// The only list of names that carry credentials; values under these names are never shown.
 
-/** Fields that carry credentials by definition (RFC 9110, RFC 6265), by the habit of providers, proxies and frameworks. */
+/**
+ * Fields that carry credentials by definition (RFC 9110, RFC 6265) or by convention of providers, proxies and
+ * frameworks.
+ */
 const HEADERS: ReadonlySet<string> = new Set([
   ...['authorization', 'proxy-authorization', 'cookie', 'cookie2', 'set-cookie', 'set-cookie2', 'authentication-info'],
   ...['x-authorization', 'x-forwarded-authorization', 'x-original-authorization', 'x-forwarded-access-token'],
@@ -12,7 +15,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['cf-access-client-secret', 'x-goog-iap-jwt-assertion', 'x-ms-token-aad-access-token', 'dpop'],
 ])
 
-/** Parameters of queries and forms (RFC 6749, RFC 6750, presigned URLs of clouds, habit). */
+/** Query and form parameters (RFC 6749, RFC 6750, presigned cloud URLs, convention). */
 const PARAMETERS: ReadonlySet<string> = new Set([
   ...['access_token', 'accesstoken', 'id_token', 'id_token_hint', 'refresh_token', 'token', 'auth_token', 'authtoken'],
   ...[
@@ -31,12 +34,12 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   ...['x-goog-signature', 'x-goog-credential', 'x-auth-token', 'x-access-token'],
 ])
 
-/** Of a header field, in any case. */
+/** Case-insensitive. */
 export function isCredentialHeader(name: string): boolean {
   return HEADERS.has(name.toLowerCase())
 }
 
-/** Of a parameter in a query, decoded, in any case. */
+/** `name` is a decoded query parameter; case-insensitive. */
 export function isCredentialParameter(name: string): boolean {
   return PARAMETERS.has(name.toLowerCase())
 }

@@ -1,4 +1,4 @@
-/** Why a reply was made, as access log and metrics name it. */
+/** Why a response was produced, as reported in access log and metrics. */
 export type Reason =
   | 'Upstream'
   | 'DirectResponse'
@@ -22,16 +22,16 @@ export type Reason =
 interface ErrorEntry {
   readonly status: number
   readonly reason: Reason
-  /** The reply's text; a detail, if any, follows after `: `. */
+  /** The response text; a detail, if any, follows after `: `. */
   readonly message: string
-  /** What gRPC clients are told, where the status alone would say something else. */
+  /** The gRPC status to send where the HTTP status alone would map to a different one. */
   readonly grpcStatus?: number
 }
 
 const entry = (status: number, reason: Reason, message: string, grpcStatus?: number): ErrorEntry =>
   grpcStatus === undefined ? { status, reason, message } : { status, reason, message, grpcStatus }
 
-/** Every error that the gateway answers by itself. `engine/respond.ts` is the one place that renders them. */
+/** Every error response that the gateway generates itself. Only `engine/respond.ts` renders them. */
 export const ERRORS = {
   bindNotFound: entry(404, 'NotFound', 'bind not found'),
   listenerNotFound: entry(404, 'NotFound', 'listener not found'),
@@ -85,17 +85,17 @@ export type ErrorCode = keyof typeof ERRORS
 export interface ErrorDetails {
   /** Follows the message after `: `. Never holds a secret or client data beyond what the client itself sent. */
   readonly detail?: string
-  /** Replaces the code's own status where the reason decides it (a provider's status, an MCP transport error). */
+  /** Overrides the code's status where the cause decides it (a provider's status, an MCP transport error). */
   readonly status?: number
   readonly headers?: readonly string[]
   /** The whole body, with its content type, where a protocol prescribes its own form. */
   readonly body?: { readonly type: string; readonly text: string }
   readonly cause?: unknown
-  /** Whether another attempt may help. */
+  /** Whether a retry may succeed. */
   readonly retryable?: boolean
 }
 
-/** A failure with a registered answer. Anything else that is thrown on the request path is a bug and answers 500. */
+/** A failure with a registered response. Anything else thrown on the request path is a bug and yields a 500. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   readonly details: ErrorDetails
@@ -120,10 +120,10 @@ export class GatewayError extends Error {
   }
 }
 
-/** In seconds: bodies in memory come and go with their requests. */
+/** In seconds. Short, as buffered bodies are freed with their requests. */
 const RETRY_AFTER = '1'
 
-/** All requests together hold as much of bodies as they may. */
+/** The limit on buffered bodies across all requests is reached. */
 export function bodyMemoryExhausted(): GatewayError {
   return new GatewayError('bodyMemory', { headers: ['retry-after', RETRY_AFTER] })
 }

@@ -1,16 +1,19 @@
 import { isFieldName, toFieldValue } from './field-value.ts'
 import type { HeaderList } from './headers.ts'
 
-/** One header field that a service wants in a request or a response. */
+/** A header change that an external service requests. */
 export interface FieldChange {
   /** In lower case. */
   readonly name: string
-  /** Undefined: it cannot be the value of a header, so whatever stood under the name goes: nobody may take it for the service's word. */
+  /**
+   * Undefined if it is not a valid header value. The existing field is then removed, lest it be taken for the
+   * service's.
+   */
   readonly value: string | undefined
   readonly action: 'set' | 'append' | 'addIfAbsent' | 'setIfPresent'
 }
 
-/** Undefined for a name that a service has no say about. */
+/** Undefined for a name that services may not change. */
 export function fieldChange(name: string, text: string, action: FieldChange['action']): FieldChange | undefined {
   const lower = name.toLowerCase()
   return isChangeable(lower) ? { name: lower, value: toFieldValue(text), action } : undefined
@@ -23,7 +26,7 @@ export function applyChange(headers: HeaderList, { name, value, action }: FieldC
   else if (headers.has(name) === (action === 'setIfPresent')) headers.set(name, value)
 }
 
-/** What frames a message, concerns one connection, or says for whom a request is. */
+/** Framing, connection-specific and routing fields. */
 const OWN: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -38,7 +41,7 @@ const OWN: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Whether a service may see and change fields of this name, in lower case. */
+/** Whether a service may see and change this field; `name` in lower case. */
 export function isChangeable(name: string): boolean {
   return isFieldName(name) && !OWN.has(name)
 }

@@ -4,14 +4,14 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const VISIBLE_ASCII = /^[\t\x20-\x7e]*$/
 const WIRE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Whether `name` may be a header's name: an HTTP token, no pseudo-header. */
+/** Whether `name` is a valid header name: an HTTP token, not a pseudo-header. */
 export function isFieldName(name: string): boolean {
   return TOKEN.test(name)
 }
 
 /**
- * Text as a header value on the wire, one character per byte; undefined when it holds a control character (a line break
- * would start another header). Text beyond ASCII goes out as UTF-8, unless it already is UTF-8 read from the wire.
+ * Encodes text as a header value, one character per byte; undefined if it contains a control character (a line break
+ * would start another header). Non-ASCII text is sent as UTF-8, unless it is UTF-8 read from the wire already.
  */
 export function toFieldValue(text: string): string | undefined {
   if (VISIBLE_ASCII.test(text)) return text

@@ -1,8 +1,8 @@
 import { equalsIgnoreCase } from './ignore-case.ts'
 
 /**
- * HTTP header fields as they came: names in their own spelling, duplicates and order kept. The array is the one that
- * Node hands out and takes back, so an untouched list costs nothing; the first write copies it.
+ * HTTP header fields as received: original spelling, duplicates and order. The array is the one Node provides and
+ * accepts, so an unmodified list costs nothing; the first write copies it.
  */
 export class HeaderList {
   #raw: readonly string[]
@@ -13,12 +13,12 @@ export class HeaderList {
     this.#owned = owned
   }
 
-  /** Name, value, name, value. Not to be written to. */
+  /** Name, value, name, value. Read-only. */
   get raw(): readonly string[] {
     return this.#raw
   }
 
-  /** The first value; `name` in lower case, here and in every method. */
+  /** The first value. `name` is lower case here and in every method. */
   get(name: string): string | undefined {
     const i = this.#find(name, 0)
     return i < 0 ? undefined : this.#raw[i + 1]
@@ -66,13 +66,13 @@ export class HeaderList {
     return [...out]
   }
 
-  /** A list with the same fields; neither sees the other's later writes. */
+  /** A list with the same fields; later writes are independent. */
   copy(): HeaderList {
     this.#owned = false
     return new HeaderList(this.#raw)
   }
 
-  /** In one pass: taking fields out one by one would move those behind it once for each. */
+  /** In a single pass: removing fields one at a time would shift the rest each time. */
   #remove(name: string, from: number): void {
     const first = this.#find(name, from)
     if (first < 0) return

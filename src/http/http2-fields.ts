@@ -1,4 +1,4 @@
-/** Fields that mean something to one connection only; HTTP/2 forbids them (RFC 9113 section 8.2.2). */
+/** Connection-specific fields, which HTTP/2 forbids (RFC 9113 section 8.2.2). */
 const CONNECTION_FIELDS = new Set([
   'connection',
   'keep-alive',
@@ -10,9 +10,9 @@ const CONNECTION_FIELDS = new Set([
 
 export type Http2Fields = Record<string, string | string[]>
 
-/** Name, value, name, value, after the `pseudo` ones, in the form that the platform takes; `te` may only say `trailers`. */
+/** Name, value, name, value, after the `pseudo` fields, in the platform's form; `te` may only be `trailers`. */
 export function http2Fields(pseudo: Readonly<Record<string, string>>, headers: readonly string[]): Http2Fields {
-  // Whoever sends may call a field `constructor`: no other object's members are to be found here.
+  // No prototype: a sender may name a field `constructor`.
   const fields: Http2Fields = Object.assign(Object.create(null), pseudo)
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!.toLowerCase()

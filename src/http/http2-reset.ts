@@ -1,8 +1,8 @@
 import type { Http2Stream } from 'node:http2'
 
 /**
- * Resets a stream whose message is not complete. Node ends a stream before it resets it, so that the other side could
- * take what it has for all of it; a write that is under way puts that end off.
+ * Resets a stream whose message is incomplete. Node ends a stream before resetting it, so the peer could take a partial
+ * message for a complete one; a pending write delays that end.
  */
 export function resetStream(stream: Http2Stream, code: number): void {
   if (stream.closed || stream.destroyed) return

@@ -1,4 +1,4 @@
-/** Whether a text of ASCII is `lower` in any spelling. Names of fields that are as long as each other seldom begin alike. */
+/** Case-insensitive comparison of ASCII. Field names of equal length seldom start alike, so this fails fast. */
 export function equalsIgnoreCase(name: string, lower: string): boolean {
   const { length } = lower
   if (name.length !== length || !isLetter(name.charCodeAt(0), lower.charCodeAt(0))) return false
@@ -7,7 +7,7 @@ export function equalsIgnoreCase(name: string, lower: string): boolean {
   return true
 }
 
-/** Without `toLowerCase`, which makes a text of each name. */
+/** Avoids `toLowerCase`, which allocates a string per name. */
 function isLetter(code: number, lower: number): boolean {
   return code === lower || (code >= 65 && code <= 90 && code + 32 === lower)
 }

@@ -1,16 +1,16 @@
 import { Readable, type Writable } from 'node:stream'
 
-/** The body of a request that does not come at once: filled by its connection, no faster than it is read. */
+/** A request body that does not arrive at once: filled by its connection, with back-pressure. */
 export class IncomingBody extends Readable {
   readonly #more: () => void
-  /** The memory of what was put back by somebody who may still look at it. */
+  /** Memory of a chunk that was pushed back by a reader that may still reference it. */
   #kept: ArrayBufferLike | undefined
 
-  /** `more` asks for further bytes. */
+  /** `more` requests further bytes. */
   constructor(more: () => void) {
     super({ highWaterMark: 64 * 1024 })
     this.#more = more
-    // Whoever reads listens too; an error that comes when nobody does must not end the process.
+    // Readers add their own listener; without one, a late error must not crash the process.
     this.on('error', () => {})
   }
 
@@ -19,8 +19,8 @@ export class IncomingBody extends Readable {
   }
 
   /**
-   * Frees the memory of a chunk that has been sent: V8 collects its whole heap for every 64 MB that sockets have read. A
-   * part of a larger piece stays, since others may have the rest.
+   * Frees a chunk's memory once it has been sent: V8 runs a full collection for every 64 MB that sockets have read.
+   * Slices of a larger buffer stay, since the rest may be in use.
    */
   free(chunk: Buffer): void {
     const { buffer } = chunk
@@ -34,7 +34,7 @@ export class IncomingBody extends Readable {
   }
 }
 
-/** Writes a chunk of `body` to `to`, whose answer it returns, and frees its memory when it has gone. */
+/** Writes a chunk of `body` to `to`, frees its memory once flushed, and returns what `write` returned. */
 export function passOn(body: Readable, chunk: Buffer, to: Writable): boolean {
   if (!(body instanceof IncomingBody)) return to.write(chunk)
   return to.write(chunk, error => {

@@ -1,10 +1,10 @@
-/** bytes below which a chunk is small, and how many chunks stand before small ones are joined. */
+/** Chunks below this many bytes count as small; this many of them accumulate before they are joined. */
 const SMALL = 4096
 const FEW = 64
 
 /**
- * Adds a chunk to those of a body that is kept. A Buffer costs a hundred bytes and more, so that whoever sends a body
- * byte by byte would take a hundred times what is counted: small ones are joined.
+ * Appends a chunk to a buffered body. A Buffer has an overhead of a hundred bytes or more, so a body sent byte by byte
+ * would take a hundred times the memory that is accounted for: small chunks are joined.
  */
 export function keepChunk(chunks: Buffer[], chunk: Buffer): void {
   chunks.push(chunk)

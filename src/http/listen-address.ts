@@ -1,12 +1,12 @@
 import { ipVersion } from './ip-version.ts'
 
-/** Where a server listens. `localhost` is both loopback addresses. */
+/** Where a server listens. `localhost` means both loopback addresses. */
 export type ListenAddress =
   | { readonly kind: 'off' }
   | { readonly kind: 'tcp'; readonly hosts: readonly string[]; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string }
 
-/** Reads `IP:PORT`, `[IPv6]:PORT`, `localhost:PORT`, `unix:/PATH` and `off`; undefined for everything else. */
+/** Parses `IP:PORT`, `[IPv6]:PORT`, `localhost:PORT`, `unix:/PATH` and `off`; undefined for anything else. */
 export function parseListenAddress(text: string): ListenAddress | undefined {
   if (text === 'off') return { kind: 'off' }
   if (text.startsWith('unix:')) {

@@ -1,6 +1,6 @@
-// What is known of a request to a language model.
+// Facts about a request to a language model.
 
-/** US dollars by kind of token; as prices, for a million tokens. */
+/** US dollars by kind of token; prices are per million tokens. */
 export type LlmAmounts = Readonly<Partial<Record<string, number>>>
 
 export interface LlmCost {
@@ -11,7 +11,7 @@ export interface LlmCost {
 
 /** Prices of models. */
 export interface CostCatalog {
-  /** Whether the model that answered stands there, and with prices; then what its tokens cost. */
+  /** Whether the catalog has the model that answered, and prices for it; if so, the cost of its tokens. */
   lookUp(llm: LlmFacts): { readonly status: 'Exact' | 'Missing' | 'Unpriced'; readonly cost?: LlmCost }
 }
 
@@ -28,9 +28,9 @@ export interface LlmFacts {
   reasoningTokens?: number
   inputAudioTokens?: number
   outputAudioTokens?: number
-  /** The answer to a call that only counts. */
+  /** The result of a token-counting call. */
   countTokens?: number
-  /** What they cost, where a catalog says so. */
+  /** Price lookup, if a catalog is configured. */
   readonly prices?: CostCatalog | undefined
   /** `chat` when unset. */
   operation?: 'chat' | 'embeddings'
@@ -38,26 +38,26 @@ export interface LlmFacts {
   params?: Readonly<Record<string, string | number>>
   /** Milliseconds from the start of the upstream call to its first content byte. */
   timeToFirstToken?: number
-  /** What the conversion between the client's and the provider's format could not carry; at most 64 of them. */
+  /** What the conversion between the client's and the provider's format could not represent; at most 64 entries. */
   losses?: readonly { readonly path: string; readonly reason: string }[]
   lossCount?: number
-  /** The parsed request body, while LLM policies run. */
+  /** The parsed request body; set while LLM policies run. */
   request?: Readonly<Record<string, unknown>>
 }
 
-/** A limit on LLM tokens. What is used in the end is settled when the request is over. */
+/** A limit on LLM tokens. Actual usage is settled when the request ends. */
 export interface TokenLimit {
-  /** Gives so many input tokens before the call. Throws GatewayError where they are not left. */
+  /** Reserves input tokens before the call. Throws GatewayError if too few are left. */
   take(tokens: number): void | Promise<void>
-  /** Notes so many as used, be they left or not. False: now there are none left. */
+  /** Records tokens as used, even beyond the limit. False once none are left. */
   spend(tokens: number): boolean | Promise<boolean>
 }
 
 export interface GuardCheck {
-  /** Its kind in the file, such as `webhook`. */
+  /** Its kind in the configuration, such as `webhook`. */
   readonly guard: string
   readonly phase: 'Request' | 'Response'
   readonly action: 'Allow' | 'Mask' | 'Reject' | 'FailOpen' | 'Audit' | 'Fail'
-  /** What a service says of a refusal, for logs. */
+  /** The service's reason for a rejection, for logs. */
   readonly reason?: string
 }

@@ -1,6 +1,6 @@
 import { defaultPort } from './authority.ts'
 
-/** The parts of an `Origin` header, in lower case; `port` is the scheme's own one when none is written, 0 if it has none. */
+/** The parts of an `Origin` header, in lower case; `port` defaults to the scheme's, or 0 if it has none. */
 export interface WebOrigin {
   readonly scheme: string
   readonly host: string
@@ -9,7 +9,7 @@ export interface WebOrigin {
 
 const ORIGIN = /^([a-z][a-z0-9+.-]*):\/\/(\[[0-9a-f:.]+\]|[^\s/?#@:[\]\\]+)(?::(\d{1,5}))?$/
 
-/** Undefined for anything that is not `scheme://host[:port]`, such as `null`. */
+/** Undefined unless the text is `scheme://host[:port]`; `null`, for instance, is not. */
 export function parseOrigin(text: string): WebOrigin | undefined {
   const match = ORIGIN.exec(text.toLowerCase())
   if (!match) return undefined
@@ -21,7 +21,7 @@ export function parseOrigin(text: string): WebOrigin | undefined {
   }
 }
 
-/** One spelling per origin: lower case, no port that the scheme implies. */
+/** Canonical form: lower case, without the scheme's default port. */
 export function originText({ scheme, host, port }: WebOrigin): string {
   return port === 0 || port === defaultPort(scheme) ? `${scheme}://${host}` : `${scheme}://${host}:${port}`
 }

@@ -1,18 +1,18 @@
 import { GatewayError } from './errors.ts'
 
-/** What becomes of a path before anything else looks at it. */
+/** How a path is normalized before anything else sees it. */
 export interface PathRules {
   /** `.` and `..`, also as `%2e`: RFC 3986 section 5.2.4. */
   readonly dotSegments: 'resolve' | 'reject' | 'keep'
-  /** Several slashes in a row become one. */
+  /** Collapses repeated slashes. */
   readonly mergeSlashes: boolean
-  /** `%73` becomes `s` (RFC 3986 section 6.2.2.2), and what is not percent-encoding is refused. */
+  /** Decodes `%73` to `s` (RFC 3986 section 6.2.2.2) and rejects malformed percent-encoding. */
   readonly decodeUnreserved: boolean
   /** `%2F` and `%5C`. */
   readonly encodedSlashes: 'reject' | 'keep' | 'decode' | 'redirect'
 }
 
-/** Routes, rules and backends see one path, however a backend reads it. */
+/** Routes, rules and backends agree on the path, however a backend parses it. */
 export const SAFE_PATHS: PathRules = {
   dotSegments: 'resolve',
   mergeSlashes: true,
@@ -26,32 +26,32 @@ export const PATHS_AS_WRITTEN: PathRules = {
   encodedSlashes: 'keep',
 }
 
-/** Whether no rule leaves a path in a form that a backend may read as another one. */
+/** Whether no rule leaves a path in a form that a backend may interpret differently. */
 export function isNormalizing(rules: PathRules): boolean {
   return rules.dotSegments !== 'keep' && rules.mergeSlashes && rules.decodeUnreserved && rules.encodedSlashes !== 'keep'
 }
 
 export interface PathNormalizer {
   /**
-   * The target with its path normalized; its query stays. A path that is normal already is looked through once and
-   * comes back itself. Throws GatewayError `invalidRequest` for one that the rules refuse.
+   * The target with its path normalized and its query untouched. A path that is already normal is scanned once and
+   * returned as is. Throws GatewayError `invalidRequest` if the rules reject it.
    */
   normalize(target: string): string
-  /** Whether a client is to ask again for the normalized path, instead of being served by it. */
+  /** Whether the client is redirected to the normalized path instead of being served. */
   redirects(target: string): boolean
 }
 
-/** A path with none of these is normal; a query may hold them. */
+/** A path without any of these is normal; the query may contain them. */
 const SUSPECT = /\/[/.]|%/
 const BROKEN_ENCODING = /%(?![0-9a-f]{2})/i
-/** A NUL, and ASCII in more bytes of UTF-8 than it takes, which lenient decoders read as `.` and `/`. */
+/** NUL, and overlong UTF-8 encodings of ASCII, which lenient decoders read as `.` and `/`. */
 const DECEPTIVE_ENCODING = /%(?:00|c[01]%[89ab][0-9a-f]|e0%[89][0-9a-f]|f0%8[0-9a-f])/i
 const ENCODED = /%[0-9a-f]{2}/gi
 const UNRESERVED = /[A-Za-z0-9._~-]/
 const ENCODED_SLASH = /%(?:2f|5c)/i
 const ENCODED_SLASHES = /%(?:2f|5c)/gi
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i
-/** `..;x` is `..` to servers that know parameters of segments; with an encoded slash beside it, to those that decode first. */
+/** `..;x` is `..` to servers that support segment parameters; next to an encoded slash, to those that decode first. */
 const HIDDEN_DOT_SEGMENT = /(?:\/|%2f|%5c)(?:\.|%2e){1,2}(?:;|%3b|%2f|%5c)|(?:%2f|%5c)(?:\.|%2e){1,2}(?:\/|$)/i
 
 export function pathNormalizer(rules: PathRules): PathNormalizer {
@@ -62,7 +62,7 @@ export function pathNormalizer(rules: PathRules): PathNormalizer {
       if (!SUSPECT.test(target)) return target
       const at = target.indexOf('?')
       const path = at < 0 ? target : target.slice(0, at)
-      // Of `*`, and of the authority of a CONNECT, no part is a path.
+      // Neither `*` nor the authority of a CONNECT contains a path.
       if (!SUSPECT.test(path) || path.charCodeAt(0) !== SLASH) return target
       const normal = normalized(path, rules, decodes)
       return normal === path ? target : at < 0 ? normal : normal + target.slice(at)

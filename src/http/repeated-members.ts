@@ -1,9 +1,9 @@
-/** Whether a member of an object stands there twice, anywhere in `text`: parsers differ in which of the two they take. */
+/** Whether any object in `text` has a duplicate member: parsers disagree on which of the two wins. */
 export function hasRepeatedMembers(text: string, value: unknown): boolean {
   return countColons(text) !== countMembers(value)
 }
 
-/** Colons outside strings: one for each member that is written. */
+/** Colons outside strings: one per member. */
 function countColons(text: string): number {
   let colons = 0
   let colon = text.indexOf(':')

@@ -1,10 +1,10 @@
 /**
- * Visible ASCII without `#` and `\\`: some servers end the path at the one and take the other for a slash, so that they
- * would serve another path than the one that was checked (RFC 9112 section 3.2 allows neither).
+ * Visible ASCII without `#` and `\\`: some servers end the path at the former and treat the latter as a slash, and
+ * would serve a different path than the one that was checked (RFC 9112 section 3.2 allows neither).
  */
 const TARGET = /^[!"$-[\]-~]+$/
 
-/** Whether a request target, or a path that a policy writes, is the same to every reader. */
+/** Whether every parser reads a request target, or a path written by a policy, the same way. */
 export function isRequestTarget(text: string): boolean {
   return TARGET.test(text)
 }

@@ -5,29 +5,29 @@ import { bodyMemoryExhausted, GatewayError } from './errors.ts'
 import { type BodyPrefix, type BodySource, prefixOf } from './exchange.ts'
 import { keepChunk } from './keep-chunk.ts'
 
-/** What reading a body takes. */
+/** Dependencies of reading a body. */
 export type BodyReading = Pick<Runtime, 'clock' | 'bodies'>
 
-/** ms before the rate of a body counts. */
+/** Grace period in ms before the minimum rate applies. */
 const GRACE = 10_000
 
 /**
- * The body of a request that comes from a client. Bytes that were read in vain, because they became too many, go back
- * in front of the stream: whoever reads next finds the body from its beginning.
+ * A client's request body. Bytes read by an attempt that exceeded its limit are pushed back, so the next reader starts
+ * at the beginning.
  */
 export class SocketBody implements BodySource {
   readonly length: number | undefined
   trailers: readonly string[]
   #bytes: Buffer | undefined
   #reading: Promise<Buffer> | undefined
-  /** What was read last, when that was in vain. */
+  /** Bytes of the last read that was abandoned. */
   #begun: Buffer | undefined
-  /** Runs when somebody wants the body for the first time: the client may be waiting for a sign to send it. */
+  /** Runs on the first read: the client may be waiting for a `100 Continue`. */
   #onWanted: (() => void) | undefined
-  /** A buffer when it came together with its head. */
+  /** A buffer if it arrived together with its head. */
   readonly #from: Readable | Buffer
   readonly #reader: BodyReading
-  /** Bytes that count as held. */
+  /** Bytes accounted for in the shared limit. */
   #held = 0
   #released = false
 
@@ -52,7 +52,7 @@ export class SocketBody implements BodySource {
   }
 
   async buffer(limit: number): Promise<Buffer> {
-    // Somebody else's limit may have been another one.
+    // The read in flight may have a different limit.
     if (this.#reading) await this.#reading.catch(() => {})
     if (this.#bytes) {
       if (this.#bytes.length > limit) throw tooLarge(limit)
@@ -103,7 +103,7 @@ export class SocketBody implements BodySource {
     this.#held = 0
   }
 
-  /** What was read in vain once is not counted again. */
+  /** Bytes counted by an abandoned read are not counted again. */
   #hold(size: number): boolean {
     const more = size - this.#held
     if (more <= 0) return true
@@ -159,15 +159,15 @@ export class SocketBody implements BodySource {
         return
       }
       patience.start()
-      // A stream that was read before in vain stands still.
+      // A stream is paused after an abandoned read.
       from.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone).resume()
     })
   }
 }
 
 /**
- * How long a body is waited for: each byte earns time at the least rate that is allowed, over a grace and up to a time
- * for the whole.
+ * The time allowed for a body: each byte earns time at the minimum rate, on top of a grace period and capped by the
+ * total timeout.
  */
 class Patience {
   readonly #clock: Clock
@@ -196,7 +196,7 @@ class Patience {
     this.#timer?.cancel()
   }
 
-  /** ms from the start. */
+  /** ms since the start. */
   #allowed(): number {
     const { timeout, minRate } = this.#limits
     const earned = minRate === 0 ? Number.POSITIVE_INFINITY : GRACE + (this.#size / minRate) * 1000

@@ -3,7 +3,7 @@ import { keepChunk } from './keep-chunk.ts'
 
 /** One event of an event stream (WHATWG HTML, "Server-sent events"). */
 export interface SseEvent {
-  /** `message` when the stream names none. */
+  /** `message` if the stream does not name one. */
   readonly event: string
   /** The data lines, joined with line feeds. */
   readonly data: Buffer
@@ -17,13 +17,13 @@ const SPACE = 32
 const EMPTY = Buffer.alloc(0)
 
 /**
- * Reads an event stream from chunks cut anywhere, also within a character or between CR and LF. It keeps at most
+ * Parses an event stream from chunks split anywhere, even within a character or between CR and LF. Buffers at most
  * `limit` bytes of one event; past that `push` throws GatewayError `responseTooLarge`.
  */
 export class SseReader {
   readonly #limit: number
   readonly #onEvent: (event: SseEvent) => void
-  /** The start of a line whose end has not come yet. */
+  /** An incomplete line. */
   #partial: Buffer[] = []
   #partialSize = 0
   #data: Buffer[] = []
@@ -32,7 +32,7 @@ export class SseReader {
   #id: string | undefined
   #afterCr = false
   #first = true
-  /** ms that the stream asks its readers to wait before they come back. */
+  /** The reconnection time in ms that the stream asks for. */
   retry: number | undefined
 
   constructor(limit: number, onEvent: (event: SseEvent) => void) {
@@ -40,7 +40,7 @@ export class SseReader {
     this.#onEvent = onEvent
   }
 
-  /** The id that stands before what comes next, also where no event was made of it. */
+  /** The last id seen, even if no event was dispatched for it. */
   get lastId(): string | undefined {
     return this.#id
   }
@@ -98,7 +98,6 @@ export class SseReader {
     if (name === 'data') {
       this.#dataSize += value.length + 1
       this.#checkSize()
-      // Lines are joined by line feeds.
       if (this.#data.length > 0) keepChunk(this.#data, NEWLINE)
       keepChunk(this.#data, value)
     } else if (name === 'event') {
@@ -130,7 +129,7 @@ const NEWLINE = Buffer.from('\n')
 const DATA = Buffer.from('data: ')
 const END = Buffer.from('\n\n')
 
-/** The bytes of one event. `data` may have several lines. */
+/** Encodes one event. `data` may span several lines. */
 export function encodeSse(event: string, data: Buffer | string): Buffer {
   const bytes = typeof data === 'string' ? Buffer.from(data) : data
   const head = Buffer.from(`event: ${event}\n`)

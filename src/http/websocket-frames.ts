@@ -5,7 +5,7 @@ export const OPCODES = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9,
 
 const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODES))
 
-/** A piece of a message as it came: large ones come in many, so that nothing has to be kept. */
+/** A fragment of a message as it arrived; large messages arrive in many, so that none is buffered. */
 export interface MessagePart {
   readonly opcode: number
   /** The first of its message. */
@@ -15,30 +15,30 @@ export interface MessagePart {
   readonly data: Buffer
 }
 
-/** bytes of a ping, a pong or a close (section 5.5). */
+/** Maximum payload bytes of a ping, pong or close (section 5.5). */
 const MAX_CONTROL = 125
 
-/** Takes frames apart (section 5.2), whatever their size. Throws an Error when they break the protocol. */
+/** Parses frames (section 5.2) of any size. Throws an Error on a protocol violation. */
 export class FrameReader {
   readonly #masked: boolean
   #mask: Buffer | undefined
-  /** Where in the mask the next byte is. */
+  /** Position in the mask of the next byte. */
   #at = 0
   #held: Buffer = Buffer.alloc(0)
-  /** Bytes of the frame at hand that have yet to come. */
+  /** Bytes of the current frame still to come. */
   #left = 0
   #opcode: number = OPCODES.binary
   #final = true
-  /** The message at hand: its opcode, or none. */
+  /** The current message's opcode, if one is open. */
   #message: number | undefined
   #first = true
 
-  /** `masked`: it reads what a client sends. */
+  /** `masked`: reads frames sent by a client. */
   constructor({ masked = false } = {}) {
     this.#masked = masked
   }
 
-  /** What has come of messages with these bytes. */
+  /** The message parts contained in these bytes. */
   read(chunk: Buffer): readonly MessagePart[] {
     const parts: MessagePart[] = []
     let rest = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
@@ -59,7 +59,7 @@ export class FrameReader {
     return parts
   }
 
-  /** Reads the head of a frame; its length, or 0 when it is not complete. */
+  /** Parses a frame head and returns its length, or 0 if it is incomplete. */
   #head(bytes: Buffer): number {
     if (bytes.length < 2) return 0
     const [start, second] = [bytes[0]!, bytes[1]!]
@@ -111,7 +111,7 @@ export class FrameReader {
   }
 }
 
-/** One frame that is a whole message; `masked` as those of a client are (section 5.3). */
+/** A frame holding a whole message; `masked` if sent by a client (section 5.3). */
 export function frameOf(opcode: number, masked: boolean, ...parts: readonly Uint8Array[]): Buffer {
   const payload = Buffer.concat(parts)
   const { length } = payload

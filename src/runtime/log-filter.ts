@@ -1,7 +1,7 @@
 import { closest } from '../diagnostics/suggest.ts'
 import type { LogLevel } from './runtime.ts'
 
-/** What a filter lets through: `off` is 0, `error` 1 … `trace` 5. */
+/** The levels that a filter passes: `off` is 0, `error` 1 … `trace` 5. */
 export type Threshold = 0 | 1 | 2 | 3 | 4 | 5
 
 export const RANK: Readonly<Record<LogLevel, Threshold>> = { error: 1, warn: 2, info: 3, debug: 4, trace: 5 }
@@ -9,18 +9,18 @@ export const LOG_LEVELS = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as 
 
 const LEVEL = LOG_LEVELS.map(name => name.replace(/./g, letter => `[${letter.toUpperCase()}${letter}]`)).join('|')
 const DIRECTIVE = `\\s*(([\\w-]+(::[\\w-]+)*\\s*=\\s*)?(${LEVEL})\\s*)?`
-/** What `LogFilter.parse` takes, for JSON Schema. */
+/** What `LogFilter.parse` accepts, for JSON Schema. */
 export const LOG_FILTER_PATTERN = `^${DIRECTIVE}(,${DIRECTIVE})*$`
 
-/** A filter in RUST_LOG syntax that cannot be read; the message is for whoever wrote it. */
+/** A filter that is not valid RUST_LOG syntax; the message is meant for its author. */
 export class LogFilterError extends Error {
   override name = 'LogFilterError'
 }
 
 /**
- * Which modules may log what, in RUST_LOG syntax: `info`, `debug,proxy::upstream=trace,mcp=off`. A directive without a
- * module is the level of all that no other one names; the longest matching module wins. Modules are separated by `::`
- * and may be written below the public system's root: `agentgateway=debug` is a plain `debug`.
+ * Which modules may log at which level, in RUST_LOG syntax: `info`, `debug,proxy::upstream=trace,mcp=off`. A directive
+ * without a module sets the default level; the longest matching module wins. Modules are separated by `::` and may be
+ * prefixed with the public system's root: `agentgateway=debug` is a plain `debug`.
  */
 export class LogFilter {
   readonly #directives: ReadonlyMap<string, Threshold>
@@ -47,7 +47,7 @@ export class LogFilter {
     return this.#directives.get('') ?? 0
   }
 
-  /** The most specific directive first, the general level last. */
+  /** The most specific directive first, the default level last. */
   toString(): string {
     const sorted = [...this.#directives].sort(([a], [b]) => b.length - a.length || (a < b ? -1 : 1))
     return (
@@ -57,7 +57,7 @@ export class LogFilter {
   }
 }
 
-/** What is wrong with the text of a filter; undefined when nothing is. */
+/** What is wrong with a filter; undefined if it is valid. */
 export function logFilterProblem(text: string): string | undefined {
   try {
     LogFilter.parse(text)

@@ -1,4 +1,4 @@
-/** Everything that writes to the log, by the names that filters know it by. */
+/** Everything that writes to the log, by its name in filters. */
 export const LOG_MODULES = {
   cluster: 'following a cluster: what is heard, served and written there',
   gateway: 'starting, reloading and stopping; what goes wrong beside requests',

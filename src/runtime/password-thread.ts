@@ -1,14 +1,14 @@
-/** A thread that checks one password after another. */
+/** A thread that verifies passwords one at a time. */
 export interface PasswordThread {
   check(question: PasswordQuestion): void
-  /** `undefined`: the thread has ended, and with it whatever it was asked. */
+  /** `undefined`: the thread has ended, and pending questions stay unanswered. */
   onAnswer(told: (answer: PasswordAnswer | undefined) => void): void
   end(): void
 }
 
 export interface PasswordQuestion {
   readonly id: number
-  /** As the password file has it. */
+  /** As stored in the password file. */
   readonly stored: string
   readonly password: string
 }

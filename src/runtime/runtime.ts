@@ -10,9 +10,9 @@ export interface Timer {
 export interface Clock {
   /** ms since the epoch. */
   now(): number
-  /** ms, never goes back. */
+  /** Monotonic, in ms. */
   mono(): number
-  /** `held`: a request waits for nothing but this; where time is made up, it passes at once. */
+  /** `held`: a request is waiting only for this timer; with simulated time it fires at once. */
   after(ms: number, then: () => void, held?: 'held'): Timer
 }
 
@@ -24,19 +24,22 @@ export interface Logger {
 
 /**
  * State that outlives a configuration: buckets, health, sessions, key sets, child processes. It belongs to a policy or
- * backend object and is found by that object's identity, so a reload that does not change the object keeps it.
+ * backend object and is keyed by that object's identity, so a reload that leaves the object unchanged keeps it.
  */
 export interface StateStore {
-  /** `make` runs once per key. A value with a `close` method is closed when no loaded object asks for it any more; it may give a promise, which never rejects. */
+  /**
+   * `make` runs once per key. A value with a `close` method is closed once no loaded object uses it; `close` may return
+   * a promise that never rejects.
+   */
   get<T extends object>(key: string, make: () => T): T
   /**
-   * So many bytes that every worker of this replica shares, zeros at first. Only while a configuration is compiled:
-   * all workers compile the same one, so they all ask for the same keys.
+   * Memory shared by all workers of this replica, initially zero. Call only while compiling a configuration: all
+   * workers compile the same one and so request the same keys.
    */
   memory(key: string, bytes: number): ArrayBufferLike
 }
 
-/** What is left of a limit, for whoever watches the gateway. */
+/** The remainder of a limit, for display. */
 export interface Budget {
   /** `FILE:LINE` that set it. */
   readonly at: string
@@ -47,79 +50,79 @@ export interface Budget {
   readonly remaining: number
 }
 
-/** State that has a budget says so with a method of this name. */
+/** Implemented by state that has a budget. */
 export interface BudgetHolder {
   budget(): Budget
 }
 
-/** A session that clients may use at any time, for whoever looks into the gateway. Times in ms. */
+/** An open session, for display. Times in ms. */
 export interface OpenSession {
-  /** The beginning of its id: the whole would let a reader take part. */
+  /** The start of its id: the full id would let a reader join the session. */
   readonly session: string
   readonly backend: string
   readonly age: number
   readonly idle: number
-  /** Requests and streams that are open, in the words of the protocol. */
+  /** Open requests and streams, by protocol method. */
   readonly calls: readonly string[]
   readonly streams: number
   readonly targets: readonly { readonly target: string; readonly state: string }[]
 }
 
-/** State that has sessions says so with a method of this name. */
+/** Implemented by state that has sessions. */
 export interface SessionHolder {
   openSessions(): readonly OpenSession[]
-  /** The gateway finishes what is in flight: nothing else is worth waiting for. */
+  /** The gateway is draining: only in-flight requests are worth waiting for. */
   stopping(): void
 }
 
-/** Which of the workers that share the ports of this replica this one is. */
+/** This worker's position among those that share the replica's ports. */
 export interface WorkerPlace {
   /** From 0. */
   readonly index: number
   readonly count: number
 }
 
-/** What takes the place of the outside world in a dry run, where the transport and the clock are not all there is. */
+/** Stand-ins for the outside world in a dry run, beyond transport and clock. */
 export interface StandIns {
-  /** A JSON Web Key Set that this issuer has beside its own. */
+  /** A JSON Web Key Set that this issuer has in addition to its own. */
   jwksFor(issuer: string): string
   /** Accepted in place of the API key with that SHA-256. */
   apiKeyFor(digest: string): string
-  /** What a caller shows who has shown nothing in the request: a token of one of these issuers; undefined: nothing. */
+  /** A token from one of these issuers for a request without credentials; undefined for none. */
   tokenOf(x: Exchange, issuers: readonly TokenIssuer[]): string | undefined
-  /** The same for API keys; `keys`: metadata by SHA-256. */
+  /** The same for API keys; `keys` maps SHA-256 to metadata. */
   apiKeyOf(x: Exchange, keys: ReadonlyMap<string, Readonly<Record<string, unknown>>>): string | undefined
 }
 
 export interface TokenIssuer {
   readonly issuer: string
-  /** Undefined: any. */
+  /** Undefined accepts any audience. */
   readonly audiences: readonly string[] | undefined
 }
 
-/** What is left to chance; the same each time in a dry run. */
+/** Sources of randomness; deterministic in a dry run. */
 export interface Chance {
   /** [0, 1). */
   random(): number
-  /** Nobody can guess it. */
+  /** Unguessable. */
   uuid(): string
 }
 
-/** Everything a compiled object may touch outside of its exchange. Tests and dry runs pass their own. */
+/** Everything a compiled object may access besides its exchange. Tests and dry runs supply their own. */
 export interface Runtime extends Chance {
   readonly clock: Clock
   readonly transport: Transport
   readonly state: StateStore
   readonly log: Logger
   readonly worker: WorkerPlace
-  /** Where every body that is held as a whole is counted. */
+  /** Accounts for every fully buffered body. */
   readonly bodies: BodyMemory
-  /** Starts a thread for passwords; unset: they are checked where they are asked for. */
+  /** Starts a password thread; if unset, passwords are verified on the calling thread. */
   readonly passwordThread?: () => PasswordThread
-  /** A file is only checked: what serves requests is not loaded. */
+  /** The configuration is only validated: code that serves requests is not loaded. */
   readonly checksOnly?: boolean
-  /** Set: no program is started either, and every MCP server is spoken to over streamable HTTP. */
+  /** If set, no program is started either, and every MCP server is reached over streamable HTTP. */
   readonly standIns?: StandIns
-  /** Counts a call that a policy has made; `duration` in ms, from its start to the response head or the failure. */
+  /** Counts a call made by a policy; `duration` in ms, from its start to the response head or failure. */
   called?(purpose: CallPurpose, duration: number): void
 }

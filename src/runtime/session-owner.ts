@@ -1,17 +1,17 @@
 import type { WorkerPlace } from './runtime.ts'
 
 /**
- * The worker that keeps the session of this id. It follows from the id alone, so that no worker has to ask another one,
- * also after a restart and for ids of another replica.
+ * The worker that owns the session with this id. Derived from the id alone, so workers need not consult each other,
+ * even after a restart or for another replica's ids.
  */
 export function ownerOf(id: string, count: number): number {
-  // FNV-1a; clients that choose their ids can at most choose a worker.
+  // FNV-1a. A client that picks its ids gains nothing but the choice of a worker.
   let hash = 0x811c9dc5
   for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x01000193)
   return (hash >>> 0) % count
 }
 
-/** An id that belongs to this worker: `make` gives another one each time. */
+/** An id that this worker owns; `make` returns a new candidate on each call. */
 export function ownId({ index, count }: WorkerPlace, make: () => string): string {
   for (;;) {
     const id = make()

@@ -1,9 +1,9 @@
 export const MAX_WORKERS = 1024
 
-/** How many threads share the ports. */
+/** The number of threads that share the ports. */
 export type Workers = { readonly count: number } | { /** Of the processors, 0 to 1. */ readonly share: number }
 
-/** Reads `4` and `50%`; undefined for everything else. */
+/** Parses `4` and `50%`; undefined for anything else. */
 export function parseWorkers(text: string): Workers | undefined {
   const [, digits, percent] = /^(?:(\d{1,4})|(\d{1,3}(?:\.\d+)?)%)$/.exec(text) ?? []
   const share = Number(percent) / 100

@@ -18,8 +18,8 @@ import {
 import type { HeadSnapshot, TraceEvent, TraceMessage, TraceMessageType } from './trace-event.ts'
 
 /**
- * What a trace event looks like to whoever reads the stream: `schemas/trace-event.schema.json` is made of it, and
- * `gwctl trace` reads with it. Later versions may add fields, so that readers have to ignore what they do not know.
+ * The schema of a trace event as consumers of the stream see it: `schemas/trace-event.schema.json` is generated from
+ * it, and `gwctl trace` parses with it. Later versions may add fields, so consumers must ignore unknown ones.
  */
 const grows = { open: true }
 const count = integer(0)
@@ -34,7 +34,7 @@ const ORIGIN = object(
   grows,
 )
 
-// The builder has lists but no tuples; the bounds make it one.
+// The builder has lists but no tuples; the bounds emulate one.
 const PAIR = list(string(), { min: 2, max: 2 }) as Schema<readonly [string, string]>
 
 const HEAD: Schema<HeadSnapshot> = object(
@@ -60,7 +60,7 @@ const NOT_CHOSEN = object(
   grows,
 )
 
-/** One declaration per kind of message, told apart by `type`. */
+/** One declaration per message kind, discriminated by `type`. */
 export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<TraceMessage, { type: T }>> } = {
   requestStarted: message('requestStarted', {
     method: req(string(), 'Method.'),
@@ -196,7 +196,7 @@ export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<
   dropped: message('dropped', { count: req(integer(1), 'Events lost here because the reader was too slow.') }),
 }
 
-/** Everything around the message, which is one of TRACE_MESSAGES. */
+/** The envelope of a message, which is one of TRACE_MESSAGES. */
 export const TRACE_EVENT: Schema<Omit<TraceEvent, 'message'> & { readonly message: unknown }> = object(
   'trace event',
   {

@@ -2,22 +2,22 @@ import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { Exchange } from '../http/exchange.ts'
 
 /**
- * What happens to a request, step by step. One type for the engine that emits it, the admin server that streams it,
- * `gwctl trace` that shows it and the tests. Its JSON Schema is `schemas/trace-event.schema.json`.
+ * The steps of a request as they happen. One type for the engine that emits it, the admin server that streams it,
+ * `gwctl trace` that prints it and the tests. Its JSON Schema is `schemas/trace-event.schema.json`.
  */
 export interface TraceEvent {
-  /** Counts the events of one watcher from 1 without a gap: a gap is shown by a `dropped` event. */
+  /** Numbers a watcher's events from 1 without gaps; lost events are reported by a `dropped` event. */
   readonly seq: number
   /** Microseconds since the request started, monotonic. */
   readonly at: number
-  /** For a step with a length: when it began, in the same clock. */
+  /** For a step with a duration: when it began, on the same clock. */
   readonly from?: number
   readonly severity: 'info' | 'success' | 'warn' | 'error'
   readonly request: string
   readonly worker: number
   /** From the outside in: `['attempt 1', 'target time']`; empty for the request itself. */
   readonly scope: readonly string[]
-  /** The config lines that made the object this event is about; a merged policy has several. */
+  /** The config lines that defined the object this event is about; a merged policy has several. */
   readonly origins: readonly Origin[]
   readonly message: TraceMessage
 }
@@ -26,9 +26,9 @@ export interface HeadSnapshot {
   readonly method?: string
   readonly url?: string
   readonly status?: number
-  /** Name and value pairs; the values of credentials are `<redacted>`. */
+  /** Name and value pairs; credential values are `<redacted>`. */
   readonly headers: readonly (readonly [string, string])[]
-  /** Of a request: whom policies have found it to be from by now, as expressions see it, without the credentials. */
+  /** For a request: the principal established by policies so far, as exposed to expressions, without credentials. */
   readonly jwt?: Readonly<Record<string, unknown>>
   readonly apiKey?: Readonly<Record<string, unknown>>
   readonly basicAuth?: { readonly username: string }
@@ -48,7 +48,7 @@ export type TraceMessage =
       readonly type: 'route'
       readonly selected: string | null
       readonly tried: readonly { readonly route: string; readonly failed: string; readonly origin?: Origin }[]
-      /** Further routes, which nobody looked at for this event. */
+      /** Number of further routes that were not evaluated for this event. */
       readonly more?: number
     }
   | { readonly type: 'policySelection'; readonly phase: string; readonly policies: readonly string[] }
@@ -67,9 +67,9 @@ export type TraceMessage =
       readonly rules: readonly {
         readonly rule: string
         readonly mode: string
-        /** Whether it counts as holding. */
+        /** Whether it counts as matched. */
         readonly matched: boolean
-        /** Why it could not be evaluated: a `deny` counts as holding then, unless what it asks for is not there. */
+        /** Why it could not be evaluated. A `deny` then counts as matched, unless what it refers to is absent. */
         readonly error?: string
       }[]
     }
@@ -106,7 +106,7 @@ export type TraceMessage =
       readonly outputTokens?: number
       /** US dollars. */
       readonly cost?: number
-      /** What the conversion to the provider's format, or back, could not carry. */
+      /** What the conversion to or from the provider's format could not represent. */
       readonly losses?: readonly { readonly path: string; readonly reason: string }[]
     }
   | {
@@ -114,13 +114,13 @@ export type TraceMessage =
       readonly guard: string
       readonly phase: 'request' | 'response'
       readonly action: 'allow' | 'mask' | 'reject' | 'audit' | 'failOpen' | 'fail'
-      /** What it would have done, had it not been told to record only. */
+      /** The action it would have taken if it were not in record-only mode. */
       readonly would?: 'allow' | 'mask' | 'reject'
       /** Microseconds. */
       readonly duration: number
-      /** Names of the rules that have found something. */
+      /** Names of the rules that matched. */
       readonly rules?: readonly string[]
-      /** In the words of the service that was asked. */
+      /** The reason given by the service. */
       readonly reason?: string
       readonly error?: string
     }
@@ -142,9 +142,9 @@ export type TraceMessage =
 
 export type TraceMessageType = TraceMessage['type']
 
-/** Present on an exchange only while somebody watches it; every call site is `x.trace?.emit(...)`. */
+/** Present on an exchange only while it is being watched; every call site is `x.trace?.emit(...)`. */
 export interface TraceScope {
-  /** Routes that one event names: a gateway that serves others meanwhile does not look at all of them. */
+  /** Maximum routes listed in one event: a gateway with live traffic does not evaluate all of them. */
   readonly mostRoutes: number
   emit(
     message: TraceMessage,
@@ -155,36 +155,36 @@ export interface TraceScope {
     },
   ): void
   /**
-   * The request, or once there is one the response, as the named stage has left it; nothing where it is as it was in the
+   * Emits the request, or the response once there is one, as the named stage left it; nothing if unchanged since the
    * last snapshot.
    */
   snapshot(stage: string): void
-  /** A body that is in memory, unless it is the one told before. */
+  /** Emits a buffered body, unless it is the one emitted last. */
   body(stage: string, bytes: Buffer): void
-  /** From here until `leave`, events that name no part of the configuration are about this one. Returns `now()`. */
+  /** Until `leave`, events without origins of their own get these. Returns `now()`. */
   enter(origins: readonly Origin[]): number
   leave(): void
   /** Microseconds since the request started, for `from`. */
   now(): number
-  /** Tells that a call begins. Its end is told at the latest with the end of the request. */
+  /** Emits the start of a call. Its end is emitted when the request ends, at the latest. */
   call(start: CallStart): TracedCall
-  /** For what is done under a name of its own; `x`: the exchange that snapshots there are of, unless it is the request's. */
+  /** A nested scope; `x` is the exchange that its snapshots show, if not the request's own. */
   child(name: string, x?: Exchange): TraceScope
 }
 
 export interface CallStart {
   readonly target: string
-  /** What for: `backend`, `mirror`, `tools/call`. */
+  /** `backend`, `mirror`, `tools/call`. */
   readonly purpose: string
-  /** Why this one is called, and why now. */
+  /** Why this target was chosen, and why now. */
   readonly reason?: string | undefined
   readonly origins?: readonly Origin[] | undefined
-  /** Whatever becomes of it, the request does not depend on it. */
+  /** The request does not depend on its outcome. */
   readonly beside?: boolean
 }
 
 export interface TracedCall {
-  /** Later calls do nothing. */
+  /** Later calls are ignored. */
   end(outcome: {
     readonly target: string
     readonly status?: number | undefined
