@@ -227,11 +227,22 @@ export interface ChatUsage {
   readonly outputAudio?: number
 }
 
+/** How likely each token of a reply was, as OpenAI writes it. */
+export interface Logprobs {
+  readonly content: readonly TokenLogprob[]
+}
+export interface TokenLogprob {
+  readonly token: string
+  readonly logprob: number
+  readonly bytes?: readonly number[] | null
+  readonly top_logprobs?: readonly Omit<TokenLogprob, 'top_logprobs'>[]
+}
+
 export interface Choice {
   readonly parts: readonly Part[]
   readonly stop: StopReason
   readonly stopSequence?: string
-  readonly logprobs?: unknown
+  readonly logprobs?: Logprobs
 }
 
 export interface ChatReply {
@@ -242,7 +253,7 @@ export interface ChatReply {
   readonly choices: readonly Choice[]
   readonly usage?: ChatUsage
   readonly serviceTier?: string
-  /** Members without a neutral form, by path. */
+  /** Paths of members without a neutral form. */
   readonly extras?: readonly string[]
 }
 
@@ -253,7 +264,7 @@ export type ChatEvent =
   | { readonly type: 'delta'; readonly part: number; readonly text: string }
   | { readonly type: 'signature'; readonly part: number; readonly signature: string }
   | { readonly type: 'close'; readonly part: number }
-  | { readonly type: 'logprobs'; readonly choice: number; readonly value: unknown }
+  | { readonly type: 'logprobs'; readonly choice: number; readonly value: Logprobs }
   | { readonly type: 'stop'; readonly choice: number; readonly reason: StopReason; readonly sequence?: string }
   | { readonly type: 'usage'; readonly usage: ChatUsage }
   | { readonly type: 'lost'; readonly path: string; readonly reason: string }

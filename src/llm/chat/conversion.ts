@@ -50,6 +50,7 @@ export class Conversion {
   /** The client's reply. Throws `Untranslatable` for a reply that is not of the provider's format. */
   reply(value: unknown, facts: ReplyFacts): { readonly body: JsonObject; readonly reply: ChatReply } {
     const read = this.#provider.reply.decode(value)
+    for (const path of read.extras ?? []) this.losses.add(path, 'has no counterpart')
     const reply: ChatReply = {
       ...read,
       id: this.#client.ownIds ? facts.id : (read.id ?? facts.id),
@@ -63,6 +64,7 @@ export class Conversion {
   /** The same as the stream that the client asked for. */
   replyAsStream(value: unknown, facts: ReplyFacts): { readonly text: string; readonly reply: ChatReply } {
     const reply = this.#provider.reply.decode(value)
+    for (const path of reply.extras ?? []) this.losses.add(path, 'has no counterpart')
     const events = replyEvents(reply)
     const stream = new StreamConversion({ read: () => events, end: () => [] }, this.#client.events.writer(facts), {
       losses: this.losses,

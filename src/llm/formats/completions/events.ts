@@ -4,7 +4,15 @@ import { errorOf } from '../../chat/errors.ts'
 import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from '../../chat/json.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { decodeError, openAiErrors } from './errors.ts'
-import { finishReasonOf, readUsage, stopReasonOf, writeUsage } from './reply.ts'
+import {
+  finishReasonOf,
+  readLogprobs,
+  readPieces,
+  readUsage,
+  stopReasonOf,
+  writeLogprobs,
+  writeUsage,
+} from './reply.ts'
 
 export class CompletionsReader implements EventReader {
   readonly #parts = new OpenParts()
@@ -59,13 +67,20 @@ export class CompletionsReader implements EventReader {
       this.#refused.add(index)
       this.#text(`${index}:refusal`, 'refusal', refusal, index, out)
     }
-    const text = textOf(delta.content)
+    const { text, thoughts } = readPieces(delta.content)
+    if (thoughts) this.#text(`${index}:reasoning`, 'reasoning', thoughts, index, out)
     if (text) {
       this.#parts.close(`${index}:reasoning`, out)
       this.#text(`${index}:text`, 'text', text, index, out)
     }
     for (const [i, call] of listOf(delta.tool_calls).entries()) this.#call(objectOf(call), i, index, out)
-    if (isObject(choice.logprobs)) out.push({ type: 'logprobs', choice: index, value: choice.logprobs })
+    const { function_call: only } = delta
+    if (isObject(only)) this.#call({ id: only.name, function: only }, 0, index, out)
+    for (const name of ['annotations', 'audio']) {
+      if (delta[name]) out.push({ type: 'lost', path: `choices[${index}].delta.${name}`, reason: 'is not carried' })
+    }
+    const { logprobs } = readLogprobs(choice.logprobs)
+    if (logprobs) out.push({ type: 'logprobs', choice: index, value: logprobs })
     const finish = textOf(choice.finish_reason)
     if (finish !== undefined) this.#finish(stopReasonOf(finish), index, out)
   }
@@ -160,7 +175,7 @@ export class CompletionsWriter implements EventWriter {
       case 'close':
         return this.#close(event.part)
       case 'logprobs':
-        return this.#chunk(event.choice, {}, null, event.value)
+        return this.#chunk(event.choice, {}, null, writeLogprobs(event.value))
       case 'stop':
         return this.#chunk(event.choice, {}, finishReasonOf(event.reason))
       case 'usage':

@@ -1,4 +1,4 @@
-import type { ChatReply, ChatUsage, Choice, Part, StopReason } from '../../chat/chat.ts'
+import type { ChatReply, ChatUsage, Choice, Logprobs, Part, StopReason, TokenLogprob } from '../../chat/chat.ts'
 import { textPart } from '../../chat/content.ts'
 import {
   countOf,
@@ -60,11 +60,8 @@ function readChoice(value: unknown, at: string): Choice {
   const choice = requireObject(value, at)
   const message = requireObject(choice.message, `${at}.message`)
   const parts: Part[] = [...readReasoning(message, `${at}.message`)]
-  const text =
-    textOf(message.content) ??
-    listOf(message.content)
-      .map(part => textOf(objectOf(part).text) ?? '')
-      .join('')
+  const { text, thoughts } = readPieces(message.content)
+  if (thoughts !== '') parts.push({ kind: 'reasoning', text: thoughts, at: `${at}.message.content` })
   if (text !== '') parts.push(withCitations(text, message, `${at}.message.content`))
   const refusal = textOf(message.refusal)
   if (refusal) parts.push({ kind: 'refusal', text: refusal, at: `${at}.message.refusal` })
@@ -82,8 +79,31 @@ function readChoice(value: unknown, at: string): Choice {
   return {
     parts,
     stop: refusal && stop === 'end' ? 'refusal' : stop,
-    ...(isObject(choice.logprobs) ? { logprobs: choice.logprobs } : {}),
+    ...readLogprobs(choice.logprobs),
   }
+}
+
+/** Some servers (Mistral) write content as a list, with thoughts in it. */
+export function readPieces(content: unknown): { text: string; thoughts: string } {
+  if (typeof content === 'string') return { text: content, thoughts: '' }
+  let text = ''
+  let thoughts = ''
+  for (const piece of listOf(content)) {
+    if (!isObject(piece)) continue
+    if (piece.type === 'thinking') thoughts += readPieces(piece.thinking).text
+    else text += textOf(piece.text) ?? ''
+  }
+  return { text, thoughts }
+}
+
+/** Of what it says; a refusal's stand beside. */
+export function readLogprobs(value: unknown): { logprobs?: Logprobs } {
+  const content = isObject(value) ? listOf(value.content ?? value.refusal).filter(isToken) : []
+  return content.length === 0 ? {} : { logprobs: { content } }
+}
+
+function isToken(value: unknown): value is TokenLogprob {
+  return isObject(value) && typeof value.token === 'string' && typeof value.logprob === 'number'
 }
 
 function withCitations(text: string, message: JsonObject, at: string): Part {
@@ -162,7 +182,12 @@ function writeChoice(choice: Choice, index: number, losses: Losses): JsonObject 
     ...writeReasoning(choice.parts),
     tool_calls: calls.length === 0 ? undefined : calls,
   })
-  return { index, message, logprobs: choice.logprobs ?? null, finish_reason: FINISH[choice.stop] }
+  return { index, message, logprobs: writeLogprobs(choice.logprobs), finish_reason: FINISH[choice.stop] }
+}
+
+/** The API has the member for what was said and for what was refused. */
+export function writeLogprobs(logprobs: Logprobs | undefined): JsonObject | null {
+  return logprobs === undefined ? null : { content: logprobs.content, refusal: null }
 }
 
 export function writeUsage(usage: ChatUsage): JsonObject {

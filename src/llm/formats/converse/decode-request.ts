@@ -170,6 +170,11 @@ export function readBlock(block: JsonObject, at: string): Part[] {
       }),
     ]
   }
+  if (isObject(block.citationsContent)) {
+    const { content, citations } = block.citationsContent
+    const text = listOf(content).map(each => textOf(objectOf(each).text) ?? '')
+    return [{ kind: 'text', text: text.join(''), at, citations: listOf(citations) }]
+  }
   if (block.cachePoint !== undefined) return []
   return [{ kind: 'foreign', type: Object.keys(block)[0] ?? 'block', value: block, at }]
 }

@@ -65,7 +65,10 @@ export class ConverseReader implements EventReader {
 
   /** Texts and thoughts often begin without a start of their own. */
   #delta(key: string, delta: JsonObject, out: ChatEvent[]): void {
-    const { text, toolUse, reasoningContent } = delta
+    const { text, toolUse, reasoningContent, citation } = delta
+    if (citation !== undefined) {
+      out.push({ type: 'lost', path: `content[${key}].citations`, reason: 'citations are not carried' })
+    }
     if (typeof text === 'string') this.#push(key, 'text', text, out)
     else if (isObject(toolUse)) this.#push(key, 'toolCall', textOf(toolUse.input) ?? '', out)
     else if (isObject(reasoningContent)) this.#reasoning(key, reasoningContent, out)

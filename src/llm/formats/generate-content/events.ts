@@ -6,7 +6,8 @@ import { defined, isObject, type JsonObject, listOf, numberOf, objectOf, textOf 
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { CallIds } from './decode-request.ts'
 import { decodeError, googleErrors } from './errors.ts'
-import { finishReasonOf, readUsage, stopReasonOf, writeUsage } from './reply.ts'
+import { readLogprobs, writeLogprobs } from './logprobs.ts'
+import { extrasIn, finishReasonOf, readUsage, stopReasonOf, writeUsage } from './reply.ts'
 
 /** Each event is a reply of its own with the next pieces; a call always comes whole. */
 export class GenerateContentReader implements EventReader {
@@ -62,7 +63,9 @@ export class GenerateContentReader implements EventReader {
   #candidate(candidate: JsonObject, position: number, out: ChatEvent[]): void {
     const choice = numberOf(candidate.index) ?? position
     for (const part of listOf(objectOf(candidate.content).parts)) this.#part(objectOf(part), choice, out)
-    if (isObject(candidate.logprobsResult)) out.push({ type: 'logprobs', choice, value: candidate.logprobsResult })
+    const logprobs = readLogprobs(candidate.logprobsResult)
+    if (logprobs) out.push({ type: 'logprobs', choice, value: logprobs })
+    for (const path of extrasIn(candidate, choice)) out.push({ type: 'lost', path, reason: 'has no counterpart' })
     if (typeof candidate.finishReason !== 'string') return
     this.#stopped = true
     this.#parts.closeAll(out, `${choice}:`)
@@ -152,6 +155,8 @@ export class GenerateContentWriter implements EventWriter {
       case 'stop':
         this.#stops.push({ choice: event.choice, reason: event.reason })
         return ''
+      case 'logprobs':
+        return this.#chunk([{ index: event.choice, logprobsResult: writeLogprobs(event.value) }])
       case 'usage':
         this.#usage = event.usage
         return ''

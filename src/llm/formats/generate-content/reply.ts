@@ -12,6 +12,7 @@ import {
 } from '../../chat/json.ts'
 import type { Losses } from '../../chat/losses.ts'
 import { CallIds, readPart } from './decode-request.ts'
+import { readLogprobs, writeLogprobs } from './logprobs.ts'
 
 const FILTERS = new Set([
   'SAFETY',
@@ -54,13 +55,22 @@ export function decodeReply(value: unknown): ChatReply {
   const id = textOf(reply.responseId)
   const candidates = listOf(reply.candidates).map((candidate, i) => readCandidate(objectOf(candidate), i, id))
   const blocked = objectOf(reply.promptFeedback).blockReason !== undefined
+  const extras = listOf(reply.candidates).flatMap((candidate, i) => extrasIn(objectOf(candidate), i))
   return defined({
     id,
     model: textOf(reply.modelVersion),
+    extras: extras.length === 0 ? undefined : extras,
     choices:
       candidates.length > 0 ? candidates : [{ parts: [], stop: blocked ? ('filter' as const) : ('end' as const) }],
     usage: readUsage(reply.usageMetadata),
   })
+}
+
+/** What a candidate says of its sources. */
+const ABOUT = ['citationMetadata', 'groundingMetadata', 'urlContextMetadata']
+
+export function extrasIn(candidate: JsonObject, index: number): string[] {
+  return ABOUT.filter(name => isObject(candidate[name])).map(name => `candidates[${index}].${name}`)
 }
 
 function readCandidate(candidate: JsonObject, index: number, id: string | undefined): Choice {
@@ -73,7 +83,7 @@ function readCandidate(candidate: JsonObject, index: number, id: string | undefi
   return defined({
     parts: inheritSignature(parts),
     stop: stopReasonOf(candidate.finishReason ?? 'STOP', called),
-    logprobs: candidate.logprobsResult,
+    logprobs: readLogprobs(candidate.logprobsResult),
   })
 }
 
@@ -109,6 +119,7 @@ export function encodeReply(reply: ChatReply, losses: Losses): JsonObject {
       content: { role: 'model', parts: choice.parts.flatMap(part => writePart(part, losses)) },
       finishReason: FINISH[choice.stop],
       index,
+      ...(choice.logprobs ? { logprobsResult: writeLogprobs(choice.logprobs) } : {}),
     })),
     usageMetadata: reply.usage && writeUsage(reply.usage),
     modelVersion: reply.model,

@@ -1,9 +1,11 @@
-import type { ChatEvent, ChatUsage, OpenEvent, StopReason } from '../../chat/chat.ts'
+import type { ChatEvent, ChatUsage, OpenEvent, StopReason, TokenLogprob } from '../../chat/chat.ts'
 import type { EventReader, EventWriter, RawEvent, ReplyFacts } from '../../chat/codec.ts'
 import { errorOf } from '../../chat/errors.ts'
-import { isObject, type JsonObject, numberOf, objectOf, textOf } from '../../chat/json.ts'
+import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from '../../chat/json.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { decodeError, encodeError } from '../completions/errors.ts'
+import { readLogprobs } from '../completions/reply.ts'
+import { readReasoningItem } from './decode-request.ts'
 import { begun, contentPart, finished, messageItem, readUsage, reasoningItem, stopOf } from './reply.ts'
 
 const DELTAS: Readonly<Record<string, 'text' | 'refusal' | 'reasoning'>> = {
@@ -23,6 +25,8 @@ export class ResponsesReader implements EventReader {
   readonly #parts = new OpenParts()
   /** How much of each part has been passed on: what comes whole at its end is not said twice. */
   readonly #sent = new Map<number, number>()
+  /** Indexes of the items that have begun. */
+  readonly #seen = new Set<unknown>()
   #calls = false
   #refused = false
   #started = false
@@ -68,6 +72,13 @@ export class ResponsesReader implements EventReader {
       case 'response.custom_tool_call_input.delta':
         this.#arguments(event, textOf(event.delta) ?? '', out)
         break
+      case 'response.output_text.annotation.added':
+        out.push({
+          type: 'lost',
+          path: `output[${event.output_index}].annotations`,
+          reason: 'citations are not carried',
+        })
+        break
       case 'response.completed':
       case 'response.incomplete':
         this.#finish(objectOf(event.response), out)
@@ -92,6 +103,7 @@ export class ResponsesReader implements EventReader {
 
   #item(event: JsonObject, item: JsonObject, out: ChatEvent[]): void {
     const key = `${event.output_index}:call`
+    this.#seen.add(event.output_index)
     if (item.type === 'function_call' || item.type === 'custom_tool_call') {
       this.#calls = true
       const id = textOf(item.call_id) ?? textOf(item.id) ?? ''
@@ -109,6 +121,7 @@ export class ResponsesReader implements EventReader {
 
   #itemDone(event: JsonObject, item: JsonObject, out: ChatEvent[]): void {
     const prefix = `${event.output_index}:`
+    this.#whole(event, item, out)
     const call = this.#parts.get(`${prefix}call`)
     if (call !== undefined) {
       const whole = textOf(item.type === 'custom_tool_call' ? item.input : item.arguments) ?? ''
@@ -116,6 +129,18 @@ export class ResponsesReader implements EventReader {
     }
     if (item.type === 'reasoning') this.#reasoning(event, item, out)
     this.#parts.closeAll(out, prefix)
+  }
+
+  /** Some servers send an item at its end only. */
+  #whole(event: JsonObject, item: JsonObject, out: ChatEvent[]): void {
+    if (this.#seen.has(event.output_index)) return
+    if (item.type !== 'message') this.#item(event, item, out)
+    if (item.type === 'reasoning') this.#text(event, 'reasoning', readReasoningItem(item, '').text, out)
+    for (const [i, value] of listOf(item.type === 'message' ? item.content : []).entries()) {
+      const { type, text, refusal } = objectOf(value)
+      const kind = type === 'refusal' ? 'refusal' : 'text'
+      this.#text({ ...event, content_index: i }, kind, textOf(kind === 'text' ? text : refusal) ?? '', out)
+    }
   }
 
   #reasoning(event: JsonObject, item: JsonObject, out: ChatEvent[]): void {
@@ -141,9 +166,12 @@ export class ResponsesReader implements EventReader {
 
   #text(event: JsonObject, kind: 'text' | 'refusal' | 'reasoning', text: string, out: ChatEvent[]): void {
     if (text === '') return
+    this.#seen.add(event.output_index)
     if (kind === 'refusal') this.#refused = true
     const key = this.#key(event, kind)
     this.#send(this.#parts.get(key) ?? this.#parts.open(key, kind, 0, out), text, out)
+    const { logprobs } = readLogprobs({ content: event.logprobs })
+    if (logprobs) out.push({ type: 'logprobs', choice: 0, value: logprobs })
   }
 
   /** Some servers send a text whole at its end, without a piece before. */
@@ -183,6 +211,8 @@ interface Item {
   /** Pieces, for the whole text that the end repeats. */
   readonly pieces: string[]
   signature?: string
+  /** Of its tokens. */
+  readonly logprobs: TokenLogprob[]
 }
 
 export class ResponsesWriter implements EventWriter {
@@ -218,6 +248,11 @@ export class ResponsesWriter implements EventWriter {
         if (item?.kind === 'reasoning') item.signature = event.signature
         return ''
       }
+      case 'logprobs':
+        if (event.choice === 0)
+          for (const { kind, logprobs } of this.#items.values())
+            if (kind === 'text') logprobs.push(...event.value.content)
+        return ''
       case 'close':
         return this.#close(event.part)
       case 'stop':
@@ -251,7 +286,7 @@ export class ResponsesWriter implements EventWriter {
     const index = this.#output.length
     const prefix = kind === 'toolCall' ? 'fc' : kind === 'reasoning' || kind === 'redacted' ? 'rs' : 'msg'
     const id = `${prefix}_${this.#about.id}_${index}`
-    const item: Item = { kind, index, id, open, pieces: [] }
+    const item: Item = { kind, index, id, open, pieces: [], logprobs: [] }
     this.#items.set(open.part, item)
     const begin = itemOf(item, 'in_progress', '')
     this.#output.push(begin)
@@ -275,7 +310,9 @@ export class ResponsesWriter implements EventWriter {
     if (!item || text === '') return ''
     item.pieces.push(text)
     const name = deltaName(item)
-    return name === undefined ? '' : this.#event(`${name}.delta`, { ...this.#at(item), delta: text })
+    if (name === undefined) return ''
+    const logprobs = item.kind === 'text' ? { logprobs: [] } : {}
+    return this.#event(`${name}.delta`, { ...this.#at(item), delta: text, ...logprobs })
   }
 
   #close(part: number): string {
@@ -290,7 +327,10 @@ export class ResponsesWriter implements EventWriter {
     const name = deltaName(item)
     if (name !== undefined) out += this.#event(`${name}.done`, { ...this.#at(item), ...wholeText(item, text) })
     if (item.kind === 'text' || item.kind === 'refusal') {
-      out += this.#event('response.content_part.done', { ...this.#at(item), part: contentPart(item.kind, text) })
+      out += this.#event('response.content_part.done', {
+        ...this.#at(item),
+        part: contentPart(item.kind, text, { content: item.logprobs }),
+      })
     } else if (item.kind === 'reasoning') {
       const summary = { type: 'summary_text', text }
       out += this.#event('response.reasoning_summary_part.done', { ...this.#at(item), part: summary })
@@ -322,15 +362,16 @@ function deltaName({ kind, open }: Item): string | undefined {
   return open.custom ? 'response.custom_tool_call_input' : 'response.function_call_arguments'
 }
 
-function wholeText({ kind, open }: Item, text: string): JsonObject {
+function wholeText({ kind, open, logprobs }: Item, text: string): JsonObject {
   if (kind === 'refusal') return { refusal: text }
+  if (kind === 'text') return { text, logprobs }
   if (kind !== 'toolCall') return { text }
   return open.custom ? { input: text } : { arguments: text }
 }
 
-function itemOf({ kind, id, open, signature }: Item, status: string, text: string): JsonObject {
+function itemOf({ kind, id, open, signature, logprobs }: Item, status: string, text: string): JsonObject {
   if (kind === 'text' || kind === 'refusal') {
-    return messageItem(id, status, status === 'completed' ? [contentPart(kind, text)] : [])
+    return messageItem(id, status, status === 'completed' ? [contentPart(kind, text, { content: logprobs })] : [])
   }
   if (kind === 'reasoning') return reasoningItem(id, text, signature)
   if (kind === 'redacted') return reasoningItem(id, '', text || undefined)

@@ -1,4 +1,4 @@
-import type { ChatReply, ChatUsage, Part, StopReason } from '../../chat/chat.ts'
+import type { ChatReply, ChatUsage, Choice, Logprobs, Part, StopReason } from '../../chat/chat.ts'
 import {
   countOf,
   defined,
@@ -11,6 +11,7 @@ import {
   textOf,
 } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
+import { readLogprobs } from '../completions/reply.ts'
 import { readCall, readReasoningItem } from './decode-request.ts'
 import { writeCall } from './encode-request.ts'
 
@@ -38,10 +39,15 @@ export function decodeReply(value: unknown): ChatReply {
     id: textOf(reply.id),
     model: textOf(reply.model),
     created: numberOf(reply.created_at),
-    choices: [{ parts, stop: stopOf(reply, { calls, refused }) }],
+    choices: [{ parts, stop: stopOf(reply, { calls, refused }), ...readLogprobs({ content: tokensIn(reply) }) }],
     usage: readUsage(reply.usage),
     serviceTier: textOf(reply.service_tier),
   })
+}
+
+function tokensIn(reply: JsonObject): unknown[] {
+  const parts = listOf(reply.output).flatMap(item => listOf(objectOf(item).content))
+  return parts.flatMap(part => listOf(objectOf(part).logprobs))
 }
 
 function readItem(item: JsonObject, at: string): Part[] {
@@ -82,7 +88,7 @@ export function encodeReply(reply: ChatReply, losses: Losses): JsonObject {
   const [choice = { parts: [], stop: 'other' as const }] = reply.choices
   if (reply.choices.length > 1) losses.add('choices', 'responses have one choice: the others are left out')
   const id = reply.id ?? 'resp_0'
-  const output = writeOutput(choice.parts, id, losses)
+  const output = writeOutput(choice, id, losses)
   return finished({ id, model: reply.model ?? '', created: reply.created ?? 0 }, choice.stop, output, reply.usage)
 }
 
@@ -137,7 +143,8 @@ function statusOf(stop: StopReason): JsonObject {
 }
 
 /** Texts in a row are one message; calls and reasoning are items of their own. */
-function writeOutput(parts: readonly Part[], id: string, losses: Losses): JsonObject[] {
+function writeOutput({ parts, logprobs }: Choice, id: string, losses: Losses): JsonObject[] {
+  const said = parts.find(({ kind }) => kind === 'text')
   const items: JsonObject[] = []
   let content: JsonObject[] | undefined
   for (const part of parts) {
@@ -148,7 +155,7 @@ function writeOutput(parts: readonly Part[], id: string, losses: Losses): JsonOb
       }
       if (part.kind === 'text' && part.citations?.length)
         losses.add(`${part.at}.citations`, 'citations are not carried')
-      content.push(contentPart(part.kind, part.text))
+      content.push(contentPart(part.kind, part.text, part === said ? logprobs : undefined))
       continue
     }
     content = undefined
@@ -164,8 +171,9 @@ export function messageItem(id: string, status: string, content: readonly JsonOb
   return { id, type: 'message', status, role: 'assistant', content }
 }
 
-export function contentPart(kind: 'text' | 'refusal', text: string): JsonObject {
-  return kind === 'refusal' ? { type: 'refusal', refusal: text } : { type: 'output_text', text, annotations: [] }
+export function contentPart(kind: 'text' | 'refusal', text: string, logprobs?: Logprobs): JsonObject {
+  if (kind === 'refusal') return { type: 'refusal', refusal: text }
+  return { type: 'output_text', text, annotations: [], logprobs: logprobs?.content ?? [] }
 }
 
 export function reasoningItem(id: string, text: string, encrypted: string | undefined): JsonObject {
