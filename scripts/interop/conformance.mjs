@@ -16,7 +16,7 @@ const KUBE_HARNESS = env.KUBE_HARNESS ?? join(HARNESS, '..', 'kube')
 const BIN = env.CONFORMANCE_BIN ?? join(tmpdir(), 'gwctl-conformance-bin')
 const KUBE_BIN = env.KUBE_BIN ?? join(tmpdir(), 'gwctl-kube-bin')
 const DATA = env.CONFORMANCE_DATA ?? join(tmpdir(), 'gwctl-conformance')
-const PROFILES = env.PROFILES ?? 'GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS,GATEWAY-TCP'
+const PROFILES = env.PROFILES ?? 'GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS,GATEWAY-TCP,GATEWAY-UDP'
 
 async function main() {
   if (!existsSync(HARNESS)) {

@@ -19,7 +19,7 @@ const HELD = {
   backends: ['AgentgatewayBackend', 'BackendTLSPolicy', 'InferencePool'],
   gateways: ['Gateway', 'ListenerSet'],
   models: ['AgentgatewayModel', 'Gateway'],
-  routes: ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute', 'InferencePool'],
+  routes: ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute', 'UDPRoute', 'InferencePool'],
   delegation: ['HTTPRoute'],
 }
 const args = process.argv.slice(2)

@@ -3,7 +3,7 @@ import type { Compilation } from './compile-context.ts'
 import type { PolicyLevel } from './compile-policies.ts'
 import type { RouteParent } from './compile-routes.ts'
 import type { RouteKeys } from './references/route-keys.ts'
-import type { TcpRoute, WeightedBackend } from './snapshot.ts'
+import type { Listener, TcpRoute, WeightedBackend } from './snapshot.ts'
 import type { TcpRouteSection } from './standalone/route-section.ts'
 import type { TargetedLevels } from './targeted-policies.ts'
 
@@ -22,13 +22,14 @@ export class TcpRouteCompiler {
   }
 
   /** `position` names an unnamed route: its place among its siblings. */
-  compile(spec: TcpRouteSection, position: number, parent: RouteParent): TcpRoute {
+  compile(spec: TcpRouteSection, position: number, parent: RouteParent, protocol: Listener['protocol']): TcpRoute {
     const path = this.#c.paths.get(spec) ?? []
     const name = spec.name ?? `tcproute${position}`
     const namespace = spec.namespace ?? 'default'
     const key = this.#keys.keyOf(parent.listenerKey, namespace, name)
     const targeted = this.#targeted.forRoute(parent, { name, namespace, ruleName: spec.ruleName, kind: 'tcp' })
     const backends = this.#compileBackends(spec, key, targeted)
+    if (protocol === 'UDP') this.#checkDatagrams(backends, spec)
     return {
       key,
       name,
@@ -38,6 +39,22 @@ export class TcpRouteCompiler {
       hostnames: spec.hostnames,
       backends,
       totalWeight: backends.reduce((sum, b) => sum + b.weight, 0),
+    }
+  }
+
+  /** What stands between here and the backend would be left out without a word. */
+  #checkDatagrams(backends: readonly WeightedBackend[], spec: TcpRouteSection): void {
+    for (const { backend } of backends) {
+      const { tls, tunnel } = backend.target ?? {}
+      if (!tls && !tunnel) continue
+      this.#c.report({
+        code: 'GW601',
+        message: `\`${backend.name}\` is to be reached ${tls ? 'with TLS' : 'through a tunnel'}, which datagrams are not`,
+        path: this.#c.paths.get(spec) ?? [],
+        at: 'value',
+        label: 'gwctl run refuses to start with this',
+        help: tls ? 'leave TLS out, or use `protocol: TCP`' : 'leave the tunnel out, or use `protocol: TCP`',
+      })
     }
   }
 

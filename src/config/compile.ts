@@ -123,13 +123,18 @@ function compileBind(plan: BindPlan, { settings, connection }: Frontend, all: Co
     key: bindKey(plan),
     port: plan.port,
     ...(plan.address === undefined ? {} : { address: plan.address }),
-    protocol: protocols.some(p => p === 'HTTPS' || p === 'TLS') ? 'tls' : protocols.includes('TCP') ? 'tcp' : 'http',
+    protocol: plan.datagrams ? 'udp' : startOf(protocols),
     // The PROXY protocol may be asked for at one port, or for all of them.
     frontend: plan.proxied ? { ...settings, proxyProtocol: settings.proxyProtocol ?? PROXIED } : settings,
     connection,
     origin: all.c.document.origin(plan.path),
     listeners: plan.listeners.map(listener => compileListener(listener, plan.port, settings, all)),
   }
+}
+
+function startOf(protocols: readonly string[]): 'http' | 'tls' | 'tcp' {
+  if (protocols.some(p => p === 'HTTPS' || p === 'TLS')) return 'tls'
+  return protocols.includes('TCP') ? 'tcp' : 'http'
 }
 
 function compileListener(plan: ListenerPlan, port: number, frontend: FrontendSettings, all: Compilers): Listener {
@@ -153,7 +158,7 @@ function compileListener(plan: ListenerPlan, port: number, frontend: FrontendSet
     pipeline: assemble(all.policies.steps(levels, 'request')),
     routes: plan.routes.flatMap(route => (route.kind === 'tcp' ? [] : (compileRoute(route, parent, all) ?? []))),
     tcpRoutes: plan.routes.flatMap(route =>
-      route.kind === 'tcp' ? all.tcpRoutes.compile(route.spec, route.position, parent) : [],
+      route.kind === 'tcp' ? all.tcpRoutes.compile(route.spec, route.position, parent, plan.protocol) : [],
     ),
   }
 }

@@ -30,6 +30,8 @@ export interface BindPlan {
   readonly port: number
   /** Every address when undefined. */
   readonly address: string | undefined
+  /** It takes UDP; TCP may have the same port. */
+  readonly datagrams: boolean
   readonly path: Path
   /** A PROXY header comes first on every connection. */
   readonly proxied: boolean
@@ -37,8 +39,9 @@ export interface BindPlan {
 }
 
 /** Unique over a configuration. */
-export function bindKey({ port, address }: Pick<BindPlan, 'port' | 'address'>): string {
-  return address === undefined ? `bind/${port}` : `bind/${address}/${port}`
+export function bindKey({ port, address, datagrams }: Pick<BindPlan, 'port' | 'address' | 'datagrams'>): string {
+  const place = address === undefined ? port : `${address}/${port}`
+  return datagrams ? `bind/${place}/udp` : `bind/${place}`
 }
 
 const MCP_PREFIXES = [
@@ -73,6 +76,12 @@ export function portsOf({ binds, gateways, llm, mcp }: Standalone): ReadonlySet<
 interface Place {
   readonly port: number
   readonly address?: string | undefined
+  readonly protocol?: string | undefined
+  readonly listeners?: readonly { readonly protocol?: string | undefined }[] | undefined
+}
+
+function takesDatagrams({ protocol, listeners }: Place): boolean {
+  return listeners ? listeners.length > 0 && listeners.every(each => each.protocol === 'UDP') : protocol === 'UDP'
 }
 
 class Ports {
@@ -82,8 +91,11 @@ class Ports {
     this.#c = c
   }
   /** Undefined when the port is taken: that has been reported then. */
-  claim({ port, address }: Place, path: Path, portPath: Path, proxied = false): BindPlan | undefined {
-    const meets = (plan: BindPlan) => !plan.address || !address || plan.address === address
+  claim(place: Place, path: Path, portPath: Path, proxied = false): BindPlan | undefined {
+    const { port, address } = place
+    const datagrams = takesDatagrams(place)
+    const meets = (plan: BindPlan) =>
+      plan.datagrams === datagrams && (!plan.address || !address || plan.address === address)
     const first = this.plans.find(plan => plan.port === port && port !== 0 && meets(plan))
     if (first) {
       this.#c.report({
@@ -97,7 +109,7 @@ class Ports {
       })
       return undefined
     }
-    const plan: BindPlan = { port, address, path, proxied, listeners: [] }
+    const plan: BindPlan = { port, address, datagrams, path, proxied, listeners: [] }
     this.plans.push(plan)
     return plan
   }
@@ -117,7 +129,7 @@ function planBind(bind: BindSection, ports: Ports, c: Compilation): void {
     return
   }
   const plan = ports.claim(
-    { port: bind.port, address: bind.address },
+    { port: bind.port, address: bind.address, listeners: bind.listeners },
     path,
     [...path, 'port'],
     bind.tunnelProtocol === 'proxy',

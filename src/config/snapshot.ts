@@ -112,7 +112,7 @@ export interface Listener extends ObjectFacts {
   readonly gateway: string
   /** Exact, `*.suffix`, `*`, or empty for every host. */
   readonly hostname: string
-  readonly protocol: 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | 'HBONE'
+  readonly protocol: 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | 'UDP' | 'HBONE'
   readonly tls?: TlsFiles
   /** As it was written, redacted: for dumps. */
   readonly tlsSpec?: unknown
@@ -129,8 +129,8 @@ export interface Bind {
   /** Every address of the machine when unset. */
   readonly address?: string
   readonly listeners: readonly Listener[]
-  /** What the first bytes of a connection are. */
-  readonly protocol: 'http' | 'tls' | 'tcp'
+  /** What the first bytes of a connection are; `udp`: there are datagrams and no connections. */
+  readonly protocol: 'http' | 'tls' | 'tcp' | 'udp'
   readonly frontend: FrontendSettings
   /** Policies over connections, before any HTTP. */
   readonly connection: readonly Step[]

@@ -21,7 +21,7 @@ export interface TargetedRoute {
 /** Standalone routes have no kind: a target's says only which protocol it means. */
 const KINDS: Readonly<Record<TargetedRoute['kind'], readonly string[]>> = {
   http: ['HTTPRoute', 'GRPCRoute'],
-  tcp: ['TCPRoute', 'TLSRoute'],
+  tcp: ['TCPRoute', 'TLSRoute', 'UDPRoute'],
 }
 
 /** Allowed on a backend by reference only. */

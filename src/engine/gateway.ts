@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { bindKey } from '../config/plan-listeners.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Bind, Snapshot } from '../config/snapshot.ts'
 import { BodyMemory } from '../http/body-memory.ts'
@@ -6,9 +7,10 @@ import type { Exchange } from '../http/exchange.ts'
 import type { Clock, Runtime, Timer } from '../runtime/runtime.ts'
 import type { Downstream } from './downstream.ts'
 import { HeadSnapshots } from './head-snapshot.ts'
-import { PortListener } from './inbound/listener.ts'
+import { type OpenListener, PortListener } from './inbound/listener.ts'
+import type { Relay } from './inbound/relay.ts'
 import type { ListenerHost } from './inbound/serve-exchange.ts'
-import type { Relay } from './inbound/tcp-relay.ts'
+import { UdpPort } from './inbound/udp-port.ts'
 import type { ProcessLog } from './logging.ts'
 import { MetricsRegistry } from './metrics/registry.ts'
 import { tellOfReplica } from './observe/replica-metrics.ts'
@@ -39,7 +41,7 @@ export interface GatewayInit {
 }
 
 interface OpenPort {
-  readonly listener: PortListener
+  readonly listener: OpenListener
   readonly host: ListenerHost
   bind: Bind
   readonly port: number
@@ -72,7 +74,7 @@ export class Gateway {
   readonly #ports = new Map<string, OpenPort>()
   readonly #tickets: Uint8Array
   /** Of ports that a reload has closed, while they finish what is in flight. */
-  readonly #leaving = new Set<PortListener>()
+  readonly #leaving = new Set<OpenListener>()
   #serving: Serving | undefined
   #inFlight = 0
   #idle: (() => void) | undefined
@@ -125,8 +127,9 @@ export class Gateway {
   }
 
   /** The port that is open for a configured one. */
-  portOf(configured: number): number | undefined {
-    return this.#ports.get(`bind/${configured}`)?.port
+  portOf(configured: number, transport: 'tcp' | 'udp' = 'tcp'): number | undefined {
+    const datagrams = transport === 'udp'
+    return this.#ports.get(bindKey({ port: configured, address: undefined, datagrams }))?.port
   }
 
   /** Open ports, by the configured one. */
@@ -229,7 +232,7 @@ export class Gateway {
       },
       ...(share ? { handOver: (x: Exchange, out: Downstream) => this.#handOver(x, out, key, share) } : {}),
     }
-    const listener = new PortListener(host)
+    const listener = bind.protocol === 'udp' ? new UdpPort(host) : new PortListener(host)
     const everywhere = this.#serving?.snapshot.settings.ipv6 === false ? '0.0.0.0' : undefined
     const address = await listener.listen({
       port,

@@ -2,7 +2,7 @@ import type { Route } from '../config/snapshot.ts'
 import { type Origin, placeText } from '../diagnostics/diagnostic.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { Clock, OpenSession } from '../runtime/runtime.ts'
-import type { Relay } from './inbound/tcp-relay.ts'
+import type { Relay } from './inbound/relay.ts'
 
 /** Where a request that is being served stands. */
 export interface RunningRequest {

@@ -27,7 +27,7 @@ export const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'src/tools/trace/actions.ts',
   ],
   'node:cluster': [],
-  'node:dgram': [],
+  'node:dgram': ['src/engine/inbound/udp-port.ts'],
   'node:dns': ['src/engine/upstream/'],
   'node:fs': [
     'src/cli/file-words.ts',

@@ -16,7 +16,7 @@ import { referenceGrant } from './reference-grant.ts'
 import type { ResourceKind } from './resource.ts'
 import { secret } from './secret.ts'
 import { service } from './service.ts'
-import { tcpRoute } from './tcp-route.ts'
+import { tcpRoute, udpRoute } from './tcp-route.ts'
 import { tlsRoute } from './tls-route.ts'
 
 /** Every kind that is checked: ours, then those of the Gateway API, then those of Kubernetes that they refer to. */
@@ -32,6 +32,7 @@ export const KINDS: readonly ResourceKind[] = [
   grpcRoute,
   tcpRoute,
   tlsRoute,
+  udpRoute,
   referenceGrant,
   backendTlsPolicy,
   inferencePool,

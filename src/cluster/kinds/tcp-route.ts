@@ -9,14 +9,13 @@ const rule = object('route rule', {
 })
 /** The rules of a route that sees connections, not requests. */
 export const connectionRules = req(list(rule, { min: 1, max: 16 }), 'What is done with connections.')
-const spec = object('TCP route', { ...attachment, rules: connectionRules }, { check: parentsDiffer })
+const spec = object('connection route', { ...attachment, rules: connectionRules }, { check: parentsDiffer })
 
-export const tcpRoute = defineKind(
-  {
-    kind: 'TCPRoute',
-    group: GATEWAY_GROUP,
-    versions: ['v1', 'v1alpha2'],
-    namespaced: true,
-  },
-  { spec: req(spec, 'How connections are routed.'), status: foreignStatus },
-)
+const connectionRoute = (kind: 'TCPRoute' | 'UDPRoute') =>
+  defineKind(
+    { kind, group: GATEWAY_GROUP, versions: ['v1', 'v1alpha2'], namespaced: true },
+    { spec: req(spec, 'How connections are routed.'), status: foreignStatus },
+  )
+export const tcpRoute = connectionRoute('TCPRoute')
+/** What a client sends from one port is taken for a connection. */
+export const udpRoute = connectionRoute('UDPRoute')

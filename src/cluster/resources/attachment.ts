@@ -9,6 +9,7 @@ const KINDS_BY_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   HTTPS: ['HTTPRoute', 'GRPCRoute'],
   TLS: ['TLSRoute', 'TCPRoute'],
   TCP: ['TCPRoute'],
+  UDP: ['UDPRoute'],
 }
 
 /** Why a Gateway does not take a ListenerSet; undefined when it does. */
@@ -42,7 +43,7 @@ function allowedKinds(allowed: Fields, protocol: string): readonly string[] {
   const listed = asItems(allowed.kinds)
   const supported = KINDS_BY_PROTOCOL[protocol]
   // Other protocols belong to other implementations.
-  if (!supported) return ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute', 'ProxyModel']
+  if (!supported) return ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute', 'UDPRoute', 'ProxyModel']
   if (listed.length === 0) return supported
   return listed.flatMap(({ group = GATEWAY_GROUP, kind }) => {
     const named = canonical(textOf(kind))

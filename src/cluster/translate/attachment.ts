@@ -25,7 +25,7 @@ export interface RouteState {
   resolved: Condition
 }
 
-const ROUTE_KINDS = ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute', 'ProxyModel']
+const ROUTE_KINDS = ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute', 'UDPRoute', 'ProxyModel']
 
 /** Attaches every route and model to the listeners that take it, and counts it there. */
 export function attachRoutes(gateways: readonly GatewayState[], work: Work): RouteState[] {
@@ -111,7 +111,7 @@ function versionOf({ raw }: Resource): string {
 }
 
 function meetsHosts(route: Resource, listener: GatewayListener): boolean {
-  if (route.kind.kind === 'ProxyModel' || route.kind.kind === 'TCPRoute') return true
+  if (['ProxyModel', 'TCPRoute', 'UDPRoute'].includes(route.kind.kind)) return true
   const hosts = hostnamesOf(route)
   return hosts.length === 0 || hosts.some(host => hostsMeet(host, listener.hostname))
 }

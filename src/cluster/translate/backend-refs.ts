@@ -74,11 +74,15 @@ export function serviceHost(namespace: string, name: string): string {
 }
 
 /** `host:port` of the ready endpoints of a Service's port; its own name when no EndpointSlice tells more. */
-export function addressesOf(to: Extract<ResolvedRef, { kind: 'Service' }>, work: Work): readonly string[] {
+export function addressesOf(
+  to: Extract<ResolvedRef, { kind: 'Service' }>,
+  work: Work,
+  protocol: 'TCP' | 'UDP' = 'TCP',
+): readonly string[] {
   const spec = to.service ? specOf(to.service) : {}
   if (spec.type === 'ExternalName') return [`${String(spec.externalName)}:${to.port}`]
-  const ports = asItems(spec.ports)
-  const port = ports.find(each => each.port === to.port)
+  const ports = asItems(spec.ports).filter(each => each.port === to.port)
+  const port = ports.find(each => (asText(each.protocol) ?? 'TCP') === protocol) ?? ports[0]
   const found = work.cluster
     .endpointSlices(to.namespace, to.name)
     .flatMap(slice => addressesIn(slice, asText(port?.name) ?? ''))

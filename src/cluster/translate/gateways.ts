@@ -65,8 +65,8 @@ function isRefused(
 }
 
 /** Two Gateways may use one port at different addresses. */
-function placeOf({ port }: GatewayListener, { address }: GatewayState): string {
-  return `${address?.listen ?? ''}/${port}`
+function placeOf({ port, protocol }: GatewayListener, { address }: GatewayState): string {
+  return `${address?.listen ?? ''}/${port}${protocol === 'UDP' ? '/udp' : ''}`
 }
 
 const WITHOUT_CERTIFICATE =

@@ -54,6 +54,7 @@ const PROTOCOL_KINDS: Readonly<Record<string, readonly string[]>> = {
   HTTPS: ['HTTPRoute', 'GRPCRoute'],
   TLS: ['TLSRoute'],
   TCP: ['TCPRoute'],
+  UDP: ['UDPRoute'],
   HBONE: [],
 }
 
@@ -178,7 +179,7 @@ function kindsOf(raw: Fields, protocol: string) {
 
 /** Only listeners of ListenerSets lose: what stands before them has the place. */
 function findConflict(listener: GatewayListener, placed: readonly GatewayListener[]): void {
-  const others = placed.filter(each => each.port === listener.port && !each.conflicted)
+  const others = placed.filter(each => meet(each, listener) && !each.conflicted)
   const mode = others.some(each => each.internal !== listener.internal)
   const protocol = others.some(each => each.protocol !== listener.protocol)
   const host = others.some(each => (each.hostname ?? '') === (listener.hostname ?? ''))
@@ -191,6 +192,11 @@ function findConflict(listener: GatewayListener, placed: readonly GatewayListene
     isTrue('Conflicted', reason, message),
     isFalse('Programmed', reason, message),
   )
+}
+
+/** TCP and UDP have ports of their own. */
+function meet(a: GatewayListener, b: GatewayListener): boolean {
+  return a.port === b.port && (a.protocol === 'UDP') === (b.protocol === 'UDP')
 }
 
 const CONFLICTS: Readonly<Record<string, string>> = {

@@ -30,8 +30,8 @@ export function createOutput(): Output {
 }
 
 /** The key of a Gateway's port in the file. */
-export function gatewayKey({ gateway, port }: GatewayListener): string {
-  return `${gateway.namespace}.${gateway.name}.${port}`
+export function gatewayKey({ gateway, port, protocol }: GatewayListener): string {
+  return `${gateway.namespace}.${gateway.name}.${port}${protocol === 'UDP' ? '.udp' : ''}`
 }
 
 /** The name of a listener under that key. */

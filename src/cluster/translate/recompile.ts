@@ -85,7 +85,7 @@ function keep({ kind, namespace, name, key, bytes }: DataEntry, files: Map<strin
   return path
 }
 
-const ROUTES: ReadonlySet<string> = new Set(['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute'])
+const ROUTES: ReadonlySet<string> = new Set(['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute', 'UDPRoute'])
 /** Written by the server on every change. */
 const COUNTERS: ReadonlySet<string> = new Set(['generation', 'resourceVersion', 'managedFields'])
 

@@ -158,7 +158,7 @@ function backendEntries(ref: Fields, to: ResolvedRef, { route, listeners }: Rout
     return work.keep(entry, ref)
   }
   if (to.kind === 'Service') {
-    const addresses = addressesOf(to, work)
+    const addresses = addressesOf(to, work, route.kind.kind === 'UDPRoute' ? 'UDP' : 'TCP')
     const aimed = w.backends.servicePolicies(to.namespace, to.name, to.port)
     if (!aimed) return [make({ invalid: null }, {}, weight)]
     const policies = { ...protocolPolicies(to), ...aimed }
@@ -215,7 +215,7 @@ function leastCommon(a: number, b: number): number {
   return (a * b) / greatest(a, b)
 }
 
-/** TCP and TLS routes: weighted backends only. */
+/** TCP, TLS and UDP routes: weighted backends only. */
 function writeTcp(state: RouteState, listeners: readonly GatewayListener[], w: Written): void {
   const { route } = state
   const { work, output } = w

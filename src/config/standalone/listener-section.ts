@@ -86,20 +86,20 @@ const listenerSection = object(
     name: opt(string({ min: 1 }), 'Name in logs, metrics and dumps; `listener<index>` when unset.'),
     namespace: opt(string({ min: 1 }), 'Namespace in logs, metrics and dumps.'),
     hostname: opt(hostname, 'Host that the listener serves, `*.` allowed; every host when unset.'),
-    protocol: def(oneOf(['HTTP', 'HTTPS', 'TLS', 'TCP', 'HBONE']), 'HTTP', 'Protocol spoken on the port.'),
+    protocol: def(oneOf(['HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP', 'HBONE']), 'HTTP', 'Protocol spoken on the port.'),
     tls: opt(
       tlsSection,
       'Certificates; required for HTTPS. TLS without them passes the connection through by server name.',
     ),
     routes: opt(list(routeSection, { isolate: true }), 'HTTP routes.'),
-    tcpRoutes: opt(list(tcpRouteSection, { isolate: true }), 'TCP routes.'),
+    tcpRoutes: opt(list(tcpRouteSection, { isolate: true }), 'Routes of connections, and of datagrams for UDP.'),
     policies: opt(listenerPolicies, 'Policies that run before a route is chosen.'),
   },
   {
     atMostOneOf: [['routes', 'tcpRoutes']],
     check: l => {
       const http = l.protocol === 'HTTP' || l.protocol === 'HTTPS'
-      const tcp = l.protocol === 'TLS' || l.protocol === 'TCP'
+      const tcp = l.protocol === 'TLS' || l.protocol === 'TCP' || l.protocol === 'UDP'
       if (http && l.routes === undefined)
         return [
           {
@@ -151,7 +151,7 @@ const gatewayListener = object(
   {
     name: opt(string({ min: 1 }), 'Name, for `gateway/listener` references.'),
     hostname: opt(hostname, 'Host that the listener serves.'),
-    protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS']), 'HTTPS with `tls`, HTTP otherwise.'),
+    protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS', 'UDP']), 'HTTPS with `tls`, HTTP otherwise.'),
     tls: opt(tlsSection, 'Certificates.'),
     ...listenerPolicyFields,
   },
@@ -162,7 +162,7 @@ const gatewaySection = object(
   {
     port: req(port, 'Port to listen on.'),
     address: opt(ipAddress, ADDRESS),
-    protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS']), 'HTTPS with `tls`, HTTP otherwise.'),
+    protocol: opt(oneOf(['HTTP', 'HTTPS', 'TCP', 'TLS', 'UDP']), 'HTTPS with `tls`, HTTP otherwise.'),
     tls: opt(tlsSection, 'Certificates.'),
     listeners: opt(
       list(gatewayListener, { isolate: true }),

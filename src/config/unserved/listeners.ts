@@ -14,7 +14,7 @@ export function reportUnserved(plan: ListenerPlan, c: Compilation): void {
       note: 'Connections of a mesh are not taken apart.',
     })
   }
-  if (plan.protocol !== 'TCP' && plan.protocol !== 'TLS') return
+  if (!['TCP', 'TLS', 'UDP'].includes(plan.protocol)) return
   for (const name in listenerPolicyFields) {
     if (plan.policies?.[name] === undefined) continue
     c.report({

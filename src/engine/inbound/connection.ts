@@ -52,6 +52,6 @@ export function withTls(facts: ConnectionFacts, socket: TLSSocket, serverName: s
 }
 
 /** A dual-stack port reports IPv4 clients by their mapped address. */
-function plainAddress(address: string): string {
+export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }

@@ -23,8 +23,18 @@ export interface ListenPlace {
   readonly reusePort: boolean
 }
 
+/** An open port of either transport. */
+export interface OpenListener {
+  /** Rejects when the port cannot be opened. */
+  listen(place: ListenPlace): Promise<{ readonly port: number }>
+  /** Stops accepting; what is in progress goes on. */
+  stopAccepting(): void
+  /** Closes what is left. */
+  destroy(): void
+}
+
 /** One open port. Connections outlive a reload; each request sees the configuration that was current when it came. */
-export class PortListener {
+export class PortListener implements OpenListener {
   readonly #server: Server
   readonly #host: ListenerHost
   readonly #http1: Http1Server
@@ -47,7 +57,6 @@ export class PortListener {
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => this.#accept(socket))
   }
 
-  /** Rejects when the port cannot be opened. */
   listen({ port, host, reusePort }: ListenPlace): Promise<AddressInfo> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)
@@ -61,7 +70,7 @@ export class PortListener {
     })
   }
 
-  /** Stops accepting; requests and connections in progress go on, idle ones are closed. */
+  /** Idle connections are closed. */
   stopAccepting(): void {
     this.#stopped = true
     this.#server.close()
@@ -70,7 +79,6 @@ export class PortListener {
     for (const socket of this.#early) socket.destroy()
   }
 
-  /** Closes what is left. */
   destroy(): void {
     this.#server.close()
     this.#http1.destroy()

@@ -11,7 +11,7 @@ import { selectByServerName } from '../route-table.ts'
 import type { Resolver } from '../upstream/dns.ts'
 import { type ArrivedRequest, arrivedExchange } from './arrived-exchange.ts'
 import type { Connection } from './connection.ts'
-import type { Relay } from './tcp-relay.ts'
+import type { Relay } from './relay.ts'
 
 /** What the connections of one port need of the gateway around them. */
 export interface ListenerHost {

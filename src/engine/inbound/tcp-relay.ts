@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Listener, TcpRoute } from '../../config/snapshot.ts'
+import type { Listener } from '../../config/snapshot.ts'
 import type { Target } from '../../http/transport.ts'
 import type { Timer } from '../../runtime/runtime.ts'
 import { pickBackend } from '../call-backend.ts'
@@ -8,6 +8,7 @@ import { Dialer, type Dialing } from '../upstream/dial.ts'
 import { connectFailure } from '../upstream/failure.ts'
 import type { Connection } from './connection.ts'
 import { breakOff } from './join-streams.ts'
+import { type Relay, recordOf } from './relay.ts'
 import type { ListenerHost } from './serve-exchange.ts'
 
 /** Passes connections on as they are, to a backend that the listener's TCP routes choose. */
@@ -34,6 +35,7 @@ export class TcpRelay {
     // Asked once: it may be another endpoint the next time.
     const target = chosen?.backend.targetFor ? chosen.backend.targetFor(serverName) : chosen?.backend.target
     const relay: Relay = {
+      protocol: 'tcp',
       source: `${connection.facts.address}:${connection.facts.port}`,
       listener,
       route,
@@ -102,40 +104,5 @@ export class TcpRelay {
       if (broken) breakOff(upstream)
       else upstream.destroy()
     })
-  }
-}
-
-/** A connection that is passed on. */
-export interface Relay {
-  /** `ADDRESS:PORT` of the client. */
-  readonly source: string
-  readonly listener: Listener
-  readonly route: TcpRoute | undefined
-  readonly endpoint: string | undefined
-  readonly serverName: string | undefined
-  readonly startedMono: number
-  /** The endpoint has accepted it. */
-  connected: boolean
-  /** bytes from the client. */
-  received: number
-  /** bytes to the client. */
-  sent: number
-  error: string | undefined
-}
-
-function recordOf(relay: Relay, duration: number): Record<string, string | number> {
-  const { source, listener, route, endpoint, serverName, received, sent, error } = relay
-  return {
-    gateway: `${listener.namespace}/default`,
-    listener: listener.name,
-    ...(route ? { route: `${route.namespace}/${route.name}` } : {}),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    'src.addr': source,
-    ...(serverName === undefined ? {} : { 'tls.sni': serverName }),
-    protocol: 'tcp',
-    'tcp.bytes.received': received,
-    'tcp.bytes.sent': sent,
-    ...(error === undefined ? {} : { error }),
-    duration: `${Math.round(duration)}ms`,
   }
 }

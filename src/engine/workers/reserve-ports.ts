@@ -1,4 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net'
+import type { Bind } from '../../config/snapshot.ts'
+import { probeDatagrams } from '../inbound/udp-port.ts'
 import type { ReservedPorts } from './protocol.ts'
 
 /**
@@ -6,17 +8,18 @@ import type { ReservedPorts } from './protocol.ts'
  * share a port could not tell that another process has it. `known` ports are theirs already.
  */
 export async function reservePorts(
-  configured: readonly number[],
+  binds: readonly Pick<Bind, 'port' | 'protocol'>[],
   known: ReservedPorts,
   portFor: (configured: number) => number,
   host: string | undefined,
   failed: (configured: number, error: Error) => void,
 ): Promise<ReservedPorts> {
   const out = new Map<number, number | undefined>()
-  for (const port of configured) {
+  for (const { port, protocol } of binds) {
     const held = known.get(port)
     try {
-      out.set(port, held ?? (await probe(portFor(port), host)))
+      const look = protocol === 'udp' ? probeDatagrams : probe
+      out.set(port, held ?? (await look(portFor(port), host)))
     } catch (error) {
       out.set(port, undefined)
       failed(port, error as Error)

@@ -69,7 +69,7 @@ function listed(keys: readonly string[]): string {
 
 const OUR_GROUP = /^(?:gateway\.networking\.k8s\.io|inference\.networking\.k8s\.io|agentgateway\.dev)(?:\/|$)/
 const OUR_KIND =
-  /^(?:Gateway|GatewayClass|ListenerSet|(?:HTTP|GRPC|TCP|TLS)Route|ReferenceGrant|BackendTLSPolicy|InferencePool|(?:Proxy|Agentgateway)(?:Backend|Model|Policy|Parameters))$/
+  /^(?:Gateway|GatewayClass|ListenerSet|(?:HTTP|GRPC|TCP|TLS|UDP)Route|ReferenceGrant|BackendTLSPolicy|InferencePool|(?:Proxy|Agentgateway)(?:Backend|Model|Policy|Parameters))$/
 
 /** Chart.yaml, Grafana and others have an `apiVersion` too; a resource has both keys, or what makes one of ours. */
 function recognizeResource(fields: Fields): Recognized {

@@ -4,7 +4,11 @@ import { place } from './trace-reading.ts'
 
 /** Throws a Failure where connections are passed on as they are, so that there is no request to explain. */
 export function checkHttp(bind: Bind, listener: Listener | undefined): void {
-  const passed = bind.protocol === 'tcp' || listener?.passthrough === true || (listener?.tcpRoutes.length ?? 0) > 0
+  const passed =
+    bind.protocol === 'tcp' ||
+    bind.protocol === 'udp' ||
+    listener?.passthrough === true ||
+    (listener?.tcpRoutes.length ?? 0) > 0
   if (!passed) return
   throw new Failure('input', `port ${bind.port} passes connections on as they are, and looks at no request in them.`, {
     help: `${place((listener ?? bind).origin)} says so. gwctl dump routes shows where they go.`,

@@ -341,13 +341,7 @@ class Replica {
 
   #reserve({ binds }: Snapshot, known: ReservedPorts, failed: (port: number, error: Error) => void) {
     const { portFor = (port: number) => port } = this.#options
-    return reservePorts(
-      binds.map(bind => bind.port),
-      known,
-      portFor,
-      undefined,
-      failed,
-    )
+    return reservePorts(binds, known, portFor, undefined, failed)
   }
 
   /** One change at a time, in the order they were asked for. */

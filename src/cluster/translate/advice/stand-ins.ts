@@ -156,7 +156,7 @@ interface RouteOptions {
   readonly parent?: string
 }
 
-const PROTOCOLS: Readonly<Record<string, string>> = { TCPRoute: 'TCP', TLSRoute: 'TLS' }
+const PROTOCOLS: Readonly<Record<string, string>> = { TCPRoute: 'TCP', TLSRoute: 'TLS', UDPRoute: 'UDP' }
 const HTTP_KINDS = [
   { group: GATEWAY_GROUP, kind: 'HTTPRoute' },
   { group: GATEWAY_GROUP, kind: 'GRPCRoute' },

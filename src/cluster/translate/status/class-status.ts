@@ -82,4 +82,5 @@ const SUPPORTED_FEATURES: readonly string[] = [
   'TLSRoute',
   'TLSRouteModeMixed',
   'TLSRouteModeTerminate',
+  'UDPRoute',
 ]

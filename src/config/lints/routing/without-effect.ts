@@ -15,16 +15,18 @@ interface Written {
 }
 
 /** What the first bytes of a connection are, and so the same for all listeners of a port. */
-type Start = 'tls' | 'tcp' | 'http'
+type Start = 'tls' | 'tcp' | 'http' | 'udp'
 
 function startOf({ protocol, tls }: Written): Start {
   const spoken = protocol ?? (tls ? 'HTTPS' : 'HTTP')
-  return spoken === 'HTTPS' || spoken === 'TLS' ? 'tls' : spoken === 'TCP' ? 'tcp' : 'http'
+  if (spoken === 'HTTPS' || spoken === 'TLS') return 'tls'
+  return spoken === 'TCP' ? 'tcp' : spoken === 'UDP' ? 'udp' : 'http'
 }
 
 function checkListeners(listeners: readonly Written[], file: LintedFile): void {
   const starts = listeners.map(startOf)
-  const start = (['tls', 'tcp', 'http'] as const).find(each => starts.includes(each))
+  const start = (['tls', 'tcp', 'http', 'udp'] as const).find(each => starts.includes(each))
+  const passedOn = start === 'tcp' || start === 'udp'
   for (const [i, listener] of listeners.entries()) {
     const path = file.pathOf(listener)
     if (starts[i] !== start) {
@@ -32,13 +34,13 @@ function checkListeners(listeners: readonly Written[], file: LintedFile): void {
         label: 'never reached',
         help: 'give it a port of its own',
       })
-    } else if (start === 'tcp' && i > starts.indexOf('tcp')) {
+    } else if (passedOn && i > starts.indexOf(start)) {
       report(file, path, 'value', 'no connection reaches the listener: without TLS the first one takes them all', {
         label: 'never reached',
         help: 'give it a port of its own, or use `protocol: TLS`',
       })
-    } else if (start === 'tcp' && listener.hostname !== undefined && !['', '*'].includes(listener.hostname)) {
-      report(file, [...path, 'hostname'], 'key', '`hostname` changes nothing: TCP names no host', {
+    } else if (passedOn && listener.hostname !== undefined && !['', '*'].includes(listener.hostname)) {
+      report(file, [...path, 'hostname'], 'key', `\`hostname\` changes nothing: ${listener.protocol} names no host`, {
         label: 'every connection comes here',
         help: 'remove it',
       })
@@ -50,7 +52,7 @@ function checkListeners(listeners: readonly Written[], file: LintedFile): void {
         `\`tls\` changes nothing: the listener speaks ${listener.protocol ?? 'HTTP'}`,
         {
           label: 'connections are not encrypted',
-          help: `write \`protocol: ${start === 'tcp' ? 'TLS' : 'HTTPS'}\``,
+          help: start === 'udp' ? 'remove it' : `write \`protocol: ${start === 'tcp' ? 'TLS' : 'HTTPS'}\``,
         },
       )
     }

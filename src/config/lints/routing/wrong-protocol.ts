@@ -26,11 +26,13 @@ export const wrongProtocol: Lint = file => {
       at: 'value',
       label: 'another protocol',
       help:
-        kind === 'TCP' ? 'give the gateway `protocol: TCP` or `TLS`' : 'give the gateway `protocol: HTTP` or `HTTPS`',
+        kind === 'TCP'
+          ? 'give the gateway `protocol: TCP`, `TLS` or `UDP`'
+          : 'give the gateway `protocol: HTTP` or `HTTPS`',
     })
   }
 }
 
 function kindOf(protocol: string): string {
-  return protocol === 'TCP' || protocol === 'TLS' ? 'tcp' : 'http'
+  return ['TCP', 'TLS', 'UDP'].includes(protocol) ? 'tcp' : 'http'
 }

@@ -27,7 +27,7 @@ function refusal({ snapshot }: DryGateway, { port, url }: DryRequest): string | 
   if (port === undefined && open.length > 0) return undefined
   const bind = open.find(each => each.port === port)
   if (bind === undefined) return 'port closed'
-  if (bind.protocol === 'tcp') return 'no HTTP here'
+  if (bind.protocol === 'tcp' || bind.protocol === 'udp') return 'no HTTP here'
   const secure = url.startsWith('https:')
   if (secure === (bind.protocol === 'tls')) return undefined
   return secure ? 'no TLS here' : 'TLS only'

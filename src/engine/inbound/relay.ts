@@ -1,0 +1,37 @@
+import type { Listener, TcpRoute } from '../../config/snapshot.ts'
+
+/** A connection, or the datagrams of one client, passed on as they are. */
+export interface Relay {
+  readonly protocol: 'tcp' | 'udp'
+  /** `ADDRESS:PORT` of the client. */
+  readonly source: string
+  readonly listener: Listener
+  readonly route: TcpRoute | undefined
+  readonly endpoint: string | undefined
+  readonly serverName: string | undefined
+  readonly startedMono: number
+  /** The endpoint has accepted it. */
+  connected: boolean
+  /** bytes from the client. */
+  received: number
+  /** bytes to the client. */
+  sent: number
+  error: string | undefined
+}
+
+export function recordOf(relay: Relay, duration: number): Record<string, string | number> {
+  const { protocol, source, listener, route, endpoint, serverName, received, sent, error } = relay
+  return {
+    gateway: `${listener.namespace}/default`,
+    listener: listener.name,
+    ...(route ? { route: `${route.namespace}/${route.name}` } : {}),
+    ...(endpoint === undefined ? {} : { endpoint }),
+    'src.addr': source,
+    ...(serverName === undefined ? {} : { 'tls.sni': serverName }),
+    protocol,
+    [`${protocol}.bytes.received`]: received,
+    [`${protocol}.bytes.sent`]: sent,
+    ...(error === undefined ? {} : { error }),
+    duration: `${Math.round(duration)}ms`,
+  }
+}
