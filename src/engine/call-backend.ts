@@ -22,7 +22,7 @@ interface Weighted {
   readonly totalWeight: number
 }
 
-/** By weight, at random; undefined when the route has no backend or all weights are 0. */
+/** Weighted random choice; undefined if the route has no backend or all weights are 0. */
 export function pickBackend(route: Weighted, runtime: Runtime): WeightedBackend | undefined {
   if (route.totalWeight === 0) return undefined
   if (route.backends.length === 1) return route.backends[0]
@@ -34,7 +34,10 @@ export function pickBackend(route: Weighted, runtime: Runtime): WeightedBackend 
   return route.backends.at(-1)
 }
 
-/** Calls the backend, as often as the retry policy allows, and passes its response on. A reply: made here instead. */
+/**
+ * Calls the backend, with retries as the policy allows, and forwards its response. Returns a reply if one is generated
+ * here.
+ */
 export async function callBackend(call: Call): Promise<Reply | undefined> {
   const { x, chosen, passage, runtime } = call
   prepare(call)
@@ -73,7 +76,7 @@ function prepare({ x, chosen, passage }: Call): void {
 
 type Outcome = 'answered' | 'again' | Error
 
-/** One attempt: settled when its response is on its way, or when it will have none. */
+/** One attempt. Resolves when its response is being forwarded, or when it has failed. */
 function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
   const { x, chosen } = call
   return new Promise(resolve => {
@@ -83,7 +86,7 @@ function send(call: Call, attempt: Attempt, last: boolean): Promise<Outcome> {
   })
 }
 
-/** Hears what becomes of one attempt. */
+/** Handles the outcome of one attempt. */
 class Sending implements ResponseHandler {
   readonly #call: Call
   readonly #attempt: Attempt
@@ -100,7 +103,7 @@ class Sending implements ResponseHandler {
     this.#last = last
     this.#resolve = resolve
     this.#traced = x.trace && traceAttempt(x, attempt, chosen, call.heads)
-    // An MCP backend calls its targets one by one, each as a span of its own.
+    // An MCP backend calls its targets one by one, each with its own span.
     this.#span =
       x.span && chosen.backend.protocol !== 'mcp' ? startSpan(x, x.span, PRIMARY[subtypeOf(chosen.backend)]) : undefined
   }
@@ -126,7 +129,7 @@ class Sending implements ResponseHandler {
     commitUpgrade(this.#call, status, headers, socket, this)
   }
 
-  /** The exchange is over: its client has left, or its time is up. */
+  /** The exchange is over: its client has disconnected, or its deadline has expired. */
   cancel(): void {
     if (this.#settled) return
     this.#attempt.error ??= 'canceled'
@@ -161,7 +164,7 @@ function newAttempt(x: Exchange, chosen: WeightedBackend, passage: Passage, inde
   return attempt
 }
 
-/** The retry policy, when this exchange can be repeated at all. */
+/** The retry policy, if this exchange can be retried at all. */
 async function retryFor(x: Exchange, chosen: WeightedBackend, passage: Passage) {
   const retry = passage.route?.retry
   if (!retry || !chosen.backend.replayable || x.upgrade !== undefined) return undefined

@@ -1,6 +1,6 @@
-/** Hexadecimal digits of a chunk's size: 2^48 bytes. */
+/** Maximum hexadecimal digits of a chunk size: 2^48 bytes. */
 const MAX_SIZE_DIGITS = 12
-/** Bytes of chunk extensions in one message. */
+/** Maximum bytes of chunk extensions per message. */
 const MAX_EXTENSIONS = 16 * 1024
 const CR = 13
 const LF = 10
@@ -11,29 +11,29 @@ const EXTENSIONS =
 const SIZE = 0
 const EXTENSION = 1
 const SIZE_LF = 2
-/** Bytes of a chunk come next. */
+/** Chunk data comes next. */
 export const DATA = 3
 const DATA_CR = 4
 const DATA_LF = 5
-/** The last chunk is over: trailers come next, or the empty line. */
+/** After the last chunk: trailers or the empty line come next. */
 export const TRAILERS = 6
 
-/** What stands around the data of chunks (RFC 9112 section 7.1), byte by byte and without tolerances. */
+/** Parses the framing around chunk data (RFC 9112 section 7.1), byte by byte and strictly. */
 export class ChunkFraming {
   state: number = SIZE
-  /** In DATA: bytes of the chunk to come. */
+  /** In DATA: remaining bytes of the chunk. */
   left = 0
   readonly #fail: (rule: string) => Error
   #digits = 0
   #extension = ''
   #extensionBytes = 0
 
-  /** `fail` makes what is thrown when a rule is broken. */
+  /** `fail` creates the error to throw for a violation. */
   constructor(fail: (rule: string) => Error) {
     this.#fail = fail
   }
 
-  /** The next byte begins a message. */
+  /** The next byte starts a message. */
   start(): void {
     this.state = SIZE
     this.left = 0
@@ -42,13 +42,13 @@ export class ChunkFraming {
     this.#extensionBytes = 0
   }
 
-  /** So many bytes of data were read. */
+  /** `size` bytes of data have been read. */
   took(size: number): void {
     this.left -= size
     if (this.left === 0) this.state = DATA_CR
   }
 
-  /** Reads a byte that is not data. */
+  /** Consumes a byte that is not data. */
   next(byte: number): void {
     switch (this.state) {
       case SIZE:

@@ -13,7 +13,7 @@ import type { Passage } from './passage.ts'
 import { mergeQueued } from './respond.ts'
 import { traceFinalResponse } from './trace/stages.ts'
 
-/** What every step of one call to a backend works on. */
+/** The context of one call to a backend. */
 export interface Call {
   readonly x: Exchange
   readonly chosen: WeightedBackend
@@ -23,12 +23,12 @@ export interface Call {
   readonly runtime: Runtime
 }
 
-/** Whom it matters to whether an attempt has become the answer. */
+/** Notified when an attempt becomes the response, or fails to. */
 export interface Settling {
   settle(outcome: 'answered' | Error): void
 }
 
-/** From here on the response of this attempt is the answer: response policies, then the head, then the body. */
+/** Commits to this attempt's response: response policies, then the head, then the body. */
 export function commitResponse(call: Call, status: number, headers: HeaderList, attempt: Settling): ChunkSink {
   const { x, chosen, passage } = call
   x.response = { status, headers }
@@ -39,7 +39,7 @@ export function commitResponse(call: Call, status: number, headers: HeaderList, 
   })
 }
 
-/** The switch of protocols is answered with what response policies make of its head; then bytes pass as they come. */
+/** Forwards a protocol switch after response policies have processed its head; then bytes pass both ways. */
 export function commitUpgrade(
   call: Call,
   status: number,
@@ -79,7 +79,7 @@ function open({ x, chosen, passage, out, heads, runtime }: Call): ChunkSink {
   mergeQueued(response.headers, x)
   // RFC 9110 section 8.6: not even a length of 0.
   if (response.status === 204) response.headers.delete('content-length')
-  // A policy has made a HEAD of the client's own method: the length is that of a body that does not come.
+  // A policy rewrote the client's method to HEAD: the length is that of a body that will not be sent.
   if (x.request.method === 'HEAD' && x.received.method !== 'HEAD') response.headers.delete('content-length')
   const ofListener = passage.listener?.responseBody ?? []
   const steps = ofListener.length > 0 ? [...chosen.responseBody, ...ofListener] : chosen.responseBody

@@ -3,15 +3,15 @@ import { equalsIgnoreCase } from '../http/ignore-case.ts'
 import { fieldKind } from './upstream/hop-by-hop.ts'
 
 /**
- * The fields that go on to a backend: without those that concern the client's own connection, and without `host`, which
- * travels as the authority. Credentials for a proxy are kept where a policy, not the client, gave them. What the client's
- * `connection` listed is gone since the head was read.
+ * The fields to forward to a backend: without connection-specific ones, and without `host`, which is sent as the
+ * authority. Proxy credentials are kept only if set by a policy rather than the client. Fields listed in the client's
+ * `connection` were removed when the head was read.
  */
 export function forwardedHeaders(headers: HeaderList, received: HeaderList): HeaderList {
   const raw = headers.raw
   const out: string[] = []
   let trailers = false
-  /** Where the value of `cookie` is: backends look for one field (RFC 6265 section 5.4). */
+  /** Index of the `cookie` value: backends expect a single field (RFC 6265 section 5.4). */
   let cookies = -1
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]!
@@ -29,10 +29,10 @@ export function forwardedHeaders(headers: HeaderList, received: HeaderList): Hea
   return new HeaderList(out, true)
 }
 
-/** Trailers are passed on, so who asks for them may have them; other transfer codings are between two ends. */
+/** Trailers are forwarded, so `te: trailers` is too; other transfer codings are hop-by-hop. */
 const TRAILERS = /(^|,)\s*trailers\s*(;|,|$)/i
 
-/** Credentials for this proxy are not the backend's business (RFC 9110 section 11.7.2). */
+/** Credentials for this proxy are not for the backend (RFC 9110 section 11.7.2). */
 function ofTheProxy(name: string): boolean {
   return equalsIgnoreCase(name, 'proxy-authorization') || equalsIgnoreCase(name, 'proxy-authenticate')
 }

@@ -30,13 +30,13 @@ export interface GatewayInit {
   readonly random: () => number
   readonly log: ProcessLog
   readonly trace: TraceHub
-  /** As metrics and telemetry show it. */
+  /** As reported by metrics and telemetry. */
   readonly version?: string
-  /** Chooses the port for a configured one, undefined for none: tests pass `() => 0`. */
+  /** Maps a configured port to the one to open, undefined for none: tests pass `() => 0`. */
   readonly portFor?: (port: number) => number | undefined
-  /** Address to listen on; every address when unset. */
+  /** Address to listen on; all addresses if unset. */
   readonly host?: string
-  /** Set for one of several workers on the same ports. */
+  /** Set if this is one of several workers on the same ports. */
   readonly share?: Share
 }
 
@@ -48,14 +48,14 @@ interface OpenPort {
 }
 
 export interface StopLimits {
-  /** ms that the ports stay open at least, so that load balancers can turn away first. */
+  /** Minimum ms that the ports stay open, so that load balancers can redirect traffic first. */
   readonly min: number
-  /** ms after which requests in flight are cut. */
+  /** ms after which in-flight requests are cut off. */
   readonly max: number
 }
 
 const UNKNOWN_VERSION = '0'
-/** ms that the end waits for what is ending: longer than a program takes that has to be killed. */
+/** ms to wait for what is shutting down; longer than killing a child process takes. */
 export const FAREWELL = 5000
 
 /**
@@ -118,7 +118,7 @@ export class Gateway {
       'Bytes of bodies that are held in memory whole.',
       () => this.runtime.bodies.own,
     )
-    // Of workers, the one that leads them tells it.
+    // With several workers, their leader reports it.
     if (init.share === undefined) tellOfReplica(this.metrics, { workers: () => 1, budgets: () => this.state.budgets() })
   }
 
@@ -132,12 +132,14 @@ export class Gateway {
     return this.#ports.get(bindKey({ port: configured, address: undefined, datagrams }))?.port
   }
 
-  /** Open ports, by the configured one. */
+  /** Open ports, keyed by configured port. */
   get ports(): ReadonlyMap<number, number> {
     return new Map([...this.#ports.values()].map(({ bind, port }) => [bind.port, port]))
   }
 
-  /** Throws when a port of the first snapshot cannot be opened; on a reload such a port is logged and the rest applies. */
+  /**
+   * Throws if a port of the first snapshot cannot be opened; on a reload such a port is logged and the rest applies.
+   */
   async apply(snapshot: Snapshot): Promise<void> {
     const first = this.#serving === undefined
     if (first) this.#transport.configure(connectionSettings(snapshot.settings))
@@ -169,7 +171,7 @@ export class Gateway {
     this.state.commit()
   }
 
-  /** Finishes what is in flight: the ports close after `min`, what is still open after `max` is cut. */
+  /** Drains: the ports close after `min`, and what is still open after `max` is cut off. */
   async stop(limits: StopLimits): Promise<void> {
     const { clock } = this.#init
     this.#closing = true
@@ -182,7 +184,7 @@ export class Gateway {
     for (const x of this.running.all()) x.error ??= 'cut at the end of the grace period'
     for (const listener of [...this.#leaving, ...[...this.#ports.values()].map(port => port.listener)])
       listener.destroy()
-    // Each is over, and leaves its record, when its connection has closed.
+    // Each exchange ends, and is recorded, when its connection has closed.
     await this.#within(FAREWELL, this.#untilIdle())
     this.#init.trace.close()
     await Promise.all([this.#observer.close(), this.#within(FAREWELL, this.state.close())])
@@ -242,7 +244,7 @@ export class Gateway {
     this.#ports.set(key, { listener, host, bind, port: address.port })
   }
 
-  /** What is under way, for `/debug/tasks`. */
+  /** Work in progress, for `/debug/tasks`. */
   work(): RunningWork {
     const { clock } = this.#init
     return {
@@ -252,7 +254,7 @@ export class Gateway {
     }
   }
 
-  /** For requests that another worker has taken: the way in that this one has for the port of that bind. */
+  /** For requests accepted by another worker: this worker's host for the port of that bind. */
   hostOf(bind: string): ListenerHost | undefined {
     const { handOver: _, ...host } = this.#ports.get(bind)?.host ?? {}
     return 'runtime' in host ? (host as ListenerHost) : undefined

@@ -24,8 +24,9 @@ import {
 } from './trace/stages.ts'
 
 /**
- * The way of a request, top to bottom: listener and its policies, route and its policies, backend, answer. Never
- * throws: whatever goes wrong below ends in one reply. It awaits promises only, since each `await` takes its turn.
+ * The request pipeline, top to bottom: listener and its policies, route and its policies, backend, response. Never
+ * throws: any failure below ends in one reply. It awaits only actual promises, since each `await` costs a microtask
+ * turn.
  */
 export async function handle(
   x: Exchange,
@@ -64,7 +65,7 @@ async function serve(
   let early = runRequest(listener.pipeline.request, 'gateway', x)
   if (early instanceof Promise) early = await early
   if (early) return early
-  // Its authority is the destination: the client has come to this listener for the way there.
+  // A CONNECT's authority is its destination; the client chose this listener as its proxy.
   if (x.connection.tls && !connects) checkCoverage(x, bind, listener)
 
   const { pipeline, chosen } = findRoute(x, listener, serving, runtime)
@@ -85,13 +86,15 @@ async function serve(
   return await callBackend({ x, chosen, passage, out, heads: serving.heads, runtime })
 }
 
-/** The word of the service that has let the connection in stands in each request, in place of the client's. */
+/** Applies the admitting service's changes and metadata to each request, overriding the client's. */
 function admit(x: Exchange, { changes, metadata }: Admission): void {
   for (const change of changes) applyChange(x.request.headers, change)
   if (metadata) x.external.extauthz = metadata
 }
 
-/** From here on routes, rules and the backend see one path. A reply: the client is to ask for that path. */
+/**
+ * From here on routes, rules and the backend see one path. Returns a reply if the client is redirected to that path.
+ */
 function normalizePath(x: Exchange, { paths }: Bind['frontend'], { heads }: Serving): Reply | undefined {
   const { path, scheme, authority } = x.request
   const normal = paths.normalize(path)
@@ -101,12 +104,12 @@ function normalizePath(x: Exchange, { paths }: Bind['frontend'], { heads }: Serv
     if (x.trace) tracePath(x, heads)
     return undefined
   }
-  // Absolute, for a path may begin with two slashes.
+  // Absolute, since a path may begin with two slashes.
   const location = `${scheme}://${authority}${normal}`
   return { status: 307, headers: ['location', location], body: undefined, reason: 'DirectResponse' }
 }
 
-/** Only the authority of such a request means something: routes match it as a request for `/`. */
+/** Only the authority of a CONNECT is meaningful: routes match it as a request for `/`. */
 function beginTunnel(x: Exchange, bind: Bind): void {
   if (!bind.frontend.tunnels) throw new GatewayError('methodNotAllowed')
   if (parseAuthority(x.request.authority)?.port === undefined) throw new GatewayError('invalidRequest')
@@ -114,7 +117,7 @@ function beginTunnel(x: Exchange, bind: Bind): void {
 }
 
 function findListener(x: Exchange, bind: Bind): Listener {
-  // With TLS the server name has chosen: the certificate that the client has checked belongs to that listener.
+  // With TLS the server name has selected the listener: the certificate that the client verified is that listener's.
   const listener = x.connection.tls
     ? selectByServerName(bind.listeners, x.connection.tls.sni)
     : selectListener(bind.listeners, hostOf(x.request.authority))
@@ -124,14 +127,14 @@ function findListener(x: Exchange, bind: Bind): Listener {
   return listener
 }
 
-/** A connection may carry requests for other hosts; those that another listener serves better have to go there. */
+/** A connection may carry requests for other hosts; those that another listener serves better are misdirected. */
 function checkCoverage(x: Exchange, bind: Bind, listener: Listener): void {
   const covered = coverage(bind.listeners, listener, hostOf(x.request.authority))
   if (covered === 'misdirected') throw new GatewayError('misdirected')
   if (covered === 'uncovered') throw new GatewayError('routeNotFound')
 }
 
-/** The route of the listener, or the one that a route group leads to in the end. */
+/** The listener's route, or the one that its route groups lead to. */
 function findRoute(x: Exchange, listener: Listener, serving: Serving, runtime: Runtime) {
   let found = matchRoute(x, listener, listener.origin, serving)
   let chosen = pickBackend(found.route, runtime)
@@ -197,7 +200,7 @@ export async function answerFailure(
   }
 }
 
-/** Sends a reply that was made here, through the response policies that the exchange has come to. */
+/** Sends a locally generated reply, through the response policies reached so far. */
 async function answer(x: Exchange, reply: Reply, passage: Passage, out: Downstream): Promise<void> {
   if (out.state === 'ended') return
   x.reason = reply.reason
@@ -212,7 +215,7 @@ async function answer(x: Exchange, reply: Reply, passage: Passage, out: Downstre
   const done = runResponse(steps.response, x)
   if (done) {
     await done
-    // Meanwhile its client may have left, or its time have run out.
+    // Meanwhile the client may have disconnected, or the deadline expired.
     if (out.state !== 'waiting') return
   }
   mergeQueued(x.response.headers, x)
@@ -251,7 +254,7 @@ function transformed(
   x: Exchange,
 ): Buffer | string | undefined {
   if (steps.length === 0 || body === undefined) return body
-  // What has been made here is whole: nothing stands in its way.
+  // Local replies are complete, so only chunk transforms apply.
   const hooks = responseBodyHooks(steps, x).filter(hook => 'chunk' in hook)
   if (hooks.length === 0) return body
   x.response?.headers.delete('content-length')

@@ -4,22 +4,22 @@ import type { AuthFacts, RequestHead, ResponseHead } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { HeadSnapshot } from '../trace/trace-event.ts'
 
-/** Fields that hold addresses, which may have credentials in their queries. */
+/** Fields that hold URLs, whose queries may contain credentials. */
 const ADDRESSES: ReadonlySet<string> = new Set(['location', 'content-location', 'referer', 'refresh', 'x-original-url'])
 
-/** Heads as traces show them: copies, so that later changes do not reach them, without the values of credentials. */
+/** Redacted copies of heads for traces, unaffected by later changes. */
 export class HeadSnapshots {
   readonly #sensitive: ReadonlySet<string>
 
   readonly #places: CredentialPlaces
 
-  /** `sensitive`: further fields that carry what nobody may see, in lower case. */
+  /** `sensitive`: names of further fields to redact, in lower case. */
   constructor(places: CredentialPlaces = new CredentialPlaces(), sensitive: Iterable<string> = []) {
     this.#places = places
     this.#sensitive = new Set([...places.headers, ...sensitive])
   }
 
-  /** `auth`: whom the request has been found to be from. */
+  /** `auth`: the principal established so far. */
   request(head: Readonly<RequestHead>, { jwt, apiKey, basic }: Readonly<AuthFacts> = {}): HeadSnapshot {
     const url = `${head.scheme}://${head.authority}${this.#places.shown(head.path)}`
     return {

@@ -1,19 +1,19 @@
-/** Classes of bytes in a head of HTTP/1.1; for text, of characters that are one byte each. */
+/** Byte classes in an HTTP/1.1 head; for text, one byte per character. */
 export const TOKEN = 1
 /** RFC 9110 5.5 `field-content` with tab and space. */
 export const TEXT = 2
-/** What a request target or an authority may hold: see `isRequestTarget`. */
+/** Allowed in a request target or an authority: see `isRequestTarget`. */
 export const TARGET = 4
 
 const HASH = 35
 const BACKSLASH = 92
 export const CLASSES = classify()
 
-/** False for an empty text, and for characters that do not fit into a byte. */
+/** False for empty text, and for characters beyond one byte. */
 export function consistsOf(text: string, characters: number): boolean {
   if (text === '') return false
   for (let i = 0; i < text.length; i++) {
-    // Beyond Latin-1 there is no class, and no byte either.
+    // Characters beyond Latin-1 have no class and cannot be written as a byte.
     if (((CLASSES[text.charCodeAt(i)] as number) & characters) === 0) return false
   }
   return true

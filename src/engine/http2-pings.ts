@@ -3,19 +3,19 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../runtime/runtime.ts'
 
 export interface PingTimes {
-  /** ms between an answer and the next ping. */
+  /** ms from an acknowledgement to the next ping. */
   readonly interval: number
-  /** ms that the other side has for its answer. */
+  /** ms that the peer has to acknowledge. */
   readonly timeout: number
 }
 
-/** For a connection that is about to end. */
+/** For a connection that is closing. */
 export const CLOSING: PingTimes = { interval: 10_000, timeout: 20_000 }
 
 /**
- * Pings the other side, and ends the session when no answer comes. A session that is closing needs this: when frames that
- * break the protocol follow a GOAWAY, nghttp2 neither reads nor writes any more, Node hears of nothing, not even of the
- * end of the socket, and streams that were open would keep it for ever.
+ * Pings the peer and ends the session if no acknowledgement arrives. A closing session needs this: if frames that
+ * violate the protocol follow a GOAWAY, nghttp2 stops reading and writing, Node gets no event, not even the end of the
+ * socket, and open streams would keep it alive forever.
  */
 export class Http2Pings {
   readonly #session: Http2Session
@@ -29,12 +29,12 @@ export class Http2Pings {
     this.#socket = socket
     this.#clock = clock
     this.#times = times
-    // The session closes by itself then.
+    // The session then closes by itself.
     session.once('goaway', () => this.start())
     session.once('close', () => this.#timer?.cancel())
   }
 
-  /** Ends it with its last stream, as `session.close` does, or without an answer to a ping. */
+  /** Ends it with its last stream, as `session.close` does, or when a ping is not acknowledged. */
   closeSession(): void {
     this.#session.close()
     this.start()
@@ -56,12 +56,12 @@ export class Http2Pings {
       deadline.cancel()
       if (!error) this.#wait()
     }
-    // Node sends no ping on a session that is closing. Settings have to be acknowledged too (RFC 9113 section 6.5.3).
+    // Node sends no ping on a closing session. Settings must be acknowledged too (RFC 9113 section 6.5.3).
     if (this.#session.closed) this.#session.settings({}, answered)
     else this.#session.ping(answered)
   }
 
-  /** Of a session that is closing, Node only ends the writing half. */
+  /** For a closing session, Node only ends the writing half. */
   #cut(): void {
     this.#session.destroy()
     this.#socket.destroy()

@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream'
 
-/** bytes below which a frame is small. */
+/** Frames below this many bytes count as small. */
 const SMALL = 1024
-/** Small frames that may wait each by itself: few requests have more before somebody reads them. */
+/** Small frames that may be queued individually: few requests have more before they are read. */
 const FEW = 64
-/** bytes of memory that small frames share. */
+/** Bytes of memory shared by small frames. */
 const PIECE = 4096
 
 /**
- * Lets small frames that nobody reads yet wait together. Each by itself takes hundreds of bytes in a stream, so that
- * whoever sends single bytes would take a hundred times what the window allows.
+ * Joins small frames that are queued unread. Each takes hundreds of bytes of overhead in a stream, so a peer that sends
+ * single bytes would use a hundred times what the window allows.
  */
 export function joinSmallFrames(stream: Readable): void {
   const { push, read } = Readable.prototype
@@ -35,7 +35,7 @@ export function joinSmallFrames(stream: Readable): void {
     return stream.readableLength + size < stream.readableHighWaterMark
   }
   stream.read = (wanted?: number) => {
-    // Asking for none is how a stream has itself filled.
+    // Reading zero bytes is how a stream refills itself.
     if (wanted !== 0) {
       alone = 0
       flush()

@@ -5,16 +5,16 @@ import type { Clock, Logger, LogLevel } from '../runtime/runtime.ts'
 export interface LogControl {
   filter(): string
   /**
-   * Adds directives to the filter, at once and for every logger; with `reset`, to the filter that the process started
-   * with. Throws LogFilterError and changes nothing when `directives` cannot be read.
+   * Adds directives to the filter, immediately and for every logger; with `reset`, to the filter that the process
+   * started with. Throws LogFilterError and changes nothing if `directives` is invalid.
    */
   change(directives: string, options?: { readonly reset?: boolean }): void | Promise<void>
 }
 
-/** What a log needs of a stream; process.stderr is one. */
+/** The part of a stream that a log needs; process.stderr is one. */
 export interface LogSink {
   write(text: string): unknown
-  /** Bytes that nobody has taken yet. */
+  /** Bytes not written yet. */
   readonly writableLength?: number
 }
 
@@ -24,16 +24,16 @@ export interface LogOptions {
   /** RUST_LOG syntax, default `info`. Throws LogFilterError. */
   readonly filter?: string
   /**
-   * stderr for the foreground `gwctl run`: stdout stays for data, as in every other command. The public system logs to
-   * stdout; whoever pipes it writes `2>&1`.
+   * stderr for the foreground `gwctl run`: stdout is for data, as in every other command. The public system logs to
+   * stdout; use `2>&1` to pipe it.
    */
   readonly sink: LogSink
 }
 
-/** The log for a module that writes its records' fields by itself, in the log's form. */
+/** The log for a module that formats its own records. */
 export interface RecordLog {
   readonly format: 'text' | 'json'
-  /** Whether a record of this level would be written: there is no need to build one otherwise. */
+  /** Whether a record of this level would be written; if not, none need be built. */
   enabled(level: LogLevel): boolean
   /** `fields`: `k=v k=v` (values by `quoted`), or the members of a JSON object without its braces. */
   write(level: LogLevel, fields: string): void
@@ -41,7 +41,7 @@ export interface RecordLog {
 
 type Fields = Readonly<Record<string, string | number | boolean>>
 
-/** Above this many bytes that the reader of the log has not taken, lines are counted instead of kept. */
+/** With more unwritten bytes than this, lines are counted instead of buffered. */
 const BACKLOG_LIMIT = 8 * 1024 * 1024
 
 /**
@@ -88,14 +88,14 @@ export class ProcessLog implements LogControl {
     this.#generation++
   }
 
-  /** Hands everything to the sink now: before the process ends. */
+  /** Writes everything to the sink now: before the process ends. */
   flush(): void {
     const text = this.#pending
     this.#pending = ''
     if (text !== '') this.#sink.write(text)
   }
 
-  /** Changes whenever the filter does, so that loggers can keep their threshold until then. */
+  /** Changes whenever the filter does, so that loggers can cache their threshold. */
   get generation(): number {
     return this.#generation
   }
@@ -118,7 +118,7 @@ export class ProcessLog implements LogControl {
         : `${time}\t${level}\t${module} ${fields}\n`
   }
 
-  /** The time for one more line; undefined when there is no room for it. */
+  /** The timestamp of one more line; undefined if the backlog is full. */
   #admit(): string | undefined {
     if (this.#pending.length + (this.#sink.writableLength ?? 0) > BACKLOG_LIMIT) {
       this.#lost++
@@ -135,7 +135,7 @@ export class ProcessLog implements LogControl {
     return time
   }
 
-  /** Formatting a date costs more than the rest of a line, so the part that rarely changes is kept. */
+  /** Formatting a date costs more than the rest of a line, so the part that rarely changes is cached. */
   #timestamp(): string {
     const now = this.#clock.now()
     const second = Math.floor(now / 1000)
@@ -200,7 +200,7 @@ function jsonLine(time: string, level: LogLevel, module: string, message: string
   return `${JSON.stringify(message === '' ? { ...head, ...fields } : { ...head, message, ...fields })}\n`
 }
 
-/** Quoted where a reader could not tell where the value ends, and where a client's bytes could forge a line. */
+/** Quoted if a reader could not tell where the value ends, or if a client's bytes could forge a line. */
 export function quoted(value: string): string {
   return /^[\x21\x23-\x5b\x5d-\x7e\xa1-\u1fff]+$/.test(value) ? value : escaped(JSON.stringify(value))
 }

@@ -25,13 +25,13 @@ export interface ObserverInit {
   readonly log: Logger
   readonly metrics: MetricsRegistry
   readonly clock: Clock
-  /** Where bodies that are recorded are counted. */
+  /** Accounts for recorded bodies. */
   readonly bodies: BodyMemory
   readonly random: () => number
   readonly version: string
 }
 
-/** What one configuration wants of its exchanges; they keep it to their end. */
+/** One configuration's view of its exchanges, kept until they end. */
 class Observation implements ExchangeObserver {
   readonly accessLog: AccessLog
   readonly sentLog: ExportedLog | undefined
@@ -87,8 +87,8 @@ interface Exporters {
 }
 
 /**
- * What is left behind by each exchange once it is over: metrics, a log record, spans. All of it runs after the last
- * byte, and none of it waits for anybody.
+ * Emits what each exchange leaves behind: metrics, a log record, spans. All of it runs after the last byte and without
+ * blocking.
  */
 export class Observer {
   readonly connections: ConnectionMetrics
@@ -107,7 +107,7 @@ export class Observer {
     this.#lost = metrics.counter('agentgateway_telemetry_lost_total', 'Records that no collector has got.', ['signal'])
   }
 
-  /** The names of labels are those of the first configuration: `config` is read at start only. */
+  /** Label names are those of the first configuration: `config` is read only at start. */
   apply(snapshot: Snapshot): void {
     const { telemetry } = snapshot
     if (this.#metrics === undefined) {
@@ -119,7 +119,7 @@ export class Observer {
     this.#current = new Observation(snapshot, this.#init, this.#exporters)
   }
 
-  /** Before anything else sees the exchange. `out`: the client's end. */
+  /** Called before anything else sees the exchange. `out`: the client side. */
   started(x: Exchange, out: Downstream): void {
     const observation = this.#current
     if (observation === undefined) return
@@ -140,23 +140,23 @@ export class Observer {
     observer?.release?.()
   }
 
-  /** Nothing was served, so that nothing was started either. */
+  /** Nothing was served, so nothing was started either. */
   refused(x: Exchange): void {
     x.observer = this.#current
     this.finished(x)
   }
 
-  /** A policy has called another service; ms. */
+  /** A policy has called another service; `duration` in ms. */
   called(purpose: CallPurpose, duration: number): void {
     this.#metrics?.called(purpose, duration)
   }
 
-  /** A connection that carried no HTTP is over. */
+  /** A connection without HTTP has ended. */
   tcpFinished(record: Readonly<Record<string, string | number>>): void {
     this.#current?.accessLog.writeFields(Object.entries(record))
   }
 
-  /** Sends what waits to be sent. */
+  /** Exports what is pending. */
   async close(): Promise<void> {
     const { traces, logs } = this.#exporters
     await Promise.all([traces?.close(), logs?.close(), ...this.#retired])
@@ -183,7 +183,7 @@ export class Observer {
     this.#retired.add(closing)
   }
 
-  /** Attributes of the process cannot depend on a request, so they are computed without one. */
+  /** Process attributes cannot depend on a request, so they are evaluated without one. */
   #sourceOf(signal: Signal, { spans, resource }: Telemetry): ExportSource {
     const { version, clock } = this.#init
     const nobody = ownExchange({ clock })

@@ -3,14 +3,14 @@ import type { Timer } from '../runtime/runtime.ts'
 import type { HeadSnapshots } from './head-snapshot.ts'
 import type { RouteTable } from './route-table.ts'
 
-/** A compiled configuration with the indexes that serving needs. */
+/** A compiled configuration with the indexes needed to serve it. */
 export interface Serving {
   readonly snapshot: Snapshot
   readonly tables: ReadonlyMap<Listener | RouteGroup, RouteTable>
   readonly heads: HeadSnapshots
 }
 
-/** What an exchange has come to on its way: only their response and done hooks take part. */
+/** How far an exchange has progressed: only the response and done hooks of these take part. */
 export interface Passage {
   listener: Pipeline | undefined
   route: Pipeline | undefined

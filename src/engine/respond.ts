@@ -3,7 +3,7 @@ import type { Exchange, Reply } from '../http/exchange.ts'
 import { applyChange } from '../http/field-change.ts'
 import { HeaderList } from '../http/headers.ts'
 
-/** gRPC status by HTTP status; everything else is 2 (unknown). */
+/** gRPC status by HTTP status; anything else is 2 (unknown). */
 const GRPC_STATUS: Readonly<Record<number, number>> = {
   400: 13,
   401: 16,
@@ -16,7 +16,10 @@ const GRPC_STATUS: Readonly<Record<number, number>> = {
   504: 14,
 }
 
-/** The only place where a failure becomes an answer. What is no GatewayError is our bug and tells the client nothing. */
+/**
+ * The only place where a failure becomes a response. Anything but a GatewayError is a bug, and its details are
+ * withheld.
+ */
 export function replyFor(error: unknown): Reply {
   const known = error instanceof GatewayError ? error : new GatewayError('internal', { cause: error })
   const { details } = known
@@ -31,7 +34,7 @@ export function replyFor(error: unknown): Reply {
   }
 }
 
-/** gRPC clients read a status of their own from trailers or headers, never the HTTP status. */
+/** gRPC clients read the status from trailers or headers, never the HTTP status. */
 export function replyInDialect(reply: Reply, x: Exchange): Reply {
   const type = x.received.headers.get('content-type')
   if (type === undefined || !type.startsWith('application/grpc') || reply.status < 400) return reply
@@ -46,7 +49,7 @@ export function replyInDialect(reply: Reply, x: Exchange): Reply {
   }
 }
 
-/** Puts the queued fields (CORS, rate limit, those of services that were asked) over those of the response. */
+/** Applies the queued fields (CORS, rate limits, external services) to the response. */
 export function mergeQueued(headers: HeaderList, { queuedHeaders, queuedChanges }: Exchange): void {
   for (let i = 0; i < queuedHeaders.length; i += 2) headers.set(queuedHeaders[i]!, queuedHeaders[i + 1]!)
   for (const change of queuedChanges) applyChange(headers, change)

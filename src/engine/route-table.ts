@@ -10,24 +10,24 @@ export type { Matched } from '../config/match-order.ts'
 /** The routes of one host name, most specific match first. */
 interface Bucket {
   readonly ordered: readonly Matched[]
-  /** By exact path, when nothing else than the path decides the order. */
+  /** By exact path, if nothing but the path decides the order. */
   readonly exact: ReadonlyMap<string, readonly Matched[]>
   readonly prefixes: ReadonlyMap<string, readonly Matched[]>
-  /** Of `prefixes`, longest first: what is looked up is decided by the configuration, however many slashes a path has. */
+  /** The lengths of `prefixes`, longest first: lookups depend on the configuration, not on the slashes in a path. */
   readonly prefixLengths: readonly number[]
   readonly patterns: readonly Matched[]
 }
 
 /**
- * Finds the route of a request: exact host before wildcard before none; inside a host exact path, then prefix and
- * pattern by length, then method, headers, query, then the route's key. The first that holds wins; when none of a host
- * does, the next wider host is asked.
+ * Finds the route of a request: exact host before wildcard before none; within a host exact path, then prefix and
+ * pattern by length, then method, headers, query, then the route's key. The first match wins; if no route of a host
+ * matches, the next wider host is tried.
  */
 export class RouteTable {
   readonly #hosts = new Map<string, Bucket>()
   /** By suffix, with its leading dot. */
   readonly #wildcards = new Map<string, Bucket>()
-  /** Of `#wildcards`, longest first. */
+  /** Suffix lengths in `#wildcards`, longest first. */
   readonly #suffixLengths: readonly number[]
   readonly #any: Bucket | undefined
   readonly #readsQuery: boolean
@@ -73,8 +73,8 @@ export class RouteTable {
   }
 
   /**
-   * At most so many routes, those first that a request comes closest to: host and path hold, then the host, then any
-   * other. For traces.
+   * At most `most` routes, nearest misses first: those whose host and path match, then the host, then any other. For
+   * traces.
    */
   nearest(path: string, host: string, most: number): readonly Route[] {
     if (this.routes.length <= most) return this.routes
@@ -93,14 +93,14 @@ export class RouteTable {
     yield* this.routes
   }
 
-  /** The narrowest host first. */
+  /** The most specific host first. */
   #bucketsFor(host: string): readonly Bucket[] {
     const wildcards = this.#suffixLengths.map(length => this.#wildcardAt(host, length))
     return [this.#hosts.get(host), ...wildcards, this.#any].filter(bucket => bucket !== undefined)
   }
 }
 
-/** The tables of all listeners, and of the route groups that their routes lead to. */
+/** The tables of all listeners, and of the route groups reachable from them. */
 export function routeTables({ binds }: Snapshot): Map<Listener | RouteGroup, RouteTable> {
   const tables = new Map<Listener | RouteGroup, RouteTable>()
   const add = (holder: Listener | RouteGroup): void => {
@@ -112,7 +112,7 @@ export function routeTables({ binds }: Snapshot): Map<Listener | RouteGroup, Rou
   return tables
 }
 
-/** The listener of a bind that serves a host: exact name, then the longest wildcard, then the one for every host. */
+/** The listener of a bind that serves a host: exact name, then the longest wildcard, then the catch-all. */
 export function selectListener(listeners: readonly Listener[], host: string): Listener | undefined {
   let best: Listener | undefined
   let rank = -1
@@ -126,7 +126,7 @@ export function selectListener(listeners: readonly Listener[], host: string): Li
   return best
 }
 
-/** The listener that ends or passes on TLS for a server name; a client that names none gets the one for every host. */
+/** The listener that terminates or passes through TLS for a server name; a client without SNI gets the catch-all. */
 export function selectByServerName(
   listeners: readonly Listener[],
   serverName: string | undefined,
@@ -135,7 +135,7 @@ export function selectByServerName(
   return listeners.find(listener => listener.hostname === '')
 }
 
-/** Whether a listener serves a host, or another one serves it better: then the request came the wrong way. */
+/** Whether a listener serves a host, or another one serves it better and the request is misdirected. */
 export function coverage(
   listeners: readonly Listener[],
   own: Listener,
@@ -146,7 +146,7 @@ export function coverage(
   return hostRank(own.hostname, host) < 0 ? 'uncovered' : 'own'
 }
 
-/** The route of a connection: exact server name before wildcard before none; the first of several alike. */
+/** The route of a connection: exact server name before wildcard before none; the first among equals. */
 export function selectTcpRoute(routes: readonly TcpRoute[], serverName: string | undefined): TcpRoute | undefined {
   let best: TcpRoute | undefined
   let rank = -1
@@ -203,11 +203,11 @@ function push(map: Map<string, Matched[]>, key: string, m: Matched): void {
   else map.set(key, [m])
 }
 
-/** A request, with the parts of its target that matches read. */
+/** A request with its target parsed for matching. */
 interface Asked {
   readonly head: RequestHead
   readonly path: string
-  /** Of a parameter that comes more than once, the last value. */
+  /** For a repeated parameter, the last value. */
   readonly query: ReadonlyMap<string, string>
 }
 
@@ -215,7 +215,7 @@ function findIn(bucket: Bucket, asked: Asked): Matched | undefined {
   const { path } = asked
   const exact = bucket.exact.get(path)
   if (exact) for (const m of exact) if (restMatches(m.match, asked)) return m
-  // A pattern competes with prefixes by length, which only the ordered list can tell.
+  // A pattern competes with prefixes by length, which only the ordered list reflects.
   if (bucket.patterns.length > 0)
     return bucket.ordered.find(
       m => m.match.path.exact === undefined && pathMatches(m.match, path) && restMatches(m.match, asked),
@@ -228,7 +228,7 @@ function findIn(bucket: Bucket, asked: Asked): Matched | undefined {
   return undefined
 }
 
-/** Routes with a match whose path holds. */
+/** Routes with a match for the path. */
 function* routesAt(bucket: Bucket, path: string): Generator<Route, void> {
   for (const { route } of bucket.exact.get(path) ?? []) yield route
   for (const length of bucket.prefixLengths) {
@@ -238,11 +238,11 @@ function* routesAt(bucket: Bucket, path: string): Generator<Route, void> {
   for (const { route, match } of bucket.patterns) if (pathMatches(match, path)) yield route
 }
 
-/** Whether a prefix of this length, without a slash at its end, is a path above `path`. Every path is under `/`. */
+/** Whether a prefix of this length, without a trailing slash, is a path above `path`. Every path is under `/`. */
 function endsSegment(path: string, length: number): boolean {
   if (length === 0) return true
   const last = path.length - 1
-  // A slash at the end of the path is not a segment of its own: `/` is not under `//`.
+  // A trailing slash is not a segment of its own: `/` is not under `//`.
   const end = path.charCodeAt(last) === SLASH ? last : path.length
   return length === end || (length < end && path.charCodeAt(length) === SLASH)
 }

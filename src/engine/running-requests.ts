@@ -4,7 +4,7 @@ import type { Exchange } from '../http/exchange.ts'
 import type { Clock, OpenSession } from '../runtime/runtime.ts'
 import type { Relay } from './inbound/relay.ts'
 
-/** Where a request that is being served stands. */
+/** The state of a request in flight. */
 export interface RunningRequest {
   readonly request: string
   readonly method: string
@@ -14,44 +14,44 @@ export interface RunningRequest {
   /** ms since its head was read. */
   readonly age: number
   readonly step: string
-  /** `FILE:LINE` of what it waits for; absent before a listener was found. */
+  /** `FILE:LINE` of what it is waiting for; absent until a listener is found. */
   readonly at?: string
 }
 
-/** A connection that is passed on as it is. */
+/** A relayed connection. */
 export interface RunningConnection {
   readonly source: string
   readonly listener: string
   /** ms since it was accepted. */
   readonly age: number
   readonly step: string
-  /** bytes from the client, and to it. */
+  /** Bytes received from and sent to the client. */
   readonly received: number
   readonly sent: number
-  /** `FILE:LINE` of its route, or of the listener that has none for it. */
+  /** `FILE:LINE` of its route, or of the listener if no route matched. */
   readonly at: string
 }
 
-/** All that a thread is at. */
+/** Everything that a thread is working on. */
 export interface RunningWork {
   readonly requests: RunningReport
   readonly connections: readonly RunningConnection[]
   readonly sessions: readonly OpenSession[]
 }
 
-/** More than a person reads; the rest is counted. */
+/** Entries listed; the rest is only counted. */
 const MOST = 1000
 
 export interface RunningReport {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly requests: readonly RunningRequest[]
   readonly total: number
 }
 
 /**
- * The requests that are being served, for `/debug/tasks`. They stand in places that are used again: a Set would remake
- * its table every so many requests, each old one holding on to its requests and the next table, and all of them would
- * grow old before the garbage collector finds them (measured: a fifth of the processor time).
+ * The requests in flight, for `/debug/tasks`. They are kept in reusable slots: a Set would rebuild its table regularly,
+ * each old one keeping its requests and the next table alive until all of them reach the old generation (measured: a
+ * fifth of the processor time).
  */
 export class RunningRequests {
   readonly #places: (Exchange | undefined)[] = []

@@ -1,18 +1,18 @@
 import type { Budget, BudgetHolder, OpenSession, SessionHolder, StateStore } from '../runtime/runtime.ts'
 
 /**
- * State by identity, over reloads. `begin` opens a compilation; `commit` closes whatever the new configuration did not
- * ask for, `abandon` whatever only the refused one had made.
+ * State by identity, across reloads. `begin` opens a compilation; `commit` closes what the new configuration did not
+ * request, `abandon` what only the rejected one had created.
  */
 export class ReloadableState implements StateStore {
   readonly #allocate: (key: string, bytes: number) => ArrayBufferLike
   readonly #held = new Map<string, object>()
   #asked = new Set<string>()
   #made = new Set<string>()
-  /** What has been closed and takes its time. */
+  /** Values that are still closing. */
   readonly #closing = new Set<Promise<unknown>>()
 
-  /** `allocate`: where memory comes from that other workers see too. */
+  /** `allocate`: provides memory shared with other workers. */
   constructor(allocate: (key: string, bytes: number) => ArrayBufferLike = (_key, bytes) => new ArrayBuffer(bytes)) {
     this.#allocate = allocate
   }
@@ -31,14 +31,14 @@ export class ReloadableState implements StateStore {
     return made
   }
 
-  /** The memory that others can be given, by key. */
+  /** The memory that other workers can share, by key. */
   shared(): ReadonlyMap<string, SharedArrayBuffer> {
     const out = new Map<string, SharedArrayBuffer>()
     for (const [key, value] of this.#held) if (value instanceof SharedArrayBuffer) out.set(key, value)
     return out
   }
 
-  /** What is left of the limits that are loaded. */
+  /** The remainders of all loaded limits. */
   budgets(): Budget[] {
     const out: Budget[] = []
     for (const value of this.#held.values()) if ('budget' in value) out.push((value as BudgetHolder).budget())
@@ -53,12 +53,12 @@ export class ReloadableState implements StateStore {
     return out
   }
 
-  /** What is held, by identity. */
+  /** The keys of all values held. */
   keys(): Iterable<string> {
     return this.#held.keys()
   }
 
-  /** `partial`: only a part of the configuration is compiled again, and the rest keeps what it has. */
+  /** `partial`: only part of the configuration is recompiled; the rest keeps its state. */
   begin(partial = false): void {
     if (!partial) this.#asked = new Set()
     this.#made = new Set()
@@ -72,12 +72,12 @@ export class ReloadableState implements StateStore {
     for (const key of this.#made) this.#drop(key)
   }
 
-  /** The gateway finishes what is in flight: whoever waits for nothing in particular is let go. */
+  /** The gateway is draining: idle long-lived calls are released. */
   stopping(): void {
     for (const value of this.#held.values()) if ('stopping' in value) (value as SessionHolder).stopping()
   }
 
-  /** Resolves when all is gone, also what was closed before. Whoever is closed hears that the gateway stops. */
+  /** Resolves when everything is closed, including earlier closes. State is notified of the stop first. */
   async close(): Promise<void> {
     for (const key of [...this.#held.keys()]) this.#drop(key, true)
     await Promise.all(this.#closing)

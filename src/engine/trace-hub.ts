@@ -9,41 +9,41 @@ import { TimedFilter } from './trace/timed-filter.ts'
 import { TraceWatch, type UnnumberedEvent } from './trace-watch.ts'
 
 export interface WatchOptions {
-  /** CEL over the request as it came; a request is watched when it gives true. */
+  /** CEL on the request as received; it is watched if the result is true. */
   readonly expression?: string
-  /** How many requests to watch; each to its end. */
+  /** Number of requests to watch, each to its end. */
   readonly requests: number
-  /** How many of them are still to be taken, where several workers take them. */
+  /** Requests left to claim, shared between workers. */
   readonly claims?: Int32Array
 }
 
-/** A problem when the expression is wrong; undefined when there are too many watchers already. */
+/** A problem if the expression is invalid; undefined if there are too many watchers. */
 export type Watched = TraceWatch | { readonly problem: Problem } | undefined
 
-/** Where requests can be watched: one process, or all workers of a replica as one. */
+/** Watches the requests of one process, or of all workers of a replica as one. */
 export interface TraceSource {
   readonly clock: Clock
   watch(options: WatchOptions): Watched | Promise<Watched>
 }
 
-/** Each watcher makes each request dearer, so there are few. */
+/** Each watcher adds cost to each request, so there are few. */
 export const MAX_WATCHERS = 16
 
-/** More than a person reads. Each takes time from the requests that are being served. */
+/** Routes per event. Evaluating each takes time from live requests. */
 const MOST_ROUTES = 100
 
 export interface TraceHubInit {
   readonly clock: Clock
   readonly cel: CelCompiler
   readonly worker: number
-  /** Routes that one event names; 100 when unset. */
+  /** Maximum routes listed in one event; 100 if unset. */
   readonly mostRoutes?: number
 }
 
 /**
- * Who watches the requests of this process. An idle hub costs a request one boolean; a watched request costs what its
- * events cost to build, and never waits for a reader: events that find no room are counted in a `dropped` event.
- * Every watcher whose filter matches sees a request, whoever else watches it.
+ * The watchers of this process's requests. An idle hub costs a request one boolean; a watched request costs building
+ * its events and never blocks on a consumer: events that do not fit are counted in a `dropped` event. Every watcher
+ * whose filter matches sees a request, independent of the others.
  */
 export class TraceHub implements TraceSource {
   readonly clock: Clock
@@ -60,7 +60,10 @@ export class TraceHub implements TraceSource {
     this.#mostRoutes = init.mostRoutes ?? MOST_ROUTES
   }
 
-  /** For `x.trace`, when the request's head has been read. The hub emits `requestStarted`, the engine all the rest. */
+  /**
+   * Creates `x.trace` once the request's head has been read. The hub emits `requestStarted`, the engine everything
+   * else.
+   */
   start(x: Exchange, heads: HeadSnapshots): TraceScope | undefined {
     return this.#watching ? this.#record(x, heads) : undefined
   }
@@ -81,7 +84,7 @@ export class TraceHub implements TraceSource {
     return watch
   }
 
-  /** Ends every watch: the process is about to stop. */
+  /** Closes every watch: the process is stopping. */
   close(): void {
     for (const watch of this.#watches) watch.close()
   }
@@ -94,7 +97,7 @@ export class TraceHub implements TraceSource {
         else matching = [watch]
       }
     }
-    // Other workers may have taken what this one was waiting for.
+    // Other workers may have claimed what this one was waiting for.
     this.#changed()
     if (matching === undefined) return undefined
     const scope = new Recorder(
@@ -144,21 +147,21 @@ interface Recording {
   origins: readonly Origin[]
   /** The last body. */
   body: Buffer | undefined
-  /** Those that have not ended yet. */
+  /** Calls in flight. */
   readonly calls: Set<OpenCall>
-  /** What goes on for others then, such as a token that many wait for, is not part of the request any more. */
+  /** The request has ended; work that continues for others, such as a shared token fetch, is no longer part of it. */
   over: boolean
 }
 
-/** Bytes of a body that a trace shows. */
+/** Bytes of a body included in a trace. */
 const MAX_BODY = 64 * 1024
 
 class Recorder implements TraceScope {
   readonly #recording: Recording
   readonly #scope: readonly string[]
-  /** That snapshots are of. */
+  /** The exchange that snapshots show. */
   readonly #exchange: Exchange
-  /** Its last snapshot. */
+  /** The last snapshot. */
   readonly #last: { json: string }
 
   constructor(recording: Recording, scope: readonly string[], exchange: Exchange, last: { json: string }) {
@@ -261,7 +264,7 @@ class OpenCall implements TracedCall {
   }
 }
 
-/** Variables that have a value when a request's head has been read and nothing else has happened. */
+/** Variables that have a value as soon as the request's head has been read. */
 const KNOWN_AT_START: ReadonlySet<string> = new Set(['request', 'source', 'destination', 'env'])
 
 function notYetKnown(filter: Expression): string | undefined {
@@ -277,7 +280,7 @@ function severityOf(message: TraceMessage): TraceEvent['severity'] {
     case 'requestFinished':
       return severityOfReply(message.status ?? undefined, message.error)
     case 'callEnd':
-      // A program that is spoken to over its streams has no status.
+      // A program reached over stdio has no status.
       return severityOfReply(message.status ?? 200, message.error)
     case 'authorization':
       return message.result === 'deny' ? 'error' : 'success'

@@ -2,14 +2,16 @@ import type { Exchange } from '../http/exchange.ts'
 import type { TraceEvent, TraceMessage } from '../trace/trace-event.ts'
 import type { TimedFilter } from './trace/timed-filter.ts'
 
-/** An event as it waits for its reader, who numbers it: a number says that nothing was lost on the way. */
+/** An event queued for its consumer, who numbers it on delivery so that consecutive numbers prove no loss. */
 export type UnnumberedEvent = Omit<TraceEvent, 'seq'>
 
-/** How far a reader may be behind. A request and its end find room in any case: they are as few as the requests. */
+/**
+ * Events that a consumer may lag behind. The start and end of a request always fit: they are as few as the requests.
+ */
 const RING_EVENTS = 1024
 const RING_BODY_CHARS = 4 * 1024 * 1024
 
-/** Places in what the workers of a replica share of a watch: requests that may still be taken, and whether to give up. */
+/** Indexes into the claims shared by a replica's workers: requests left to claim, and whether to give up. */
 const LEFT = 0
 const COSTLY = 1
 
@@ -19,25 +21,25 @@ export function newClaims(requests: number): Int32Array<SharedArrayBuffer> {
   return claims
 }
 
-/** One reader's view: a bounded queue of events, to be read with `next` whenever `onEvent` says so. */
+/** One consumer's view: a bounded queue of events, read with `next` whenever `onEvent` fires. */
 export class TraceWatch {
-  /** Called when the queue stops being empty and when the watch is closed. */
+  /** Called when the queue becomes non-empty and when the watch is closed. */
   onEvent: () => void = () => {}
   readonly #filter: TimedFilter | undefined
   readonly #changed: () => void
   /** See `newClaims`. */
   readonly #claims: Int32Array
-  /** Requests that have not ended yet, taken or not. */
+  /** Requests that have not ended yet, claimed or not. */
   #open: number
   #closed = false
   #queue: UnnumberedEvent[] = []
   #head = 0
   #bodyChars = 0
   #seq = 0
-  /** The last event of the queue, when it stands for lost ones. */
+  /** The last event of the queue, if it stands for dropped ones. */
   #gap: { type: 'dropped'; count: number } | undefined
 
-  /** `changed` is told when the watch is closed. */
+  /** `changed` is called when the watch is closed. */
   constructor(
     requests: number,
     filter: TimedFilter | undefined,
@@ -50,7 +52,7 @@ export class TraceWatch {
     this.#changed = changed
   }
 
-  /** Requests that it still waits for. */
+  /** Number of requests still to be claimed. */
   get wanted(): number {
     return this.#closed ? 0 : Math.max(0, Atomics.load(this.#claims, LEFT))
   }
@@ -59,17 +61,17 @@ export class TraceWatch {
     return this.#closed
   }
 
-  /** Every wanted request has ended and every event has been read. */
+  /** Every claimed request has ended and every event has been read. */
   get finished(): boolean {
     return this.#open === 0 && this.#head === this.#queue.length
   }
 
-  /** It was closed because its filter, in whichever worker, took too much of the requests' time. */
+  /** Closed because its filter, in any worker, took too much of the requests' time. */
   get costly(): boolean {
     return Atomics.load(this.#claims, COSTLY) !== 0
   }
 
-  /** Takes the request if it is one of those wanted. */
+  /** Claims the request if more are wanted and the filter matches. */
   claim(x: Exchange): boolean {
     if (this.wanted === 0 || this.costly) return false
     if (this.#filter !== undefined) {
@@ -108,7 +110,7 @@ export class TraceWatch {
     return { seq: this.#seq, ...event }
   }
 
-  /** Nothing more comes in; what waits can still be read. */
+  /** Accepts no more events; queued ones can still be read. */
   close(): void {
     if (this.#closed) return
     this.#closed = true

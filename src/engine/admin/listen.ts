@@ -10,18 +10,18 @@ import type { AdminReply, AdminRequest, EndpointOptions } from './table.ts'
 import { text } from './table.ts'
 
 export interface Listening {
-  /** With the port that was chosen for port 0: `127.0.0.1:15000`, `[::1]:15000`, `unix:/path`, or `off`. */
+  /** With the actual port if 0 was configured: `127.0.0.1:15000`, `[::1]:15000`, `unix:/path`, or `off`. */
   readonly address: string
-  /** Ends open streams too. */
+  /** Also closes open streams. */
   close(): Promise<void>
 }
 
-/** ms until a request must have come: who opens connections and says nothing must not hold them. */
+/** Deadline in ms for a request: idle clients must not hold connections. */
 const REQUEST_TIMEOUT = 10_000
-/** Open at a time: the gateway's own connections need file descriptors too. */
+/** Open connections; the gateway's own connections need file descriptors too. */
 const MAX_CONNECTIONS = 1024
 
-/** Answers a table of paths on one address. Throws the error of `listen` when the address cannot be had. */
+/** Serves a table of paths on one address. Throws the error of `listen` if the address is unavailable. */
 export async function listen(address: ListenAddress, endpoint: EndpointOptions): Promise<Listening> {
   if (address.kind === 'off') return { address: 'off', close: async () => {} }
   if (address.kind === 'unix') {
@@ -77,7 +77,7 @@ async function closeAll(servers: readonly Server[]): Promise<void> {
   )
 }
 
-/** A socket file outlives a process that was killed; one that still answers belongs to somebody. */
+/** A socket file outlives a killed process; if something still answers on it, it is in use. */
 async function removeStaleSocket(path: string): Promise<void> {
   const stale = await new Promise<boolean>(resolve => {
     const probe = connect(path)
@@ -91,7 +91,7 @@ async function removeStaleSocket(path: string): Promise<void> {
 }
 
 async function answer(endpoint: EndpointOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  // Nothing here takes a body, and one that nobody reads would block the connection.
+  // No handler takes a body, and an unread one would block the connection.
   request.resume()
   const left = new AbortController()
   response.once('close', () => left.abort())
@@ -99,7 +99,7 @@ async function answer(endpoint: EndpointOptions, request: IncomingMessage, respo
 }
 
 async function replyOf(endpoint: EndpointOptions, request: IncomingMessage, left: AbortSignal): Promise<AdminReply> {
-  // Two of them are two names, of which Node.js shows one (RFC 9112 section 3.2).
+  // Node.js exposes only one of two Host fields (RFC 9112 section 3.2).
   if ((request.headersDistinct.host?.length ?? 0) > 1) return text('there is more than one Host\n', 400)
   const refused = endpoint.refuse?.(request)
   if (refused !== undefined) return text(`${refused}\n`, 403)

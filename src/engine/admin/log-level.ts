@@ -4,12 +4,12 @@ import type { LogControl } from '../logging.ts'
 import { methodNotAllowed } from './listen.ts'
 import { type AdminReply, type AdminRequest, text } from './table.ts'
 
-/** `/logging`: without a query it reads; `level` adds directives, `reset` goes back to the filter of the start first. */
+/** `/logging`: reads the filter without a query; `level` adds directives, `reset` restores the initial filter first. */
 export async function logLevel(log: LogControl, { method, query }: AdminRequest): Promise<AdminReply> {
   const level = query.get('level') ?? ''
   const reset = query.has('reset')
   if (level !== '' || reset) {
-    // A link or an image must not be able to change anything.
+    // A link or an image must not change anything.
     if (method === 'GET') return methodNotAllowed('/logging with a query', ['POST'])
     try {
       await log.change(level, { reset })
@@ -21,7 +21,7 @@ export async function logLevel(log: LogControl, { method, query }: AdminRequest)
   return text(`current log level is ${log.filter()}\n`)
 }
 
-/** As much of it as a person reads, without what would drive a terminal. */
+/** Truncated for display, without terminal control characters. */
 function shown(given: string): string {
   return visible(given.length > 300 ? `${given.slice(0, 300)}…` : given)
 }

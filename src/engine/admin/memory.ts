@@ -4,7 +4,7 @@ import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 
 type Numbers = Readonly<Record<string, number>>
 
-/** What one thread of the process holds, in bytes. */
+/** Memory held by one thread of the process, in bytes. */
 export interface ThreadMemory {
   /** `main`, `worker 0` … */
   readonly thread: string
@@ -23,7 +23,7 @@ export function threadMemory(thread: string): ThreadMemory {
   }
 }
 
-/** `/memory`: bytes, as the process, V8's allocator and the control group count them, over all threads. */
+/** `/memory`: bytes as accounted by the process, V8's allocator and the control group, over all threads. */
 export function memoryReport(threads: readonly ThreadMemory[]): object {
   const [only] = threads
   return {

@@ -3,8 +3,8 @@ import type { MetricFamily } from '../metrics/families.ts'
 import { type AdminReply, type AdminRequest, PIECE } from './table.ts'
 
 /**
- * `/metrics` in the format that the client likes better (RFC 9110 section 12.5.1). OpenMetrics goes to whoever asks for
- * it by name; everybody else, also one who takes neither, can do more with Prometheus text than with a refusal.
+ * `/metrics` in the client's preferred format (RFC 9110 section 12.5.1). OpenMetrics is sent only if named explicitly;
+ * other clients, even those that accept neither, get Prometheus text rather than an error.
  */
 export function metricsReply(families: readonly MetricFamily[], { headers }: AdminRequest): AdminReply {
   const format = preferredFormat(headers.accept)
@@ -26,16 +26,16 @@ function preferredFormat(accept: string | undefined): MetricsFormat {
     }
     const fits = PLAIN.indexOf(range.type)
     if (fits < 0 || (range.version ?? '0.0.4') !== '0.0.4') continue
-    // The most specific range says how much a type is liked.
+    // The most specific range determines the quality.
     if (fits > plain.fits || (fits === plain.fits && range.quality > plain.quality)) plain = { ...range, fits }
   }
   return open > 0 && open >= plain.quality ? 'openmetrics' : 'prometheus'
 }
 
-/** Ranges that text/plain is in, the most specific one last. */
+/** Ranges that match text/plain, the most specific last. */
 const PLAIN = ['*/*', 'text/*', 'text/plain']
 
-/** `text/plain;version=0.0.4;q=0.5`. A quality that is none counts as 0: nothing was said that could be kept to. */
+/** `text/plain;version=0.0.4;q=0.5`. An invalid quality counts as 0. */
 function readRange(text: string) {
   const [type = '', ...parameters] = text.split(';').map(part => part.trim().toLowerCase())
   const values = new Map(parameters.map(each => each.split('=', 2).map(part => part.trim()) as [string, string]))

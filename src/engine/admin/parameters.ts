@@ -1,13 +1,12 @@
 import { visible } from '../../diagnostics/visible.ts'
 
-/** A query that cannot be obeyed; the message is for whoever sent it. */
+/** An invalid query; the message is meant for the client. */
 export class ParameterError extends Error {
   override name = 'ParameterError'
 }
 
 /**
- * Throws a ParameterError for a name that is not known or stands twice: passed over, a filter that is misspelt would
- * let everything through.
+ * Throws a ParameterError for an unknown or repeated name: a misspelt filter, if ignored, would let everything through.
  */
 export function checkParameters(query: URLSearchParams, known: readonly string[]): void {
   const names = [...query.keys()]
@@ -19,7 +18,7 @@ export function checkParameters(query: URLSearchParams, known: readonly string[]
   if (twice !== undefined) throw new ParameterError(`${twice} is given more than once`)
 }
 
-/** A whole number from 1 to `most`; undefined when it is not given. Throws a ParameterError for anything else. */
+/** An integer from 1 to `most`; undefined if absent. Throws a ParameterError for anything else. */
 export function numberOf(query: URLSearchParams, name: string, most: number): number | undefined {
   const given = query.get(name)
   if (given === null) return undefined

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 
-/** Where a sample was taken: a function of ours or of the runtime. Line from 1, 0 when unknown. */
+/** A stack frame of a sample: one of our functions or the runtime's. Lines start at 1; 0 if unknown. */
 export interface Frame {
   readonly name: string
   readonly file: string
@@ -16,10 +16,10 @@ export interface StackSample {
 
 export interface StackProfile {
   readonly types: readonly { readonly type: string; readonly unit: string }[]
-  /** The type that a reader sees first; the last one when unset. */
+  /** The type that viewers show by default; the last one if unset. */
   readonly shown?: string
   readonly samples: readonly StackSample[]
-  /** What one sample stands for, in the unit of the last type. */
+  /** The weight of one sample, in the unit of the last type. */
   readonly period: number
   /** ms since the epoch. */
   readonly startedAt: number
@@ -30,7 +30,7 @@ export interface StackProfile {
 /** A profile in the format of `go tool pprof`: gzipped protocol buffers (profile.proto). */
 export function encodePprof(profile: StackProfile): Buffer {
   const strings = new Interned<string>(text => text)
-  // The format wants the empty text first.
+  // The format requires the empty string first.
   strings.id('')
   const functions = new Interned<Frame>(({ name, file }) => `${name}\u0000${file}`)
   const locations = new Interned<Frame>(({ name, file, line }) => `${name}\u0000${file}\u0000${line}`)
@@ -65,12 +65,12 @@ export function encodePprof(profile: StackProfile): Buffer {
     integer(12, profile.period),
     ...(profile.shown === undefined ? [] : [integer(14, strings.id(profile.shown))]),
   ]
-  // Last, because everything above adds to it.
+  // Last, since everything above adds to it.
   const table = strings.all.map(text => message(6, [Buffer.from(text)]))
   return gzipSync(Buffer.concat([...types, ...samples, ...places, ...named, ...table, ...end]))
 }
 
-/** Gives equal values one number, in the order they first appear. */
+/** Maps equal values to one number, in order of first appearance. */
 class Interned<T> {
   readonly all: T[] = []
   readonly #ids = new Map<string, number>()
@@ -102,7 +102,10 @@ function packed(field: number, values: readonly number[]): Buffer {
   return message(field, [Buffer.from(values.flatMap(value => varint(value)))])
 }
 
-/** `value` is not negative; times in nanoseconds need more than 53 bits, hence the rounding to what a number holds. */
+/**
+ * `value` must not be negative. Times in nanoseconds need more than 53 bits, so they are rounded to what a number
+ * holds.
+ */
 function varint(value: number): number[] {
   const out: number[] = []
   let rest = Math.round(value)

@@ -5,9 +5,9 @@ import { encodePprof, type Frame, type StackProfile, type StackSample } from './
 import { type AdminReply, type AdminRequest, text } from './table.ts'
 
 const SECONDS = { most: 300, default: 10 }
-/** Samples of the processor per second. */
+/** CPU samples per second. */
 const FREQUENCY = { most: 1000, default: 100 }
-/** Between two samples of the allocator, in bytes. */
+/** Bytes between two allocation samples. */
 const HEAP_INTERVAL_BYTES = 64 * 1024
 
 export type ProfileKind = 'cpu' | 'heap'
@@ -15,11 +15,11 @@ export type ProfileKind = 'cpu' | 'heap'
 export interface ProfileWanted {
   readonly kind: ProfileKind
   readonly seconds: number
-  /** Samples of the processor per second; a heap profile has none. */
+  /** CPU samples per second; unused for heap profiles. */
   readonly frequency: number
 }
 
-/** One profile at a time: the runtime has one profiler, and two readers would spoil one another's numbers. */
+/** One profile at a time: the runtime has a single profiler, and concurrent profiles would skew each other. */
 export class Profiler {
   readonly #clock: Clock
   #busy = false
@@ -29,10 +29,10 @@ export class Profiler {
   }
 
   /**
-   * `cpu`: where processor time went during so many seconds. `heap`: all that was allocated in the first half of them,
-   * and what was allocated in the second half and is still in use; the runtime keeps no older record, and in a gateway
-   * that keeps nothing, the second alone would be empty. Undefined while another profile is being taken. It ends with
-   * what there is when `left` says that nobody waits for it any more.
+   * `cpu`: where processor time was spent during the given seconds. `heap`: everything allocated in the first half,
+   * plus what was allocated in the second half and is still in use; the runtime keeps no older record, and in a gateway
+   * that retains nothing, the second part alone would be empty. Undefined while another profile is in progress. Ends
+   * early, with what it has, if `left` aborts.
    */
   async take({ kind, seconds, frequency }: ProfileWanted, left: AbortSignal): Promise<StackProfile | undefined> {
     if (this.#busy) return undefined
@@ -83,7 +83,7 @@ export async function profileReply(
 
 type Recorded = Omit<StackProfile, 'startedAt' | 'duration'>
 
-/** Resolves after that share of the time to record. */
+/** Resolves after that fraction of the recording time. */
 type Wait = (share: number) => Promise<void>
 
 async function recordCpu(session: Session, frequency: number, wait: Wait): Promise<Recorded> {
@@ -153,7 +153,7 @@ function cpuSamples(nodes: readonly CpuNode[], period: number): StackSample[] {
   const parents = new Map(nodes.flatMap(node => (node.children ?? []).map(child => [child, node] as const)))
   return nodes.flatMap(node => {
     const hits = node.hitCount ?? 0
-    // The profiler also counts the time in which the processor had nothing to do.
+    // The profiler counts idle time too.
     if (hits === 0 || node.callFrame.functionName === '(idle)') return []
     const stack: Frame[] = []
     for (let at: CpuNode | undefined = byId.get(node.id); at; at = parents.get(at.id)) stack.push(frameOf(at.callFrame))
@@ -174,7 +174,7 @@ function heapSamples(head: HeapNode): StackSample[] {
   return out
 }
 
-/** Readers add up by name, so that functions without one are told apart by their place. */
+/** Viewers aggregate by name, so anonymous functions are distinguished by location. */
 function frameOf({ functionName, url, lineNumber }: CallFrame): Frame {
   const line = Math.max(0, lineNumber + 1)
   const place = url === '' ? '' : ` ${url.replace(/^.*\//, '')}:${line}`

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AdminReply, TextReply } from './table.ts'
 
-/** ms in which a client reads nothing of its answer. */
+/** ms without read progress before a client is disconnected. */
 const READ_TIMEOUT = 30_000
 
 const ALWAYS = { 'cache-control': 'no-cache, no-store', 'x-content-type-options': 'nosniff' }
 
-/** Resolves when the answer is written, or nobody is there to read it. */
+/** Resolves when the response is written or the client has gone. */
 export async function sendReply(reply: AdminReply, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const isHead = request.method === 'HEAD'
   if ('stream' in reply && (response.destroyed || isHead)) reply.cancel()
@@ -36,12 +36,12 @@ export async function sendReply(reply: AdminReply, request: IncomingMessage, res
   }
 }
 
-/** Between two pieces the requests have their turn, and a client that reads slowly is waited for. */
+/** Yields to requests between pieces, and waits for a slow client. */
 async function sendPieces(first: string, others: Iterable<string>, response: ServerResponse): Promise<void> {
   let room = response.write(first)
   for (const piece of others) {
     if (!room) await untilRoom(response)
-    // What the operating system takes at once makes room without a turn.
+    // A write that the operating system accepts at once does not yield on its own.
     await new Promise(setImmediate)
     if (response.destroyed) return
     room = response.write(piece)

@@ -12,13 +12,13 @@ import { traceStream } from './trace-stream.ts'
 
 /**
  * Starts the admin server (specification, "Admin server"). `address` is `IP:PORT`, `localhost:PORT`, `unix:/PATH` or
- * `off`; throws a TypeError for anything else and the error of `listen` when the address cannot be had.
+ * `off`; throws a TypeError for anything else, and the error of `listen` if the address is unavailable.
  */
 export function startAdmin(address: string, source: AdminSource): Promise<Listening> {
   return startEndpoint(address, adminPaths(source), true)
 }
 
-/** `/healthz/ready` for probes; answers any name, since a probe may call by whatever reaches it. */
+/** `/healthz/ready` for probes; accepts any Host, since probes use whatever name reaches it. */
 export function startReadiness(address: string, source: Pick<AdminSource, 'ready'>): Promise<Listening> {
   return startEndpoint(address, [readiness(source)], false)
 }
@@ -89,7 +89,7 @@ function adminPaths(source: AdminSource): readonly AdminPath[] {
   return [index, ...paths]
 }
 
-/** What the threads of the process do and hold. */
+/** Paths for threads, memory and profiles. */
 function insidePaths({ threads }: AdminSource): readonly AdminPath[] {
   return [
     {

@@ -3,11 +3,11 @@ import type { MetricFamily } from '../metrics/families.ts'
 import type { TraceSource } from '../trace-hub.ts'
 import type { Threads } from './threads.ts'
 
-/** What the admin, readiness and stats servers show of a running gateway and what they may do to it. */
+/** What the admin, readiness and stats servers can show of a running gateway and do to it. */
 export interface AdminSource {
   /** The loaded runtime configuration as plain JSON data, redacted. */
   dump(): object
-  /** Begins the graceful shutdown; returns at once. */
+  /** Starts the graceful shutdown and returns at once. */
   quit(): void
   readonly trace: TraceSource
   readonly log: LogControl

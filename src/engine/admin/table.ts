@@ -1,24 +1,27 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
 
-/** A request to an admin path, as far as a handler needs to see it. */
+/** A request to an admin path, as handlers see it. */
 export interface AdminRequest {
   readonly method: 'GET' | 'POST'
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
-  /** The client has its answer, or does not wait for it any more. */
+  /** Aborts when the client has its response or has disconnected. */
   readonly left: AbortSignal
 }
 
 export interface TextReply {
   readonly status: number
   readonly type: 'text/plain' | 'application/json' | 'application/octet-stream'
-  /** Pieces of a long text are made while it is sent. */
+  /** A generator's pieces are produced while they are sent. */
   readonly body: string | Buffer | Generator<string, void>
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Writes the body as it comes about. Either `stream` is called, which ends it unless the client leaves, or `cancel`. */
+/**
+ * Streams the body as it is produced. Either `stream` is called, which ends only with the client or by itself, or
+ * `cancel`.
+ */
 export interface StreamReply {
   readonly status: 200
   readonly type: 'text/event-stream'
@@ -31,7 +34,7 @@ export type AdminReply = TextReply | StreamReply
 export interface AdminPath {
   readonly path: string
   readonly methods: readonly AdminRequest['method'][]
-  /** What its query may hold, each once; whatever else is refused. Unset: a query is passed over. */
+  /** Allowed query parameters, each at most once; others are rejected. If unset, the query is ignored. */
   readonly parameters?: readonly string[]
   /** One line for the index. */
   readonly summary: string
@@ -40,9 +43,9 @@ export interface AdminPath {
 
 export interface EndpointOptions {
   readonly paths: readonly AdminPath[]
-  /** A reason to refuse a request whatever its path is. */
+  /** A reason to reject a request, independent of its path. */
   readonly refuse?: (request: IncomingMessage) => string | undefined
-  /** ms until a request must have come whole; 10 s when unset. */
+  /** Deadline in ms for receiving the whole request; 10 s if unset. */
   readonly requestTimeout?: number
 }
 
@@ -50,12 +53,12 @@ export function text(body: string, status = 200): TextReply {
   return { status, type: 'text/plain', body }
 }
 
-/** As `JSON.stringify(value, null, 2)` writes it. */
+/** Formatted as by `JSON.stringify(value, null, 2)`. */
 export function json(value: object): TextReply {
   return { status: 200, type: 'application/json', body: jsonPieces(value) }
 }
 
-/** Characters of a piece: many times that would hold up the requests that are being served. */
+/** Characters per piece; much larger ones would delay requests in flight. */
 export const PIECE = 64 * 1024
 
 function* jsonPieces(value: object): Generator<string, void> {

@@ -1,17 +1,17 @@
 import { getActiveResourcesInfo } from 'node:process'
 import type { RunningWork } from '../running-requests.ts'
 
-/** What one thread is at, and what keeps it busy or waiting by kind: sockets, timers, file operations. */
+/** What one thread is working on, and what keeps it busy or waiting, by kind: sockets, timers, file operations. */
 export interface ThreadTasks extends Partial<RunningWork> {
   readonly thread: string
   readonly workload: Readonly<Record<string, number>>
-  /** It was asked and has not answered: what it is at is not known. */
+  /** It did not answer, so its work is unknown. */
   readonly silent?: boolean
-  /** ms for which its event loop has stood still, where that is known. */
+  /** ms for which its event loop has been blocked, if known. */
   readonly silentFor?: number
 }
 
-/** More of one kind than a person reads; the rest is counted. */
+/** Entries listed per kind; the rest is only counted. */
 const MOST = 1000
 
 /** `work`: undefined for a thread that serves nothing. */
@@ -20,8 +20,8 @@ export function threadTasks(thread: string, work: RunningWork | undefined): Thre
 }
 
 /**
- * `/debug/tasks`: requests that are being served, connections that are passed on, sessions that clients have open (each
- * kind the oldest first), and what the process waits for.
+ * `/debug/tasks`: requests in flight, relayed connections and open client sessions (each kind oldest first), and what
+ * the process is waiting for.
  */
 export function tasksReport(threads: readonly ThreadTasks[]): object {
   const requests = oldest(threads, each => each.requests?.requests ?? [])

@@ -5,15 +5,15 @@ import type { StackProfile } from './pprof.ts'
 import { Profiler, type ProfileWanted } from './profile.ts'
 import { type ThreadTasks, threadTasks } from './tasks.ts'
 
-/** A look inside the threads of the process: one, or all workers and the one that leads them. */
+/** Introspection of the process's threads: just one, or all workers and their leader. */
 export interface Threads {
   memory(): Promise<readonly ThreadMemory[]>
   tasks(): Promise<readonly ThreadTasks[]>
-  /** Undefined while another profile is being taken. When nobody wants it any more (`left`), it ends. */
+  /** Undefined while another profile is in progress. Ends early if `left` aborts. */
   profile(wanted: ProfileWanted, left: AbortSignal): Promise<StackProfile | undefined>
 }
 
-/** `work`: what this thread is at, where it serves anything. */
+/** `work`: what this thread is working on, if it serves anything. */
 export function thisThread(name: string, clock: Clock, work?: () => RunningWork): Threads {
   const profiler = new Profiler(clock)
   return {
@@ -23,7 +23,7 @@ export function thisThread(name: string, clock: Clock, work?: () => RunningWork)
   }
 }
 
-/** Each sample tells at its outer end which thread it was taken in. */
+/** The outermost frame of each sample names its thread. */
 export function mergeProfiles(
   profiles: readonly { readonly thread: string; readonly profile: StackProfile }[],
 ): StackProfile | undefined {

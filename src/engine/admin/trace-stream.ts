@@ -5,16 +5,16 @@ import type { TraceWatch } from '../trace-watch.ts'
 import { numberOf } from './parameters.ts'
 import { type AdminReply, type AdminRequest, text } from './table.ts'
 
-/** Watching makes requests dearer, so no stream goes on for ever by itself. */
+/** Watching adds cost to requests, so every stream is bounded. */
 const LIMITS = { requests: 1000, seconds: 3600, defaultSeconds: 600 }
 const KEEPALIVE_MS = 1000
-/** Events written at one go; between two goes the requests have their turn. */
+/** Events written per turn; requests are served in between. */
 const BATCH = 64
 
 /**
  * `/debug/trace`: Server-Sent Events, one TraceEvent each, of the next request that matches `expression` (CEL), then
- * the end. `follow=N` watches N requests for at most `seconds`; then the last event is named `end` and says why. So it
- * does when the expression takes too much of the requests' time, which ends the stream.
+ * ends. `follow=N` watches N requests for at most `seconds`; its last event is named `end` and gives the reason. One
+ * reason is an expression that takes too much of the requests' time.
  */
 export async function traceStream(hub: TraceSource, { query }: AdminRequest): Promise<AdminReply> {
   const follow = numberOf(query, 'follow', LIMITS.requests)
@@ -32,7 +32,7 @@ export async function traceStream(hub: TraceSource, { query }: AdminRequest): Pr
   }
 }
 
-/** Moves events from a watch to a client, as fast as the client reads and no faster. */
+/** Moves events from a watch to a client, with back-pressure. */
 class TraceWriter {
   readonly #hub: TraceSource
   readonly #watch: TraceWatch
@@ -46,7 +46,7 @@ class TraceWriter {
   #keepalive: Timer | undefined
   #deadline: Timer | undefined
 
-  /** `says`: the last event tells why the stream ends. Clients of the public system know no such event. */
+  /** `says`: the last event gives the reason for the end. Clients of the public system do not know such an event. */
   constructor(hub: TraceSource, watch: TraceWatch, out: Writable, end: { says: boolean; seconds: number | undefined }) {
     this.#hub = hub
     this.#watch = watch

@@ -2,7 +2,7 @@ import type { CredentialPlaces } from '../../auth/credential-places.ts'
 import { type BodySource, type ConnectionFacts, Exchange, type RequestHead } from '../../http/exchange.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 
-/** A request whose head has been read: off a socket, or from plain data. */
+/** A request whose head has been read, from a socket or plain data. */
 export interface ArrivedRequest {
   readonly httpVersion: string
   readonly head: RequestHead
@@ -10,7 +10,7 @@ export interface ArrivedRequest {
   readonly upgrade?: string | undefined
 }
 
-/** The one way in. `credentials`: those that requests carry in their query are not shown. */
+/** The only entry point. `credentials`: query parameters to redact. */
 export function arrivedExchange(
   id: string,
   connection: ConnectionFacts,

@@ -5,7 +5,7 @@ import { MalformedRequest } from './http1-head.ts'
 
 const CR = 13
 const LF = 10
-/** bytes of a chunk that is not moved. */
+/** Chunks of at least this many bytes are not copied. */
 const JOINED = 4096
 const MAX_TRAILERS = 16 * 1024
 
@@ -22,8 +22,8 @@ export class ChunkReader {
   done = false
 
   /**
-   * Gives the data from `from` on to `take`; returns where the message ends, or `bytes.length`. Throws MalformedRequest.
-   * Small chunks that came in one read are moved together and handed on as one.
+   * Passes the data from `from` on to `take`; returns where the message ends, or `bytes.length`. Throws
+   * MalformedRequest. Small chunks that arrived in one read are joined.
    */
   read(bytes: Buffer, from: number, take: (data: Buffer) => void): number {
     const framing = this.#framing

@@ -1,7 +1,7 @@
 import type { Look } from './prelude.ts'
 
 export interface ClientHello {
-  /** In lower case, without the final dot; undefined when the client names none. */
+  /** In lower case, without the final dot; undefined if the client sends none. */
   readonly serverName: string | undefined
 }
 
@@ -11,7 +11,10 @@ const HANDSHAKE = 0x16
 const CLIENT_HELLO = 1
 const SERVER_NAME = 0
 
-/** Reads the first message of a TLS connection (RFC 8446 section 4.1.2) without answering it; null: it is none. */
+/**
+ * Parses the first message of a TLS connection (RFC 8446 section 4.1.2) without consuming it; null if it is something
+ * else.
+ */
 export function readClientHello(bytes: Buffer): Look<ClientHello | null> {
   const message = handshakeBytes(bytes)
   if (message === undefined) return NONE
@@ -19,7 +22,7 @@ export function readClientHello(bytes: Buffer): Look<ClientHello | null> {
   if (message[0] !== CLIENT_HELLO) return NONE
   const length = message.readUIntBE(1, 3)
   if (length > MAX_HELLO) return NONE
-  // Records cut small have heads as well: each further look then finds a part of what is missing.
+  // Small records have headers too, so each further look finds part of what is missing.
   if (message.length < 4 + length) return { needs: bytes.length + 4 + length - message.length }
   const serverName = serverNameOf(new Reader(message.subarray(4, 4 + length)))
   return serverName === null ? NONE : { value: { serverName }, consumed: 0 }
@@ -27,13 +30,13 @@ export function readClientHello(bytes: Buffer): Look<ClientHello | null> {
 
 const NONE = { value: null, consumed: 0 } as const
 
-/** In lower case, without the final dot; null when it is no host name. */
+/** In lower case, without the final dot; null if it is not a host name. */
 export function plainServerName(name: string): string | null {
   const plain = name.toLowerCase().replace(/\.$/, '')
   return /^[\w.-]+$/.test(plain) ? plain : null
 }
 
-/** The content of the handshake records so far: a message may be cut into several. Undefined: no such records. */
+/** The content of the handshake records so far: a message may span several. Undefined if there are none. */
 function handshakeBytes(bytes: Buffer): Buffer | undefined {
   const parts: Buffer[] = []
   for (let at = 0; at < bytes.length; ) {
@@ -47,7 +50,7 @@ function handshakeBytes(bytes: Buffer): Buffer | undefined {
   return parts.length === 1 ? parts[0] : Buffer.concat(parts)
 }
 
-/** Null when the message is damaged. */
+/** Null if the message is malformed. */
 function serverNameOf(hello: Reader): string | undefined | null {
   hello.skip(2 + 32)
   hello.vector(1)

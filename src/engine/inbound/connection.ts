@@ -4,12 +4,12 @@ import { altNames, spiffeIdOf } from '../../http/alt-names.ts'
 import type { ConnectionFacts } from '../../http/exchange.ts'
 import type { ProxiedAddresses } from './proxy-protocol.ts'
 
-/** One connection of a client, from accept to close. */
+/** A client connection, from accept to close. */
 export interface Connection {
   facts: ConnectionFacts
-  /** It takes no more requests: what is in progress is finished, then it ends. */
+  /** It accepts no more requests and ends once those in flight are done. */
   retired: boolean
-  /** How whoever serves it ends it when nothing is in progress any more; unset until it is known who serves it. */
+  /** Ends it when it is idle; unset until its protocol is known. */
   retire: (() => void) | undefined
 }
 
@@ -24,7 +24,7 @@ export function openConnection(socket: Socket, id: number): Connection {
   return { facts, retired: false, retire: undefined }
 }
 
-/** The addresses that a trusted load balancer vouches for. */
+/** The addresses from a trusted load balancer's PROXY header. */
 export function withProxied(facts: ConnectionFacts, { source, destination }: ProxiedAddresses): ConnectionFacts {
   return {
     ...facts,
@@ -37,7 +37,7 @@ export function withProxied(facts: ConnectionFacts, { source, destination }: Pro
 }
 
 export function withTls(facts: ConnectionFacts, socket: TLSSocket, serverName: string | undefined): ConnectionFacts {
-  // One that did not have to be proved says nothing about who the client is.
+  // An unverified certificate does not identify the client.
   const certificate = socket.authorized ? socket.getPeerX509Certificate() : undefined
   const identity = spiffeIdOf(altNames(certificate?.subjectAltName ?? ''))
   return {

@@ -11,19 +11,19 @@ import type { Http1Server } from './http1-server.ts'
 import { markRefused, recordRefusedHead, refusalReply } from './refused-head.ts'
 import { exchangeFor, serveExchange } from './serve-exchange.ts'
 
-/** bytes of a head. */
+/** Maximum bytes of a head. */
 const HEAD_LIMIT = 64 * 1024
-/** Before a request: some clients send one after a body. */
+/** Empty lines allowed before a request: some clients send one after a body. */
 const EMPTY_LINES = 8
 /** ms from the first byte of a request to the end of its head. */
 const HEAD_TIMEOUT = 30_000
-/** bytes of a request body that are read after the reply, so that the connection can be used again. */
+/** Bytes of a request body that are read after the reply so that the connection can be reused. */
 const DRAIN_LIMIT = 256 * 1024
-/** bytes that are read and thrown away behind the last reply, so that no reset takes the reply from the client. */
+/** Bytes discarded after the last reply, so that no reset destroys it before the client has read it. */
 const LINGER_LIMIT = 64 * 1024 * 1024
-/** ms that either may take. */
+/** Deadline in ms for either. */
 const DRAIN_TIMEOUT = 10_000
-/** bytes that a client may send ahead while it waits for a reply. */
+/** Bytes that a client may pipeline while a reply is in flight. */
 const AHEAD_LIMIT = 64 * 1024
 
 const CR = 13
@@ -31,38 +31,38 @@ const LF = 10
 const END = Buffer.from('\r\n\r\n')
 const EMPTY = Buffer.alloc(0)
 
-/** One client on HTTP/1.1: its requests are served one after the other. */
+/** One HTTP/1.1 client connection; its requests are served one after the other. */
 export class Http1Connection extends Timed implements ReplyWire {
   readonly socket: Socket
   readonly #server: Http1Server
   readonly #connection: Connection
-  /** Bytes that wait: a head that is not complete, or what was sent ahead. The first `#size` of them count. */
+  /** Pending bytes: an incomplete head, or pipelined requests. Only the first `#size` are valid. */
   #held: Buffer = EMPTY
   #size = 0
-  /** Of these, how many hold no end of a head. */
+  /** How many of them have been searched for the end of a head. */
   #searched = 0
   #processing = false
   #paused = false
-  /** The reply in progress. */
+  /** The reply in flight. */
   #out: Http1Downstream | undefined
   #serving: { finish(): void } | undefined
-  /** A reply that was complete before `serveExchange` returned. */
+  /** A reply that completed before `serveExchange` returned. */
   #over = false
-  // The body that is being read: bytes to come, or chunks; where it goes, unless nobody wants it any more.
+  // The body being read: bytes left or chunk state, and its destination unless it is being discarded.
   #reading = false
   #left = 0
   #chunks: ChunkReader | undefined
   #incoming: IncomingBody | undefined
   #discarded = 0
-  /** The client waits to be asked for its body. */
+  /** The client waits for `100 Continue`. */
   #waiting = false
-  /** The reply in progress is the last one. */
+  /** The reply in flight is the last one. */
   #ending = false
-  /** The last reply has gone: what comes is read and thrown away, so that the client can read its reply. */
+  /** The last reply has been sent: input is discarded so that the client can read the reply. */
   #lingering = false
-  /** The client has ended its side. */
+  /** The client has closed its side. */
   #ended = false
-  /** The time that runs is the one to complete a head. */
+  /** The armed timeout is the one for the head. */
   #timesHead = false
 
   constructor(server: Http1Server, socket: Socket, connection: Connection) {
@@ -79,7 +79,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     if (this.#out === undefined && !this.#reading && this.#size === 0) this.socket.destroySoon()
   }
 
-  /** The time for what the connection was waiting for is over. */
+  /** What the connection was waiting for has timed out. */
   override expire(): void {
     if (this.#timesHead) this.#refuse(new MalformedRequest('its head does not end', 408))
     else this.socket.destroy()
@@ -90,7 +90,7 @@ export class Http1Connection extends Timed implements ReplyWire {
       this.#server.host.closing() ||
       this.#connection.retired ||
       this.#ended ||
-      // A client that was not asked for its body, or has much of it left, may have sent a part: nothing can follow it.
+      // A client that was not asked for its body, or has much of it left, may have sent part of it: nothing can follow.
       this.#waiting ||
       (this.#reading && this.#left > DRAIN_LIMIT)
     return this.#ending
@@ -112,7 +112,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     else this.#rest()
     if (this.#processing) return
     if (this.#size > 0 && !this.#lingering) this.#process(this.#held.subarray(0, this.#size))
-    // What was sent ahead is served first: for each reply as much again could come as was read at once.
+    // Pipelined requests are served first: otherwise each reply would let as much again be read.
     if (this.#size <= AHEAD_LIMIT) this.#resume()
   }
 
@@ -144,7 +144,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     this.#ended = true
     if (!this.#lingering && (this.#reading || (this.#size > 0 && this.#out === undefined)))
       this.#refuse(new MalformedRequest('it ends too early'))
-    // Whether it would still read a reply cannot be told from whether it has left.
+    // A half-closed client may still read a reply; that cannot be detected.
     else this.socket.destroySoon()
   }
 
@@ -198,10 +198,10 @@ export class Http1Connection extends Timed implements ReplyWire {
     this.#size = size
   }
 
-  /** Serves the request whose head begins at `from`. Returns where what follows begins; -1 when more must come. */
+  /** Serves the request whose head begins at `from`. Returns the offset after it; -1 if more bytes are needed. */
   #begin(bytes: Buffer, from: number): number {
     let at = from
-    // RFC 9112 2.2: empty lines before a request are not part of it.
+    // RFC 9112 2.2: empty lines before a request are ignored.
     while (bytes[at] === CR && bytes[at + 1] === LF) at += 2
     if (at - from > 2 * EMPTY_LINES) throw new MalformedRequest('empty lines')
     const end = bytes.indexOf(END, Math.max(at, from + this.#searched - 3))
@@ -217,7 +217,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     return this.#serve(readHttp1Head(bytes, at, end + 4, secure, http1.preserveCase), bytes, end + 4, http1.maxHeaders)
   }
 
-  /** A head that is not complete, unless it can be told already that it will never be one. */
+  /** Keeps an incomplete head, unless it is already certain to be invalid. */
   #await(bytes: Buffer, at: number, from: number): void {
     if (bytes.length - at > HEAD_LIMIT) throw new MalformedRequest('head too large', 431)
     const first = bytes[at] ?? LETTER
@@ -234,7 +234,7 @@ export class Http1Connection extends Timed implements ReplyWire {
   #serve(request: Http1Head, bytes: Buffer, at: number, maxHeaders: number): number {
     const { head, upgrade, problem } = request
     const { host } = this.#server
-    // What follows these belongs to another protocol, or to nobody.
+    // What follows belongs to another protocol, or is ignored.
     const detached = upgrade !== undefined || head.method === 'CONNECT'
     const length = detached ? 0 : request.length
     const whole = length !== undefined && bytes.length - at >= length
@@ -281,7 +281,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     }
   }
 
-  /** Reads on in the body; returns where it ends or `bytes` do. */
+  /** Reads body bytes; returns where the body or `bytes` ends. */
   #fill(bytes: Buffer, from: number): number {
     let at: number
     if (this.#chunks === undefined) {
@@ -310,7 +310,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     if (this.#discarded > DRAIN_LIMIT && !this.#lingering) this.#linger()
   }
 
-  /** The reply has gone before the request was complete: its rest is read so that another one can follow. */
+  /** The reply was sent before the request was complete: the rest is drained so that another request can follow. */
   #dropBody(): void {
     this.#incoming?.destroy()
     this.#incoming = undefined
@@ -318,7 +318,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     this.#resume()
   }
 
-  /** Nothing is in progress. */
+  /** Becomes idle. */
   #rest(): void {
     if (this.#server.host.closing() || this.#connection.retired) {
       this.socket.destroySoon()
@@ -330,8 +330,8 @@ export class Http1Connection extends Timed implements ReplyWire {
   }
 
   /**
-   * Ends the sending half only: closing at once while bytes of the client are on their way would reset the connection,
-   * and the client could lose the reply that it has not read yet.
+   * Half-closes: a full close while the client is still sending would reset the connection, and the client could lose a
+   * reply that it has not read yet.
    */
   #linger(): void {
     this.#lingering = true
@@ -350,13 +350,13 @@ export class Http1Connection extends Timed implements ReplyWire {
     this.#resume()
   }
 
-  /** Answers what is not a request; into a reply that has begun, another one would be read as a part of it. */
+  /** Rejects malformed input; after a reply has begun, an error reply would be read as part of it. */
   #refuse(refusal: MalformedRequest): void {
     const replying = this.#out !== undefined && this.#out.state !== 'waiting'
     const incoming = this.#incoming
     this.#incoming = undefined
     this.#lingering = true
-    // A request whose reply has gone, and its record with it, may still have been sending its body.
+    // The body of a request may still have been arriving after its reply was sent and recorded.
     if (this.#out !== undefined) markRefused(this.#out.exchange, refusal)
     else if (!this.#reading) this.#record(refusal)
     this.#settle()
@@ -373,7 +373,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     recordRefusedHead(refusal, this.#connection, this.#server.host, refusal.status === 408 ? HEAD_TIMEOUT : 0)
   }
 
-  /** The exchange is over, by its last byte or without it. */
+  /** The exchange is over, whether complete or not. */
   #settle(): void {
     if (this.#out === undefined) return
     this.#out = undefined

@@ -9,24 +9,24 @@ import { fieldKind } from '../upstream/hop-by-hop.ts'
 import { joinStreams } from './join-streams.ts'
 import type { OpenDownstream } from './serve-exchange.ts'
 
-/** The connection under a reply. */
+/** The connection that carries a reply. */
 export interface ReplyWire {
   readonly socket: Socket
-  /** Asked when a head is sent: the client is told not to use the connection again. */
+  /** Called when a head is sent: whether to announce `connection: close`. */
   closes(): boolean
-  /** The end of this reply is the end of the connection. */
+  /** The connection ends with this reply. */
   closeAfterwards(): void
   /** The value of a `date` field. */
   date(): string
-  /** The whole reply is with the operating system. */
+  /** The whole reply has been handed to the operating system. */
   replied(): void
-  /** From here on somebody else reads and writes the socket. */
+  /** The socket's new owner reads and writes it from here on. */
   release(): void
 }
 
-/** Up to here bytes are put together as text and leave in one write. */
+/** Up to this many bytes are joined as text and sent in one write. */
 const ONE_WRITE = 12 * 1024
-/** From here on bytes do not wait for what else comes in the same turn. */
+/** At this many bytes a write no longer waits for the end of the turn. */
 const AT_ONCE = 32 * 1024
 
 const NONE = 0
@@ -34,16 +34,16 @@ const LENGTH = 1
 const CHUNKS = 2
 const UNTIL_CLOSE = 3
 
-/** The client's end of one exchange on a connection of HTTP/1.1. What is written in one turn leaves as one piece. */
+/** The client side of one exchange over HTTP/1.1. Whatever is written in one turn is sent as one piece. */
 export class Http1Downstream implements OpenDownstream, ChunkSink {
   state: OpenDownstream['state'] = 'waiting'
   readonly #wire: ReplyWire
   readonly exchange: Exchange
   readonly #minor: 0 | 1
   #framing: typeof NONE | typeof LENGTH | typeof CHUNKS | typeof UNTIL_CLOSE = NONE
-  /** Bytes of the body to come, where they were announced. */
+  /** Remaining bytes of the body, if a length was announced. */
   #left = 0
-  /** Written and not on its way yet; every character one byte. */
+  /** Written but not sent yet; one byte per character. */
   #text = ''
   #scheduled = false
   #corked = false
@@ -64,11 +64,11 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
     this.end()
   }
 
-  /** Throws when a field cannot be written without changing its meaning. */
+  /** Throws if a field cannot be serialized without changing its meaning. */
   start(status: number, headers: readonly string[]): ChunkSink {
     this.#head(status, headers, undefined)
     this.state = 'streaming'
-    // The first bytes of the body may go with it, but the head of a stream does not wait for its first event.
+    // The first body bytes may be sent with the head, but a stream's head does not wait for its first event.
     this.#schedule()
     return this
   }
@@ -113,7 +113,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
       socket.uncork()
     }
     if (this.#corked || chunked) this.#schedule()
-    // What the system took at once is not waited for.
+    // No back-pressure for what the system accepted at once.
     return socket.writableLength < socket.writableHighWaterMark
   }
 
@@ -126,7 +126,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
     if (this.#framing === CHUNKS) this.#text += `0\r\n${this.#trailers(trailers)}\r\n`
     this.state = 'ended'
     const { socket } = this.#wire
-    // TLS takes what it is given later: asking right away would be in vain.
+    // TLS accepts data asynchronously: checking right away would be pointless.
     const told = this.#text !== '' && socket instanceof TLSSocket
     this.send(told ? () => this.#wire.replied() : undefined)
     if (told || socket.destroyed) return
@@ -143,7 +143,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
     this.#onDrain = then
   }
 
-  /** The socket takes bytes again. */
+  /** The socket has drained. */
   drained(): void {
     this.#onDrain?.()
   }
@@ -173,7 +173,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
     this.#wire.socket.destroy()
   }
 
-  /** `length`: of the whole body, where it is known and no field says it. */
+  /** `length`: of the whole body, if known and not set by a field. */
   #head(status: number, headers: readonly string[], length: number | undefined): void {
     const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}`]
     let announced = -1
@@ -238,7 +238,7 @@ export class Http1Downstream implements OpenDownstream, ChunkSink {
     this.send()
   }
 
-  /** What was written in this turn leaves. */
+  /** Sends what was written in this turn. */
   send(then?: () => void): void {
     this.#flush(then)
     if (!this.#corked) return
@@ -258,13 +258,13 @@ function sendLater(out: Http1Downstream): void {
   out.later()
 }
 
-/** A line break in a field would make two of it. Looking at the whole costs less than at each field. */
+/** A line break in a field would split it. Checking the whole head costs less than checking each field. */
 function checked(text: string, lines: number): string {
   if (LINES.test(text) && linesIn(text) === lines) return text
   throw new Error('a field of the response cannot be written')
 }
 
-/** Control characters, and those outside of one byte, cannot be written. */
+/** Rejects control characters and those beyond one byte. */
 const LINES = /^(?:[\t\x20-\x7e\x80-\xff]*\r\n)*$/
 
 function linesIn(text: string): number {

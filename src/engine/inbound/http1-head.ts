@@ -9,19 +9,19 @@ import { wantedProtocol } from './upgrade-protocols.ts'
 export interface Http1Head {
   readonly head: RequestHead
   readonly minor: 0 | 1
-  /** From `content-length`; 0 without a body, undefined when it comes in chunks. */
+  /** From `content-length`; 0 without a body, undefined if chunked. */
   readonly length: number | undefined
-  /** The client wants no other reply on this connection. */
+  /** The client will not reuse this connection. */
   readonly closes: boolean
-  /** The protocol that the client asks to switch to, where it may. */
+  /** The protocol that the client asks to switch to, if permitted. */
   readonly upgrade: string | undefined
-  /** The body comes when it is asked for. */
+  /** The client expects `100 Continue`. */
   readonly waits: boolean
-  /** Why two readers could take the request for two different ones. */
+  /** Why two parsers could read the request differently. */
   readonly problem: string | undefined
 }
 
-/** Bytes that are not a request of HTTP/1.1: nothing can be served, or read after them. */
+/** Bytes that are not an HTTP/1.1 request: neither they nor anything after them can be served. */
 export class MalformedRequest extends Error {
   readonly status: 400 | 408 | 417 | 431
 
@@ -35,8 +35,8 @@ const CR = 13
 const LF = 10
 
 /**
- * The head in `bytes` from `from` up to `to`, its empty line included. Strict (RFC 9112 without its tolerances: no
- * folded lines, no bare LF, one length, no coding but `chunked`). Throws MalformedRequest.
+ * Parses the head in `bytes` between `from` and `to`, including its empty line. Strict (RFC 9112 without its
+ * tolerances: no folded lines, no bare LF, one length, no coding but `chunked`). Throws MalformedRequest.
  */
 export function readHttp1Head(
   bytes: Buffer,
@@ -54,7 +54,7 @@ export function readHttp1Head(
   const { chunked } = facts
   if (chunked && (facts.length >= 0 || minor === 0)) throw new MalformedRequest('two framings')
   const options = facts.connection
-  // Before any policy runs: what the gateway sets later under such a name is its own.
+  // Before any policy runs: a field set later under such a name is the gateway's own.
   if (options !== undefined) dropListed(raw, options)
   const head: RequestHead = {
     method,
@@ -70,7 +70,7 @@ export function readHttp1Head(
     minor === 1 &&
     options !== undefined &&
     listsOption(options, 'upgrade') &&
-    // A server may overlook an upgrade (RFC 9110 section 7.8): a body cannot be told from what follows in the new protocol.
+    // A server may ignore an upgrade (RFC 9110 section 7.8), and a body could not be told from the new protocol's data.
     !chunked &&
     facts.length <= 0
   return {
@@ -90,8 +90,8 @@ export function readHttp1Head(
 const SLASH = 47
 
 /**
- * Takes the authority and the path apart, and puts the authority in place of the `host` field, so that whoever asks
- * sees one host. Why two readers could take them for different ones.
+ * Splits the target into authority and path and replaces the `host` field with that authority, so that everyone sees
+ * the same host. Returns why two parsers could read them differently.
  */
 function placeTarget(head: RequestHead, facts: FieldFacts, raw: string[]): 'host' | 'target' | undefined {
   const target = head.path
@@ -100,7 +100,7 @@ function placeTarget(head: RequestHead, facts: FieldFacts, raw: string[]): 'host
   let authority = host
   let fits = true
   if (head.method === 'CONNECT') {
-    // RFC 9112 section 3.2.3: the target is an authority, whatever `host` says. Not every name in it is one of DNS.
+    // RFC 9112 section 3.2.3: the target is an authority, whatever `host` says. It need not be a DNS name.
     authority = readAuthority(target)
   } else if (target.charCodeAt(0) !== SLASH && (target !== '*' || head.method !== 'OPTIONS')) {
     const absolute = /^https?:\/\/([^/?]*)(.*)$/i.exec(target)
@@ -119,7 +119,7 @@ function placeTarget(head: RequestHead, facts: FieldFacts, raw: string[]): 'host
   return undefined
 }
 
-/** What the fields say about the message itself. */
+/** What the fields say about the message's framing. */
 class FieldFacts {
   host: string | undefined
   hosts = 0
@@ -143,10 +143,10 @@ function requestLine(text: string, end: number): [method: string, target: string
   return [method, target, minor]
 }
 
-/** RFC 9110 section 9.1: any token. What begins in another way than methods do is more likely the rest of a body. */
+/** RFC 9110 section 9.1: any token. Other first characters are more likely the rest of a body. */
 const METHOD = /^[A-Z][!#$%&'*+\-.^_`|~0-9A-Za-z]*$/
 
-/** The field lines `at` up to `to`; `text` is `bytes` from `origin` on. */
+/** Parses the field lines from `at` to `to`; `text` is `bytes` from `origin` on. */
 function readFields(
   bytes: Buffer,
   text: string,

@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts'
 import { Http1Connection } from './http1-connection.ts'
 import type { ListenerHost } from './serve-exchange.ts'
 
-/** HTTP/1 on sockets that somebody else has accepted, in plaintext or with TLS ended. */
+/** HTTP/1 on sockets accepted elsewhere, in plaintext or with TLS terminated. */
 export class Http1Server {
   readonly host: ListenerHost
   readonly deadlines: Deadlines
@@ -22,7 +22,7 @@ export class Http1Server {
     socket.resume()
   }
 
-  /** Requests in progress go on, idle connections are closed. */
+  /** Lets requests in flight finish and closes idle connections. */
   stop(): void {
     for (const connection of this.#connections) connection.closeIfIdle()
   }
@@ -37,7 +37,7 @@ export class Http1Server {
     this.deadlines.disarm(connection)
   }
 
-  /** The time as a field has it, made once a second. */
+  /** The value of a `date` field, computed once a second. */
   date(): string {
     const now = this.host.runtime.clock.now()
     const second = Math.floor(now / 1000)

@@ -9,20 +9,20 @@ export interface Http2Head {
   readonly head: RequestHead
   /** From `content-length`. */
   readonly length: number | undefined
-  /** The client waits for a sign before it sends the body. */
+  /** The client expects `100 Continue`. */
   readonly waits: boolean
-  /** What an extended CONNECT asks for (RFC 8441), which then reads as the upgrade of a GET. */
+  /** The protocol of an extended CONNECT (RFC 8441), which is then treated as the upgrade of a GET. */
   readonly upgrade: string | undefined
-  /** Why the request is malformed, or asks for a protocol that nobody may switch to. */
+  /** Why the request is malformed, or that it asks for a protocol that is not permitted. */
   readonly problem: string | undefined
 }
 
-/** The problem of a request that is well formed and asks for a protocol that nobody may switch to. */
+/** The problem of a well-formed request for a protocol that is not permitted. */
 export const UNSERVED_PROTOCOL = 'protocol'
 
 /**
- * The head of a request from its fields, pseudo fields included. The platform has checked their form; what it does not
- * check is whether they agree with one another.
+ * Builds the head of a request from its fields, pseudo-fields included. The platform has validated their syntax, but
+ * not their consistency.
  */
 export function readHttp2Head(raw: readonly string[], secure: boolean): Http2Head {
   const fields: string[] = []
@@ -62,7 +62,7 @@ export function readHttp2Head(raw: readonly string[], secure: boolean): Http2Hea
         host = value
         continue
       case 'cookie':
-        // Clients may split it for compression; HTTP/1 knows it as one field (RFC 9113 section 8.2.3).
+        // Clients may split it for compression; HTTP/1 requires a single field (RFC 9113 section 8.2.3).
         if (cookieAt >= 0) {
           fields[cookieAt] = `${fields[cookieAt]}; ${value}`
           continue
@@ -84,7 +84,7 @@ export function readHttp2Head(raw: readonly string[], secure: boolean): Http2Hea
   return { head, length, waits, upgrade: served, problem }
 }
 
-/** Completes the head from its `host` field; why the two do not go together, or can be read in several ways. */
+/** Completes the head from its `host` field; returns why the two conflict or are ambiguous. */
 function disagreement(head: RequestHead, host: string | undefined): string | undefined {
   const written = head.authority === '' ? (host ?? '') : head.authority
   const authority = written === '' ? '' : readAuthority(written)
@@ -98,9 +98,9 @@ function disagreement(head: RequestHead, host: string | undefined): string | und
 
 const SLASH = 47
 
-/** The protocol, where it may be switched to. The key is what HTTP/1 has and HTTP/2 does without. */
+/** The protocol, if switching to it is permitted. Adds the key that HTTP/1 requires and HTTP/2 lacks. */
 function becomeUpgrade(head: RequestHead, wanted: string): string | undefined {
-  // One protocol, not a list: RFC 8441 section 4.
+  // A single protocol, not a list: RFC 8441 section 4.
   const protocol = wanted.includes(',') ? undefined : wantedProtocol(wanted)
   if (protocol === undefined) return undefined
   head.method = 'GET'

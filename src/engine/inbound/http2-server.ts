@@ -12,13 +12,13 @@ import type { Look } from './prelude.ts'
 import { exchangeFor, type ListenerHost, serveExchange } from './serve-exchange.ts'
 import { StreamDownstream } from './stream-downstream.ts'
 
-/** Streams that one client may have open at a time. */
+/** Concurrent streams per client. */
 const MAX_STREAMS = 200
-/** Fields of a request head; their bytes are limited by `maxHeaderSize`. */
+/** Fields per request head; their bytes are limited by `maxHeaderSize`. */
 const MAX_FIELDS = 1000
 /**
- * Node resets the stream of a head that is larger than it allows, and tells nobody. It is allowed this many times more
- * than is served, so that such a head gets its reply and its record; what no frames could carry uncompressed is reset.
+ * Node silently resets the stream of a head above its limit. That limit is set to this multiple of what is served, so
+ * that such a head gets a reply and a record; larger ones are reset.
  */
 const READ_FACTOR = 4
 /** NGHTTP2_ERR_PROTO. */
@@ -34,7 +34,7 @@ export function readPreface(bytes: Buffer): Look<'1' | '2'> {
 const HTTP_1 = { value: '1', consumed: 0 } as const
 const HTTP_2 = { value: '2', consumed: 0 } as const
 
-/** HTTP/2 on sockets that somebody else has accepted, in plaintext or with TLS ended. */
+/** HTTP/2 on sockets accepted elsewhere, in plaintext or with TLS terminated. */
 export class Http2Server {
   readonly #host: ListenerHost
   readonly #sessions = new Map<ServerHttp2Session, Http2Pings>()
@@ -47,7 +47,7 @@ export class Http2Server {
 
   accept(socket: Socket, connection: Connection): void {
     const { http1, http2 } = this.#host.bind().frontend
-    // HTTP/2 ends a connection as a whole; without this the half that is open would stay for ever.
+    // HTTP/2 ends a connection as a whole; otherwise the open half would stay forever.
     socket.allowHalfOpen = false
     const session = performServerHandshake(socket, sessionOptions(http2))
     let greeted = false
@@ -77,7 +77,7 @@ export class Http2Server {
     })
   }
 
-  /** Tells the clients to open no more streams; connections end with their last one. */
+  /** Sends GOAWAY; connections end with their last stream. */
   stop(): void {
     for (const pings of this.#sessions.values()) pings.closeSession()
   }
@@ -88,9 +88,9 @@ export class Http2Server {
   }
 
   /**
-   * A client that leaves is not worth a record; one that does not speak the protocol is, once for its connection. The farewell of
-   * grpc-go (GOAWAY with the highest of all stream numbers) is an error of the protocol too, so of a client that has
-   * greeted in the protocol such an error is told to those who look for it; each of its requests has its own record.
+   * A disconnect is not logged; a protocol error is, once per connection. The farewell of grpc-go (GOAWAY with the
+   * highest stream id) is a protocol error too, so for a client that completed the preface such errors are logged at
+   * debug level; each of its requests has its own record.
    */
   #failed({ code, errno, message }: NodeJS.ErrnoException, { facts }: Connection, greeted: boolean): void {
     if (code !== 'ERR_HTTP2_ERROR' && code !== 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES') return
@@ -122,7 +122,7 @@ export class Http2Server {
         body.trailers = rest[0] as string[]
       })
     }
-    // The reason is in `close`; without a listener an error would end the process.
+    // The reason is in `close`; without a listener an error would crash the process.
     stream.on('error', () => {}).on('aborted', breakBody)
     stream.once('close', () => serving.finish())
     const { maxHeaderSize } = host.bind().frontend.http2
@@ -132,8 +132,8 @@ export class Http2Server {
 }
 
 /**
- * A connection without open streams is closed as one of HTTP/1 is. Not with `session.setTimeout`: Node leaves that timer
- * running when the session ends, and with it the session stays in memory.
+ * Closes a connection without open streams, as for HTTP/1. `session.setTimeout` will not do: Node leaves its timer
+ * running when the session ends, which keeps the session in memory.
  */
 class Idle extends Timed {
   readonly #deadlines: Deadlines
@@ -174,7 +174,7 @@ class Idle extends Timed {
   }
 }
 
-/** RFC 9113 section 6.5.2: each field counts as 32 bytes more than it has. */
+/** RFC 9113 section 6.5.2: each field counts 32 bytes extra. */
 function isTooLarge(raw: readonly string[], limit: number): boolean {
   if (raw.length > 2 * MAX_FIELDS) return true
   let size = 16 * raw.length
@@ -182,17 +182,17 @@ function isTooLarge(raw: readonly string[], limit: number): boolean {
   return size > limit
 }
 
-/** RFC 9220 section 3 names the status for protocols that are not served. */
+/** RFC 9220 section 3 defines the status for unsupported protocols. */
 function refusalOf(problem: string): GatewayError {
   return problem === UNSERVED_PROTOCOL
     ? new GatewayError('invalidRequest', { status: 501, detail: 'protocol not supported' })
     : new GatewayError('invalidRequest')
 }
 
-/** Node lets a body that is cut off end like one that is complete; whoever reads it must not see that end. */
+/** Node ends a truncated body like a complete one; readers must not see that end. */
 function breakBody(this: ServerHttp2Stream): void {
   this.push = () => {
-    // Not at once: whoever reports the end still works with the stream.
+    // Deferred: the code reporting the end still uses the stream.
     process.nextTick(() => this.destroy())
     return false
   }
@@ -208,9 +208,9 @@ function sessionOptions({ windowSize, frameSize, maxHeaderSize }: FrontendSettin
       enableConnectProtocol: true,
     },
     maxHeaderListPairs: READ_FACTOR * MAX_FIELDS,
-    // MB: what the windows and the buffers of all streams together may take before new streams are refused.
+    // MB that the windows and buffers of all streams may take before new streams are refused.
     maxSessionMemory: 32,
-    // A backend may send a field twice that the platform thinks must be single; it goes on as it is.
+    // A backend may repeat a field that the platform considers single-valued; it is forwarded as is.
     strictSingleValueFields: false,
   }
 }

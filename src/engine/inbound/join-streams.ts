@@ -5,8 +5,8 @@ import { TLSSocket } from 'node:tls'
 import { resetStream } from '../../http/http2-reset.ts'
 
 /**
- * Passes bytes both ways, each way as fast as its receiver takes them. Each direction ends by itself; a side that breaks
- * off takes the other one with it, a side that has ended leaves it the time to deliver what is on its way.
+ * Pipes bytes both ways, with back-pressure. Each direction ends on its own; if one side is aborted the other is too,
+ * and after a regular end pending data is still delivered.
  */
 export function joinStreams(a: Duplex, b: Duplex): void {
   a.allowHalfOpen = true
@@ -17,7 +17,7 @@ export function joinStreams(a: Duplex, b: Duplex): void {
   b.pipe(a)
 }
 
-/** Ends a connection so that it does not look to the other side like one that has ended. */
+/** Ends a connection so that the peer does not take it for a regular end. */
 export function breakOff(stream: Duplex): void {
   if (stream.destroyed) return
   if (stream instanceof Socket && !(stream instanceof TLSSocket) && stream.remotePort !== undefined)

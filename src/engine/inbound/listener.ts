@@ -12,14 +12,14 @@ import type { ListenerHost } from './serve-exchange.ts'
 import { TcpRelay } from './tcp-relay.ts'
 import { TlsServers } from './tls-servers.ts'
 
-/** ms for a PROXY header: balancers send it at once. */
+/** Deadline in ms for a PROXY header: balancers send it at once. */
 const PROXY_TIMEOUT = 5000
 
 export interface ListenPlace {
   readonly port: number
-  /** Every address when unset. */
+  /** All addresses if unset. */
   readonly host: string | undefined
-  /** Other workers listen there too, and the kernel spreads the connections. */
+  /** Other workers listen there too; the kernel distributes the connections. */
   readonly reusePort: boolean
 }
 
@@ -42,7 +42,7 @@ export class PortListener implements OpenListener {
   readonly #tls: TlsServers
   readonly #relay: TcpRelay
   readonly #sockets = new Set<Socket>()
-  /** Connections that nobody serves yet. */
+  /** Connections whose protocol is not known yet. */
   readonly #early = new Set<Socket>()
   #stopped = false
 
@@ -53,7 +53,7 @@ export class PortListener implements OpenListener {
     this.#http2 = new Http2Server(own)
     this.#tls = new TlsServers(host.tickets, host.runtime.clock)
     this.#relay = new TcpRelay(own)
-    // Half-open: a client may end its side and still wait for the answer.
+    // Half-open: a client may close its side and still wait for the response.
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => this.#accept(socket))
   }
 
@@ -117,7 +117,7 @@ export class PortListener implements OpenListener {
     this.#receive(socket, connection).catch(this.#failed(socket, connection))
   }
 
-  /** Finds out what the connection is, from its first bytes and the protocol of its port. */
+  /** Determines the connection's protocol from its first bytes and the port's configuration. */
   async #receive(socket: Socket, connection: Connection): Promise<void> {
     const { clock } = this.#host.runtime
     const { protocol, frontend, listeners } = this.#host.bind()
@@ -138,7 +138,7 @@ export class PortListener implements OpenListener {
       this.#relayTo(socket, connection, first, undefined)
       return
     }
-    // A connection that is opened ahead of its first request is as idle as one between two requests.
+    // A connection opened ahead of its first request counts as idle, like one between requests.
     const version = await prelude.look(readPreface, frontend.http1.idleTimeout)
     if (version === undefined) {
       socket.destroy()
@@ -156,7 +156,7 @@ export class PortListener implements OpenListener {
     const listener = selectByServerName(listeners, serverName)
     if (!listener || (!listener.passthrough && !endsTls(listener))) {
       const reason = `no listener serves ${serverName ?? 'connections without a server name'}`
-      // Where TLS is never ended here, nothing here speaks it either.
+      // A port that never terminates TLS does not send TLS alerts either.
       return this.#refuse(socket, connection, reason, listeners.some(endsTls) ? { alert: UNRECOGNIZED_NAME } : {})
     }
     prelude.release()
@@ -191,7 +191,7 @@ export class PortListener implements OpenListener {
     })
   }
 
-  /** The policies over connections; a refused one is closed without an answer. */
+  /** Runs the connection policies; a rejected connection is closed without a response. */
   async #admitted(socket: Socket, connection: Connection): Promise<boolean> {
     const closedBy = await runConnection(this.#host.bind().connection, connection.facts)
     if (!closedBy) return !socket.destroyed
@@ -238,11 +238,11 @@ function endsTls(listener: Listener): listener is SecureListener {
   return listener.tls !== undefined
 }
 
-/** The listener that every connection of a port belongs to: then nothing depends on what a client says first. */
+/** The listener that every connection of a port belongs to, so that the server name is irrelevant. */
 function onlyTls(listeners: readonly Listener[]): SecureListener | undefined {
   const [first] = listeners
   return listeners.length === 1 && first?.hostname === '' && endsTls(first) ? first : undefined
 }
 
-/** A fatal alert `unrecognized_name` (RFC 6066 section 3), so that the client can say what is wrong. */
+/** A fatal alert `unrecognized_name` (RFC 6066 section 3), so that the client can report the cause. */
 const UNRECOGNIZED_NAME = Buffer.from([0x15, 3, 1, 0, 2, 2, 112])

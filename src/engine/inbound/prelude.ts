@@ -2,12 +2,12 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../runtime/runtime.ts'
 
 /**
- * What a look at the first bytes has shown; `more`: nothing yet, nor before there are `needs` bytes. Consumed bytes are
- * gone for whoever looks next.
+ * The result of parsing the first bytes; `more`: undecided, and will stay so before there are `needs` bytes. Consumed
+ * bytes are removed from the input.
  */
 export type Look<T> = 'more' | { readonly needs: number } | { readonly value: T; readonly consumed: number }
 
-/** Reads the first bytes of a connection before it is known who will serve it. */
+/** Reads the first bytes of a connection before its protocol is known. */
 export class Prelude {
   readonly #socket: Socket
   readonly #clock: Clock
@@ -21,8 +21,8 @@ export class Prelude {
   }
 
   /**
-   * Asks `parse` again with each new byte until it knows. Undefined when the client has gone, or has not said enough
-   * within `limit` ms (0: any time).
+   * Calls `parse` for each new chunk until it decides. Undefined if the client disconnects, or does not send enough
+   * within `limit` ms (0: no limit).
    */
   look<T>(parse: (bytes: Buffer) => Look<T>, limit: number): Promise<T | undefined> {
     return new Promise(resolve => {
@@ -63,14 +63,14 @@ export class Prelude {
     })
   }
 
-  /** Puts what was not consumed back in front; the next reader finds the socket paused. */
+  /** Pushes back unconsumed bytes; the next reader finds the socket paused. */
   release(): void {
     if (this.#size > 0) this.#socket.unshift(this.#memory.subarray(0, this.#size))
     this.#memory = EMPTY
     this.#size = 0
   }
 
-  /** A client may send its bytes one by one: they are copied twice at most, not once for each that follows. */
+  /** Bytes may arrive one by one: each is copied twice at most, not once for each that follows. */
   #keep(chunk: Buffer): void {
     const size = this.#size + chunk.length
     if (this.#size === 0) this.#memory = chunk

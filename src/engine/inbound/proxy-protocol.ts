@@ -6,7 +6,7 @@ export interface ProxiedAddresses {
   readonly source: { readonly address: string; readonly port: number }
   readonly destination: { readonly address: string; readonly port: number }
 }
-/** `none`: the connection speaks for itself. `refused`: it must not be served. */
+/** `none`: the connection's own addresses apply. `refused`: it must not be served. */
 export type ProxyHeader = ProxiedAddresses | 'none' | { readonly refused: string }
 
 const V1 = Buffer.from('PROXY ', 'latin1')
@@ -14,7 +14,7 @@ const V1_LIMIT = 107
 const V2 = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const V2_HEAD = 16
 
-/** The header that HAProxy's PROXY protocol puts before a connection, by the settings in force. */
+/** Parses the header of HAProxy's PROXY protocol, according to the settings in force. */
 export function proxyHeaderReader(settings: ProxyProtocolSettings): (bytes: Buffer) => Look<ProxyHeader> {
   return bytes => {
     const v2 = startsWith(bytes, V2)
@@ -65,7 +65,7 @@ function readV2(bytes: Buffer): Look<ProxyHeader> {
   if (bytes.length < V2_HEAD + length) return 'more'
   const consumed = V2_HEAD + length
   const family = bytes[13]! >> 4
-  // A health check of the balancer itself (LOCAL), or no Internet address: the connection's own stands.
+  // A health check of the balancer itself (LOCAL), or not an IP address: the connection's own addresses apply.
   if (command === 0 || (family !== 1 && family !== 2)) return { value: 'none', consumed }
   const size = family === 1 ? 4 : 16
   if (length < 2 * size + 4) return refused('the PROXY header is too short')
@@ -83,7 +83,7 @@ function readV2(bytes: Buffer): Look<ProxyHeader> {
 function ipv6(bytes: Buffer, at: number): string {
   const groups: string[] = []
   for (let i = 0; i < 16; i += 2) groups.push(bytes.readUInt16BE(at + i).toString(16))
-  // The URL parser writes the canonical short form.
+  // The URL parser produces the canonical short form.
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
 }
 

@@ -12,15 +12,15 @@ const REFUSALS = {
   431: ['Request Header Fields Too Large', 'request header fields too large'],
 } as const
 
-/** The whole reply to bytes that are not a request; every character one byte. */
+/** The whole reply to a malformed request, one byte per character. */
 export function refusalReply({ status }: MalformedRequest): string {
   const [text, body] = REFUSALS[status]
   return `HTTP/1.1 ${status} ${text}\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
 
 /**
- * Tells log and metrics of a head that nobody could read: one record for each connection, since nothing is read after
- * it. Of the request it says nothing, for there is none. `age`: ms since its first byte, where that is known.
+ * Logs and counts a malformed head: one record per connection, since nothing is read after it. The record has no
+ * request fields. `age`: ms since its first byte, if known.
  */
 export function recordRefusedHead(
   refusal: MalformedRequest,
@@ -38,7 +38,7 @@ export function recordRefusedHead(
   host.refused(x)
 }
 
-/** A request whose head was served and whose body cannot be read on. */
+/** Marks a request whose head was served but whose body is malformed. */
 export function markRefused(x: Exchange, { status, message }: MalformedRequest): void {
   const words = REFUSALS[status][1]
   x.error = status === 400 ? `${words}: ${message}` : words

@@ -13,12 +13,12 @@ import { type ArrivedRequest, arrivedExchange } from './arrived-exchange.ts'
 import type { Connection } from './connection.ts'
 import type { Relay } from './relay.ts'
 
-/** What the connections of one port need of the gateway around them. */
+/** What the connections of a port need from the gateway. */
 export interface ListenerHost {
   readonly runtime: Runtime
   readonly resolver: Resolver
   readonly connections: ConnectionMetrics
-  /** The secret that keys of TLS session tickets are made of. */
+  /** The secret that TLS session ticket keys are derived from. */
   readonly tickets: Uint8Array
   serving(): Serving
   bind(): Bind
@@ -27,12 +27,12 @@ export interface ListenerHost {
   nextId(): number
   started(x: Exchange, out: Downstream): void
   finished(x: Exchange): void
-  /** There was no request: only log and metrics hear of it. */
+  /** There was no request: only log and metrics record it. */
   refused(x: Exchange): void
-  /** A connection that is passed on as it is counts as one piece of work. */
+  /** A relayed connection counts as one unit of work. */
   relayStarted(relay: Relay): void
   relayFinished(relay: Relay, record: Readonly<Record<string, string | number>>): void
-  /** Gives the request to the worker that keeps its session; undefined when it is served here. */
+  /** Hands the request to the worker that owns its session; undefined if it is served here. */
   handOver?(x: Exchange, out: Downstream): { finish(): void } | undefined
 }
 
@@ -45,12 +45,12 @@ export function exchangeFor(incoming: Incoming, host: ListenerHost): Exchange {
   return arrivedExchange(String(host.nextId()), incoming.connection.facts, incoming, host.runtime.clock, credentials)
 }
 
-/** The client's end as its own protocol sees it. */
+/** The client side as its protocol implementation sees it. */
 export interface OpenDownstream extends Downstream {
   state: Downstream['state']
 }
 
-/** Serves one request, or refuses it at once. The caller tells the end of its transport through what is returned. */
+/** Serves or rejects one request. The caller reports the end of the transport through the returned object. */
 export function serveExchange(
   x: Exchange,
   out: OpenDownstream,
@@ -60,7 +60,7 @@ export function serveExchange(
   const handed = refusal === undefined ? host.handOver?.(x, out) : undefined
   if (handed) return handed
   const passage = newPassage()
-  // The client's own: others may be put in front of it.
+  // The client's original body: policies may wrap it.
   const { body } = x
   host.started(x, out)
   if (refusal) {
@@ -75,14 +75,14 @@ export function serveExchange(
   }
 }
 
-/** Where a request came that will not be looked at any further; with TLS the server name has chosen the listener. */
+/** Attributes a rejected request to its bind and listener; with TLS the server name has selected the listener. */
 export function placeRefused(x: Exchange, host: ListenerHost): void {
   const { tls } = x.connection
   x.bind = host.bind()
   if (tls) x.listener = selectByServerName(host.bind().listeners, tls.sni)
 }
 
-/** The last byte has gone, or the client has. */
+/** The last byte has been sent, or the client has gone. */
 function finish(x: Exchange, passage: Passage, out: OpenDownstream, host: ListenerHost): void {
   if (out.state !== 'ended') {
     x.error ??= 'the client left'

@@ -4,7 +4,7 @@ import type { Exchange } from '../../http/exchange.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import type { Downstream } from '../downstream.ts'
 
-/** The client's end on a `node:http` response: of a request that another worker has handed over. */
+/** The client side over a `node:http` response, for a request handed over by another worker. */
 export class SocketDownstream implements Downstream, ChunkSink {
   state: Downstream['state'] = 'waiting'
   readonly #res: ServerResponse
@@ -28,7 +28,7 @@ export class SocketDownstream implements Downstream, ChunkSink {
   start(status: number, headers: readonly string[]): ChunkSink {
     this.#head(status, headers)
     this.state = 'streaming'
-    // Without this, the head of a stream whose first event is late would wait for that event.
+    // Otherwise the head of a stream would wait for its first event.
     if (!hasField(headers, 'content-length')) this.#res.flushHeaders()
     return this
   }
@@ -62,7 +62,7 @@ export class SocketDownstream implements Downstream, ChunkSink {
     this.#res.on('drain', then)
   }
 
-  /** Nobody who asks for another protocol comes here. */
+  /** Never reached: upgrades are not handed over. */
   upgrade(_status: number, _headers: readonly string[], upstream: Duplex): void {
     upstream.destroy()
     this.cut()

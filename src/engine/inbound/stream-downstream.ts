@@ -7,21 +7,21 @@ import type { ChunkSink } from '../../http/transport.ts'
 import { joinStreams } from './join-streams.ts'
 import type { OpenDownstream } from './serve-exchange.ts'
 
-/** The client's end on a stream of HTTP/2. */
+/** The client side over an HTTP/2 stream. */
 export class StreamDownstream implements OpenDownstream, ChunkSink {
   state: OpenDownstream['state'] = 'waiting'
   readonly #stream: ServerHttp2Stream
   readonly #x: Exchange
-  /** A head that waits for its first byte or its end: which of them comes decides how it is sent. */
+  /** A head held until the first byte or the end, which decides how it is sent. */
   #held: Http2Fields | undefined
   /** No body may follow the head. */
   #bodiless = false
   #trailers: readonly string[] = []
-  /** Trailers are asked for once the body has gone. */
+  /** Trailers are requested once the body has been sent. */
   #mayTrail = false
   #sent = false
   #whenSent: (() => void) | undefined
-  /** The client has sent all of its request with the head. */
+  /** The client sent its whole request with the head. */
   readonly #requestEnded: boolean
 
   constructor(stream: ServerHttp2Stream, x: Exchange, requestEnded: boolean) {
@@ -49,7 +49,7 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
     const length = fields['content-length']
     this.#bodiless = this.#x.received.method === 'HEAD' || status === 204 || status === 304 || length === '0'
     if (this.#bodiless) this.#respond(fields, { endStream: true })
-    // gRPC clients take a status in the head for final only when nothing follows it.
+    // gRPC clients treat a status in the head as final only if nothing follows.
     else if (fields['grpc-status'] !== undefined) this.#held = fields
     else this.#open(fields, length === undefined)
     this.state = 'streaming'
@@ -92,7 +92,7 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
     this.#stream.on('drain', then)
   }
 
-  /** Says yes to an extended CONNECT, in whose terms there is no switch and no key to accept (RFC 8441 section 5). */
+  /** Accepts an extended CONNECT, which has neither a switch nor a key to accept (RFC 8441 section 5). */
   upgrade(_status: number, headers: readonly string[], upstream: Duplex): void {
     this.state = 'ended'
     if (this.#gone) {
@@ -120,7 +120,7 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
     if (held) this.#open(held, true)
   }
 
-  /** Without a length there may be trailers, which are asked for at the end. */
+  /** Without a length there may be trailers, which are requested at the end. */
   #open(fields: Http2Fields, mayTrail: boolean): void {
     this.#mayTrail = mayTrail
     if (mayTrail) this.#stream.once('wantTrailers', () => this.#sendTrailers())
@@ -137,11 +137,11 @@ export class StreamDownstream implements OpenDownstream, ChunkSink {
     if (!this.#gone) this.#stream.respond(fields, options)
   }
 
-  /** A client that is still sending its request when it has the whole reply is told to stop, not that it failed. */
+  /** A client still sending its request after the full reply is told to stop without an error. */
   #stopRequest(): void {
     const stream = this.#stream
     if (this.#requestEnded || stream.readableEnded || this.#gone) return
-    // The end of the reply goes out first; without trailers it does with the last of its bytes.
+    // The end of the reply is sent first; without trailers it goes with the last bytes.
     const stop = (): void => {
       if (!this.#gone && stream.state.remoteClose !== 1) stream.close(constants.NGHTTP2_NO_ERROR)
     }

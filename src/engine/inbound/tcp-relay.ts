@@ -11,7 +11,7 @@ import { breakOff } from './join-streams.ts'
 import { type Relay, recordOf } from './relay.ts'
 import type { ListenerHost } from './serve-exchange.ts'
 
-/** Passes connections on as they are, to a backend that the listener's TCP routes choose. */
+/** Relays raw connections to a backend chosen by the listener's TCP routes. */
 export class TcpRelay {
   readonly #host: ListenerHost
   readonly #dialing: Dialing
@@ -27,12 +27,12 @@ export class TcpRelay {
     }
   }
 
-  /** `socket` may be paused; nothing of it has been read. */
+  /** `socket` may be paused; nothing has been read from it. */
   accept(socket: Socket, connection: Connection, listener: Listener, serverName: string | undefined): void {
     const { runtime } = this.#host
     const route = selectTcpRoute(listener.tcpRoutes, serverName)
     const chosen = route && pickBackend(route, runtime)
-    // Asked once: it may be another endpoint the next time.
+    // Evaluated once: the next call may return another endpoint.
     const target = chosen?.backend.targetFor ? chosen.backend.targetFor(serverName) : chosen?.backend.target
     const relay: Relay = {
       protocol: 'tcp',
@@ -85,7 +85,7 @@ export class TcpRelay {
       upstream.on('data', (chunk: Buffer) => {
         relay.sent += chunk.length
       })
-      // Each direction ends by itself: the other one goes on until its own end.
+      // Each direction ends on its own.
       socket.pipe(upstream)
       upstream.pipe(socket)
       socket.resume()
@@ -95,7 +95,7 @@ export class TcpRelay {
     })
     upstream.once('close', () => {
       limit.cancel()
-      // Whatever came last is still on its way to the client.
+      // The last bytes are still on their way to the client.
       if (!relay.error) socket.destroySoon()
       else if (relay.connected) breakOff(socket)
       else socket.destroy()

@@ -4,7 +4,7 @@ import { createServer, type Server, type TLSSocket } from 'node:tls'
 import type { TlsFiles } from '../../config/snapshot.ts'
 import type { Clock, Timer } from '../../runtime/runtime.ts'
 
-/** Who hears what became of a handshake. */
+/** Receives the outcome of a handshake. */
 export interface Handshake {
   secured(socket: TLSSocket): void
   failed(reason: string): void
@@ -16,17 +16,17 @@ interface Pending {
 }
 
 /**
- * Ends TLS on sockets that somebody else has accepted. Each set of certificates has a server of its own, never shared:
- * a session that was resumed under another listener would carry over what that one had checked.
+ * Terminates TLS on sockets accepted elsewhere. Each set of certificates has its own server: a session resumed under
+ * another listener would carry over that listener's verification.
  */
 export class TlsServers {
   readonly #servers = new WeakMap<TlsFiles, Server>()
-  /** Handshakes in progress, by the client's end of the connection. */
+  /** Handshakes in progress, keyed by the client's address and port. */
   readonly #pending = new Map<string, Pending>()
   readonly #secret: Uint8Array
   readonly #clock: Clock
 
-  /** `secret`: of this run, the same for all workers. */
+  /** `secret`: of this run, shared by all workers. */
   constructor(secret: Uint8Array, clock: Clock) {
     this.#secret = secret
     this.#clock = clock
@@ -64,7 +64,7 @@ export class TlsServers {
       ...(files.groups ? { ecdhCurve: files.groups.join(':') } : {}),
       ...(files.alpn ? { ALPNProtocols: [...files.alpn] } : {}),
       ticketKeys: ticketKeys(this.#secret, files),
-      // The clock that counts is ours.
+      // Our own clock applies.
       handshakeTimeout: 0,
     })
     server.on('secureConnection', socket => {
@@ -74,7 +74,7 @@ export class TlsServers {
       else socket.destroy()
     })
     server.on('tlsClientError', (error, socket) => {
-      // What OpenSSL says, without the place in its sources.
+      // OpenSSL's reason without its source location.
       this.#take(socket)?.failed((error as { reason?: string }).reason ?? error.message.trim())
       socket.destroy()
     })
@@ -91,8 +91,8 @@ export class TlsServers {
 }
 
 /**
- * Sessions go on under another worker, or after a reload, where the same certificates and rules stand: what decides
- * about a handshake is in the keys.
+ * Sessions resume under another worker or after a reload only with the same certificates and rules: everything that
+ * affects a handshake is part of the keys.
  */
 function ticketKeys(secret: Uint8Array, files: TlsFiles): Buffer {
   const hash = createHash('sha256')
@@ -100,10 +100,10 @@ function ticketKeys(secret: Uint8Array, files: TlsFiles): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', hash.digest(), TICKET_KEYS))
 }
 
-/** bytes, as `node:tls` takes them. */
+/** Bytes, as `node:tls` requires. */
 const TICKET_KEYS = 48
 
-/** The port of this end is the same for all. */
+/** The local port is the same for all. */
 function keyOf(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort} ${socket.localAddress}`
 }

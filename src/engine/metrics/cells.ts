@@ -2,8 +2,8 @@
 const PIECE = 1024
 
 /**
- * Memory for numbers that are counted. Shared, another thread reads it at any time without asking, and after the one
- * that counts has died.
+ * Memory for counters. If shared, another thread can read it at any time without a message, even after the counting
+ * thread has died.
  */
 export class Cells {
   readonly #buffer: new (

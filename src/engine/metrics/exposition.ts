@@ -1,6 +1,6 @@
 import type { MetricFamily } from './families.ts'
 
-/** Prometheus text 0.0.4, or OpenMetrics 1.0, which names a family without the suffix of its samples. */
+/** Prometheus text 0.0.4, or OpenMetrics 1.0, where a family's name lacks the suffix of its samples. */
 export type MetricsFormat = 'prometheus' | 'openmetrics'
 
 export const METRICS_TYPES: { readonly [F in MetricsFormat]: string } = {
@@ -12,7 +12,7 @@ export function renderMetrics(families: Iterable<MetricFamily>, format: MetricsF
   return [...metricsPieces(families, format, Number.POSITIVE_INFINITY)].join('')
 }
 
-/** The same in pieces of about so many characters. */
+/** The same in pieces of about that many characters. */
 export function* metricsPieces(
   families: Iterable<MetricFamily>,
   format: MetricsFormat,
@@ -32,7 +32,9 @@ export function* metricsPieces(
   yield format === 'openmetrics' ? `${text}# EOF\n` : text
 }
 
-/** A label and its value, as they stand between braces. What UTF-8 cannot hold is replaced, so that equal texts are equal series. */
+/**
+ * Labels as written between braces. Text that is not valid Unicode is replaced, so that equal texts are equal series.
+ */
 export function labelsText(names: readonly string[], values: readonly (string | undefined)[]): string {
   return names
     .map((name, i) => `${name}="${escaped((values[i] ?? 'unknown').toWellFormed()).replaceAll('"', '\\"')}"`)
@@ -52,7 +54,7 @@ function valueSample({ name }: MetricFamily, labels: string, values: ArrayLike<n
   return `${sampleName(name, labels)} ${numberText(values[0] ?? 0)}\n`
 }
 
-/** The count is that of the buckets: another thread may be adding to them, and all samples have to agree. */
+/** The count is taken from the buckets: another thread may be adding to them, and all samples must be consistent. */
 function histogramSamples({ name, bounds }: MetricFamily, labels: string, values: ArrayLike<number>): string {
   const comma = labels === '' ? '' : ','
   let below = 0
@@ -74,7 +76,7 @@ function escaped(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
 }
 
-/** Bounds are written alike by everyone who follows OpenMetrics, so that queries find them. */
+/** The bounds' canonical OpenMetrics form, so that queries match. */
 function floatText(value: number): string {
   return Number.isInteger(value) ? `${value}.0` : String(value)
 }

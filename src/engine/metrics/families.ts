@@ -1,18 +1,18 @@
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'info'
 
-/** One metric with its series, as data: what is rendered, sent between threads and added up. */
+/** A metric with its series as data: rendered, sent between threads and summed. */
 export interface MetricFamily {
-  /** With the suffix of its samples: `_total` of a counter, `_info` of facts. */
+  /** Including the suffix of its samples: `_total` for a counter, `_info` for facts. */
   readonly name: string
   readonly help: string
   readonly type: MetricType
-  /** Upper bounds of the buckets, ascending, without infinity; of histograms only. */
+  /** Upper bounds of the buckets, ascending, without infinity; histograms only. */
   readonly bounds: readonly number[]
-  /** By its labels, `a="b",c="d"` or empty: one value; of a histogram the sum, then the count of each bucket. */
+  /** Keyed by labels, `a="b",c="d"` or empty: one value; for a histogram the sum, then the count of each bucket. */
   readonly series: ReadonlyMap<string, ArrayLike<number>>
 }
 
-/** Adds up what several threads tell: series with the same name and labels become one. Facts stay as they are. */
+/** Sums the metrics of several threads: series with the same name and labels are merged. Facts are kept as they are. */
 export function sumFamilies(all: Iterable<MetricFamily>): readonly MetricFamily[] {
   const sums = new Map<string, MetricFamily & { readonly series: Map<string, ArrayLike<number>> }>()
   for (const family of all) {

@@ -2,7 +2,7 @@ import { Cells } from './cells.ts'
 import { labelsText, type MetricsFormat, renderMetrics } from './exposition.ts'
 import type { MetricFamily } from './families.ts'
 
-/** A series that has come up, as the thread that shows it needs it: the values live in memory that both share. */
+/** A new series as the exporting thread needs it: the values live in shared memory. */
 export interface SharedSeries {
   readonly family: Omit<MetricFamily, 'series'>
   readonly labels: string
@@ -10,20 +10,20 @@ export interface SharedSeries {
 }
 
 /**
- * Counts what happens, in the Prometheus data model. A metric is declared once, at start; a series is looked up once,
- * where its labels become known, and then costs an addition.
+ * Metrics in the Prometheus data model. A metric is declared once, at start; a series is looked up once its labels are
+ * known, and then costs one addition.
  */
 export class MetricsRegistry {
   readonly #metrics = new Map<string, Metric>()
   readonly #store: SeriesStore
   #excluded: ReadonlySet<string> = new Set()
 
-  /** `announce`: hears of each series of a counter, gauge or histogram. */
+  /** `announce`: called for each new series of a counter, gauge or histogram. */
   constructor(announce?: (series: SharedSeries) => void) {
     this.#store = { cells: new Cells(announce !== undefined), announce }
   }
 
-  /** These are kept no longer, whoever declares them and when: names with or without prefix, unit and `_total`. */
+  /** Disables these metrics, whenever they are declared: names with or without prefix, unit and `_total`. */
   exclude(names: readonly string[]): void {
     this.#excluded = new Set(names.map(bareName))
     for (const metric of this.#metrics.values()) {
@@ -33,7 +33,7 @@ export class MetricsRegistry {
     }
   }
 
-  /** `open`: those of the labels whose values clients choose. */
+  /** `open`: the labels whose values clients control. */
   counter(name: string, help: string, labels: readonly string[] = [], open: readonly string[] = []): Family<Counter> {
     return this.#add(new Family({ name, help, type: 'counter', bounds: [] }, labels, open, Counter, this.#store))
   }
@@ -59,12 +59,12 @@ export class MetricsRegistry {
     this.#add(new Reading({ name, help, type: 'info', bounds: [] }, Object.keys(facts), read))
   }
 
-  /** Read when somebody asks for the metrics. */
+  /** `read` is called when the metrics are collected. */
   observed(name: string, help: string, read: () => number, type: 'gauge' | 'counter' = 'gauge'): void {
     this.#add(new Reading({ name, help, type, bounds: [] }, [], () => [[[], read()]]))
   }
 
-  /** A gauge with labels: `read` gives the label values and the value of each series. */
+  /** A gauge with labels: `read` returns the label values and the value of each series. */
   observedEach(name: string, help: string, labels: readonly string[], read: ReadSeries): void {
     this.#add(new Reading({ name, help, type: 'gauge', bounds: [] }, labels, read))
   }
@@ -73,7 +73,7 @@ export class MetricsRegistry {
     return [...this.#metrics.values()].map(metric => metric.family())
   }
 
-  /** Those that are made when they are asked for, which nobody has announced. */
+  /** Those computed on collection, which are not announced. */
   readings(): readonly MetricFamily[] {
     return [...this.#metrics.values()].filter(metric => metric instanceof Reading).map(reading => reading.family())
   }
@@ -136,15 +136,15 @@ interface SeriesStore {
   readonly announce: ((series: SharedSeries) => void) | undefined
 }
 
-/** Label values come from requests too: one metric never holds more series than this, the rest is counted together. */
+/** Label values may come from requests: series per metric are capped, and the rest is counted together. */
 const MAX_SERIES = 10_000
 const OVERFLOW = 'overflow'
 /**
- * Of values that clients choose a metric tells this many apart, all of its open labels taken together. A histogram has a
- * line for each bucket, and whoever reads the metrics reads them all.
+ * Distinct combinations of client-controlled label values per metric. A histogram has one line per bucket, and every
+ * scrape reads them all.
  */
 const MAX_OPEN = { counter: 2000, histogram: 200 }
-/** Characters of a label value: a body may be made of one name. */
+/** Characters of a label value: a name could fill a whole body. */
 const MAX_VALUE = 256
 
 type CellType<C> = new (values: Float64Array, bounds: readonly number[]) => C
@@ -157,7 +157,7 @@ export class Family<C> implements Metric {
   readonly #store: SeriesStore
   readonly #series = new Map<string, C>()
   readonly #values = new Map<string, Float64Array>()
-  /** Where the open labels stand, and what they were until now. */
+  /** The positions of the open labels, and their values seen so far. */
   readonly #open: readonly number[]
   readonly #chosen = new Set<string>()
   #silent: C | undefined
@@ -174,12 +174,12 @@ export class Family<C> implements Metric {
     return this.#head.name
   }
 
-  /** The series with these label values, in the order of the declaration; `unknown` stands for undefined. */
+  /** The series with these label values, in declaration order; undefined becomes `unknown`. */
   with(...values: readonly (string | undefined)[]): C {
     return this.#find(values, 1)
   }
 
-  /** The same for values that nobody has confirmed: they get half of the room, so that the others find some. */
+  /** The same for unverified values: they get half of the capacity, so that verified ones find room. */
   unconfirmed(...values: readonly (string | undefined)[]): C {
     return this.#find(values, 0.5)
   }
@@ -212,7 +212,7 @@ export class Family<C> implements Metric {
     return cell
   }
 
-  /** Whether what clients have chosen is known, or there is room for it. */
+  /** Whether the client-controlled values are known, or there is room for them. */
   #takes(values: readonly (string | undefined)[], share: number): boolean {
     if (this.#open.length === 0) return true
     const chosen = this.#open.map(i => values[i])
@@ -237,7 +237,7 @@ export class Family<C> implements Metric {
     return this.#head.type === 'histogram' ? this.#head.bounds.length + 2 : 1
   }
 
-  /** Label values may differ and be written alike: `undefined` and `unknown`. */
+  /** Different label values may be written alike: `undefined` and `unknown`. */
   #begin(labels: string): C {
     const { cells, announce } = this.#store
     let values = this.#values.get(labels)

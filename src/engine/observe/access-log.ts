@@ -3,12 +3,12 @@ import type { LogRules } from '../../policies/frontend/telemetry.ts'
 import { quoted, type RecordLog } from '../logging.ts'
 import { type ComputedValue, computedValues, type FieldSink, placeFields, requestFields } from './record-fields.ts'
 
-/** Writes one record per finished exchange into the log of the process, as text or JSON. */
+/** Writes one record per finished exchange to the process log, as text or JSON. */
 export class AccessLog {
   readonly #rules: LogRules
   readonly #log: RecordLog
   readonly #makeRecord: (without: ReadonlySet<string> | undefined) => LogRecord
-  /** The start of a record, which all requests of a route share. */
+  /** The start of a record, common to all requests of a route. */
   readonly #places = new WeakMap<object, string>()
 
   constructor(rules: LogRules, log: RecordLog) {
@@ -33,7 +33,7 @@ export class AccessLog {
     this.#log.write('info', record.line)
   }
 
-  /** Connections that carried no HTTP. `fields` in their order. */
+  /** Logs a connection without HTTP. `fields` in order. */
   writeFields(fields: readonly (readonly [string, string | number])[]): void {
     if (!this.#log.enabled('info')) return
     const record = this.#makeRecord(this.#rules.without)
@@ -61,7 +61,7 @@ export function passes({ filter }: Pick<LogRules, 'filter'>, x: Exchange): boole
   return outcome.ok && outcome.value === true
 }
 
-/** An expanded map may replace default fields too, by names that only now are known. */
+/** An expanded map may override default fields too, by names known only now. */
 export function hidden(
   without: ReadonlySet<string> | undefined,
   declared: number,
@@ -73,7 +73,7 @@ export function hidden(
 interface LogRecord extends FieldSink {
   readonly line: string
   addAny(name: string, value: unknown): void
-  /** Fields that another record of the same form has put together. */
+  /** Fields that another record of the same format has formatted. */
   append(fields: string): void
 }
 
@@ -121,7 +121,7 @@ class JsonRecord implements LogRecord {
   }
 }
 
-/** One word of a text line: numbers and booleans as they are, the rest as JSON. */
+/** A value in a text line: numbers and booleans as they are, the rest as JSON. */
 function shown(value: unknown): string {
   const made = plain(value)
   if (typeof made === 'string') return quoted(made)
@@ -130,11 +130,11 @@ function shown(value: unknown): string {
   return JSON_SAFE.test(json) ? json : quoted(json)
 }
 
-/** JSON escapes what could end a line; these are the characters that it leaves and a terminal would act on. */
+/** JSON escapes line breaks; these are the remaining characters that a terminal would act on. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not reach the terminal
 const JSON_SAFE = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/
 
-/** As JSON can hold it: bytes in base64, and integers that JSON numbers would round as text. */
+/** JSON-compatible: bytes in base64, and integers beyond the precision of JSON numbers as text. */
 export function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value)

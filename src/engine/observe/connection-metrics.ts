@@ -3,7 +3,7 @@ import { UNKNOWN } from './record-fields.ts'
 
 const CONNECTING = [0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8]
 
-/** The metrics of connections, before and beside any request. */
+/** The metrics of connections, independent of requests. */
 export class ConnectionMetrics {
   readonly #connections: Family<Counter>
   readonly #open: Family<Gauge>
@@ -62,7 +62,7 @@ export interface ConnectionPlace {
   readonly listener?: { readonly namespace: string; readonly name: string } | undefined
 }
 
-/** Takes the bytes of one connection, at its end or as they come, and that it is over. */
+/** Receives the byte counts of one connection, as they come or at its end, and its close. */
 export interface ConnectionMeter {
   readonly open: Pick<Gauge, 'add'>
   readonly received: Pick<Counter, 'add'>

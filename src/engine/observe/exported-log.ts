@@ -4,7 +4,7 @@ import { encodeLog } from '../../protobuf/otlp.ts'
 import { hidden, passes } from './access-log.ts'
 import { computedValues, placeFields, requestFields } from './record-fields.ts'
 
-/** The access log as records of OTLP: the same fields by its own rules. */
+/** The access log as OTLP records: the same fields, with rules of its own. */
 export class ExportedLog {
   readonly #rules: LogRules
   readonly #sink: { add(record: Uint8Array): void }

@@ -4,18 +4,18 @@ import type { Clock, Logger, Timer } from '../../runtime/runtime.ts'
 import type { Counter } from '../metrics/registry.ts'
 import { type Delivery, exportOnce, type Signal } from './otlp-call.ts'
 
-/** ms that a record waits for others. */
+/** ms that a record waits for a batch to fill. */
 const GATHER = 1000
-/** Records of one export, and their bytes: collectors refuse messages above 4 MiB. */
+/** Records per export, and their bytes: collectors reject messages above 4 MiB. */
 const BATCH = 512
 const BATCH_BYTES = 2 * 1024 * 1024
-/** Records that wait at most, and their bytes; the oldest give way. */
+/** Queued records, and their bytes; the oldest are dropped. */
 const QUEUE = 4096
 const QUEUE_BYTES = 8 * 1024 * 1024
-/** How often an export is made again, after 1, 2, 4, … s. */
+/** Retries of an export, after 1, 2, 4, … s. */
 const RETRIES = 5
 const LONGEST_PAUSE = 30_000
-/** ms that the end of the process waits for the last exports. */
+/** ms that shutdown waits for the last exports. */
 const FAREWELL = 2000
 
 export interface ExporterInit {
@@ -25,13 +25,13 @@ export interface ExporterInit {
   readonly clock: Clock
   readonly random: () => number
   readonly log: Logger
-  /** Records that no collector has got. */
+  /** Records that were never delivered. */
   readonly lost: Counter
 }
 
 /**
- * Takes encoded records and brings them to a collector in batches, beside the requests: a slow or dead collector costs
- * a bounded amount of memory, and its records, which are counted.
+ * Exports encoded records to a collector in batches, off the request path: a slow or dead collector costs a bounded
+ * amount of memory and its records, which are counted as lost.
  */
 export class Exporter {
   readonly #init: ExporterInit
@@ -40,7 +40,7 @@ export class Exporter {
   #queue: Uint8Array[] = []
   #bytes = 0
   #timer: Timer | undefined
-  /** Set while records are on their way or waiting to be sent again. */
+  /** Set while an export or its retry is pending. */
   #working: Promise<void> | undefined
   #wake: (() => void) | undefined
   #closing = false
@@ -68,13 +68,13 @@ export class Exporter {
     else this.#timer ??= this.#init.clock.after(GATHER, () => this.#work())
   }
 
-  /** A reload: what waits goes to where the new configuration says. */
+  /** On a reload, pending records go to the newly configured collector. */
   retarget(collector: Collector, source: ExportSource): void {
     this.#collector = collector
     this.#source = source
   }
 
-  /** Sends what waits, once; what cannot be sent soon is lost. */
+  /** Exports what is pending, once; what cannot be sent soon is lost. */
   async close(): Promise<void> {
     this.#closing = true
     this.#wake?.()
@@ -96,7 +96,7 @@ export class Exporter {
     this.#timer = undefined
     this.#working = this.#sendAll().finally(() => {
       this.#working = undefined
-      // What came while the last batch was on its way has waited as long as any.
+      // Records queued during the last export have waited long enough.
       if (this.#queue.length > 0 && !this.#closing) this.#timer = this.#init.clock.after(GATHER, () => this.#work())
     })
   }
@@ -132,7 +132,7 @@ export class Exporter {
     }
   }
 
-  /** Ends early when the process does. Many gateways must not come back to a collector at the same moment. */
+  /** Ends early on shutdown. Jittered, so that many gateways do not return to a collector at the same moment. */
   #pause(ms: number): Promise<void> {
     const { clock, random } = this.#init
     return new Promise(resolve => {
@@ -144,7 +144,7 @@ export class Exporter {
     })
   }
 
-  /** Once when it begins to fail and once when it is over, not for each export. */
+  /** Logs when exports start to fail and when they recover, not for each. */
   #report(delivery: Delivery): void {
     if (delivery.ok === !this.#failing) return
     const { log, signal } = this.#init

@@ -14,11 +14,11 @@ const FIRST_TOKEN = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5,
 
 const PLACE = ['bind', 'gateway', 'listener', 'route', 'route_rule']
 const OUTCOME = ['backend', 'protocol', 'method', 'status', 'reason', ...PLACE]
-// Values come from clients, or from whom they reach.
+// Values come from clients, or from upstreams of their choice.
 const MODELS = ['gen_ai_request_model', 'gen_ai_response_model']
 const GEN_AI = ['gen_ai_operation_name', 'gen_ai_system', 'gen_ai_request_model', 'gen_ai_response_model', ...PLACE]
 
-/** Methods with series of their own: over HTTP/2 a client may send any. The last one is of heads that nobody could read. */
+/** Methods with their own series: over HTTP/2 a client may send any. The empty one is for malformed heads. */
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH', 'CONNECT', 'TRACE', '']
 
 /** The metrics of requests, with the public system's names and labels. */
@@ -35,7 +35,7 @@ export class RequestMetrics {
   readonly #mcp: Family<Counter>
   readonly #a2a: Family<Counter>
   readonly #llm: LlmMetrics
-  /** By route (or listener, or this object when the request did not come that far), one place per backend. */
+  /** By route (or by listener, or this object if the request did not get that far); one place per backend. */
   readonly #places = new WeakMap<object, Place[]>()
 
   constructor(metrics: MetricsRegistry, labels: readonly ComputedField[]) {
@@ -104,7 +104,7 @@ export class RequestMetrics {
     if (x.llm && x.attempts.length > 0) this.#llm.finished(x, x.llm, duration, [...place.labels.slice(5), ...own])
   }
 
-  /** A call that is made for a policy or in the gateway's own name; `duration` in ms. */
+  /** A call made for a policy or on the gateway's own behalf; `duration` in ms. */
   called({ kind, subtype }: CallPurpose, duration: number): void {
     this.#calls.with(kind, subtype).observe(duration / 1000)
   }
@@ -143,7 +143,7 @@ export class RequestMetrics {
 
   #placeOf(x: Exchange): Place {
     const key = x.route ?? x.listener ?? x.bind ?? this
-    // Before a call there is no backend to speak of, even where the route has chosen one.
+    // Without a call there is no backend to report, even if the route has chosen one.
     const backend = x.attempts.length > 0 ? x.backend : undefined
     const known = this.#places.get(key)
     if (known) {
@@ -188,13 +188,13 @@ interface Processing {
   readonly calls: Histogram
 }
 
-/** One route and backend: its series are found by a number per outcome, without building their labels again. */
+/** One route and backend: its series are found by a number per outcome, without rebuilding labels. */
 class Place {
   readonly backend: Exchange['backend']
-  /** Values of the labels of an outcome; `method`, `status` and `reason` are filled in per series. */
+  /** Label values of an outcome; `method`, `status` and `reason` are filled in per series. */
   readonly labels: readonly string[]
   readonly #families: Families
-  /** By method and status: what a backend answered, nearly all of the traffic. */
+  /** By method and status, for backend responses: nearly all of the traffic. */
   readonly #answered = new Map<number, Series>()
   readonly #refused = new Map<string, Series>()
   #processing: Processing | undefined
@@ -348,7 +348,7 @@ class LlmMetrics {
       if (cost) this.#cost.with(...labels).add(cost.total)
     }
     const status = x.response?.status ?? 0
-    // A provider that answers has confirmed the name of the model.
+    // A successful response verifies the model's name.
     ;(status < 400 ? this.#duration.with(...labels) : this.#duration.unconfirmed(...labels)).observe(duration / 1000)
     if (status >= 400) this.#errors.unconfirmed(String(status), ...labels).add(1)
     if (!llm.streaming || llm.timeToFirstToken === undefined) return

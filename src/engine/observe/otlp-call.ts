@@ -5,14 +5,14 @@ import type { HeaderList } from '../../http/headers.ts'
 import type { Collector } from '../../policies/policy.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 
-/** ms for one export, from the call to the end of the answer. */
+/** ms for one export, including its response. */
 const TIMEOUT = 10_000
-/** bytes of an answer, which says nothing that matters. */
+/** Maximum bytes of a response, whose content does not matter. */
 const MAX_ANSWER = 1024 * 1024
 
 export type Signal = 'traces' | 'logs'
 
-/** How an export ended; `after`: ms that the collector asks to wait before the next. */
+/** The outcome of an export; `after`: ms that the collector asks to wait before the next. */
 export type Delivery =
   | { readonly ok: true }
   | { readonly ok: false; readonly retry: boolean; readonly after?: number; readonly error: string }
@@ -26,7 +26,7 @@ const GRPC_METHOD = {
 const GRPC_RETRYABLE: ReadonlySet<number> = new Set([1, 4, 8, 10, 11, 14, 15])
 const HTTP_RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-/** Makes one export (OTLP 1.x, over gRPC or HTTP, both in protobuf). Never rejects. */
+/** Performs one export (OTLP 1.x, over gRPC or HTTP, both in protobuf). Never rejects. */
 export async function exportOnce(
   { to, protocol, path, fields }: Collector,
   signal: Signal,
@@ -63,7 +63,7 @@ function refused(status: number, headers: HeaderList): Delivery {
   }
 }
 
-/** What did not come about, or broke off, may come about soon. */
+/** Failed connections and aborted calls are retryable. */
 function failed(error: unknown): Delivery {
   if (error instanceof GrpcFailure) return { ok: false, retry: GRPC_RETRYABLE.has(error.status), error: error.message }
   return { ok: false, retry: true, error: reasonOf(error) }

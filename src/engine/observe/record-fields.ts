@@ -3,24 +3,24 @@ import type { A2aFacts, Exchange, LlmFacts, McpFacts } from '../../http/exchange
 import { isMcpMethod } from '../../mcp/methods.ts'
 import type { ComputedField } from '../../policies/frontend/telemetry.ts'
 
-/** Takes the fields of a record in their order. */
+/** Receives the fields of a record in order. */
 export interface FieldSink {
-  /** A field that every record may have; the sink leaves it out where the configuration says so. */
+  /** A default field; the sink omits it if the configuration says so. */
   add(name: string, value: string | number): void
 }
 
-/** An added field with its value: plain data (`Outcome` of an expression). */
+/** A computed field and its value: plain data (`Outcome` of an expression). */
 export interface ComputedValue {
   readonly name: string
   readonly value: unknown
 }
 
-/** Absent label and field values in metrics and traces. */
+/** For absent label and field values in metrics and traces. */
 export const UNKNOWN = 'unknown'
-/** In labels and names of spans: any method that no standard defines, since clients may send as many as they like. */
+/** In labels and span names: any non-standard method, since clients may send arbitrary ones. */
 export const OTHER_METHOD = '_OTHER'
 
-/** The MCP method for labels and names of spans. */
+/** The MCP method for labels and span names. */
 export function mcpMethodName(x: Exchange): string | undefined {
   const method = x.mcp?.method
   return method === undefined || isMcpMethod(method) ? method : OTHER_METHOD
@@ -34,7 +34,7 @@ export function routeName(x: Exchange): string | undefined {
   return x.route && `${x.route.namespace}/${x.route.name}`
 }
 
-/** Where in the configuration the request went: the same for every request of a route. */
+/** Where in the configuration the request was routed: common to all requests of a route. */
 export function placeFields(x: Exchange, sink: FieldSink): void {
   if (!x.listener) return
   sink.add('gateway', gatewayName(x)!)
@@ -44,14 +44,14 @@ export function placeFields(x: Exchange, sink: FieldSink): void {
   sink.add('route', routeName(x)!)
 }
 
-/** The fields after those of the place, in the public system's order; `duration` in ms. */
+/** The remaining fields, in the public system's order; `duration` in ms. */
 export function requestFields(x: Exchange, duration: number, sink: FieldSink): void {
   const last = x.attempts.at(-1)
   const { connection, received } = x
   if (last) sink.add('endpoint', last.target)
   sink.add('src.addr', `${connection.address}:${connection.port}`)
   if (connection.tls?.identity !== undefined) sink.add('src.identity', connection.tls.identity)
-  // A head that could not be read has none of these.
+  // A malformed head has none of these.
   if (received.method !== '') {
     sink.add('http.method', received.method)
     sink.add('http.host', hostOf(received.authority))
@@ -78,7 +78,7 @@ export function requestFields(x: Exchange, duration: number, sink: FieldSink): v
   sink.add('duration', `${Math.floor(duration)}ms`)
 }
 
-/** What the expressions gave; those that failed, or gave null, are left out. */
+/** The results of expressions; failures and nulls are omitted. */
 export function computedValues(fields: readonly ComputedField[], x: Exchange): ComputedValue[] {
   const out: ComputedValue[] = []
   for (const { name, value } of fields) {
@@ -91,7 +91,7 @@ export function computedValues(fields: readonly ComputedField[], x: Exchange): C
   return out
 }
 
-/** From the head of a reply without a body, or from the trailers. */
+/** From the head of a reply without a body, or from its trailers. */
 function grpcStatus(x: Exchange): number | undefined {
   const { response } = x
   const text = response?.headers.get('grpc-status') ?? fieldIn(response?.trailers, 'grpc-status')
@@ -156,7 +156,7 @@ function llmFields(x: Exchange, llm: LlmFacts, sink: FieldSink): void {
   }
   const cost = llm.prices?.lookUp(llm).cost
   if (cost) sink.add('agw.ai.usage.cost.total', cost.total)
-  // A whole answer comes with its last token.
+  // A non-streamed response arrives with its last token.
   if (llm.streaming && llm.timeToFirstToken !== undefined) {
     sink.add('agw.ai.time_to_first_token', seconds(llm.timeToFirstToken))
     const each = timePerOutputToken(x, llm)
@@ -169,7 +169,7 @@ function llmFields(x: Exchange, llm: LlmFacts, sink: FieldSink): void {
   }
 }
 
-/** ms: from the first token to the end, over the tokens of the answer. */
+/** ms from the first token to the end, divided by the output tokens. */
 export function timePerOutputToken(x: Exchange, llm: LlmFacts): number | undefined {
   const call = x.attempts.at(-1)
   if (!call || llm.timeToFirstToken === undefined || !llm.outputTokens || x.endedMono === undefined) return undefined

@@ -6,7 +6,7 @@ import { keepChunk } from '../../http/keep-chunk.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import type { Downstream } from '../downstream.ts'
 
-/** Which bodies the expressions of logs, spans and labels read. */
+/** Which bodies the expressions of logs, spans and labels refer to. */
 export interface WantedBodies {
   readonly request: boolean
   readonly response: boolean
@@ -19,9 +19,9 @@ export function wantedBodies(expressions: readonly (Expression | undefined)[]): 
   }
 }
 
-/** Keeps what passes, up to `limit` bytes; what is longer, or finds no room beside others, is not kept at all. */
+/** Records passing bytes, up to `limit`; a longer body, or one that exceeds the shared limit, is dropped entirely. */
 class Recording {
-  /** Undefined once it is not kept. */
+  /** Undefined once dropped. */
   #chunks: Buffer[] | undefined = []
   #size = 0
   #complete = false
@@ -41,7 +41,7 @@ class Recording {
       return
     }
     this.#size += length
-    // A copy: the sender may use the chunk's memory again.
+    // Copied: the sender may reuse the chunk's memory.
     keepChunk(this.#chunks, Buffer.from(chunk))
   }
 
@@ -60,10 +60,7 @@ class Recording {
   }
 }
 
-/**
- * Records the bodies of one exchange as they stream by, for the expressions that run after its end: nothing is held
- * back for them.
- */
+/** Records the bodies of one exchange as they stream by, for expressions that run after its end; nothing is delayed. */
 export class RecordedBodies {
   readonly #x: Exchange
   readonly #limit: number
@@ -72,7 +69,7 @@ export class RecordedBodies {
   #request: Recording | undefined
   #response: Recording | undefined
 
-  /** `out`: the client's end, which stays the same object to whoever else knows it. */
+  /** `out`: the client side, which remains the same object for its other users. */
   constructor(x: Exchange, out: Downstream, wanted: WantedBodies, limit: number, memory: BodyMemory) {
     this.#x = x
     this.#limit = limit
@@ -82,7 +79,7 @@ export class RecordedBodies {
     if (wanted.response) this.#recordReplies(out)
   }
 
-  /** Shows what was recorded to the expressions. */
+  /** Exposes the recorded bodies to expressions. */
   reveal(): void {
     const request = this.#original.bytes ?? this.#request?.body
     if (request) this.#x.body = bodyOf(request)
@@ -90,7 +87,7 @@ export class RecordedBodies {
     if (response && this.#x.response) this.#x.response.body = response
   }
 
-  /** The expressions have seen it. */
+  /** Frees them after the expressions have run. */
   release(): void {
     this.#request?.release()
     this.#response?.release()
@@ -121,7 +118,7 @@ export class RecordedBodies {
       replace: bytes => inner.replace(bytes),
       take: () => {
         const body = inner.take()
-        // What was read whole is shown by the source itself.
+        // A buffered body is exposed by the source itself.
         if (body === undefined || inner.bytes !== undefined) return body
         const recording = new Recording(this.#limit, this.#memory)
         this.#request = recording

@@ -2,16 +2,16 @@ import { cpuUsage, memoryUsage } from 'node:process'
 import type { Budget } from '../../runtime/runtime.ts'
 import type { MetricsRegistry } from '../metrics/registry.ts'
 
-/** What all workers have in common. */
+/** What all workers share. */
 export interface ReplicaFacts {
-  /** Threads that serve. */
+  /** Number of serving threads. */
   readonly workers: () => number
   readonly budgets: () => readonly Budget[]
 }
 
 /**
- * What is true of the process, not of one of its workers: one of its threads tells it. Names without our prefix are
- * those of Prometheus' own clients.
+ * Metrics of the process rather than of a worker; one thread reports them. Names without our prefix are those of
+ * Prometheus' own clients.
  */
 export function tellOfReplica(metrics: MetricsRegistry, { workers, budgets }: ReplicaFacts): void {
   metrics.observed('agentgateway_workers', 'Threads that serve.', workers)

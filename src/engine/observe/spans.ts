@@ -7,7 +7,7 @@ import { hidden, passes } from './access-log.ts'
 import { computedValues, mcpMethodName, placeFields, requestFields } from './record-fields.ts'
 import { randomId, readTraceParent, type TraceParent, traceParentText } from './trace-context.ts'
 
-/** How much of a request's calls is kept. */
+/** Calls recorded per request. */
 const MAX_CALLS = 128
 
 export interface SpanTools {
@@ -17,7 +17,7 @@ export interface SpanTools {
   readonly sink: { add(record: Uint8Array): void }
 }
 
-/** Decides which exchanges leave spans, and writes those when they are over. */
+/** Decides which exchanges are sampled, and writes their spans when they end. */
 export class Tracing {
   readonly #rules: SpanRules
   readonly #tools: SpanTools
@@ -27,12 +27,12 @@ export class Tracing {
     this.#tools = tools
   }
 
-  /** Sets `x.span` when the exchange is sampled. */
+  /** Sets `x.span` if the exchange is sampled. */
   started(x: Exchange): void {
     const parent = readTraceParent(x.received.headers)
     if (this.#samples(parent ? this.#rules.client : this.#rules.random, x)) {
       x.span = new ExchangeSpan(parent, x, this.#tools)
-      // Trace Context section 3.3.1: what vendors noted about another trace says nothing about a new one.
+      // Trace Context section 3.3.1: vendor state of another trace does not apply to a new one.
       if (!parent) x.request.headers.delete('tracestate')
     }
   }
@@ -148,7 +148,7 @@ function callAttributes(
   return attributes
 }
 
-/** Providers take keys as query parameters; the client's own path is in the root span as it came. */
+/** Providers take keys as query parameters; the client's own path is in the root span unchanged. */
 function withoutQuery(path: string): string {
   const query = path.indexOf('?')
   return query < 0 ? path : path.slice(0, query)
@@ -158,7 +158,7 @@ function isGrpc({ subtype, path }: CallPurpose & { readonly path: string }): boo
   return (subtype === 'ExtProc' || subtype === 'ExtAuthz' || subtype === 'RateLimit') && path.startsWith('/envoy.')
 }
 
-/** By what is known to be few: MCP methods, gRPC methods, and the paths that the configuration names. */
+/** Only low-cardinality names: MCP methods, gRPC methods and configured paths. */
 function defaultName(x: Exchange): string {
   const mcpMethod = mcpMethodName(x)
   if (mcpMethod !== undefined) return mcpMethod

@@ -11,7 +11,7 @@ const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const NO_TRACE = '0'.repeat(32)
 const NO_SPAN = '0'.repeat(16)
 
-/** Undefined where there is none, or none that may be trusted: malformed, or given more than once. */
+/** Undefined if absent or untrustworthy: malformed, or repeated. */
 export function readTraceParent(headers: HeaderList): TraceParent | undefined {
   const first = headers.get('traceparent')
   if (first === undefined) return undefined
@@ -19,7 +19,7 @@ export function readTraceParent(headers: HeaderList): TraceParent | undefined {
   if (!match || headers.getAll('traceparent').length > 1) return undefined
   const [, version, traceId = NO_TRACE, spanId = NO_SPAN, flags = '00', more] = match
   if (version === 'ff' || traceId === NO_TRACE || spanId === NO_SPAN) return undefined
-  // Later versions may append fields; this one may not.
+  // Only later versions may append fields.
   if (version === '00' && more !== undefined) return undefined
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }

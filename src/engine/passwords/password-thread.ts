@@ -1,10 +1,10 @@
-// The module of a thread that checks passwords: their hashes are slow on purpose.
+// The module of a thread that verifies passwords: their hashes are slow by design.
 import { setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { passwordCheck } from '../../auth/htpasswd.ts'
 import type { PasswordAnswer, PasswordQuestion } from '../../runtime/password-thread.ts'
 
-/** Behind the threads that serve requests. Elsewhere than on Linux this would be the priority of the whole process. */
+/** Below the threads that serve requests. On other systems this would set the priority of the whole process. */
 if (process.platform === 'linux') setPriority(10)
 
 parentPort?.on('message', ({ id, stored, password }: PasswordQuestion) => {

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { PasswordAnswer, PasswordThread } from '../../runtime/password-thread.ts'
 
-/** The process may end while it is waiting for questions. */
+/** Does not keep the process alive. */
 export function startPasswordThread(): PasswordThread {
   const worker = new Worker(entry(), { stdout: false, stderr: false })
   worker.unref()
@@ -22,7 +22,7 @@ export function startPasswordThread(): PasswordThread {
   }
 }
 
-/** The same module from sources and from the build, where this one is in a chunk. */
+/** The same module from source and from the build, where this file is part of a chunk. */
 function entry(): URL {
   return new URL(import.meta.url.endsWith('.ts') ? './password-thread.ts' : '../password-thread.js', import.meta.url)
 }

@@ -5,16 +5,16 @@ import type { Origin } from '../../diagnostics/diagnostic.ts'
 import type { RequestHead } from '../../http/exchange.ts'
 import { headerMatches, hostRank, pathMatches, pathOf, queryMatches, queryOf, valuesOf } from '../route-table.ts'
 
-// Why a request went the way it went. For traces and dry runs: serving never comes here.
+// Why a request was routed as it was. For traces and dry runs only, never on the serving path.
 
 export interface RouteMiss {
   readonly route: string
-  /** The first condition that did not hold. */
+  /** The first condition that failed. */
   readonly failed: string
   readonly origin: Origin
 }
 
-/** Each of these routes but the chosen one, the nearest misses first. */
+/** All of these routes but the chosen one, nearest misses first. */
 export function routeMisses(
   routes: readonly Route[],
   head: RequestHead,
@@ -35,7 +35,7 @@ export interface ListenerMiss {
   readonly origin: Origin
 }
 
-/** Every listener of a port but the chosen one. `host`: of the authority, or the server name that TLS was asked for. */
+/** All listeners of a port but the chosen one. `host`: from the authority or the TLS server name. */
 export function listenerMisses(
   listeners: readonly Listener[],
   host: string,
@@ -49,7 +49,7 @@ export function listenerMisses(
     })
 }
 
-/** How far a request got with a route, and where that ended. */
+/** How far a request matched a route, and what failed. */
 interface Miss {
   readonly depth: number
   readonly failed: string
@@ -94,7 +94,7 @@ function pathMiss({ path: { exact, pathPrefix, regex } }: RouteMatch): string {
   return pathPrefix === undefined ? `path does not match ${regex!.source}` : `path is not under ${pathPrefix}`
 }
 
-/** What decided between two that both hold; the order is that of `moreSpecific`, after the one of the hosts. */
+/** What decided between two matches; in the order of `moreSpecific`, after that of the hosts. */
 function lessSpecific(loser: Matched, winner: Matched, host: string): string {
   const [lost, won] = [bestHost(loser.route, host), bestHost(winner.route, host)]
   if (lost.rank < won.rank) return `less specific: ${anyHost(lost.name)}`

@@ -6,8 +6,8 @@ import type { HeadSnapshots } from '../head-snapshot.ts'
 import { type Matched, pathOf, type RouteTable } from '../route-table.ts'
 import { routeMisses } from './route-misses.ts'
 
-// What a request that is watched tells at each stage. Apart from the stages, which ask `if (x.trace)` first: their code
-// stays small enough for V8 to inline, so that requests that nobody watches cost what they would cost without tracing.
+// The events of a watched request at each stage. Separate from the stages, which check `if (x.trace)` first: their code
+// stays small enough for V8 to inline, so unwatched requests cost no more than without tracing.
 
 export function traceArrival(x: Exchange, heads: HeadSnapshots): void {
   x.trace?.emit({ type: 'snapshot', stage: 'initial request', state: heads.request(x.request) })
@@ -24,7 +24,7 @@ export function traceListener(x: Exchange, bind: Bind, listener: Listener | unde
   )
 }
 
-/** `origin`: of what holds the routes. */
+/** `origin`: of the object that holds the routes. */
 export function traceRoute(x: Exchange, table: RouteTable, host: string, matched: Matched | undefined, origin: Origin) {
   if (!x.trace) return
   const near = table.nearest(pathOf(x.request.path), host, x.trace.mostRoutes)
@@ -93,7 +93,7 @@ export function traceFinalResponse(x: Exchange, response: ResponseHead, heads: H
   x.trace?.emit({ type: 'snapshot', stage: 'final response', state: heads.response(response) })
 }
 
-/** What failed with no step of its own to tell of it is a matter of the route. */
+/** Failures not reported by a step of their own are attributed to the route. */
 export function traceFinished(x: Exchange): void {
   if (x.body.bytes?.length) x.trace?.body('final request', x.body.bytes)
   const status = x.response?.status ?? 500
@@ -107,7 +107,7 @@ export function traceFinished(x: Exchange): void {
       bytes: x.responseBytes,
     },
     {
-      // A gRPC client is refused with 200, and a response that is cut off has begun with its status.
+      // A gRPC client gets errors with status 200, and a truncated response has already sent its status.
       severity: status >= 500 || (status < 400 && x.error !== undefined) ? 'error' : status >= 400 ? 'warn' : 'success',
       origins: x.error !== undefined && x.route && !isToldElsewhere ? [x.route.origin] : [],
     },

@@ -2,11 +2,11 @@ import type { Expression } from '../../cel/expression.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 
-/** Milliseconds that a filter may cost all requests together: at one go, and in each second. */
+/** Milliseconds that a filter may cost all requests together: per burst, and per second. */
 const BURST_MS = 100
 const PER_SECOND_MS = 100
 
-/** Picks requests by an expression, for as long as that costs them little. */
+/** Selects requests by an expression, as long as that is cheap. */
 export class TimedFilter {
   readonly #expression: Expression
   readonly #clock: Clock
@@ -19,7 +19,7 @@ export class TimedFilter {
     this.#at = clock.mono()
   }
 
-  /** It has cost more than it may: nothing should ask it any more. */
+  /** It has exceeded its budget and should not be evaluated again. */
   get spent(): boolean {
     return this.#left < 0
   }

@@ -5,28 +5,28 @@ import { TrailingBody } from '../../http/trailing-body.ts'
 import { bodyFailure, requestFailure } from './failure.ts'
 import { checkField } from './http1-request.ts'
 
-/** Chunks up to this size go out with their frame as one string. */
+/** Chunks up to this size are sent with their framing as one string. */
 const ONE_WRITE = 4096
 
-/** Writes a streamed request body, in chunks or as many bytes as were announced, as fast as the server takes it. */
+/** Writes a streamed request body, chunked or with an announced length, with back-pressure. */
 export class BodySender {
   readonly #body: Readable
-  /** Bytes announced and not sent yet; -1: in chunks. */
+  /** Announced bytes not sent yet; -1 if chunked. */
   #left = -1
   #socket: Socket | undefined
   #fail: (error: Error) => void = () => {}
-  /** Why nothing more comes, if that was so before `begin`. */
+  /** Why the body failed before `begin`. */
   #broken: Error | undefined
   finished = false
 
-  /** Hears of the body's end from now on, but reads nothing before `begin`. */
+  /** Observes the body's end from now on, but reads nothing before `begin`. */
   constructor(body: Readable) {
     this.#body = body
     if (body.destroyed && !body.readableEnded) this.#broken = requestFailure('request body ended early')
     body.on('error', this.#onBroken).on('close', this.#onBroken)
   }
 
-  /** Bytes that the head promised; -1: chunks. */
+  /** The length announced in the head; -1 for chunks. */
   announce(length: number): void {
     this.#left = length
   }
@@ -46,13 +46,13 @@ export class BodySender {
     this.#body.on('data', this.#onData).on('end', this.#onEnd).resume()
   }
 
-  /** Leaves the body where it is; its owner decides about the rest. */
+  /** Detaches from the body; its owner handles the rest. */
   stop(): void {
     const wasReading = this.#socket !== undefined && !this.finished
     this.#fail = () => {}
     this.#socket?.off('drain', this.#onDrain)
     this.#body.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onBroken)
-    // Still listened to: a late error is nobody's, and must not end the process.
+    // Keeps its listeners: a late error must not crash the process.
     if (wasReading) this.#body.pause()
   }
 
@@ -64,7 +64,7 @@ export class BodySender {
       const frame = `${size.toString(16)}\r\n`
       if (size <= ONE_WRITE) socket.write(`${frame}${chunk.toString('latin1')}\r\n`, 'latin1')
       else {
-        // What else has come with it leaves with it.
+        // Batches what arrived together.
         socket.cork()
         process.nextTick(uncork, socket)
         socket.write(frame, 'latin1')
@@ -78,7 +78,7 @@ export class BodySender {
       this.#left -= size
       passOn(this.#body, chunk, socket)
     }
-    // What the system took at once is not waited for.
+    // No back-pressure for what the system accepted at once.
     if (socket.writableLength >= socket.writableHighWaterMark) this.#body.pause()
   }
 

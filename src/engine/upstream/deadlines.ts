@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../runtime/runtime.ts'
 
-/** Something that ends when its time is over. It is its own list node: to arm and disarm it allocates nothing. */
+/** Something with a deadline. It is its own list node, so that arming and disarming allocate nothing. */
 export abstract class Timed {
   /** Set while armed. */
   queue: Queue | undefined
@@ -8,13 +8,13 @@ export abstract class Timed {
   before: Timed | undefined
   after: Timed | undefined
 
-  /** Runs once, disarmed, when the time is over. */
+  /** Called once, disarmed, when the deadline expires. */
   abstract expire(): void
 }
 
 /**
- * Many deadlines behind few timers: all that share a duration stand in one queue, in the order in which they end, and
- * only the queue's first one has a timer. That fits durations that come from configuration.
+ * Many deadlines behind few timers: those with the same duration share a queue, ordered by expiry, and only its head
+ * has a timer. Suits durations that come from configuration.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -24,7 +24,7 @@ export class Deadlines {
     this.#clock = clock
   }
 
-  /** `item` expires `ms` from now; an earlier deadline of it is forgotten. */
+  /** `item` expires `ms` from now, replacing any earlier deadline. */
   arm(item: Timed, ms: number): void {
     this.disarm(item)
     let queue = this.#queues.get(ms)
@@ -41,7 +41,7 @@ export class Deadlines {
     if (queue.timer === undefined) this.#start(queue, ms)
   }
 
-  /** The queue's timer stays: it finds the queue empty or starts again for the next one. */
+  /** The queue's timer stays: it finds the queue empty or restarts for the next item. */
   disarm(item: Timed): void {
     const queue = item.queue
     if (queue === undefined) return
@@ -52,7 +52,7 @@ export class Deadlines {
     item.queue = item.before = item.after = undefined
   }
 
-  /** Forgets all deadlines. */
+  /** Cancels all deadlines. */
   close(): void {
     for (const queue of this.#queues.values()) {
       queue.timer?.cancel()
@@ -66,7 +66,7 @@ export class Deadlines {
     queue.timer = this.#clock.after(ms, () => {
       queue.timer = undefined
       const now = this.#clock.mono()
-      // Expiring may arm again, into this very queue: those stand behind and are not due yet.
+      // Expiring may rearm into this very queue: those items are at its end and not due yet.
       while (queue.first !== undefined && queue.first.due <= now) {
         const item = queue.first
         this.disarm(item)

@@ -7,26 +7,26 @@ import type { Clock } from '../../runtime/runtime.ts'
 import { checkLiteral, type Resolver } from './dns.ts'
 import { TunnelSocket } from './tunnel-socket.ts'
 
-/** What dialing needs besides the target. */
+/** Dependencies of dialing. */
 export interface Dialing {
   readonly clock: Clock
   readonly resolver: Resolver
-  /** Told of each connection that has come about, and how many ms that took. */
+  /** Called for each established connection, with its duration in ms. */
   readonly connected?: ((transport: 'plaintext' | 'tls', duration: number) => void) | undefined
 }
 
-/** Opens connections to one target. What its options mean is worked out once. */
+/** Opens connections to one target. Its options are resolved once. */
 export class Dialer {
   readonly #address: net.NetConnectOpts
   readonly #secure: tls.ConnectionOptions | undefined
   readonly #target: Target
   readonly #dialing: Dialing
-  /** Of the proxy that connections go through. */
+  /** The proxy that connections go through. */
   #proxy: { readonly target: Target; readonly dialer: Dialer } | undefined
-  /** Lets the next handshake be a short one. */
+  /** The TLS session to resume. */
   #session: Buffer | undefined
 
-  /** `halfOpen`: the sockets stay open when the server ends its side. Throws when certificates or key cannot be read. */
+  /** `halfOpen`: sockets stay open when the server ends its side. Throws if certificates or key are invalid. */
   constructor(target: Target, alpn: readonly string[], dialing: Dialing, halfOpen = false) {
     this.#target = target
     this.#dialing = dialing
@@ -42,14 +42,14 @@ export class Dialer {
     return this.#secure !== undefined
   }
 
-  /** Its sockets cannot read into memory of the caller: they are common streams. */
+  /** Its sockets cannot read into the caller's memory: they are ordinary streams. */
   get streams(): boolean {
     return this.#target.tunnel !== undefined
   }
 
   /**
-   * The event after which the socket can be used is `secureConnect` or `connect`. Through a tunnel it is a stream with
-   * the socket's events. Throws GatewayError for a destination that is not permitted.
+   * The socket is usable after `secureConnect` or `connect`. Through a tunnel it is a stream with a socket's events.
+   * Throws GatewayError for a destination that is not permitted.
    */
   open(onread?: net.OnReadOpts): net.Socket {
     const { clock, connected } = this.#dialing
@@ -83,7 +83,7 @@ export class Dialer {
     return socket
   }
 
-  /** Before it is connected, a socket takes none of these options. */
+  /** Before it is connected, a socket ignores these options. */
   #probed(socket: net.Socket): net.Socket {
     const { keepAlive = KEEP_ALIVE } = this.#target
     if (keepAlive === false) return socket
@@ -125,7 +125,7 @@ function tlsOptions(target: Target, alpn: readonly string[]): tls.ConnectionOpti
   }
 }
 
-/** One of `names` must be in the certificate: a DNS name, an address, or a URI such as a SPIFFE identity. */
+/** The certificate must contain one of `names`: a DNS name, an address, or a URI such as a SPIFFE identity. */
 function checkNames(names: readonly string[], certificate: tls.PeerCertificate): Error | undefined {
   const uris = altNames(certificate.subjectaltname ?? '').flatMap(({ kind, name }) => (kind === 'URI' ? [name] : []))
   let failure: Error | undefined

@@ -6,7 +6,7 @@ import type { Target } from '../../http/transport.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 
 export type LookupFamily = 'All' | 'Auto' | 'V4Preferred' | 'V4Only' | 'V6Only'
-/** All addresses of a name, in the order in which they should be tried. Rejects with what the system says. */
+/** All addresses of a name, in the order to try them. Rejects with the system's error. */
 export type Lookup = (name: string) => Promise<readonly LookupAddress[]>
 
 export interface ResolverOptions {
@@ -14,21 +14,21 @@ export interface ResolverOptions {
   readonly lookup?: Lookup
 }
 
-/** ms that an answer is used without asking again. The system's resolver tells no time to live. */
+/** ms that a result is used without a refresh. The system's resolver reports no TTL. */
 const FRESH = 10_000
-/** ms that an answer is used while a newer one is asked for, or cannot be had. */
+/** ms that a stale result is used while a refresh is pending or failing. */
 const USABLE = 60_000
-/** Names may come from clients: no more than these are remembered. */
+/** Names may come from clients, so the cache is bounded. */
 const MAX_NAMES = 1024
 
 interface Answer {
   readonly addresses: readonly LookupAddress[]
   readonly at: number
-  /** Counts connections: each one starts at another address. */
+  /** Connections so far: each one starts at another address. */
   used: number
 }
 
-/** Addresses of names: asked of the system, kept for a while, spread over connections. */
+/** Resolves names through the system, caches the results, and spreads connections over the addresses. */
 export class Resolver {
   readonly #clock: Clock
   readonly #lookup: Lookup
@@ -46,7 +46,7 @@ export class Resolver {
     this.#answers.clear()
   }
 
-  /** What a connection to `target` resolves its host with; refuses addresses that the target does not permit. */
+  /** The lookup function for connections to `target`; rejects addresses that the target does not permit. */
   lookupFor({ permits }: Target): LookupFunction {
     return (name, options, done) => {
       this.addresses(name, permits).then(
@@ -60,7 +60,7 @@ export class Resolver {
     }
   }
 
-  /** At least one, in the order in which they should be tried; throws GatewayError or what the system says. */
+  /** At least one address, in the order to try them; throws GatewayError or the system's error. */
   async addresses(name: string, permits?: (address: string) => boolean): Promise<readonly LookupAddress[]> {
     const answer = this.#known(name) ?? (await this.#ask(name))
     const allowed = permits ? answer.addresses.filter(({ address }) => permits(address)) : answer.addresses
@@ -73,7 +73,7 @@ export class Resolver {
     if (answer === undefined) return undefined
     const age = this.#clock.mono() - answer.at
     if (age >= USABLE) return undefined
-    // Nobody waits for the newer answer; without one the old one stays until its time is over.
+    // Refreshed in the background; on failure the old result stays until it expires.
     if (age >= FRESH) this.#ask(name).catch(() => {})
     return answer
   }
@@ -103,7 +103,7 @@ export class Resolver {
   }
 }
 
-/** Throws GatewayError for a literal address that the target does not permit: nothing is resolved for those. */
+/** Throws GatewayError for a literal address that the target does not permit: literals are never looked up. */
 export function checkLiteral({ host, permits, unixPath }: Target): void {
   if (permits && unixPath === undefined && ipVersion(host) !== 0 && !permits(host)) {
     throw new GatewayError('destinationRefused')
@@ -126,7 +126,7 @@ function ofFamily(found: readonly LookupAddress[], family: LookupFamily): readon
   return family === 'V4Preferred' ? [...of(4), ...of(6)] : found
 }
 
-/** Starts each family at its next address; the families stay in their order. */
+/** Rotates each address family; the families keep their order. */
 function rotated(addresses: readonly LookupAddress[], by: number): readonly LookupAddress[] {
   if (addresses.length === 1) return addresses
   const first = addresses[0]!.family

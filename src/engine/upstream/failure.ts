@@ -1,6 +1,6 @@
 import { GatewayError } from '../../http/errors.ts'
 
-/** What a connection that could not be made answers: standalone timeouts and failures, spec section "Error replies". */
+/** Maps a connection failure to its response: standalone timeouts and failures, spec section "Error replies". */
 export function connectFailure(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = codeOf(error)
@@ -19,35 +19,35 @@ export function connectionClosed(): GatewayError {
   return new GatewayError('upstreamFailed', { detail: 'connection closed', retryable: true })
 }
 
-/** The connection stood, and the call ended before its response was complete. */
+/** The connection was established, and the call ended before its response was complete. */
 export function callFailure(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = codeOf(error)
   return new GatewayError('upstreamFailed', { detail: describe(code, error), cause: error, retryable: true })
 }
 
-/** The response broke the rules of HTTP. Another attempt may meet a healthy server. */
+/** The response violated HTTP. A retry may reach a healthy server. */
 export function protocolFailure(rule: string): GatewayError {
   return new GatewayError('upstreamFailed', { detail: `invalid response: ${rule}`, retryable: true })
 }
 
-/** The request cannot be put on the wire. */
+/** The request cannot be serialized. */
 export function requestFailure(detail: string): GatewayError {
   return new GatewayError('upstreamFailed', { detail, retryable: false })
 }
 
-/** The body has not come to its end. What a policy has said of it is the answer. */
+/** The body ended prematurely. A policy's error, if any, becomes the response. */
 export function bodyFailure(error: Error | undefined): GatewayError {
   return error instanceof GatewayError ? error : requestFailure('request body ended early')
 }
 
-/** Whether the peer just went away, as it does on an idle connection that it has given up. */
+/** Whether the peer just disconnected, as it does on an idle connection that it has closed. */
 export function isDisconnect(error: unknown): boolean {
   const code = codeOf(error)
   return code === 'ECONNRESET' || code === 'EPIPE' || code === 'ECONNABORTED'
 }
 
-/** RFC 9110 9.2.2: may be sent again by itself. */
+/** RFC 9110 9.2.2: safe to retry automatically. */
 export function isIdempotent(method: string): boolean {
   switch (method) {
     case 'GET':
@@ -82,7 +82,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'certificate has expired',
 }
 
-/** Clients read this: no address, no path, only what happened. */
+/** Sent to clients: no address, no path, only what happened. */
 function describe(code: string | undefined, error: unknown): string {
   if (code === undefined) return 'connection failed'
   const known = TEXTS[code]

@@ -1,11 +1,11 @@
 import { equalsIgnoreCase } from '../../http/ignore-case.ts'
 
-/** What a field name means to a connection; everything else goes through. */
+/** How a field name affects the connection; everything else is forwarded. */
 export type FieldKind = 'keep' | 'hop' | 'connection' | 'content-length' | 'transfer-encoding' | 'host' | 'expect'
 
 /**
- * Sorts a field by its name in any spelling. The length is looked at first, so that nearly every field is done after
- * one comparison of numbers.
+ * Classifies a field by name, case-insensitively. Length is checked first, so that most fields cost one comparison of
+ * numbers.
  */
 export function fieldKind(name: string): FieldKind {
   switch (name.length) {
@@ -31,8 +31,8 @@ export function fieldKind(name: string): FieldKind {
 }
 
 /**
- * Removes the fields that `connection` lists, from `fields` (name, value, ...) in place. Those that frame or route the
- * message stay, whatever the list says, and so does `te`, which each hop writes anew.
+ * Removes the fields listed in `connection` from `fields` (name, value, ...) in place. Framing and routing fields stay,
+ * whatever the list says, and so does `te`, which each hop rewrites.
  */
 export function dropListed(fields: string[], connection: string): void {
   if (equalsIgnoreCase(connection, 'close') || equalsIgnoreCase(connection, 'keep-alive')) return
@@ -44,7 +44,7 @@ export function dropListed(fields: string[], connection: string): void {
   if (listed.size > 0) dropFields(fields, name => listed.has(name))
 }
 
-/** Removes the fields whose name in lower case is `unwanted`, from `fields` in place. */
+/** Removes the fields whose lower-case name is `unwanted` from `fields` in place. */
 export function dropFields(fields: string[], unwanted: (name: string) => boolean): void {
   let kept = 0
   for (let i = 0; i < fields.length; i += 2) {

@@ -15,16 +15,16 @@ import { ReadBuffers } from './read-buffers.ts'
 
 export interface Http1Options {
   readonly clock: Clock
-  /** ms that an unused connection is kept. */
+  /** ms that an idle connection is kept. */
   readonly idleTimeout: number
-  /** Unused connections kept per target. */
+  /** Idle connections kept per target. */
   readonly maxIdle: number
   readonly resolver: Resolver
 }
 
 /**
- * HTTP/1.1, plain and over TLS, without streams in between: bytes go from the socket's buffer through the parser to
- * the receiver. It knows no tolerance and no second guess: what is in doubt closes the connection and fails the call.
+ * HTTP/1.1, plain and over TLS, without intermediate streams: bytes go from the socket's buffer through the parser to
+ * the receiver. It is strict and never guesses: anything ambiguous closes the connection and fails the call.
  */
 export function createHttp1Transport(options: Http1Options): Transport {
   return new Http1Transport(options)
@@ -58,13 +58,13 @@ class Http1Transport implements Transport {
     this.deadlines.close()
   }
 
-  /** `call` starts in the next turn. */
+  /** Starts `call` in the next turn. */
   wait(call: Call): void {
     this.#waiting.push(call)
     this.#schedule()
   }
 
-  /** `pool` settles in the next turn. */
+  /** Settles `pool` in the next turn. */
   rest(pool: Pool): void {
     this.#resting.push(pool)
     this.#schedule()
@@ -74,7 +74,7 @@ class Http1Transport implements Transport {
     return this.#pools.get(target.key) ?? new Pool(this, target)
   }
 
-  /** A pool is known while it has connections. */
+  /** A pool is registered while it has connections. */
   remember(pool: Pool): void {
     this.#pools.set(pool.target.key, pool)
   }
@@ -90,9 +90,9 @@ class Http1Transport implements Transport {
   }
 
   /**
-   * Once per round of the event loop, after everything that has arrived is read. A connection that falls free rests
-   * for a whole round before it is used again: so its end is noticed, and so are bytes that a server sends unasked,
-   * which must not become the answer to somebody's request (GHSA-35p6-xmwp-9g52).
+   * Runs once per event loop iteration, after all pending input is read. A freed connection rests for a whole iteration
+   * before reuse, so that its end is noticed, as are unsolicited bytes, which must not become the response to another
+   * request (GHSA-35p6-xmwp-9g52).
    */
   #turn = (): void => {
     this.#scheduled = false
@@ -112,11 +112,11 @@ class Pool implements ConnectionOwner {
   readonly transport: Http1Transport
   readonly target: Target
   readonly #all = new Set<Http1Connection>()
-  /** Unused ones, the last used one at the end: the rest may grow old and go. */
+  /** Idle connections, most recently used last, so that surplus ones age out. */
   readonly #free: Http1Connection[] = []
-  /** Unused since this turn. */
+  /** Idle since this turn. */
   readonly #resting: Http1Connection[] = []
-  /** Of these, how many a waiting call counts on. */
+  /** How many of these are reserved for a waiting call. */
   #promised = 0
   #dialer: Dialer | undefined
 
@@ -125,7 +125,7 @@ class Pool implements ConnectionOwner {
     this.target = target
   }
 
-  /** Sends `call` over a kept connection if there is one. */
+  /** Sends `call` over a pooled connection if there is one. */
   assign(call: Call): void {
     // A connection can be taken over by another protocol only if it was opened for that.
     const switchable = call.upgrade || call.method === 'CONNECT'
@@ -174,7 +174,7 @@ class Pool implements ConnectionOwner {
     this.transport.deadlines.arm(connection, time)
   }
 
-  /** The resting connections have rested. */
+  /** Makes the resting connections available. */
   settle(): void {
     for (const connection of this.#resting) this.#free.push(connection)
     this.#resting.length = 0
@@ -194,7 +194,7 @@ class Pool implements ConnectionOwner {
   }
 }
 
-/** One request and what becomes of it. */
+/** One request and its outcome. */
 class Call extends Timed implements CallOnWire {
   readonly #transport: Http1Transport
   readonly #target: Target
@@ -223,7 +223,7 @@ class Call extends Timed implements CallOnWire {
   start(): void {
     if (this.#over) return
     try {
-      // Set already when it has waited for a connection.
+      // Already set if it has waited for a connection.
       if (this.text === '') this.#write()
     } catch (error) {
       this.abort(error as Error)
@@ -246,7 +246,7 @@ class Call extends Timed implements CallOnWire {
     else if (this.body instanceof BodySender) this.body.stop()
   }
 
-  /** Ends it before it is on a connection. */
+  /** Fails it before it is assigned to a connection. */
   abort(error: Error): void {
     if (this.#over) return
     this.cancel()

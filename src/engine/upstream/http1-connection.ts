@@ -12,64 +12,64 @@ import { LARGE, type ReadBuffers, SMALL } from './read-buffers.ts'
 /** A call as its connection sees it. */
 export interface CallOnWire {
   readonly method: string
-  /** The request's head, every character one byte. */
+  /** The serialized request head, one byte per character. */
   readonly text: string
   readonly body: Buffer | BodySender | undefined
   readonly upgrade: boolean
   head(status: number, headers: HeaderList): ChunkSink
   switched(status: number, headers: HeaderList, socket: Duplex): void
-  /** Before the head. `stale`: nothing came on a connection that had served before. */
+  /** Failed before the head. `stale`: a reused connection closed without sending a byte. */
   failed(error: Error, stale: boolean): void
-  /** The sink hears the end, good or bad, right after. */
+  /** The sink's `end` or `fail` follows immediately. */
   ended(): void
 }
 
-/** What a connection tells its pool. */
+/** What a connection reports to its pool. */
 export interface ConnectionOwner {
   connected(connection: Http1Connection): void
-  /** The next call may have it. */
+  /** Ready for the next call. */
   idle(connection: Http1Connection): void
   gone(connection: Http1Connection): void
 }
 
-/** A head and a small body go out as one string: one write, without a vector. */
+/** A head and a small body are sent as one string: one write, without a vector. */
 const ONE_WRITE = 12 * 1024
-/** From here on a part of the body is handed on in the memory it was read into; less would hold much for little. */
+/** From this size on, part of a body is passed on in the memory it was read into; smaller parts would pin too much. */
 const HAND_OVER = 12 * 1024
 const HAND_OVER_LARGE = SMALL
-/** With this much to come, or come at once, reads go to memory that can be handed over, */
+/** With this much left or read at once, reads go to memory that can be handed over, */
 const BULK = 16 * 1024
-/** and with this much, to large pieces of it. */
+/** and with this much, to large buffers. */
 const LARGE_BULK = 256 * 1024
 
-/** One connection and the call on it, if any. Whatever is in doubt closes it. */
+/** One connection and the call on it, if any. Anything ambiguous closes it. */
 export class Http1Connection extends Timed implements ResponseReceiver {
   readonly #owner: ConnectionOwner
   readonly #buffers: ReadBuffers
   readonly #parser = new ResponseParser(this)
   readonly #socket: Socket
-  /** Whoever takes over after a switch of protocols needs a socket that is a common stream. */
+  /** After a protocol switch the new owner needs an ordinary stream. */
   readonly #streaming: boolean
   #call: CallOnWire | undefined
   #sink: ChunkSink | undefined
   #paused = false
-  /** Memory of this connection alone, which a receiver may keep. */
+  /** This connection's own buffer, which may be handed to a receiver. */
   #own: Buffer | undefined
-  /** bytes from which on it is handed over. */
+  /** Minimum bytes to hand it over. */
   #worth = HAND_OVER
   #handedOver = false
-  /** It counts among those that read into large pieces. */
+  /** It counts among the users of large buffers. */
   #large = false
   #lastRead = 0
   #connecting = true
-  /** A response has come over it. */
+  /** A response has been received on it. */
   #used = false
-  /** What the server says about unused connections, and the ms that come of it. */
+  /** The server's `keep-alive` field, and the ms parsed from it. */
   #keepAlive: string | undefined
   #kept = Number.POSITIVE_INFINITY
   closed = false
 
-  /** Dials for `call`; `streams`: what `open` gives is a common stream. Throws what `open` throws. */
+  /** Dials for `call`; `streams`: `open` returns an ordinary stream. Throws what `open` throws. */
   constructor(
     owner: ConnectionOwner,
     buffers: ReadBuffers,
@@ -117,7 +117,7 @@ export class Http1Connection extends Timed implements ResponseReceiver {
     }
   }
 
-  /** Closes; the call on it, if any, hears nothing. */
+  /** Closes; the call on it, if any, is not notified. */
   close(): void {
     if (this.closed) return
     this.closed = true
@@ -136,12 +136,12 @@ export class Http1Connection extends Timed implements ResponseReceiver {
     this.#fail(error)
   }
 
-  /** The time to connect, or to stay unused, is over. */
+  /** The connect or idle timeout has expired. */
   override expire(): void {
     this.#fail(connectTimedOut())
   }
 
-  /** ms that it may stay unused: the server's own `keep-alive` time less a second, at most `limit`. */
+  /** ms that it may stay idle: the server's own `keep-alive` time minus a second, at most `limit`. */
   idleTime(limit: number): number {
     const { keepAlive } = this.#parser
     if (keepAlive === undefined) return limit
@@ -156,7 +156,7 @@ export class Http1Connection extends Timed implements ResponseReceiver {
   onHead(status: number, fields: string[]): void {
     const call = this.#call as CallOnWire
     const sink = call.head(status, new HeaderList(fields, true))
-    // The call may have been canceled from within.
+    // The call may have been canceled reentrantly.
     if (this.#call === call) this.#sink = sink
   }
 
@@ -205,14 +205,14 @@ export class Http1Connection extends Timed implements ResponseReceiver {
     this.closed = true
     socket.off('readable', this.#onReadable).off('error', this.#onError)
     socket.off('end', this.#onEnd).off('close', this.#onClose)
-    // The new owner listens too, maybe later.
+    // The new owner adds its own listener, possibly later.
     socket.on('error', () => {})
     if (to > from) socket.unshift(Buffer.from(bytes.subarray(from, to)))
     this.#owner.gone(this)
     call.switched(status, new HeaderList(fields, true), socket)
   }
 
-  /** Where the next read goes. */
+  /** The buffer for the next read. */
   #target(): Buffer {
     const own = this.#handedOver ? undefined : this.#own
     this.#handedOver = false
@@ -226,7 +226,7 @@ export class Http1Connection extends Timed implements ResponseReceiver {
     return this.#own ?? this.#buffers.shared
   }
 
-  /** What is large fills what it is read into; at first, its announced length must do. */
+  /** A large body fills its read buffers; at first, only the announced length can tell. */
   #wantsLarge(left: number): boolean {
     const filled = this.#lastRead >= (this.#own === undefined ? BULK : SMALL)
     if (!filled || (this.#own === undefined && left < LARGE_BULK)) return false
@@ -239,11 +239,11 @@ export class Http1Connection extends Timed implements ResponseReceiver {
     this.#large = false
   }
 
-  /** False stops the reading. */
+  /** False stops reading. */
   #read(bytes: Buffer, size: number): boolean {
     if (this.closed) return false
     if (this.#call === undefined) {
-      // Nobody asked: what else this server says cannot be trusted either.
+      // Unsolicited bytes: nothing else on this connection can be trusted.
       this.close()
       return false
     }
@@ -252,7 +252,7 @@ export class Http1Connection extends Timed implements ResponseReceiver {
       this.#parser.execute(bytes, 0, size)
     } catch (error) {
       if (error instanceof GatewayError) this.#fail(error)
-      // A receiver threw, which is a bug of this program: nothing is left that could hear of it after the end.
+      // A receiver threw, which is a bug; after the end nothing is left to report it to.
       else if (this.#call === undefined) throw error
       else this.#fail(new GatewayError('internal', { cause: error }))
     }

@@ -4,15 +4,15 @@ import { CLASSES, TEXT, TOKEN } from '../http1-syntax.ts'
 import { protocolFailure } from './failure.ts'
 import { dropFields, dropListed, fieldKind, listsOption } from './hop-by-hop.ts'
 
-/** Hears one response. Any of its methods may call `stop`, after which it hears nothing more. */
+/** Receives one response. Any method may call `stop`, after which none is called again. */
 export interface ResponseReceiver {
-  /** `fields`: name, value, ..., without those that concern this connection only. */
+  /** `fields`: name, value, ..., without connection-specific ones. */
   onHead(status: number, fields: string[]): void
-  /** Bytes `from` up to `to`; the memory is reused after the call. */
+  /** Bytes `from` to `to`; the memory is reused after the call. */
   onBody(bytes: Buffer, from: number, to: number): void
-  /** The message is complete. `reusable`: the connection stands at the start of the next one. */
+  /** The message is complete. `reusable`: the connection is at the start of the next one. */
   onEnd(trailers: string[] | undefined, reusable: boolean): void
-  /** The server switched protocols; the bytes from `from` up to `to` belong to the new one. */
+  /** The server switched protocols; the bytes `from` to `to` belong to the new one. */
   onSwitch(status: number, fields: string[], bytes: Buffer, from: number, to: number): void
 }
 
@@ -20,7 +20,7 @@ const MAX_HEAD = 64 * 1024
 const MAX_FIELDS = 256
 const MAX_INTERIM = 16
 const MAX_TRAILERS = 16 * 1024
-/** Chunks up to this size are joined with their neighbours of the same read. */
+/** Chunks up to this size are joined with their neighbors in the same read. */
 const JOINED = 4096
 
 const END = Buffer.from('\r\n\r\n')
@@ -35,23 +35,23 @@ const UNTIL_CLOSE = 3
 const CHUNKS = 4
 
 /**
- * Reads HTTP/1.1 responses and refuses whatever two readers could understand differently: RFC 9112 without its
- * tolerances (no folded lines, no bare LF, no repeated or listed `content-length`, no `transfer-encoding` but
- * `chunked`, and never both). What it refuses it throws: a GatewayError.
+ * Parses HTTP/1.1 responses and rejects whatever two parsers could read differently: RFC 9112 without its tolerances
+ * (no folded lines, no bare LF, no repeated or listed `content-length`, no `transfer-encoding` but `chunked`, and never
+ * both). Rejections are thrown as GatewayError.
  */
 export class ResponseParser {
   readonly #receiver: ResponseReceiver
   #state: State = STOPPED
   #headOnly = false
   #switchable: 'upgrade' | 'connect' | undefined
-  /** The start of a head or of trailers, while the rest is still to come. */
+  /** An incomplete head or trailer section. */
   #pending: Buffer | undefined
   #pendingSize = 0
-  /** Bytes of the message to come. */
+  /** Remaining bytes of the message. */
   #left = 0
   readonly #framing = new ChunkFraming(protocolFailure)
   #interim = 0
-  /** Any byte of the response has come. */
+  /** At least one byte of the response has arrived. */
   began = false
   /** The `keep-alive` field of the last response. */
   keepAlive: string | undefined
@@ -69,7 +69,7 @@ export class ResponseParser {
     this.#receiver = receiver
   }
 
-  /** The next bytes answer a request with this method. `upgrade`: it asked for another protocol. */
+  /** The next bytes are the response to this method. `upgrade`: the request asked for another protocol. */
   start(method: string, upgrade: boolean): void {
     this.#state = HEAD
     this.#headOnly = method === 'HEAD'
@@ -83,13 +83,13 @@ export class ResponseParser {
     this.#pending = undefined
   }
 
-  /** Bytes that are still to come; 0 when that is not known. */
+  /** Remaining bytes; 0 if unknown. */
   get left(): number {
     if (this.#state === LENGTH) return this.#left
     return this.#state === CHUNKS && this.#framing.state === DATA ? this.#framing.left : 0
   }
 
-  /** Takes the bytes `from` up to `to`. `bytes` may be overwritten. */
+  /** Parses the bytes `from` to `to`. `bytes` may be overwritten. */
   execute(bytes: Buffer, from: number, to: number): void {
     this.began = true
     let at = from
@@ -117,7 +117,7 @@ export class ResponseParser {
     this.#end(undefined, false)
   }
 
-  /** Reads heads up to the final one. Returns where the body starts, or -1 if more must come. */
+  /** Parses heads up to the final one. Returns where the body starts, or -1 if more bytes are needed. */
   #heads(bytes: Buffer, from: number, to: number): number {
     let at = from
     while (this.#state === HEAD) {
@@ -151,7 +151,7 @@ export class ResponseParser {
   #keep(bytes: Buffer, from: number, to: number, limit: number): Buffer {
     const before = this.#pending === undefined ? 0 : this.#pendingSize
     const size = before + to - from
-    // The read may go on far behind the head: only a head that has not ended yet is too large here.
+    // The read may extend far beyond the head: only a head that has not ended yet is too large here.
     if (before > limit) throw protocolFailure('head too large')
     let pending = this.#pending
     if (pending === undefined || pending.length < size) {
@@ -165,7 +165,7 @@ export class ResponseParser {
     return pending
   }
 
-  /** Reads one whole head into the facts; returns the status. */
+  /** Parses one whole head into the fields above; returns the status. */
   #head(bytes: Buffer, from: number, to: number): number {
     if (to - from < 16) throw protocolFailure('no status line')
     const text = bytes.toString('latin1', from, to)
@@ -197,7 +197,7 @@ export class ResponseParser {
     return status
   }
 
-  /** Reads the field lines `at` up to `to`; `text` is `bytes` from `origin` on. */
+  /** Parses the field lines from `at` to `to`; `text` is `bytes` from `origin` on. */
   #readFields(bytes: Buffer, text: string, origin: number, at: number, to: number, trailing: boolean): void {
     const fields = this.#fields
     for (let count = 0; at < to; count++) {
@@ -207,7 +207,7 @@ export class ResponseParser {
       if (at === start || bytes[at] !== 58) throw protocolFailure('malformed field name')
       const name = text.slice(start - origin, at - origin)
       at++
-      // Some readers take a tab around a value for a part of it, and then for another framing.
+      // Some parsers treat a tab around a value as part of it, which can change the framing.
       let doubtful = false
       for (; bytes[at] === 32 || bytes[at] === 9; at++) if (bytes[at] === 9) doubtful = true
       const first = at
@@ -287,8 +287,8 @@ export class ResponseParser {
     const length = this.#contentLength
     if (this.#headOnly || status === 204 || status === 304) {
       if (at < to) throw protocolFailure('bytes after the end')
-      // A body that is announced may still come from a server that does not know better, whatever the method and the
-      // status say: it must not become the answer to the next request.
+      // A broken server may still send an announced body, whatever the method and status: it must not become the next
+      // request's response.
       if (this.#chunked || length > 0) this.#close = true
       this.#state = LENGTH
       this.#left = 0
@@ -300,7 +300,7 @@ export class ResponseParser {
       this.#state = CHUNKS
       this.#framing.start()
     } else if (length >= 0) {
-      // Told before the head is passed on, the failure still becomes a reply.
+      // Thrown before the head is passed on, so that the failure can still become a reply.
       if (to - at > length) throw protocolFailure('bytes after the end')
       this.#state = LENGTH
       this.#left = length
@@ -316,7 +316,7 @@ export class ResponseParser {
     if (this.#left === 0 && this.#is(LENGTH)) this.#end(undefined, !this.#close)
   }
 
-  /** Small chunks that came in one read are moved together and handed on as one. */
+  /** Small chunks that arrived in one read are joined. */
   #chunks(bytes: Buffer, at: number, to: number): void {
     const framing = this.#framing
     let from = at
@@ -381,13 +381,13 @@ export class ResponseParser {
     this.#receiver.onEnd(trailers, reusable)
   }
 
-  /** The state after a receiver has run: it may have called `stop`. */
+  /** The state after a receiver has run, which may have called `stop`. */
   #is(state: State): boolean {
     return this.#state === state
   }
 }
 
-/** Behind the first empty line at or after `from`; -1 if there is none before `to`. */
+/** The offset after the first empty line at or after `from`; -1 if there is none before `to`. */
 function endOf(bytes: Buffer, from: number, to: number): number {
   const at = bytes.indexOf(END, from)
   return at < 0 || at + 4 > to ? -1 : at + 4

@@ -5,13 +5,13 @@ import { requestFailure } from './failure.ts'
 import { fieldKind } from './hop-by-hop.ts'
 
 export interface WireHead {
-  /** Up to and including the empty line; every character is one byte. */
+  /** Up to and including the empty line; one byte per character. */
   readonly text: string
-  /** Bytes of a streamed body as announced; -1: it goes out in chunks. */
+  /** Announced bytes of a streamed body; -1 if chunked. */
   readonly length: number
 }
 
-/** Throws GatewayError when something in the request cannot be written without changing its meaning. */
+/** Throws GatewayError if anything cannot be serialized without changing its meaning. */
 export function wireHead(request: UpstreamRequest): WireHead {
   const problem = lineProblem(request)
   if (problem !== undefined) throw requestFailure(problem)
@@ -41,14 +41,14 @@ export function wireHead(request: UpstreamRequest): WireHead {
   return { text, length: size }
 }
 
-/** Why method, path and authority cannot be written, in whichever version of HTTP; undefined: they can. */
+/** Why method, path and authority cannot be serialized, in any HTTP version; undefined if they can. */
 export function lineProblem({ method, path, authority }: UpstreamRequest): string | undefined {
   if (!consistsOf(method, TOKEN)) return 'invalid method'
   if (!consistsOf(path, TARGET)) return 'invalid path'
   return consistsOf(authority, TARGET) ? undefined : 'invalid authority'
 }
 
-/** Throws GatewayError when a field cannot be written. */
+/** Throws GatewayError if a field cannot be serialized. */
 export function checkField(name: string, value: string): void {
   if (!consistsOf(name, TOKEN)) throw requestFailure('invalid header name')
   if (value !== '' && !consistsOf(value, TEXT)) throw requestFailure(`invalid value of header ${name}`)
@@ -59,7 +59,7 @@ function announced(value: string, before: number): number {
   return Number(value)
 }
 
-/** RFC 9110 8.6: these say so when they have none. */
+/** RFC 9110 8.6: these send `content-length: 0` without a body. */
 function expectsBody(method: string): boolean {
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }

@@ -14,15 +14,15 @@ import { fieldKind } from './hop-by-hop.ts'
 import { checkField } from './http1-request.ts'
 import type { Http2Connection } from './http2-connection.ts'
 
-/** Who hears what becomes of a call: `head` once at most, then exactly one of the others. */
+/** Receives the outcome of a call: `head` at most once, then exactly one of the others. */
 export interface Http2Caller {
   head(status: number, headers: HeaderList): ChunkSink
   ended(): void
-  /** No head has come. `unprocessed`: the server has not looked at the request, so it can be sent again. */
+  /** No head arrived. `unprocessed`: the server has not processed the request, so it can be retried. */
   failed(error: Error, unprocessed: boolean): void
 }
 
-/** One request and its response on a stream of HTTP/2. */
+/** One request and its response on an HTTP/2 stream. */
 export class Http2Call {
   readonly #caller: Http2Caller
   readonly #stream: ClientHttp2Stream | undefined
@@ -75,14 +75,14 @@ export class Http2Call {
     stream.on('error', error => {
       this.#error = error
     })
-    // Node lets a reply that is cut off end like one that is complete; only a complete one ends before the stream is over.
+    // Node ends a truncated response like a complete one; only a complete one ends before the stream closes.
     joinSmallFrames(stream)
     const { push } = stream
     stream.push = (chunk: unknown) => {
       if (chunk === null && !stream.closed) this.#complete = true
       return push.call(stream, chunk)
     }
-    // Trailers are reported apart from the end of the body, by some systems after it.
+    // Some systems report trailers after the end of the body.
     stream.on('end', () => {
       if (!this.#complete) return
       if (this.#trailers) this.#finish()
@@ -119,7 +119,7 @@ export class Http2Call {
   #finish(): void {
     if (this.#over) return
     this.#stop()
-    // A server that has answered in full needs the rest of the request no more.
+    // A server that has responded in full no longer needs the rest of the request.
     if (!this.#sent && this.#stream) resetStream(this.#stream, constants.NGHTTP2_CANCEL)
     this.#caller.ended()
     this.#sink?.end(this.#trailers)
@@ -140,7 +140,7 @@ export class Http2Call {
     const body = this.#body
     if (!body || this.#sent) return
     body.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onBodyGone)
-    // Its owner decides about the rest; a late error is nobody's, and must not end the process.
+    // Its owner handles the rest; a late error must not crash the process.
     body.pause()
   }
 

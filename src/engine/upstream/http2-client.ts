@@ -12,15 +12,15 @@ import { Http2Connection } from './http2-connection.ts'
 
 export interface Http2Options {
   readonly clock: Clock
-  /** ms that an unused connection is kept. */
+  /** ms that an idle connection is kept. */
   readonly idleTimeout: number
   readonly resolver: Resolver
 }
 
-/** Targets whose server has chosen HTTP/1.1; beyond this number they are asked again. */
+/** Targets whose server negotiated HTTP/1.1; beyond this number they are negotiated again. */
 const MAX_REMEMBERED = 1000
 
-/** HTTP/2 in plaintext and over TLS; where a server does not agree to it, `http1` speaks. */
+/** HTTP/2 in plaintext and over TLS, falling back to `http1` if the server does not support it. */
 export function createHttp2Transport(options: Http2Options, http1: Transport): Transport {
   const deadlines = new Deadlines(options.clock)
   const pools = new Map<string, Pool>()
@@ -56,7 +56,7 @@ export function createHttp2Transport(options: Http2Options, http1: Transport): T
 
 interface PoolEvents {
   closed(): void
-  /** The server has agreed to HTTP/1.1 only. */
+  /** The server supports only HTTP/1.1. */
   speaksOlder(): void
 }
 
@@ -159,7 +159,7 @@ class Pool {
     this.#settle()
   }
 
-  /** Nothing that waits can be sent. */
+  /** Fails everything that is waiting. */
   #fail(error: Error): void {
     const attempt = this.#dialing
     this.#dialing = undefined
@@ -170,19 +170,19 @@ class Pool {
     this.#settle()
   }
 
-  /** A pool is known while there is anything in it. */
+  /** A pool is registered while it is non-empty. */
   #settle(): void {
     if (this.#connections.length === 0 && this.#waiting.size === 0 && !this.#dialing) this.#events.closed()
   }
 }
 
-/** One request, from its dispatch to its end. */
+/** One request, from dispatch to end. */
 class Dispatched extends Timed {
   readonly #pool: Pool
   readonly #request: UpstreamRequest
   readonly #on: ResponseHandler
   readonly #deadlines: Deadlines
-  /** Dispatches it over HTTP/1.1; `due`: when it must have been answered. */
+  /** Dispatches it over HTTP/1.1; `due`: its deadline. */
   readonly #older: (due: number | undefined) => { cancel(): void }
   #running: { cancel(): void } | undefined
   #retried = false
@@ -202,7 +202,7 @@ class Dispatched extends Timed {
     this.#deadlines = deadlines
     this.#older = older
     if (request.timeout) deadlines.arm(this, request.timeout)
-    // The caller gets its handle before it hears anything.
+    // Deferred: the caller gets its handle before any callback.
     const problem = lineProblem(request)
     if (request.upgrade !== undefined)
       process.nextTick(() => this.fail(new GatewayError('upgradeFailed', { detail: 'HTTP/2 knows no upgrades' })))
@@ -264,7 +264,7 @@ class Dispatched extends Timed {
   }
 }
 
-/** Closes a connection that nothing has used for a while. */
+/** Closes a connection after its idle timeout. */
 class Idle extends Timed {
   readonly #connection: Http2Connection
   constructor(connection: Http2Connection) {
@@ -276,7 +276,7 @@ class Idle extends Timed {
   }
 }
 
-/** A connection that is being made. */
+/** A connection attempt. */
 class Attempt extends Timed {
   socket: { destroy(): void } | undefined
   readonly #onExpire: () => void

@@ -4,12 +4,12 @@ import type { Http2Fields } from '../../http/http2-fields.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 import { CLOSING, Http2Pings } from '../http2-pings.ts'
 
-/** Streams on one connection before another one is opened, whatever more the server allows. */
+/** Streams per connection before another one is opened, even if the server allows more. */
 const MAX_STREAMS = 100
-/** bytes that a server may send on one stream, and on all of them, before somebody has taken them. */
+/** Bytes that a server may send unread on one stream, and on all of them. */
 const STREAM_WINDOW = 256 * 1024
 const CONNECTION_WINDOW = 4 * 1024 * 1024
-/** bytes of a response head. */
+/** Maximum bytes of a response head. */
 const HEAD_LIMIT = 64 * 1024
 
 /** One connection and the calls on it. */
@@ -18,7 +18,7 @@ export class Http2Connection {
   readonly #pings: Http2Pings
   readonly scheme: 'http' | 'https'
   calls = 0
-  /** Runs when a call has come or gone, and when the connection has ended. */
+  /** Runs when a call starts or ends, and when the connection has ended. */
   onChange: () => void = () => {}
   #retired = false
 
@@ -32,7 +32,7 @@ export class Http2Connection {
     } as Parameters<typeof connect>[1])
     this.#session.once('connect', () => this.#session.setLocalWindowSize(CONNECTION_WINDOW))
     this.#pings = new Http2Pings(this.#session, socket, clock, CLOSING)
-    // Each call hears of it by itself.
+    // Each call reports the error itself.
     this.#session.on('error', () => {})
     this.#session.once('goaway', () => {
       this.#retired = true
@@ -47,7 +47,7 @@ export class Http2Connection {
     return this.#session.destroyed
   }
 
-  /** Another call can be put on it. */
+  /** It can take another call. */
   get takes(): boolean {
     if (this.#retired || this.#session.closed || this.#session.destroyed) return false
     return this.calls < Math.min(MAX_STREAMS, this.#session.remoteSettings?.maxConcurrentStreams ?? MAX_STREAMS)
@@ -65,7 +65,7 @@ export class Http2Connection {
     return stream
   }
 
-  /** Ends with its last call. */
+  /** Closes after its last call. */
   retire(): void {
     this.#retired = true
     this.#pings.closeSession()

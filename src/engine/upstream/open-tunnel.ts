@@ -5,8 +5,8 @@ import { Dialer, type Dialing } from './dial.ts'
 import { connectFailure, connectTimedOut } from './failure.ts'
 
 /**
- * Connects and hands the bare connection to the client that has asked for it (CONNECT, RFC 9110 9.3.6). With TLS of the
- * target, what the client sends is encrypted on the way.
+ * Connects and hands the raw connection to the client that requested it (CONNECT, RFC 9110 9.3.6). If the target uses
+ * TLS, the client's data is encrypted on the way.
  */
 export function openTunnel(target: Target, dialing: Dialing, on: ResponseHandler): { cancel(): void } {
   if (on.upgrade === undefined) {

@@ -1,18 +1,18 @@
-/** bytes of a read that is copied: large bodies leave it soon, and what was read there becomes garbage. */
+/** Bytes of a read that is copied: large bodies soon switch to owned buffers, and what was copied becomes garbage. */
 const SHARED = 16 * 1024
-/** bytes of memory that is handed over. */
+/** Bytes of a buffer that is handed over. */
 export const SMALL = 64 * 1024
-/** A megabyte in such pieces costs four reads and four writes instead of seventeen of each. */
+/** A megabyte in such buffers takes four reads and four writes instead of seventeen of each. */
 export const LARGE = 512 * 1024
-/** 8 MB of each kind: what is not needed for long belongs to the garbage collector. */
+/** 8 MB of each kind; the rest is left to the garbage collector. */
 const FREE_SMALL = 128
 const FREE_LARGE = 16
-/** Connections that use large pieces at a time. A slow receiver holds two of them, so this bounds what all can hold. */
+/** Connections that use large buffers at a time. A slow receiver holds two, so this bounds the total. */
 const LARGE_USERS = 32
 
-/** The memory that sockets read into. */
+/** The buffers that sockets read into. */
 export class ReadBuffers {
-  /** For reads that are copied before anything else is read: one for all connections. */
+  /** For reads that are copied before the next read: one for all connections. */
   readonly shared = Buffer.allocUnsafeSlow(SHARED)
   readonly #small: Buffer[] = []
   readonly #large: Buffer[] = []
@@ -28,7 +28,7 @@ export class ReadBuffers {
     } else if (this.#small.length < FREE_SMALL) this.#small.push(buffer)
   }
 
-  /** Gives `buffer` back when called; a second call does nothing. */
+  /** Returns a function that releases `buffer`; a second call does nothing. */
   release(buffer: Buffer): () => void {
     let given = false
     return () => {
@@ -38,7 +38,7 @@ export class ReadBuffers {
     }
   }
 
-  /** Whether a connection may take large pieces from now until `leaveLarge`. */
+  /** Whether a connection may use large buffers from now until `leaveLarge`. */
   enterLarge(): boolean {
     if (this.#largeUsers >= LARGE_USERS) return false
     this.#largeUsers++

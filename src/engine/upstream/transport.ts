@@ -10,15 +10,15 @@ import { openTunnel } from './open-tunnel.ts'
 
 export interface TransportOptions {
   readonly clock: Clock
-  /** ms that an unused connection is kept; 90 000 when unset. */
+  /** ms that an idle connection is kept; 90 000 if unset. */
   readonly idleTimeout?: number
-  /** Unused connections kept per target; 512 when unset. */
+  /** Idle connections kept per target; 512 if unset. */
   readonly maxIdle?: number
   readonly lookup?: Lookup
   readonly connected?: Dialing['connected']
 }
 
-/** What the file says of all connections; unset: as before. */
+/** Connection settings from the configuration; unset ones are unchanged. */
 export interface ConnectionSettings {
   /** ms. */
   readonly idleTimeout?: number
@@ -28,11 +28,11 @@ export interface ConnectionSettings {
 
 export interface ConfigurableTransport extends Transport {
   readonly resolver: Resolver
-  /** For connections that are opened or fall idle from now on. */
+  /** Applies to connections that are opened or become idle from now on. */
   configure(settings: ConnectionSettings): void
 }
 
-/** The one way out of the gateway: pooled connections, back-pressure both ways, every failure a GatewayError. */
+/** The only way out of the gateway: pooled connections, back-pressure both ways, every failure a GatewayError. */
 export function createTransport(options: TransportOptions): ConfigurableTransport {
   const resolver = new Resolver(options)
   const settings = { idleTimeout: 90_000, maxIdle: 512, ...options, resolver }
@@ -86,6 +86,6 @@ function dispatchSigned(
 }
 
 function mayBeHttp2({ version, tls }: Target, { upgrade }: UpstreamRequest): boolean {
-  // What HTTP/2 knows no upgrade for goes by HTTP/1.1 where both are offered.
+  // Upgrades that HTTP/2 does not support use HTTP/1.1 if both are offered.
   return version === '2' || (version === undefined && upgrade === undefined && tls?.alpn?.includes('h2') === true)
 }

@@ -4,12 +4,12 @@ import { hostAndPort } from '../../http/authority.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Target, Tunnel } from '../../http/transport.ts'
 
-/** bytes of the proxy's answer to CONNECT. */
+/** Maximum bytes of the proxy's response to CONNECT. */
 const MAX_HEAD = 16 * 1024
 
 /**
- * A connection through an HTTP CONNECT proxy (RFC 9110 9.3.6). It can be written to at once; `connect` follows when the
- * proxy has opened the tunnel, `error` with a GatewayError when it refuses.
+ * A connection through an HTTP CONNECT proxy (RFC 9110 9.3.6). It is writable at once; emits `connect` when the proxy
+ * has opened the tunnel, or `error` with a GatewayError if it refuses.
  */
 export class TunnelSocket extends Duplex {
   readonly #raw: Socket
@@ -17,7 +17,7 @@ export class TunnelSocket extends Duplex {
   #head = Buffer.alloc(0)
   #waiting: (() => void) | undefined
 
-  /** `ready`: the event of `raw` after which the proxy can be spoken to. */
+  /** `ready`: the event of `raw` after which the proxy can be used. */
   constructor(raw: Socket, ready: 'connect' | 'secureConnect', to: Target, fields: ReturnType<Tunnel['fields']>) {
     super({ allowHalfOpen: false })
     this.#raw = raw

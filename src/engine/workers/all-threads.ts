@@ -3,12 +3,12 @@ import { mergeProfiles, type Threads, thisThread } from '../admin/threads.ts'
 import type { AskAll } from './ask-all.ts'
 import type { PoolWorker } from './worker-pool.ts'
 
-/** ms that a worker may take to hand over a profile once its time is up. */
+/** ms that a worker may take to deliver a profile once its recording ends. */
 const PROFILE_PATIENCE = 2000
 
 type Member = Pick<PoolWorker, 'index' | 'silentFor'>
 
-/** A look inside the leading thread and all of its `workers`. */
+/** Introspection of the leading thread and all of its `workers`. */
 export function allThreads(clock: Clock, workers: () => readonly Member[], all: AskAll): Threads {
   const own = thisThread('main', clock)
   let profiling = false
@@ -25,7 +25,7 @@ export function allThreads(clock: Clock, workers: () => readonly Member[], all: 
       return [
         ...(await own.tasks()),
         ...answers.flatMap(([worker, each]) => each.map(of => named(worker, of))),
-        // Whoever asks for tasks because something hangs looks for just this one.
+        // Listed, since a hanging worker is usually what the caller is looking for.
         ...silent.map(worker => {
           const { silentFor } = worker
           return named(worker, { workload: {}, silent: true, ...(silentFor > 0 ? { silentFor } : {}) })

@@ -3,20 +3,20 @@ import { responds } from './heartbeats.ts'
 import type { OrderName, Orders } from './protocol.ts'
 import type { PoolWorker } from './worker-pool.ts'
 
-/** ms that a worker may take to answer a question about itself; one that is stuck must not hide the others. */
+/** ms that a worker may take to answer a query; one that is stuck must not hide the others. */
 export const PATIENCE = 2000
 
-/** Asks every worker; those that do not answer within `patience` (ms) are left out. */
+/** Queries every worker; those that do not answer within `patience` (ms) are left out. */
 export type AskAll = <N extends OrderName>(
   order: N,
   argument: Orders[N][0],
   patience?: number,
 ) => Promise<readonly (readonly [PoolWorker, Orders[N][1]])[]>
 
-/** Orders that still hold when a worker comes back that hung; a question would be answered too late. */
+/** Orders that still apply when a hung worker recovers; a query would be answered too late. */
 const LASTING: ReadonlySet<OrderName> = new Set(['filterLog', 'watch'])
 
-/** Nobody waits for a worker that is known to hang. */
+/** Workers known to hang are not waited for. */
 export function askerOf(clock: Clock, workers: () => readonly PoolWorker[]): AskAll {
   return async <N extends OrderName>(order: N, argument: Orders[N][0], patience = PATIENCE) => {
     const ask = (worker: PoolWorker) =>
@@ -35,7 +35,7 @@ export function askerOf(clock: Clock, workers: () => readonly PoolWorker[]): Ask
   }
 }
 
-/** Undefined when it takes longer than `ms`. */
+/** Undefined if it takes longer than `ms`. */
 export async function withPatience<T>(clock: Clock, work: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: Timer | undefined
   const up = new Promise<undefined>(resolve => {

@@ -1,24 +1,24 @@
 import type { Clock, Timer } from '../../runtime/runtime.ts'
 
-/** ms between two beats of a worker, and between two looks at them. */
+/** ms between two beats of a worker, and between two checks. */
 const BEAT = 500
 const LOOK = 1000
 
-/** ms of silence after which a worker is told of, and after which it is ended. */
+/** ms of silence after which a worker is reported, and after which it is terminated. */
 const SILENCE = {
   told: 5000,
   ended: 30_000,
-  /** The same while it compiles: nothing of a large configuration that many workers read at once is stuck. */
+  /** The limit while it compiles: many workers reading a large configuration at once are slow, not stuck. */
   compiling: 300_000,
 }
 
-/** A worker as its heartbeat shows it. */
+/** A worker as the heartbeat monitor sees it. */
 export interface Beating {
   readonly index: number
-  /** Others are not judged: they do not beat yet. */
+  /** Others do not beat yet and are not checked. */
   readonly welcomed: boolean
   readonly compiling: boolean
-  /** ms for which its event loop has not turned, in whole looks; a sign of life in between sets it back. */
+  /** ms for which its event loop has not turned, in whole checks; any sign of life resets it. */
   silentFor: number
 }
 
@@ -26,23 +26,23 @@ export interface HeartbeatInit<W extends Beating> {
   readonly clock: Clock
   readonly count: number
   workers(): readonly W[]
-  /** It has been silent for `SILENCE.told`, and not because it compiles. */
+  /** Silent for `SILENCE.told`, and not because it is compiling. */
   silent(worker: W): void
-  /** It was told of, and turns again after so many ms. */
+  /** It was reported as silent, and responds again after this many ms. */
   back(worker: W, silentFor: number): void
-  /** It has been silent for too long to come back. */
+  /** Silent for too long to recover. */
   lost(worker: W): void
 }
 
-/** Has a worker count up in memory that its leader sees, as long as its event loop turns. */
+/** Makes a worker increment a shared counter as long as its event loop turns. */
 export function beat(clock: Clock, beats: Int32Array, index: number): void {
   Atomics.add(beats, index, 1)
   clock.after(BEAT, () => beat(clock, beats, index))
 }
 
 /**
- * The leading thread's watch over workers that hang: one that computes without end answers nobody, and neither ends nor
- * fails. Silence is counted in looks, so that time in which the whole process stood still counts for nobody.
+ * The leading thread's watchdog for hung workers: a worker in an endless loop answers nothing, and neither ends nor
+ * fails. Silence is counted in checks, so time for which the whole process was suspended does not count.
  */
 export class Heartbeats<W extends Beating> {
   /** For `beat` (Int32), by the worker's index. */
@@ -84,12 +84,12 @@ export class Heartbeats<W extends Beating> {
 
 interface Seen {
   readonly beats: number
-  /** ms of the silence that was told of; 0: none. */
+  /** ms of silence reported; 0 if none. */
   readonly told: number
 }
 const NEVER: Seen = { beats: -1, told: 0 }
 
-/** Whether there is any use in waiting for its answer. */
+/** Whether it is worth waiting for its answer. */
 export function responds({ silentFor }: Pick<Beating, 'silentFor'>): boolean {
   return silentFor < SILENCE.told
 }

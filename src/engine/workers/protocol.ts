@@ -7,15 +7,15 @@ import type { ThreadTasks } from '../admin/tasks.ts'
 import type { MetricFamily } from '../metrics/families.ts'
 import type { SharedSeries } from '../metrics/registry.ts'
 
-/** What the leading thread asks of a worker: the argument and the answer of each order. */
+/** The leading thread's orders to a worker, each with its argument and answer. */
 export interface Orders {
-  /** Compiles without serving. False: refused, which the leader, who has compiled the same before, did not expect. */
+  /** Compiles without serving. False: rejected, which the leader, having compiled it before, did not expect. */
   prepare: [Prepared, boolean]
   /** Serves what was prepared. */
   commit: [ReservedPorts, undefined]
   abandon: [undefined, undefined]
   filterLog: [string, undefined]
-  /** What it shows beside its counters: values that are read when somebody asks. */
+  /** Metrics besides its counters: values computed on collection. */
   readings: [undefined, readonly MetricFamily[]]
   memory: [undefined, readonly ThreadMemory[]]
   tasks: [undefined, readonly ThreadTasks[]]
@@ -27,16 +27,16 @@ export interface Orders {
 }
 export type OrderName = keyof Orders
 
-/** One configuration with everything that it is made of, so that all workers make the same of it. */
+/** A configuration with all its inputs, so that all workers compile the same. */
 export interface Prepared {
   readonly inputs: readonly { readonly file: string; readonly text: string }[]
-  /** What its references were found to be; undefined: not there. */
+  /** The content of referenced files; undefined if missing. */
   readonly files: ReadonlyMap<string, Uint8Array | undefined>
-  /** What its objects share, by the key of their state. */
+  /** Memory shared by its objects, by state key. */
   readonly memory: ReadonlyMap<string, SharedArrayBuffer>
 }
 
-/** The port to open for a configured one; undefined: it cannot be had. */
+/** The port to open for a configured one; undefined if unavailable. */
 export type ReservedPorts = ReadonlyMap<number, number | undefined>
 
 export interface WatchOrder {
@@ -67,13 +67,13 @@ export type Report =
 
 export interface WorkerFailure {
   readonly message: string
-  /** Of a system call that failed, such as `listen`. */
+  /** The code of a failed system call, such as `listen`. */
   readonly code?: string
   readonly port?: number
   readonly address?: string
 }
 
-/** What a worker is started with. */
+/** A worker's start parameters. */
 export interface WorkerStart {
   readonly index: number
   readonly count: number
@@ -83,15 +83,15 @@ export interface WorkerStart {
   readonly settings: Settings
   /** Counts blocks of ids (Int32). */
   readonly ids: SharedArrayBuffer
-  /** Bytes of bodies that each worker holds (BigInt64). */
+  /** Bytes of bodies held by each worker (BigInt64). */
   readonly bodies: SharedArrayBuffer
   /** The secret behind TLS session tickets. */
   readonly tickets: Uint8Array
-  /** Bytes of log lines that the leader has not taken from this worker (Int32). */
+  /** Log bytes from this worker that the leader has not written yet (Int32). */
   readonly backlog: SharedArrayBuffer
-  /** Counted up while the event loop turns (Int32, by index). */
+  /** Incremented while the event loop turns (Int32, by index). */
   readonly beats: SharedArrayBuffer
-  /** Where the workers' own sockets are. */
+  /** The directory of the workers' own sockets. */
   readonly folder: string
   readonly host: string | undefined
 }

@@ -9,11 +9,11 @@ import type { PoolWorker } from './worker-pool.ts'
 interface Remote {
   readonly order: WatchOrder
   readonly watch: TraceWatch
-  /** The first event of each request that has not ended, by its id. */
+  /** The first event of each unfinished request, by request id. */
   readonly open: Map<string, TraceEvent>
 }
 
-/** The requests of all workers in one stream. Which worker takes a request is decided where the claims are. */
+/** The requests of all workers in one stream. The shared claims decide which worker takes a request. */
 export class ReplicaTrace implements TraceSource {
   readonly clock: Clock
   readonly #workers: () => readonly PoolWorker[]
@@ -34,7 +34,7 @@ export class ReplicaTrace implements TraceSource {
     const order: WatchOrder = { id: this.#lastId, expression, requests, claims: claims.buffer }
     const watch = new TraceWatch(requests, undefined, () => this.#end(order.id), claims)
     this.#remotes.set(order.id, { order, watch, open: new Map() })
-    // One that ends meanwhile is replaced by one that is told when it comes.
+    // A worker that ends meanwhile is replaced by one that gets the order on arrival.
     const answers = (await this.#askAll('watch', order)).map(([, answer]) => answer)
     if (answers.every(answer => answer === 'watching')) return watch
     watch.close()
@@ -57,7 +57,7 @@ export class ReplicaTrace implements TraceSource {
     }
   }
 
-  /** Ends what the worker was doing, or those who watch would wait for ever. */
+  /** Ends the requests of a lost worker, or their watchers would wait forever. */
   lost(worker: number): void {
     for (const { open, watch } of this.#remotes.values()) {
       for (const [request, { seq: _, ...started }] of open) {

@@ -4,8 +4,8 @@ import { probeDatagrams } from '../inbound/udp-port.ts'
 import type { ReservedPorts } from './protocol.ts'
 
 /**
- * Which port the workers open for each configured one. Each is opened for a moment by the leader alone: workers that
- * share a port could not tell that another process has it. `known` ports are theirs already.
+ * Determines the port that workers open for each configured one. The leader briefly opens each alone: workers that
+ * share a port could not tell that another process has it. `known` ports are already theirs.
  */
 export async function reservePorts(
   binds: readonly Pick<Bind, 'port' | 'protocol'>[],

@@ -13,7 +13,7 @@ import { exchangeFor, type ListenerHost, serveExchange } from '../inbound/serve-
 import { SocketDownstream } from '../inbound/socket-downstream.ts'
 import { replyFor } from '../respond.ts'
 
-/** Carries what the head of a request does not say: only workers of the same process can open the sockets. */
+/** Carries the facts that a request's head lacks; only workers of the same process can open the sockets. */
 const FACTS = 'gwctl-relayed'
 const FIELD = 'mcp-session-id'
 
@@ -27,21 +27,21 @@ interface Facts {
 type TlsFacts = NonNullable<ConnectionFacts['tls']>
 
 /**
- * Brings requests of an MCP session to the worker that keeps it, before any policy runs: there a request is served as if
- * it had come there at once, so that limits, logs, metrics and traces know it once.
+ * Relays requests of an MCP session to the worker that owns it, before any policy runs: there a request is served as if
+ * it had arrived there, so that limits, logs, metrics and traces see it once.
  */
 export class SessionRelay {
   readonly #place: WorkerPlace
   readonly #folder: string
   #server: Server | undefined
 
-  /** `folder`: only this user may enter it. */
+  /** `folder`: accessible only to this user. */
   constructor(place: WorkerPlace, folder: string) {
     this.#place = place
     this.#folder = folder
   }
 
-  /** Takes requests from other workers. `hostOf`: the port that a request came in at, by the key of its bind. */
+  /** Accepts requests from other workers. `hostOf`: the host for a bind key. */
   async open(hostOf: (bind: string) => ListenerHost | undefined): Promise<void> {
     const server = createServer(
       { maxHeaderSize: 256 * 1024, requestTimeout: 0, keepAliveTimeout: 600_000, requireHostHeader: false },
@@ -60,7 +60,7 @@ export class SessionRelay {
     this.#server?.closeAllConnections()
   }
 
-  /** Undefined when the request is this worker's own. `done` is called once, when all is over. */
+  /** Undefined if the request is this worker's own. `done` is called once, at the end. */
   handOver(
     x: Exchange,
     out: Downstream,
@@ -98,7 +98,7 @@ export class SessionRelay {
   }
 }
 
-/** By the header of Streamable HTTP, or the parameter of HTTP+SSE. What switches to another protocol is not part of one. */
+/** From the header of Streamable HTTP, or the parameter of HTTP+SSE. Upgrades are never part of a session. */
 function sessionOf({ request, upgrade }: Exchange): string | undefined {
   const { headers, method, path } = request
   if (upgrade !== undefined || method === 'CONNECT') return undefined
@@ -136,7 +136,7 @@ function receive(req: IncomingMessage, res: ServerResponse, hostOf: (bind: strin
   const facts = JSON.parse(Buffer.from(headers.get(FACTS) ?? '', 'base64').toString()) as Facts
   const host = hostOf(facts.bind)
   if (host === undefined) {
-    // The port was closed by a reload while the request was on its way.
+    // A reload closed the port while the request was in transit.
     res.writeHead(503).end()
     return
   }

@@ -2,25 +2,25 @@ import type { WorkerPlace } from '../../runtime/runtime.ts'
 import type { SharedSeries } from '../metrics/registry.ts'
 import type { SessionRelay } from './session-relay.ts'
 
-/** What one of several workers has in common with the others. */
+/** What one of several workers shares with the others. */
 export interface Share {
   readonly place: WorkerPlace
-  /** Memory that all of them see under this key. Throws when the one that leads them has not compiled this configuration. */
+  /** Memory shared under this key. Throws if the leader has not compiled this configuration. */
   allocate(key: string, bytes: number): ArrayBufferLike
-  /** Of a request or a connection: no other worker gives the same one. */
+  /** An id for a request or connection, unique across workers. */
   nextId(): number
   readonly relay: SessionRelay
-  /** Bytes of bodies that each of them holds. */
+  /** Bytes of bodies held by each worker. */
   readonly bodies: BigInt64Array
-  /** What session tickets are sealed with: each takes those of the others. */
+  /** The key of session tickets: each worker accepts those of the others. */
   readonly tickets: Uint8Array
-  /** The leading thread learns where this worker counts something. */
+  /** Tells the leading thread where this worker's counter lives. */
   announce(series: SharedSeries): void
 }
 
 const BLOCK = 1024
 
-/** Numbers in blocks, so that the workers rarely meet. `blocks` counts those that were taken. */
+/** Allocates numbers in blocks to minimize contention. `blocks` counts the blocks taken. */
 export function blockwiseIds(blocks: Int32Array): () => number {
   let next = 0
   let end = 0

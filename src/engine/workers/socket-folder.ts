@@ -6,14 +6,14 @@ import { join } from 'node:path'
 const OURS = /^gwctl-(\d+)-\w{6}$/
 const SOCKET = /^worker-\d+\.sock$/
 
-/** A new folder for the sockets of the workers of this process, which only this user may enter. */
+/** Creates a directory for the worker sockets of this process, accessible only to this user. */
 export function createSocketFolder(parent = tmpdir()): string {
   return mkdtempSync(join(parent, `gwctl-${process.pid}-`))
 }
 
 /**
- * Removes the folders of processes that were killed. Those of another user, or with anything else in them, stay; so do
- * those where somebody answers, since a process that is not seen from here may share the folder from its container.
+ * Removes the directories of killed processes. Those of other users, or with other content, stay; so do those where a
+ * socket still answers, since a process in another container may share the directory.
  */
 export async function removeStaleFolders(parent = tmpdir()): Promise<void> {
   for (const name of namesIn(parent)) {

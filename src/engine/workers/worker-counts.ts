@@ -4,8 +4,8 @@ import type { SharedSeries } from '../metrics/registry.ts'
 type LiveFamily = MetricFamily & { readonly series: Map<string, Float64Array> }
 
 /**
- * What the workers have counted. Their counters live in memory that they share with the leading thread, so that a sum
- * never falls: a worker that dies, in whatever way, takes nothing with it that it had counted.
+ * The workers' counters. They live in memory shared with the leading thread, so that a sum never decreases: a worker
+ * that dies takes none of its counts with it.
  */
 export class WorkerCounts {
   readonly #live = new Map<{ readonly ended: Promise<unknown> }, Map<string, LiveFamily>>()
@@ -28,7 +28,7 @@ export class WorkerCounts {
     return sumFamilies([...this.#departed, ...live])
   }
 
-  /** What a worker has counted, but nothing of what it was doing. */
+  /** Keeps a worker's counts, but not its gauges. */
   #keep(worker: { readonly ended: Promise<unknown> }): void {
     const families = [...(this.#live.get(worker)?.values() ?? [])]
     this.#departed = sumFamilies([...this.#departed, ...families.filter(({ type }) => type !== 'gauge')])

@@ -9,19 +9,19 @@ export interface PoolInit {
   /** The module that a worker runs. */
   readonly entry: URL
   start(index: number): WorkerStart
-  /** Brings a new worker to where the others are. It gets the orders for all of them from its beginning. */
+  /** Brings a new worker up to date. It receives orders to all workers from the beginning. */
   welcome(worker: PoolWorker): Promise<void>
   report(worker: PoolWorker, report: Report): void
-  /** A worker has ended that was not told to; another one takes its place. */
+  /** A worker ended unexpectedly; another one replaces it. */
   lost(worker: PoolWorker, reason: string): void
-  /** One that should have taken a place has not come up; it is tried again. */
+  /** A replacement failed to start; it is retried. */
   failed(index: number, error: Error): void
-  /** Its event loop stands still; it is ended unless it is back in time. */
+  /** Its event loop is blocked; it is terminated unless it recovers in time. */
   silent(worker: PoolWorker): void
   back(worker: PoolWorker, silentFor: number): void
 }
 
-/** ms until a lost worker is replaced: the first at once, one that does not live long less and less soon. */
+/** ms until a lost worker is replaced: the first at once, short-lived ones with growing delays. */
 const PAUSE = { first: 0, second: 250, most: 10_000, settled: 30_000 }
 
 /** Threads that are replaced when they end. */
@@ -42,7 +42,7 @@ export class WorkerPool {
     this.#heartbeats = new Heartbeats({ clock, count, workers: () => this.workers, silent, back, lost })
   }
 
-  /** Starts all workers; rejects with the first failure and has ended all of them then. */
+  /** Starts all workers; on failure ends all of them and rejects with the first error. */
   async open(): Promise<void> {
     const started = await Promise.allSettled(this.#workers.map((_, index) => this.#start(index)))
     const failed = started.find(result => result.status === 'rejected')
@@ -58,12 +58,12 @@ export class WorkerPool {
     return this.#workers.filter(worker => worker !== undefined)
   }
 
-  /** What workers beat in (Int32). */
+  /** The workers' heartbeat counters (Int32). */
   get beats(): SharedArrayBuffer {
     return this.#heartbeats.memory
   }
 
-  /** Ends them at once. */
+  /** Terminates them at once. */
   async close(): Promise<void> {
     this.#closed = true
     this.#heartbeats.stop()
@@ -71,7 +71,7 @@ export class WorkerPool {
     await Promise.all(this.workers.map(worker => worker.end()))
   }
 
-  /** From now on nobody is replaced. */
+  /** Stops replacing workers. */
   retire(): void {
     this.#closed = true
   }
@@ -122,15 +122,15 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** One worker as its leader sees it. */
+/** A worker as its leader sees it. */
 export class PoolWorker {
   readonly index: number
-  /** It can take orders. */
+  /** Resolves when it can take orders. */
   readonly ready: Promise<void>
-  /** Why it has ended. */
+  /** Resolves with the reason why it has ended. */
   readonly ended: Promise<string>
   over = false
-  /** It serves what the others serve. */
+  /** It serves the same configuration as the others. */
   welcomed = false
   /** ms for which its event loop has not turned. */
   silentFor = 0
@@ -172,7 +172,7 @@ export class PoolWorker {
     })
   }
 
-  /** Rejects when the worker ends before it has answered, or answers with a failure. */
+  /** Rejects if the worker ends before it answers, or answers with a failure. */
   ask<N extends OrderName>(order: N, argument: Orders[N][0]): Promise<Orders[N][1]> {
     if (this.over) return Promise.reject(new Error('the worker has ended'))
     this.#lastId++
@@ -184,12 +184,12 @@ export class PoolWorker {
     })
   }
 
-  /** It has a configuration to compile, which takes its time. */
+  /** It is compiling a configuration, which may take long. */
   get compiling(): boolean {
     return [...this.#waiting.values()].some(({ order }) => order === 'prepare')
   }
 
-  /** `reason`: why it has ended, where nobody but the caller knows. */
+  /** `reason`: why it was ended, if only the caller knows. */
   async end(reason = ''): Promise<void> {
     this.#reason ||= reason
     await this.#worker.terminate()
