@@ -6,8 +6,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { checkLeaving } from './leaving.mjs'
-import { Terminals } from './terminal.mjs'
+import { checkLeaving } from './views/leaving.mjs'
+import { Terminals } from './views/terminal.mjs'
 import { topView } from './views/top-view.mjs'
 import { traceView } from './views/trace-view.mjs'
 

@@ -1,3 +1,4 @@
+import { contentCoding, decodeInto } from '../../calls/content-coding.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { LlmFacts } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
@@ -13,7 +14,6 @@ import { FrameReader } from '../../llm/framing/event-stream-frames.ts'
 import { type Usage, UsageRecorder } from '../../llm/usage.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import type { Clock } from '../../runtime/runtime.ts'
-import { contentCoding, decodeInto } from './content-coding.ts'
 import { HeldReply } from './held-reply.ts'
 import { errorInDialect } from './reply-context.ts'
 
@@ -63,7 +63,7 @@ export function convertReply(ctx: ConvertedContext, on: ResponseHandler): Respon
               type.includes('vnd.amazon.eventstream'),
             )
           : new ConvertedWhole(ctx, on, status, headers)
-      return coding === undefined ? sink : decodeInto(sink, coding)
+      return coding === undefined ? sink : decodeInto(sink, coding, 'llmResponse')
     },
     fail: error => on.fail(errorInDialect(ctx.errors, error)),
   }

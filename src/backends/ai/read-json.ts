@@ -1,7 +1,7 @@
+import { contentCoding, decodeWhole } from '../../calls/content-coding.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { JsonBody } from '../../llm/json-body.ts'
-import { contentCoding, decodeWhole } from './content-coding.ts'
 import { BODY_LIMIT } from './provider-target.ts'
 
 /** The request body, read whole, decoded and parsed. Throws GatewayError without a body of its own. */

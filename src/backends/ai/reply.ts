@@ -1,3 +1,4 @@
+import { contentCoding, decodeInto } from '../../calls/content-coding.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { keepChunk } from '../../http/keep-chunk.ts'
@@ -8,7 +9,6 @@ import { EventFilter } from '../../llm/event-filter.ts'
 import { StreamScanner } from '../../llm/stream-scanner.ts'
 import { TailScanner } from '../../llm/tail-scanner.ts'
 import { UsageRecorder } from '../../llm/usage.ts'
-import { contentCoding, decodeInto } from './content-coding.ts'
 import { EndWatch, HeldStream } from './native-stream.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
 
@@ -39,7 +39,7 @@ export function relayReply(ctx: ReplyContext, on: ResponseHandler): ResponseHand
         : chat === undefined || !ctx.patient
           ? relayStream(ctx, on.head(status, headers))
           : new HeldStream(chat, ctx, on, { status, headers }, client => relayStream(ctx, client))
-      return coding === undefined ? sink : decodeInto(sink, coding)
+      return coding === undefined ? sink : decodeInto(sink, coding, 'llmResponse')
     },
     fail: error => on.fail(errorInDialect(ctx.errors, error)),
   }

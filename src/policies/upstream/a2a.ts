@@ -1,13 +1,12 @@
 // Agents (A2A 0.3 and 1.0): their cards lead clients back to the gateway, and calls are told by method and task.
-import type { BodyHook } from '../../calls/step.ts'
+import type { BodyHook, BodyPassage } from '../../calls/step.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { object } from '../../schema/builder.ts'
-import { askForCard, cardBody, markCard } from '../parts/a2a/card.ts'
-import { type A2aCall, callOf } from '../parts/a2a/methods.ts'
-import { taskStates } from '../parts/a2a/task-states.ts'
+import { askForCard, markCard } from '../parts/a2a/card-head.ts'
+import { type A2aCall, callIn, callTo } from '../parts/a2a/methods.ts'
 import { definePolicy } from '../policy.ts'
 
-/** bytes of a request that are looked at for its method. */
+/** bytes of a request in which its method mostly stands. */
 const BEGINNING = 16 * 1024
 
 export const a2a = definePolicy({
@@ -16,37 +15,48 @@ export const a2a = definePolicy({
   attach: ['route', 'backend'],
   perBackend: true,
   schema: object('A2A settings', {}),
-  compile(_spec, { limits }) {
-    const cards = new WeakMap<Exchange, 'whole' | 'result'>()
+  compile(_spec, { limits, serving }) {
+    const calls = new WeakMap<Exchange, A2aCall>()
+    const replies = serving(
+      () => import('../parts/a2a/replies.ts'),
+      module => module,
+    )
 
-    function begin(x: Exchange, call: A2aCall | undefined): undefined {
-      const { method, card } = call ?? {}
-      if (method === undefined) return undefined
+    function begin(x: Exchange, call: A2aCall): undefined {
+      const { method, card } = call
+      calls.set(x, call)
       x.a2a = { method }
       x.trace?.emit({ type: 'a2a', method })
-      if (card === undefined) return undefined
-      cards.set(x, card)
-      askForCard(x)
-      return undefined
+      if (card) askForCard(x)
     }
 
     function request(x: Exchange): undefined | Promise<undefined> {
       const { method, path, headers } = x.request
+      const call = callTo(method, path)
+      if (call) return begin(x, call)
       const type = headers.get('content-type')?.toLowerCase() ?? ''
-      if (method !== 'POST' || !/^application\/([\w.+-]*\+)?json\b/.test(type)) {
-        return begin(x, callOf(method, path, undefined))
+      return method === 'POST' && /^application\/([\w.+-]*\+)?json\b/.test(type) ? read(x) : undefined
+    }
+
+    async function read(x: Exchange): Promise<undefined> {
+      for (const length of [BEGINNING, limits.maxBuffer]) {
+        const { bytes, whole } = await x.body.prefix(length)
+        const call = callIn(bytes.toString())
+        if (call) return begin(x, call)
+        if (whole) return
       }
-      return x.body.prefix(BEGINNING).then(({ bytes }) => begin(x, callOf(method, path, bytes.toString())))
     }
 
     function response(x: Exchange): void {
-      if (cards.has(x) && x.response && isCard(x.response.status)) markCard(x)
+      if (calls.get(x)?.card && x.response && isCard(x.response.status)) markCard(x, limits.maxBuffer)
     }
 
-    function responseBody(x: Exchange): BodyHook | undefined {
-      const card = cards.get(x)
-      if (card === undefined || x.response?.status !== 200) return x.a2a && taskStates(x)
-      return cardBody(x, card === 'result', limits.maxBuffer)
+    function responseBody(x: Exchange): BodyHook | BodyPassage | undefined {
+      const call = calls.get(x)
+      if (!call) return undefined
+      const { cardPassage, taskStates } = replies.part
+      if (call.card && x.response?.status === 200) return cardPassage(x, call.binding, limits.maxBuffer)
+      return taskStates(x, call)
     }
     return { request, response, responseBody }
   },

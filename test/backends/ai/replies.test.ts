@@ -3,8 +3,8 @@ import { request } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { decodeInto } from '../../../src/backends/ai/content-coding.ts'
 import { aiBackend } from '../../../src/backends/ai/index.ts'
+import { decodeInto } from '../../../src/calls/content-coding.ts'
 import {
   ANSWER,
   completionEvents,
@@ -160,6 +160,7 @@ describe('a reply that nobody reads', () => {
           },
         },
         'gzip',
+        'llmResponse',
       )
       sink.write(bomb)
       sink.end()

@@ -1,8 +1,11 @@
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, get as httpGet, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { until } from '../../engine/observe/until.ts'
 import { startGateway } from '../../helpers/gateway.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look at cards as plain data
 type Plain = any
@@ -90,6 +93,22 @@ binds: [{port: 8080, listeners: [{routes: [
       await agent[Symbol.asyncDispose]()
     },
   }
+}
+
+/** One agent, below a prefix that it does not know. */
+function one(host: string, prefix = ''): string {
+  const rewrite = prefix === '' ? '' : ', urlRewrite: {path: {prefix: /}}'
+  return `
+binds: [{port: 8080, listeners: [{routes: [{matches: [{path: {pathPrefix: '${prefix || '/'}'}}],
+  backends: [{host: '${host}'}], policies: {a2a: {}${rewrite}}}]}]}]`
+}
+
+/** As \`fetch\` does not: any path, any host. */
+function rawGet(url: string, path: string, headers: Record<string, string>): Promise<string> {
+  const { port } = new URL(url)
+  return new Promise((resolve, reject) => {
+    httpGet({ port, path, headers, agent: false }, res => resolve(text(res))).on('error', reject)
+  })
 }
 
 const card: Parameters<typeof startAgent>[0] = (_url, _rpc, host) => ({
@@ -202,12 +221,82 @@ test('calls and streams pass as they are, and their tasks are told', async () =>
   ])
 })
 
+test('HEAD, compressed cards and those with a byte order mark', async () => {
+  const json = JSON.stringify({ url: 'http://10.0.0.1/a2a', preferredTransport: 'JSONRPC' })
+  let coding = 'gzip'
+  let sent = gzipSync(json)
+  await using upstream = await startUpstream((_req, res) => {
+    const headers = { 'content-encoding': coding, 'content-length': sent.length, etag: 'W/"1"' }
+    res.writeHead(200, { 'content-type': 'application/json', ...headers }).end(sent)
+  })
+  await using gateway = await startGateway(one(upstream.host))
+  const url = gateway.url(8080)
+  const get = (method = 'GET') => fetch(`${url}/.well-known/agent-card.json`, { method })
+  const unpacked = await get()
+  expect(unpacked.headers.has('content-encoding')).toBe(false)
+  expect(((await unpacked.json()) as Plain).url).toBe(`${url}/a2a`)
+  const head = await get('HEAD')
+  expect(head.headers.get('etag')).toBe(unpacked.headers.get('etag'))
+  expect(head.headers.get('etag')).toMatch(/^W\/"1-gw\w{12}"$/)
+  expect(head.headers.has('content-length')).toBe(false)
+  sent = sent.subarray(0, 20)
+  await expect(get().then(each => each.text())).rejects.toThrow('terminated')
+  coding = 'compress'
+  expect(await (await get()).text()).toContain('the agent card cannot be read: its content encoding is compress')
+  coding = 'identity'
+  sent = Buffer.from(`\uFEFF${json}`)
+  expect(((await (await get()).json()) as Plain).url).toBe(`${url}/a2a`)
+})
+
+test.each([
+  ['http://agent', '/agents/one', 'http://HOST/agents/one'],
+  ['http://agent/', '/agents/one', 'http://HOST/agents/one/'],
+  ['http://agent', '', 'http://HOST'],
+  ['http://user:pw@agent:9/a?b=c', '/agents/one', 'http://HOST/agents/one/a?b=c'],
+  ['agent:9000/a2a', '', 'HOST/a2a'],
+  ['ws://agent/a', '', 'ws://HOST/a'],
+  ['/a2a', '', 'http://HOST/a2a'],
+  ['', '', ''],
+])('%j at a route with prefix %j is %j for clients', async (url, prefix, wanted) => {
+  await using upstream = await startUpstream((_req, res) => res.end(JSON.stringify({ url })))
+  await using gateway = await startGateway(one(upstream.host, prefix))
+  const at = gateway.url(8080)
+  const got = (await (await fetch(`${at}${prefix}/.well-known/agent-card.json`)).json()) as Plain
+  expect(got.url).toBe(wanted.replace('HOST', new URL(at).host))
+})
+
+test('clients of gRPC are told a port, whatever the card is like', async () => {
+  const supportedInterfaces = ['https://agent:7', 'agent:7', 'grpc://agent:7'].map(url => ({
+    url,
+    protocolBinding: 'GRPC',
+  }))
+  await using upstream = await startUpstream((_req, res) => res.end(JSON.stringify({ supportedInterfaces })))
+  await using gateway = await startGateway(one(upstream.host))
+  const headers = { host: 'agents.example', 'x-forwarded-proto': 'https' }
+  const reply = await rawGet(gateway.url(8080), '/.well-known/agent%2Dcard.json', headers)
+  expect(JSON.parse(reply).supportedInterfaces.map(({ url }: Plain) => url)).toEqual([
+    'https://agents.example:443',
+    'agents.example:443',
+    'grpcs://agents.example:443',
+  ])
+})
+
+test('the method of a call is found behind long parameters', async () => {
+  await using at = await start((_url, rpc, host) => ({ body: { id: 1, result: rpc ? cardOf(host) : {} } }))
+  const body = JSON.stringify({ params: 'x'.repeat(100_000), method: 'GetExtendedAgentCard', id: 1 })
+  const headers = { 'content-type': 'application/json' }
+  const reply = (await (await fetch(at.url, { method: 'POST', headers, body })).json()) as Plain
+  expect(reply.result.url).toBe(`${at.url}/a2a/jsonrpc`)
+})
+
 test('hostile cards and requests', async () => {
   let reply: Reply = {}
   await using at = await start(() => reply)
   const get = async () => (await fetch(`${at.url}/.well-known/agent-card.json`)).text()
   reply = { body: 'x'.repeat(3 * 1024 * 1024) }
-  expect(await get()).toBe('')
+  await expect(get()).rejects.toThrow('terminated')
+  reply = { body: 'x'.repeat(3 * 1024 * 1024), headers: { 'content-length': String(3 * 1024 * 1024 + 2) } }
+  expect(await get()).toBe('upstream call failed: the agent card cannot be read: it is longer than 2097152 bytes')
   reply = { body: { url: 7, supportedInterfaces: [null, 1, { url: {} }], additionalInterfaces: 'x' } }
   expect(JSON.parse(await get())).toEqual({
     url: 7,

@@ -1,33 +1,40 @@
+/** How a request is written; over gRPC the two versions differ in what their messages mean. */
+export type Binding = 'http' | 'jsonrpc' | 'grpc' | 'grpc 0.3'
+
 /** What a request asks of an agent. */
 export interface A2aCall {
-  /** In the words of the protocol that the client speaks; undefined: it says none. */
-  readonly method: string | undefined
-  /** What its reply is: a card, a JSON-RPC reply that holds one, or something else. */
-  readonly card: 'whole' | 'result' | undefined
+  /** In the words of the protocol that the client speaks. */
+  readonly method: string
+  readonly binding: Binding
+  /** Its reply is a card, or holds one. */
+  readonly card: boolean
 }
 
 const CARDS = /\/\.well-known\/agent(-card)?\.json$/
-/** JSON-RPC methods whose result is a card: of A2A 0.3, and of 1.0. */
-const CARD_METHODS: ReadonlySet<string> = new Set(['agent/getAuthenticatedExtendedCard', 'GetExtendedAgentCard'])
+/** Those whose result is a card: over JSON-RPC of 0.3, over gRPC of 0.3, and in 1.0. */
+const CARD_METHODS: ReadonlySet<string> = new Set([
+  'agent/getAuthenticatedExtendedCard',
+  'GetAgentCard',
+  'GetExtendedAgentCard',
+])
 
-/** By line and body of a request; `body`: its beginning, where it is JSON. */
-export function callOf(verb: string, target: string, body: string | undefined): A2aCall | undefined {
+/** By the line of a request; undefined: it may be one of JSON-RPC, or none. */
+export function callTo(verb: string, target: string): A2aCall | undefined {
   const path = target.split('?', 1)[0] as string
-  if (verb === 'GET' && CARDS.test(path)) return { method: 'GetAgentCard', card: 'whole' }
-  const rpc = body === undefined ? undefined : methodIn(body)
-  if (rpc !== undefined) return { method: rpc, card: CARD_METHODS.has(rpc) ? 'result' : undefined }
-  const method = grpcMethod(path) ?? restMethod(verb, path)
-  return method === undefined
-    ? undefined
-    : { method, card: verb === 'GET' && isExtendedCard(method) ? 'whole' : undefined }
+  const grpc = /^\/(lf\.)?a2a\.v\d+\.A2AService\/(\w+)$/.exec(path)
+  if (grpc) return named(grpc[2], grpc[1] === undefined ? 'grpc 0.3' : 'grpc')
+  // HEAD tells what GET would give.
+  const asked = verb === 'HEAD' ? 'GET' : verb
+  return named(asked === 'GET' && CARDS.test(path) ? 'GetAgentCard' : restMethod(asked, path), 'http')
 }
 
-function isExtendedCard(method: string): boolean {
-  return method === 'GetExtendedAgentCard'
+/** By the beginning of a JSON body. */
+export function callIn(body: string): A2aCall | undefined {
+  return named(methodIn(body), 'jsonrpc')
 }
 
-function grpcMethod(path: string): string | undefined {
-  return /^\/(?:lf\.)?a2a\.v\d+\.A2AService\/(\w+)$/.exec(path)?.[1]
+function named(method: string | undefined, binding: Binding): A2aCall | undefined {
+  return method === undefined ? undefined : { method, binding, card: CARD_METHODS.has(method) }
 }
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -55,6 +62,7 @@ function restMethod(verb: string, path: string): string | undefined {
   }
   if (verb !== 'GET') return undefined
   if (last === 'extendedAgentCard' || (last === 'card' && before === 'v1')) return 'GetExtendedAgentCard'
+  if (last === 'authenticatedExtendedCard' && before === 'agent') return 'GetExtendedAgentCard'
   if (last.endsWith(':subscribe') && before === 'tasks') return 'SubscribeToTask'
   if (before === 'tasks') return 'GetTask'
   return last === 'tasks' ? 'ListTasks' : undefined

@@ -1,26 +1,59 @@
+import { FrameReader } from '../../../calls/grpc-frames.ts'
 import type { BodyHook } from '../../../calls/step.ts'
 import type { Exchange } from '../../../http/exchange.ts'
 import { keepChunk } from '../../../http/keep-chunk.ts'
 import { SseReader } from '../../../http/sse.ts'
+import { type TaskFacts, taskFacts } from '../../../protobuf/a2a.ts'
+import type { A2aCall } from './methods.ts'
 
 /** bytes of a reply, or of one event, that are looked at; what is longer passes unread. */
 const LONGEST = 256 * 1024
 
 /** Notes what a reply, or each event of a stream, says of its task. The bytes pass as they come. */
-export function taskStates(x: Exchange): BodyHook | undefined {
+export function taskStates(x: Exchange, { method, binding }: A2aCall): BodyHook | undefined {
   const type = x.response?.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const coding = x.response?.headers.get('content-encoding')
   if (coding !== undefined && coding !== 'identity') return undefined
   if (type === 'text/event-stream') return eventStates(x)
+  if (binding === 'grpc' || binding === 'grpc 0.3') return TASKS[method] && messageStates(x, TASKS[method])
   return type === 'application/json' || type.endsWith('+json') ? replyState(x) : undefined
 }
 
 function eventStates(x: Exchange): BodyHook {
-  let reader: SseReader | undefined = new SseReader(LONGEST, ({ data }) => note(x, data))
+  let reader: SseReader | undefined = new SseReader(LONGEST, ({ data }) => note(x, stateIn(data)))
   return {
     chunk(data) {
       try {
         reader?.push(data)
+      } catch {
+        reader = undefined
+      }
+      return data
+    },
+    end: () => undefined,
+  }
+}
+
+/** What the replies of these methods are, over gRPC. */
+const TASKS: Readonly<Record<string, 'task' | 'reply'>> = {
+  SendMessage: 'reply',
+  SendStreamingMessage: 'reply',
+  SubscribeToTask: 'reply',
+  TaskSubscription: 'reply',
+  GetTask: 'task',
+  CancelTask: 'task',
+}
+
+function messageStates(x: Exchange, form: 'task' | 'reply'): BodyHook {
+  let reader: FrameReader | undefined = new FrameReader(LONGEST)
+  return {
+    chunk(data) {
+      try {
+        reader?.push(data)
+        for (let next = reader?.next(); next; next = reader?.next()) {
+          if (!Buffer.isBuffer(next)) throw new Error(next.problem)
+          note(x, taskFacts(next, form === 'task'))
+        }
       } catch {
         reader = undefined
       }
@@ -41,16 +74,15 @@ function replyState(x: Exchange): BodyHook {
       return data
     },
     end() {
-      if (size > 0 && size <= LONGEST) note(x, Buffer.concat(chunks, size))
+      if (size > 0 && size <= LONGEST) note(x, stateIn(Buffer.concat(chunks, size)))
       return undefined
     },
   }
 }
 
-function note(x: Exchange, json: Buffer): void {
+function note(x: Exchange, found: Found | undefined): void {
   const { a2a } = x
-  const found = a2a && stateIn(json)
-  if (!found) return
+  if (!a2a || !found) return
   const { task = a2a.task, state, error } = found
   if (task === a2a.task && state === a2a.state && error === a2a.error) return
   a2a.task = task
@@ -66,11 +98,9 @@ function note(x: Exchange, json: Buffer): void {
   })
 }
 
-interface Found {
-  readonly task: string | undefined
-  readonly state: string | undefined
+interface Found extends TaskFacts {
   /** JSON-RPC error code. */
-  readonly error: number | undefined
+  readonly error?: number
 }
 
 /** Flat with `kind` in A2A 0.3, one of several members in 1.0; over HTTP+JSON without JSON-RPC around it. */
@@ -89,7 +119,7 @@ function stateIn(json: Buffer): Found | undefined {
   const state = isRecord(said.status) ? said.status.state : undefined
   const task = said.taskId ?? (said.status === undefined ? undefined : said.id)
   if (typeof state !== 'string' && typeof task !== 'string') return undefined
-  return { task: short(task), state: short(state), error: undefined }
+  return { task: short(task), state: short(state) }
 }
 
 function short(value: unknown): string | undefined {

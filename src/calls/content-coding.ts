@@ -13,10 +13,10 @@ import {
   type ZstdOptions,
   zstdDecompress,
 } from 'node:zlib'
-import { GatewayError } from '../../http/errors.ts'
-import type { ChunkSink } from '../../http/transport.ts'
+import { type ErrorCode, GatewayError } from '../http/errors.ts'
+import type { ChunkSink } from '../http/transport.ts'
 
-type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
+export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
 /** Undefined: none (`identity`). `unknown`: one that this gateway cannot undo. */
 export function contentCoding(header: string | undefined): Coding | 'unknown' | undefined {
@@ -64,8 +64,11 @@ const DECODER: Readonly<Record<Coding, () => Transform>> = {
   zstd: () => createZstdDecompress(),
 }
 
-/** Undoes a coding on the way to `to`, with back-pressure: what is not yet wanted is not yet unpacked. */
-export function decodeInto(to: ChunkSink, coding: Coding): ChunkSink {
+/**
+ * Undoes a coding on the way to `to`, with back-pressure: what is not yet wanted is not yet unpacked. `damaged`: what it
+ * fails with when that cannot be done.
+ */
+export function decodeInto(to: ChunkSink, coding: Coding, damaged: ErrorCode): ChunkSink {
   const decoder = DECODER[coding]()
   let ended = false
   let trailers: readonly string[] | undefined
@@ -80,7 +83,7 @@ export function decodeInto(to: ChunkSink, coding: Coding): ChunkSink {
   to.onDrain(() => decoder.resume())
   decoder.on('end', () => finish(() => to.end(trailers)))
   decoder.on('error', cause =>
-    finish(() => to.fail(new GatewayError('llmResponse', { detail: `the body is not valid ${coding}`, cause }))),
+    finish(() => to.fail(new GatewayError(damaged, { detail: `the body is not valid ${coding}`, cause }))),
   )
   return {
     write: chunk => decoder.write(chunk),

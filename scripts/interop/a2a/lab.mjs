@@ -1,0 +1,36 @@
+// The packages of the A2A trials, installed beside the project.
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+export const PACKAGES = {
+  '@a2a-js/sdk': '1.3.0',
+  'a2a-older': 'npm:@a2a-js/sdk@0.3.14',
+  '@bufbuild/protobuf': '2.17.0',
+  '@grpc/grpc-js': '1.14.7',
+  express: '5.3.0',
+}
+const run = promisify(execFile)
+
+/** Where the packages are; A2A_LAB keeps them from one run to the next. */
+export async function install() {
+  const folder = process.env.A2A_LAB ?? join(tmpdir(), 'gwctl-a2a-lab')
+  mkdirSync(folder, { recursive: true })
+  const manifest = JSON.stringify({ private: true, type: 'module', dependencies: PACKAGES })
+  const file = join(folder, 'package.json')
+  if (readIfThere(file) !== manifest) {
+    writeFileSync(file, manifest)
+    await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: folder })
+  }
+  return folder
+}
+
+function readIfThere(file) {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
