@@ -7,10 +7,10 @@ import type { Pipeline, Step, WeightedBackend } from './snapshot.ts'
 const REQUEST_RANK = new Map<string, number>(trafficPolicies.map((policy, i) => [policy.name, i]))
 const RESPONSE_RANK = new Map<string, number>(responseOrder.map((name, i) => [name, i]))
 
-/** The request timeout counts neither authentication nor rate limits. */
+/** The request timeout excludes authentication and rate limiting. */
 const AFTER_LIMITS = (trafficPolicies as readonly AnyPolicy[]).findLastIndex(({ beforeDeadline }) => beforeDeadline)
 
-/** `atBackend`: the hooks that a policy has for requests run for each call instead. */
+/** With `atBackend`, a policy's request hooks run once per backend call instead. */
 export function assemble(written: readonly Step[], atBackend = false): Pipeline {
   const unordered = atBackend ? written : written.map(readsWhereItStands)
   const steps = sorted(unordered, REQUEST_RANK)
@@ -51,7 +51,7 @@ function readsWhereItStands(step: Step): Step {
   return hooks === step.hooks ? step : { ...step, hooks }
 }
 
-/** What a route and one of its backends do to a response together, in one order. */
+/** The response policies of a route and of one of its backends, merged into one order. */
 export function responseSteps(
   route: Pipeline,
   backend: Pipeline,

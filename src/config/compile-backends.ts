@@ -40,7 +40,7 @@ export class BackendCompiler {
   readonly #prices: CostCatalog | undefined
   readonly #named = new Map<string, Named>()
   readonly #services: Services
-  /** Where no policy says otherwise. */
+  /** Applied where no policy overrides them. */
   readonly #defaults: Pick<UpstreamSettings, 'connectTimeout' | 'keepAlive' | 'ownPorts'>
   readonly #all: readonly NamedBackend[]
   readonly #targeted: TargetedLevels
@@ -73,7 +73,7 @@ export class BackendCompiler {
     return [...this.#named.keys()]
   }
 
-  /** Every named backend on its own, so that an unused one is checked and shown too. */
+  /** Compiles every named backend on its own, so that an unused one is checked and shown too. */
   compileNamed(): Map<string, WeightedBackend> {
     const out = new Map<string, WeightedBackend>()
     for (const named of this.#named.values()) {
@@ -83,7 +83,7 @@ export class BackendCompiler {
     return out
   }
 
-  /** `levels`: the policies that reach this reference from its route, widest first. Undefined after a finding. */
+  /** `levels`: the policies that apply to this reference from its route, widest first. Undefined after a finding. */
   compile(spec: BackendSpec, path: Path, key: string, levels: readonly PolicyLevel[]): WeightedBackend | undefined {
     const weight = spec.weight as number
     const own = levelOf(spec, path, `backend:${key}`)
@@ -109,7 +109,7 @@ export class BackendCompiler {
     return service === undefined ? [] : this.#targeted.forService(service.name, service.port)
   }
 
-  /** What the backend at `path` compiles with. */
+  /** The compile context of the backend at `path`. */
   contextOf(
     spec: unknown,
     path: Path,
@@ -181,7 +181,7 @@ export class BackendCompiler {
     this.#named.set(reference, { spec, path, reference })
   }
 
-  /** A backend with findings of its own was left out: its name is not unknown. */
+  /** Whether the name belongs to a backend that was dropped for findings of its own, and so is not unknown. */
   #droppedName(reference: string): boolean {
     if (sectionMisspelt(this.#c, 'backends')) return true
     const name = reference.slice(reference.indexOf('/') + 1)
@@ -232,7 +232,7 @@ export class BackendCompiler {
     }
   }
 
-  /** Said where the policy stands: one that is written for several backends is about those that have endpoints. */
+  /** Reported at the policy: one that applies to several backends concerns those that have endpoints. */
   #reportAffinity(kind: string, levels: readonly PolicyLevel[]): void {
     const own = levels.findLast(level => level.specs.sessionAffinity !== undefined)
     if (own === undefined || own.targeted) return
@@ -247,7 +247,7 @@ export class BackendCompiler {
   }
 }
 
-/** Kinds of backends that choose whom they call. */
+/** Kinds of backend that select an endpoint per request. */
 const CHOOSING: ReadonlySet<string> = new Set(['service', 'ai'])
 
 function levelOf(spec: BackendSpec, path: Path, identity: string): PolicyLevel[] {

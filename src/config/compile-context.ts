@@ -9,38 +9,38 @@ import type { Callees } from './references/callees.ts'
 
 export type Tier = 'syntax' | 'offline' | 'env'
 /**
- * Reads a file that the configuration names; `undefined` when it does not exist or cannot be read, and a `LeftAlone`
- * when it is none of the files that may be looked at.
+ * Reads a file that the configuration references. Undefined if it is missing or unreadable, `LeftAlone` if it lies
+ * outside the files that may be read.
  */
 export type ReadReferenced = (path: string) => Buffer | LeftAlone | undefined
 
 export interface LeftAlone {
-  /** What the file is outside of, as in a sentence. */
+  /** What the file lies outside of, as a phrase for messages. */
   readonly outsideOf: string
 }
 
-/** What every part of the compiler shares: one document, one runtime, one list of findings. */
+/** Shared by all parts of the compiler: one document, one runtime, one list of findings. */
 export interface Compilation {
   readonly document: SourceDocument
   readonly paths: WeakMap<object, Path>
   readonly runtime: Runtime
-  /** The document's value without its secrets. */
+  /** The document's value, redacted. */
   readonly redacted: unknown
   readonly tier: Tier
   readonly readReferenced: ReadReferenced
   readonly env: Readonly<Record<string, string | undefined>>
   readonly limits: Limits
   readonly credentials: CredentialPlaces
-  /** Identities of objects by what is written there, in the order of the file. */
+  /** Identities of the objects that share a spec, by that spec, in file order. */
   readonly equals: Map<string, string[]>
-  /** Loads what serves requests, in the order in which it was asked for. */
+  /** Deferred loaders of the request path, in order of registration. */
   readonly serving: (() => Promise<void>)[]
   report(finding: Finding): void
-  /** The service that a policy calls; unset while there are no backends to refer to. */
+  /** Resolves the service that a policy calls. Unset as long as there are no backends to refer to. */
   readonly callees?: () => Callees
 }
 
-/** The context of one policy or backend: `path` says where its `spec` was written, `identity` who holds it. */
+/** The context of one policy or backend: `path` locates its `spec`, `identity` names its owner. */
 export function contextFor(c: Compilation, spec: unknown, path: Path, identity: string): CompileContext {
   const fingerprint = lazyOnce(() => fingerprintOf(c, path))
   const written = (inner: Path) => writtenPath(c, spec, path, inner)
@@ -76,13 +76,13 @@ function serving<M, T>(c: Compilation, load: () => Promise<M>, make: (module: M)
   return made as Serving<T>
 }
 
-/** State of what is written at `path`, wherever that stands in the file; `identity` tells it from its equals. */
+/** State of the spec at `path`, kept when the spec moves in the file. `identity` distinguishes it from equal specs. */
 export function movingState(c: Compilation, path: Path, identity: string): BackendContext['movingState'] {
   const fingerprint = lazyOnce(() => fingerprintOf(c, path))
   return (name, make) => c.runtime.state.get(placeAmong(c.equals, `${name}#${fingerprint()}`, identity), make)
 }
 
-/** Two objects that are written alike have state of their own, wherever they stand. */
+/** Objects with equal specs have separate state, wherever they are in the file. */
 function placeAmong(equals: Map<string, string[]>, written: string, identity: string): string {
   const identities = equals.get(written) ?? []
   equals.set(written, identities)
@@ -132,7 +132,7 @@ export function readReferenced(c: Compilation, file: string, path: Path): Buffer
   return bytes
 }
 
-/** Where a part of a decoded value was written: items that were left out of a list have moved those behind them. */
+/** Where a part of a decoded value was written: items dropped from a list have shifted those behind them. */
 export function writtenPath(c: Compilation, value: unknown, base: Path, inner: Path): Path {
   let at = value
   let path = base
@@ -144,8 +144,8 @@ export function writtenPath(c: Compilation, value: unknown, base: Path, inner: P
 }
 
 /**
- * The names of the items of a list that were left out for findings of their own, undefined for one whose name cannot be
- * read: a reference to such an item is not another mistake.
+ * The names of the list items that were dropped for findings of their own, undefined for an unreadable name. A
+ * reference to such an item is not a further mistake.
  */
 export function leftOut(c: Compilation, list: Path, kept: readonly unknown[]): (string | undefined)[] {
   const written = valueAt(c.document.value, list)
@@ -158,7 +158,7 @@ export function leftOut(c: Compilation, list: Path, kept: readonly unknown[]): (
   })
 }
 
-/** A section that seems to be there under a misspelt name: what refers into it is not another mistake. */
+/** Whether a section seems to be present under a misspelt name: references into it are then not further mistakes. */
 export function sectionMisspelt(c: Compilation, section: string): boolean {
   const written = c.document.value
   if (typeof written !== 'object' || written === null || Object.hasOwn(written, section)) return false
@@ -175,8 +175,9 @@ export function valueAt(root: unknown, path: Path): unknown {
 }
 
 /**
- * 64 bits that tell a spec from what it was before (FNV-1a over UTF-16 units, two lanes). Specs of many parts have a
- * state for each part, so the text itself would be kept as often; and the platform's cryptography takes long to load.
+ * A 64-bit digest that distinguishes a spec from its previous version (FNV-1a over UTF-16 units, two lanes). A spec of
+ * many parts has state for each part, so the text itself would be kept as often; and the platform's cryptography is
+ * slow to load.
  */
 function digestOf(text: string): string {
   let low = 0x811c9dc5

@@ -4,24 +4,24 @@ import { trafficPolicies } from '../policies/index.ts'
 import { type Compilation, contextFor, valueAt } from './compile-context.ts'
 import type { PolicyField, Step } from './snapshot.ts'
 
-/** A `policies` object at one level, the widest level first in every list of them. */
+/** A `policies` object at one level. Lists of them are ordered widest level first. */
 export interface PolicyLevel {
   readonly specs: Readonly<Record<string, unknown>>
   readonly path: Path
-  /** Where it stands: on a backend it runs for each call. */
+  /** Where it is attached. On a backend, it runs for each call. */
   readonly on: 'connection' | 'listener' | 'route' | 'backend'
   readonly identity: string
-  /** It names what it is for by a target, and may be for several objects. */
+  /** Attached by a target, and possibly to several objects. */
   readonly targeted?: true
-  /** The field that holds a policy, where it is not the policy's name. */
+  /** The field that holds a policy, where it differs from the policy's name. */
   readonly fieldOf?: (policy: string) => string
 }
 
 export type PolicyUse = 'request' | 'backend'
 
 /**
- * The effective policies of one place: per policy the narrowest level wins, but rules that accumulate are merged over
- * all levels. One policy object compiles once, so two routes under it share its state.
+ * The effective policies of one place. The narrowest level wins per policy, except that rules which accumulate are
+ * merged over all levels. A policy object compiles once, so two routes below it share its state.
  */
 export class PolicyCompiler {
   readonly #compiled = new Map<unknown, Step>()
@@ -35,7 +35,7 @@ export class PolicyCompiler {
     const out: Step[] = []
     if (levels.length === 0) return out
     for (const policy of list) {
-      // Most policies are written nowhere.
+      // Most policies are not configured at any level.
       if (!levels.some(level => level.specs[policy.name] !== undefined)) continue
       const holders = levels.filter(level => level.specs[policy.name] !== undefined && wanted(policy, level, use))
       if (holders.length > 0) out.push(this.#step(policy, holders))
@@ -58,7 +58,7 @@ export class PolicyCompiler {
     return { ...this.#one(policy, narrowest, merged, holders), spec, fields }
   }
 
-  /** Who wrote each field that counts in `result`: one level, or all of them where what they write adds up. */
+  /** The source of each effective field in `result`: one level, or all of them where their values accumulate. */
   #fields(policy: AnyPolicy, holders: readonly PolicyLevel[], result: unknown): readonly PolicyField[] {
     const written = holders.map(holder => this.#written(policy, holder))
     const counting = asFields(result)
@@ -73,7 +73,7 @@ export class PolicyCompiler {
     })
   }
 
-  /** The fields of one level that stand in the file: defaults have no place of their own there. */
+  /** The fields that one level sets explicitly: defaults have no origin of their own. */
   #written(policy: AnyPolicy, holder: PolicyLevel) {
     const { document } = this.#c
     const path = placeOf(policy, holder)
@@ -92,7 +92,7 @@ export class PolicyCompiler {
     if (known) return known
     const path = placeOf(policy, level)
     const context = contextFor(this.#c, spec, path, `${level.identity}/${policy.name}`)
-    // What is not served is there to be shown: nothing starts with it.
+    // An unserved policy is compiled for display only: nothing starts with it.
     const hooks = policy.unserved === undefined ? policy.compile(spec, context) : {}
     const origins: Origin[] = holders.map(holder => this.#c.document.origin(placeOf(policy, holder)))
     const step: Step = { policy: policy.name, hooks, spec: valueAt(this.#c.redacted, path), origins }
@@ -101,7 +101,7 @@ export class PolicyCompiler {
   }
 }
 
-/** A spec by its fields; one that is a list has one, its rules. */
+/** The fields of a spec. A spec that is a list has one field, its rules. */
 function asFields(spec: unknown): Readonly<Record<string, unknown>> {
   if (Array.isArray(spec)) return { rules: spec }
   return typeof spec === 'object' && spec !== null ? (spec as Readonly<Record<string, unknown>>) : {}

@@ -8,7 +8,7 @@ import type { ConfigSection } from './standalone/config-section.ts'
 
 const PATH: Path = ['config', 'modelCatalog']
 
-/** The catalogs of `config.modelCatalog`, or of the files that `MODEL_CATALOG_PATHS` lists in its place. */
+/** The catalogs of `config.modelCatalog`, or the files that `MODEL_CATALOG_PATHS` lists in its place. */
 export function compilePrices(section: ConfigSection | undefined, c: Compilation): CostCatalog | undefined {
   const { MODEL_CATALOG_PATHS: listed } = c.env
   const sources = listed

@@ -42,14 +42,14 @@ export class RouteCompiler {
     this.#keys = keys
   }
 
-  /** Route groups that no listener leads to; what is wrong in them is found all the same. */
+  /** Compiles route groups that no listener reaches, so that their mistakes are found too. */
   checkUnused(): readonly IdleObject[] {
     return this.#groups.checkUnused()
   }
 
   /**
-   * `position` names an unnamed route: its place among its siblings. `inherited`: the policies of the route that
-   * delegates to this one, widest first.
+   * `position` identifies an unnamed route: its index among its siblings. `inherited`: the policies of the delegating
+   * route, widest first.
    */
   compile(spec: RouteSection, position: number, parent: RouteParent, inherited: readonly PolicyLevel[] = []): Route {
     const path = this.#c.paths.get(spec) ?? []
@@ -83,7 +83,7 @@ export class RouteCompiler {
     }
   }
 
-  /** Widest first: gateway, listener, delegating route, route, rule, then what the route itself holds. */
+  /** Widest first: gateway, listener, delegating route, route, rule, then the route's inline policies. */
   levels(
     parent: RouteParent,
     route: TargetedRoute,
@@ -127,7 +127,7 @@ export class RouteCompiler {
     return out
   }
 
-  /** They would stand between two routes, where nothing runs. */
+  /** Policies here would apply between two routes, where nothing runs. */
   #reportPolicies(path: Path): void {
     this.#c.report({
       code: 'GW601',

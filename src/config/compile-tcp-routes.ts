@@ -7,7 +7,7 @@ import type { Listener, TcpRoute, WeightedBackend } from './snapshot.ts'
 import type { TcpRouteSection } from './standalone/route-section.ts'
 import type { TargetedLevels } from './targeted-policies.ts'
 
-/** Routes of connections: no policies but those that say how a backend is reached. */
+/** TCP routes, which take only the policies that say how a backend is reached. */
 export class TcpRouteCompiler {
   readonly #c: Compilation
   readonly #backends: BackendCompiler

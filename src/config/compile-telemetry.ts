@@ -7,17 +7,17 @@ import type { Step } from './snapshot.ts'
 import type { ConfigSection } from './standalone/config-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
 
-/** What requests leave behind. */
+/** The telemetry that requests produce. */
 export interface Telemetry {
   readonly log: LogRules
-  /** Log records for a collector. */
+  /** Log records that are exported to a collector. */
   readonly sentLog: NonNullable<Hooks['accessLog']>['sent']
   readonly spans: Hooks['tracing']
-  /** Attributes of the process that the environment gives. */
+  /** Process attributes from the environment. */
   readonly resource: ReadonlyMap<string, string>
-  /** Further labels of the metrics of requests. */
+  /** Additional labels of the request metrics. */
   readonly labels: readonly ComputedField[]
-  /** Metrics that are not kept: names with or without prefix, unit and `_total`. */
+  /** Disabled metrics: names with or without prefix, unit and `_total`. */
   readonly withoutMetrics: readonly string[]
 }
 
@@ -35,13 +35,13 @@ export function compileTelemetry(config: Standalone, frontend: readonly Step[], 
   }
 }
 
-/** `config.logging` held the rules of the access log before `frontendPolicies.accessLog` did. */
+/** The access log rules of `config.logging`, superseded by `frontendPolicies.accessLog`. */
 function deprecatedRules(section: ConfigSection | undefined): LogRules {
   const logging = section?.logging
   return { ...fieldChanges(logging?.fields ?? {}), filter: logging?.filter }
 }
 
-/** `config.tracing` said what `frontendPolicies.tracing` says now. */
+/** `config.tracing`, superseded by `frontendPolicies.tracing`, in the form of its successor. */
 export function foldTracing(section: ConfigSection | undefined, c: Compilation): object | undefined {
   if (!section?.tracing) return undefined
   const now = tracingOfToday(section.tracing, c.env)

@@ -3,7 +3,7 @@ import { type Compilation, readReferenced } from './compile-context.ts'
 import type { Listener, TlsFiles } from './snapshot.ts'
 import type { TlsSection } from './standalone/listener-section.ts'
 
-/** Undefined after a finding. What the listener says itself comes before what the frontend says for all. */
+/** Undefined after a finding. The listener's settings take precedence over those of the frontend. */
 export function compileTls(
   section: TlsSection,
   protocol: Listener['protocol'],
@@ -52,7 +52,7 @@ export function compileTls(
 
 /** Reports what would make every handshake fail. */
 function isUsable(cert: Buffer, key: Buffer, ca: Buffer | undefined, section: TlsSection, c: Compilation): boolean {
-  // Loaded here only: without TLS in the file nothing else in the compiler needs the platform's cryptography.
+  // Loaded lazily: without TLS in the file nothing else in the compiler needs the platform's cryptography.
   const { X509Certificate, createPrivateKey } = process.getBuiltinModule('node:crypto')
   const path = c.paths.get(section) ?? []
   const parse = <T>(field: 'cert' | 'key' | 'root', kind: string, make: () => T): T | undefined => {

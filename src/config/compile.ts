@@ -39,18 +39,19 @@ interface Compilers {
   readonly keys: RouteKeys
 }
 
-/** What is written once for all ports. */
+/** Declared once for all ports. */
 interface Frontend {
   readonly settings: FrontendSettings
   readonly connection: readonly Step[]
 }
 
-/** What `tunnelProtocol: proxy` asks for when `frontendPolicies` says nothing. */
+/** The effect of `tunnelProtocol: proxy` when `frontendPolicies` does not configure the PROXY protocol. */
 const PROXIED: ProxyProtocolSettings = { v1: false, v2: true, optional: false }
 
 /**
- * Turns a decoded configuration into what the engine runs. Every command that needs more than the schema goes through
- * here. What is wrong becomes findings, and the object concerned is left out: refusing to start is the caller's choice.
+ * Compiles a decoded configuration into what the engine runs. Every command that needs more than the schema goes
+ * through here. Mistakes become findings and the object concerned is dropped: whether to refuse to start is the
+ * caller's choice.
  */
 export function compile(config: Standalone, file: string, settings: Settings, shared: Compilation): Snapshot {
   const c: Compilation = { ...shared, callees: () => callees }
@@ -106,7 +107,7 @@ function modelsOf(c: Compilation): Origin[] {
   })
 }
 
-/** Policies over connections are written once for all ports. */
+/** Connection policies are declared once for all ports. */
 function frontendSteps({ config, policies, c }: Compilers): Step[] {
   const levels: PolicyLevel[] = []
   const add = (specs: PolicyLevel['specs'], path: string) =>
@@ -172,7 +173,7 @@ function compileRoute(
   return compileSectionRoute(plan.kind, plan.prefixes, parent, all)
 }
 
-/** The route that stands for a whole `llm` or `mcp` section. */
+/** The route that serves a whole `llm` or `mcp` section. */
 function compileSectionRoute(
   kind: 'llm' | 'mcp',
   prefixes: readonly string[],

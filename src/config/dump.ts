@@ -17,9 +17,7 @@ import {
 import { valueAt } from './compile-context.ts'
 import type { Listener, Pipeline, PolicyField, Route, Snapshot, TcpRoute, WeightedBackend } from './snapshot.ts'
 
-/**
- * What `/config_dump` answers: the runtime objects with the lines that made them. Secrets are gone before this point.
- */
+/** The response of `/config_dump`: the runtime objects with the lines that define them. Already redacted. */
 export type Dump = DumpDocument
 
 export function dumpOf(snapshot: Snapshot, version: string): Dump {
@@ -73,7 +71,7 @@ function dumpListener(bind: string, listener: Listener) {
   }
 }
 
-/** The routes of a listener and of the groups that they lead to, each once: many ways may lead to one group. */
+/** The routes of a listener and of the groups they delegate to, each once: a group can be reached in several ways. */
 function routesBehind(listener: Listener): readonly Route[] {
   const out = new Set(listener.routes)
   for (const { backends } of out) {
@@ -192,14 +190,14 @@ function place(origin: Origin): string {
   return fullPlaceText(origin)
 }
 
-/** The file's own objects; what is none of them was reported when the file was read. */
+/** The file's own objects. Anything else was reported when the file was read. */
 function asList(value: unknown): readonly Readonly<Record<string, unknown>>[] {
   return Array.isArray(value) ? value.filter(item => typeof item === 'object' && item !== null) : []
 }
 
 /**
- * What a configuration dump looks like to whoever reads it: `schemas/config-dump.schema.json` is made of it. Later
- * versions may add fields, so that readers have to ignore what they do not know.
+ * The schema of a configuration dump as its consumers see it; `schemas/config-dump.schema.json` is generated from it.
+ * Later versions may add fields, so consumers must ignore fields that they do not know.
  */
 const grows = { open: true }
 const origin = req(string(), '`file:line:column` that made it.')
@@ -330,7 +328,7 @@ export const configDump = object(
 
 export type DumpDocument = Infer<typeof configDump>
 
-/** What an object of a section (`routes`, `binds`, …) may have; nothing where only its author knows. */
+/** The fields that an object of a section (`routes`, `binds`, …) may have. Empty for free-form sections. */
 export function dumpFields(section: string): readonly string[] {
   const { node: dump } = configDump
   const node = dump.kind === 'object' ? dump.fields[section]?.schema.node : undefined

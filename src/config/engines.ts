@@ -5,27 +5,27 @@ import type { Chance } from '../runtime/runtime.ts'
 export interface MadeEngines {
   readonly cel?: CelCompiler | undefined
   readonly patterns?: PatternCompiler | undefined
-  /** For `random()` and `uuid()` in expressions. */
+  /** The source of randomness for `random()` and `uuid()` in expressions. */
   readonly chance?: Chance
 }
 
 /**
- * The compilers of expressions and patterns. They take as long to load as everything else together, so they are made
- * when a file first needs them; files that are checked together share them.
+ * The compilers of expressions and patterns. They take as long to load as everything else together, so they are created
+ * on first use and shared by files that are checked together.
  */
 export class Engines {
   readonly #cel = new Map<string, CelCompiler>()
   readonly #chance: Chance | undefined
   #patterns: PatternCompiler | undefined
 
-  /** `made`: by who has read something else of the same input, where no headers are hidden. */
+  /** `made`: engines already created for another part of the same input, without sensitive headers. */
   constructor(made: MadeEngines = {}) {
     this.#chance = made.chance
     if (made.cel) this.#cel.set('', made.cel)
     this.#patterns = made.patterns
   }
 
-  /** The compiler for files that hide these headers, when it has been made. */
+  /** The compiler for files with these sensitive headers, if it has been created. */
   cel(sensitiveHeaders: readonly string[]): CelCompiler | undefined {
     return this.#cel.get(sensitiveHeaders.join())
   }

@@ -4,7 +4,7 @@ import { TLS_DEFAULTS } from '../policies/frontend/tls.ts'
 import type { FrontendSettings } from '../policies/policy.ts'
 import type { Step } from './snapshot.ts'
 
-/** What the frontend policies ask for together, over the defaults. */
+/** The combined settings of the frontend policies, over the defaults. */
 export function frontendSettings(steps: readonly Step[]): FrontendSettings {
   let settings: FrontendSettings = {
     ...HTTP_DEFAULTS,

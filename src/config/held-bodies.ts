@@ -2,7 +2,9 @@ import type { FrontendSettings } from '../policies/policy.ts'
 import type { Telemetry } from './compile-telemetry.ts'
 import type { Bind, HeldBodies, Pipeline, Route, WeightedBackend } from './snapshot.ts'
 
-/** What bodies may take of memory by this configuration: the bound over all requests, and the longest single one. */
+/**
+ * How much memory bodies may take under this configuration: the bound over all requests, and the longest single body.
+ */
 export function heldBodies(
   { bodies, maxBuffer }: FrontendSettings,
   binds: readonly Bind[],
@@ -28,7 +30,7 @@ export function heldBodies(
     if (delegates) addRoutes(delegates.routes)
   }
   const addRoutes = (routes: readonly Route[]): void => {
-    // A group may be led to from several routes, or from itself.
+    // A group can be reached from several routes, or from itself.
     if (seen.has(routes)) return
     seen.add(routes)
     for (const { pipeline, backends } of routes) {
@@ -46,12 +48,12 @@ export function heldBodies(
   return { limits: bodies, largest }
 }
 
-/** bytes that bodies may take of memory at a time; undefined: nothing reads a body whole. */
+/** The bytes of memory that bodies may take at a time. Undefined if nothing buffers a body. */
 export function mostHeld({ limits, largest }: HeldBodies): number | undefined {
   return largest === 0 ? undefined : limits.total
 }
 
-/** bytes of a request body that is kept for another attempt; a longer one is sent once. */
+/** The bytes of a request body that are kept for a retry. A longer body is sent once. */
 export const KEPT_FOR_RETRY = 64 * 1024
 
 function readsBodies({ log, sentLog, spans, labels }: Telemetry): boolean {

@@ -20,18 +20,18 @@ export interface LoadOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /**
    * `env`: variables are set and referenced files exist, as `run` needs. `offline`: their absence is not a mistake.
-   * `syntax`: fields and expressions only; there is no snapshot.
+   * `syntax`: fields and expressions only, without a snapshot.
    */
   readonly tier: Tier
   readonly runtime: Runtime
   readonly readReferenced: ReadReferenced
-  /** False: nothing is said about how the file could be written better. */
+  /** When false, no suggestions for improvement are reported. */
   readonly advice?: boolean
-  /** False: nobody looks at the specs in the snapshot, and no secrets are taken out of them. */
+  /** When false, the snapshot's specs are not redacted: no caller displays them. */
   readonly shown?: boolean
-  /** What stands for secrets in the specs of the snapshot; `<redacted>` when unset. */
+  /** Replaces secrets in the snapshot's specs; `<redacted>` when unset. */
   readonly conceal?: Conceal
-  /** Shared by files that are checked together; made for this file when unset. */
+  /** Shared by files that are checked together; created for this file when unset. */
   readonly engines?: Engines
 }
 
@@ -40,7 +40,7 @@ export interface Loaded {
   readonly diagnostics: readonly Diagnostic[]
   /** What could be compiled; absent when the text itself is unreadable. */
   readonly snapshot: Snapshot | undefined
-  /** No error and nothing that the engine does not serve: `run` may start it. */
+  /** No errors and nothing that the engine does not serve: `run` may start it. */
   readonly runnable: boolean
 }
 
@@ -56,7 +56,10 @@ export function readStandalone(file: string, text: string, options: Pick<LoadOpt
   return parseSource(file, text, { env: options.env, unset: options.tier === 'env' ? 'error' : 'placeholder' })
 }
 
-/** Compiles the documents of a source that hold a standalone configuration; its own diagnostics are not repeated. */
+/**
+ * Compiles the documents of a source that hold a standalone configuration. Does not repeat the source's own
+ * diagnostics.
+ */
 export async function loadSource(
   source: Source,
   options: LoadOptions,
@@ -133,12 +136,12 @@ async function compileDocument(
   return snapshot
 }
 
-/** With the names of variables instead of what they stand for; undefined where nobody asks for that. */
+/** With the names of variables instead of their values. Undefined when not requested. */
 function asWritten({ index, value }: SourceDocument, { file, text }: Source): unknown {
   return /\bargs\b/.test(text) && text.includes('$') ? parseSource(file, text).documents[index - 1]?.value : value
 }
 
-/** A part that is compiled at several places, as a named backend is, says what is wrong with it once. */
+/** A part that is compiled at several places, such as a named backend, reports its findings once. */
 function reportOnce(report: Compilation['report']): Compilation['report'] {
   const known = new Set<string>()
   return finding => {
@@ -157,8 +160,8 @@ function limitsOf(http: NonNullable<Standalone['frontendPolicies']>['http'] | un
 }
 
 /**
- * The expression and pattern engines take as long to load as everything else together, so the first pass does without
- * and says whether it would have needed them.
+ * The expression and pattern engines take as long to load as everything else together, so the first pass runs without
+ * them and reports whether it would have needed them.
  */
 async function decodeDocument(
   value: unknown,
@@ -185,7 +188,7 @@ async function decodeDocument(
   }
 }
 
-/** The compiler of expressions has to know them before the section that holds them is decoded. */
+/** The expression compiler must know them before the section that holds them is decoded. */
 function sensitiveHeadersIn(value: unknown): string[] {
   const written = valueAt(value, ['config', 'sensitiveHeaders'])
   return Array.isArray(written) ? written.filter(name => typeof name === 'string') : []

@@ -7,9 +7,9 @@ export interface Matched {
 }
 
 /**
- * The order in which the matches of one host name are tried: exact path, then prefix and pattern by length, then
- * method, headers, query, then the route's name. Among routes of one name, such as the rules of an HTTPRoute, the order
- * of the file stays: the sort has to be stable.
+ * The order in which the matches of one hostname are tried: exact path, then prefix and pattern by length, then method,
+ * headers, query, then the route's name. Among routes with the same name, such as the rules of an HTTPRoute, file order
+ * is kept: the sort must be stable.
  */
 export function moreSpecific(a: Matched, b: Matched): number {
   return (

@@ -1,7 +1,7 @@
 import { BodyMemory } from '../http/body-memory.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
-/** What `validate` compiles with: nothing in it reaches a socket, a timer or another request. */
+/** The runtime for `validate`: without sockets, timers or state of other requests. */
 export function offlineRuntime(): Runtime {
   const refuse = (): never => {
     throw new Error('a policy tried to call out while the configuration was only being checked')

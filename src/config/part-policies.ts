@@ -9,9 +9,9 @@ import { IDLE_ON_PARTS, reportIdle } from './unserved/transformations.ts'
 type Specs = Readonly<Record<string, unknown>>
 
 /**
- * The policies of a part of a backend (an MCP target, an LLM provider or model), for its compiler to ask for by path.
- * `placeOf` says where a part was written, `targetedAt` which policies aim at the part by its name; `fieldOf` gives a
- * policy's field where it is not called like the policy, `whole` what stands on the backend itself.
+ * Compiled policies of the parts of a backend (an MCP target, an LLM provider or model), which the backend's compiler
+ * looks up by path. `placeOf` gives the location of a part, `targetedAt` the policies that target it by name; `fieldOf`
+ * gives a policy's field where it differs from the policy's name, `whole` the policies of the backend itself.
  */
 export function partPolicies(
   c: Compilation,
@@ -41,7 +41,7 @@ export function partPolicies(
   }
 }
 
-/** Of the policies on the whole backend, those that the same ones on its part are added to. */
+/** The backend's own policies that accumulate with the same policies on its part. */
 function reaching(whole: readonly PolicyLevel[], part: readonly PolicyLevel[]): PolicyLevel[] {
   const names = new Set(part.flatMap(({ specs }) => Object.keys(specs)))
   const reaches = (name: string) => names.has(name) && policyNamed.get(name)?.reachesParts === true

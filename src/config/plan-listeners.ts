@@ -5,7 +5,7 @@ import type { BindSection, GatewaySection, ListenerSection, TlsSection } from '.
 import type { RouteSection, TcpRouteSection } from './standalone/route-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
 
-/** A listener before anything in it is compiled, whichever form of the file it was written in. */
+/** A listener before compilation, whichever form of the file declares it. */
 export interface ListenerPlan {
   readonly key: string
   readonly name: string
@@ -14,7 +14,7 @@ export interface ListenerPlan {
   readonly hostname: string
   readonly protocol: ListenerSection['protocol']
   readonly tls: TlsSection | undefined
-  /** Holds the policies by name; listeners of `gateways` hold other fields beside them. */
+  /** Policies by name; listeners of `gateways` have other fields beside them. */
   readonly policies: Readonly<Record<string, unknown>> | undefined
   readonly policiesPath: Path
   readonly path: Path
@@ -28,12 +28,12 @@ export type RoutePlan =
 
 export interface BindPlan {
   readonly port: number
-  /** Every address when undefined. */
+  /** All addresses when undefined. */
   readonly address: string | undefined
   /** It takes UDP; TCP may have the same port. */
   readonly datagrams: boolean
   readonly path: Path
-  /** A PROXY header comes first on every connection. */
+  /** Every connection begins with a PROXY header. */
   readonly proxied: boolean
   readonly listeners: ListenerPlan[]
 }
@@ -168,7 +168,7 @@ function planBind(bind: BindSection, ports: Ports, c: Compilation): void {
   checkHostnames(plan, c)
 }
 
-/** A route's place among its siblings in the file, whatever was left out before it. */
+/** A route's index among its siblings in the file, counting those that were dropped. */
 function positionOf(spec: object, c: Compilation): number {
   return Number(c.paths.get(spec)?.at(-1) ?? 0)
 }
@@ -310,7 +310,7 @@ function listenersFor(
     const found = slash < 0 ? gateway : gateway?.filter(listener => listener.name === ref.slice(slash + 1))
     if (found && (found.length > 0 || slash < 0)) return found
     if (droppedGateway(ref, gateways, c)) return []
-    // One that has mistakes of its own was left out, and is there nevertheless.
+    // A gateway that was dropped for its own mistakes exists nevertheless.
     const written = namesIn(valueAt(c.document.value, ['gateways']))
     const known = [...written, ...[...gateways].flatMap(([name, all]) => all.map(l => `${name}/${l.name}`))]
     c.report({
@@ -350,14 +350,14 @@ function reportNoGateway(path: Path, gateways: ReadonlyMap<string, ListenerPlan[
   })
 }
 
-/** Ports are there, in a form that was reported. */
+/** Ports are declared in a form that was already reported. */
 function elsewhere(root: unknown): boolean {
   const written = valueAt(root, ['gateways'])
   const others = ['listeners', 'port', 'http', 'servers', 'entryPoints']
   return written === undefined ? others.some(key => valueAt(root, [key]) !== undefined) : Array.isArray(written)
 }
 
-/** A gateway or listener with findings of its own was left out: references to it are not wrong. */
+/** Whether the reference is to a gateway or listener that was dropped for its own findings, and so is not wrong. */
 function droppedGateway(ref: string, gateways: ReadonlyMap<string, ListenerPlan[]>, c: Compilation): boolean {
   if (sectionMisspelt(c, 'gateways') || elsewhere(c.document.value)) return true
   const [name, listener] = ref.split('/') as [string, string?]

@@ -7,16 +7,16 @@ import { probesOf } from '../schema/keepalives.ts'
 import { formatDuration, parseDuration } from '../schema/scalars.ts'
 import { type ConfigSection, configSection, LOOKUP_FAMILIES, type LookupFamily } from './standalone/config-section.ts'
 
-/** Settings of the process: the file's `config`, with the environment over it and defaults under it. */
+/** Process settings: the file's `config`, overridden by the environment, over the defaults. */
 export interface Settings {
-  /** For `parseListenAddress`, as are the next two. */
+  /** Parsed by `parseListenAddress`, as are the next two. */
   readonly adminAddr: string
   readonly statsAddr: string
   readonly readinessAddr: string
   readonly logging: { readonly filter: string; readonly format: 'text' | 'json' }
-  /** ms that a graceful stop keeps accepting, at least. */
+  /** Minimum time in ms that a graceful stop keeps accepting. */
   readonly terminationMin: number
-  /** ms that a graceful stop waits for requests in flight, at most. */
+  /** Maximum time in ms that a graceful stop waits for requests in flight. */
   readonly terminationMax: number
   readonly connectTimeout: number
   readonly keepAlive: KeepAlive | false
@@ -32,7 +32,7 @@ export interface Settings {
 }
 
 type Env = Readonly<Record<string, string | undefined>>
-/** What is wrong with the environment, in words. */
+/** A mistake in the environment, in words. */
 export type EnvProblem = { readonly variable: string; readonly message: string }
 
 export function resolveSettings(
@@ -72,7 +72,7 @@ export function resolveSettings(
   }
 }
 
-/** What the declaration says of fields that are not there. */
+/** The declared defaults of absent fields. */
 function declaredDefaults() {
   const context = { report: () => {}, cel: undefined, patterns: undefined, missing: new Set<never>() }
   const given = { logging: {}, backend: {}, mcp: {} }

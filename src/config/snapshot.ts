@@ -9,14 +9,14 @@ import type { Telemetry } from './compile-telemetry.ts'
 import type { Settings } from './settings.ts'
 import type { RouteMatch } from './standalone/route-section.ts'
 
-/** A compiled policy at its place, with what it settles and what dumps show of it. */
+/** A compiled policy at its place, with its effects and its form for dumps. */
 export interface Step extends PolicyStep {
   readonly hooks: Hooks
-  /** The policy as it was written, redacted: for dumps. */
+  /** The policy as written, redacted: for dumps. */
   readonly spec: unknown
-  /** Where wider levels have written the same policy, without effect here. */
+  /** The wider levels whose policy of the same kind is overridden here. */
   readonly overridden?: readonly Origin[]
-  /** Who wrote what, where several levels have written the policy. */
+  /** The source of each field, where several levels declare the policy. */
   readonly fields?: readonly PolicyField[]
 }
 
@@ -26,15 +26,15 @@ export interface IdleObject {
   readonly origin: Origin
 }
 
-/** A field of a policy that several levels have written. */
+/** A policy field that several levels declare. */
 export interface PolicyField {
   readonly name: string
-  /** Empty: the policy that holds it was replaced as a whole. Several: what they write adds up. */
+  /** Empty: the policy that holds it was replaced as a whole. Several: their values accumulate. */
   readonly wonBy: readonly Origin[]
   readonly overridden: readonly Origin[]
 }
 
-/** The policies of one phase by moment, each list in the order it runs. */
+/** The policies of one phase by hook, each list in execution order. */
 export interface Pipeline {
   readonly steps: readonly Step[]
   readonly request: readonly Step[]
@@ -45,9 +45,11 @@ export interface Pipeline {
   readonly done: readonly Step[]
   /** Where in `request` the clock of `timeout.request` starts: after authentication and rate limits. */
   readonly deadlineFrom: number
-  /** Bytes of request body to read before the first `attempt`; 0: none. Steps of `request` read for themselves. */
+  /**
+   * Bytes of request body to buffer before the first `attempt`; 0 for none. Steps of `request` do their own reading.
+   */
   readonly buffersRequest: number
-  /** Set: the response is read whole before `response` runs. */
+  /** When set, the response is buffered before `response` runs. */
   readonly buffersResponse: Hooks['buffersResponse']
   readonly timeout: { readonly request?: number; readonly backend?: number }
   readonly retry: NonNullable<Hooks['retry']> | undefined
@@ -61,12 +63,12 @@ export interface WeightedBackend {
   readonly backend: Backend
   /** Runs for each call to this backend. */
   readonly pipeline: Pipeline
-  /** The route's and the backend's response policies, in the order they run. */
+  /** The response policies of the route and the backend, in execution order. */
   readonly response: readonly Step[]
   readonly responseBody: readonly Step[]
-  /** Set: the route is chosen among these, and the rest of this object says nothing. */
+  /** When set, the route is chosen among these, and the other fields are unused. */
   readonly delegates?: RouteGroup
-  /** Set: the response is read whole before its policies run. */
+  /** When set, the response is buffered before its policies run. */
   readonly buffersResponse: Hooks['buffersResponse']
   /** As written, redacted. */
   readonly spec: unknown
@@ -83,15 +85,15 @@ export interface Route extends RouteFacts {
   readonly totalWeight: number
 }
 
-/** Routes that another route delegates to, with the policies of that one. */
+/** Routes that another route delegates to, with the policies inherited from it. */
 export interface RouteGroup {
   readonly name: string
   readonly routes: readonly Route[]
 }
 
-/** Which connections go where. */
+/** Selects connections by server name and forwards them. */
 export interface TcpRoute extends RouteFacts {
-  /** By server name; every connection when empty. */
+  /** Server names; empty for every connection. */
   readonly hostnames: readonly string[]
   /** Each has a `target`. */
   readonly backends: readonly WeightedBackend[]
@@ -102,9 +104,9 @@ export interface TcpRoute extends RouteFacts {
 export interface TlsFiles extends TlsParameters {
   readonly cert: Buffer
   readonly key: Buffer
-  /** Set: clients must present a certificate that chains to it. */
+  /** When set, clients must present a certificate that chains to it. */
   readonly ca?: Buffer
-  /** Clients are let in without one too. */
+  /** The client certificate is optional. */
   readonly caOptional?: boolean
 }
 
@@ -114,9 +116,9 @@ export interface Listener extends ObjectFacts {
   readonly hostname: string
   readonly protocol: 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | 'UDP' | 'HBONE'
   readonly tls?: TlsFiles
-  /** As it was written, redacted: for dumps. */
+  /** As written, redacted: for dumps. */
   readonly tlsSpec?: unknown
-  /** TLS is not ended here: connections are chosen by server name and passed on as they are. */
+  /** TLS is not terminated here: connections are routed by server name and forwarded as they are. */
   readonly passthrough: boolean
   readonly pipeline: Pipeline
   readonly routes: readonly Route[]
@@ -126,25 +128,25 @@ export interface Listener extends ObjectFacts {
 export interface Bind {
   readonly key: string
   readonly port: number
-  /** Every address of the machine when unset. */
+  /** All addresses when unset. */
   readonly address?: string
   readonly listeners: readonly Listener[]
   /** What the first bytes of a connection are; `udp`: there are datagrams and no connections. */
   readonly protocol: 'http' | 'tls' | 'tcp' | 'udp'
   readonly frontend: FrontendSettings
-  /** Policies over connections, before any HTTP. */
+  /** Connection policies, applied before any HTTP. */
   readonly connection: readonly Step[]
   readonly origin: Origin
 }
 
-/** What bodies that are read whole may take of memory. */
+/** Memory limits for buffered bodies. */
 export interface HeldBodies {
   readonly limits: BodyLimits
-  /** bytes of the longest body that something in the file reads whole; 0: nothing does. */
+  /** The longest body in bytes that anything in the file buffers; 0 for none. */
   readonly largest: number
 }
 
-/** One configuration, checked and compiled: what the engine serves and `/config_dump` shows. Never changed. */
+/** One configuration, checked and compiled: what the engine serves and `/config_dump` shows. Immutable. */
 export interface Snapshot {
   readonly file: string
   readonly settings: Settings
@@ -153,13 +155,13 @@ export interface Snapshot {
   readonly telemetry: Telemetry
   /** Named backends, by reference (`/name`). */
   readonly backends: ReadonlyMap<string, WeightedBackend>
-  /** Policies with a target that no object has met. */
+  /** Policies whose target matched no object. */
   readonly idlePolicies?: readonly IdleObject[]
   /** Groups of routes that no route delegates to. */
   readonly idleGroups: readonly IdleObject[]
   /** Of the `llm` section: its models, then its virtual models. */
   readonly modelOrigins: readonly Origin[]
   readonly credentials: CredentialPlaces
-  /** The file's content as it was read, redacted by declaration. */
+  /** The file's content, redacted by declaration. */
   readonly redacted: unknown
 }

@@ -8,7 +8,7 @@ interface TargetReference {
   readonly path: Path
 }
 
-/** The backends that policies call, wherever they are named: also in policies that are not served yet. */
+/** The backends that policies refer to, including policies that are not served yet. */
 export function targetReferences(schema: Schema<unknown>, value: unknown): TargetReference[] {
   const out: TargetReference[] = []
   visitWritten(schema, value, ({ field, value: reference, path }) => {

@@ -18,7 +18,7 @@ export interface TargetedRoute {
   readonly kind: 'http' | 'tcp'
 }
 
-/** Standalone routes have no kind: a target's says only which protocol it means. */
+/** Standalone routes have no kind: a target's kind says only which protocol it means. */
 const KINDS: Readonly<Record<TargetedRoute['kind'], readonly string[]>> = {
   http: ['HTTPRoute', 'GRPCRoute'],
   tcp: ['TCPRoute', 'TLSRoute', 'UDPRoute'],
@@ -27,13 +27,13 @@ const KINDS: Readonly<Record<TargetedRoute['kind'], readonly string[]>> = {
 /** Allowed on a backend by reference only. */
 const MAY_FOLLOW_A_BACKEND: ReadonlySet<string> = new Set(['requestMirror'])
 
-/** The gateways of a file have no namespace of their own. */
+/** Gateways of a file have no namespace of their own. */
 const GATEWAY_NAMESPACE = 'default'
 
-/** The top-level `policies`, by what they target, each list from the widest target to the narrowest. */
+/** The top-level `policies` by target, each list ordered from the widest target to the narrowest. */
 export class TargetedLevels {
   readonly #all: readonly Aimed[]
-  /** By `namespace/name` of the route; thousands of routes do not each look at thousands of policies. */
+  /** By `namespace/name` of the route, so that thousands of routes need not each scan thousands of policies. */
   readonly #byRoute: ReadonlyMap<string, readonly Aimed[]>
   readonly #atGateways: readonly Aimed[]
   /** By `namespace/name` of the backend. */
@@ -94,7 +94,7 @@ export class TargetedLevels {
     return this.#atBackend(this.#byBackend.get(reference), ({ backend }) => backend?.section === section)
   }
 
-  /** `name`: `namespace/hostname`. A target with a port comes after, as the narrower one. */
+  /** `name`: `namespace/hostname`. A target with a port is narrower, so it comes later. */
   forService(name: string, port: number): PolicyLevel[] {
     const found = this.#byService.get(name)
     const aimed = (of: number | undefined) => this.#atBackend(found, ({ service }) => service?.port === of)
@@ -109,7 +109,7 @@ export class TargetedLevels {
     return this.#levels(aimed).map(level => ({ ...level, on: 'backend', identity: `backend:${level.identity}` }))
   }
 
-  /** Those whose target no object has met: to be asked once everything is compiled. */
+  /** Policies whose target matched no object. Call once everything is compiled. */
   idle(): readonly IdleObject[] {
     return this.#all
       .filter(aimed => !this.#used.has(aimed))
@@ -152,7 +152,7 @@ export function selectsRoute({ target }: TargetedPolicy, route: TargetedRoute): 
   )
 }
 
-/** Not every policy has something to say at every place that a target can name. */
+/** Not every policy applies at every place that a target can name. */
 function checkPlace(c: Compilation, spec: TargetedPolicy): void {
   const name = Object.keys(spec.policy)[0]!
   const policy = (trafficPolicies as readonly AnyPolicy[]).find(each => each.name === name)!

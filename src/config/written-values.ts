@@ -2,21 +2,21 @@ import type { Path } from '../diagnostics/diagnostic.ts'
 import type { Field, FieldMode, Node, Schema } from '../schema/builder.ts'
 
 export interface WrittenValue {
-  /** What the value is read by: shorthand forms are resolved. */
+  /** The schema node that reads the value, with shorthand forms resolved. */
   readonly node: Node
   readonly value: unknown
-  /** Of an object, for one of its declared fields. */
+  /** Set for a declared field of an object. */
   readonly field: Field<unknown, FieldMode> | undefined
   /** Valid during the visit only. */
   readonly path: Path
 }
 
-/** Every value of a document that its declaration knows, outermost first, in the order of the file. */
+/** Visits every value of a document that its schema declares, outermost first, in file order. */
 export function visitWritten(schema: Schema<unknown>, value: unknown, visit: (found: WrittenValue) => void): void {
   walk(schema.node, value, undefined, [], visit)
 }
 
-/** `path` is one array that follows the walk: few visits keep it. */
+/** `path` is a single mutable array: few visits need a copy. */
 function walk(
   declared: Node,
   value: unknown,

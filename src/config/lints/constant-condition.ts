@@ -4,11 +4,11 @@ import type { Lint } from './lint.ts'
 /** GW533: a condition that does not depend on the request. */
 export const constantCondition: Lint = file => {
   file.visitTerms(({ node, term, path }) => {
-    // Entries of lists of variants have a lint of their own: the last one may well say `true`.
+    // Lists of variants have a lint of their own: the last entry may well be `true`.
     if (node.result !== 'bool' || path.at(-1) === 'condition' || path.at(-1) === 'when') return
     const constant = constantOf(term)
     if (constant === undefined) return
-    // Where a guard cannot be carried over from a resource, a rule that nobody has written refuses everything.
+    // Where a guard cannot be translated from a resource, a generated rule refuses everything.
     if (file.textAt([...path]) === '') return
     const { value, joint } = constant
     file.report({

@@ -6,7 +6,7 @@ export interface Constant {
   readonly joint?: '&&' | '||'
 }
 
-/** What a condition gives whatever the request is, when its text shows that. */
+/** The outcome of a condition for every request, where its text shows that it is constant. */
 export function constantOf(term: Term | undefined): Constant | undefined {
   if (term === undefined) return undefined
   if (term.kind === 'literal') return typeof term.value === 'boolean' ? { value: term.value } : undefined
@@ -37,14 +37,14 @@ function ofParts(parts: readonly Term[], op: '&&' | '||'): Constant | undefined 
   return clash && { value: decides, ...(clash === 'two values' && { joint: op }) }
 }
 
-/** `a == 1 && a == 2` and `a == 1 && a != 1` hold for nothing, `a != 1 || a != 2` and `a == 1 || a != 1` for everything. */
+/** `a == 1 && a == 2` and `a == 1 && a != 1` are never true; `a != 1 || a != 2` and `a == 1 || a != 1` always are. */
 function clashIn(parts: readonly Term[], op: '&&' | '||'): 'two values' | 'opposites' | undefined {
   const seen: Comparison[] = []
   for (const part of parts) {
     const [one] = comparisonsOf(part)
     if (one?.op !== '==' && one?.op !== '!=') continue
     const name = one.path.join('.')
-    // Where the value is not there, neither side of an `||` holds.
+    // If the value is absent, neither side of an `||` holds.
     const alike = op === '||' && !ALWAYS_THERE.has(name) ? [] : seen.filter(other => other.path.join('.') === name)
     for (const other of alike) {
       const equal = one.literal.value === other.literal.value
@@ -56,7 +56,7 @@ function clashIn(parts: readonly Term[], op: '&&' | '||'): 'two values' | 'oppos
   return undefined
 }
 
-/** What every request has exactly one of. */
+/** Present exactly once in every request. */
 const ALWAYS_THERE: ReadonlySet<string> = new Set([
   'request.method',
   'request.path',
@@ -78,7 +78,7 @@ function areEqual(left: Term, right: Term): boolean | undefined {
   return left.path[0] === 'request' && left.path.join('\0') === right.path.join('\0') ? true : undefined
 }
 
-/** Text that other programs would fill in, which is a mistake of its own. */
+/** Text with placeholders for another program, which is reported separately. */
 export function isTemplate(value: unknown): boolean {
   return typeof value === 'string' && /^\s*\{\{.*\}\}\s*$/s.test(value)
 }

@@ -1,6 +1,6 @@
 import type { Lint } from './lint.ts'
 
-/** GW529: a field that has a successor. */
+/** GW529: a deprecated field. */
 export const deprecatedField: Lint = file => {
   file.visit('any', ({ field, path }) => {
     if (field?.deprecated === undefined) return

@@ -74,7 +74,7 @@ import { unverifiedClaims } from './security/unverified-claims.ts'
 import { unverifiedTls } from './security/unverified-tls.ts'
 import { policySites } from './sites.ts'
 
-/** In the order of their findings at one place. */
+/** In the order in which findings at one place are reported. */
 const LINTS: readonly Lint[] = [
   unreachableRoute,
   unreachableEntry,
@@ -181,7 +181,7 @@ export function lint(file: Omit<LintedFile, 'sites' | 'visit' | 'visitTerms'>): 
     },
   }
   for (const check of LINTS) check(linted)
-  // One walk for all of them.
+  // One walk serves all lints.
   visitWritten(standalone, file.document.value, found => {
     for (const see of always) see(found)
     const list = visitors.get(found.node.kind)

@@ -32,18 +32,18 @@ export interface LintedFile {
   readonly tier: Tier
   readonly env: Readonly<Record<string, string | undefined>>
   readonly sites: readonly PolicySite[]
-  /** Asks to see every value that is declared so, once all lints have been called. */
+  /** Subscribes to every value of this kind. Visited once all lints have been called. */
   visit(kind: WrittenValue['node']['kind'] | 'any', see: (found: WrittenValue) => void): void
-  /** The same for every expression, and what its author wrote as a tree. */
+  /** The same for every expression, with its parsed tree. */
   visitTerms(see: (found: WrittenTerm) => void): void
-  /** Of an expression that compiles. */
+  /** Undefined for an expression that does not compile. */
   termOf(text: string): Term | undefined
   /** Where a decoded object, list or map was written. */
   pathOf(part: object): Path
-  /** The text of the value as the file has it, with quotes and variables. */
+  /** The source text of the value, with quotes and variables. */
   textAt(path: Path): string
   report(finding: Finding): void
 }
 
-/** Looks for one kind of doubtful configuration: valid, but not what its author can have meant. */
+/** Reports one kind of doubtful configuration: valid, but unlikely to be what its author meant. */
 export type Lint = (file: LintedFile) => void

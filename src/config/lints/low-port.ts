@@ -1,6 +1,6 @@
 import type { Lint } from './lint.ts'
 
-/** GW532: a port that only privileged processes open on many systems. */
+/** GW532: a port that requires privileges on many systems. */
 export const lowPort: Lint = file => {
   const { binds, gateways, llm, mcp } = file.config
   const ports = [

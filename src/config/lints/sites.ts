@@ -10,7 +10,7 @@ export type RouteSpec = Standalone['binds'][number]['listeners'][number]['routes
   : never
 export type PromptGuard = NonNullable<NonNullable<Policies['ai']>['promptGuard']>
 
-/** Routes of all sections, also those inside route groups. */
+/** Routes of all sections, including those in route groups. */
 export function routesOf(config: Standalone): RouteSpec[] {
   return [
     ...config.binds.flatMap(bind => bind.listeners.flatMap(listener => listener.routes ?? [])),
@@ -42,7 +42,7 @@ export function policySites(config: Standalone, pathOf: (part: object) => Path):
   return out
 }
 
-/** Policies that aim at one target work together as if they stood in one place. */
+/** Policies with the same target work together as if declared in one place. */
 function atOneTarget(config: Standalone): { readonly policies: Policies; readonly holder: object }[] {
   const places = new Map<string, { policies: Policies; readonly holder: object }[]>()
   for (const { target, phase, policy } of config.policies) {
@@ -56,7 +56,10 @@ function atOneTarget(config: Standalone): { readonly policies: Policies; readonl
   return [...places.values()].flat()
 }
 
-/** Finds the policies that aim at a route by its name; thousands of routes do not each look at thousands of policies. */
+/**
+ * Finds the policies that target a route by name. Indexed, so that thousands of routes need not each scan thousands of
+ * policies.
+ */
 export function policiesByRoute(config: Standalone): (route: RouteSpec) => Policies[] {
   const aimed = Map.groupBy(
     config.policies.filter(({ target }) => target.route !== undefined),
@@ -75,7 +78,7 @@ export function rulesOf(
   return policy === undefined || 'rules' in policy ? policy?.rules : policy
 }
 
-/** Guards on LLM requests and replies, wherever they stand. */
+/** Guards on LLM requests and responses, wherever they are declared. */
 export function promptGuards(config: Standalone, sites: readonly PolicySite[]): PromptGuard[] {
   const llm = config.llm
   return [
@@ -95,7 +98,7 @@ export function mcpBackends(config: Standalone) {
   ].filter(backend => backend !== undefined)
 }
 
-/** Finds what a route's backends are: themselves, or the named ones that they refer to. */
+/** Resolves the kinds of a route's backends, following references to named ones. */
 export function kindsByRoute(config: Standalone): (route: RouteSpec) => ('mcp' | 'ai' | 'other')[] {
   const named = new Map(config.backends.toReversed().map(each => [`${each.namespace ?? ''}/${each.name}`, each]))
   return route =>

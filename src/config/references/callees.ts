@@ -1,4 +1,4 @@
-// The services that policies call: each is compiled as a backend is, so addresses, TLS and credentials mean the same.
+// The services that policies call. Each is compiled like a backend, so addresses, TLS and credentials mean the same.
 import type { Callee } from '../../calls/outcall.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { GatewayError } from '../../http/errors.ts'
@@ -15,7 +15,7 @@ const CALLABLE: readonly string[] = ['host', 'service']
 export class Callees {
   readonly #c: Compilation
   readonly #backends: BackendCompiler
-  /** Named backends whose policies are being compiled on behalf of a callee. */
+  /** Named backends whose policies are being compiled for a callee. */
   readonly #open = new Set<string>()
 
   constructor(c: Compilation, backends: BackendCompiler) {
@@ -56,10 +56,10 @@ export class Callees {
     return compiled && calleeOf(compiled, this.#keyOf(compiled))
   }
 
-  /** Connections that lead through a callee must not outlive what it was: other address, other settings, other key. */
+  /** Connections through a callee must not outlive its address, settings or keys. */
   #keyOf({ backend }: WeightedBackend): string {
     if (backend.kind === 'host' && backend.target) return backend.target.key
-    // Its endpoints come with the file: each reading of it is another service.
+    // Its endpoints come from the file, so each load of the file makes a new service.
     return `${backend.name}@${this.#c.runtime.clock.mono()}`
   }
 

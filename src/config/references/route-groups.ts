@@ -1,4 +1,4 @@
-// Routes that other routes delegate to, compiled for whoever delegates: they take over the policies of that route.
+// Routes that other routes delegate to, compiled once per delegating route, since they inherit its policies.
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 import { type Compilation, leftOut, sectionMisspelt } from '../compile-context.ts'
@@ -18,7 +18,7 @@ export type CompileMember = (
   inherited: readonly PolicyLevel[],
 ) => Route
 
-/** Stands for a listener where a group is only checked. */
+/** Takes the place of a listener where a group is only checked. */
 const NOWHERE: RouteParent = { listenerKey: 'routeGroups', gateway: '', listenerName: '', port: 0 }
 
 export class RouteGroups {
@@ -26,7 +26,7 @@ export class RouteGroups {
   readonly #sections: readonly GroupSection[]
   readonly #byName = new Map<string, GroupSection>()
   readonly #compileMember: CompileMember
-  /** By group, listener and inherited policies: routes that delegate alike share what they delegate to. */
+  /** By group, listener and inherited policies: routes that delegate alike share the compiled group. */
   readonly #compiled = new Map<string, RouteGroup>()
   readonly #used = new Set<string>()
   /** Groups that are being compiled, outermost first. */
@@ -67,7 +67,7 @@ export class RouteGroups {
     return group
   }
 
-  /** Those that nothing leads to, which are checked all the same. */
+  /** Compiles the groups that nothing refers to, so that they are checked all the same. */
   checkUnused(): readonly IdleObject[] {
     const unused = [...this.#byName].filter(([name]) => !this.#used.has(name))
     for (const [name] of unused) this.resolve(name, [], NOWHERE, [])
@@ -125,7 +125,7 @@ export class RouteGroups {
     })
   }
 
-  /** A group is compiled for each way that leads to it; a mistake in it is one mistake. */
+  /** A group is compiled once per path that leads to it, but its mistakes are reported once. */
   #first(path: Path): boolean {
     const key = path.join('.')
     if (this.#reported.has(key)) return false

@@ -1,6 +1,6 @@
 /**
- * Keys of the routes of one configuration: `listener/namespace/name`. Further routes of one name, such as the rules of an
- * HTTPRoute, have `#2`, `#3`, … behind it.
+ * Keys of the routes of one configuration: `listener/namespace/name`. Further routes with the same name, such as the
+ * rules of an HTTPRoute, get the suffix `#2`, `#3`, ….
  */
 export class RouteKeys {
   readonly #taken = new Map<string, number>()

@@ -1,4 +1,4 @@
-// The services of the file and the workloads behind them, by what backends ask for.
+// The services of the file and their workloads, by the reference that backends use.
 import type { Service, ServiceEndpoint } from '../../backends/backend.ts'
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
@@ -81,7 +81,7 @@ export class Services {
 
   #reportUnknown(name: string, path: Path): void {
     const dropped = leftOut(this.#c, ['services'], this.#all)
-    // Its name is not its hostname: whichever was left out may be the one that is meant.
+    // Its name is not its hostname, so any dropped service may be the one that is meant.
     if (dropped.length > 0 || sectionMisspelt(this.#c, 'services')) return
     const known = [...this.#byName.keys()]
     this.#c.report({

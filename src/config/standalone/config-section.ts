@@ -27,7 +27,7 @@ import {
 import { keepalives } from '../../schema/keepalives.ts'
 import { duration, fileOrInline } from '../../schema/scalars.ts'
 
-/** As it is written; `parseListenAddress` reads it. */
+/** As written; parsed by `parseListenAddress`. */
 const listenAddress: Schema<string> = parsed(
   string({ min: 1 }),
   '`ip:port`, `localhost:port`, `unix:/path` or `off`',
@@ -62,7 +62,7 @@ const logFilter: Schema<string> = parsed(
 )
 const logLevel = shapes({ string: logFilter, list: list(logFilter) })
 
-/** As it is written; `parseWorkers` reads it. */
+/** As written; parsed by `parseWorkers`. */
 const workers: Schema<string> = parsed(
   string({ min: 1 }),
   'a number of workers, or a share of the processors such as `50%`',
@@ -74,7 +74,7 @@ const workers: Schema<string> = parsed(
   { type: 'string', pattern: '^([0-9]{1,4}|[0-9]{1,3}(\\.[0-9]+)?%)$' },
 )
 
-/** Labels that the metrics of requests have anyway, and the one that Prometheus gives to buckets. */
+/** The built-in labels of the request metrics, and the one that Prometheus adds to buckets. */
 const OWN_LABELS: ReadonlySet<string> = new Set(
   'backend protocol method status reason bind gateway listener route route_rule le'.split(' '),
 )

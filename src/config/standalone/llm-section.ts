@@ -13,7 +13,7 @@ import { port } from '../../schema/scalars.ts'
 import { tlsSection } from './listener-section.ts'
 import { gatewayRefs } from './route-section.ts'
 
-/** Policies for calls to a provider, under the names that they have in this section. */
+/** Policies for calls to a provider, by their names in this section. */
 const callPolicies = {
   requestHeaders: backendPolicyFields.requestHeaderModifier,
   responseHeaders: backendPolicyFields.responseHeaderModifier,
@@ -59,9 +59,9 @@ export const llmSection = object('LLM section', {
 export type LlmSection = Infer<typeof llmSection>
 
 /**
- * The policies, by name, for calls to a model (`['models', 0]`, with those of the provider entry that it refers to) or
- * for its use (`['models', 0, 'authorization']`), and the guards of all models (`[]`, `['policies']`): what
- * `compileLlmSection` asks its context for.
+ * The policies by name for calls to a model (`['models', 0]`, with those of the provider entry that it refers to), for
+ * its use (`['models', 0, 'authorization']`), and the guards of all models (`[]`, `['policies']`): the paths that
+ * `compileLlmSection` looks up in its context.
  */
 export function llmPolicySpecs(section: LlmSection, path: Path): Readonly<Record<string, unknown>> | undefined {
   const [list, index, part] = path

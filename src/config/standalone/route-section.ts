@@ -39,7 +39,7 @@ const valueMatch = (name: string) =>
     { exactlyOneOf: [['exact', 'regex']], textMeans: 'exact' },
   )
 
-/** Methods are case-sensitive, and those of HTTP are in capitals. */
+/** Methods are case-sensitive; those of HTTP are upper case. */
 const method: Schema<string> = parsed(
   string({ min: 1, max: 32 }),
   'an HTTP method in capitals',

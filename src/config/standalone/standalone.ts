@@ -150,7 +150,7 @@ const uiSection = object('ui', {
 })
 
 /** The standalone file: what `validate` checks, `run -f` starts and `translate` writes. */
-/** What is written at the top of files of other tools, and what stands elsewhere in this one. */
+/** Top-level fields of other tools' files, and fields that belong elsewhere in this one. */
 function misplaced(): Readonly<Record<string, string>> {
   const ofRoutes = Object.keys(routePolicyFields).map(name => [
     name,

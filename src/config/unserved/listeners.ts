@@ -1,4 +1,4 @@
-// What a listener may say in the file and the engine does not do, so that nobody relies on it.
+// Listener fields that the file may have and the engine does not serve, so that nobody relies on them.
 import { listenerPolicyFields } from '../../policies/index.ts'
 import type { Compilation } from '../compile-context.ts'
 import type { ListenerPlan } from '../plan-listeners.ts'

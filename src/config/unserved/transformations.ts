@@ -7,7 +7,7 @@ import type { PolicyLevel } from '../compile-policies.ts'
 type Spec = Infer<typeof transformations.schema>
 type Sides = Pick<Spec, 'request' | 'response'>
 
-/** Parts of a transformation that have nothing to work on where it stands. */
+/** Parts of a transformation that have no effect where it is attached. */
 export interface Idle {
   readonly parts: readonly (readonly ['request' | 'response', 'body'?])[]
   readonly message: string
@@ -15,7 +15,7 @@ export interface Idle {
 }
 
 export const IDLE_ON_PARTS: Idle = {
-  // A part is called with a body that its backend has made; only the head is left to change.
+  // A part is called with a body that its backend built, so only the head can still be changed.
   parts: [
     ['request', 'body'],
     ['response', 'body'],

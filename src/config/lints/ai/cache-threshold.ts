@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW549: prompts that are marked for a cache which does not take them. */
+/** GW549: a caching threshold below the provider's minimum. */
 export const cacheThreshold: Lint = file => {
   file.visit('object', ({ node, value, path }) => {
     if (node.kind !== 'object' || node.name !== 'prompt caching') return

@@ -1,12 +1,12 @@
 import type { Lint } from '../lint.ts'
 import { mcpBackends } from '../sites.ts'
 
-/** GW573: a whole command line where the name of a program stands. */
+/** GW573: a whole command line in place of a program name. */
 export const commandLine: Lint = file => {
   for (const { targets } of mcpBackends(file.config)) {
     for (const { stdio } of targets) {
       const [program = '', ...args] = stdio?.cmd.trim().split(/\s+/) ?? []
-      // Paths may well have spaces in them.
+      // Paths may legitimately contain spaces.
       if (!stdio || args.length === 0 || /[/\\]/.test(program)) continue
       const shown = args.map(each => JSON.stringify(each)).join(', ')
       file.report({

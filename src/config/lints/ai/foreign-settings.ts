@@ -2,19 +2,19 @@ import type { Path } from '../../../diagnostics/diagnostic.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
-/** What only the providers of one cloud read, by the beginning of its name. */
+/** Parameters specific to one cloud, by name prefix. */
 const PARAMS = { aws: ['bedrock'], vertex: ['vertex'], azure: ['azure'] } as const
 const IDENTITIES = { aws: ['bedrock'], gcp: ['vertex', 'gemini'], azure: ['azure'] } as const
-/** Whose way in is known; the others may stand for any service. */
+/** Providers with a known API; the others may front any service. */
 const KNOWN: readonly string[] = ['openAI', 'anthropic', 'gemini', 'vertex', 'bedrock', 'azure']
 
-/** GW579: settings of a provider that another one does not read. */
+/** GW579: settings that the chosen provider ignores. */
 export const foreignSettings: Lint = file => {
   const { models = [], providers = [] } = file.config.llm ?? {}
   for (const entry of [...models, ...providers]) {
     const { provider, params } = entry
     if (typeof provider !== 'string') continue
-    // Another address may be one of another cloud: Claude is served by AWS too.
+    // A custom address may belong to another cloud: Claude is served by AWS too.
     const ownAddress = params?.hostOverride === undefined && params?.baseUrl === undefined
     if (params && ownAddress) foreignParams(provider, params, file)
     if (!('auth' in entry)) continue

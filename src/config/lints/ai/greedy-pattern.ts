@@ -1,7 +1,7 @@
 import type { Lint } from '../lint.ts'
 import { promptGuards } from '../sites.ts'
 
-/** GW533: a pattern that finds something in every prompt. */
+/** GW533: a pattern that matches every prompt. */
 export const greedyPattern: Lint = file => {
   for (const guard of promptGuards(file.config, file.sites)) {
     for (const { regex } of [...(guard.request ?? []), ...(guard.response ?? [])]) {

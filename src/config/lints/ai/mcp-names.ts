@@ -5,7 +5,7 @@ import { mcpBackends } from '../sites.ts'
 
 const KINDS = new Set(['tool', 'prompt', 'resource', 'task'])
 
-/** GW570: a rule about a tool that is a prompt as well; it holds for nothing. Alternatives are left alone. */
+/** GW570: a rule about a tool that also names a prompt, which nothing satisfies. Alternatives are not reported. */
 export const mcpKinds: Lint = file => {
   file.visitTerms(({ node, term, path }) => {
     if (node.scope !== 'mcp') return
@@ -25,7 +25,7 @@ export const mcpKinds: Lint = file => {
   })
 }
 
-/** GW524: a rule about a target that is not there, or about a name as clients see it instead of as the target does. */
+/** GW524: a rule about a target that does not exist, or about a name as clients see it instead of the target's own. */
 export const mcpNames: Lint = file => {
   const targets = mcpBackends(file.config).flatMap(backend => backend.targets.map(target => target.name))
   if (targets.length === 0) return

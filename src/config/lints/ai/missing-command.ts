@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path'
 import type { Lint } from '../lint.ts'
 import { mcpBackends } from '../sites.ts'
 
-/** GW530: a program that is not on this machine; looked for in tier `env` only. */
+/** GW530: a program that is not installed on this machine; checked in tier `env` only. */
 export const missingCommand: Lint = file => {
   if (file.tier !== 'env') return
   for (const { targets } of mcpBackends(file.config)) {

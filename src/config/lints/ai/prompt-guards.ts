@@ -1,7 +1,7 @@
 import type { Lint } from '../lint.ts'
 import { promptGuards } from '../sites.ts'
 
-/** GW507: a guard on replies that asks for a refusal, which it never makes. */
+/** GW507: a response guard configured to reject, which it never does. */
 export const rejectOnReply: Lint = file => {
   for (const guard of promptGuards(file.config, file.sites)) {
     for (const { regex } of guard.response ?? []) {
@@ -18,7 +18,7 @@ export const rejectOnReply: Lint = file => {
   }
 }
 
-/** GW543: guards on replies that clients can go around by asking for a stream. */
+/** GW543: response guards that clients can bypass by requesting a stream. */
 export const unguardedStreams: Lint = file => {
   for (const guard of promptGuards(file.config, file.sites)) {
     if (guard.streaming === 'Enabled' || !guard.response || guard.response.length === 0) continue

@@ -2,7 +2,7 @@ import type { Path } from '../../../diagnostics/diagnostic.ts'
 import { sizeText } from '../../../diagnostics/size-text.ts'
 import type { Lint } from '../lint.ts'
 
-/** GW556: a body that may be as long as no body can be, since all bodies together may not. */
+/** GW556: a body limit that the limit on all bodies together makes unreachable. */
 export const bodyTotal: Lint = file => {
   const { total } = file.snapshot.bodies.limits
   const check = (bytes: number | undefined, path: Path): void => {

@@ -1,9 +1,9 @@
 import type { Lint } from '../lint.ts'
 
-/** What the mode takes (specification, Limits). */
+/** The maximum in this mode (specification, Limits). */
 const BUFFERED_LIMIT = 8192
 
-/** GW551: bodies that are taken and that the processing service cannot be given. */
+/** GW551: bodies that are accepted but too long for the processing service. */
 export const bufferedBody: Lint = file => {
   for (const { policies } of file.sites) {
     const { buffer, extProc } = policies

@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW546: a limit that another one of the list reaches first, always. */
+/** GW546: a limit that another one in the list always reaches first. */
 export const looserLimit: Lint = file => {
   for (const { policies } of file.sites) {
     const spec = policies.localRateLimit

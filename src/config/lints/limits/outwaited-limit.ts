@@ -1,7 +1,7 @@
 import type { Path } from '../../../diagnostics/diagnostic.ts'
 import type { Lint } from '../lint.ts'
 
-/** GW571: a pause that is longer than the request may take. */
+/** GW571: a pause longer than the request timeout. */
 export const outwaitedLimit: Lint = file => {
   for (const { policies } of file.sites) {
     const { timeout, delay, retry } = policies
@@ -35,7 +35,7 @@ export const outwaitedLimit: Lint = file => {
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** ms of an expression that is nothing but a duration. */
+/** The ms of an expression that is a constant duration. */
 function fixedDuration(text: string): number | undefined {
   const plain = /^\s*(?:duration\(\s*)?["']?((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)["']?\s*\)?\s*$/.exec(text)?.[1]
   if (plain === undefined) return undefined

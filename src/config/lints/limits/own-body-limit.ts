@@ -1,7 +1,7 @@
 import { sizeText } from '../../../diagnostics/size-text.ts'
 import type { Lint } from '../lint.ts'
 
-/** GW577: one route that takes in longer bodies than the gateway is told to. */
+/** GW577: a route with a body limit above that of the gateway. */
 export const ownBodyLimit: Lint = file => {
   const http = file.config.frontendPolicies?.http
   if (!http || file.textAt([...file.pathOf(http), 'maxBufferSize']) === '') return

@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW518: no time is left for a second call. */
+/** GW518: the timeout leaves no time for a retry. */
 export const pointlessRetry: Lint = file => {
   for (const { policies } of file.sites) {
     const { timeout, retry } = policies

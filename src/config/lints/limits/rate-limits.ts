@@ -9,7 +9,7 @@ interface Limit {
   readonly tokens?: number
 }
 
-/** GW519: a limit that lets nothing pass, or nothing more once it is used up. */
+/** GW519: a limit that admits nothing, or nothing more once it is used up. */
 export const emptyBucket: Lint = file => {
   for (const { policies } of file.sites) {
     for (const limit of limitsOf(policies.localRateLimit)) {
@@ -30,7 +30,7 @@ export const emptyBucket: Lint = file => {
   }
 }
 
-/** GW520: tokens of a model where no model is asked. */
+/** GW520: a token limit on a route without a model. */
 export const tokensWithoutModel: Lint = file => {
   const places = [...file.sites.map(site => site.policies), file.config.mcp?.policies]
   if (!places.some(policies => limitsOf(policies?.localRateLimit).some(countsTokens))) return

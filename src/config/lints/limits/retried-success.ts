@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW565: calls are repeated that have succeeded. */
+/** GW565: successful calls are retried. */
 export const retriedSuccess: Lint = file => {
   for (const { policies } of file.sites) {
     const { retry } = policies

@@ -1,11 +1,11 @@
 import type { Lint } from '../lint.ts'
 
-/** GW562: an inner time limit that the outer one ends first. */
+/** GW562: an inner timeout that the outer one always pre-empts. */
 export const unreachedTimeout: Lint = file => {
   for (const { policies } of file.sites) {
     const { timeout, retry } = policies
     const { requestTimeout, backendRequestTimeout } = timeout ?? {}
-    // With retries, GW518 says more.
+    // With retries, GW518 is more specific.
     if (!timeout || retry || !requestTimeout || !backendRequestTimeout || backendRequestTimeout <= requestTimeout)
       continue
     file.report({

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../../schema/scalars.ts'
 import type { Lint } from '../lint.ts'
 
-/** GW531: a time limit of 0, which is none. */
+/** GW531: a timeout of 0, which means none. */
 export const zeroTimeout: Lint = file => {
   file.visit('any', ({ field, value, path }) => {
     if (field === undefined || typeof value !== 'string' || !String(path.at(-1)).endsWith('Timeout')) return

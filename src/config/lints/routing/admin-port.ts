@@ -8,7 +8,7 @@ const SERVERS = {
   readinessAddr: { what: 'the readiness server', standard: '[::]:15021' },
 } as const
 
-/** GW575: a port that one of the gateway's own servers opens as well. */
+/** GW575: a port that one of the gateway's own servers also opens. */
 export const adminPort: Lint = file => {
   const taken = new Map<number, keyof typeof SERVERS>()
   for (const name of Object.keys(SERVERS) as (keyof typeof SERVERS)[]) {

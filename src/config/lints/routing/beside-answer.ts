@@ -2,10 +2,10 @@ import type { Lint } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 import { answers } from './unasked-backends.ts'
 
-/** What is done to requests that go on to a backend. */
+/** Policies that act on requests forwarded to a backend. */
 const ONWARD = ['urlRewrite', 'retry', 'requestMirror'] as const
 
-/** GW566: policies for calls to a backend, or a second answer, on a route that answers itself. */
+/** GW566: policies for backend calls, or a second response, on a route that answers by itself. */
 export const besideAnswer: Lint = file => {
   for (const { policies } of routesOf(file.config)) {
     const answer = policies && answers(policies)

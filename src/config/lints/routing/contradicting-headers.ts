@@ -2,7 +2,7 @@ import type { Lint, LintedFile, Policies } from '../lint.ts'
 
 type Changes = NonNullable<Policies['requestHeaderModifier']>
 
-/** GW563: a header that one policy writes and takes away again. */
+/** GW563: a header that one policy both sets and removes. */
 export const contradictingHeaders: Lint = file => {
   for (const { policies } of file.sites) {
     for (const policy of ['requestHeaderModifier', 'responseHeaderModifier'] as const) {
@@ -32,7 +32,7 @@ export const contradictingHeaders: Lint = file => {
   }
 }
 
-/** Values are added first, and replaced then. */
+/** Values are added first and then replaced. */
 function reportReplaced(changes: Changes, file: LintedFile): void {
   const replaced = new Map(Object.keys(changes.set ?? {}).map(name => [name.toLowerCase(), name]))
   for (const name of Object.keys(changes.add ?? {})) {

@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW522: a port that answers every request with 404. A listener that says `routes: []` itself is meant so. */
+/** GW522: a port that answers every request with 404. An explicit `routes: []` is intentional. */
 export const emptyListener: Lint = file => {
   const served: string[] = []
   for (const bind of file.snapshot.binds)

@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW527: a host name of a route whose requests go to another listener, or to none. */
+/** GW527: a route hostname whose requests go to another listener, or to none. */
 export const foreignHostname: Lint = file => {
   const fits = new Map<readonly string[], string[]>()
   for (const { listeners } of file.snapshot.binds)

@@ -11,7 +11,7 @@ const HOP_BY_HOP = [
   'content-length',
 ]
 
-/** GW525: a field that belongs to one connection, which the gateway writes itself. */
+/** GW525: a connection-specific header, which the gateway writes itself. */
 export const hopHeaders: Lint = file => {
   for (const { policies } of file.sites) {
     const { transformations } = policies

@@ -11,7 +11,7 @@ const CHECKS: { readonly [P in keyof Policies]?: (policy: NonNullable<Policies[P
     const star = allowOrigins.indexOf('*')
     if (allowOrigins.length === 0)
       return { path: [], message: '`cors` names no origin: no page may read anything', help: 'set `allowOrigins`' }
-    // With credentials, the star is the mistake.
+    // With credentials, the wildcard is the mistake.
     return star < 0 || allowOrigins.length === 1 || allowCredentials
       ? undefined
       : {
@@ -44,7 +44,7 @@ const CHECKS: { readonly [P in keyof Policies]?: (policy: NonNullable<Policies[P
       : undefined,
 }
 
-/** GW546: policies whose own fields leave them nothing to do. */
+/** GW546: policies that have no effect because of their own fields. */
 export const idlePolicy: Lint = file => {
   for (const { policies } of file.sites) {
     for (const name of Object.keys(CHECKS) as (keyof typeof CHECKS)[]) {

@@ -1,7 +1,7 @@
 import type { Lint, LintedFile } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
-/** GW569: a match that asks one header or query parameter for two values. */
+/** GW569: a match that requires two values of one header or query parameter. */
 export const impossibleMatch: Lint = file => {
   for (const { matches } of routesOf(file.config)) {
     for (const { headers, query } of matches) {

@@ -1,11 +1,11 @@
 import type { Lint } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
-/** A segment that other gateways and frameworks take for a placeholder, or what only patterns have. */
+/** A segment that other gateways and frameworks read as a placeholder, or characters that only patterns use. */
 const SUSPICIOUS =
   /(?:^|\/)(?:\*{1,2}|:[A-Za-z_]\w*|\{[^/{}]*\}|<[^/<>]*>)(?=\/|$)|\.\*|\[[^\]/]+\][*+]|\\[dw/.]|\([^)/]*\|[^)/]*\)|\$$/
 
-/** GW555: a pattern where text is compared as it is. */
+/** GW555: a pattern in a field that is compared literally. */
 export const literalPattern: Lint = file => {
   for (const route of routesOf(file.config)) {
     for (const { path } of route.matches) {

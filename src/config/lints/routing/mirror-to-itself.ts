@@ -3,7 +3,7 @@ import { valueAt } from '../../compile-context.ts'
 import type { Lint } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
-/** GW561: copies for the backend that has the request already. */
+/** GW561: a mirror to the backend that already receives the request. */
 export const mirrorToItself: Lint = file => {
   for (const { policies, backends } of routesOf(file.config)) {
     const mirror = policies?.requestMirror

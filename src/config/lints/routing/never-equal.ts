@@ -2,7 +2,7 @@ import { type Comparison, comparisonsOf, type Term, termsWithin } from '../../..
 import { isTemplate } from '../constant.ts'
 import type { Lint } from '../lint.ts'
 
-/** GW570: a comparison whose outcome is the same for every request. */
+/** GW570: a comparison with the same outcome for every request. */
 export const neverEqual: Lint = file => {
   file.visitTerms(({ term, text, path }) => {
     for (const each of termsWithin(term)) {
@@ -25,7 +25,7 @@ interface Mistake {
   readonly message: string
   readonly label: string
   readonly help: string
-  /** Of the whole term when unset. */
+  /** The whole term when unset. */
   readonly span?: Term['span']
 }
 type Written = (term: Term) => string
@@ -53,7 +53,7 @@ function comparedWrongly({ path, op, literal }: Comparison, written: Written): M
   )
 }
 
-/** Why a field of the request never has this value. */
+/** Why a request field never has this value. */
 const VALUES: Readonly<Record<string, (text: string) => { readonly why: string; readonly help: string } | undefined>> =
   {
     method: text =>
@@ -114,7 +114,7 @@ function headerMistake(name: string, op: string, value: Comparison['literal']['v
   }
 }
 
-/** Half of a range may hold for all of them: `>= 500 && < 600`. */
+/** Half of a range may always hold: `>= 500 && < 600`. */
 function statusMistake(op: string, than: number): Mistake | undefined {
   const outside = than < 100 || than > 599
   const verb =
@@ -148,7 +148,7 @@ function namedWrongly(term: Term, written: Written): Mistake | undefined {
       label: 'never set',
       help: 'write `jwt.NAME`',
     }
-  // In brackets it may be a header with an underscore.
+  // With brackets, it may be a header name with an underscore.
   if (root !== 'request' || field !== 'headers' || !/^[a-z]+[A-Z_]/.test(name) || written(term).endsWith(']'))
     return undefined
   return {

@@ -4,7 +4,7 @@ import type { Route } from '../../snapshot.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 import { type RouteSpec, routesOf } from '../sites.ts'
 
-/** GW559: a backend that is the port at which the request came in. */
+/** GW559: a backend that is the port on which the request arrived. */
 export const ownPort: Lint = file => {
   checkMirrors(file)
   const written = writtenHosts(file)
@@ -30,7 +30,7 @@ export const ownPort: Lint = file => {
   }
 }
 
-/** Copies that go to a port of the file: each of them is copied again by the same route. */
+/** Mirrors to a port of the file: the same route mirrors each copy again. */
 function checkMirrors(file: LintedFile): void {
   const { binds, gateways, routes } = file.config
   const served: [RouteSpec, readonly number[]][] = []
@@ -70,7 +70,7 @@ function writtenHosts(file: LintedFile): Map<string, Path> {
 
 const CHANGERS: ReadonlySet<string> = new Set(['urlRewrite', 'requestHeaderModifier', 'transformations'])
 
-/** What comes back changed may be taken by another route. */
+/** A request that returns modified may match another route. */
 function changes(route: Route): boolean {
   return route.pipeline.steps.some(({ policy }) => CHANGERS.has(policy))
 }

@@ -1,7 +1,7 @@
 import type { Lint } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
-/** GW526: a pattern that no path fits, since each starts with `/`. */
+/** GW526: a pattern that matches no path, since every path starts with `/`. */
 export const pathPattern: Lint = file => {
   for (const route of routesOf(file.config)) {
     for (const { path } of route.matches) {

@@ -98,7 +98,7 @@ function selects(
   )
 }
 
-/** The parts that policies can aim at: LLM providers, and MCP servers that are called over HTTP. */
+/** The parts that policies can target: LLM providers, and MCP servers called over HTTP. */
 function partsOf({ ai, mcp }: NamedBackend): (string | undefined)[] {
   const providers = ai?.groups?.flatMap(group => group.providers) ?? []
   const servers = mcp?.targets.filter(target => target.stdio === undefined) ?? []

@@ -1,7 +1,7 @@
 import type { Lint } from '../lint.ts'
 import { policiesByRoute, routesOf } from '../sites.ts'
 
-/** GW552: a prefix is replaced where none was matched. */
+/** GW552: a prefix rewrite where no prefix was matched. */
 export const prefixRewrite: Lint = file => {
   const policiesFor = policiesByRoute(file.config)
   for (const route of routesOf(file.config)) {

@@ -1,7 +1,7 @@
 import type { Lint } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
-/** GW560: the path as a header, with its query and without the rules for paths. */
+/** GW560: the path matched as a header, which includes the query and bypasses path rules. */
 export const pseudoHeader: Lint = file => {
   for (const route of routesOf(file.config)) {
     for (const { headers } of route.matches) {

@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** Lists that stand for sets: the order and the number of their items mean nothing. */
+/** Lists with set semantics: neither order nor duplicates matter. */
 const SETS: ReadonlySet<string | number | undefined> = new Set([
   'hostnames',
   'allowOrigins',
@@ -19,7 +19,7 @@ const FOLDED: ReadonlySet<string | number | undefined> = new Set([
   'remove',
 ])
 
-/** GW574: the same item twice in a list that stands for a set. */
+/** GW574: a duplicate item in a list with set semantics. */
 export const repeatedItem: Lint = file => {
   file.visit('list', ({ value, path }) => {
     const name = path.at(-1)

@@ -4,7 +4,7 @@ import { routesOf } from '../sites.ts'
 
 type BackendAuth = NonNullable<Policies['backendAuth']>
 
-/** GW563: what one policy writes into a header, and a later one replaces. */
+/** GW563: a header set by one policy and replaced by a later one. */
 export const replacedHeaders: Lint = file => {
   for (const { policies } of file.sites) {
     if (policies.backendAuth) replacedCredential(policies, policies.backendAuth, file)
@@ -16,7 +16,7 @@ export const replacedHeaders: Lint = file => {
   }
 }
 
-/** Credentials are written last, so that nothing changes them. */
+/** Credentials are written last, so that nothing overrides them. */
 function replacedCredential(policies: Policies, auth: BackendAuth, file: LintedFile): void {
   const places = credentialHeaders(auth)
   const written = writtenHeaders(policies, file).find(({ name }) => places.includes(name))

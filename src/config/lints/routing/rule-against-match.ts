@@ -4,7 +4,7 @@ import { type RouteSpec, routesOf, rulesOf } from '../sites.ts'
 
 type Match = RouteSpec['matches'][number]
 
-/** GW570: a rule about requests that the route does not take. */
+/** GW570: a rule about requests that the route does not match. */
 export const ruleAgainstMatch: Lint = file => {
   for (const { matches, policies } of routesOf(file.config)) {
     const rules = rulesOf(policies?.authorization) ?? []
@@ -40,7 +40,7 @@ function isAgainst(term: Term, matches: readonly Match[]): boolean {
   })
 }
 
-/** Neither is within the other. */
+/** Neither contains the other. */
 function isElsewhere({ path: { exact, pathPrefix } }: Match, path: string): boolean {
   const own = (exact ?? pathPrefix)?.replace(/\/+$/, '')
   return own !== undefined && !path.startsWith(own) && !own.startsWith(path)

@@ -2,7 +2,7 @@ import { valueAt } from '../../compile-context.ts'
 import type { Lint } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
-/** GW561: one backend that a route names twice. */
+/** GW561: a backend that a route references twice. */
 export const sameBackend: Lint = file => {
   const tcp = [
     ...file.config.binds.flatMap(bind => bind.listeners.flatMap(each => each.tcpRoutes ?? [])),

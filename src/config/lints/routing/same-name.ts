@@ -1,7 +1,7 @@
 import type { Lint, LintedFile } from '../lint.ts'
 import type { RouteSpec } from '../sites.ts'
 
-/** GW557: two listeners, routes or models that one name means. */
+/** GW557: two listeners, routes or models with the same name. */
 export const sameName: Lint = file => {
   const { binds, gateways, routes, routeGroups } = file.config
   for (const { listeners } of [...binds, ...Object.values(gateways)]) checkListeners(listeners ?? [], file)
@@ -27,7 +27,7 @@ function checkListeners(
 function checkRoutes(routes: readonly RouteSpec[], file: LintedFile): void {
   const first = new Map<string, RouteSpec>()
   for (const route of routes) {
-    // The rules of an HTTPRoute share its name and namespace; nobody writes a namespace by hand.
+    // The rules of an HTTPRoute share its name and namespace; hand-written files have no namespaces.
     if (route.name === undefined || route.namespace !== undefined || route.ruleName !== undefined) continue
     const known = first.get(route.name)
     first.set(route.name, known ?? route)
@@ -49,7 +49,7 @@ type Model = NonNullable<LintedFile['config']['llm']>['models'][number]
 function checkModels(file: LintedFile): void {
   const first = new Map<string, Model>()
   for (const model of file.config.llm?.models ?? []) {
-    // Models of one name are chosen among by their conditions; one without takes what is left.
+    // Models with the same name are selected by condition; one without a condition is the fallback.
     const known = first.get(model.name)
     if (known) report('models', model, known, 'only the first one is ever chosen', file)
     else if ((model.matches ?? []).length === 0) first.set(model.name, model)

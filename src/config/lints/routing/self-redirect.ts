@@ -4,7 +4,7 @@ import { type RouteSpec, routesOf } from '../sites.ts'
 
 type Redirect = NonNullable<NonNullable<RouteSpec['policies']>['requestRedirect']>
 
-/** GW558: a redirect whose target is redirected again, for ever. */
+/** GW558: a redirect whose target is redirected again, endlessly. */
 export const selfRedirect: Lint = file => {
   const specs = new Map(routesOf(file.config).map(spec => [spec.matches, spec]))
   const seen = new Set<RouteSpec>()
@@ -35,7 +35,7 @@ function staysHere({ scheme, authority }: Redirect, route: Route, listener: List
   return route.hostnames.length <= 1 && host.toLowerCase() === own && samePort && scheme === undefined
 }
 
-/** Whether what a client is sent to is this route again, and no other one that is tried before. */
+/** Whether the redirect target matches this route again, and no other one that is tried first. */
 function pathLoops({ path }: Redirect, route: Route, listener: Listener): boolean {
   if (route.matches.some(each => each.headers.length > 0 || each.query.length > 0 || each.method !== undefined))
     return false
@@ -62,7 +62,7 @@ function takes(route: Route, target: string): boolean {
 
 type PathMatch = Route['matches'][number]['path']
 
-/** Whether another match could be tried first; nobody reads patterns here. */
+/** Whether another match could be tried first. Patterns are not analysed. */
 function mayTake({ exact, pathPrefix }: PathMatch, target: string, longerThan = 0): boolean {
   if (exact !== undefined) return exact === target
   return pathPrefix === undefined || (pathPrefix.length > Math.max(longerThan, 1) && covers(pathPrefix, target))

@@ -1,7 +1,7 @@
 import type { Lint } from '../lint.ts'
 import { type RouteSpec, routesOf } from '../sites.ts'
 
-/** GW537: backends behind a policy that answers itself. GW538: nothing that answers. */
+/** GW537: backends behind a policy that answers by itself. GW538: a route without a backend or response. */
 export const unaskedBackends: Lint = file => {
   const targeted = file.config.policies.some(({ policy }) => policy.directResponse || policy.requestRedirect)
   for (const { policies, backends, ...route } of routesOf(file.config)) {
@@ -31,7 +31,7 @@ export const unaskedBackends: Lint = file => {
   }
 }
 
-/** The policy of a route that answers every request, if one does. */
+/** The policy of a route that answers every request, if any. */
 export function answers({
   requestRedirect,
   directResponse,

@@ -7,7 +7,7 @@ interface Entry {
   readonly holder: object
 }
 
-/** GW503: an entry of `conditional` that an earlier one leaves nothing for. */
+/** GW503: an entry of `conditional` that an earlier one makes unreachable. */
 export const unreachableEntry: Lint = file => {
   for (const { policies } of file.sites) {
     for (const policy of Object.values(policies) as readonly object[]) {
@@ -24,7 +24,7 @@ export const unreachableEntry: Lint = file => {
   }
 }
 
-/** GW504: a target of a virtual model that is never asked. */
+/** GW504: a target of a virtual model that is never selected. */
 export const unreachableTarget: Lint = file => {
   for (const { routing } of file.config.llm?.virtualModels ?? []) {
     const targets = routing.conditional?.targets ?? []

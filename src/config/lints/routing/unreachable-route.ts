@@ -3,7 +3,7 @@ import type { Listener } from '../../snapshot.ts'
 import type { RouteMatch } from '../../standalone/route-section.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 
-/** GW501, GW502: a match that another one, tried before it, leaves nothing for. */
+/** GW501, GW502: a match that an earlier one makes unreachable. */
 export const unreachableRoute: Lint = file => {
   for (const bind of file.snapshot.binds) for (const listener of bind.listeners) check(listener, file)
 }
@@ -48,14 +48,14 @@ function report(later: Matched, earlier: Matched, file: LintedFile): void {
   })
 }
 
-/** Why the one of two equal matches is chosen that is. */
+/** Why the earlier of two equal matches takes precedence. */
 function winner(later: Matched, earlier: Matched): string {
   return later.route.name === earlier.route.name
     ? 'between equal matches of one route name, the first in the file wins'
     : `between equal matches, the route whose name sorts first wins: \`${earlier.route.name}\` comes before \`${later.route.name}\``
 }
 
-/** Linear in the matches, however many share a path: a file of megabytes is checked too. */
+/** Linear in the number of matches, however many share a path: files of several megabytes are checked too. */
 function* shadowed(ordered: readonly Matched[]): Generator<{ later: Matched; earlier: Matched }> {
   const samePath = new Map<string, TriedMatches>()
   const anyPath = new TriedMatches()
@@ -65,7 +65,7 @@ function* shadowed(ordered: readonly Matched[]): Generator<{ later: Matched; ear
     const alike = samePath.get(path) ?? new TriedMatches()
     const earlier = alike.covering(conditions) ?? anyPath.covering(conditions)
     if (earlier) {
-      // Whatever this one covers, the earlier one covers too.
+      // Everything this one covers is also covered by the earlier one.
       yield { later, earlier }
       continue
     }
@@ -74,7 +74,7 @@ function* shadowed(ordered: readonly Matched[]): Generator<{ later: Matched; ear
   }
 }
 
-/** Matches of one path, each kept under one of its conditions: what it covers has that condition too. */
+/** Matches of one path, each indexed by one of its conditions: whatever it covers has that condition too. */
 class TriedMatches {
   readonly #byCondition = new Map<string, { rank: number; matched: Matched; conditions: ReadonlySet<string> }[]>()
   #count = 0
@@ -85,7 +85,7 @@ class TriedMatches {
     this.#byCondition.set(key, place)
     return this
   }
-  /** The first one whose conditions hold wherever these do. */
+  /** The first match whose conditions are implied by these. */
   covering(conditions: ReadonlySet<string>): Matched | undefined {
     const found = ['', ...conditions].flatMap(key => {
       const first = this.#byCondition.get(key)?.find(each => within(each.conditions, conditions))

@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW521: a backend that nothing refers to. */
+/** GW521: an unreferenced backend. */
 export const unusedBackend: Lint = file => {
   if (file.config.backends.length === 0) return
   const used = new Set<string>()
@@ -19,7 +19,7 @@ export const unusedBackend: Lint = file => {
   }
 }
 
-/** A reference stands under the key `backend` wherever there is one. */
+/** References are always stored under the key `backend`. */
 function collectReferences(value: unknown, used: Set<string>): void {
   if (typeof value !== 'object' || value === null) return
   for (const [key, item] of Object.entries(value)) {

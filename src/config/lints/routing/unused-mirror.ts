@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW535: a mirror that copies nothing. */
+/** GW535: a mirror that copies no requests. */
 export const unusedMirror: Lint = file => {
   for (const { policies } of file.sites) {
     const mirror = policies.requestMirror

@@ -1,7 +1,7 @@
 import type { Path } from '../../../diagnostics/diagnostic.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 
-/** GW546: fields of listeners and sections where another field has decided. */
+/** GW546: fields of listeners and sections that another field overrides. */
 export const withoutEffect: Lint = file => {
   for (const { listeners } of file.config.binds) checkListeners(listeners, file)
   for (const gateway of Object.values(file.config.gateways)) checkListeners(gateway.listeners ?? [gateway], file)

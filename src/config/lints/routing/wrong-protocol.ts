@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW544: routes of one protocol on a listener of another one. */
+/** GW544: routes of one protocol on a listener of another. */
 export const wrongProtocol: Lint = file => {
   const http = new Set<object>()
   const tcp = new Set<object>()

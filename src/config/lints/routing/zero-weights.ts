@@ -1,7 +1,7 @@
 import type { Lint } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
-/** GW505: backends, none of which takes a request. */
+/** GW505: backends whose weights are all zero. */
 export const zeroWeights: Lint = file => {
   const { config } = file
   const tcp = [

@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW553: tokens that were issued for somebody else. */
+/** GW553: tokens that were issued for another audience are accepted. */
 export const anyAudience: Lint = file => {
   for (const { policies } of file.sites) {
     const { jwtAuth } = policies

@@ -4,7 +4,7 @@ import type { Lint } from '../lint.ts'
 const ROOTS = { jwtAuth: 'jwt', apiKey: 'apiKey', basicAuth: 'basicAuth' } as const
 const NAMES = Object.keys(ROOTS) as (keyof typeof ROOTS)[]
 
-/** GW516: rules over a credential that a request need not have. */
+/** GW516: rules that depend on an optional credential. */
 export const optionalAuth: Lint = file => {
   for (const { policies } of file.sites) {
     for (const name of NAMES) {
@@ -31,7 +31,7 @@ export const optionalAuth: Lint = file => {
   }
 }
 
-/** GW517: what the public system would do with the same file. */
+/** GW517: a default that differs from the public system's. */
 export const defaultMode: Lint = file => {
   for (const { policies } of file.sites) {
     for (const name of NAMES) {
@@ -49,7 +49,7 @@ export const defaultMode: Lint = file => {
   }
 }
 
-/** GW540: two credentials in one place. */
+/** GW540: two policies that read their credentials from the same place. */
 export const sameCredential: Lint = file => {
   for (const { policies } of file.sites) {
     const strict = NAMES.filter(name => {

@@ -1,7 +1,7 @@
 import type { Lint } from '../lint.ts'
 import { rulesOf } from '../sites.ts'
 
-/** GW564: rules of one list of which one leaves nothing for the other. */
+/** GW564: two rules of one list, one of which leaves the other without effect. */
 export const contradictingRules: Lint = file => {
   for (const { policies } of file.sites) {
     for (const name of ['authorization', 'mcpAuthorization'] as const) {

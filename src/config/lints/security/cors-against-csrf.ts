@@ -1,10 +1,10 @@
 import { originText, parseOrigin } from '../../../http/origin.ts'
 import type { Lint } from '../lint.ts'
 
-/** What `csrf` lets pass from anywhere. */
+/** Requests that `csrf` admits from any origin. */
 const SAFE: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
-/** GW578: pages that one policy lets send requests, and another one refuses. */
+/** GW578: origins that CORS allows and CSRF protection refuses. */
 export const corsAgainstCsrf: Lint = file => {
   for (const { policies } of file.sites) {
     const { cors, csrf } = policies

@@ -3,7 +3,7 @@ import { kindsByRoute, policiesByRoute, routesOf } from '../sites.ts'
 
 type Cors = NonNullable<Policies['cors']>
 
-/** GW513: browsers that cannot keep an MCP session. */
+/** GW513: a CORS policy under which browsers cannot keep an MCP session. */
 export const corsForMcp: Lint = file => {
   const all: (Cors | undefined)[] = [file.config.mcp?.policies?.cors]
   const kindsBehind = kindsByRoute(file.config)
@@ -38,7 +38,7 @@ export const corsForMcp: Lint = file => {
   }
 }
 
-/** GW514: every page of the web acts in the name of who looks at it. */
+/** GW514: any web page can act on behalf of its visitor. */
 export const corsForAll: Lint = file => {
   for (const { policies } of file.sites) {
     const { cors } = policies
@@ -54,15 +54,15 @@ export const corsForAll: Lint = file => {
   }
 }
 
-/** GW576: what answers preflights stands where none arrives. */
+/** GW576: a CORS policy on a route that receives no preflights. */
 export const corsWithoutPreflight: Lint = file => {
   const routes = routesOf(file.config)
-  // Another route may be there to answer them.
+  // Another route may answer them.
   if (routes.some(({ matches, policies }) => policies?.cors && matches.some(takesPreflights))) return
   for (const { matches, policies } of routes) {
     const cors = policies?.cors
     if (!cors || matches.length === 0 || matches.some(takesPreflights)) continue
-    // Simple requests have no preflight, and the rest of the policy is for them.
+    // Simple requests have no preflight, and the rest of the policy concerns those.
     if (cors.allowMethods.length === 0 && cors.allowHeaders.length === 0 && cors.maxAge === undefined) continue
     file.report({
       code: 'GW576',

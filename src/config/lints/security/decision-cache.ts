@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW512: decisions about one client that are given to another one. */
+/** GW512: decisions about one client that are reused for another. */
 export const decisionCache: Lint = file => {
   for (const { policies } of file.sites) {
     const { extAuthz } = policies

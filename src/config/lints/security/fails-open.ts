@@ -2,7 +2,7 @@ import type { Path } from '../../../diagnostics/diagnostic.ts'
 import type { Lint } from '../lint.ts'
 import { promptGuards } from '../sites.ts'
 
-/** GW508: a check that lets everything pass while its service is away. */
+/** GW508: a check that admits everything while its service is unavailable. */
 export const failsOpen: Lint = file => {
   const report = (holder: object, what: string) => {
     const path: Path = [...file.pathOf(holder), 'failureMode']

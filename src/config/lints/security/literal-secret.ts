@@ -1,10 +1,10 @@
 import type { Lint } from '../lint.ts'
 
-/** GW510: a credential that everybody who reads the file knows. */
+/** GW510: a credential in plain text, readable by anyone who can read the file. */
 export const literalSecret: Lint = file => {
   file.visit('string', ({ node, value, path }) => {
     if (node.kind !== 'string' || node.secret !== true || typeof value !== 'string') return
-    // Most variables of a process are no secrets, and hashes of passwords are made to be stored.
+    // Most environment variables are not secrets, and password hashes are meant to be stored.
     if (path.includes('env') || path.includes('htpasswd') || value === '') return
     const written = file.textAt(path)
     if (written === '' || written.includes('$')) return

@@ -1,7 +1,7 @@
 import type { Lint } from '../lint.ts'
 import { rulesOf } from '../sites.ts'
 
-/** GW572: an authorization policy that limits nothing. */
+/** GW572: an authorization policy without restrictions. */
 export const noRules: Lint = file => {
   for (const { policies } of file.sites) {
     for (const name of ['authorization', 'mcpAuthorization'] as const) {

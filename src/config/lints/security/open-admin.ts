@@ -1,7 +1,7 @@
 import { parseListenAddress } from '../../../http/listen-address.ts'
 import type { Lint } from '../lint.ts'
 
-/** GW528: an admin server that other machines reach. */
+/** GW528: an admin server that is reachable from other machines. */
 export const openAdmin: Lint = file => {
   const address = parseListenAddress(file.config.config?.adminAddr ?? 'off')
   if (address?.kind !== 'tcp' || address.hosts.every(host => host === '::1' || host.startsWith('127.'))) return

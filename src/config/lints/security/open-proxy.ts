@@ -1,7 +1,7 @@
 import type { Lint } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
-/** GW511: a forward proxy for everybody. */
+/** GW511: an open forward proxy. */
 export const openProxy: Lint = file => {
   for (const route of routesOf(file.config)) {
     const backend = route.backends.find(each => each.dynamic !== undefined)

@@ -3,7 +3,7 @@ import { asFields } from '../../../schema/untyped.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 import { routesOf } from '../sites.ts'
 
-/** GW545: plain HTTP to a port where TLS is spoken, or the other way round. */
+/** GW545: plain HTTP to a TLS port, or TLS to a plain HTTP port. */
 export const portOfAnotherProtocol: Lint = file => {
   checkBackends(file)
   checkServices(file)
@@ -24,7 +24,7 @@ function checkBackends(file: LintedFile): void {
 
 const NOT_80 = 'write port 443, or the port where TLS is spoken, or switch TLS off'
 
-/** Services that policies ask, key sets, MCP targets: a URL, or `host:port` beside `policies`. */
+/** Services that policies call, key sets, MCP targets: a URL, or `host:port` beside `policies`. */
 function checkServices(file: LintedFile): void {
   file.visit('object', ({ node, value, path }) => {
     if (node.kind !== 'object' || Object.hasOwn(node.fields, 'weight')) return
@@ -34,7 +34,7 @@ function checkServices(file: LintedFile): void {
     const [, scheme, port] = /^(?:(https?):\/\/)?(?:[^/:@]+|\[[^\]]*\]):(443|80)(?:\/|$)/.exec(address) ?? []
     const secure = scheme === 'https' || (scheme === undefined && asFields(policies)?.backendTLS !== undefined)
     if (port === undefined || secure === (port === '443')) return
-    // Where TLS is asked for in another place, `host:443` may be right.
+    // If TLS is configured elsewhere, `host:443` may be right.
     if (scheme === undefined && port === '443' && !Object.hasOwn(node.fields, 'policies')) return
     const help = port === '80' ? NOT_80 : scheme === undefined ? 'add `policies: {backendTLS: {}}`' : 'write `https://`'
     report(file, [...path, name], port === '443', help)
@@ -54,7 +54,7 @@ function report(file: LintedFile, path: Path, onTlsPort: boolean, help: string):
   })
 }
 
-/** Where TLS is spoken to an address of the file on some of its ways; addresses that are called on none are left out. */
+/** Whether each address of the file is ever called over TLS. Addresses that are never called are left out. */
 function tlsOrigins({ snapshot }: LintedFile): Map<string, boolean> {
   const out = new Map<string, boolean>()
   const routes = snapshot.binds.flatMap(bind => bind.listeners.flatMap(listener => listener.routes))

@@ -3,7 +3,7 @@ import { type RouteSpec, routesOf } from '../sites.ts'
 
 type Oidc = NonNullable<Policies['oidc']>
 
-/** GW592: a sign-in whose callback no match of its route takes, or whose cookies anybody on the way can read. */
+/** GW592: a sign-in whose callback no match of its route takes, or whose cookies can be read on the network path. */
 export const signInReturn: Lint = file => {
   for (const { policies } of file.sites) if (policies.oidc) findPlainHttp(policies.oidc, file)
   for (const route of routesOf(file.config)) {
@@ -33,7 +33,7 @@ function findPlainHttp(oidc: Oidc, file: LintedFile): void {
   })
 }
 
-/** What a pattern takes is not looked into. */
+/** Patterns are not analysed. */
 function takes({ matches }: RouteSpec, path: string): boolean {
   return matches.some(({ path: match }) => {
     if ('exact' in match && match.exact !== undefined) return match.exact === path

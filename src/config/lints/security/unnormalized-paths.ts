@@ -4,7 +4,7 @@ import { pathRules } from '../../../policies/frontend/http.ts'
 import type { Lint, LintedFile, Policies } from '../lint.ts'
 import { policiesByRoute, type RouteSpec, routesOf } from '../sites.ts'
 
-/** GW568: paths decide who may do what, and arrive in forms that a backend may read as others. */
+/** GW568: access depends on paths, which arrive in forms that a backend may interpret differently. */
 export const unnormalizedPaths: Lint = file => {
   const http = file.config.frontendPolicies?.http
   if (http?.pathNormalization === undefined || isNormalizing(pathRules(http.pathNormalization))) return
@@ -28,7 +28,7 @@ function ruleOnPaths(file: LintedFile): string | undefined {
   return undefined
 }
 
-/** Whether an expression anywhere in a decoded policy does. */
+/** Whether any expression in a decoded policy reads the path. */
 function readsPath(part: unknown, file: LintedFile): boolean {
   if (typeof part !== 'object' || part === null) return false
   if (!('evaluate' in part && 'text' in part)) return Object.values(part).some(each => readsPath(each, file))
@@ -44,10 +44,10 @@ function isPath(term: Term): boolean {
 
 const PATHS: ReadonlySet<unknown> = new Set(['path', 'pathAndQuery', 'uri'])
 
-/** Policies that decide by expressions, or whom a request is from. */
+/** Policies that decide by expression or by principal. */
 const GUARDS = ['authorization', 'jwtAuth', 'basicAuth', 'apiKey', 'extAuthz', 'localRateLimit', 'csrf'] as const
 
-/** A route that is chosen by its path and has guards that another one has not. */
+/** A route that is selected by path and has guards that another route lacks. */
 function routeByPath({ config }: LintedFile): string | undefined {
   const aimed = policiesByRoute(config)
   const routes = routesOf(config)

@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW542: a request body that is never small enough to be sent. */
+/** GW542: a body limit under which every request body is refused. */
 export const unreadBody: Lint = file => {
   for (const { policies } of file.sites) {
     const { extAuthz } = policies

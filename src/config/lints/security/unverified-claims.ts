@@ -5,7 +5,7 @@ import type { Pipeline } from '../../snapshot.ts'
 import type { Lint, LintedFile } from '../lint.ts'
 import { rulesOf } from '../sites.ts'
 
-/** What fills each variable. */
+/** The policies that populate each variable. */
 const VERIFIERS = {
   jwt: ['jwtAuth', 'mcpAuthentication', 'oidc'],
   basicAuth: ['basicAuth'],
@@ -13,7 +13,7 @@ const VERIFIERS = {
 } as const
 const ROOTS = Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[]
 
-/** GW554: a rule about a credential that nothing checks, so that there is none, or a call that is to carry it. */
+/** GW554: a rule about a credential, or a call that forwards one, without a policy that verifies it. */
 export const unverifiedClaims: Lint = file => {
   const contexts = once(() => contextsOf(file))
   unverifiedRules(file, contexts)
@@ -52,7 +52,10 @@ function unverifiedRules(file: LintedFile, contextsNow: () => Context[]): void {
   }
 }
 
-/** Providers of LLMs call with a key of the environment otherwise, so there the policy means: with the client's own. */
+/**
+ * By default LLM providers are called with a key from the environment, so there the policy deliberately forwards the
+ * client's.
+ */
 function unverifiedTokens(file: LintedFile, contextsNow: () => Context[]): void {
   for (const { policies } of file.sites) {
     const auth = policies.backendAuth
@@ -86,11 +89,11 @@ const WHAT = { jwt: 'tokens', basicAuth: 'passwords', apiKey: 'API keys' } as co
 interface Context {
   readonly names: ReadonlySet<string>
   readonly origins: ReadonlySet<string>
-  /** It ends at a provider of LLMs. */
+  /** The path ends at an LLM provider. */
   readonly llm: boolean
 }
 
-/** The policies that a request passes on each of its ways, from the listener to a backend. */
+/** The policies that apply to a request on each path from a listener to a backend. */
 function contextsOf({ snapshot }: LintedFile): Context[] {
   const out: Context[] = []
   const add = (llm: boolean, ...pipelines: readonly Pipeline[]) => {

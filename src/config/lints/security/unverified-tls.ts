@@ -1,6 +1,6 @@
 import type { Lint } from '../lint.ts'
 
-/** GW509: TLS to somebody who need not prove who it is. */
+/** GW509: TLS without verification of the peer. */
 export const unverifiedTls: Lint = file => {
   file.visit('object', ({ node, value, path }) => {
     if (node.kind !== 'object' || node.name !== 'backend TLS') return
