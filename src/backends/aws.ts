@@ -1,4 +1,4 @@
-// Agents that run on Amazon Bedrock AgentCore.
+// Agents on Amazon Bedrock AgentCore.
 // https://docs.aws.amazon.com/bedrock-agentcore/latest/APIReference/API_InvokeAgentRuntime.html
 import { awsSignerFor } from '../auth/cloud/aws-signer.ts'
 import { object, opt, parsed, req, string } from '../schema/builder.ts'

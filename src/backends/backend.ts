@@ -6,7 +6,7 @@ import type { Tools } from '../mcp/tool-lock.ts'
 import type { CompileContext, UpstreamSettings } from '../policies/policy.ts'
 import type { Schema } from '../schema/builder.ts'
 
-/** A compiled destination. `send` answers one attempt: by calling upstream, or by itself. */
+/** A compiled destination. `send` serves one attempt, by calling upstream or by itself. */
 export interface Backend {
   readonly key: string
   readonly name: string
@@ -14,21 +14,21 @@ export interface Backend {
   readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
   readonly origin: Origin
   /**
-   * Where the next connection goes that is passed on as it is; undefined while no endpoint is there, absent where each
-   * request chooses. Ask anew for each connection.
+   * The target of the next connection that is forwarded as it is. Undefined while there is no endpoint, absent where
+   * each request chooses. Read it for each connection.
    */
   readonly target?: Target | undefined
-  /** In place of `target`, where the server name that a client asks TLS for says so; undefined where it names nothing. */
+  /** Replaces `target` where the TLS server name selects it. Undefined if the name selects nothing. */
   targetFor?(serverName: string | undefined): Target | undefined
-  /** Exactly one of `on.head` and `on.fail` follows, at once or later. The attempt ends early through `x.owns`. */
+  /** Calls exactly one of `on.head` and `on.fail`, at once or later. The attempt ends early through `x.owns`. */
   send(x: Exchange, attempt: Attempt, on: ResponseHandler): void
-  /** How its endpoints do, for dumps: plain data. */
+  /** The health of its endpoints, for dumps: plain data. */
   health?(): unknown
-  /** The file that says which tools were reviewed, and what those of its targets are now. Rejects with a Failure. */
+  /** The lock file of reviewed tools, and the current tools of its targets. Rejects with a Failure. */
   readonly toolLock?: { readonly file: string; read(): Promise<ReadonlyMap<string, Tools>> }
-  /** bytes of the longest request body that it reads whole; unset: it reads none. */
+  /** The longest request body in bytes that it buffers; unset for none. */
   readonly holdsRequest?: number
-  /** The attempts may be repeated on failure: the request body is still there. */
+  /** Failed attempts may be repeated: the request body is still available. */
   readonly replayable: boolean
 }
 
@@ -44,27 +44,27 @@ export interface BackendDefinition<K extends string, S> {
 export interface BackendContext extends CompileContext {
   readonly key: string
   readonly name: string
-  /** The merged result of the policies that stand on this backend and on the reference to it. */
+  /** The merged policies of this backend and of the reference to it. */
   readonly settings: UpstreamSettings
   /**
-   * State that follows the object when it moves in the file: found by what is written, and among equals by their order.
-   * For what clients hold on to, such as sessions.
+   * State that follows the object when it moves in the file, looked up by spec, and by order among equal specs. For
+   * what clients hold on to, such as sessions.
    */
   movingState<T extends object>(name: string, make: () => T): T
   /** How MCP sessions are named and when they end; unset: ids that no other gateway knows, 30 minutes. */
   readonly sessions?: SessionSettings
-  /** What the tokens of language models cost. */
+  /** Prices of LLM tokens. */
   readonly prices?: CostCatalog | undefined
-  /** A service and one of its ports; undefined after a finding. `at` is relative to the spec. */
+  /** A port of a service. Undefined after a finding. `at` is relative to the spec. */
   service?(reference: ServiceReference, at: Path): Service | undefined
   /**
-   * Names of items of the list at `path` of the spec that were left out for findings of their own, undefined for one
-   * whose name cannot be read: a reference to such an item is not another mistake.
+   * Names of the items of the list at `path` of the spec that were dropped for findings of their own, undefined for an
+   * unreadable name. A reference to such an item is not a further mistake.
    */
   leftOut?(path: Path): readonly (string | undefined)[]
   /**
-   * The compiled policies that stand at `path` of the spec, or aim at `section`, and concern this part of the backend
-   * only; undefined: there are none.
+   * The compiled policies at `path` of the spec, or with `section` as target, that concern only this part of the
+   * backend. Undefined if there are none.
    */
   policiesAt(path: Path, section?: string): PartPolicies | undefined
 }
@@ -79,7 +79,7 @@ export interface ServiceReference {
 export interface Service {
   readonly hostname: string
   readonly protocol: 'Http11' | 'Http2' | 'Grpc' | 'Tls' | 'Tcp' | undefined
-  /** Names that the certificates of its endpoints carry. */
+  /** Names expected in the certificates of its endpoints. */
   readonly subjectAltNames: readonly string[]
   /** Its healthy workloads. */
   readonly endpoints: readonly ServiceEndpoint[]
@@ -90,14 +90,14 @@ export interface ServiceEndpoint {
   readonly name: string
   readonly host: string
   readonly port: number
-  /** Its share of the calls. */
+  /** Its share of the load. */
   readonly capacity: number
 }
 
 export interface SessionSettings {
-  /** 32 bytes: ids are AES-256-GCM. */
+  /** 32 bytes, for AES-256-GCM session ids. */
   readonly key?: Buffer
-  /** ms without a request until a session ends. */
+  /** Idle timeout of a session in ms. */
   readonly ttl?: number
 }
 

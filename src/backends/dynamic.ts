@@ -1,4 +1,4 @@
-// A forward proxy: each request names its own destination.
+// A forward proxy: each request names its destination.
 import { Cidr } from '../cel/ip-address.ts'
 import { defaultPort, parseAuthority } from '../http/authority.ts'
 import { GatewayError } from '../http/errors.ts'
@@ -11,7 +11,7 @@ import { addressGuard } from './address-guard.ts'
 import { type BackendContext, defineBackend } from './backend.ts'
 import { HttpTarget } from './http-target.ts'
 
-/** Destinations whose settings are kept worked out: clients may name any number of them. */
+/** Number of cached destinations: clients may name any number of them. */
 const MAX_KNOWN = 256
 
 const range = parsed(
@@ -78,13 +78,13 @@ class Destinations {
     this.#permits = permits
   }
 
-  /** Port 443 of it: a client must not choose the port by what it puts into a name. */
+  /** Always port 443: a client must not choose the port through the name. */
   forName(serverName: string | undefined): Target | undefined {
     if (serverName === undefined || serverName.includes(':')) return undefined
     return this.at(serverName, 'https')?.target
   }
 
-  /** Undefined for text that is no `host` or `host:port`. */
+  /** Undefined unless the text is `host` or `host:port`. */
   at(text: string, scheme: 'http' | 'https'): HttpTarget | undefined {
     const authority = parseAuthority(text)
     if (authority === undefined) return undefined

@@ -1,4 +1,4 @@
-// How the endpoints of a backend do, and which of them are left out for a while (specification, "Backend health").
+// Endpoint health of a backend, and the eviction of failing endpoints (specification, "Backend health").
 import { GatewayError } from '../http/errors.ts'
 import type { Attempt, Exchange } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
@@ -8,9 +8,9 @@ import type { Clock } from '../runtime/runtime.ts'
 
 /** Weight of the newest sample in a moving average. */
 const ALPHA = 0.3
-/** ms that an endpoint is left out when nothing else tells. */
+/** Default eviction time in ms. */
 const DEFAULT_EVICTION = 3000
-/** Where the multiplication of evictions stops: an endpoint that keeps failing is still asked now and then. */
+/** Upper bound of the eviction multiplier: an endpoint that keeps failing is still retried occasionally. */
 const MAX_MULTIPLIER = 20
 
 /** For dumps. */
@@ -28,25 +28,28 @@ export interface HealthFacts {
   readonly evictedUntil?: number
 }
 
-/** Where each number is, as a distance from that of an endpoint of which nothing is known: fresh memory is all zeros. */
+/**
+ * The index of each number. Numbers are stored relative to those of an unknown endpoint, since fresh memory is all
+ * zeros.
+ */
 const ILLNESS = 0
 /** Seconds. */
 const LATENCY = 1
 const FAILURES = 2
 const EVICTIONS = 3
 const EVICTED_UNTIL = 4
-/** The illness after the eviction, where `RESTORES` is 1. */
+/** The illness after the eviction, if `RESTORES` is 1. */
 const RESTORED_ILLNESS = 5
 const RESTORES = 6
 const HEALTH_BYTES = 7 * 8
 
 /**
- * Moving averages of one endpoint, and its eviction, for all workers of the replica: one evicts for all. Two that write
- * at the same moment may lose one of two samples. Times are those of the monotonic clock.
+ * Moving averages of one endpoint, and its eviction, shared by all workers of the replica: an eviction by one applies
+ * to all. Concurrent writes may lose a sample. Times are monotonic.
  */
 export class EndpointHealth {
   readonly #cells: Float64Array
-  /** Calls of this worker. */
+  /** Calls in flight in this worker. */
   #pending = 0
 
   constructor(memory: ArrayBufferLike = new ArrayBuffer(HEALTH_BYTES)) {
@@ -58,7 +61,7 @@ export class EndpointHealth {
     return this.#health / (1 + this.#get(LATENCY) * (1 + 0.1 * this.#pending))
   }
 
-  /** An eviction that is over ends here: nothing has to run in between. */
+  /** An expired eviction ends here, so no timer is needed. */
   evicted(now: number): boolean {
     const until = this.#get(EVICTED_UNTIL)
     if (until === 0) return false
@@ -73,12 +76,12 @@ export class EndpointHealth {
     this.#pending++
   }
 
-  /** The call ended without telling anything: the client left. */
+  /** The call ended without a result: the client left. */
   forget(): void {
     this.#pending--
   }
 
-  /** `seconds` until the response head. */
+  /** `seconds`: time to the response head. */
   succeed(seconds: number): void {
     this.#pending--
     this.#set(ILLNESS, this.#get(ILLNESS) * (1 - ALPHA))
@@ -87,7 +90,7 @@ export class EndpointHealth {
     if (this.#get(EVICTED_UNTIL) === 0) this.#set(EVICTIONS, 0)
   }
 
-  /** `base`: ms of a first eviction; undefined where nothing says how long. True: it is left out from now on. */
+  /** `base`: ms of a first eviction. Undefined without a configured duration. True if the endpoint is now evicted. */
   fail(now: number, rules: HealthRules | undefined, base: number | undefined): boolean {
     this.#pending--
     this.#set(ILLNESS, this.#get(ILLNESS) + ALPHA * this.#health)
@@ -135,9 +138,9 @@ export class EndpointHealth {
   }
 }
 
-/** The health of an endpoint of this backend: it outlives a reload, and all workers of the replica see the same. */
+/** The health of an endpoint of this backend. It survives reloads and is shared by all workers of the replica. */
 export function endpointHealth(ctx: Pick<CompileContext, 'state' | 'memory'>, endpoint: string): EndpointHealth {
-  // Each compilation asks for the memory, or it would be given up.
+  // Each compilation must claim the memory, or it is freed.
   const memory = ctx.memory(`health ${endpoint}`, HEALTH_BYTES)
   return ctx.state(`endpoint ${endpoint}`, () => new EndpointHealth(memory))
 }
@@ -147,13 +150,16 @@ export interface Watched {
   readonly health: EndpointHealth
   readonly rules: HealthRules | undefined
   readonly clock: Clock
-  /** One of several LLM providers: 429 means that it is exhausted, and all that is not the client's fault is its own. */
+  /**
+   * One of several LLM providers: 429 means that it is exhausted, and any failure that is not the client's counts
+   * against it.
+   */
   readonly provider?: true
 }
 
 /**
- * Notes how a call to an endpoint goes, between its handler and the transport. `next`: takes over from one that failed,
- * before the client has seen anything of it; told in a few words how it failed.
+ * Records the outcome of a call to an endpoint, between its handler and the transport. `next`: takes over from a failed
+ * endpoint before the client has received anything; gets a short reason.
  */
 export function watchHealth(
   watched: Watched,
@@ -198,7 +204,7 @@ export function watchHealth(
   })
 }
 
-/** ms of a first eviction, undefined where nothing says how long. `hint`: what the response asks to wait. */
+/** ms of a first eviction. Undefined without a configured duration. `hint`: the delay that the response asks for. */
 function evictionTime(rules: HealthRules | undefined, backoff = 0, hint?: number): number | undefined {
   const told = rules?.eviction?.duration ?? hint ?? (backoff === 0 ? undefined : backoff)
   return told ?? (rules?.eviction === undefined ? undefined : DEFAULT_EVICTION)
@@ -214,7 +220,7 @@ function failOf({ endpoint, health, rules, clock }: Watched, x: Exchange, attemp
   }
 }
 
-/** What a server says about when to come back, in ms. `now`: ms since the epoch. */
+/** The retry delay in ms that a response asks for. `now`: ms since the epoch. */
 function retryHint(headers: HeaderList, now: number): number | undefined {
   const ms = Number(headers.get('retry-after-ms') ?? Number.NaN)
   if (ms > 0) return ms
@@ -277,10 +283,10 @@ function watchTrailers(client: ChunkSink, settle: (failed: boolean) => void): Ch
   }
 }
 
-/** A request that could not be put on the wire, or a destination that is not allowed, says nothing about the endpoint. */
+/** A request that could not be sent, or a forbidden destination, says nothing about the endpoint. */
 function isEndpointsFault(error: Error, { provider }: Watched): boolean {
   if (!(error instanceof GatewayError)) return true
-  // The verdict of a guard or of a limit is nobody's fault.
+  // A guard's or limit's rejection is not an endpoint failure.
   if (error.reason === 'Guardrail' || error.reason === 'RateLimit') return false
   if (provider) return error.status >= 500
   const { code, details } = error

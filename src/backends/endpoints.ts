@@ -1,4 +1,4 @@
-// Which endpoint of a service gets the next call.
+// Load balancing over the endpoints of a service.
 import type { Exchange } from '../http/exchange.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
 import type { Clock } from '../runtime/runtime.ts'
@@ -7,7 +7,7 @@ import { EndpointHealth, type HealthFacts } from './endpoint-health.ts'
 export interface Endpoint {
   /** `ip:port`. */
   readonly name: string
-  /** Its share of the calls, above 0. */
+  /** Its share of the load, above 0. */
   readonly capacity: number
 }
 
@@ -16,7 +16,7 @@ interface Member<E> {
   readonly health: EndpointHealth
 }
 
-/** The endpoints of one backend. `healthOf` gives each one what is known of it already. */
+/** The endpoints of one backend. `healthOf` returns the existing health record of each. */
 export class EndpointSet<E extends Endpoint> {
   readonly #members: readonly Member<E>[]
 
@@ -25,8 +25,8 @@ export class EndpointSet<E extends Endpoint> {
   }
 
   /**
-   * The better of two drawn by capacity; those left out only when nobody else is there. `affinity`: equal texts get the
-   * same endpoint as long as it is in. Undefined when there are no endpoints.
+   * The better of two endpoints drawn by capacity; evicted ones only as a fallback. `affinity`: equal texts get the
+   * same endpoint as long as it is healthy. Undefined without endpoints.
    */
   pick(random: () => number, now: number, affinity?: string): Member<E> | undefined {
     const healthy = this.#members.some(m => m.health.evicted(now))
@@ -46,7 +46,7 @@ export class EndpointSet<E extends Endpoint> {
   }
 }
 
-/** The place of one, by capacity; never `except`. */
+/** A random index, weighted by capacity; never `except`. */
 function draw<E extends Endpoint>(members: readonly Member<E>[], random: () => number, except: number): number {
   let total = 0
   for (let i = 0; i < members.length; i++) if (i !== except) total += (members[i] as Member<E>).endpoint.capacity
@@ -61,7 +61,7 @@ function draw<E extends Endpoint>(members: readonly Member<E>[], random: () => n
   return last
 }
 
-/** Rendezvous hashing: when an endpoint goes, only its own texts move. */
+/** Rendezvous hashing: if an endpoint goes away, only its own texts move. */
 function closest<E extends Endpoint>(members: readonly Member<E>[], text: string): Member<E> {
   let best = members[0] as Member<E>
   let bestScore = -1
@@ -75,19 +75,19 @@ function closest<E extends Endpoint>(members: readonly Member<E>[], text: string
   return best
 }
 
-/** How much a text belongs to an endpoint: the one that it is closest to gets it. */
+/** The affinity of a text to an endpoint: the endpoint with the highest value gets it. */
 export function closeness(endpoint: string, text: string, capacity = 1): number {
-  // Weighted: -capacity / ln(u) keeps the shares.
+  // Weighted: -capacity / ln(u) preserves the shares.
   return -capacity / Math.log(fraction(`${endpoint}\0${text}`))
 }
 
-/** The text of a request that decides which endpoint it goes to; undefined: none does. */
+/** The affinity text of a request, which decides its endpoint. Undefined for none. */
 export function affinityOf({ affinity }: Pick<UpstreamSettings, 'affinity'>, x: Exchange): string | undefined {
   const outcome = affinity?.evaluate(x)
   return outcome?.ok && typeof outcome.value === 'string' ? outcome.value : undefined
 }
 
-/** A text as a number in (0, 1), evenly spread: FNV-1a with the finish of MurmurHash3. */
+/** Maps a text to a number in (0, 1), evenly distributed: FNV-1a with the finalizer of MurmurHash3. */
 function fraction(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

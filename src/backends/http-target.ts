@@ -1,4 +1,4 @@
-// An address that speaks HTTP, and calls to it as the exchange stands.
+// An HTTP address and the calls to it.
 import { hash } from 'node:crypto'
 import { PRIMARY } from '../calls/call-record.ts'
 import { dispatch } from '../calls/dispatch.ts'
@@ -15,20 +15,20 @@ import type { HostPort } from '../schema/scalars.ts'
 const CONNECT_TIMEOUT = 10_000
 
 export interface HttpTargetOptions {
-  /** Decides about each address that the host's name stands for. */
+  /** Decides on each address that the host resolves to. */
   readonly permits?: Target['permits']
-  /** Names `permits`, and is never empty: connections are shared only with those that are guarded alike. */
+  /** Identifies `permits`, never empty: connections are shared only under the same guard. */
   readonly guard?: string
 }
 
-/** What a call to one address needs, worked out once. */
+/** What calls to one address need, computed once. */
 export class HttpTarget {
   /** `host:port`, or the path of a socket. */
   readonly address: string
   readonly target: Target
   readonly #http2: Http2Targets | undefined
   readonly #authority: string | undefined
-  /** Where the client names nothing. */
+  /** The authority to send if the client sends none. */
   readonly #fallback: string
   readonly #timeout: number | undefined
 
@@ -42,7 +42,7 @@ export class HttpTarget {
     this.#timeout = settings.requestTimeout
   }
 
-  /** One call with what is left of the client's request; it ends with the exchange. */
+  /** Makes one call with the client's request as it stands; it ends with the exchange. */
   send(runtime: Runtime, x: Exchange, attempt: Attempt, on: ResponseHandler): void {
     attempt.target = this.address
     const request = requestOf(x, this.#authority, this.#fallback, this.#timeout ?? attempt.timeout ?? 0)
@@ -65,7 +65,7 @@ function targetOf(to: HostPort, settings: UpstreamSettings, { permits, guard = '
   }
 }
 
-/** What settings say about connections and what goes over them. */
+/** The settings of connections and of the protocol on them. */
 export function connectionOf(settings: UpstreamSettings): Omit<Target, 'key' | 'host' | 'port' | 'named'> {
   const { tls, version, keepAlive, tunnel, sign } = settings
   return {
@@ -79,8 +79,8 @@ export function connectionOf(settings: UpstreamSettings): Omit<Target, 'key' | '
 }
 
 /**
- * Equal for settings with which connections can be shared. Those of TLS are hashed: they hold private keys, and keys
- * are shown.
+ * Equal for settings that can share connections. TLS settings are hashed, since they hold private keys and keys are
+ * displayed.
  */
 export function connectionKey(
   { tls, version, keepAlive, connectTimeout, tunnel }: UpstreamSettings,
@@ -91,13 +91,13 @@ export function connectionKey(
 }
 
 interface Http2Targets {
-  /** Speaks HTTP/2, whatever TLS agrees on. */
+  /** Always HTTP/2, whatever ALPN negotiates. */
   readonly fixed: Target
-  /** Speaks HTTP/2 in plaintext; over TLS the backend chooses. */
+  /** HTTP/2 in plaintext; over TLS the backend chooses. */
   readonly offered: Target
 }
 
-/** Undefined where the version is settled by the file. */
+/** Undefined if the configuration fixes the version. */
 function http2Targets(to: HostPort, settings: UpstreamSettings, options: HttpTargetOptions): Http2Targets | undefined {
   if (settings.version !== undefined) return undefined
   const fixed = targetOf(to, { ...settings, version: '2' }, options)
@@ -108,7 +108,7 @@ function http2Targets(to: HostPort, settings: UpstreamSettings, options: HttpTar
     offered: targetOf(to, { ...settings, tls: { ...tls, alpn: tls.alpn ?? ['h2', 'http/1.1'] } }, options),
   }
 }
-/** The client's own version in plaintext; behind TLS and for upgrades HTTP/1.1; HTTP/2 for gRPC, which knows nothing else. */
+/** The client's own version in plaintext; behind TLS and for upgrades HTTP/1.1; for gRPC HTTP/2, which it requires. */
 function versioned(x: Exchange, target: Target, http2: Http2Targets | undefined): Target {
   if (http2 === undefined || x.httpVersion !== '2.0' || x.upgrade !== undefined || x.request.method === 'CONNECT')
     return target
@@ -116,7 +116,7 @@ function versioned(x: Exchange, target: Target, http2: Http2Targets | undefined)
   return x.connection.tls === undefined ? http2.offered : target
 }
 
-/** `authority`: undefined when the backend is called by the client's own word, `fallback` when there is none. */
+/** `authority`: undefined to forward the client's, with `fallback` if there is none. */
 function requestOf(x: Exchange, authority: string | undefined, fallback: string, timeout: number): UpstreamRequest {
   const { method, path, headers } = x.request
   return {

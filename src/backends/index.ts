@@ -10,7 +10,7 @@ import { routeGroupBackend } from './route-group.ts'
 import { serviceBackend } from './service.ts'
 import { staticBackend } from './static.ts'
 
-/** The kinds of backend, most used first: findings list them in this order. */
+/** The kinds of backend, most common first: findings list them in this order. */
 export const backends = [
   staticBackend,
   serviceBackend,
@@ -42,9 +42,9 @@ function fieldsFor<L extends readonly AnyBackend[]>(list: L): BackendFields<L> {
 
 const reference = { backend: opt(string({ min: 1 }), 'A named backend of this file, `/name`.') }
 
-/** Of a route: exactly one of these. */
+/** For a route: exactly one of these. */
 export const backendFields = { ...fieldsFor(backends), ...reference }
-/** Of an entry of `backends`. */
+/** For an entry of `backends`. */
 export const namedBackendFields = fieldsFor([
   staticBackend,
   mcpBackend,
@@ -52,5 +52,5 @@ export const namedBackendFields = fieldsFor([
   awsBackend,
   internalBackend,
 ] as const)
-/** Of a TCP route. */
+/** For a TCP route. */
 export const tcpBackendFields = { ...fieldsFor([staticBackend, serviceBackend, dynamicBackend] as const), ...reference }

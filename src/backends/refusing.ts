@@ -1,7 +1,7 @@
 import { GatewayError } from '../http/errors.ts'
 import type { Backend, BackendContext } from './backend.ts'
 
-/** Fails every attempt: what stands for a backend that nothing can be sent to. */
+/** Fails every attempt: the placeholder for a backend that nothing can be sent to. */
 export function refusing(kind: string, ctx: BackendContext): Backend {
   return {
     key: ctx.key,

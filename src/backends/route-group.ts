@@ -6,6 +6,6 @@ export const routeGroupBackend = defineBackend({
   kind: 'routeGroup',
   doc: 'The name of a route group, whose routes are matched next.',
   schema: string({ min: 1 }),
-  // Never called: a request goes on to a route of the group.
+  // Never called: a request proceeds to a route of the group.
   compile: (_spec, ctx) => refusing('routeGroup', ctx),
 })

@@ -1,4 +1,4 @@
-// The workloads behind a service of the file.
+// The workloads of a service of the file.
 
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -57,7 +57,7 @@ function served(service: Service, ctx: BackendContext): Backend {
   }
 }
 
-/** What the service says of itself holds where no policy says otherwise. */
+/** The service's own settings apply where no policy sets them. */
 function settingsFor({ protocol, hostname, subjectAltNames }: Service, settings: UpstreamSettings): UpstreamSettings {
   const { tls } = settings
   const version = protocol === 'Http2' || protocol === 'Grpc' ? '2' : protocol === 'Http11' ? '1.1' : undefined
@@ -68,7 +68,7 @@ function settingsFor({ protocol, hostname, subjectAltNames }: Service, settings:
       ? {}
       : {
           tls: {
-            // Its endpoints are addresses, which have no name that a certificate could carry.
+            // Its endpoints are addresses, without a hostname that a certificate could carry.
             servername: hostname,
             ...(subjectAltNames.length > 0 && tls.servername === undefined ? { subjectAltNames } : {}),
             ...tls,

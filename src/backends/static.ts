@@ -1,4 +1,4 @@
-// One address that is called as it is: the `host` of a route.
+// A single fixed address: the `host` of a route.
 import { hostPort } from '../schema/scalars.ts'
 import { defineBackend } from './backend.ts'
 import { endpointHealth, watchHealth } from './endpoint-health.ts'
@@ -24,7 +24,7 @@ export const staticBackend = defineBackend({
     }
     const rules = settings.health
     if (rules === undefined) return { ...base, send: (x, attempt, on) => at.send(runtime, x, attempt, on) }
-    // There is no other endpoint to go to: its health is only there to be seen.
+    // There is no other endpoint to fail over to: its health is for display only.
     const health = endpointHealth(ctx, at.address)
     const watched = { endpoint: at.address, health, rules, clock }
     return {

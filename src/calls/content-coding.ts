@@ -18,7 +18,7 @@ import type { ChunkSink } from '../http/transport.ts'
 
 export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
-/** Undefined: none (`identity`). `unknown`: one that this gateway cannot undo. */
+/** Undefined for none (`identity`), `unknown` for an unsupported one. */
 export function contentCoding(header: string | undefined): Coding | 'unknown' | undefined {
   const name = header?.trim().toLowerCase()
   switch (name) {
@@ -45,7 +45,7 @@ const DECODE = {
   zstd: promisify<Buffer, ZstdOptions, Buffer>(zstdDecompress),
 } as const
 
-/** The plain bytes of a whole body. Throws GatewayError `bodyTooLarge` past `limit`, `invalidRequest` when damaged. */
+/** Decodes a whole body. Throws GatewayError: `bodyTooLarge` past `limit`, `invalidRequest` if corrupt. */
 export async function decodeWhole(bytes: Buffer, coding: Coding, limit: number): Promise<Buffer> {
   try {
     return await DECODE[coding](bytes, { maxOutputLength: limit })

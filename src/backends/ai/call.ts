@@ -37,19 +37,19 @@ import { errorInDialect, type ReplyContext } from './reply-context.ts'
 import { parametersIn } from './request-parameters.ts'
 import { withinLimits } from './token-limits.ts'
 
-/** What the caller of a provider knows besides the request. */
+/** What the caller of a provider knows beyond the request. */
 export interface ProviderCall {
-  /** Already parsed, by whoever had to choose the provider. */
+  /** Set if it was parsed to choose the provider. */
   readonly body?: JsonBody | undefined
-  /** Whose request the call is made for, where that is another exchange. */
+  /** The client's exchange, where the call has one of its own. */
   readonly client?: Exchange
-  /** Another provider is asked if this one fails before it has said anything. */
+  /** Another provider follows if this one fails before it has sent anything. */
   readonly more?: boolean
-  /** What the model is called that was chosen, where no body says it. */
+  /** The name of the chosen model, where no body carries it. */
   readonly model?: string
 }
 
-/** Answers one attempt with a call to `to`. */
+/** Serves one attempt by calling `to`. */
 export function callProvider(
   runtime: Runtime,
   to: ProviderTarget,
@@ -61,7 +61,7 @@ export function callProvider(
 ): void {
   const upstream: Call['upstream'] = { cancel: undefined }
   const call: Call = { runtime, to, x, client, more, timeout: to.timeout ?? attempt.timeout ?? 0, upstream }
-  // The attempt of the client's request goes to the backend; that of one provider to its address.
+  // The attempt of the client's request reports the backend; a provider's own attempt reports its address.
   if (client !== x) attempt.target = to.target.unixPath ?? hostAndPort(to.target.host, to.target.port)
   const format = formatOf(route)
   if (route === 'passthrough' || route === 'detect' || route === 'models') forward(call, route, on, body)
@@ -81,12 +81,12 @@ interface Call {
   readonly runtime: Runtime
   readonly to: ProviderTarget
   readonly x: Exchange
-  /** What is found out is told of this one too. */
+  /** Also receives the facts learned during the call. */
   readonly client: Exchange
   readonly more: boolean
-  /** ms until the response head; 0: none. */
+  /** Timeout in ms until the response head; 0 for none. */
   readonly timeout: number
-  /** Ends the call, once it is under way. */
+  /** Cancels the call, once it is in flight. */
   readonly upstream: { cancel: (() => void) | undefined }
 }
 
@@ -101,7 +101,7 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
   })
   const address = format.address?.(x.request.path)
   if (address) {
-    // Whoever chose the provider may have chosen the model, too.
+    // The selection of the provider may have set the model, too.
     if (!body.changed('model')) body.set('model', address.model)
     body.set('stream', address.stream ? true : undefined)
   }
@@ -148,7 +148,7 @@ function conversionOf({ name }: Format, target: WireFormat): Conversion {
   return new Conversion(CODECS[name as ChatFormat], CODECS[target as ChatFormat])
 }
 
-/** The provider cannot be asked: tokens can be counted without it. */
+/** The provider has no such call: tokens can be counted locally. */
 function answerHere({ to, x }: Call, format: Format, family: WireFamily, on: ResponseHandler, body: JsonBody): void {
   const { name, errors, counted } = format
   if (counted === undefined) {
@@ -165,7 +165,7 @@ function answerHere({ to, x }: Call, format: Format, family: WireFamily, on: Res
   )
 }
 
-/** Client and provider speak the same format: the bytes pass, and only what is configured changes. */
+/** Client and provider speak the same format: the bytes pass through, with only the configured changes. */
 function callNative(
   call: Call,
   format: Format,
@@ -200,7 +200,7 @@ function callNative(
   )
 }
 
-/** The provider speaks another format: request and reply are converted, and what they lose is told. */
+/** The provider speaks another format: request and response are converted, and losses are reported. */
 function callConverted(
   call: Call,
   format: Format,
@@ -214,7 +214,7 @@ function callConverted(
   const { to, x } = call
   const { clock } = call.runtime
   const facts = x.llm as LlmFacts
-  // What has no form for streams answers as a whole.
+  // A call without a streaming form is answered as a whole.
   if (conversion instanceof PlainConversion) facts.streaming = false
   const stream = facts.streaming
   const headers = readableHeaders(call, family)
@@ -262,7 +262,7 @@ function noteLosses(facts: LlmFacts, { losses }: Conversion | PlainConversion): 
 function readableHeaders({ x, to }: Call, family: WireFamily): HeaderList {
   const headers = upstreamHeaders(x.request.headers, to, family)
   headers.delete('content-encoding')
-  // What is read here must be readable: providers compress for clients that ask for it.
+  // The response is parsed here, and providers compress for clients that accept it.
   headers.set('accept-encoding', 'identity')
   return headers
 }
@@ -274,8 +274,8 @@ function tell({ x, client }: Call, facts: LlmFacts): LlmFacts {
 }
 
 /**
- * The changes that a provider needs; everything else in the body stays as the client wrote it. True: the reply will
- * carry usage that the client did not ask for.
+ * Applies the changes that a provider needs; the rest of the body stays as the client wrote it. True if the response
+ * will carry usage that the client did not ask for.
  */
 function shape(body: JsonBody, model: string, to: ProviderTarget, format: Format): boolean {
   const usageAsked = format.askForUsage?.(body) === true
@@ -286,7 +286,7 @@ function shape(body: JsonBody, model: string, to: ProviderTarget, format: Format
   return usageAsked
 }
 
-/** As it is: only address, path and credential are the provider's. */
+/** Passes the request through, replacing only address, path and credential. */
 function forward(
   call: Call,
   route: 'passthrough' | 'detect' | 'models',
@@ -303,7 +303,7 @@ function forward(
   })
   emit(x, facts)
   const headers = upstreamHeaders(x.request.headers, to, to.wire)
-  // A parsed body is a decoded one.
+  // A parsed body has been decoded.
   if (body) headers.delete('content-encoding')
   const request = {
     path: to.upstreamPath(undefined, x.request.path, NO_MODEL),
@@ -316,7 +316,7 @@ function forward(
   )
 }
 
-/** A session over a WebSocket. `chosen`: what the model is called that was chosen for it. */
+/** A session over a WebSocket. `chosen`: the name of the model chosen for it. */
 function converse(call: Call, on: ResponseHandler, chosen: string | undefined): void {
   const { to, x, client, runtime } = call
   const asked = chosen ?? askedModel(x.request.path)
@@ -340,7 +340,7 @@ function converse(call: Call, on: ResponseHandler, chosen: string | undefined): 
   send(call, request, () => followSession(session, on))
 }
 
-/** Of requests that are passed on as they are. */
+/** For requests that pass through. */
 const NO_MODEL = { model: '', stream: false, converted: false }
 
 function modelIn(body: JsonBody | undefined): string {

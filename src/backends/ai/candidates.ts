@@ -15,14 +15,14 @@ export interface Candidate {
   readonly name: string
   readonly health: EndpointHealth
   readonly rules: HealthRules | undefined
-  /** The policies on it: run around each call. */
+  /** The provider's policies, run around each call. */
   readonly steps: CallSteps
   readonly origin: Origin
 }
 
 /**
- * Groups in order; in each, the better of two drawn at random comes first, the others by score. `affinity`: equal texts
- * get the same order. Those that are left out come last: they are asked when nobody else is there.
+ * Groups in order. Within a group, the better of two random picks comes first, the rest by score. `affinity`: equal
+ * texts get the same order. Evicted candidates come last, as a fallback.
  */
 export function rank<C extends Candidate>(
   groups: readonly (readonly C[])[],
@@ -44,14 +44,14 @@ export function rank<C extends Candidate>(
   return out.length === 0 ? ranked : [...ranked.filter(each => !out.includes(each)), ...out]
 }
 
-/** How candidates of one kind are called. */
+/** How to call candidates of one kind. */
 export interface Calling<C> {
   readonly runtime: Runtime
-  /** One call with what `x` holds; throws GatewayError. `more`: another one follows if it fails. */
+  /** Makes one call with the contents of `x`; throws GatewayError. `more`: another call follows on failure. */
   send(candidate: C, x: Exchange, attempt: Attempt, on: ResponseHandler, more: boolean): void
 }
 
-/** Asks one candidate after the other until one answers; the last answer counts whatever it is. */
+/** Calls one candidate after another until one succeeds; the last response is returned in any case. */
 export function callInTurn<C extends Candidate>(
   candidates: readonly C[],
   calling: Calling<C>,
@@ -73,7 +73,7 @@ export function callInTurn<C extends Candidate>(
     const handler = watchHealth({ endpoint: name, health, rules, clock, provider: true }, x, attempt, on, next)
     if (reason !== undefined) x.trace?.emit({ type: 'backend', backend: name, kind: 'ai', reason })
     try {
-      // Its call is that of the attempt; one of several is a call of its own.
+      // A single candidate's call is the attempt itself; one of several is a call of its own.
       if (alone) calling.send(candidate, x, attempt, handler, false)
       else callOne(candidate, calling, x, attempt, { reason, more: next !== undefined }, handler)
     } catch (error) {

@@ -28,7 +28,7 @@ export interface Model {
   readonly health: EndpointHealth
   readonly rules: HealthRules | undefined
   readonly routeOf: RouteSelector
-  /** Whether the request's headers are those that the model is for. */
+  /** Whether the request's headers satisfy the model's conditions. */
   fits(x: Exchange): boolean
   /** Decide who may use the model. */
   readonly authorization: CallSteps
@@ -37,7 +37,7 @@ export interface Model {
   readonly origin: Origin
 }
 
-/** Models in file order; one with a finding is left out. */
+/** Models in file order, without those that have findings. */
 export function compileModels(spec: LlmSpec, backend: BackendContext): Model[] {
   const ctx = aiContext(backend)
   const providers = new Map<string, ProviderEntrySpec>()
@@ -57,7 +57,7 @@ export function compileModels(spec: LlmSpec, backend: BackendContext): Model[] {
   })
 }
 
-/** Of all models. */
+/** Guards that apply to all models. */
 function sectionGuards(ctx: BackendContext): readonly GuardSet[] {
   const places: readonly Path[] = [[], ['policies']]
   return [...(ctx.settings.guards ?? []), ...places.flatMap(path => ctx.policiesAt(path)?.settings.guards ?? [])]
@@ -91,7 +91,7 @@ function compileModel(
     settings: {
       ...(ctx.settings.llm && { llm: ctx.settings.llm }),
       ...policies?.settings,
-      // A model adds to the guards of all models: none of them is lifted.
+      // A model adds to the section's guards and cannot remove any.
       guards: [...guards, ...(policies?.settings.guards ?? [])],
     },
     key: readKey(params, source.paramsPath, ctx),
@@ -126,7 +126,7 @@ function compileModel(
   }
 }
 
-/** Where the provider of a model and its settings stand: on the model, or on the entry it refers to. */
+/** The location of a model's provider and its settings: the model, or the entry that it refers to. */
 interface Source {
   readonly provider: ModelSpec['provider'] | ProviderEntrySpec['provider']
   readonly providerPath: Path
@@ -190,7 +190,7 @@ function sourceOf(
 interface Chosen {
   readonly provider: string
   readonly wire: Wire
-  /** A preset's own place. */
+  /** A preset's own address. */
   readonly address?: ProviderAddress
   readonly secure?: boolean
 }
@@ -224,7 +224,7 @@ function wireFor({ provider, providerPath, params }: Source, ctx: BackendContext
 
 type AnyProvider = Pick<Provider<string, unknown>, 'settings'> & { readonly params?: Readonly<Record<string, string>> }
 
-/** The provider's own settings, which have other names in `params`. Undefined after a finding. */
+/** The provider's own settings, renamed from `params`. Undefined after a finding. */
 function settingsOf(
   provider: Exclude<ProviderKey, 'custom'>,
   params: ModelParams,
@@ -260,7 +260,7 @@ function hasAddress(params: ModelParams): boolean {
   return params.baseUrl !== undefined || params.hostOverride !== undefined
 }
 
-/** `baseUrl` gives what the single fields do not. */
+/** `baseUrl` supplies what the individual fields do not. */
 function addressOf(params: ModelParams): ProviderAddress {
   const { baseUrl, hostOverride, pathOverride } = params
   const pathPrefix = params.pathPrefix ?? (baseUrl?.prefix || undefined)
@@ -280,7 +280,7 @@ function readKey({ apiKey }: ModelParams, path: Path, ctx: BackendContext): stri
     .trim()
 }
 
-/** The model's own fields win over those of its provider entry. */
+/** The model's own fields take precedence over those of its provider entry. */
 function mergedEdits(spec: ModelSpec, wide: ProviderEntrySpec['defaults']) {
   return {
     defaults: { ...wide?.defaults, ...spec.defaults },

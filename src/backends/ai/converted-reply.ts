@@ -17,22 +17,22 @@ import type { Clock } from '../../runtime/runtime.ts'
 import { HeldReply } from './held-reply.ts'
 import { errorInDialect } from './reply-context.ts'
 
-/** Of a reply that is converted whole, and of one event of a stream, in bytes. */
+/** Bytes of a response that is converted whole, and of one event of a stream. */
 const LIMIT = 32 * 1024 * 1024
 
 export interface ConvertedContext {
   readonly conversion: Conversion | PlainConversion
-  /** How the client reads errors. */
+  /** The client's error format. */
   readonly errors: ErrorCodec
   readonly facts: LlmFacts
   readonly clock: Clock
   /** Monotonic ms. */
   readonly startedAt: number
-  /** What the reply says where the provider leaves it out. */
+  /** Fallbacks for what the provider's response leaves out. */
   readonly named: ReplyFacts
-  /** Ends the upstream call. */
+  /** Cancels the upstream call. */
   cancel(): void
-  /** After the last byte. */
+  /** Called after the last byte. */
   done(): void
 }
 
@@ -40,7 +40,7 @@ interface StreamContext extends ConvertedContext {
   readonly conversion: Conversion
 }
 
-/** Gives the client a provider's reply in the client's own format. */
+/** Converts a provider's response to the client's format. */
 export function convertReply(ctx: ConvertedContext, on: ResponseHandler): ResponseHandler {
   return {
     head(status, headers) {
@@ -69,7 +69,7 @@ export function convertReply(ctx: ConvertedContext, on: ResponseHandler): Respon
   }
 }
 
-/** Of the provider's body, which the client does not get. */
+/** Headers that describe the provider's body, which the client does not get. */
 const REPLACED = ['content-encoding', 'content-length', 'content-type', 'content-md5', 'digest', 'etag']
 
 function failure(ctx: ConvertedContext, detail: string, cause?: unknown): Error {
@@ -144,7 +144,7 @@ class ConvertedWhole extends HeldReply {
     try {
       value = JSON.parse(text)
     } catch {
-      // A proxy's page, most likely: its text is all that is known.
+      // Probably a proxy's error page: its text is all there is.
     }
     const { body } = this.#ctx.conversion.error(
       this.status,
@@ -155,7 +155,7 @@ class ConvertedWhole extends HeldReply {
   }
 }
 
-/** Holds the head back until there is something to say: until then another provider can be asked. */
+/** Holds back the head until there is content: until then another provider can be tried. */
 class ConvertedStream implements ChunkSink {
   readonly #ctx: ConvertedContext
   readonly #on: ResponseHandler
@@ -166,7 +166,7 @@ class ConvertedStream implements ChunkSink {
   readonly #recorder: UsageRecorder
   #client: ChunkSink | undefined
   #drained: (() => void) | undefined
-  /** Text for the client that is not sent yet. */
+  /** Converted text not sent yet. */
   #text = ''
   #failed: LlmError | undefined
   #spoke = false
@@ -253,7 +253,7 @@ class ConvertedStream implements ChunkSink {
     }
   }
 
-  /** False: the client is full. */
+  /** False: the client exerts back-pressure. */
   #send(): boolean {
     if (this.#text === '' || !this.#spoke) return true
     const client = this.#client ?? this.#begin()

@@ -25,7 +25,7 @@ interface Converting {
   readonly headers: HeaderList
 }
 
-/** The body as the provider gets it, in its own format. Throws `Untranslatable`. */
+/** The body in the provider's format. Throws `Untranslatable`. */
 export function convertedBody(to: ProviderTarget, x: Exchange, about: Converting): JsonObject {
   const { body, format, target, conversion, family, model, stream, headers } = about
   const given = parseExact(body.bytes().toString('utf8')) as JsonObject
@@ -39,7 +39,7 @@ export function convertedBody(to: ProviderTarget, x: Exchange, about: Converting
     get: (name: string) => sent[name],
     set: (name: string, value: unknown) => setMember(sent, name, value),
   }
-  // Clients of the messages format place their own.
+  // Clients of the messages format set their own cache points.
   if (to.caching && target === 'converse' && format.name !== 'messages') addCachePoints(sent, model, to.caching)
   family.edit?.(edited, { format: target, model, stream, headers })
   editConvertedLast(sent, edited, to, x)
@@ -52,14 +52,14 @@ function setMember(body: JsonObject, name: string, value: unknown): void {
 }
 
 function renameMaxTokens(sent: JsonObject, target: WireFormat, model: string, { wire }: ProviderTarget): void {
-  // Servers besides OpenAI's know the older name only.
+  // OpenAI-compatible servers know only the older name.
   if (target !== 'completions' || wire.maxCompletionTokens?.test(model) || sent.max_completion_tokens === undefined)
     return
   sent.max_tokens = sent.max_completion_tokens
   delete sent.max_completion_tokens
 }
 
-/** What the reply says of itself where the provider does not, and who remembers it. */
+/** What the response states about itself where the provider does not, and where conversation items are remembered. */
 export function replyFacts(
   runtime: Runtime,
   { items }: ProviderTarget,
@@ -79,7 +79,7 @@ export function replyFacts(
   return body.get('store') === false ? named : { ...named, keep: item => items.keep(item) }
 }
 
-/** The last chunk with usage comes only to who asks for it, as OpenAI has it. */
+/** As in OpenAI's API, the final usage chunk is sent only on request. */
 function wantsUsage(format: Format, body: JsonBody): boolean {
   if (format.name !== 'completions') return true
   const options = body.get('stream_options')

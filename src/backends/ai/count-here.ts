@@ -11,7 +11,7 @@ import { estimateTokens } from '../../llm/tokens/estimate.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import { errorInDialect } from './reply-context.ts'
 
-/** Answers a count of tokens for a provider that has no such call. */
+/** Counts tokens locally for a provider without such a call. */
 export async function countHere(
   counted: NonNullable<Format['counted']>,
   errors: ErrorCodec,

@@ -4,11 +4,11 @@ import { keepChunk } from '../../http/keep-chunk.ts'
 import type { ChunkSink, ResponseHandler } from '../../http/transport.ts'
 import { nestsDeeperThan } from '../../mcp/json-outline.ts'
 
-/** Of lists and objects in one another: what brackets alone build up in memory is many times their size. */
+/** Nesting depth of lists and objects: brackets alone take many times their size in memory. */
 const MAX_DEPTH = 256
 const TOO_DEEP = `the provider's answer is nested deeper than ${MAX_DEPTH}`
 
-/** Holds a reply until it is whole, and sends what becomes of it. */
+/** Holds a response until it is complete, then sends the result. */
 export abstract class HeldReply implements ChunkSink {
   protected readonly on: ResponseHandler
   protected readonly status: number
@@ -23,11 +23,11 @@ export abstract class HeldReply implements ChunkSink {
     this.headers = headers
   }
 
-  /** bytes, and what cannot be done with more of them. */
+  /** The limit in bytes, and what is impossible beyond it. */
   protected abstract readonly most: { readonly bytes: number; readonly else: string }
   protected abstract cancel(): void
   protected abstract complete(bytes: Buffer): void
-  /** Tells the client; called once, and not after `complete`. */
+  /** Reports the failure to the client. Called at most once, and not after `complete`. */
   protected abstract failed(error: Error): void
 
   write(chunk: Buffer): boolean {

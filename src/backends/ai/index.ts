@@ -37,8 +37,8 @@ export const aiBackend = defineBackend({
 })
 
 /**
- * The models of the `llm` section as one backend. The file's listener, its port (4000 by default) and its policies
- * stand in front of it.
+ * The models of the `llm` section as one backend. The file's listener (port 4000 by default) and its policies are in
+ * front of it.
  */
 export function compileLlmSection(spec: LlmSpec, ctx: BackendContext): Backend {
   const models = compileModels(spec, ctx)
@@ -59,7 +59,7 @@ export function compileLlmSection(spec: LlmSpec, ctx: BackendContext): Backend {
   }
 }
 
-/** Providers by group; one with a finding is left out. */
+/** Providers by group, without those that have findings. */
 function compileGroups(spec: AiSpec, ctx: AiContext): Member[][] {
   const { provider } = spec
   if (provider) {
@@ -107,7 +107,7 @@ function compileMember(
   }
 }
 
-/** The chosen provider in the file, its name in telemetry, and how it is called. */
+/** The configured provider, its name in telemetry, and its wire format. */
 function wireOf(choice: ProviderChoice): { readonly key: ProviderKey; readonly provider: string; readonly wire: Wire } {
   const key = Object.keys(choice).find(name => choice[name as ProviderKey] !== undefined) as ProviderKey
   const definition = PROVIDERS[key]

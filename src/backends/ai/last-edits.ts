@@ -4,7 +4,7 @@ import { JsonBody } from '../../llm/json-body.ts'
 import type { ProviderTarget } from './provider-target.ts'
 import type { EditableBody } from './providers/provider.ts'
 
-/** The body as it goes out: the last expressions see what the provider will get, and may change it. */
+/** The outgoing body: the final expressions see and may change what the provider will get. */
 export function editedLast(body: JsonBody, { policy, final }: ProviderTarget, x: Exchange): JsonBody {
   if (policy?.final === undefined && final === undefined) return body
   const last = JsonBody.parse(body.bytes()) as JsonBody
@@ -14,7 +14,7 @@ export function editedLast(body: JsonBody, { policy, final }: ProviderTarget, x:
   return last
 }
 
-/** The same for a body that was converted. */
+/** The same for a converted body. */
 export function editConvertedLast(
   sent: JsonObject,
   edited: EditableBody,

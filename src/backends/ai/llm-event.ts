@@ -1,6 +1,6 @@
 import type { Exchange, LlmFacts } from '../../http/exchange.ts'
 
-/** Tells the trace what is known of the call by now. */
+/** Emits the facts known so far as a trace event. */
 export function emit(x: Exchange, facts: LlmFacts): void {
   if (x.trace === undefined) return
   const cost = facts.totalTokens === undefined ? undefined : facts.prices?.lookUp(facts).cost?.total

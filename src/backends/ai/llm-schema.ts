@@ -32,7 +32,7 @@ export interface BaseUrl {
   readonly host: string
   readonly port: number
   readonly secure: boolean
-  /** Without a trailing slash; empty: none. */
+  /** No trailing slash; empty for none. */
   readonly prefix: string
 }
 
@@ -59,7 +59,7 @@ const BUILT_IN = (Object.keys(PROVIDERS) as ProviderKey[]).filter(key => key !==
 const hosted = oneOf([...BUILT_IN, ...PRESET_NAMES], { openai: 'openAI' })
 const ownProvider = object('custom provider', { custom: req(custom.settings, custom.doc) })
 
-/** OpenAI's names of settings that clients send. */
+/** OpenAI's names for the request settings. */
 const REQUEST_FIELDS = ['temperature', 'top_p', 'max_tokens', 'max_completion_tokens', 'stop', 'seed', 'stream']
 
 const params = object(
@@ -97,7 +97,7 @@ export type ModelParams = Infer<typeof params>
 const jsonFields = map(json, { max: 64 })
 const computedFields = map(cel('llmRequest', 'any'), { max: 64 })
 
-/** What happens to request bodies, on a model or on the provider entry that it refers to. */
+/** Edits of request bodies, on a model or on the provider entry that it refers to. */
 export const bodyFields = {
   defaults: opt(jsonFields, 'Request fields to set unless the client has set them.'),
   overrides: opt(jsonFields, 'Request fields to set whatever the client sent.'),
@@ -131,7 +131,7 @@ const headerMatch = object(
   { secretField: credentialValue },
 )
 
-/** `provider: {openAI: {…}}`, as backends write it. */
+/** Maps provider names to the form `provider: {openAI: {…}}` of backends. */
 function providerAsKey(): Record<string, string> {
   const { node } = hosted
   const names = node.kind === 'enum' ? [...node.values, ...Object.keys(node.aliases)] : []
@@ -140,7 +140,7 @@ function providerAsKey(): Record<string, string> {
   )
 }
 
-/** A model without the policies that other modules declare; the `llm` section adds them. */
+/** The fields of a model, less the policies that other modules declare; the `llm` section adds those. */
 export const modelFields = {
   id: opt(string({ min: 1 }), 'Unique key in dumps and logs.'),
   name: req(modelName, 'Name that clients ask for; `*` stands for every model, `gpt-*` for all that start so.'),
@@ -251,14 +251,14 @@ function missingConditions(targets: readonly { readonly when?: unknown }[]) {
   )
 }
 
-/** What the model router is compiled from: the `llm` section, without what the listener in front of it needs. */
+/** The input of the model router: the `llm` section without the fields of the listener in front of it. */
 export interface LlmSpec {
   readonly providers?: readonly ProviderEntrySpec[]
   readonly models: readonly ModelSpec[]
   readonly virtualModels?: readonly VirtualModelSpec[]
 }
 
-/** Policies of a model, and the names under which they stand elsewhere. */
+/** A model's policies, with their names elsewhere. */
 export const MODEL_POLICIES = {
   requestHeaders: 'requestHeaderModifier',
   responseHeaders: 'responseHeaderModifier',

@@ -19,25 +19,25 @@ import { bodyError, routerError } from './router-error.ts'
 import { traceModel, traceVirtualModel } from './trace-choice.ts'
 import { choiceOf, type ModelChoice, type VirtualModel } from './virtual-models.ts'
 
-/** What a request says about the model it wants. */
+/** What a request says about the model that it wants. */
 interface Asked {
   readonly model: string
-  /** Undefined: the body is a form, which goes through as it is. */
+  /** Undefined for a form body, which passes through. */
   readonly body: JsonBody | undefined
-  /** Set where the path says it. */
+  /** Set where the path determines it. */
   readonly stream?: boolean
 }
 
 const MODELS_PATH = /^(?:\/v1)?\/models(?:[/?]|$)/
 
-/** Lists the models and sends each request to the one that its body names. */
+/** Lists the models and routes each request to the one that its body names. */
 export class ModelRouter {
   readonly #models: readonly Model[]
   readonly #public
   readonly #virtual: ReadonlyMap<string, VirtualModel>
   readonly #ctx: BackendContext
   readonly #routeOf = compileRoutes(DEFAULT_ROUTES)
-  /** Survives reloads: clients see one date. */
+  /** Survives reloads, so that clients see a stable date. */
   readonly #started: { readonly seconds: number }
 
   constructor(models: readonly Model[], virtual: ReadonlyMap<string, VirtualModel>, ctx: BackendContext) {
@@ -57,7 +57,7 @@ export class ModelRouter {
     } else this.#route(x, attempt, on).catch(error => on.fail(error))
   }
 
-  /** Public models that the caller may use, in file order, then virtual ones. */
+  /** The public models that the caller may use in file order, then the virtual ones. */
   async #list(x: Exchange): Promise<Reply> {
     const names = new Set<string>()
     for (const model of this.#models) {
@@ -81,7 +81,7 @@ export class ModelRouter {
     return false
   }
 
-  /** Throws GatewayError with a body for the client. A model that the caller may not use is like one that is not there. */
+  /** Throws GatewayError with a body for the client. A model that the caller may not use is reported as nonexistent. */
   async #route(x: Exchange, attempt: Attempt, on: ResponseHandler): Promise<void> {
     const asked = await this.#read(x)
     if (!allowed(x, asked.model)) throw routerError('model_not_found')
@@ -147,7 +147,7 @@ export class ModelRouter {
   }
 }
 
-/** Names that an API key is limited to, if any; wildcards work as in model names. */
+/** Checks the model names that an API key is restricted to, if any; wildcards work as in model names. */
 function allowed(x: Exchange, model: string): boolean {
   const names = x.auth.apiKey?.allowedModels
   if (!Array.isArray(names)) return true

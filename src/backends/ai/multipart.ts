@@ -1,6 +1,6 @@
 const MAX_FIELD = 1024
 
-/** The text of one field of a `multipart/form-data` body; undefined when it is not there or no plain text. */
+/** The text of one field of a `multipart/form-data` body. Undefined if it is absent or not plain text. */
 export function formField(body: Buffer, contentType: string, name: string): string | undefined {
   const boundary = /;\s*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(contentType)
   const mark = boundary?.[1] ?? boundary?.[2]

@@ -7,14 +7,14 @@ import type { ChatFormat, LlmError } from '../../llm/chat/chat.ts'
 import { CODECS } from '../../llm/formats/codecs.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
 
-/** A stream that has said nothing after so many bytes goes to the client as it is. */
+/** A stream without content after this many bytes is passed on as it is. */
 const MOST_HELD = 64 * 1024
 /** Enough for the last events of every format. */
 const TAIL = 4096
 
 /**
- * Holds a stream that passes unconverted back until there is something to say: until then another provider can be asked,
- * and a failure is a failure of the call.
+ * Holds back an unconverted stream until there is content: until then another provider can be tried, and a failure
+ * fails the call.
  */
 export class HeldStream implements ChunkSink {
   readonly #ctx: ReplyContext
@@ -92,7 +92,7 @@ export class HeldStream implements ChunkSink {
     try {
       this.#reader.push(chunk)
     } catch {
-      // An event that is too large to be held has something to say.
+      // An event too large to hold counts as content.
       this.#speaks = true
     }
   }
@@ -122,7 +122,7 @@ export class HeldStream implements ChunkSink {
   }
 }
 
-/** Each format's last word; without one, a stream was cut. */
+/** The final event of each format. A stream without one was cut off. */
 const LAST: Readonly<Record<ChatFormat, RegExp>> = {
   completions: /(?:^|[\r\n])data:[ \t]*\[DONE\]|"finish_reason"\s*:\s*"|"error"\s*:/,
   messages: /"message_stop"|"type"\s*:\s*"error"/,
@@ -131,13 +131,13 @@ const LAST: Readonly<Record<ChatFormat, RegExp>> = {
   converse: /./,
 }
 
-/** Watches whether a stream that passes by comes to its format's end, and says so in the client's format where not. */
+/** Checks that a stream reaches its format's final event, and otherwise reports the cut in the client's format. */
 export class EndWatch {
   readonly #format: ChatFormat
-  /** The last chunks: enough of them for `TAIL` bytes. */
+  /** The most recent chunks, enough for `TAIL` bytes. */
   readonly #chunks: Buffer[] = []
   #size = 0
-  /** The last event of a response repeats all of it: its name is long gone when it ends. */
+  /** The final event of a response repeats all of it, so its name may be long past when the stream ends. */
   #ended = false
 
   constructor(format: ChatFormat) {
@@ -154,15 +154,15 @@ export class EndWatch {
     }
   }
 
-  /** What to send before the end; undefined: the stream is complete. */
+  /** What to append before the end. Undefined if the stream is complete. */
   missing(message: string): Buffer | undefined {
     const tail = Buffer.concat(this.#chunks).subarray(-TAIL).toString('latin1')
     const lastLine = tail.slice(Math.max(tail.lastIndexOf('\n'), tail.lastIndexOf('\r')) + 1)
     if (!(this.#ended || LAST[this.#format].test(tail)) || isCut(lastLine)) {
-      // The last event may be cut, too.
+      // The last event may be cut off, too.
       return Buffer.from(`\n\n${CODECS[this.#format].errors.event({ kind: 'server', message })}`)
     }
-    // Clients take an event for complete at its blank line.
+    // Clients dispatch an event at its blank line.
     return /(?:\r\n|\n|\r){2}$/.test(tail) || DONE.test(lastLine) ? undefined : BLANK_LINE
   }
 
@@ -178,7 +178,7 @@ export class EndWatch {
 const DONE = /^data:[ \t]*\[DONE\]/
 const BLANK_LINE = Buffer.from('\n\n')
 
-/** Of the text behind the last line break. */
+/** `line`: the text after the last line break. */
 function isCut(line: string): boolean {
   if (line === '' || line.startsWith(':') || DONE.test(line)) return false
   try {

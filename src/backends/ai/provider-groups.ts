@@ -20,7 +20,7 @@ export interface Member extends Candidate {
   readonly to: ProviderTarget
 }
 
-/** How requests reach the providers of a backend. */
+/** Selects among the providers of a backend and calls them. */
 export function callsTo(
   groups: readonly (readonly Member[])[],
   { runtime, settings }: Pick<BackendContext, 'runtime' | 'settings'>,
@@ -33,7 +33,7 @@ export function callsTo(
   return (x, attempt, on) => callMembers(groups, pick, runtime, x, attempt, on).catch(error => on.fail(error))
 }
 
-/** One after the other until one answers. The body is read first: it may have to be sent several times. */
+/** Tries one after another until one succeeds. The body is read first, since it may be sent several times. */
 async function callMembers(
   groups: readonly (readonly Member[])[],
   pick: (x: Exchange) => Member[],

@@ -2,7 +2,7 @@ import type { HeaderList } from '../../http/headers.ts'
 import type { ProviderTarget } from './provider-target.ts'
 import type { Credential, WireFamily } from './providers/provider.ts'
 
-/** Client credentials in any provider's place; none of them goes out beside a configured key. */
+/** Client credentials for any provider; none of them is sent alongside a configured key. */
 const CREDENTIALS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
 
 export function upstreamHeaders(
@@ -20,7 +20,7 @@ export function upstreamHeaders(
   return headers
 }
 
-/** Tokens that their provider reads as bearer tokens: subscriptions of Anthropic, access tokens of Google and Entra ID. */
+/** Tokens that their provider accepts as bearer tokens: Anthropic subscriptions, Google and Entra ID access tokens. */
 const BEARER_TOKENS: Readonly<Record<Credential, RegExp>> = {
   bearer: /^/,
   'x-api-key': /^sk-ant-oat/,
@@ -28,7 +28,7 @@ const BEARER_TOKENS: Readonly<Record<Credential, RegExp>> = {
   'api-key': /^eyJ/,
 }
 
-/** Puts a key where the provider reads it. */
+/** Puts a key into the header where the provider expects it. */
 function moveKey(headers: HeaderList, name: Credential, key: string | undefined): void {
   const sent = /^Bearer (.+)$/i.exec(headers.get('authorization') ?? '')?.[1]
   const token = key ?? sent

@@ -15,45 +15,45 @@ import type { BackendContext } from '../backend.ts'
 import { connectionKey, connectionOf } from '../http-target.ts'
 import type { Wire, WireCall, WireFormats } from './providers/provider.ts'
 
-/** Of a request body that is read, in bytes (spec "Limits", buffer default). */
+/** Bytes of a request body that is buffered (spec "Limits", buffer default). */
 export const BODY_LIMIT = 2 * 1024 * 1024
 
-/** A provider at an address: all that a call needs, decided when the configuration is loaded. */
+/** A provider at an address: all that a call needs, resolved when the configuration is loaded. */
 export interface ProviderTarget {
   /** `gen_ai.provider.name`. */
   readonly provider: string
   readonly wire: Wire
   readonly target: Target
-  /** Instead of `target`, for formats that the provider has on a host of their own. */
+  /** Overrides `target` for formats that the provider serves on a separate host. */
   readonly elsewhere: Readonly<Partial<Record<WireFormat, Target>>>
-  /** ms until the response head; undefined: the route's. */
+  /** Timeout in ms until the response head. Undefined for the route's. */
   readonly timeout: number | undefined
-  /** Replaces whatever credential the client sent. */
+  /** Replaces any credential of the client. */
   readonly key: string | undefined
-  /** The gateway says who calls: what the client has said of that goes no further. */
+  /** The gateway authenticates: client credentials are not forwarded. */
   readonly replacesCredentials: boolean
-  /** Calls carry a credential that the file gives. */
+  /** Calls carry a configured credential. */
   readonly authenticated: boolean
   /** Field defaults, overrides and transformations. */
   readonly edit: BodyEdit | undefined
-  /** The model's computed fields, behind those of the `ai` policy. */
+  /** The model's computed fields, applied after those of the `ai` policy. */
   readonly final: FinalEdit | undefined
   readonly caching: CachePoints | undefined
   readonly prices: CostCatalog | undefined
-  /** What was said to clients of the responses format. */
+  /** Conversation items sent to clients of the responses format. */
   readonly items: ItemMemory
-  /** What the `ai` policy says. */
+  /** The `ai` policy. */
   readonly policy: LlmPolicy | undefined
-  /** Look at requests and replies; undefined: nobody does. */
+  /** Guards on requests and responses. Undefined for none. */
   readonly guards: Guards | undefined
-  /** Input tokens are counted before the call, for the limits on them. */
+  /** Count input tokens before the call, for token limits. */
   readonly tokenize: boolean
-  /** The upstream path for a format; undefined: the client's own, behind a configured prefix. */
+  /** The upstream path for a format. Undefined for the client's own path, behind a configured prefix. */
   upstreamPath(format: WireFormat | undefined, clientPath: string, about: PathCall): string
 }
 
 export interface PathCall extends WireCall {
-  /** The client speaks another format: its path says nothing to the provider. */
+  /** The client speaks another format, so its path means nothing to the provider. */
   readonly converted: boolean
 }
 
@@ -63,7 +63,7 @@ export interface ProviderAddress {
   readonly pathPrefix?: string
 }
 
-/** What all providers of a backend compile with. */
+/** The compile context shared by all providers of a backend. */
 export interface AiContext extends BackendContext {
   readonly items: ItemMemory
 }
@@ -73,7 +73,7 @@ export function aiContext(ctx: BackendContext): AiContext {
 }
 
 export interface ProviderTargetInit {
-  /** Of the provider's entry or of the model, and of the provider in the file. */
+  /** Names of the provider entry or the model, and of the provider kind. */
   readonly names: readonly string[]
   readonly provider: string
   readonly wire: Wire
@@ -86,11 +86,11 @@ export interface ProviderTargetInit {
   readonly tokenize?: boolean | undefined
   /** `hostOverride` came from an `https` URL. */
   readonly secure?: boolean | undefined
-  /** What the provider's own way in needs. */
+  /** The context for the provider's own credentials. */
   readonly ctx: AiContext
 }
 
-/** Undefined: the provider has no address of its own and none was given. */
+/** Undefined if the provider has no default address and none is configured. */
 export function providerTarget(init: ProviderTargetInit): ProviderTarget | undefined {
   const { wire, address, settings } = init
   const own = wire.host === undefined ? undefined : { host: wire.host, port: 443 }
@@ -108,7 +108,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     named: ipVersion(at.host) === 0 && at.unixPath === undefined,
     part: { kind: 'llm', names: init.names },
   })
-  // An address of the file stands in the place of all of them.
+  // A configured address replaces all of them.
   const hosts = Object.entries(address.hostOverride === undefined ? (wire.hosts ?? {}) : {})
   return {
     provider: init.provider,
@@ -131,7 +131,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
   }
 }
 
-/** The rules of path choice in order; each line is one of them. */
+/** The rules of path selection in order, one per line. */
 function pathRule(wire: Wire, address: ProviderAddress): ProviderTarget['upstreamPath'] {
   const { pathOverride, pathPrefix, hostOverride } = address
   if (pathOverride !== undefined) return () => pathOverride
@@ -146,7 +146,7 @@ function pathRule(wire: Wire, address: ProviderAddress): ProviderTarget['upstrea
   }
 }
 
-/** Formats whose path depends on the model, which the gateway may have changed. */
+/** Formats whose path contains the model, which the gateway may have changed. */
 const IN_PATH = { generateContent: 'generate', geminiCountTokens: 'count' } as const
 
 function pathAt(format: WireFormat, formats: WireFormats, base: string, call: WireCall): string {
@@ -157,7 +157,7 @@ function pathAt(format: WireFormat, formats: WireFormats, base: string, call: Wi
   return base + pathOf(format)
 }
 
-/** `foreign`: parameters that clients of Google and Anthropic send with a path of theirs are not for another one. */
+/** `foreign`: query parameters that Google and Anthropic clients send are meaningless to other providers. */
 function withQuery(path: string, clientPath: string, foreign: boolean): string {
   const at = clientPath.indexOf('?')
   if (at < 0) return path

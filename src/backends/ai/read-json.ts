@@ -4,7 +4,7 @@ import type { Exchange } from '../../http/exchange.ts'
 import { JsonBody } from '../../llm/json-body.ts'
 import { BODY_LIMIT } from './provider-target.ts'
 
-/** The request body, read whole, decoded and parsed. Throws GatewayError without a body of its own. */
+/** The request body, read whole, decoded and parsed. Throws GatewayErrors that have no body of their own. */
 export async function readJson(x: Exchange): Promise<JsonBody> {
   const raw = x.body.bytes ?? (await x.body.buffer(BODY_LIMIT))
   const header = x.request.headers.get('content-encoding')

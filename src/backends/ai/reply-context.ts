@@ -6,24 +6,24 @@ import { errorBody } from '../../llm/error-body.ts'
 import type { ReplyReader } from '../../llm/formats/format.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 
-/** What passing a provider's reply on needs. */
+/** What forwarding a provider's response needs. */
 export interface ReplyContext {
   readonly format: ReplyReader
-  /** How the client reads errors. */
+  /** The client's error format. */
   readonly errors: ErrorCodec
   readonly facts: LlmFacts
   readonly clock: Clock
   /** Monotonic ms. */
   readonly startedAt: number
-  /** The format of a conversation: its streams have an end that can be missed. */
+  /** The format of a conversation, whose streams have a final event. */
   readonly chat?: ChatFormat | undefined
-  /** A stream that has not said anything may still be answered by somebody else: nothing of it is sent before. */
+  /** Another provider may still replace a stream without content, so nothing is sent before that. */
   readonly patient?: boolean
-  /** Events of a stream that the client is not to see. */
+  /** Events of a stream that are withheld from the client. */
   readonly hide?: ((event: unknown) => boolean) | undefined
-  /** Ends the upstream call. */
+  /** Cancels the upstream call. */
   cancel(): void
-  /** After the last byte. */
+  /** Called after the last byte. */
   done(): void
 }
 

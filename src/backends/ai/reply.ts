@@ -12,12 +12,12 @@ import { UsageRecorder } from '../../llm/usage.ts'
 import { EndWatch, HeldStream } from './native-stream.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
 
-/** A reply of this size is checked before its first byte is sent; a larger one goes through as it comes. */
+/** A response up to this size is checked before its first byte is sent; a larger one is streamed. */
 const HOLD = 256 * 1024
-/** Of an upstream's error that is no JSON, so much becomes the message. */
+/** Characters of a non-JSON upstream error that are used as the message. */
 const MESSAGE = 2000
 
-/** Passes a provider's reply on to `on` and reads usage off it; failures come in the client's dialect. */
+/** Forwards a provider's response to `on` and extracts usage; failures are reported in the client's dialect. */
 export function relayReply(ctx: ReplyContext, on: ResponseHandler): ResponseHandler {
   return {
     head(status, headers) {
@@ -45,7 +45,7 @@ export function relayReply(ctx: ReplyContext, on: ResponseHandler): ResponseHand
   }
 }
 
-/** Passes a reply on untouched, and reads usage off it where it is plain and of a known form. */
+/** Forwards a response unchanged, and extracts usage where it is uncompressed and of a known format. */
 export function watchReply(ctx: ReplyContext, on: ResponseHandler): ResponseHandler {
   return handlerAround(on, {
     head(status, headers) {
@@ -61,7 +61,7 @@ function responseFailure(dialect: ErrorCodec, detail: string, cause?: unknown): 
   return errorInDialect(dialect, new GatewayError('llmResponse', { detail, cause }))
 }
 
-/** Some servers mislabel their streams: whoever asked for one gets whatever is not labelled JSON as it comes. */
+/** Some servers mislabel their streams: if a stream was requested, anything not labelled JSON is streamed. */
 export function isStream(headers: HeaderList, asked: boolean): boolean {
   const type = headers.get('content-type')?.toLowerCase() ?? ''
   return type.includes('text/event-stream') || (asked && !type.includes('json'))
@@ -135,7 +135,7 @@ function watchJson(ctx: ReplyContext, client: ChunkSink): ChunkSink {
   }
 }
 
-/** Keeps a reply back until it is known to be whole and JSON, or too large for that. */
+/** Holds a response until it is known to be complete JSON, or too large to hold. */
 class HeldReply implements ChunkSink {
   readonly #ctx: ReplyContext
   readonly #on: ResponseHandler
@@ -144,7 +144,7 @@ class HeldReply implements ChunkSink {
   readonly #recorder: UsageRecorder
   #chunks: Buffer[] = []
   #size = 0
-  /** Both set once the reply goes through as it comes. */
+  /** Both are set once the response is streamed. */
   #client: ChunkSink | undefined
   #scanner: TailScanner | undefined
   #drained: (() => void) | undefined
@@ -203,7 +203,7 @@ class HeldReply implements ChunkSink {
     return this.#client.write(held)
   }
 
-  /** The body as it came, once it is known to be JSON; undefined after a failure. */
+  /** The body, once it is known to be JSON. Undefined after a failure. */
   #checked(): Buffer | undefined {
     const body = Buffer.concat(this.#chunks)
     let value: unknown
@@ -220,7 +220,7 @@ class HeldReply implements ChunkSink {
     return body
   }
 
-  /** An error in the client's dialect: untouched where the provider speaks it, wrapped where it does not. */
+  /** An error in the client's dialect: unchanged where the provider speaks it, wrapped otherwise. */
   #translated(): Buffer {
     const body = Buffer.concat(this.#chunks)
     if (this.#status < 400) return body
@@ -231,7 +231,7 @@ class HeldReply implements ChunkSink {
       if (speaks(this.#ctx.errors, value)) return body
       message = messageOf(value) ?? message
     } catch {
-      // Not JSON: a proxy's page, most likely.
+      // Not JSON: probably a proxy's error page.
     }
     const wrapped = errorBody(this.#ctx.errors, this.#status, message || `the provider answered ${this.#status}`)
     this.#headers.set('content-type', wrapped.type)
@@ -241,7 +241,7 @@ class HeldReply implements ChunkSink {
   }
 }
 
-/** The text of an error in a dialect other than the client's. */
+/** The message of an error in another dialect. */
 function messageOf(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { error, message, detail } = value as { error?: unknown; message?: unknown; detail?: unknown }

@@ -11,7 +11,7 @@ const PARAMETERS = [
   'dimensions',
 ] as const
 
-/** What logs and expressions show of the request: numbers and names, nothing of the conversation. */
+/** The request parameters for logs and expressions: numbers and names, no conversation content. */
 export function parametersIn(body: JsonBody): Readonly<Record<string, string | number>> | undefined {
   let found: Record<string, string | number> | undefined
   for (const name of PARAMETERS) {

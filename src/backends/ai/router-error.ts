@@ -1,6 +1,6 @@
 import { GatewayError } from '../../http/errors.ts'
 
-/** What the model router answers by itself (llm.md 2.5): status, code, message. */
+/** Errors of the model router itself (llm.md 2.5): status, code, message. */
 const ROUTER_ERRORS = {
   invalid_request_body: [400, 'LLM request body must be valid JSON'],
   request_body_decode_failed: [400, 'LLM request body could not be decoded'],
@@ -15,7 +15,7 @@ const ROUTER_ERRORS = {
 } as const satisfies Record<string, readonly [number, string]>
 export type RouterErrorCode = keyof typeof ROUTER_ERRORS
 
-/** In the form of OpenAI's API; the outer `type` makes it one of Anthropic's too. */
+/** In the format of OpenAI's API; the outer `type` makes it valid for Anthropic's too. */
 export function routerError(code: RouterErrorCode, message: string = ROUTER_ERRORS[code][1]): GatewayError {
   const [status] = ROUTER_ERRORS[code]
   const text = JSON.stringify({ type: 'error', error: { message, type: 'invalid_request_error', param: null, code } })

@@ -16,7 +16,7 @@ const providerFields = Object.fromEntries(
 const providerChoice = object('provider', providerFields, { exactlyOneOf: [Object.keys(PROVIDERS)] })
 export type ProviderChoice = Infer<typeof providerChoice>
 
-/** Addressing, next to the provider itself; the same for `ai` backends and for models of the `llm` section. */
+/** Address fields beside the provider itself, shared by `ai` backends and models of the `llm` section. */
 const addressFields = {
   hostOverride: opt(hostPort, "Address to call instead of the provider's own; plain HTTP unless TLS is configured."),
   pathOverride: opt(path, 'Path and query of every upstream request.'),

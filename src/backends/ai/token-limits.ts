@@ -14,13 +14,13 @@ import { errorInDialect } from './reply-context.ts'
 interface LimitedCall {
   readonly to: ProviderTarget
   readonly x: Exchange
-  /** Whose limits they are. */
+  /** The exchange whose limits apply. */
   readonly client: Exchange
 }
 
 /**
- * Makes a call once the limits on tokens have given what its input will take, where the provider's tokens are counted
- * before the call (spec "Rate limiting", `tokenize`).
+ * Makes a call after charging the limits for its input tokens, if the provider's tokens are counted before the call
+ * (spec "Rate limiting", `tokenize`).
  */
 export function withinLimits(
   { to, x, client }: LimitedCall,
@@ -36,7 +36,7 @@ export function withinLimits(
   }
   const take = async (): Promise<void> => {
     const tokens = await inputTokens(format, body, (x.llm as LlmFacts).requestModel)
-    // A provider before this one may have had them taken already.
+    // An earlier provider may have been charged already.
     const more = tokens - client.tokensTaken
     if (more <= 0) return
     for (const limit of limits) await limit.take(more)
@@ -54,7 +54,7 @@ function inputTokens({ name }: Format, body: JsonBody, model: string): Promise<n
     return estimateTokens(CODECS[name].request.decode(parseExact(text) as JsonObject), model)
   } catch (error) {
     if (!(error instanceof Untranslatable)) throw error
-    // Not a body that is known here, which the provider may take nevertheless.
+    // Not a known body, but the provider may accept it.
     return estimateText(text, model)
   }
 }

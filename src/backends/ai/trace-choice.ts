@@ -4,9 +4,12 @@ import type { Candidate } from './candidates.ts'
 import type { Model } from './compile-models.ts'
 import type { ModelChoice, VirtualModel } from './virtual-models.ts'
 
-// Which model a watched request went to, and why it was not another one.
+// Which model a traced request was routed to, and why not to another one.
 
-/** `chosen`: undefined where none fits. Others are public models: nobody can ask for the rest by name. */
+/**
+ * `chosen`: undefined if none matches. Only public models are listed as alternatives: others cannot be requested by
+ * name.
+ */
 export function traceModel(x: Exchange, asked: string, chosen: Model | undefined, models: readonly Model[]): void {
   const others = models
     .filter(model => model.visible && model !== chosen)
@@ -34,7 +37,7 @@ export function traceVirtualModel(x: Exchange, virtual: VirtualModel, candidates
   else x.trace?.emit({ ...told, reason: 'no target fits', others }, { severity: 'error' })
 }
 
-/** In the order in which they are asked. */
+/** In the order of attempts. */
 export function traceProviders({ trace }: Exchange, [first, ...next]: readonly Candidate[]): void {
   if (!first || next.length === 0) return
   const others = inReserve(next)

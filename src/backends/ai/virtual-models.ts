@@ -6,7 +6,7 @@ import { type Candidate, rank } from './candidates.ts'
 import type { Model } from './compile-models.ts'
 import type { LlmSpec, VirtualModelSpec } from './llm-schema.ts'
 
-/** A model chosen for a request, under the name that its provider is to be asked for. */
+/** A model chosen for a request, with the model name to send to its provider. */
 export interface ModelChoice extends Candidate {
   readonly model: Model
 }
@@ -18,22 +18,22 @@ export function choiceOf(model: Model, name: string): ModelChoice {
 
 export interface VirtualModel {
   readonly name: string
-  /** Whom to ask, best first; the next one only when a call fails. Empty: no condition holds. */
+  /** Candidates, best first; the next one is used only when a call fails. Empty if no condition holds. */
   choose(x: Exchange): readonly ModelChoice[]
-  /** The models that it may choose, and why it has not chosen one: for traces. */
+  /** The eligible models, and why none was chosen: for traces. */
   readonly targets: readonly string[]
   readonly models: readonly Model[]
   readonly whyNot: string
 }
 
-/** By name; one with a finding is left out. */
+/** By name, without those that have findings. */
 export function compileVirtualModels(
   spec: LlmSpec,
   models: readonly Model[],
   ctx: BackendContext,
 ): Map<string, VirtualModel> {
   const index = indexModels(models.map(model => [model.name, model] as const))
-  // One whose name cannot be read may be any.
+  // A model with an unreadable name may have any name.
   const dropped = (ctx.leftOut?.(['models']) ?? []).map(name => name ?? '*')
   const declared = indexModels([...spec.models.map(model => model.name), ...dropped].map(name => [name, name] as const))
   const out = new Map<string, VirtualModel>()
@@ -110,7 +110,7 @@ function compileChoice(routing: VirtualModelSpec['routing'], index: ModelIndex<M
   }
 }
 
-/** Priorities in order; equals share the requests by their health. */
+/** Priorities in order; requests are balanced by health within a priority. */
 function failover(
   targets: readonly { readonly model: string; readonly priority: number }[],
   at: (name: string) => readonly ModelChoice[],

@@ -8,46 +8,46 @@ import type { RequestId } from '../../mcp/message.ts'
 import type { Clock, Timer } from '../../runtime/runtime.ts'
 import type { Flow, TargetFailure } from './connection.ts'
 
-/** ms without a byte until a comment shows that the stream still stands. */
+/** Interval in ms between keep-alive comments on a silent stream. */
 const KEEP_ALIVE = 15_000
-/** ms until a client that waits is told where its stream begins; quick replies do without. */
+/** ms until a waiting client gets the priming event with the stream's position; faster replies skip it. */
 const PRIME = 20
 
 const EVENT_START = Buffer.from('event: message\ndata: ')
 const EVENT_END = Buffer.from('\n\n')
 
-/** Keeps the events of a stream for a client that loses its connection. */
+/** Keeps a stream's events for a client that reconnects. */
 export interface EventKeeper {
-  /** Who writes to the client now. */
+  /** The answer that currently writes to the client. */
   live: Answer | undefined
-  /** The client knows where to go on. */
+  /** The client has an event id to resume from. */
   readonly begun: boolean
   readonly over: boolean
-  /** `last`: nothing follows it. */
+  /** `last`: the final event. */
   frame(data: Buffer, last: boolean): Buffer
-  /** A frame that says nothing but where the stream stands, for a client that takes such. */
+  /** A frame with only the stream's position, for clients that accept events without data. */
   readonly prime: (() => Buffer) | undefined
-  /** The target's own event that comes next. */
+  /** The id of the target's next event. */
   at(target: string, event: string): void
-  /** The client has gone. */
+  /** The client disconnected. */
   leave(): void
-  /** `then` runs once nobody has come back in time; not at all when the stream ends before. */
+  /** Runs `then` if no client resumes in time, unless the stream ends first. */
   onGivenUp(then: () => void): void
   end(): void
 }
 
 /**
- * The answer to one request of the client: an event stream that begins with its first message, or an error with a
- * status of its own as long as nothing was sent. After the last word every further call is ignored.
+ * The answer to one client request: an event stream that starts with its first message, or, as long as nothing was
+ * sent, an error with a status. Calls after the final event are ignored.
  */
 export class Answer implements Flow {
   readonly x: Exchange
-  /** Others write to the same stream: messages must come whole. */
+  /** The stream is shared with other writers: messages must be written whole. */
   readonly shared: boolean
   readonly #on: ResponseHandler
   readonly #clock: Clock
   #session: string | undefined
-  /** The head waits for the session's id, however long that takes. */
+  /** The head is held until the session has an id, however long that takes. */
   #held = false
   #sink: ChunkSink | undefined
   #over = false
@@ -57,7 +57,7 @@ export class Answer implements Flow {
   #keepAlive: Timer | undefined
   #quiet = true
   #kept: EventKeeper | undefined
-  /** Raw bytes ended in the middle of an event. */
+  /** The last raw bytes ended in the middle of an event. */
   #inEvent = false
 
   constructor(x: Exchange, on: ResponseHandler, clock: Clock, shared = false) {
@@ -73,18 +73,18 @@ export class Answer implements Flow {
     return this.#sink !== undefined
   }
 
-  /** Nobody waits for more, nor can come back for it. */
+  /** Complete, and no client can resume it. */
   get over(): boolean {
     return this.#over && !this.#left
   }
 
-  /** The client has gone and may come back. */
+  /** The client disconnected and may resume. */
   get #left(): boolean {
     const kept = this.#kept
     return this.#over && kept?.begun === true && !kept.over
   }
 
-  /** From now on each event has an id by which the stream can be taken up again. */
+  /** From now on, events get ids from which the stream can be resumed. */
   keep(events: EventKeeper): void {
     this.#kept = events
     events.live = this
@@ -93,21 +93,21 @@ export class Answer implements Flow {
     this.#watch(PRIME)
   }
 
-  /** The target's own event that comes next; `silent`: none comes, and a client that knows another place hears of it. */
+  /** The id of the target's next event. `silent`: no event follows; a client with another position is sent this one. */
   at(target: string, event: string, silent: boolean): void {
     const kept = this.#kept
     kept?.at(target, event)
     if (silent && kept?.prime && kept.begun) (kept.live ?? this).raw(kept.prime())
   }
 
-  /** Somebody else goes on with the stream: what is still said here goes there. */
+  /** Another answer continues the stream; further writes go there. */
   handOver(): void {
     const sink = this.#sink
     this.#finish()
     sink?.end()
   }
 
-  /** Runs `then` when the client has gone for good. */
+  /** Runs `then` once the client is gone for good. */
   onLeave(then: () => void): void {
     this.x.onAbort(() => (this.#left ? this.#kept?.onGivenUp(then) : then()))
   }
@@ -121,7 +121,7 @@ export class Answer implements Flow {
     else then()
   }
 
-  /** Runs `then` when the answer is complete or given up. */
+  /** Runs `then` when the answer is complete or abandoned. */
   onEnd(then: () => void): void {
     if (this.#over) then()
     else if (this.#ending) this.#ending.push(then)
@@ -132,7 +132,7 @@ export class Answer implements Flow {
     this.#held = true
   }
 
-  /** The id of a new session, for the head. */
+  /** Sets the id of a new session and releases the head. */
   release(session: string | undefined): void {
     this.#held = false
     this.#session = session
@@ -165,7 +165,7 @@ export class Answer implements Flow {
     this.end()
   }
 
-  /** The beginning of a message whose bytes follow through `raw`; `finishEvent` ends it and the stream. */
+  /** Begins a message whose bytes follow through `raw`; `finishEvent` ends it and the stream. */
   beginEvent(): void {
     this.raw(EVENT_START)
   }
@@ -175,7 +175,7 @@ export class Answer implements Flow {
     this.end()
   }
 
-  /** Bytes of an event stream. */
+  /** Raw bytes of an event stream. */
   raw(chunk: Buffer): boolean {
     this.open()
     if (this.#over || !this.#sink || chunk.length === 0) return true
@@ -200,7 +200,7 @@ export class Answer implements Flow {
     sink?.end()
   }
 
-  /** 202: taken, and there is nothing to say. */
+  /** 202: accepted, without a body. */
   accepted(): void {
     this.plain(202, [], Buffer.alloc(0))
   }
@@ -215,20 +215,20 @@ export class Answer implements Flow {
     sink.end()
   }
 
-  /** Hands the client's side over to somebody who answers instead. */
+  /** Hands the client's response over to the caller. */
   takeOver(status: number, headers: HeaderList): ChunkSink {
     this.#finish()
     return this.#on.head(status, headers)
   }
 
-  /** Text, as for errors of the transport: spec table "MCP endpoint". */
+  /** A plain-text response for transport errors: spec table "MCP endpoint". */
   refuse(status: number, detail: string, headers: readonly string[] = []): void {
     if (this.#over) return
     this.#finish()
     this.#on.fail(new GatewayError('mcp', { status, detail, headers }))
   }
 
-  /** A JSON-RPC error: with `status` when nothing was sent yet, as the last event otherwise. */
+  /** A JSON-RPC error: with `status` as long as nothing was sent, as the final event after that. */
   fail(status: number, id: RequestId | null, error: RpcError): void {
     if (this.over) return
     const text = errorReply(id, error)
@@ -241,13 +241,13 @@ export class Answer implements Flow {
     else this.finalEvent(text)
   }
 
-  /** A target could not do its part. */
+  /** Reports the failure of a target. */
   failWith(id: RequestId | null, failure: TargetFailure): void {
     if (failure.http && !this.started) this.plain(failure.http.status, failure.http.headers.raw, failure.http.body)
     else this.fail(500, id, { code: INTERNAL_ERROR, message: `failed to send message: ${failure.message}` })
   }
 
-  /** Breaks the stream off, so that the client does not take it for complete. */
+  /** Aborts the stream, so that the client does not take it for complete. */
   cut(error: Error): void {
     if (this.#over) return
     const sink = this.#sink
@@ -279,7 +279,7 @@ export class Answer implements Flow {
     if (ending) for (const then of ending) then()
   }
 
-  /** Also sends the head when the first message takes long: clients and proxies give up on a silent server. */
+  /** Also sends the head when the first message is slow: clients and proxies time out on a silent server. */
   #watch(ms = KEEP_ALIVE): void {
     this.#keepAlive = this.#clock.after(ms, () => {
       if (this.#over) return
@@ -301,7 +301,7 @@ function endsEvent(chunk: Buffer): boolean {
   return chunk[length - 2] === 10 || (length >= 4 && chunk[length - 2] === 13 && chunk[length - 3] === 10)
 }
 
-/** Whether the client takes answers of this media type. */
+/** Whether the client accepts this media type. */
 export function accepts(x: Exchange, type: string): boolean {
   return x.request.headers.getAll('accept').some(value => value.toLowerCase().includes(type))
 }

@@ -6,7 +6,7 @@ import type { Answer } from './answer.ts'
 import { type CallEvents, type Cancel, type Connection, type Patience, SILENT } from './connection.ts'
 import type { Link, Targets } from './targets.ts'
 
-/** A client's request under way: what answers it, and on which targets it runs. */
+/** A client's request in flight: its answer, and the targets that it runs on. */
 export interface Call {
   readonly method: string
   readonly answer: Answer
@@ -17,7 +17,7 @@ interface OpenCall extends Call {
   readonly parts: Map<Link, Cancel>
 }
 
-/** What one client has under way, under its own ids. */
+/** A client's requests in flight, by the client's ids. */
 export class Calls {
   readonly #targets: Targets
   readonly #clock: Clock
@@ -42,12 +42,12 @@ export class Calls {
     return this.#open.get(id)
   }
 
-  /** An id that no client would choose. */
+  /** An id that no client is expected to use. */
   ownId(): string {
     return `gwctl-${++this.#serial}`
   }
 
-  /** A request on one target, which is connected; `events` hears of it until its end. `make`: unless it is to be made. */
+  /** Runs a request on one connected target, reporting to `events` until its end. `make` replaces the call itself. */
   start(
     link: Link,
     request: Request,
@@ -99,7 +99,7 @@ export class Calls {
     })
   }
 
-  /** Ends what is under way under the client's id. */
+  /** Cancels what is in flight under the client's id. */
   cancel(id: RequestId, told = false): void {
     for (const cancel of [...(this.#open.get(id)?.parts.values() ?? [])]) cancel(told)
   }
@@ -111,7 +111,7 @@ export class Calls {
   }
 }
 
-/** One message to one target, for whoever watches the request. */
+/** Emits a trace event for a message to one target. */
 export function traceCall(
   { trace }: Exchange,
   { name }: Pick<Link, 'name'>,

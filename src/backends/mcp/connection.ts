@@ -2,30 +2,30 @@ import type { Exchange } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { Notification, Request, RequestId, Response } from '../../mcp/message.ts'
 
-/** Where messages go; says when it has had enough for now. */
+/** A sink for messages, with back-pressure. */
 export interface Flow {
   readonly full: boolean
-  /** Runs `then` once there is room again. */
+  /** Runs `then` once it accepts messages again. */
   onRoom(then: () => void): void
 }
 
 export interface TargetFailure {
-  /** In words, for the client; no address, no path. */
+  /** Shown to the client: no address, no path. */
   readonly message: string
-  /** The target refused over HTTP: what it answered is passed on as it is. */
+  /** The target's HTTP error response, which is passed on unchanged. */
   readonly http?: { readonly status: number; readonly headers: HeaderList; readonly body: Buffer }
-  /** The target cannot be reached, has ended, or knows its session no more: it fails, not the single call. */
+  /** The target as a whole failed, not only the call: it is unreachable, has ended, or has lost its session. */
   readonly down: boolean
-  /** The message did not reach it, or the connection broke. */
+  /** The message was not delivered, or the connection broke. */
   readonly unreachable?: boolean
 }
 
-/** What follows a call: any number of messages, then exactly one of `reply` and `fail`. */
+/** The events of a call: any number of messages, then exactly one of `reply` and `fail`. */
 export interface CallEvents {
   readonly flow: Flow
   /**
-   * The id of the target's event that comes next: the stream can be taken up after it. `silent`: nothing comes, the
-   * target only says where the stream stands.
+   * The id of the target's next event: the stream can be resumed after it. `silent`: no event follows, the target only
+   * reports its position.
    */
   position?(event: string, silent: boolean): void
   message(message: Request | Notification): void
@@ -33,66 +33,66 @@ export interface CallEvents {
   fail(failure: TargetFailure): void
 }
 
-/** What a target says by itself. */
+/** Unsolicited messages of a target. */
 export interface ListenEvents {
   readonly flow: Flow
   /** As for calls. */
   position?(event: string, silent: boolean): void
-  /** The target has such a stream. */
+  /** The target accepted the stream. */
   open(): void
   message(message: Request | Notification): void
-  /** The stream is over; `failure` when the target refused it, with status 405 when it has none. */
+  /** The stream ended; with `failure` if the target refused it, status 405 if it supports none. */
   end(failure?: TargetFailure): void
 }
 
-/** How long a target may be silent about a call before it fails. */
+/** How long a target may stay silent on a call before it fails. */
 export interface Patience {
-  /** ms; 0: for ever. */
+  /** ms; 0 for no limit. */
   readonly ms: number
-  /** Its reply must come within that time; otherwise anything that it says about the call. */
+  /** The time limits the reply itself. Otherwise any message about the call restarts it. */
   readonly untilReply: boolean
 }
 
-/** ms for what everybody waits for: one silent target must not hold the others. */
+/** ms for calls that fan out: one silent target must not delay the others. */
 const FOR_ALL = 30_000
 
 export const SILENT: TargetFailure = { message: 'the target has not answered in time', down: false }
 
-/** For a call on one target: the time that the route gives it. */
+/** For a call on one target: the timeout of the route. */
 export function patienceFor(x: Exchange): Patience {
   return { ms: x.attempts.at(-1)?.timeout ?? 0, untilReply: false }
 }
 
-/** For a part of what several targets are asked. */
+/** For one target's share of a fan-out. */
 export function patienceAmongOthers(x: Exchange): Patience {
   return { ms: x.attempts.at(-1)?.timeout || FOR_ALL, untilReply: true }
 }
 
-/** Ends a call: nothing more is heard of it then. `told`: the client has already told the target. */
+/** Cancels a call: it emits no further events. `told`: the client has already notified the target. */
 export type Cancel = (told?: boolean) => void
 
-/** One client's session with one target, whatever carries it. */
+/** One client's session with one target, over any transport. */
 export interface Connection {
-  /** The session id that the target gave. */
+  /** The session id assigned by the target. */
   readonly session: string | undefined
-  /** The revision that the target agreed to in `initialize`. */
+  /** The revision negotiated in `initialize`. */
   version: string | undefined
   call(x: Exchange, request: Request, events: CallEvents): Cancel
-  /** A notification, or the client's answer to the target; `done` when the target has it. */
+  /** Sends a notification, or the client's response to the target; `done` once it is delivered. */
   send(x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void
-  /** Where the target knows its event `after`, from there on. */
+  /** Opens the target's stream, after its event `after` where the target knows it. */
   listen(x: Exchange, events: ListenEvents, after?: string): () => void
-  /** Takes up the stream of a call that began elsewhere; undefined where the target keeps none. */
+  /** Resumes the stream of a call made elsewhere. Undefined if the target does not support that. */
   readonly resume?: (x: Exchange, id: RequestId, after: string, events: CallEvents) => Cancel
   /**
-   * A promise, which never rejects, where the target needs time to end. `elsewhere`: the session goes on without this
-   * gateway, so that a target which keeps it by itself hears nothing.
+   * Returns a promise, which never rejects, if the target needs time to end. `elsewhere`: the session continues without
+   * this gateway, so a target that keeps its own session is not notified.
    */
   close(elsewhere?: boolean): Promise<void> | undefined
 }
 
-/** ms for what still comes of an answer that is known already, or is an error. */
+/** ms for the rest of a response whose result is known, or that is an error. */
 export const REST = 10_000
 
-/** A message may be large, but a target must not fill the memory. */
+/** Messages may be large, but a target must not exhaust memory. */
 export const MAX_MESSAGE: number = 64 * 1024 * 1024

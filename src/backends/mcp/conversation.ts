@@ -2,7 +2,7 @@ import type { Calls } from './call.ts'
 import type { Era } from './eras/era.ts'
 import type { Targets } from './targets.ts'
 
-/** What a client's message is part of: a session, or nothing but itself. */
+/** The context of a client's message: a session, or the single request. */
 export interface Conversation {
   readonly era: Era
   readonly targets: Targets
@@ -13,5 +13,5 @@ export interface Conversation {
   readonly doubt?: Doubt
 }
 
-/** `refused` passes on what the target has answered. */
+/** `refused` forwards the target's response. */
 export type Doubt = (refused: () => void) => void

@@ -6,7 +6,7 @@ import { relayNotification, relayResponse } from './relay.ts'
 import type { Router } from './router.ts'
 import type { McpSetup } from './setup.ts'
 
-/** A client's message, in what it belongs to. */
+/** Delivers a client's message within its conversation. */
 export function deliver(
   setup: McpSetup,
   router: Router,

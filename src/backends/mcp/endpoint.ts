@@ -106,19 +106,19 @@ export class McpEndpoint {
   }
 }
 
-/** Since 2026-07-28 the body names the revision as well. One that no era knows is as good as none. */
+/** Since 2026-07-28 the body names the revision as well. One that no era supports is ignored. */
 function revisionIn(message: Message): string | undefined {
   const named = message.kind === 'response' ? undefined : metaOf(message.params)?.[META_VERSION]
   return typeof named === 'string' && eraOf(named) ? named : undefined
 }
 
-/** What a client may try instead: one that says in each request what it speaks begins no session. */
+/** The revisions to offer instead. A client that states its revision in each request does not open sessions. */
 function versionsFor(message: Message): readonly string[] {
   const named = message.kind === 'response' ? undefined : metaOf(message.params)?.[META_VERSION]
   return named === undefined ? PROTOCOL_VERSIONS : (ERAS.at(-1) ?? ERAS[0]).versions
 }
 
-/** Who begins a session names the same revision in the header and in the body. */
+/** Whether a message that opens a session names the same revision in header and body. */
 function beginsAs(era: Era, message: Message, version: string): boolean {
   if (message.kind !== 'request' || message.method !== 'initialize' || era.introduction !== 'initialize') return true
   return message.params.protocolVersion === version

@@ -22,11 +22,11 @@ export interface FanOut {
   readonly conversation: Conversation
   readonly links: readonly Link[]
   readonly answer: Answer
-  /** One target's failure is everybody's. */
+  /** The failure of one target fails the request. */
   readonly failClosed: boolean
   request(link: Link): Request
   message(link: Link, message: Request | Notification): void
-  /** The request is what the targets are greeted with; otherwise one that is not ready hears a greeting first. */
+  /** The request is itself the handshake; otherwise targets that are not ready are connected first. */
   readonly greets: boolean
 }
 
@@ -34,7 +34,7 @@ export type FanOutFailure = { readonly failure: TargetFailure } | { readonly res
 
 /**
  * Sends a request to several targets. `done` gets the successful replies in the order of `links` once all have
- * answered, or the failure that decides: the first one when one fails all, otherwise the first when all have failed.
+ * answered, or the decisive failure: the first one where one fails all, otherwise the first if all have failed.
  * long: its parts share what has been heard so far
  */
 export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?: FanOutFailure) => void): void {
@@ -60,7 +60,7 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
     if (failed && plan.failClosed) finish(failed)
     else if (missing === 0) finish(replies.size === 0 ? first : undefined)
   }
-  /** It may be of another era. */
+  /** The target may be of another era. */
   const refused = (link: Link, failed: FanOutFailure): void => {
     targets.greetAnew(link, answer.x, agreed => {
       if (over) return
@@ -111,17 +111,17 @@ function inOrder(links: readonly Link[], replies: ReadonlyMap<Link, Response>): 
   })
 }
 
-/** The target is there, and takes no such greeting. */
+/** The target is reachable, and rejects this handshake. */
 function isRefusal({ http }: TargetFailure): boolean {
   return http !== undefined && http.status >= 400 && http.status < 500 && !isAboutClient(http.status)
 }
 
-/** A target that does not know a list has nothing to add to it. */
+/** A target that does not support a list contributes nothing to it. */
 function lacksMethod(response: Response): boolean {
   return isObject(response.value.error) && response.value.error.code === METHOD_NOT_FOUND
 }
 
-/** Empty when the target does not know the method. */
+/** Empty if the target does not support the method. */
 export function resultOf(response: Response): JsonObject {
   return isObject(response.value.result) ? response.value.result : {}
 }

@@ -9,7 +9,7 @@ import { HttpConnection, isAboutClient, isEventStream, isJson, isSuccess, passed
 import type { Link } from './targets.ts'
 
 /**
- * Passes the reply of the only target on as it comes, unread and of any size. False when the target is not reached
+ * Passes the only target's reply through as it arrives, unparsed and of any size. False if the target is not reached
  * over Streamable HTTP.
  */
 export function forwardRaw(conversation: Conversation, link: Link, request: Request, answer: Answer): boolean {
@@ -59,7 +59,7 @@ export function forwardRaw(conversation: Conversation, link: Link, request: Requ
   return true
 }
 
-/** Codes that only servers of 2026-07-28 answer with, unless it is to say that they speak other revisions. */
+/** Error codes that only servers of 2026-07-28 use, unless they report that they support other revisions. */
 function knowsRequest(body: Buffer = EMPTY): boolean {
   const message = readMessage(body)
   const error = message.kind === 'response' ? message.value.error : undefined
@@ -90,14 +90,14 @@ function replySink(
         : () => EMPTY,
     () => (json ? answer.finishEvent() : answer.end()),
     error => {
-      // The client knows where it was, and asks the target for the rest.
+      // The client has a position and resumes at the target.
       if (first && hasIds(first)) answer.cut(error)
       else answer.fail(500, request.id, { code: INTERNAL_ERROR, message: `failed to send message: ${error.message}` })
     },
   )
 }
 
-/** Where the bytes of a target's stream go when nobody reads them on the way. */
+/** A sink for the bytes of a target's stream that nothing parses on the way. */
 export function rawSink(
   answer: Answer,
   convert: (chunk: Buffer) => Buffer,
@@ -121,12 +121,12 @@ export function rawSink(
 
 const EMPTY = Buffer.alloc(0)
 
-/** As far as the first chunk of a stream tells. */
+/** As far as the first chunk of a stream shows. */
 function hasIds(chunk: Buffer): boolean {
   return /(?:^|[\r\n])id:/.test(chunk.toString('latin1', 0, 64 * 1024))
 }
 
-/** Line breaks of JSON would end the data line. */
+/** Line breaks in JSON would end the data line. */
 function oneLine(chunk: Buffer): Buffer {
   if (!chunk.includes(10) && !chunk.includes(13)) return chunk
   const out = Buffer.from(chunk)

@@ -5,16 +5,16 @@ import { traceCall } from './call.ts'
 import { type Connection, type Flow, patienceAmongOthers, SILENT, type TargetFailure } from './connection.ts'
 import type { Era } from './eras/era.ts'
 
-/** One way to begin with a target. */
+/** A form of handshake with a target. */
 export interface Greeting {
-  /** What the target speaks if it agrees. */
+  /** The era that applies if the target agrees. */
   readonly era: Era
   readonly request: Request
-  /** The revision that the request is sent under; undefined where the request itself settles it. */
+  /** The revision to send the request under. Undefined if the request itself determines it. */
   readonly version: string | undefined
-  /** Asks whether the target knows the era at all: one that does not may say nothing. */
+  /** Tests whether the target supports the era at all: one that does not may stay silent. */
   readonly probe?: true
-  /** Follows when the target has agreed. */
+  /** Sent once the target has agreed. */
   readonly afterwards?: Buffer
 }
 
@@ -23,11 +23,11 @@ export interface Agreed {
   readonly response: Response
 }
 
-/** ms for a target that another greeting is left for: servers may ignore what they do not know. */
+/** Timeout in ms if another handshake can follow: servers may ignore unknown requests. */
 const PROBE = 5000
 const ANY_FLOW: Flow = { full: false, onRoom: then => then() }
 
-/** Tries the greetings in turn until the target agrees to one; `done` hears of the last refusal otherwise. */
+/** Tries the handshakes in turn until the target agrees to one; otherwise `done` gets the last refusal. */
 export function greet(
   to: { readonly name: string; readonly connection: Connection },
   x: Exchange,
@@ -71,7 +71,7 @@ export function greet(
   })
 }
 
-/** Not a refusal of the greeting: nobody is there, or not for this client. */
+/** Some failures are not refusals of the handshake: the target is unreachable, or refuses this client. */
 function mayRefuse({ down, http, unreachable }: TargetFailure): boolean {
   return !down && unreachable !== true && http?.status !== 401 && http?.status !== 403
 }

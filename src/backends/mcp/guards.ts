@@ -12,7 +12,10 @@ export function isGuarded({ mcpGuards }: Exchange, method: string, phase: Phase)
   return mcpGuards.some(guard => guard.looksAt(method, phase))
 }
 
-/** A request as it may go on; not at all where a guard refuses it, which `answer` tells then. `params`: is looked at, too. */
+/**
+ * Runs a request through its guards; one that is rejected is answered through `answer` and does not continue. `params`:
+ * also inspected.
+ */
 export function guardRequest(
   answer: Answer,
   request: Request,
@@ -34,7 +37,7 @@ export function guardRequest(
   })
 }
 
-/** A target's reply as it may reach the client. */
+/** Runs a target's response through the guards. */
 export function guardResponse(
   answer: Answer,
   request: Request,
@@ -54,7 +57,7 @@ export function guardResponse(
   })
 }
 
-/** The bytes of a reply with a result. */
+/** The bytes of a response with a result. */
 export function guardResult(
   answer: Answer,
   request: Request,
@@ -75,7 +78,7 @@ export function guardResult(
   )
 }
 
-/** `then` hears of what has become of the message, undefined: it is as it was. */
+/** Calls `then` with the resulting message, undefined if unchanged. */
 function guard(
   answer: Answer,
   request: Request,
@@ -110,7 +113,7 @@ async function ask(
   return json
 }
 
-/** Why it has failed is for logs: it may hold what the service has said. */
+/** The cause is only logged: it may quote the guard service. */
 const FAILED = { code: INTERNAL_ERROR, message: 'a guardrail could not be asked' }
 
 const COUNTED: Readonly<Record<McpVerdict['action'], GuardCheck['action']>> = {
@@ -121,7 +124,7 @@ const COUNTED: Readonly<Record<McpVerdict['action'], GuardCheck['action']>> = {
   failOpen: 'FailOpen',
 }
 
-/** To the metrics, the access log and the trace. */
+/** Reports to the metrics, the access log and the trace. */
 function tell(x: Exchange, guard: string, phase: Phase, verdict: McpVerdict, duration: number): void {
   const reason = verdict.action === 'reject' && verdict.reason !== '' ? { reason: verdict.reason } : {}
   const failed = verdict.action === 'fail' || verdict.action === 'failOpen' ? { error: verdict.error } : {}

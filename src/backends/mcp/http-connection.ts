@@ -18,7 +18,7 @@ import {
 import { TargetStream } from './target-stream.ts'
 import { callTarget, type HttpTarget } from './upstream-call.ts'
 
-/** Requests that change nothing: made anew when a target has closed the connection that they went out on. */
+/** Idempotent requests, repeated if the target closes the connection that they were sent on. */
 const REPEATABLE: ReadonlySet<string> = new Set([
   'ping',
   'server/discover',
@@ -31,10 +31,10 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   'completion/complete',
 ])
 
-/** Bytes kept of an error that is passed on. */
+/** Bytes of an error body that are passed on. */
 const MAX_ERROR_BODY = 1024 * 1024
 
-/** Streamable HTTP: every message is a request of its own. */
+/** Streamable HTTP: each message is an HTTP request. */
 export class HttpConnection implements Connection {
   session: string | undefined
   version: string | undefined
@@ -177,22 +177,22 @@ export class HttpConnection implements Connection {
         },
       )
     const made = send()
-    // One that failed at once has been made anew already.
+    // A call that failed at once has already been repeated.
     cancel ??= made
     return () => cancel?.()
   }
 
-  /** Reads a reply to its end when no one waits for it any more. */
+  /** Drains a response that is no longer awaited. */
   #rest(sink: ChunkSink, cancel: () => void): ChunkSink {
     return withDeadline(sink, REST, this.#runtime.clock, { cancel })
   }
 
-  /** Reads what an HTTP error says, for `done`. */
+  /** Reads an HTTP error for `done`. */
   refusal(status: number, headers: HeaderList, cancel: () => void, done: (failure: TargetFailure) => void): ChunkSink {
     return this.#rest(failureBody(status, headers, this.session, done), cancel)
   }
 
-  /** Of a call; its stream ends with the reply. */
+  /** The stream of a call, which ends with the reply. */
   #replyStream(x: Exchange, id: RequestId, events: CallEvents, after?: string): TargetStream {
     const { clock } = this.#runtime
     let rest: Timer | undefined
@@ -204,7 +204,7 @@ export class HttpConnection implements Connection {
         read: message => {
           if (message.kind !== 'response') return events.message(message)
           if (message.id !== id && message.id !== null) return
-          // The stream ends with its reply; one that does not is not read for ever.
+          // The stream should end with its reply; the wait for that is bounded.
           rest = clock.after(REST, () => stream.stop())
           stream.finish(() => rest?.cancel())
           events.reply(message)
@@ -223,8 +223,8 @@ export class HttpConnection implements Connection {
 }
 
 /**
- * What the last request was made with: no client asks for the end of an idle session, and the target knows it by these
- * credentials. Not the exchange itself, which would keep its body.
+ * The credentials of the last request, since no client asks for an idle session to be ended and the target knows the
+ * session by them. Not the exchange itself, which would retain its body.
  */
 type LastWords = Pick<Exchange, 'connection' | 'auth'> & { readonly headers: HeaderList }
 
@@ -257,7 +257,7 @@ function readWhole(events: CallEvents, cancel: () => void): ChunkSink {
   }
 }
 
-/** Reads the body of an HTTP error, cut where it gets long. */
+/** Reads the body of an HTTP error, truncated. */
 function failureBody(
   status: number,
   headers: HeaderList,
@@ -268,7 +268,7 @@ function failureBody(
   let size = 0
   const finish = (): void => {
     const http = { status, headers: passedOn(headers), body: Buffer.concat(chunks, size) }
-    // 404 to a request with a session id says that the session is over (MCP transports, "Session Management").
+    // 404 to a request with a session id means that the session has ended (MCP transports, "Session Management").
     done({ message: `the target answered with status ${status}`, http, down: status === 404 && session !== undefined })
   }
   return {
@@ -289,7 +289,7 @@ function isBroken(error: Error): boolean {
   return error instanceof GatewayError && error.code === 'upstreamFailed'
 }
 
-/** What a target says about its own session is nothing to the client. */
+/** Headers about the target's own session do not concern the client. */
 export function passedOn(headers: HeaderList): HeaderList {
   const out = headers.copy()
   out.delete('content-length')
@@ -300,7 +300,7 @@ export function passedOn(headers: HeaderList): HeaderList {
 export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300
 }
-/** Says something of who asks, not of what is asked. */
+/** A status about the caller, not the request. */
 export function isAboutClient(status: number): boolean {
   return status === 401 || status === 403 || status === 407 || status === 429
 }

@@ -15,7 +15,7 @@ import type { McpTarget } from './targets.ts'
 import { callsTo, type HttpTarget } from './upstream-call.ts'
 
 const DEFAULT_TTL = 30 * 60_000
-/** Of stdio targets, for requests without a session. */
+/** Programs of stdio targets, for requests without a session. */
 const MAX_PROGRAMS = 100
 
 /** MCP servers behind one endpoint (spec "MCP backend"). */
@@ -71,7 +71,7 @@ function endpointOf(
   return new McpEndpoint(setup, store, shared)
 }
 
-/** Clients must not fill the memory with sessions, nor the machine with processes. */
+/** Clients must not exhaust memory with sessions, nor the machine with processes. */
 function maxSessions({ targets, runtime }: McpSetup): number {
   const all = targets.some(target => target.kind === 'stdio') ? 1000 : 10_000
   return Math.ceil(all / runtime.worker.count)
@@ -89,7 +89,7 @@ function setupOf(spec: McpBackendSpec, connections: Connections, ctx: BackendCon
     multiple,
     naming: {
       names: spec.prefixMode === 'always' || (spec.prefixMode === 'conditional' && multiple),
-      // "Resource URIs always keep target routing information" (spec, `prefixMode`) as soon as there is a choice.
+      // "Resource URIs always keep target routing information" (spec, `prefixMode`) if there are several targets.
       uris: multiple,
     },
     lookUp: multiple && spec.prefixMode === 'never',
@@ -102,7 +102,7 @@ function setupOf(spec: McpBackendSpec, connections: Connections, ctx: BackendCon
   }
 }
 
-/** A lock that cannot be read is a finding: without it, nothing would hold the tools. */
+/** An unreadable lock is a finding: without it, tools would be unrestricted. */
 function lockOf({ toolLock }: McpBackendSpec, ctx: BackendContext): ToolLock | undefined {
   const text = toolLock === undefined ? undefined : ctx.readFile(toolLock, ['toolLock'])?.toString('utf8')
   if (text === undefined) return undefined
@@ -165,7 +165,7 @@ function apiTarget(
 ): McpTarget[] {
   const { name } = spec
   const { runtime, limits } = ctx
-  // Nothing is fetched where others stand in: they say what tools there are.
+  // Nothing is fetched in dry runs: the stand-ins define the tools.
   if (runtime.standIns && isRemote(openapi)) return [standIn(spec, connections, ctx)]
   const target = httpTarget(spec, 'openapi', i, ctx)
   const tools = openApiTools(openapi, ['targets', i, 'openapi'], ctx)
@@ -174,7 +174,7 @@ function apiTarget(
   return [{ name, kind: 'openapi', shareable: false, connect }]
 }
 
-/** A server that is not asked: something else answers under its name. */
+/** A server that is not called: a stand-in answers under its name. */
 function standIn({ name }: McpTargetSpec, connections: Connections, ctx: BackendContext): McpTarget {
   const place: Target = {
     key: `${ctx.key}/${name}`,
@@ -193,7 +193,7 @@ function standIn({ name }: McpTargetSpec, connections: Connections, ctx: Backend
   }
 }
 
-/** Undefined for what this engine does not serve. */
+/** Undefined for a transport that this engine does not serve. */
 function httpTarget(
   spec: McpTargetSpec,
   kind: 'mcp' | 'sse' | 'openapi',
@@ -229,7 +229,7 @@ function httpTarget(
   }
 }
 
-/** Address, TLS, credentials and policies are those of the backend. Undefined after a finding. */
+/** Uses the backend's address, TLS, credentials and policies. Undefined after a finding. */
 function namedTarget(
   name: string,
   backend: string,

@@ -8,13 +8,13 @@ import { type FanOutFailure, fanOut, resultOf } from './fan-out.ts'
 import type { McpSetup } from './setup.ts'
 import type { Link } from './targets.ts'
 
-/** A target that never stops handing out cursors is cut off. */
+/** A target that never stops returning cursors is cut off. */
 const MAX_PAGES = 64
 
 export interface Inventory {
-  /** Items that exactly one target offers and the client may see, in the order of the targets. */
+  /** Items that exactly one target offers and the client may see, in target order. */
   readonly items: readonly JsonObject[]
-  /** As the targets gave them. */
+  /** As returned by the targets. */
   readonly pages: readonly JsonObject[]
   readonly failed?: FanOutFailure
 }
@@ -22,8 +22,8 @@ export interface Inventory {
 type ListName = 'tools/list' | 'prompts/list'
 
 /**
- * Reads every page of a list from every target, for names that carry no target: a name that two of them offer has no
- * meaning then and is left out. Also notes who serves which name.
+ * Reads every page of a list from every target, for names without a target prefix: a name that two targets offer is
+ * ambiguous and left out. Also records the target of each name.
  */
 export function takeInventory(
   setup: McpSetup,
@@ -38,7 +38,7 @@ export function takeInventory(
   })
 }
 
-/** Every page of a list, as the targets gave them. */
+/** Every page of a list, as returned by the targets. */
 export function pagesOf(
   method: ListName,
   conversation: Conversation,

@@ -1,6 +1,6 @@
 import type { RequestHead } from '../../http/exchange.ts'
 
-/** Against DNS rebinding: a web page must not reach a server on this machine under a name of its own. */
+/** Protects against DNS rebinding: a web page must not reach a local server through a hostname of its own. */
 export function isLocal({ authority, headers }: RequestHead): boolean {
   if (!isLocalHost(authority)) return false
   const origins = headers.getAll('origin')

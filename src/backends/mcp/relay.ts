@@ -8,7 +8,7 @@ import type { Conversation } from './conversation.ts'
 import type { McpSetup } from './setup.ts'
 import type { Link } from './targets.ts'
 
-/** A client's notification: to the target it is about, or to all. */
+/** Relays a client's notification to the target that it concerns, or to all. */
 export function relayNotification(
   setup: McpSetup,
   conversation: Conversation,
@@ -35,7 +35,7 @@ export function relayNotification(
   send(setup, conversation, conversation.targets.links, message.bytes, answer)
 }
 
-/** A client's answer to a target's request: to the target that asked. An id that nobody asked under is dropped. */
+/** Relays a client's response to the target that sent the request. Unknown ids are dropped. */
 export function relayResponse(
   setup: McpSetup,
   conversation: Conversation,
@@ -57,7 +57,7 @@ export function relayResponse(
   send(setup, conversation, [link], replaceJson(message.bytes, range, owner.name), answer)
 }
 
-/** Goes to the targets that work on the request; they will not answer it, so its stream ends here. */
+/** Relays a cancellation to the targets that process the request. They will not answer it, so its stream ends here. */
 function relayCancellation(setup: McpSetup, conversation: Conversation, message: Notification, answer: Answer): void {
   const id = message.params.requestId as RequestId
   const running = conversation.calls.get(id)
@@ -66,7 +66,7 @@ function relayCancellation(setup: McpSetup, conversation: Conversation, message:
     return
   }
   if (!running) {
-    // The only target may know a request whose reply is passed on unread.
+    // The only target may know a request whose reply is passed through unparsed.
     setup.multiple ? answer.accepted() : send(setup, conversation, conversation.targets.links, message.bytes, answer)
     return
   }

@@ -20,10 +20,10 @@ import { takeInventory } from './inventory.ts'
 import type { McpSetup } from './setup.ts'
 import type { Link } from './targets.ts'
 
-/** Messages of targets that come before the session has a name, and wait for it. */
+/** Target messages held until the session has an id. */
 const MAX_HELD = 16
 
-/** Sends a client's request where it belongs, and its reply to `answer`. */
+/** Routes a client's request, and its reply to `answer`. */
 export class Router {
   readonly #setup: McpSetup
   readonly #versions: readonly string[]
@@ -62,7 +62,9 @@ export class Router {
     conversation.era.refusals.unknownMethod(answer, request.id, method.slice(0, 64))
   }
 
-  /** Opens the session with all targets; `done` with the reply, or undefined after `answer` has told the failure. */
+  /**
+   * Opens the session with all targets. `done` gets the reply, or undefined after `answer` has reported the failure.
+   */
   introduce(
     conversation: Conversation,
     request: Request,
@@ -114,7 +116,7 @@ export class Router {
     }
     this.#owner(conversation, kind, given, answer, owner => {
       if (!owner) {
-        // Where rules hide something, nobody learns whether this is it.
+        // Where rules hide items, the error must not reveal whether this one exists.
         if (answer.x.mcpRules.length === 0)
           conversation.era.refusals.unknownName(answer, request.id, given.slice(0, 128))
         else answer.fail(400, request.id, { code: INVALID_PARAMS, message: unknownItem(kind, given) })
@@ -126,7 +128,7 @@ export class Router {
       if (x.mcp && kind !== 'task') x.mcp[kind] = { name, target }
       const own = name === given ? request : renamed(request, at, replaceJson(request.bytes, range, name), name)
       this.#guard(answer, own, [link], true, sent => {
-        // A guard may have put another one in its place.
+        // A guard may have replaced it.
         const wanted = sent === own ? name : String(valueAt(sent.value, at))
         const called = request.method === 'tools/call' ? { arguments: sent.params.arguments ?? {} } : {}
         if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target }
@@ -155,7 +157,7 @@ export class Router {
     guardRequest(answer, request, names, { params, clock: this.#setup.runtime.clock }, then)
   }
 
-  /** Who serves an item, and its own name. */
+  /** The target of an item, and the item's own name. */
   #owner(
     conversation: Conversation,
     kind: McpItem['kind'],
@@ -202,7 +204,7 @@ export class Router {
     })
   }
 
-  /** To one target, and its words to the client. */
+  /** Forwards to one target, and its messages to the client. */
   #pass(conversation: Conversation, link: Link, request: Request, answer: Answer): void {
     conversation.targets.ready(link, answer.x, failure => {
       if (answer.over) return
@@ -225,7 +227,7 @@ export class Router {
     })
   }
 
-  /** Guards look at a list once, whoever it comes from, and see it as the client does. */
+  /** Guards inspect a list once, merged over all targets, as the client sees it. */
   #list(conversation: Conversation, request: Request, outline: JsonOutline, answer: Answer): void {
     const { links } = conversation.targets
     this.#guard(answer, request, links, false, () => this.#listed(conversation, request, outline, answer))
@@ -336,7 +338,7 @@ export class Router {
     else answer.failWith(request.id, failed.failure)
   }
 
-  /** A target's own message, on the client's stream. */
+  /** Relays a message that a target initiated on the client's stream. */
   tell(conversation: Conversation, link: Link, message: Request | Notification, answer: Answer): void {
     if (message.kind === 'request' && !conversation.era.asksClients) {
       const error = { code: METHOD_NOT_FOUND, message: 'clients are not asked back' }
@@ -351,7 +353,7 @@ export class Router {
   }
 }
 
-/** An error that has a status of its own comes as a reply of its own, as long as nothing was sent. */
+/** An error with a status is sent as the response, as long as nothing was sent. */
 function finish(era: Era, { failed, value: { error } }: Response, bytes: Buffer, answer: Answer): void {
   const status = failed && isObject(error) ? era.statuses.get(error.code) : undefined
   if (status === undefined || answer.started) answer.finalEvent(bytes)

@@ -78,7 +78,7 @@ const stdio = object(
   { textMeans: 'cmd' },
 )
 
-/** Names stand in front of tool names and URIs, which `_` and `+` then separate. */
+/** Names prefix tool names and URIs, separated by `_` and `+`. */
 const mcpTargetSchema = object(
   'MCP target',
   {
@@ -167,7 +167,7 @@ function checkAddress({ host: where, port: number }: Record<string, unknown>): r
   return []
 }
 
-/** Undefined when `text` names no HTTP endpoint. */
+/** Undefined unless `text` is the URL of an HTTP endpoint. */
 export function endpointUrl(text: string): URL | undefined {
   const parsed = URL.parse(text.includes('://') ? text : `http://${text}`)
   if (!parsed || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')) return undefined

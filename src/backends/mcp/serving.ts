@@ -1,4 +1,4 @@
-// What serves MCP, loaded with the first configuration that is served: checking a file takes none of it.
+// The MCP request path, loaded with the first configuration that is served: checking a file needs none of it.
 export { McpEndpoint } from './endpoint.ts'
 export { SessionStore } from './eras/sessions/session-store.ts'
 export { SharedTargets } from './eras/stateless/shared-targets.ts'

@@ -3,10 +3,10 @@ import { isObject } from '../../mcp/message.ts'
 import { META_SUBSCRIPTION } from '../../mcp/request-meta.ts'
 import type { CallEvents, ListenEvents, TargetFailure } from './connection.ts'
 
-/** Bytes of messages kept for a client that has no stream open right now; later ones are dropped. */
+/** Bytes of messages queued for a client without an open stream; later messages are dropped. */
 const MAX_QUEUE = 1024 * 1024
 
-/** What no call is the cause of. */
+/** Notifications that no call causes. */
 const CHANGES = /^notifications\/(.*\/list_changed|resources\/updated)$/
 
 interface Pending {
@@ -17,9 +17,9 @@ interface Pending {
 }
 
 /**
- * Sorts what arrives on one stream by the calls it belongs to. Replies go by id and progress by its token. The stream
- * does not say for which call a server asks or reports something else, so that goes to the call made last: it is open,
- * and a client takes messages on any stream.
+ * Assigns the messages of one stream to calls: replies by id, progress by token. The stream does not show which call a
+ * server's request or other notification belongs to, so those go to the latest call: it is open, and a client accepts
+ * messages on any stream.
  */
 export class SharedChannel {
   readonly #pending = new Map<RequestId, Pending>()
@@ -27,7 +27,7 @@ export class SharedChannel {
   #queue: (Request | Notification)[] = []
   #queued = 0
 
-  /** False when a call with this id is under way. */
+  /** False if a call with this id is in flight. */
   add(request: Request, events: CallEvents): boolean {
     if (this.#pending.has(request.id)) return false
     const meta = request.params._meta
@@ -50,7 +50,7 @@ export class SharedChannel {
     pending?.events.fail(failure)
   }
 
-  /** Returns who got the message, so that the reader can wait for them. */
+  /** Returns the recipient, so that the reader can apply its back-pressure. */
   deliver(message: Message): CallEvents | ListenEvents | undefined {
     if (message.kind === 'response') {
       const pending = message.id === null ? undefined : this.#pending.get(message.id)

@@ -20,8 +20,8 @@ import { SharedChannel } from './shared-channel.ts'
 import { callTarget, type HttpTarget } from './upstream-call.ts'
 
 /**
- * HTTP+SSE (MCP 2024-11-05): one event stream brings everything the server says; its first event names the path that
- * takes what the client says.
+ * HTTP+SSE (MCP 2024-11-05): one event stream carries all messages of the server; its first event names the path for
+ * those of the client.
  */
 export class SseConnection implements Connection {
   readonly session = undefined
@@ -34,7 +34,7 @@ export class SseConnection implements Connection {
   #path: string | undefined
   #waiting: ((failure?: TargetFailure) => void)[] = []
   #down: TargetFailure | undefined
-  /** Who got the last message and cannot take more. */
+  /** The recipient of the last message, while it exerts back-pressure. */
   #blocked: Flow | undefined
 
   constructor(runtime: Runtime, target: HttpTarget, onDown: (failure: TargetFailure) => void) {
@@ -145,7 +145,7 @@ export class SseConnection implements Connection {
     }
   }
 
-  /** The path may be given as a URL; one of another origin would send the client's credentials elsewhere. */
+  /** The path may be an absolute URL; one of another origin would receive the client's credentials. */
   #setPath(text: string): void {
     const place = this.#target.target()
     const origin = `${place.tls ? 'https' : 'http'}://${authorityOf(place)}`

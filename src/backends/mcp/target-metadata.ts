@@ -8,20 +8,20 @@ import { originOf, pathOf, placeOf, resourceDocument } from '../../mcp/oauth-doc
 import type { Runtime } from '../../runtime/runtime.ts'
 import { placeOf as addressOf, callTarget, type HttpTarget } from './upstream-call.ts'
 
-/** bytes of a document. */
+/** Bytes of a document. */
 const LONGEST = 256 * 1024
-/** ms, unless the target has a limit of its own. */
+/** ms, unless the target has its own timeout. */
 const TIMEOUT = 10_000
 const NAMED = /(resource_metadata=")([^"]*)(")/
 
 /**
- * OAuth of a single target that authenticates clients itself: they ask the gateway for its documents, and these name
- * the gateway's address as the resource, since clients refuse metadata of another one than they talk to (RFC 9728, 3.3).
+ * OAuth of a single target that authenticates clients itself. Clients request its documents from the gateway, rewritten
+ * to name the gateway as the resource, since clients reject metadata of any other resource (RFC 9728, 3.3).
  */
 export class TargetMetadata {
   readonly #target: HttpTarget
   readonly #runtime: Runtime
-  /** Where the target has said that its document is: not all have it at the well-known path. */
+  /** The document's location as announced by the target: not all use the well-known path. */
   #document: string | undefined
 
   constructor(target: HttpTarget, runtime: Runtime) {
@@ -54,7 +54,7 @@ export class TargetMetadata {
     return true
   }
 
-  /** Leads clients that the target refuses to the document here. */
+  /** Points clients that the target refuses to the document here. */
   around(x: Exchange, on: ResponseHandler): ResponseHandler {
     return handlerAround(on, {
       head: (status, headers) => on.head(status, status === 401 || status === 403 ? this.#led(headers, x) : headers),
@@ -83,7 +83,7 @@ function originAt(target: HttpTarget): string | undefined {
   return place instanceof Error ? undefined : new URL(`${place.tls ? 'https' : 'http'}://${authorityOf(place)}`).origin
 }
 
-/** What is no such document stays as it is. */
+/** Anything but such a document is left unchanged. */
 function withResource(body: Buffer, resource: string): Buffer {
   try {
     const document: unknown = JSON.parse(body.toString('utf8'))

@@ -11,44 +11,44 @@ export interface StreamOptions {
   readonly flow: Flow
   read(message: Message): void
   position(event: string, silent: boolean): void
-  /** The target has answered with the stream. */
+  /** The target answered with the stream. */
   opened?(): void
-  /** It has ended, or broken off, and is not to be had again. Runs once. */
+  /** The stream ended or broke, and cannot be resumed. Called once. */
   over(failure?: TargetFailure): void
-  /** Asks the target for what follows event `after`; undefined: what it says from now on. */
+  /** Requests the events after `after`, or new ones only if it is undefined. */
   readonly again: ((after: string | undefined, on: ResponseHandler) => Cancel) | undefined
-  /** One that has broken off is asked for again where its events have no ids, too. */
+  /** Reconnect after a break even if its events have no ids. */
   readonly endless: boolean
-  /** Reads a refusal, for `done`. */
+  /** Reads a refusal for `done`. */
   refusal(status: number, headers: HeaderList, cancel: Cancel, done: (failure: TargetFailure) => void): ChunkSink
 }
 
-/** ms until a stream is asked for again, unless the target names another time; doubles from try to try. */
+/** ms before the first reconnect, unless the target sets the time; doubles with each attempt. */
 const FIRST_RETRY = 500
 const MAX_RETRY = 30_000
-/** Tries in a row that bring nothing. */
+/** Consecutive attempts without an event. */
 const MAX_TRIES = 6
 
-/** An event stream of a target; one that breaks off is taken up where it was (MCP transports, "Resumability"). */
+/** An event stream of a target, resumed where it broke (MCP transports, "Resumability"). */
 export class TargetStream {
   readonly #options: StreamOptions
   #last: string | undefined
   #retry = FIRST_RETRY
   #tries = 0
-  /** It has been there. */
+  /** The stream has been established before. */
   #begun = false
   #over = false
   #ended: (() => void) | undefined
   #timer: Timer | undefined
   #cancel: Cancel = () => {}
 
-  /** `last`: the event that is known already. */
+  /** `last`: the event to resume after. */
   constructor(options: StreamOptions, last?: string) {
     this.#options = options
     this.#last = last
   }
 
-  /** For one response of the target; `cancel` ends that. */
+  /** For one response of the target; `cancel` cancels that. */
   sink(cancel: Cancel): ChunkSink {
     const { flow, opened } = this.#options
     this.#cancel = cancel
@@ -77,7 +77,7 @@ export class TargetStream {
     }
   }
 
-  /** Asks the target for the stream. */
+  /** Requests the stream. */
   take(): void {
     const { again, refusal } = this.#options
     const cancel = again?.(this.#last, {
@@ -99,7 +99,7 @@ export class TargetStream {
     if (cancel && !this.#over) this.#cancel = cancel
   }
 
-  /** Nothing more is wanted of it; `ended` runs when what is under way has come to its end. */
+  /** No further events are wanted; `ended` runs once the current response has ended. */
   finish(ended?: () => void): void {
     this.#over = true
     this.#ended = ended
@@ -120,7 +120,7 @@ export class TargetStream {
     if (message.kind !== 'unreadable') this.#options.read(message)
   }
 
-  /** An event without data says where the stream stands all the same. */
+  /** An event without data also carries the stream's position. */
   #known({ lastId, retry }: SseReader): void {
     if (retry !== undefined) this.#retry = retry
     if (lastId !== undefined && lastId !== this.#last) this.#at(lastId, true)

@@ -6,58 +6,58 @@ import type { Era } from './eras/era.ts'
 import { type Agreed, type Greeting, greet } from './greet.ts'
 import type { HttpTarget } from './upstream-call.ts'
 
-/** A compiled target: knows how to connect, for one client. */
+/** A compiled target, which can connect for one client. */
 export interface McpTarget {
   readonly name: string
   readonly kind: 'mcp' | 'sse' | 'stdio' | 'openapi'
-  /** Serves requests of several clients that have no session. */
+  /** Can serve several clients without sessions. */
   readonly shareable: boolean
-  /** Set where it speaks HTTP itself. */
+  /** Set if it speaks HTTP. */
   readonly http?: HttpTarget
-  /** `session`: the target's own session to go on with. */
+  /** `session`: the target's own session to resume. */
   connect(onDown: (failure: TargetFailure) => void, session?: string): Connection
 }
 
 export interface TargetsOptions {
   readonly clock: Clock
-  /** The others go on when one is down, and it is tried again; otherwise `onDown` hears of the first one. */
+  /** If one fails, the others continue and it is retried; otherwise `onDown` gets the first failure. */
   readonly failOpen: boolean
   readonly onDown: () => void
-  /** What targets speak that need no greeting. */
+  /** The era of targets that need no handshake. */
   readonly era: Era
-  /** What a target hears before its first call; none: it takes calls at once. */
+  /** The handshakes to try before the first call. Empty: calls can be made at once. */
   greetings(link: Link): readonly Greeting[]
-  /** Hears of a target that has agreed to a greeting. */
+  /** Called when a target has agreed to a handshake. */
   met?(link: Link): void
-  /** Makes a target of another era one of `era`. */
+  /** Adapts a target of another era to `era`. */
   bridge?(link: Link, connection: Connection): Connection
-  /** Gives a target that several clients share; false where each has its own. */
+  /** Provides a target that several clients share. False where each has its own. */
   share?(link: Link, x: Exchange, then: (shared: Shared | TargetFailure) => void): boolean
 }
 
-/** A target that is there already. */
+/** A target that is already connected. */
 export interface Shared {
   readonly connection: Connection
   readonly era: Era
   readonly introduction: JsonObject | undefined
 }
 
-/** ms until a failed target is tried again; doubles up to a minute. */
+/** ms before a failed target is retried; doubles up to a minute. */
 const FIRST_RETRY = 1000
 const MAX_RETRY = 60_000
 const NO_RETRY: TargetFailure = { message: 'the target is down', down: true }
 const OVER: TargetFailure = { message: 'the session has ended', down: false }
 
-/** One target, as one client reaches it. */
+/** One client's connection to one target. */
 export class Link {
   readonly target: McpTarget
   connection: Connection | undefined
-  /** What carries `connection`, whichever era it speaks. */
+  /** The underlying connection of `connection`, in whichever era. */
   carrier: Connection | undefined
   state: 'new' | 'opening' | 'ready' | 'down' = 'new'
-  /** What the target speaks. */
+  /** The target's era. */
   era: Era
-  /** What the target said of itself; undefined while nobody has asked it. */
+  /** What the target reported about itself. Undefined before the handshake. */
   introduction: JsonObject | undefined
   waiting: ((failure?: TargetFailure) => void)[] = []
   failures = 0
@@ -72,17 +72,17 @@ export class Link {
     return this.target.name
   }
 
-  /** What the target said it can do. */
+  /** The capabilities that the target reported. */
   get capabilities(): JsonObject | undefined {
     const capabilities = this.introduction?.capabilities
     return isObject(capabilities) ? capabilities : undefined
   }
 }
 
-/** The targets as one client reaches them: for a session, or for a single request. */
+/** One client's connections to all targets, for a session or a single request. */
 export class Targets {
   readonly links: readonly Link[]
-  /** Names without prefix, and who serves them; `ambiguous` when several do. */
+  /** Unprefixed names and their targets; `ambiguous` if there are several. */
   readonly inventory = new Map<string, ReadonlyMap<string, Link | 'ambiguous'>>()
   readonly #options: TargetsOptions
   #closed = false
@@ -105,7 +105,7 @@ export class Targets {
     return connection
   }
 
-  /** Calls `then` once the target takes calls, at once if it already does. */
+  /** Calls `then` once the target accepts calls, at once if it already does. */
   ready(link: Link, x: Exchange, then: (failure?: TargetFailure) => void): void {
     if (this.#closed) then(OVER)
     else if (link.state === 'ready') then()
@@ -117,7 +117,7 @@ export class Targets {
     }
   }
 
-  /** Takes note of a target's answer to a greeting. */
+  /** Records a target's answer to the handshake. */
   introduced(link: Link, { value: { result } }: Response): void {
     if (isObject(result)) {
       link.introduction = result
@@ -129,7 +129,7 @@ export class Targets {
     link.state = 'ready'
   }
 
-  /** Greets a target in other eras that has refused to be greeted in the client's; `then` hears whether it agrees. */
+  /** Retries the handshake in other eras with a target that refused the client's; `then` gets whether it agrees. */
   greetAnew(link: Link, x: Exchange, then: (agreed: boolean) => void): void {
     const [, ...others] = this.#options.greetings(link)
     const { connection } = link
@@ -144,9 +144,9 @@ export class Targets {
   }
 
   /**
-   * FailClosed: "fails the whole session if any target fails" (spec, "MCP backend"). A target fails when it cannot be
-   * reached, its process has ended or it has lost its session; an error that it answers with is an answer. FailOpen:
-   * the others go on, and the target is tried again.
+   * FailClosed: "fails the whole session if any target fails" (spec, "MCP backend"). A target fails when it is
+   * unreachable, its process has ended or it has lost its session; an error that it returns is an answer. FailOpen: the
+   * others continue, and the target is retried.
    */
   down(link: Link, failure: TargetFailure): void {
     if (this.#closed || link.state === 'down') return
@@ -163,7 +163,7 @@ export class Targets {
     settle(link, failure)
   }
 
-  /** What is still to come of targets that need time to end. `elsewhere`: their sessions are still needed. */
+  /** Returns what settles once slow targets are gone. `elsewhere`: their sessions are still needed. */
   close(elsewhere = false): readonly Promise<void>[] {
     this.#closed = true
     return this.links.flatMap(link => {
@@ -173,7 +173,7 @@ export class Targets {
     })
   }
 
-  /** Connects to a target that is not there yet, or is lost. */
+  /** Connects to a target that is not connected yet, or lost. */
   #open(link: Link, x: Exchange): void {
     link.state = 'opening'
     const shared = this.#options.share?.(link, x, given => {

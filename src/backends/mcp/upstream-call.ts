@@ -12,16 +12,18 @@ import type { Request } from '../../mcp/message.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { CallPurpose } from '../../trace/span.ts'
 
-/** An MCP server reached over HTTP: at an address of its own, or at that of a named backend. */
+/** An MCP server over HTTP: at an address of its own, or at that of a named backend. */
 export interface HttpTarget extends Called {
-  /** Where the next connection goes. Throws GatewayError while there is no endpoint. */
+  /** The target of the next connection. Throws GatewayError while there is no endpoint. */
   target(): Target
   readonly path: string
-  /** ms until the response head; undefined: none. */
+  /** Timeout in ms until the response head; undefined for none. */
   readonly timeout: number | undefined
 }
 
-/** Calls to one address, under its own name: the client's host is the gateway's, and servers guard against foreign ones. */
+/**
+ * Calls to one address, under its own hostname: the client's host is the gateway's, and servers reject foreign hosts.
+ */
 export function callsTo(
   place: Target,
   runtime: Runtime,
@@ -56,16 +58,16 @@ export interface McpCall {
   readonly method: 'POST' | 'GET' | 'DELETE'
   readonly path?: string
   readonly body: Buffer | undefined
-  /** The target's session and revision, once it has one. */
+  /** The target's session and revision, once known. */
   readonly session: string | undefined
   readonly version: string | undefined
-  /** The target's event that its stream is taken up after. */
+  /** The target's event to resume its stream after. */
   readonly after?: string | undefined
-  /** What the body says, for headers that repeat it. */
+  /** The body's method and params, for headers that repeat them. */
   readonly message?: Pick<Request, 'method' | 'params'>
 }
 
-/** Fields of the client's request that are about its own hop, or that the call sets itself. */
+/** Headers of the client's request that concern its own hop, or that the call sets itself. */
 export const OWN_FIELDS: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
@@ -82,8 +84,9 @@ export const OWN_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Calls a target on behalf of the client's request `x`, with the client's header fields; the target's policies see the
- * call as a request of its own. Replies come uncompressed: they are read. Returns what cancels the call.
+ * Calls a target for the client's request `x`, with the client's headers; the target's policies see the call as a
+ * request of its own. Responses are requested uncompressed, since they are parsed. Returns the function that cancels
+ * the call.
  */
 export function callTarget(
   runtime: Runtime,
@@ -106,7 +109,7 @@ export function callTarget(
   }
   const own = derivedFrom(x, { request, body: bodyOf(call.body), purpose: PRIMARY.Mcp, scope: `target ${target.name}` })
   const timeout = x.attempts.at(-1)?.timeout || target.timeout || 0
-  // Its answer may come by another call: the session tells the trace of messages.
+  // Its answer may arrive through another call: messages are traced by the session.
   const made = makeCall(own, target, { purpose: PRIMARY.Mcp, timeout }, runtime, on)
   return () => made.cancel()
 }
@@ -139,7 +142,7 @@ function callHeaders(x: Exchange, { method, session, version, after, message }: 
   return new HeaderList(fields, true)
 }
 
-/** Since 2026-07-28 headers repeat what a request is about. */
+/** Since 2026-07-28 headers repeat what a request concerns. */
 const MODERN = '2026-07-28'
 
 function isModern(version: string | undefined): boolean {

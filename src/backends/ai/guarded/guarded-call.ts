@@ -11,7 +11,7 @@ import { errorInDialect } from '../reply-context.ts'
 import { guardedReply } from './guarded-reply.ts'
 
 export interface GuardedCall {
-  /** The call to the provider, and the request that it is made for. */
+  /** The exchange of the provider call, and the client's request behind it. */
   readonly x: Exchange
   readonly client: Exchange
   readonly clock: Clock
@@ -19,13 +19,13 @@ export interface GuardedCall {
   readonly format: Format
   /** The provider speaks the client's format. */
   readonly native: boolean
-  /** Ends the call to the provider. */
+  /** Cancels the call to the provider. */
   cancel(): void
 }
 
 /**
- * Makes a call behind its guards: `send` follows once they have let the request pass, and gets the handler that looks at
- * the reply. A refused request goes nowhere.
+ * Makes a call behind its guards: `send` runs once they have passed the request, with a handler that also guards the
+ * response. A rejected request is not sent.
  */
 export function guarded(
   { x, client, clock, guards, format, native, cancel }: GuardedCall,

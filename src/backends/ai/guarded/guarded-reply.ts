@@ -1,4 +1,4 @@
-// Guards on what goes back to the client, in the client's format, whether it was converted or not.
+// Guards on responses, in the client's format, whether converted or native.
 import { GatewayError } from '../../../http/errors.ts'
 import type { HeaderList } from '../../../http/headers.ts'
 import { handlerAround, type ResponseHandler } from '../../../http/transport.ts'
@@ -10,7 +10,7 @@ import { isStream } from '../reply.ts'
 import { errorInDialect } from '../reply-context.ts'
 import { BODY_DIGESTS, GUARDED_LIMIT, type GuardedReplyContext, GuardedStream } from './guarded-stream.ts'
 
-/** `on`, behind the guards. What the provider says of an error of its own passes. */
+/** `on`, behind the guards. Provider errors pass unguarded. */
 export function guardedReply(ctx: GuardedReplyContext, on: ResponseHandler): ResponseHandler {
   return handlerAround(on, {
     head(status, headers) {
@@ -23,7 +23,7 @@ export function guardedReply(ctx: GuardedReplyContext, on: ResponseHandler): Res
   })
 }
 
-/** Holds a reply until the guards have seen all of it. */
+/** Holds a response until the guards have seen all of it. */
 class GuardedWhole extends HeldReply {
   readonly #ctx: GuardedReplyContext
   protected readonly most = { bytes: GUARDED_LIMIT, else: 'looked at' }

@@ -12,31 +12,31 @@ import { encodeEvent, readEvent, type StreamEvent } from '../../../llm/guards/st
 import { textsOf } from '../../../llm/guards/texts.ts'
 import { errorInDialect } from '../reply-context.ts'
 
-/** bytes of a reply that is looked at whole, and of one event of a stream. */
+/** Bytes of a response that is guarded whole, and of one event of a stream. */
 export const GUARDED_LIMIT = 32 * 1024 * 1024
 
 export interface GuardedReplyContext {
-  /** Of whole replies, and of streamed ones. */
+  /** For whole responses and for streamed ones. */
   readonly whole: readonly Guard[]
   readonly streamed: readonly Guard[]
   readonly texts: FormatTexts
   readonly errors: ErrorCodec
   readonly call: GuardCall
-  /** The client has asked for a stream. */
+  /** The client requested a stream. */
   readonly streaming: boolean
-  /** Ends the call to the provider. */
+  /** Cancels the call to the provider. */
   cancel(): void
 }
 
-/** Said of another body than the client gets. */
+/** Headers that describe the original body, not the one that the client gets. */
 export const BODY_DIGESTS = ['content-length', 'content-md5', 'digest', 'content-digest', 'repr-digest', 'etag']
 
-/** Ends an event whose blank line has not come. */
+/** Terminates an event that lacks its blank line. */
 const LAST_LINE = Buffer.from('\n\n')
 
 /**
- * A stream behind guards. Its head waits for the first event that has passed: what is refused before is refused with a
- * status of its own, what is refused later ends with an error of the client's format.
+ * A guarded stream. Its head waits for the first event that passes: a rejection before that gets a status of its own, a
+ * later one ends the stream with an error in the client's format.
  */
 export class GuardedStream implements ChunkSink {
   readonly #ctx: GuardedReplyContext
@@ -48,9 +48,9 @@ export class GuardedStream implements ChunkSink {
   #client: ChunkSink | undefined
   #drained: (() => void) | undefined
   #text = ''
-  /** Something of the reply itself is in what is sent: until then it may still be refused with a status. */
+  /** Response content has been sent: until then a rejection can still have a status. */
   #spoke = false
-  /** Counts on where the format numbers its events. */
+  /** The next sequence number, for formats that number their events. */
   #sequence: number | undefined
   #read = 0
   #size = 0
@@ -145,7 +145,7 @@ export class GuardedStream implements ChunkSink {
     this.#text += encodeEvent(event)
   }
 
-  /** False: the client is full. */
+  /** False: the client exerts back-pressure. */
   #send(): boolean {
     if (this.#text === '' || !this.#spoke) return true
     const client = this.#client ?? this.#begin()

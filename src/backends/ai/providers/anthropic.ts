@@ -18,7 +18,7 @@ export const anthropic = defineProvider({
     model,
     credential: 'x-api-key',
     headers: { 'anthropic-version': '2023-06-01' },
-    // The API refuses calls that look as if a browser made them.
+    // The API rejects calls that appear to come from a browser.
     dropHeaders: ['origin', 'access-control-request-method', 'access-control-request-headers', 'sec-fetch-*'],
   }),
 })

@@ -108,7 +108,7 @@ export const azure = defineProvider({
   },
 })
 
-/** A deployment of one's own domain is named by its whole host. */
+/** A deployment on a custom domain is named by its whole host. */
 function resourceHost(resource: string, foundry: boolean): string {
   return resource.includes('.') ? resource : `${resource}.${foundry ? 'services.ai.azure.com' : 'openai.azure.com'}`
 }
@@ -123,7 +123,7 @@ function convertResource(part: Fields): Policies {
   })
 }
 
-/** A host of the cloud's own domains is reduced to its resource; another one stands in the resource's place. */
+/** A host on the cloud's own domains is reduced to its resource name; any other host is used whole. */
 function convertDeployment(part: Fields, ctx: ClusterContext): Policies {
   const host = String(part.endpoint)
     .replace(/^https?:\/\//, '')

@@ -1,6 +1,6 @@
 import type { HeaderList } from '../../../http/headers.ts'
 
-/** Features of Anthropic's API that Bedrock takes too (llm.md 3.10). */
+/** Features of Anthropic's API that Bedrock supports too (llm.md 3.10). */
 const FEATURES = new Set([
   'computer-use-2025-01-24',
   'token-efficient-tools-2025-02-19',
@@ -14,13 +14,13 @@ const FEATURES = new Set([
   'tool-examples-2025-10-29',
 ])
 
-/** What `anthropic-beta` asks for and the service knows. */
+/** The features in `anthropic-beta` that the service supports. */
 export function betaFeatures(headers: HeaderList): string[] {
   const asked = headers.getAll('anthropic-beta').flatMap(value => value.split(','))
   return asked.map(name => name.trim()).filter(name => FEATURES.has(name))
 }
 
-/** The flat object in `x-bedrock-metadata`, as texts. */
+/** The flat object in `x-bedrock-metadata`, with values as text. */
 export function requestMetadata(headers: HeaderList): Readonly<Record<string, string>> | undefined {
   const text = headers.get('x-bedrock-metadata')
   if (text === undefined) return undefined

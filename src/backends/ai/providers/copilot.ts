@@ -29,7 +29,7 @@ const CLAUDE: WireFamily = { formats: { completions: undefined, messages } }
 const BOTH: WireFamily = { formats: { completions: undefined, responses: undefined, embeddings: undefined } }
 const RESPONSES_ONLY: WireFamily = { formats: { responses: undefined, embeddings: undefined } }
 
-/** The service has each model on some of its endpoints only. */
+/** The service offers each model only on some of its endpoints. */
 function familyOf(model: string): WireFamily {
   if (/^claude-/.test(model)) return CLAUDE
   if (/^gpt-5-mini/.test(model)) return BOTH

@@ -15,7 +15,7 @@ const providerFormat = object('provider format', {
   ),
 })
 
-/** The specification has no servers of one's own that speak the others. */
+/** The specification has no self-hosted servers for the other formats. */
 const FORMATS = FORMAT_NAMES.filter(name => name !== 'generateContent' && name !== 'geminiCountTokens').map(upper)
 const clusterFormat = object('provider format', {
   type: req(oneOf(FORMATS), 'The API format.'),

@@ -18,7 +18,7 @@ export const gemini = defineProvider({
     formats: {
       generateContent: (base, call) => versioned(base) + pathFor('generate', call),
       geminiCountTokens: (base, call) => versioned(base) + pathFor('count', call),
-      // The provider's own endpoints for OpenAI's clients.
+      // The provider's OpenAI-compatible endpoints.
       completions: base => `${versioned(base)}/openai/chat/completions`,
       embeddings: base => `${versioned(base)}/openai/embeddings`,
     },
@@ -27,7 +27,7 @@ export const gemini = defineProvider({
   }),
 })
 
-/** What comes before the paths of the API may name its version or leave that to us. */
+/** The prefix of the API's paths may name its version or leave that to the gateway. */
 function versioned(base: string): string {
   return /\/v\d+[a-z0-9]*$/.test(base) ? base : `${base}/v1beta`
 }

@@ -69,7 +69,7 @@ export const openAI = defineProvider({
 
 type Moderation = Infer<typeof moderation>
 
-/** Whatever the client says of it gives way to what the file says. */
+/** The file's settings override the client's. */
 function withModeration({ model, policy }: Moderation): NonNullable<WireFamily['edit']> {
   const { input, output } = policy ?? {}
   const side = (name: string, of: typeof input) => (of?.mode === undefined ? {} : { [name]: { mode: of.mode } })

@@ -1,8 +1,8 @@
 import type { FormatName } from '../../../llm/formats/format.ts'
 
-/** A hosted service that speaks known formats: short for `custom` with these settings. */
+/** A hosted service that speaks known formats: shorthand for `custom` with these settings. */
 export interface Preset {
-  /** In resources, where it is not the key with a capital. */
+  /** Its name in resources, where that is not the capitalized key. */
   readonly name?: string
   readonly baseUrl: string
   readonly formats: readonly { readonly type: FormatName; readonly path?: string }[]

@@ -9,20 +9,20 @@ import { type Field, object, opt, type Schema } from '../../../schema/builder.ts
 import { shortString } from '../../../schema/scalars.ts'
 import type { Fields } from '../../../schema/untyped.ts'
 
-/** Where a provider reads its key. */
+/** Where a provider expects its key. */
 export type Credential = 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'api-key'
 
-/** What a call asks for: some providers want it in the path. */
+/** Details of a call that some providers put into the path. */
 export interface WireCall {
   readonly model: string
   readonly stream: boolean
 }
 
-/** A whole path; or one behind `base`, the provider's own or what stands in its place. */
+/** A whole path, or a function of `base`, which is the provider's own prefix or its replacement. */
 export type WirePath = string | ((base: string, call: WireCall) => string)
 export type WireFormats = Readonly<Partial<Record<WireFormat, WirePath | undefined>>>
 
-/** Whether a name is one segment of a path, and stays one for whoever reads it. */
+/** Whether a name is a single path segment, and remains one for every parser. */
 export function isSegment(name: string): boolean {
   return !/[/\\%?#<>"`{}|^\s\p{Cc}]/u.test(name) && name !== '' && name !== '.' && name !== '..'
 }
@@ -36,64 +36,64 @@ export interface EditableBody {
 
 export interface WireEdit extends WireCall {
   readonly format: WireFormat
-  /** Of the client's request, as they go to the provider. */
+  /** Headers of the client's request, as sent to the provider. */
   readonly headers: HeaderList
 }
 
-/** What depends on the family of the model that is asked for. */
+/** What depends on the family of the requested model. */
 export interface WireFamily {
-  /** Formats that the provider speaks, with their own path where it is not base and format path. */
+  /** Supported formats, with a path where it is not base and format path. */
   readonly formats: WireFormats
-  /** Of those, the ones whose calls have a form of the provider's own. */
+  /** Of those, the formats for which the provider has calls of its own. */
   readonly plain?: Readonly<Partial<Record<FormatName, PlainCodec>>>
-  /** Set unless the client has sent them. */
+  /** Set unless the client sent them. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The last change to a body. */
+  /** The final change to a body. */
   edit?(body: EditableBody, about: WireEdit): void
 }
 
-/** How one provider is called, with its settings worked in. */
+/** How one provider is called, with its settings resolved. */
 export interface Wire extends WireFamily {
-  /** Undefined: the file must say where the provider is. */
+  /** Undefined: an address must be configured. */
   readonly host: string | undefined
-  /** Where calls of a format go that the provider has on a host of its own. */
+  /** Hosts of formats that the provider serves on a separate host. */
   readonly hosts?: Readonly<Partial<Record<WireFormat, string>>>
-  /** Joined with a format's path, unless the format has its own. `pathPrefix` stands in its place. */
+  /** Joined with the format's path, unless the format has its own. `pathPrefix` replaces it. */
   readonly basePath: string
   /** The same where the client's path is kept. */
   readonly prefixReplacesBase: boolean
-  /** Where models are called in different ways. Undefined: there can be no model of that name. */
+  /** The family of a model, where models are called differently. Undefined if no such model can exist. */
   family?(model: string): WireFamily | undefined
-  /** Fixed model, whatever the client asks for. */
+  /** Overrides the model that the client requests. */
   readonly model?: string | undefined
   readonly credential: Credential
-  /** Puts on each call what the provider wants, unless the file says how to authenticate. */
+  /** Signs or authenticates each call, unless authentication is configured. */
   sign?(ctx: SignerContext): NonNullable<Target['sign']>
-  /** Of servers for OpenAI's clients: they know `reasoning_content` in messages, where others refuse it. */
+  /** For OpenAI-compatible servers: they accept `reasoning_content` in messages, where others reject it. */
   readonly takesThoughts?: boolean
-  /** Models whose `max_tokens` is called `max_completion_tokens`. */
+  /** Models that name `max_tokens` `max_completion_tokens`. */
   readonly maxCompletionTokens?: RegExp
-  /** Never forwarded; a name that ends with `*` is a prefix. */
+  /** Never forwarded; a trailing `*` makes it a prefix. */
   readonly dropHeaders?: readonly string[]
 }
 
-/** How a provider is written in Kubernetes resources. */
+/** The form of a provider in Kubernetes resources. */
 export interface ProviderForm {
-  /** The member of a ProxyBackend that names it. */
+  /** Its member in a ProxyBackend. */
   readonly member: string
   readonly field: Field<unknown, 'optional'>
-  /** The settings of the standalone provider. */
+  /** Converts to the settings of the standalone provider. */
   convert(part: Fields, ctx: ClusterContext): Policies
-  /** `provider` of a ProxyModel; unset: a model cannot name it. */
+  /** Its `provider` value in a ProxyModel. Unset if a model cannot name it. */
   readonly name?: string
-  /** What a ProxyModel needs beside that name, and the parameters made of it. */
+  /** Further settings of a ProxyModel, and the parameters that they become. */
   readonly settings?: {
     readonly field: Field<unknown, 'optional'>
     params(part: Fields, ctx: ClusterContext): Policies
   }
 }
 
-/** Of providers that need no more than a model. */
+/** For providers that need no settings besides a model. */
 export function modelOnly(member: string, name: string, title: string, doc: string): ProviderForm {
   return { member, name, field: opt(object(title, { model: clusterModel }), doc), convert: pickModel }
 }
@@ -104,16 +104,16 @@ export function pickModel(part: Fields): Policies {
   return defined({ model: part.model })
 }
 
-/** One LLM provider: what the file says about it and how it is called. One file each. */
+/** One LLM provider: its settings and how it is called. One file each. */
 export interface Provider<K extends string, S> {
   readonly key: K
   /** `gen_ai.provider.name`, and the provider's key in a cost catalog. */
   readonly telemetryName: string
   readonly doc: string
   readonly settings: Schema<S>
-  /** How settings are called in `params` of the `llm` section, where not as they are. */
+  /** The names of settings in `params` of the `llm` section, where they differ. */
   readonly params?: Readonly<Partial<Record<keyof S & string, string>>>
-  /** Unset: resources do not have it. */
+  /** Unset if resources do not support it. */
   readonly cluster?: readonly ProviderForm[]
   wire(settings: S): Wire
 }

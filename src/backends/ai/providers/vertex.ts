@@ -84,12 +84,12 @@ function geminiId(model: string): string {
   return model.replace(/^(?:publishers\/google\/models\/|models\/|google\/)/, '')
 }
 
-/** A dated name such as `claude-sonnet-4-20250514` is written with `@` here. */
+/** A dated name such as `claude-sonnet-4-20250514` has `@` before the date here. */
 function claudeId(model: string): string {
   return model.replace(/^.*publishers\/anthropic\/models\/|^anthropic\//, '').replace(/-(\d{8})$/, '@$1')
 }
 
-/** `place`: the project and the region, as the beginning of every path. */
+/** `place`: project and region, as the prefix of every path. */
 function familiesAt(place: string): Readonly<Record<Family, WireFamily>> {
   const completions: WirePath = base => `${base}${place}/endpoints/openapi/chat/completions`
   const rerank: WirePath = base => `${base}${place}/rankingConfigs/default_ranking_config:rank`
@@ -128,7 +128,7 @@ function familiesAt(place: string): Readonly<Record<Family, WireFamily>> {
   }
 }
 
-/** The endpoint for OpenAI's clients wants the publisher before the name. */
+/** The OpenAI-compatible endpoint requires the publisher before the name. */
 function editGemini(body: EditableBody, { format, model }: WireEdit): void {
   if (format === 'completions') body.set('model', `google/${geminiId(model)}`)
 }

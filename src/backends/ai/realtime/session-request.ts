@@ -1,15 +1,15 @@
-// How a session of the Realtime API is asked for.
+// Requests that open a session of the Realtime API.
 
 import { formFields } from '../../../http/form-fields.ts'
 import type { HeaderList } from '../../../http/headers.ts'
 
-/** The model that a client asks for in its path. */
+/** The model that the client's path requests. */
 export function askedModel(path: string): string | undefined {
   const query = path.indexOf('?')
   return (query < 0 ? null : formFields(path.slice(query)).get('model')) || undefined
 }
 
-/** The path with `model` in the query in place of what the client has asked for. */
+/** The path with `model` in its query in place of the client's. */
 export function withModel(path: string, model: string | undefined): string {
   if (model === undefined || askedModel(path) === model) return path
   const [bare = '', query = ''] = splitOnce(path)
@@ -25,8 +25,8 @@ function splitOnce(path: string): readonly string[] {
 const PROTOCOL = 'sec-websocket-protocol'
 
 /**
- * For the provider: messages that are compressed could not be followed. Browsers put their key among the protocols, in
- * whose place another one may go.
+ * Headers for the provider: compression is removed, since compressed messages could not be inspected. Browsers send
+ * their key as a subprotocol, which is removed where another credential is used.
  */
 export function sessionHeaders(headers: HeaderList, authenticated: boolean): HeaderList {
   headers.delete('sec-websocket-extensions')

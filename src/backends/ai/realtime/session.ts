@@ -1,4 +1,4 @@
-// Sessions of the Realtime API: messages over a WebSocket, in both directions, for as long as the client stays.
+// Sessions of the Realtime API: messages over a WebSocket, in both directions, as long as the client is connected.
 import { isUtf8 } from 'node:buffer'
 import { Duplex } from 'node:stream'
 import { GatewayError } from '../../../http/errors.ts'
@@ -19,15 +19,15 @@ import { GUARDED_LIMIT } from '../guarded/guarded-stream.ts'
 
 export interface RealtimeContext {
   readonly facts: LlmFacts
-  /** Whose limits on tokens the session stands under. */
+  /** The exchange whose token limits apply to the session. */
   readonly client: Exchange
   readonly guards: Guards | undefined
   readonly call: GuardCall
-  /** Tells what is known of the session by now. */
+  /** Reports what is known of the session so far. */
   tell(): void
 }
 
-/** Follows a session: what it uses, and what is said in it where guards are to look at that. */
+/** Follows a session: its usage, and its messages where guards inspect them. */
 export function followSession(ctx: RealtimeContext, on: ResponseHandler): ResponseHandler {
   return handlerAround(on, {
     upgrade(status, headers, socket) {
@@ -42,13 +42,13 @@ export function followSession(ctx: RealtimeContext, on: ResponseHandler): Respon
   })
 }
 
-/** Of what is only watched, longer messages are not read. */
+/** Bytes of a message that is parsed where the session is only observed; longer ones are skipped. */
 const WATCHED = 1024 * 1024
 
-/** Why a session is closed (RFC 6455 section 7.4.1). */
+/** Close codes (RFC 6455 section 7.4.1). */
 const CLOSE = { protocol: 1002, data: 1003, text: 1007, policy: 1008, size: 1009, broken: 1011 } as const
 
-/** The provider's end, as the client's end sees it: bytes pass as they are, and usage is noted. */
+/** The provider's end as the client sees it: bytes pass unchanged, and usage is recorded. */
 class Session extends Duplex {
   protected readonly socket: Duplex
   protected readonly ctx: RealtimeContext
@@ -96,7 +96,7 @@ class Session extends Duplex {
         if (message?.opcode === OPCODES.text) this.note(message.data.toString('utf8'))
       }
     } catch {
-      // Not what the client can read either: that is its to say.
+      // The client cannot parse this either, and handles it by itself.
       this.#frames = undefined
     }
     if (!this.push(chunk)) this.socket.pause()
@@ -106,7 +106,7 @@ class Session extends Duplex {
     this.push(null)
   }
 
-  /** What the provider says of itself. The tokens that are used now; undefined: it says nothing of them. */
+  /** Records a provider event. Returns the tokens it reports as used, undefined if none. */
   protected note(text: string): number | undefined {
     if (!NOTED.test(text)) return undefined
     let event: unknown
@@ -129,14 +129,14 @@ class Session extends Duplex {
 
 const NOTED = /"(?:response\.done|session\.(?:created|updated))"/
 
-/** A session of which every message is read before it goes on: masked, refused, or counted against a budget. */
+/** A session in which every message is read before it is forwarded: masked, rejected, or counted against a budget. */
 class LookedSession extends Session {
   readonly #fromClient = new FrameReader({ masked: true })
   readonly #fromProvider = new FrameReader()
   readonly #asked = new Message(GUARDED_LIMIT)
   readonly #said = new Message(GUARDED_LIMIT)
   readonly #guard: RealtimeGuard | undefined
-  /** What the provider has sent behind events that guards still look at. */
+  /** Provider messages queued behind events that guards are still inspecting. */
   #behind: (() => void)[] = []
   #room = true
   #closed = false
@@ -184,7 +184,7 @@ class LookedSession extends Session {
     this.#after(() => this.#end())
   }
 
-  /** In the order in which they came, one after the other. */
+  /** Strictly in order of arrival. */
   async #takeAsked(chunk: Buffer): Promise<void> {
     for (const part of this.#closed ? [] : this.#fromClient.read(chunk)) {
       const message = this.#asked.take(part)
@@ -236,7 +236,7 @@ class LookedSession extends Session {
     if (used !== undefined) this.#spend(used)
   }
 
-  /** A session whose budget is used up ends, as the next request would be refused. */
+  /** A session that exhausts its budget is closed, just as the next request would be refused. */
   #spend(used: number): void {
     const { client } = this.ctx
     client.tokensTaken += used
@@ -265,7 +265,7 @@ class LookedSession extends Session {
         : errorEvent('guardrail_blocked', 'guardrail_intervention', reason.body),
     )
     if (id === undefined) return
-    // Clients wait for the end of a response.
+    // Clients wait for a response to end.
     const details = { type: 'cancelled', reason: 'guardrail' }
     const response = { object: 'realtime.response', id, status: 'cancelled', status_details: details, output: [] }
     this.#say({ type: 'response.done', event_id: `event_refused_${id}`, response })
@@ -289,7 +289,7 @@ class LookedSession extends Session {
     })
   }
 
-  /** Once the guards are through with what has come so far. */
+  /** Runs once the guards are done with everything received so far. */
   #after(then: () => void): void {
     if (this.#guard?.waits) this.#behind.push(then)
     else then()
@@ -307,7 +307,7 @@ class LookedSession extends Session {
     if (!this.#room || this.#guard?.waits) this.socket.pause()
   }
 
-  /** Tells both sides that it is over, and why. */
+  /** Closes both sides with a code and a reason. */
   #close(code: number, why: string): void {
     if (this.#closed) return
     const word = Buffer.alloc(2)
@@ -343,7 +343,7 @@ function closeCode(error: Error): number {
   return error instanceof SessionError ? error.code : CLOSE.protocol
 }
 
-/** Puts messages together, whatever the frames that they come in. */
+/** Reassembles messages from frames. */
 class Message {
   readonly #limit: number
   #parts: Buffer[] = []
@@ -353,7 +353,7 @@ class Message {
     this.#limit = limit
   }
 
-  /** The message that is complete now. Throws for one that is too long. */
+  /** The message that this frame completes, if any. Throws if it is too long. */
   take({ opcode, last, data }: MessagePart): Heard | undefined {
     if (opcode >= OPCODES.close) return { opcode, data }
     this.#size += data.length

@@ -10,29 +10,29 @@ import type { SessionStore } from './sessions/session-store.ts'
 import type { SharedTargets } from './stateless/shared-targets.ts'
 
 /**
- * Revisions of MCP that share one idea of a conversation: who begins it, what belongs to it, and what a request says
- * about itself. `index.ts` lists them.
+ * Revisions of MCP with the same conversation model: how it begins, what it includes, and what each request carries.
+ * Listed in `index.ts`.
  */
 export interface Era {
-  /** Oldest first; revisions order as text. */
+  /** Oldest first; revisions sort as text. */
   readonly versions: readonly string[]
-  /** The request with which a client asks who it speaks to. */
+  /** The request by which a client asks for the server's identity. */
   readonly introduction: string
-  /** Requests that every target hears of and that are answered with an empty result. */
+  /** Requests that are sent to every target and answered with an empty result. */
   readonly forAll: ReadonlySet<string>
   /** Targets may send requests to clients. */
   readonly asksClients: boolean
-  /** What every page of a list says of itself, unless its targets do. */
+  /** Members of every page of a list, unless its targets set them. */
   readonly pageMembers: JsonObject
-  /** How a target of this era is greeted for the client that `initialize` speaks for. */
+  /** The handshake with a target of this era, on behalf of the client that sent `initialize`. */
   greet(initialize: Request): Greeting
-  /** A request of the gateway itself, as clients of this era make theirs. */
+  /** A request of the gateway itself, in the form that clients of this era use. */
   ownRequest(request: Request): Request
-  /** The reply to `introduction` in the name of several targets. */
+  /** The reply to `introduction` on behalf of several targets. */
   describe(request: Request, introductions: readonly Introduction[], about: Gateway): string
-  /** HTTP status of errors that targets answer with, by their code; others come as events. */
+  /** HTTP statuses for error codes of targets; other errors are sent as events. */
   readonly statuses: ReadonlyMap<unknown, number>
-  /** How a request is refused that no target can be found for. */
+  /** The refusals of requests without a target. */
   readonly refusals: {
     readonly unknownMethod: Refusing
     readonly unknownName: Refusing
@@ -41,13 +41,13 @@ export interface Era {
   serve(place: EraPlace): EraService
 }
 
-/** What the gateway says of itself beside its targets. */
+/** What the gateway states about itself. */
 export interface Gateway {
-  /** Clients keep sessions. */
+  /** Clients have sessions. */
   readonly stateful: boolean
-  /** There is one target, which speaks for itself. */
+  /** There is a single target, which describes itself. */
   readonly only: boolean
-  /** Every revision that it carries. */
+  /** All revisions that the gateway supports. */
   readonly versions: readonly string[]
 }
 
@@ -63,10 +63,10 @@ export interface EraPlace {
   readonly versions: readonly string[]
 }
 
-/** Answers clients of one era. */
+/** Serves the clients of one era. */
 export interface EraService {
-  /** Takes a message in: into what it belongs to, or `answer` says why not. */
+  /** Admits a message to its conversation, or refuses it through `answer`. */
   admit(message: Message, outline: JsonOutline, answer: Answer): void
-  /** Answers what only this era knows: another path, another HTTP method. False: it is nothing of the kind. */
+  /** Serves paths and HTTP methods specific to this era. False if the request is neither. */
   claims?(x: Exchange, answer: Answer): boolean
 }

@@ -20,14 +20,14 @@ import type { CallEvents, Cancel, Connection, ListenEvents, TargetFailure } from
 import { type HttpTarget, OWN_FIELDS, placeOf } from '../upstream-call.ts'
 import type { ToolSource } from './openapi-tools.ts'
 
-/** An API as an MCP server: it answers here, and calls the API for each call of a tool. */
+/** An API as an MCP server: answers MCP requests here, and calls the API for each tool call. */
 export class OpenApiConnection implements Connection {
   readonly session = undefined
   version: string | undefined
   readonly #runtime: Runtime
   readonly #target: HttpTarget
   readonly #source: ToolSource
-  /** bytes of an answer. */
+  /** Bytes of a response. */
   readonly #limit: number
 
   constructor(runtime: Runtime, target: HttpTarget, source: ToolSource, limit: number) {
@@ -50,7 +50,7 @@ export class OpenApiConnection implements Connection {
     return () => running.cancel()
   }
 
-  /** There is nothing that an API could be told. */
+  /** Notifications have no counterpart in an API. */
   send(_x: Exchange, _bytes: Buffer, done: (failure?: TargetFailure) => void): void {
     done()
   }
@@ -112,7 +112,7 @@ export class OpenApiConnection implements Connection {
     return { purpose: PRIMARY.Http, what: 'backend', timeout } as const
   }
 
-  /** The client's header fields go along as they do to any target, less those that are about MCP. */
+  /** Client headers are forwarded as to any target, except those about MCP. */
   #exchangeFor(x: Exchange, { method, path, fields, body }: ApiRequest): Exchange {
     const place = placeOf(this.#target)
     if (place instanceof Error) throw place
@@ -137,7 +137,7 @@ export class OpenApiConnection implements Connection {
   }
 }
 
-/** One call, which is answered once. */
+/** One call, which completes once. */
 class Running {
   over = false
   readonly #events: CallEvents
@@ -170,7 +170,7 @@ class Running {
   }
 }
 
-/** Of MCP's other methods that every server answers: with nothing. */
+/** Other MCP methods that every server answers, here with empty results. */
 const EMPTY: Readonly<Record<string, JsonObject>> = {
   ping: {},
   'prompts/list': { prompts: [] },
@@ -209,13 +209,13 @@ function failedReply({ id }: Request, error: RpcError): Response {
   return { kind: 'response', id, failed: true, value: { jsonrpc: '2.0', id, error }, bytes: Buffer.from(text) }
 }
 
-/** With numbers of any length as they were written. */
+/** Preserves numbers of any length as written. */
 function argumentsOf({ bytes }: Request): unknown {
   const { params } = parseExact(bytes.toString()) as JsonObject
   return isObject(params) ? params.arguments : undefined
 }
 
-/** For the client: no address, no path. */
+/** Shown to the client: no address, no path. */
 function wordsFor(error: unknown): string {
   if (error instanceof GatewayError) return error.details.detail ?? error.message
   return error instanceof Error ? error.message : 'unknown'

@@ -8,10 +8,10 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import type { BackendContext } from '../../backend.ts'
 import { endpointUrl, type OpenApiSpec } from '../schema.ts'
 
-/** What an API's document says. Throws an error with words for the client while there is none. */
+/** The tools that an API's document defines. Throws an error with a message for the client while there is none. */
 export type ToolSource = () => OpenApiTools | Promise<OpenApiTools>
 
-/** ms that a document is used before it is fetched again, and between two attempts to fetch one. */
+/** ms that a document is cached, and between attempts to fetch one. */
 const FRESH = 5 * 60_000
 const PAUSE = 10_000
 const TIMEOUT = 10_000
@@ -75,7 +75,7 @@ function isProblem(document: object): document is { readonly problem: string } {
   return !('openapi' in document)
 }
 
-/** A document that is fetched when it is first needed. One that cannot be read again stays. */
+/** A document fetched on first use. If a refresh fails, the previous one stays. */
 class RemoteDocument {
   readonly #url: URL
   readonly #base: string | undefined

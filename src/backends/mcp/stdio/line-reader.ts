@@ -3,8 +3,8 @@ import { keepChunk } from '../../../http/keep-chunk.ts'
 const LF = 10
 
 /**
- * Cuts a byte stream into lines. A line of more than `limit` bytes is dropped, and `onOversize` gets its first bytes:
- * one message that is too large must not end the connection for the others.
+ * Splits a byte stream into lines. A line of more than `limit` bytes is dropped, and `onOversize` gets its first bytes:
+ * one oversized message must not end the connection for the others.
  */
 export class LineReader {
   readonly #limit: number

@@ -24,17 +24,17 @@ export interface StdioOptions {
   readonly target: string
   readonly clock: Clock
   readonly log: Logger
-  /** The process has ended by itself. */
+  /** The process exited by itself. */
   readonly onDown: (failure: TargetFailure) => void
 }
 
-/** ms from each request to end until the next, more forceful one. */
+/** Grace period in ms before each more forceful signal. */
 const GRACE = 2000
 /** Bytes that the program has not read yet. */
 const MAX_BACKLOG = 16 * 1024 * 1024
 const MAX_LOG_LINE = 8 * 1024
 
-/** A program of one session, with JSON-RPC messages as lines on its standard input and output. */
+/** The program of one session, with line-delimited JSON-RPC on its standard input and output. */
 export class StdioConnection implements Connection {
   readonly session = undefined
   version: string | undefined
@@ -50,7 +50,7 @@ export class StdioConnection implements Connection {
     const child = spawn(program.cmd, [...program.args], {
       env: program.clearEnv ? { ...program.env } : { ...process.env, ...program.env },
       stdio: ['pipe', 'pipe', 'pipe'],
-      // A group of its own: launchers such as npx leave the server itself running when only they are ended.
+      // In a process group of its own: launchers such as npx leave the server running if only they are killed.
       detached: process.platform !== 'win32',
       windowsHide: true,
     })
@@ -62,10 +62,10 @@ export class StdioConnection implements Connection {
     )
     child.stdout.on('data', (chunk: Buffer) => lines.push(chunk))
     this.#logErrors()
-    // Writing to a program that has ended: its exit tells.
+    // Write errors after the program has ended are covered by its exit.
     child.stdin.on('error', () => {})
     child.on('error', error => this.#end(`failed to start stdio server: ${startProblem(error)}`))
-    // What the program has started and left behind goes with it, and with that its hold on the output.
+    // Processes that the program left behind are killed too, which closes the output.
     child.on('exit', () => this.#signal('SIGKILL'))
     child.on('close', (code, signal) => this.#end(`the stdio server ended (${signal ?? `exit code ${code}`})`))
   }
@@ -97,7 +97,7 @@ export class StdioConnection implements Connection {
     return this.#channel.listen(events)
   }
 
-  /** Ends the program the way MCP asks for: closed input, then SIGTERM, then SIGKILL. */
+  /** Ends the program as MCP prescribes: close its input, then SIGTERM, then SIGKILL. */
   close(): Promise<void> | undefined {
     if (this.#closing || this.#down) return undefined
     this.#closing = true
@@ -150,7 +150,7 @@ export class StdioConnection implements Connection {
     this.#failAt(start, `the stdio server sent a message of more than ${MAX_MESSAGE} bytes`)
   }
 
-  /** Fails the call that a lost line would have answered, as far as its start tells. */
+  /** Fails the call whose reply was dropped, if the start of the line identifies it. */
   #failAt(line: Buffer, message: string): void {
     const id = idAtStart(line.subarray(0, 4096))
     if (id !== undefined) this.#channel.fail(id, { message, down: false })
@@ -172,7 +172,7 @@ export class StdioConnection implements Connection {
       if (process.platform === 'win32') this.#child.kill(signal)
       else process.kill(-pid, signal)
     } catch {
-      // The group is gone already.
+      // The group is already gone.
     }
   }
 
@@ -190,7 +190,7 @@ export class StdioConnection implements Connection {
 const LINE_SEPARATOR = Buffer.from('\u2028')
 const PARAGRAPH_SEPARATOR = Buffer.from('\u2029')
 
-/** JSON holds these as they are, but Node's line reader, for one, ends a line at them. */
+/** Valid in JSON, but Node's line reader, among others, ends a line at these. */
 function escapeSeparators(bytes: Buffer): Buffer | string {
   if (!bytes.includes(LINE_SEPARATOR) && !bytes.includes(PARAGRAPH_SEPARATOR)) return bytes
   return bytes.toString().replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')

@@ -10,7 +10,7 @@ import { type Link, Targets } from '../targets.ts'
 
 const MAX_PAGES = 64
 
-/** What the tools of every target are now. Rejects with an error that names the target which does not tell. */
+/** The current tools of every target. Rejects with an error that names the target which does not list them. */
 export async function lockTools({
   targets,
   runtime,

@@ -9,9 +9,9 @@ import { pagesOf } from '../inventory.ts'
 import { clientOf } from '../principal.ts'
 import type { Link } from '../targets.ts'
 
-/** ms that a target's tools are taken to be what they were. */
+/** ms for which a target's tools are cached. */
 const FRESH = 60_000
-/** Lists that are remembered; servers may give each client its own. */
+/** Cached lists; servers may give each client its own. */
 const MAX_SEEN = 1000
 const MAX_TOLD = 1000
 
@@ -20,13 +20,13 @@ interface Seen {
   readonly changed: ReadonlySet<string>
 }
 
-/** Holds tools to what was reviewed: one that changed is refused, hidden or reported, as the lock says. */
+/** Enforces the lock: a tool that changed since its review is refused, hidden or reported, as configured. */
 export class ToolGuard {
   readonly #lock: ToolLock
   readonly #runtime: Runtime
   readonly #log: Logger
   readonly #seen = new Map<string, Seen>()
-  /** What has been reported: a client that lists again is no news. */
+  /** Already reported changes, so that repeated lists do not report them again. */
   readonly #told = new Set<string>()
 
   constructor(lock: ToolLock, runtime: Runtime) {
@@ -35,7 +35,7 @@ export class ToolGuard {
     this.#log = runtime.log.child('mcp::lock')
   }
 
-  /** What a client sees of a tool: itself, as it was reviewed, or nothing. */
+  /** The tool as clients see it: current, as reviewed, or not at all. */
   shown(target: string, tool: JsonObject): JsonObject | undefined {
     const name = String(tool.name)
     const locked = this.#lock.targets.get(target)?.get(name)
@@ -45,7 +45,7 @@ export class ToolGuard {
     return this.#lock.onChange === 'refuse' && locked ? { ...locked, name } : undefined
   }
 
-  /** `then` with the reason why a call is refused, if there is one; the target may be asked for its tools first. */
+  /** Calls `then` with the reason if a call is refused; may list the target's tools first. */
   check(
     conversation: Conversation,
     link: Link,
@@ -67,13 +67,13 @@ export class ToolGuard {
     if (seen && seen.until > this.#runtime.clock.mono()) return void decide(seen)
     pagesOf('tools/list', conversation, [link], answer, true, (pages, failed) => {
       if (answer.over) return
-      // What cannot be compared is not what was reviewed.
+      // Tools that cannot be compared count as changed.
       if (failed) return then({ code: INVALID_REQUEST, message: `the tools of \`${link.name}\` cannot be listed` })
       decide(this.#note(key, link.name, pages.get(link) ?? []))
     })
   }
 
-  /** The target says that its tools have changed. */
+  /** The target announced that its tools changed. */
   forget(target: string): void {
     for (const key of [...this.#seen.keys()]) if (key.startsWith(`${target} `)) this.#seen.delete(key)
   }

@@ -19,16 +19,16 @@ export interface SessionOptions {
   readonly clock: Clock
   readonly failOpen: boolean
   readonly principal: string | undefined
-  /** Whose sessions share one place among those of all clients. */
+  /** The client whose sessions share one quota. */
   readonly client: string
   readonly clientVersion: string
-  /** Tells this process from others that have served the session. */
+  /** Distinguishes this process from others that served the session. */
   readonly nonce: string
   /** What event ids are signed with. */
   readonly key: Buffer
   /** What is known of a client that has begun elsewhere. */
   readonly facts: ClientFacts
-  /** Called once, when the session is over. `targets`: settle when those are gone that need time to end. */
+  /** Called once, when the session ends. `targets`: settle once slow targets are gone. */
   readonly onEnd: (session: ClientSession, targets: readonly Promise<void>[]) => void
 }
 
@@ -36,7 +36,10 @@ export interface SessionOptions {
 const MAX_GREETING = 64 * 1024
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}')
 
-/** What a client has with the gateway from `initialize` to its end. A target that fails for all ends it: 404 tells the client to begin anew. */
+/**
+ * A client's session with the gateway, from `initialize` to its end. A target whose failure fails the session ends it:
+ * 404 makes the client start over.
+ */
 export class ClientSession implements Conversation {
   id = ''
   readonly era: Era
@@ -44,18 +47,18 @@ export class ClientSession implements Conversation {
   readonly calls: Calls
   readonly principal: string | undefined
   readonly client: string
-  /** On the monotonic clock. */
+  /** Monotonic. */
   readonly startedMono: number
   lastUsed: number
-  /** Requests and streams that are open. */
+  /** Open requests and streams. */
   active = 0
   ended = false
   readonly events: EventLogs
-  /** The client's streams for what no call asked for. */
+  /** The client's streams for unsolicited messages. */
   readonly streams = new Set<Answer>()
-  /** HTTP+SSE: the one stream that takes everything, event by event. */
+  /** HTTP+SSE: the single stream that carries all messages. */
   outlet: Answer | undefined
-  /** The client's request that opened the session, if it is short: a target that comes back is greeted with it. */
+  /** The client's `initialize`, if it is short: it is repeated to a target that reconnects. */
   #greeting: Request | undefined
   #opened = false
   readonly #options: SessionOptions
@@ -103,7 +106,7 @@ export class ClientSession implements Conversation {
     return this.#greeting ? introducedBy(this.#greeting.params) : this.#options.facts
   }
 
-  /** False when that has happened before. */
+  /** False if already open. */
   open(greeting: Request): boolean {
     if (this.#opened) return false
     this.#opened = true
@@ -111,7 +114,7 @@ export class ClientSession implements Conversation {
     return true
   }
 
-  /** `elsewhere`: another gateway, or this one after its restart, goes on with it. */
+  /** `elsewhere`: another gateway, or this one after a restart, continues the session. */
   end(elsewhere = false): void {
     if (this.ended) return
     this.ended = true
@@ -122,12 +125,12 @@ export class ClientSession implements Conversation {
   }
 }
 
-/** `initialize`, and the word that it was heard. */
+/** `initialize` and `notifications/initialized`. */
 export function greetingOf(era: Era, request: Request): Greeting {
   return { era, request, version: undefined, afterwards: INITIALIZED }
 }
 
-/** For a target that no client has begun with. An empty version is the latest. */
+/** For a target without a client handshake. An empty version means the latest. */
 export function syntheticGreeting(version: string, { capabilities, clientInfo }: ClientFacts): Request {
   const message = readMessage(
     Buffer.from(

@@ -4,14 +4,14 @@ import { fingerprint } from '../../../../mcp/session-id.ts'
 import type { Clock, Timer } from '../../../../runtime/runtime.ts'
 import type { Answer, EventKeeper } from '../../answer.ts'
 
-/** bytes of events that one session keeps for clients that come back. */
+/** Bytes of events that a session keeps for reconnecting clients. */
 const MAX_BYTES = 512 * 1024
-/** Streams of one session that can be taken up again. */
+/** Resumable streams per session. */
 const MAX_LOGS = 64
-/** ms that a call goes on for a client that may come back. */
+/** ms that a call continues after its client disconnected. */
 const PATIENCE = 5 * 60_000
 
-/** Tells the event ids of one process from those of others: six of the characters that begin one. */
+/** Distinguishes the event ids of this process from those of others: six characters at their beginning. */
 export function eventNonce(uuid: string): string {
   return fingerprint(uuid)
     .replace(/[^0-9A-Za-z]/g, '')
@@ -19,12 +19,12 @@ export function eventNonce(uuid: string): string {
     .toLowerCase()
 }
 
-/** Stream, event, and where the stream stands. */
+/** Stream, event, and position. */
 const EVENT_ID = /^([0-9a-z]+)-(\d{1,9})(?:\.([\w.-]+))?$/
 
 export interface EventLogsOptions {
   readonly clock: Clock
-  /** Tells the streams of this process from those of another one. */
+  /** Distinguishes the streams of this process from those of others. */
   readonly nonce: string
   signing(): Signing
 }
@@ -34,7 +34,7 @@ interface KeptEvent {
   readonly frame: Buffer
 }
 
-/** The events of a session's streams, by ids that are unique in it: `Last-Event-ID` takes a stream up where it broke. */
+/** The events of a session's streams, by ids unique in the session: `Last-Event-ID` resumes a stream where it broke. */
 export class EventLogs {
   readonly #options: EventLogsOptions
   readonly #logs = new Map<string, EventLog>()
@@ -44,7 +44,7 @@ export class EventLogs {
     this.#options = options
   }
 
-  /** `position`: where it begins. `primes`: the client takes events without data. */
+  /** `position`: where it begins. `primes`: the client accepts events without data. */
   begin(position: StreamPosition, primes: boolean): EventLog {
     const { nonce, clock, signing } = this.#options
     const name = `${nonce}${(this.#serial++).toString(36)}`
@@ -54,7 +54,7 @@ export class EventLogs {
     return log
   }
 
-  /** The stream that an event id is of, when all that followed is still there. */
+  /** The stream of an event id, if all later events are still kept. */
   find(id: string): { readonly log: EventLog; readonly after: number } | undefined {
     const [, name = '', number] = EVENT_ID.exec(id) ?? []
     const log = this.#logs.get(name)
@@ -62,7 +62,7 @@ export class EventLogs {
     return log?.holdsAfter(after) ? { log, after } : undefined
   }
 
-  /** What the id of a stream says of it that nobody hears, and that is not kept here. */
+  /** The position in the id of a stream that is not kept here and has no live client. */
   positionOf(id: string): StreamPosition | undefined {
     const [, name = '', , position] = EVENT_ID.exec(id) ?? []
     return position === undefined || this.#logs.get(name)?.live !== undefined
@@ -75,7 +75,7 @@ export class EventLogs {
     this.#logs.clear()
   }
 
-  /** What is over goes first, then the oldest; one that a client may come back for stays, without its events. */
+  /** Drops finished streams first, then the oldest. One that a client may resume is kept, without its events. */
   #trim(): void {
     let bytes = 0
     for (const log of this.#logs.values()) bytes += log.bytes
@@ -90,11 +90,11 @@ export class EventLogs {
   }
 }
 
-/** One stream: what was sent on it, and who takes what comes next. */
+/** One stream: the events sent on it, and its current reader. */
 class EventLog implements EventKeeper {
   readonly name: string
   readonly request: RequestId | undefined
-  /** Of the targets' own streams: the events that came last. */
+  /** The last event of each target's own stream. */
   readonly targets: Map<string, string>
   readonly prime: (() => Buffer) | undefined
   live: Answer | undefined
@@ -124,7 +124,7 @@ class EventLog implements EventKeeper {
     this.#position = undefined
   }
 
-  /** The client knows an id of this stream, so it can come back. */
+  /** The client has an id of this stream, so it can resume. */
   get begun(): boolean {
     return this.#next > 1
   }
@@ -139,7 +139,7 @@ class EventLog implements EventKeeper {
 
   #keep(start: Buffer, data: Buffer, last = false): Buffer {
     const number = this.#next++
-    // Nothing follows the last event.
+    // The final event needs no position: nothing follows it.
     if (!last) this.#position ??= encodePosition(this, this.#signing) ?? ''
     const position = last || this.#position === '' ? '' : `.${this.#position}`
     const frame = Buffer.concat([Buffer.from(`id: ${this.name}-${number}${position}\n`), start, data, END])
@@ -153,7 +153,7 @@ class EventLog implements EventKeeper {
     return number < this.#next && this.#events.length >= this.#next - 1 - number
   }
 
-  /** Sends `answer` what came after event `number`, and what is still to come. */
+  /** Sends `answer` the events after `number`, and those still to come. */
   resume(answer: Answer, number: number): void {
     this.#timer?.cancel()
     this.#timer = undefined
@@ -162,7 +162,7 @@ class EventLog implements EventKeeper {
     for (const event of this.#events) if (event.number > number) answer.raw(event.frame)
     if (this.over) answer.end()
     else answer.keep(this)
-    // The break was not noticed yet.
+    // The disconnect has not been noticed yet.
     before?.handOver()
   }
 
@@ -207,5 +207,5 @@ interface EventLogOptions {
 const START = Buffer.from('event: message\ndata: ')
 const END = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
-/** ms that a client waits until it comes back. */
+/** ms that a client waits before it reconnects. */
 const RETRY = 500

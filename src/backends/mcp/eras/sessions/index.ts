@@ -5,7 +5,7 @@ import type { Era } from '../era.ts'
 import { greetingOf } from './client-session.ts'
 import { SessionService } from './session-service.ts'
 
-/** A client begins a session with `initialize` and ends it with DELETE; targets may ask it back. */
+/** A client opens a session with `initialize` and ends it with DELETE; targets may send it requests. */
 export const sessions: Era = {
   versions: ['2024-11-05', '2025-03-26', '2025-06-18', LATEST_SESSION_VERSION],
   introduction: 'initialize',

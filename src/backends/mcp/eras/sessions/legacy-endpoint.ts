@@ -16,7 +16,7 @@ import type { SessionStore } from './session-store.ts'
 
 const NO_ID = 'failed to process session_id query parameter'
 
-/** HTTP+SSE (MCP 2024-11-05) for clients, at the path `/sse`: one stream takes every reply. */
+/** HTTP+SSE (MCP 2024-11-05) for clients, at the path `/sse`: one stream carries all replies. */
 export class LegacyEndpoint {
   readonly #setup: McpSetup
   readonly #store: SessionStore
@@ -121,7 +121,7 @@ function idOf(message: Message): RequestId | null {
   return message.kind === 'request' ? message.id : null
 }
 
-/** Takes what would answer the POST and writes it to the stream; anything that is not a message becomes one for `id`. */
+/** Redirects the response to the POST into the stream; anything that is not a message becomes an error for `id`. */
 function intoStream(outlet: Answer, id: RequestId | null): ResponseHandler {
   const fail = (message: string): void => {
     if (id !== null) outlet.event(errorReply(id, { code: INTERNAL_ERROR, message }))

@@ -18,9 +18,9 @@ import { type ClientFacts, META_SUBSCRIPTION, metaOf, withRequestMeta } from '..
 import type { CallEvents, Cancel, Connection, ListenEvents, TargetFailure } from '../../connection.ts'
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
-/** Rounds of questions that one call may have. */
+/** Rounds of `input_required` per call. */
 const MAX_ROUNDS = 32
-/** What a session hears of without asking, by capability. */
+/** The notifications that a session gets unasked, by capability. */
 const CHANGES: Readonly<Record<string, string>> = {
   tools: 'toolsListChanged',
   prompts: 'promptsListChanged',
@@ -39,16 +39,16 @@ interface Listening {
 }
 
 /**
- * A target of 2026-07-28, for a client that keeps a session. What the session knows goes into each request; what the
- * target needs to know from the client is asked as servers of sessions ask, and the call made again with the answers;
- * subscriptions and log level, which are the session's, are kept here.
+ * A target of 2026-07-28, for a client with a session. State of the session is added to each request. What the target
+ * needs from the client is requested in the manner of servers with sessions, and the call is repeated with the answers.
+ * Subscriptions and log level belong to the session and are kept here.
  */
 export class NewerTarget implements Connection {
   readonly session = undefined
   readonly #to: Connection
   readonly #client: ClientFacts
   readonly #capabilities: JsonObject
-  /** Client answers by the id that was asked under. */
+  /** Pending client responses, by request id. */
   readonly #asked = new Map<string, (response: Response) => void>()
   readonly #subscribed = new Set<string>()
   #level: unknown
@@ -60,7 +60,7 @@ export class NewerTarget implements Connection {
     this.#to = to
     this.#client = client
     this.#capabilities = capabilities
-    // A server of sessions says what it finds fit until the client sets a level.
+    // A server with sessions logs at its discretion until the client sets a level.
     this.#level = isObject(capabilities.logging) ? 'info' : undefined
   }
 
@@ -101,7 +101,7 @@ export class NewerTarget implements Connection {
 
   send(_x: Exchange, bytes: Buffer, done: (failure?: TargetFailure) => void): void {
     const message = readMessage(bytes)
-    // It hears of nothing else: a call that is cancelled ends with its stream.
+    // Other messages have no counterpart: a call is cancelled by closing its stream.
     if (message.kind === 'response' && message.id !== null) {
       const id = String(message.id)
       const take = this.#asked.get(id)
@@ -129,7 +129,7 @@ export class NewerTarget implements Connection {
     return this.#to.close()
   }
 
-  /** What belongs to the session alone. */
+  /** Whether the request concerns only the session. */
   #keeps({ method, params }: Request): boolean {
     const uri = String(params.uri)
     if (method === 'ping') return true
@@ -141,7 +141,7 @@ export class NewerTarget implements Connection {
     return true
   }
 
-  /** `then` with the client's answers; the call fails when there is one that it refuses to give. */
+  /** Runs `then` with the client's answers; fails the call if the client declines one. */
   #ask(
     { id: called }: Request,
     response: Response,
@@ -176,7 +176,7 @@ export class NewerTarget implements Connection {
     return ids
   }
 
-  /** The same request with the answers to what the target has asked, and the state that it handed out. */
+  /** The same request, with the answers to the target's questions and the state that it returned. */
   #again({ id: _, ...request }: Request, response: Response, inputResponses: JsonObject): Request {
     const { result } = response.value
     const requestState = isObject(result) ? result.requestState : undefined
@@ -186,7 +186,7 @@ export class NewerTarget implements Connection {
     return withRequestMeta(again, STATELESS_VERSION, this.#client, this.#level)
   }
 
-  /** Follows what the session has subscribed to; the stream before goes on until the new one has begun. */
+  /** Follows the session's subscriptions. The previous stream stays open until the new one is established. */
   #listen(listening: Listening): void {
     const { x, events, stop } = listening
     const flags = Object.entries(CHANGES).flatMap(([capability, flag]) => {
@@ -230,7 +230,7 @@ function underId(response: Response, { id }: Request): Response {
   return response.id === id ? response : { ...response, id, bytes: withJsonAt(response.bytes, 'id', id) }
 }
 
-/** Sessions know nothing of subscriptions. */
+/** Sessions have no subscription ids. */
 function untagged(message: Notification): Notification {
   const { [META_SUBSCRIPTION]: tag, ...meta } = metaOf(message.params) ?? {}
   if (tag === undefined) return message

@@ -13,7 +13,10 @@ const LOST: RpcError = {
   message: 'nothing is left of the call here, and its target does not keep it',
 }
 
-/** A call whose stream is not known here goes on where its client has heard it last, as far as its target keeps it. */
+/**
+ * Resumes a call whose stream is not kept here, after the last event that its client received, if its target supports
+ * that.
+ */
 export function resumeCall(
   setup: McpSetup,
   router: Router,
@@ -39,7 +42,7 @@ export function resumeCall(
       lost()
       return
     }
-    // A client that comes twice has lost the stream before.
+    // A client that resumes again has lost the previous stream.
     session.calls.cancel(id, true)
     const events: CallEvents = {
       flow: answer,

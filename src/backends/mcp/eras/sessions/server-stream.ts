@@ -12,7 +12,7 @@ import type { ClientSession } from './client-session.ts'
 
 const NO_STREAM = 'GET event stream is not supported by any upstream'
 
-/** The stream on which targets speak first: the only target's own, or those of all targets as one. */
+/** The stream for messages that targets initiate: the only target's own, or those of all targets combined. */
 export function openServerStream(
   setup: McpSetup,
   router: Router,
@@ -28,7 +28,7 @@ export function openServerStream(
     passStream(only.connection, session, only, answer, after)
     return
   }
-  // Each message goes to one stream: a newer one takes over, as after a reconnect that the gateway did not notice.
+  // Each message goes to one stream: a newer stream replaces the others, as after an unnoticed disconnect.
   for (const stream of session.streams) stream.end()
   session.streams.add(answer)
   let open = session.targets.links.length

@@ -20,15 +20,15 @@ import { resumeCall } from './resume-call.ts'
 import { openServerStream } from './server-stream.ts'
 import type { SessionStore } from './session-store.ts'
 
-/** Streams of one session for what no call asked for. */
+/** Streams per session for unsolicited messages. */
 const MAX_STREAMS = 16
-/** From this revision on clients know events without data (MCP transports, "Sending Messages to the Server"). */
+/** From this revision on clients accept events without data (MCP transports, "Sending Messages to the Server"). */
 const PRIMES = '2025-11-25'
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
 const NONE: ReadonlyMap<string, string> = new Map()
 const NOWHERE: StreamPosition = { request: undefined, targets: NONE }
 
-/** Begins, finds and ends the sessions of one backend's clients. */
+/** Opens, finds and ends the sessions of one backend's clients. */
 export class SessionService implements EraService {
   readonly #era: Era
   readonly #setup: McpSetup
@@ -93,7 +93,8 @@ export class SessionService implements EraService {
     }
     session.open(request)
     answer.hold()
-    // A client that leaves before the session has a name: nobody else could end it, and what its targets have started.
+    // If the client disconnects before the session has an id, nothing else would end the session and what its targets
+    // started.
     answer.onEnd(() => {
       if (session.id === '') session.end()
     })
@@ -109,7 +110,7 @@ export class SessionService implements EraService {
     })
   }
 
-  /** Stateless: the targets are greeted for this one message and dismissed after it. */
+  /** Stateless: the targets are connected for this message only. */
   #withoutSession(message: Message, outline: JsonOutline, answer: Answer): void {
     if (message.kind !== 'request') {
       answer.accepted()
@@ -176,7 +177,7 @@ export class SessionService implements EraService {
     return undefined
   }
 
-  /** The session of that id; one that began on another replica is taken up when its id says enough. */
+  /** The session with that id. One from another replica is restored if its id contains enough. */
   #find(id: string, answer: Answer): ClientSession | undefined {
     const principal = principalOf(answer.x.auth)
     const session = this.#store.get(id)
@@ -208,7 +209,7 @@ export class SessionService implements EraService {
     }
     resumed.id = id
     for (const [i, link] of resumed.targets.links.entries()) {
-      // Greeted anew by the first call: it keeps nothing of a session, or has lost it.
+      // Connected again by its first call: it keeps no session, or has lost it.
       if (state.targets[i]?.stateless) continue
       resumed.targets.connect(link, state.targets[i]?.session)
       link.state = 'ready'
@@ -254,7 +255,7 @@ export class SessionService implements EraService {
     return !this.#setup.multiple && link?.target.kind === 'mcp' && link.era === era
   }
 
-  /** The session counts as used as long as this answer is open. */
+  /** The session counts as in use as long as this answer is open. */
   #hold(session: ClientSession, answer: Answer): void {
     session.active++
     answer.onEnd(() => {
@@ -264,7 +265,7 @@ export class SessionService implements EraService {
   }
 }
 
-/** A program and an HTTP+SSE stream end with the gateway; what answers by itself has kept its session. */
+/** Programs and HTTP+SSE streams end with the gateway; other targets keep their sessions. */
 function outlives({ kind }: McpTarget): boolean {
   return kind === 'mcp' || kind === 'openapi'
 }

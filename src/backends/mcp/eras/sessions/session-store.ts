@@ -1,27 +1,27 @@
 import type { Clock, OpenSession, SessionHolder, Timer } from '../../../../runtime/runtime.ts'
 import type { ClientSession } from './client-session.ts'
 
-/** ms between two looks for idle sessions. */
+/** Interval in ms between sweeps for idle sessions. */
 const SWEEP = 30_000
 const MAX_ENDED = 10_000
 /** characters. */
 const SHOWN_ID = 8
-/** ms until a session ends with which nothing was done since it began: clients go on at once. */
+/** Timeout in ms of sessions that are never used: clients normally continue at once. */
 const FIRST_USE = 60_000
-/** ms after which a client's own idle session makes room for its next one. */
+/** ms after which a client's own idle session may be evicted for its next one. */
 const IDLE = 60_000
 
 /** The sessions of one client. */
 interface Holder {
   readonly sessions: Set<ClientSession>
-  /** Those with which nothing was done since they began, oldest first. */
+  /** Sessions that have not been used since they began, oldest first. */
   readonly unused: Set<ClientSession>
 }
 
 /**
- * The sessions of one backend, `backend`, at most `max`. Ends those that nobody has used for `ttl` ms. When all places
- * are taken, sessions that were never used go first, then those of the client that has most, so that nobody keeps the
- * others out by opening sessions.
+ * The sessions of one backend, `backend`, at most `max`, with an idle timeout of `ttl` ms. When it is full, never-used
+ * sessions are evicted first, then those of the client that has most, so that no client can lock out the others by
+ * opening sessions.
  */
 export class SessionStore implements SessionHolder {
   /** Of event ids, where the file has no key: they are good as long as their session. */
@@ -32,11 +32,11 @@ export class SessionStore implements SessionHolder {
   readonly #max: number
   readonly #sessions = new Map<string, ClientSession>()
   readonly #holders = new Map<string, Holder>()
-  /** Sessions of all holders, those that have no name yet among them. */
+  /** The sessions of all clients, including those without an id yet. */
   #count = 0
-  /** Sessions that have ended, so that their ids are not taken for those of another replica. */
+  /** Ids of ended sessions, so that they are not taken for those of another replica. */
   readonly #ended = new Set<string>()
-  /** Targets of sessions that have ended, while they are ending. */
+  /** Targets of ended sessions that are still shutting down. */
   readonly #leaving = new Set<Promise<void>>()
   #timer: Timer | undefined
 
@@ -47,14 +47,14 @@ export class SessionStore implements SessionHolder {
     this.#max = max
   }
 
-  /** Takes a session in before its targets are greeted; false when nobody's session may make room for it. */
+  /** Admits a session before its targets are connected. False if no session can be evicted for it. */
   admit(session: ClientSession): boolean {
     const { client } = session
     while (this.#count >= this.#max) {
       const leaving = this.#leastUsed() ?? this.#fromLargest(client)
       if (leaving === undefined) return false
       leaving.end()
-      // Its end has taken it out; one that has not would stay for ever.
+      // Its end normally releases it; otherwise it would stay forever.
       this.#release(leaving)
     }
     const holder = this.#holders.get(client) ?? { sessions: new Set(), unused: new Set() }
@@ -66,7 +66,7 @@ export class SessionStore implements SessionHolder {
     return true
   }
 
-  /** Something is done with a session that has begun: from now on its place is kept while it is not idle. */
+  /** Marks a session as used: it keeps its place as long as it is not idle. */
   use(session: ClientSession): void {
     this.#holders.get(session.client)?.unused.delete(session)
   }
@@ -96,7 +96,7 @@ export class SessionStore implements SessionHolder {
     if (oldest !== undefined) this.#ended.delete(oldest)
   }
 
-  /** Streams that wait for what targets say by themselves would hold the gateway up; clients open them elsewhere. */
+  /** Streams for unsolicited messages would delay the stop; clients reopen them elsewhere. */
   stopping(): void {
     for (const { streams } of this.#sessions.values()) for (const stream of streams) stream.end()
   }
@@ -115,8 +115,8 @@ export class SessionStore implements SessionHolder {
   }
 
   /**
-   * Ends all sessions: nothing refers to the backend any more, or the gateway stops. `stops`: sessions go on elsewhere.
-   * Resolves when their targets are gone.
+   * Ends all sessions, since the backend is no longer referenced or the gateway stops. `stops`: sessions continue
+   * elsewhere. Resolves when their targets are gone.
    */
   async close(stops = false): Promise<void> {
     this.#timer?.cancel()
@@ -133,7 +133,10 @@ export class SessionStore implements SessionHolder {
     return undefined
   }
 
-  /** Of the client that has most, what is missed least. A client that has most itself gives up only what is idle. */
+  /**
+   * The most expendable session of the client that has most. If that is the requesting client itself, only idle ones
+   * qualify.
+   */
   #fromLargest(client: string): ClientSession | undefined {
     const own = this.#holders.get(client)
     let largest = own
@@ -168,12 +171,12 @@ export class SessionStore implements SessionHolder {
   }
 }
 
-/** Nothing is under way: only the stream that an HTTP+SSE session consists of may be open. */
+/** Nothing is in flight: only the stream that carries an HTTP+SSE session may be open. */
 function isIdle(session: ClientSession): boolean {
   return session.id !== '' && session.active === (session.outlet === undefined ? 0 : 1) && session.calls.size === 0
 }
 
-/** Idle ones before those with streams, those with streams before those with calls, then by their last use. */
+/** Idle sessions before those with streams, those before sessions with calls, then by last use. */
 function isMissedLess(a: ClientSession, b: ClientSession): boolean {
   const [first, second] = [weightOf(a), weightOf(b)]
   return first === second ? a.lastUsed < b.lastUsed : first < second

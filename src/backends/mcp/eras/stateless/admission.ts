@@ -5,7 +5,7 @@ import type { Request } from '../../../../mcp/message.ts'
 import { isObject } from '../../../../mcp/message.ts'
 import { META_CAPABILITIES, META_VERSION, metaOf } from '../../../../mcp/request-meta.ts'
 
-/** Requests whose header `Mcp-Name` repeats a parameter; tasks may go without. */
+/** Requests whose header `Mcp-Name` repeats a parameter; it is optional for tasks. */
 const NAMED: Readonly<Record<string, { readonly param: string; readonly required: boolean }>> = {
   'tools/call': { param: 'name', required: true },
   'prompts/get': { param: 'name', required: true },
@@ -16,8 +16,8 @@ const NAMED: Readonly<Record<string, { readonly param: string; readonly required
 }
 
 /**
- * Why a request of 2026-07-28 is not taken: what intermediaries route by, the headers, must be what the body says, and
- * the body must say under which revision and for which client. Undefined when nothing is wrong.
+ * Why a request of 2026-07-28 is rejected: the headers that intermediaries route by must match the body, and the body
+ * must name the revision and the client. Undefined if it is valid.
  */
 export function problemOf(x: Exchange, { method, params }: Request): RpcError | undefined {
   const { headers } = x.request
@@ -31,12 +31,12 @@ export function problemOf(x: Exchange, { method, params }: Request): RpcError | 
   const names = headers.getAll('mcp-name')
   if (!named || (names.length === 0 && !named.required)) return undefined
   const name = params[named.param]
-  // The method's own check says what is wrong with a parameter that is not text.
+  // The method's own validation reports a parameter that is not text.
   if (typeof name !== 'string') return undefined
   return only(names) === name ? undefined : mismatch('Mcp-Name')
 }
 
-/** The decoded value of a header that stands there once. */
+/** The decoded value of a header that occurs once. */
 function only(values: readonly string[]): string | undefined {
   const [value] = values
   return values.length === 1 && value !== undefined ? decodeHeaderValue(value) : undefined

@@ -5,7 +5,7 @@ import type { TargetFailure } from '../../connection.ts'
 import type { Conversation } from '../../conversation.ts'
 import type { EraPlace } from '../era.ts'
 
-/** Answers `server/discover` for the targets, with what they said when they were met. */
+/** Answers `server/discover` from what the targets reported when they were connected. */
 export function discover(
   { setup, versions }: EraPlace,
   { era, targets }: Conversation,

@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../../../../runtime/runtime.ts'
 
-/** ms that a call waits for its client to come back with answers. */
+/** ms that a call waits for its client's answers. */
 const PATIENCE = 5 * 60_000
-/** Calls that wait at a time; of one client, and of all. */
+/** Waiting calls per client, and in total. */
 const MAX_PER_CLIENT = 32
 const MAX = 1000
 const PREFIX = 'gwctl.'
@@ -14,8 +14,8 @@ interface Held<Call> {
 }
 
 /**
- * Calls on older servers that wait for an answer of the client. It gets the name of its call as `requestState`: there is
- * nothing in it to change, and nobody else's is of any use.
+ * Calls to older servers that await an answer of the client. The client gets the call's name as `requestState`: it
+ * contains nothing to tamper with, and is valid for that client only.
  */
 export class HeldCalls<Call extends { giveUp(): void }> {
   readonly #clock: Clock
@@ -31,7 +31,7 @@ export class HeldCalls<Call extends { giveUp(): void }> {
     return typeof state === 'string' && state.startsWith(PREFIX)
   }
 
-  /** The state for the client; the oldest of its calls makes room for it. */
+  /** Returns the state for the client; evicts the client's oldest call if needed. */
   hold(call: Call, client: string): string {
     const own = [...this.#held].filter(([, held]) => held.client === client)
     const [oldest] = own.length >= MAX_PER_CLIENT ? own : this.#held.size >= MAX ? [...this.#held] : []
@@ -41,7 +41,7 @@ export class HeldCalls<Call extends { giveUp(): void }> {
     return state
   }
 
-  /** Once: an answer is given once. */
+  /** Each call is taken once. */
   take(state: string, client: string): Call | undefined {
     const held = this.#held.get(state)
     if (held?.client !== client) return undefined

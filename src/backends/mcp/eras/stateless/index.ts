@@ -15,7 +15,7 @@ import { StatelessService } from './stateless-service.ts'
 
 const DISCOVER = readMessage(Buffer.from('{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{}}')) as Request
 
-/** Each request stands for itself and says in `_meta` what a session would know. */
+/** Each request is self-contained and carries in `_meta` what a session would hold. */
 export const stateless: Era = {
   versions: [STATELESS_VERSION],
   introduction: 'server/discover',

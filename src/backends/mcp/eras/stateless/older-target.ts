@@ -22,9 +22,9 @@ import {
 import type { CallEvents, Cancel, Connection, ListenEvents, TargetFailure } from '../../connection.ts'
 import { type Asking, OpenCall } from './open-call.ts'
 
-/** What older servers leave out of results that may be kept. */
+/** Members that older servers lack in cacheable results. */
 export const UNCACHED: JsonObject = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
-/** What older servers answer for a resource that they do not have. */
+/** The code of older servers for a missing resource. */
 const RESOURCE_NOT_FOUND = -32002
 const FOREIGN_STATE = { code: INVALID_PARAMS, message: 'the request state belongs to another request' }
 const CHANGES: Readonly<Record<string, string>> = {
@@ -42,8 +42,9 @@ export interface OlderTargetOptions {
 }
 
 /**
- * A target of sessions, for one request of 2026-07-28: what it asks the client becomes `input_required`, and the call
- * waits for the request that brings the answers; `subscriptions/listen` is its own stream and `resources/subscribe`.
+ * A target with sessions, for one request of 2026-07-28. Its requests to the client become `input_required`, and the
+ * call waits for the request with the answers. `subscriptions/listen` is mapped to its own stream and
+ * `resources/subscribe`.
  */
 export class OlderTarget implements Connection {
   readonly session = undefined
@@ -91,7 +92,7 @@ export class OlderTarget implements Connection {
     return this.#to.close()
   }
 
-  /** A request of the gateway's own; what comes of it changes nothing. */
+  /** A request of the gateway's own, whose outcome changes nothing. */
   #quietly(x: Exchange, request: Request, then: (done: boolean) => void): void {
     this.#to.call(x, request, {
       flow: { full: false, onRoom: go => go() },
@@ -125,7 +126,7 @@ export class OlderTarget implements Connection {
       end: failure => {
         if (over) return
         over = true
-        // A server without such a stream has nothing to say by itself.
+        // A server without such a stream sends nothing unsolicited.
         if (failure?.http?.status === 405) acknowledge({})
         if (failure && failure.http?.status !== 405) events.fail(failure)
         else events.reply(replyOf(id, { resultType: 'complete', _meta: about }))
@@ -137,7 +138,7 @@ export class OlderTarget implements Connection {
     }
   }
 
-  /** What the target can tell of what is wanted. */
+  /** The requested notifications that the target supports. */
   #subscribeTo(x: Exchange, wanted: JsonObject, uris: Set<string>, then: (accepted: JsonObject) => void): void {
     const { capabilities } = this.#options
     const offers = (capability: string, flag: string): boolean => {
@@ -165,7 +166,7 @@ export class OlderTarget implements Connection {
   }
 }
 
-/** A call that has waited for its client, in place of the connection that it was made on. */
+/** A call that waited for its client, as the connection that continues it. */
 export function resumed(call: OpenCall): Connection {
   return {
     session: undefined,
@@ -185,7 +186,7 @@ export function resumed(call: OpenCall): Connection {
   }
 }
 
-/** With what results have since 2026-07-28; an error under the code that it has now. */
+/** Adds the result members that exist since 2026-07-28, and maps error codes. */
 function asNewer(method: string, response: Response): Response {
   const { error } = response.value
   if (isObject(error) && error.code === RESOURCE_NOT_FOUND && method === 'resources/read') {

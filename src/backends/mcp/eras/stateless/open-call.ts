@@ -13,7 +13,7 @@ import {
 import { metaOf } from '../../../../mcp/request-meta.ts'
 import type { CallEvents, Cancel, Flow } from '../../connection.ts'
 
-/** What servers ask clients, and the capability that a client declares for it. */
+/** Requests from servers to clients, with the client capability that each requires. */
 const ASKED: Readonly<Record<string, string>> = {
   'elicitation/create': 'elicitation',
   'sampling/createMessage': 'sampling',
@@ -21,34 +21,37 @@ const ASKED: Readonly<Record<string, string>> = {
 }
 /** Requests that may be answered with `input_required`. */
 const MAY_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
-/** Notifications kept while nobody listens. */
+/** Notifications kept while no request is attached. */
 const MAX_WAITING = 256
 
 export interface Asking {
-  /** Keeps the call for the client; returns the state that it comes back with. */
+  /** Keeps the call for the client; returns the `requestState` to resume it. */
   hold(call: OpenCall): string
-  /** Keeps the way to the target open until the returned function is called. */
+  /** Keeps the connection to the target open until the returned function is called. */
   retain(): () => void
 }
 
 export interface OpenCallOptions {
   readonly target: string
-  /** An answer to what the target has asked. */
+  /** Sends an answer to the target's question. */
   answer(bytes: Buffer): void
-  /** The target's reply, as the client takes it. */
+  /** Converts the target's reply for the client. */
   finish(response: Response): Response
-  /** The client wants to hear log messages. */
+  /** The client wants log messages. */
   readonly logs: boolean
 }
 
-/** A call on a server of sessions, which asks back while it runs; the client answers with one request after another. */
+/**
+ * A call to a server with sessions, which sends requests while it runs; the client answers them in a series of
+ * requests.
+ */
 export class OpenCall {
   readonly #asking: Asking
   readonly #capabilities: JsonObject
   readonly #options: OpenCallOptions
   readonly #first: Request
   #request: Request
-  /** Nobody, while the client is asked. */
+  /** Undefined while the client is being asked. */
   #events: CallEvents | undefined
   readonly #asks = new Map<string, Request>()
   #waiting: Notification[] = []
@@ -87,7 +90,7 @@ export class OpenCall {
     return method === called && params.name === given.name && params.uri === given.uri
   }
 
-  /** Goes on with the answers; asks again for those that are missing. */
+  /** Continues with the answers; asks again for missing ones. */
   resume(request: Request, events: CallEvents): void {
     this.#taken = true
     this.#request = request
@@ -116,7 +119,7 @@ export class OpenCall {
     this.cancel()
   }
 
-  /** Nobody can come back for it any more, unless somebody has. */
+  /** The call can no longer be resumed. Cancels it unless it has been. */
   abandon(): void {
     if (!this.#taken) this.giveUp()
     this.#taken = false
@@ -172,7 +175,7 @@ export class OpenCall {
     return this.#options.finish(own)
   }
 
-  /** Progress of a call that came again is reported under the token that it has now. */
+  /** Progress of a resumed call is reported under its current token. */
   #retold(message: Notification): Notification {
     const given = metaOf(this.#first.params)?.progressToken
     const token = metaOf(this.#request.params)?.progressToken as RequestId | undefined
@@ -182,7 +185,7 @@ export class OpenCall {
   }
 }
 
-/** Who listens changes. */
+/** Delegates to the current consumer, which changes. */
 function flowOf(current: () => Flow | undefined): Flow {
   return {
     get full() {

@@ -5,16 +5,16 @@ import { META_SUBSCRIPTION, metaOf } from '../../../../mcp/request-meta.ts'
 import type { CallEvents, Cancel, Connection, ListenEvents, TargetFailure } from '../../connection.ts'
 
 export interface Lease {
-  /** For a request: those of several clients stand beside one another. */
+  /** For requests: those of several clients are in flight at once. */
   ownId(): string
-  /** What the target says by itself, for all who share it. */
+  /** Unsolicited messages of the target, for all clients that share it. */
   listen(events: ListenEvents): () => void
-  /** No other request is under way. */
+  /** No other request is in flight. */
   alone(): boolean
   giveBack(): void
 }
 
-/** One client's way to a target that others use too: under ids of its own, and without what is meant for others. */
+/** One client's connection to a target shared with others: with ids of its own, and without messages for others. */
 export class SharedConnection implements Connection {
   readonly session = undefined
   readonly #to: Connection

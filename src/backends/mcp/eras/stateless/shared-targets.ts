@@ -10,9 +10,9 @@ import { HeldCalls } from './held-calls.ts'
 import type { OpenCall } from './open-call.ts'
 import { SharedConnection } from './shared-connection.ts'
 
-/** ms that a target is taken to speak what it spoke last. */
+/** ms for which a target's era is cached. */
 const REMEMBERED = 60_000
-/** ms between two looks for programs that nobody uses. */
+/** Interval in ms between sweeps for idle programs. */
 const SWEEP = 30_000
 const TOO_MANY: TargetFailure = { message: 'too many programs are running', down: false }
 
@@ -22,27 +22,27 @@ export interface Known {
   readonly introduction: JsonObject | undefined
 }
 
-/** Whom a program is started for. */
+/** The client that a program is started for. */
 export interface Lender {
-  /** It serves nobody else. */
+  /** The only client that it serves. */
   readonly client: string
   readonly facts: ClientFacts
 }
 
 interface Running {
   readonly targets: Targets
-  /** Everybody who wants to hear what it says by itself. */
+  /** Consumers of its unsolicited messages. */
   readonly listeners: Set<ListenEvents>
   readonly link: Link
-  /** Requests that hold it. */
+  /** Requests that use it. */
   users: number
   lastUsed: number
   serial: number
 }
 
 /**
- * What requests without a session have in common: which era each target speaks, and the programs of stdio targets, which
- * are too slow to start for a single request. A program serves one principal only.
+ * Shared by requests without a session: the era of each target, and the programs of stdio targets, which are too slow
+ * to start per request. A program serves one principal only.
  */
 export class SharedTargets {
   readonly held: HeldCalls<OpenCall>
@@ -54,7 +54,7 @@ export class SharedTargets {
   readonly #leaving = new Set<Promise<void>>()
   #timer: Timer | undefined
 
-  /** `idle`: ms without a request until a program ends; `max`: programs at a time. */
+  /** `idle`: ms without a request until a program is ended. `max`: concurrent programs. */
   constructor(clock: Clock, uuid: () => string, idle: number, max: number) {
     this.held = new HeldCalls(clock, uuid)
     this.#clock = clock
@@ -72,8 +72,8 @@ export class SharedTargets {
   }
 
   /**
-   * A connection to the program of `target` for one request; its `close` gives it back. An older server is told once
-   * what its client can do, so that it serves clients that can do the same.
+   * A connection to the program of `target` for one request; `close` returns it. An older server learns the client's
+   * capabilities once, so the program serves only clients that have the same.
    */
   lend(
     target: McpTarget,
@@ -162,7 +162,7 @@ export class SharedTargets {
   }
 }
 
-/** The program has one stream for all that it says by itself. */
+/** The program has one stream for all unsolicited messages. */
 function follow({ link, listeners }: Running, x: Exchange, events: ListenEvents): () => void {
   const first = listeners.size === 0
   listeners.add(events)

@@ -20,7 +20,7 @@ import { OlderTarget, resumed } from './older-target.ts'
 import type { OpenCall } from './open-call.ts'
 import { subscribe } from './subscription.ts'
 
-/** What sessions have, and this era has not. */
+/** Methods of sessions that this era does not have. */
 const REMOVED: ReadonlySet<string> = new Set([
   'initialize',
   'ping',
@@ -33,16 +33,16 @@ const REMOVED: ReadonlySet<string> = new Set([
 
 const UNKNOWN_STATE = { code: INVALID_PARAMS, message: 'nothing waits for an answer under this request state' }
 
-/** How a request reaches its targets, where that is not as usual. */
+/** Deviations in how a request reaches its targets. */
 interface Exception {
-  /** The call that it goes on with. */
+  /** The call that it continues. */
   readonly resumed?: OpenCall
-  /** The only target gets it as it is, which then may turn out to know older requests only. */
+  /** The only target gets it unchanged, and may turn out to support only older requests. */
   readonly assumed?: boolean
   readonly doubt?: Doubt
 }
 
-/** Takes each request by itself: its targets are reached for it alone. */
+/** Handles each request on its own, with its own connections to the targets. */
 export class StatelessService implements EraService {
   readonly #era: Era
   readonly #place: EraPlace
@@ -61,7 +61,7 @@ export class StatelessService implements EraService {
     else answer.accepted()
   }
 
-  /** The only target, which speaks for itself over HTTP, as far as is known. */
+  /** The only target is called over HTTP and, as far as is known, speaks this era itself. */
   get #isTransparent(): boolean {
     const { setup, shared } = this.#place
     const [only] = setup.targets
@@ -88,7 +88,7 @@ export class StatelessService implements EraService {
     } else this.#deliver(request, outline, answer)
   }
 
-  /** A call that has asked its client goes on with the answers. */
+  /** Continues a call with the answers of its client. */
   #resume(request: Request, outline: JsonOutline, answer: Answer): void {
     const { shared } = this.#place
     const call = shared.held.take(String(request.params.requestState), clientOf(answer.x))
@@ -100,7 +100,9 @@ export class StatelessService implements EraService {
     this.#deliver(request, outline, answer, { resumed: call })
   }
 
-  /** The only target has refused a request: it may know older ones only. Otherwise its refusal is the answer. */
+  /**
+   * The only target refused a request, perhaps since it supports only older ones. Otherwise its refusal is the answer.
+   */
   #doubt(request: Request, outline: JsonOutline, answer: Answer, refused: () => void): void {
     const targets = this.#targetsFor(answer, request, () => () => {})
     const [link] = targets.links
@@ -120,7 +122,7 @@ export class StatelessService implements EraService {
     deliver(this.#place.setup, this.#place.router, this.#begin(answer, request, how), message, outline, answer)
   }
 
-  /** What the request needs of its targets stays until it is answered, and until nothing waits for its client. */
+  /** The request's target connections stay open until it is answered and no call waits for its client. */
   #begin(answer: Answer, request?: Request, how: Exception = {}): Conversation {
     let users = 1
     const leave = (): void => {
@@ -167,7 +169,7 @@ export class StatelessService implements EraService {
     })
   }
 
-  /** No greeting is needed where it is known that the target takes requests of this era as they are. */
+  /** No handshake is needed where the target is known to accept requests of this era as they are. */
   #shareKnown(link: Link, assumed: boolean, then: (shared: Shared | TargetFailure) => void): boolean {
     const known =
       this.#place.shared.known(link.name) ?? (assumed ? { era: this.#era, introduction: undefined } : undefined)
@@ -178,7 +180,7 @@ export class StatelessService implements EraService {
     return true
   }
 
-  /** This era first, then the one before: a server that does not know a request may answer anything. */
+  /** This era first, then the previous one: a server may answer anything to an unknown request. */
   #greetings(link: Link, client: ClientFacts): Greeting[] {
     const { eras, shared } = this.#place
     const known = shared.known(link.name)

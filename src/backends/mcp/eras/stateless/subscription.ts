@@ -12,12 +12,15 @@ import type { Link } from '../../targets.ts'
 import type { EraPlace } from '../era.ts'
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
-/** ms until the subscription begins with those targets that have agreed. */
+/** ms after which the subscription begins with the targets that have agreed. */
 const AGREEING = 5000
-/** Messages that come before the subscription has begun. */
+/** Messages held until the subscription begins. */
 const MAX_HELD = 64
 
-/** One `subscriptions/listen` for all targets: what they agree to is acknowledged as one, and what they say follows. */
+/**
+ * One `subscriptions/listen` for all targets: what they agree to is acknowledged as one, followed by their
+ * notifications.
+ */
 export function subscribe(
   place: EraPlace,
   conversation: Conversation,
@@ -95,7 +98,7 @@ class Subscription {
     )
   }
 
-  /** The request for one target: without the resources of others. Undefined when nothing is left. */
+  /** The request for one target, without other targets' resources. Undefined if nothing remains. */
   #wantedOf(link: Link): Request | undefined {
     const { params } = this.#request
     const range = this.#outline.ranges.get('params.notifications')
@@ -154,7 +157,7 @@ class Subscription {
     for (const say of held) say()
   }
 
-  /** FailClosed: without one target there is no subscription. */
+  /** FailClosed: the subscription needs all targets. */
   #ended(link: Link, failure?: TargetFailure): void {
     const { setup } = this.#place
     const { id } = this.#request
