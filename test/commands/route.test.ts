@@ -447,7 +447,8 @@ describe('MCP', () => {
   test('a session is opened first, no program is started, and both are said', async () => {
     const { verdict, calls, assumed } = await explained(MCP_CALL('now'), 'tools.yaml')
     expect(verdict).toBe('reached')
-    expect(calls).toMatchObject([{ to: 'time, a program', status: 200 }])
+    // Rules hide tools: it is asked which there are.
+    expect(calls).toMatchObject(Array.from({ length: 2 }, () => ({ to: 'time, a program', status: 200 })))
     expect(assumed.map(({ unknown }) => unknown)).toEqual([
       'the MCP session, which the request does not name',
       'what time answers',

@@ -16,7 +16,8 @@ import type { Era } from './eras/era.ts'
 import { type FanOutFailure, fanOut, type Reached, resultOf } from './fan-out.ts'
 import { forwardRaw } from './forward.ts'
 import { guardRequest, guardResponse, guardResult, isGuarded } from './guards.ts'
-import { takeInventory } from './inventory.ts'
+import { takeInventory } from './lists/inventory.ts'
+import { KnownItems, saysUnknown } from './lists/known-items.ts'
 import type { McpSetup } from './setup.ts'
 import type { Link } from './targets.ts'
 
@@ -27,10 +28,12 @@ const MAX_HELD = 16
 export class Router {
   readonly #setup: McpSetup
   readonly #versions: readonly string[]
+  readonly #known: KnownItems
 
   constructor(setup: McpSetup, versions: readonly string[]) {
     this.#setup = setup
     this.#versions = versions
+    this.#known = new KnownItems(setup.runtime.clock)
   }
 
   route(conversation: Conversation, request: Request, outline: JsonOutline, answer: Answer): void {
@@ -98,13 +101,8 @@ export class Router {
     )
   }
 
-  #item(
-    conversation: Conversation,
-    request: Request,
-    outline: JsonOutline,
-    answer: Answer,
-    { kind, at }: NamedItem,
-  ): void {
+  #item(conversation: Conversation, request: Request, outline: JsonOutline, answer: Answer, item: NamedItem): void {
+    const { kind, at } = item
     const range = outline.ranges.get(at)
     const given = valueAt(request.value, at)
     if (typeof given !== 'string' || !range) {
@@ -115,15 +113,21 @@ export class Router {
       return
     }
     this.#owner(conversation, kind, given, answer, owner => {
+      const { x } = answer
+      const hides = x.mcpRules.length > 0 && kind !== 'task'
+      const refuse = (error: RpcError) => answer.fail(400, request.id, error)
+      const unknown = () => refuse({ code: INVALID_PARAMS, message: unknownItem(kind, given) })
       if (!owner) {
+        const [first] = conversation.targets.links
+        const asked = { item, name: given, allowed: false }
         // Where rules hide items, the error must not reveal whether this one exists.
-        if (answer.x.mcpRules.length === 0)
-          conversation.era.refusals.unknownName(answer, request.id, given.slice(0, 128))
-        else answer.fail(400, request.id, { code: INVALID_PARAMS, message: unknownItem(kind, given) })
+        const looked = this.#setup.lookUp && kind !== 'resource'
+        if (hides && first && !looked) this.#known.check(conversation, first, asked, answer, unknown)
+        else if (x.mcpRules.length > 0) unknown()
+        else conversation.era.refusals.unknownName(answer, request.id, given.slice(0, 128))
         return
       }
       const { link, name } = owner
-      const { x } = answer
       const target = link.name
       if (x.mcp && kind !== 'task') x.mcp[kind] = { name, target }
       const own = name === given ? request : renamed(request, at, replaceJson(request.bytes, range, name), name)
@@ -133,14 +137,21 @@ export class Router {
         const called = request.method === 'tools/call' ? { arguments: sent.params.arguments ?? {} } : {}
         if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target }
         x.trace?.emit({ type: 'mcp', method: request.method, target, name: wanted })
-        const refuse = (error: RpcError) => answer.fail(400, request.id, error)
         const allowed = isAllowed(x, { kind, name: wanted, target, ...called })
-        if (!allowed) refuse({ code: INVALID_PARAMS, message: unknownItem(kind, given) })
-        else if (kind !== 'tool' || !this.#setup.toolGuard) this.#pass(conversation, link, sent, answer)
+        const pass = () =>
+          this.#pass(conversation, link, sent, answer, hides && kind === 'resource' ? unknown : undefined)
+        const locked = (): void => {
+          if (kind !== 'tool' || !this.#setup.toolGuard) pass()
+          else {
+            this.#setup.toolGuard.check(conversation, link, { name: wanted, given }, answer, refusal =>
+              refusal ? refuse(refusal) : pass(),
+            )
+          }
+        }
+        if (!hides) allowed ? locked() : unknown()
         else {
-          this.#setup.toolGuard.check(conversation, link, { name: wanted, given }, answer, refusal =>
-            refusal ? refuse(refusal) : this.#pass(conversation, link, sent, answer),
-          )
+          const asked = { item, name: wanted, allowed }
+          this.#known.check(conversation, link, asked, answer, usable => (usable ? locked() : unknown()))
         }
       })
     })
@@ -204,13 +215,13 @@ export class Router {
     })
   }
 
-  /** Forwards to one target, and its messages to the client. */
-  #pass(conversation: Conversation, link: Link, request: Request, answer: Answer): void {
+  /** Forwards to one target, and its messages to the client. `unknown`: answers instead where the target does not know the item. */
+  #pass(conversation: Conversation, link: Link, request: Request, answer: Answer, unknown?: () => void): void {
     conversation.targets.ready(link, answer.x, failure => {
       if (answer.over) return
       if (failure) return answer.failWith(request.id, failure)
       const { era } = conversation
-      const unread = !this.#setup.multiple && !isGuarded(answer.x, request.method, 'response')
+      const unread = !unknown && !this.#setup.multiple && !isGuarded(answer.x, request.method, 'response')
       if (unread && forwardRaw(conversation, link, request, answer)) return
       const toClient = (response: Response) => rewriteResult(link.name, response, this.#setup.naming)
       conversation.calls.start(link, request, answer, patienceFor(answer.x), {
@@ -218,10 +229,12 @@ export class Router {
         position: (event, silent) => answer.at(link.name, event, silent),
         message: message => this.tell(conversation, link, message, answer),
         reply: response =>
-          guardResponse(answer, request, link.name, response, this.#setup.runtime.clock, own =>
-            finish(era, own, toClient(own), answer),
-          ),
-        fail: lost => answer.failWith(request.id, lost),
+          unknown && response.failed && saysUnknown(response)
+            ? unknown()
+            : guardResponse(answer, request, link.name, response, this.#setup.runtime.clock, own =>
+                finish(era, own, toClient(own), answer),
+              ),
+        fail: lost => (unknown && saysUnknown(lost) ? unknown() : answer.failWith(request.id, lost)),
       })
       answer.onLeave(() => conversation.calls.cancel(request.id))
     })
@@ -348,6 +361,7 @@ export class Router {
     if (message.method.endsWith('/list_changed')) {
       conversation.targets.inventory.clear()
       this.#setup.toolGuard?.forget(link.name)
+      this.#known.forget(link.name)
     }
     answer.event(rewriteServerMessage(link.name, message, this.#setup.naming))
   }

@@ -39,11 +39,12 @@ function answerTo({ method, params }: Request, server: McpStub): RpcOutcome {
     case 'server/discover':
       return { result: { supportedVersions: [], ...greeting(undefined) } }
     case 'tools/list':
-      return { result: { tools: tools.map(shownTool) } }
+      // One that names no tools may have any.
+      return { result: server.tools ? { tools: tools.map(shownTool) } : {} }
     case 'tools/call':
       return one(tools, 'name', params.name, 'tool', tool => toolResult(tool.result))
     case 'prompts/list':
-      return { result: { prompts: prompts.map(without('text')) } }
+      return { result: server.prompts ? { prompts: prompts.map(without('text')) } : {} }
     case 'prompts/get':
       return one(prompts, 'name', params.name, 'prompt', ({ text }) => ({
         messages: [{ role: 'user', content: { type: 'text', text: text ?? '' } }],

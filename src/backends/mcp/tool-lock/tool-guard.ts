@@ -5,7 +5,7 @@ import { isAsLocked, type ToolLock } from '../../../mcp/tool-lock.ts'
 import type { Logger, Runtime } from '../../../runtime/runtime.ts'
 import type { Answer } from '../answer.ts'
 import type { Conversation } from '../conversation.ts'
-import { pagesOf } from '../inventory.ts'
+import { pagesOf } from '../lists/inventory.ts'
 import { clientOf } from '../principal.ts'
 import type { Link } from '../targets.ts'
 

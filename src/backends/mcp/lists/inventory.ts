@@ -1,12 +1,12 @@
-import { isAllowed } from '../../mcp/authorization.ts'
-import { parseExact } from '../../mcp/exact-json.ts'
-import { LIST_METHODS, listItems } from '../../mcp/lists.ts'
-import { isObject, type JsonObject, type Request, readMessage } from '../../mcp/message.ts'
-import type { Answer } from './answer.ts'
-import type { Conversation } from './conversation.ts'
-import { type FanOutFailure, fanOut, resultOf } from './fan-out.ts'
-import type { McpSetup } from './setup.ts'
-import type { Link } from './targets.ts'
+import { isAllowed } from '../../../mcp/authorization.ts'
+import { parseExact } from '../../../mcp/exact-json.ts'
+import { LIST_METHODS, listItems } from '../../../mcp/lists.ts'
+import { isObject, type JsonObject, type Request, readMessage } from '../../../mcp/message.ts'
+import type { Answer } from '../answer.ts'
+import type { Conversation } from '../conversation.ts'
+import { type FanOutFailure, fanOut, resultOf } from '../fan-out.ts'
+import type { McpSetup } from '../setup.ts'
+import type { Link } from '../targets.ts'
 
 /** A target that never stops returning cursors is cut off. */
 const MAX_PAGES = 64
@@ -19,7 +19,7 @@ export interface Inventory {
   readonly failed?: FanOutFailure
 }
 
-type ListName = 'tools/list' | 'prompts/list'
+export type ListName = 'tools/list' | 'prompts/list' | 'resources/list' | 'resources/templates/list'
 
 /**
  * Reads every page of a list from every target, for names without a target prefix: a name that two targets offer is
@@ -46,6 +46,7 @@ export function pagesOf(
   answer: Answer,
   failClosed: boolean,
   done: (pages: ReadonlyMap<Link, readonly JsonObject[]>, failed?: FanOutFailure) => void,
+  most = MAX_PAGES,
 ): void {
   const pages = new Map<Link, JsonObject[]>(of.map(link => [link, []]))
   const round = (links: readonly Link[], cursors: ReadonlyMap<Link, string>, number: number): void => {
@@ -69,7 +70,7 @@ export function pagesOf(
           pages.get(link)?.push(result)
           if (typeof result.nextCursor === 'string') next.set(link, result.nextCursor)
         }
-        if (next.size > 0 && number < MAX_PAGES) round([...next.keys()], next, number + 1)
+        if (next.size > 0 && number < most) round([...next.keys()], next, number + 1)
         else done(pages)
       },
     )

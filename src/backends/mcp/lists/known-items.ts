@@ -1,0 +1,94 @@
+import { INVALID_PARAMS } from '../../../mcp/errors.ts'
+import { LIST_METHODS } from '../../../mcp/lists.ts'
+import { isObject, type JsonObject, type Response, readMessage } from '../../../mcp/message.ts'
+import type { NamedItem } from '../../../mcp/named-item.ts'
+import type { Clock } from '../../../runtime/runtime.ts'
+import type { Answer } from '../answer.ts'
+import type { TargetFailure } from '../connection.ts'
+import type { Conversation } from '../conversation.ts'
+import { clientOf } from '../principal.ts'
+import type { Link } from '../targets.ts'
+import { type ListName, pagesOf } from './inventory.ts'
+
+/** ms that a target is taken to have what it listed. */
+const FRESH = 60_000
+/** Lists that are remembered; servers may give each client its own. */
+const MAX_SEEN = 1000
+/** What servers of sessions answer for a resource that they do not have. */
+const RESOURCE_NOT_FOUND = -32002
+
+interface Seen {
+  readonly until: number
+  readonly names: ReadonlySet<string>
+}
+
+/**
+ * Where rules hide something, what is hidden looks like what does not exist: both are refused here, after the target was
+ * asked for its list, so that neither the answer nor its time tells them apart.
+ */
+export class KnownItems {
+  readonly #clock: Clock
+  readonly #seen = new Map<string, Seen>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** `then` with whether the item is there for this client, as far as its target lists such items. */
+  check(
+    conversation: Conversation,
+    link: Link,
+    { item, name, allowed }: { readonly item: NamedItem; readonly name: string; readonly allowed: boolean },
+    answer: Answer,
+    then: (usable: boolean) => void,
+  ): void {
+    const list = listOf(item, name)
+    const complete = list !== 'resources/list'
+    const key = `${link.name} ${list} ${clientOf(answer.x)}`
+    const seen = this.#seen.get(key)
+    if (allowed && (!complete || (seen && seen.until > this.#clock.mono() && seen.names.has(name)))) {
+      then(true)
+      return
+    }
+    const decide = (pages: ReadonlyMap<Link, readonly JsonObject[]>): void => {
+      if (answer.over) return
+      const names = complete ? namesIn(list, pages.get(link) ?? []) : undefined
+      if (names) this.#note(key, names)
+      then(allowed && (names === undefined || names.has(name)))
+    }
+    // What one page takes is what a resource takes that is not there.
+    pagesOf(list, conversation, [link], answer, true, decide, complete ? undefined : 1)
+  }
+
+  /** The target says that what it has has changed. */
+  forget(target: string): void {
+    for (const key of [...this.#seen.keys()]) if (key.startsWith(`${target} `)) this.#seen.delete(key)
+  }
+
+  #note(key: string, names: ReadonlySet<string>): void {
+    if (this.#seen.size >= MAX_SEEN) this.#seen.clear()
+    this.#seen.set(key, { until: this.#clock.mono() + FRESH, names })
+  }
+}
+
+/** Servers have resources that they do not list; their own word for one that is missing is put in ours. */
+export function saysUnknown(said: Response | TargetFailure): boolean {
+  const message = 'kind' in said ? said : said.http && readMessage(said.http.body)
+  if (message?.kind !== 'response' || !isObject(message.value.error)) return false
+  const { code } = message.value.error
+  return code === INVALID_PARAMS || code === RESOURCE_NOT_FOUND
+}
+
+function listOf({ kind, at }: NamedItem, name: string): ListName {
+  if (kind === 'tool') return 'tools/list'
+  if (kind === 'prompt') return 'prompts/list'
+  return at === 'params.ref.uri' && name.includes('{') ? 'resources/templates/list' : 'resources/list'
+}
+
+/** Undefined where the target lists nothing of the kind. */
+function namesIn(list: ListName, pages: readonly JsonObject[]): ReadonlySet<string> | undefined {
+  const { key, name } = LIST_METHODS[list] as (typeof LIST_METHODS)[string]
+  const lists = pages.map(page => page[key]).filter(Array.isArray) as unknown[][]
+  if (lists.length === 0) return undefined
+  return new Set(lists.flat().flatMap(item => (isObject(item) ? [String(item[name])] : [])))
+}
