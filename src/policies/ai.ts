@@ -1,4 +1,4 @@
-// What happens to LLM requests and replies (specification, BackendAI and Guardrails).
+// Policies on LLM requests and responses (specification, BackendAI and Guardrails).
 import { LlmPolicy } from '../llm/llm-policy.ts'
 import { ROUTE_TYPES } from '../llm/route-type.ts'
 import { cel, json, list, map, object, oneOf, opt, req, string } from '../schema/builder.ts'
@@ -14,7 +14,7 @@ const prompt = object('prompt', {
   content: req(string(), 'Text of the message.'),
 })
 
-/** Messages that are added to each request. */
+/** Messages added to each request. */
 const prompts = object('prompts', {
   append: opt(list(prompt), 'Messages after those of the client.'),
   prepend: opt(list(prompt), 'Messages before those of the client.'),

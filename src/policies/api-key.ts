@@ -1,4 +1,4 @@
-// Lets requests with a known key pass and shows the key's metadata as `apiKey` (specification, Inbound: API key).
+// Admits requests with a known key and exposes its metadata as `apiKey` (specification, Inbound: API key).
 
 import { hash } from 'node:crypto'
 import { createCredentialReader } from '../auth/credential.ts'
@@ -110,7 +110,7 @@ export const apiKey = definePolicy({
   },
 })
 
-/** By hash: looking a key up takes as long for a wrong one as for a right one, and no key is kept. */
+/** By hash: lookups take as long for a wrong key as for a right one, and no key is retained. */
 function indexKeys({ keys }: Spec, ctx: CompileContext): ReadonlyMap<string, KeyFacts> {
   const index = new Map<string, KeyFacts>()
   const { standIns } = ctx.runtime
@@ -135,7 +135,7 @@ function isObject(value: unknown): value is KeyFacts {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Keys are written as their hashes, so that the file holds no secret and still takes them. */
+/** Keys are converted to hashes, so that the file contains no secret and still accepts them. */
 function convertApiKeys(part: Fields, ctx: ClusterContext): Policies {
   const found = holdersOf(part, ctx).flatMap(holder =>
     ctx.entriesOf(holder).map(({ key, text }) => convertEntry(holder, key, text.trim(), ctx)),

@@ -1,4 +1,4 @@
-// Decides by expressions who may pass; the rules of all levels count together, so a narrow level never lifts a wide deny.
+// Authorization by expressions. The rules of all levels apply together, so a narrow level never lifts a wide deny.
 
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'

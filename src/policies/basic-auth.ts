@@ -1,4 +1,4 @@
-// Lets requests with a user name and password pass (specification, Inbound: HTTP basic).
+// Admits requests with a valid user name and password (specification, Inbound: HTTP basic).
 
 import { createCredentialReader } from '../auth/credential.ts'
 import { FailedAttempts } from '../auth/failed-attempts.ts'
@@ -89,7 +89,7 @@ export const basicAuth = definePolicy({
   },
 })
 
-/** One set of threads serves all policies; how often somebody has guessed outlives a reload. */
+/** All policies share one set of threads; counts of failed attempts outlive a reload. */
 function helpOf({ runtime, state }: CompileContext) {
   const { clock, passwordThread } = runtime
   const threads = passwordThread && runtime.state.get('password threads', () => new PasswordThreads(passwordThread))
@@ -111,7 +111,7 @@ function readUsers({ htpasswd }: Spec, ctx: CompileContext) {
   return users
 }
 
-/** Credentials in `Proxy-Authorization` are asked for with 407 and the challenge of a proxy. */
+/** Credentials in `Proxy-Authorization` are requested with 407 and a proxy challenge. */
 function compileRefusal(header: string | undefined, realm: string): (detail: string) => never {
   const challenge = `Basic realm="${realm.replace(/["\\]/g, '\\$&')}"`
   const proxy = header?.toLowerCase() === 'proxy-authorization'

@@ -1,4 +1,4 @@
-// Reads bodies whole before they go on (specification, Traffic policy building blocks, Buffer).
+// Buffers bodies before they are forwarded (specification, Traffic policy building blocks, Buffer).
 
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -61,7 +61,7 @@ export const buffer = definePolicy({
       if (length === 0 || x.request.headers.has('upgrade')) return undefined
       return x.body.buffer(limit).then(() => undefined, withoutBody)
     }
-    /** What was read of a body that is too long goes on with the rest of it. */
+    /** If the body is too long, what was read is forwarded with the rest. */
     async function tryToBufferRequest(x: Exchange): Promise<undefined> {
       try {
         await bufferRequest(x)
@@ -83,7 +83,7 @@ export const buffer = definePolicy({
   },
 })
 
-/** The status says it all: the reply to a body that is too long is empty, as in the public system. */
+/** The response to an oversized body is empty, as in the public system. */
 function withoutBody(error: unknown): never {
   if (!(error instanceof GatewayError) || error.code !== 'bodyTooLarge') throw error
   throw new GatewayError('bodyTooLarge', { ...error.details, body: NO_BODY })

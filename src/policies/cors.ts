@@ -1,4 +1,4 @@
-// Cross-origin resource sharing: answers preflights itself and names the allowed origin on every other reply.
+// Cross-origin resource sharing: answers preflights and adds the allowed origin to every other response.
 
 import type { Exchange, Reply } from '../http/exchange.ts'
 import { originText, parseOrigin, type WebOrigin } from '../http/origin.ts'
@@ -73,7 +73,7 @@ const clusterOrigin = string({
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', '*'] as const
 const WILDCARDS = ['allowHeaders', 'allowMethods', 'allowOrigins']
 
-/** As filters of routes and traffic policies write it. */
+/** The form used by route filters and traffic policies. */
 export const corsInCluster = object(
   'CORS',
   {
@@ -130,13 +130,13 @@ export const cors = definePolicy({
   },
 })
 
-/** The reply looks like any other; only the browser refuses it, and says so to nobody here. */
+/** A rejected origin gets an ordinary response: only the browser blocks it, without telling the server. */
 function traceForeign(trace: TraceScope, asked: string): void {
   const detail = `origin "${asked.slice(0, 256)}" is not among allowOrigins`
   trace.emit({ type: 'policy', policy: 'cors', phase: 'request', result: 'skipped', detail }, { severity: 'warn' })
 }
 
-/** `null` is the origin of any sandboxed page, so it never comes with credentials. */
+/** Any sandboxed page has the origin `null`, so it is never allowed with credentials. */
 function compileOrigins(entries: readonly string[], credentials: boolean): (asked: string) => boolean {
   if (entries.includes('*')) return credentials ? asked => asked !== 'null' : () => true
   const parsedEntries = entries.map(entry => parseOrigin(entry) as WebOrigin)
@@ -194,7 +194,7 @@ function compilePreflight(spec: Spec): (x: Exchange, asked: string) => string[] 
   }
 }
 
-/** `*` is answered with what was asked for: with credentials a browser takes a literal `*` for a name. */
+/** `*` is answered with the requested values: with credentials a browser treats a literal `*` as a name. */
 function compileAllowed(
   name: string,
   requested: string,

@@ -1,4 +1,4 @@
-// Refuses state-changing requests that another site's page made (specification, Traffic policy building blocks, CSRF).
+// Rejects state-changing requests from pages of other sites (specification, Traffic policy building blocks, CSRF).
 
 import { ERRORS, GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -65,7 +65,7 @@ export const csrf = definePolicy({
   },
 })
 
-/** For the log and the trace: the body stays what it is elsewhere. */
+/** For log and trace only: the response body does not say why. */
 function foreign(site: string | undefined, origin: string | undefined, own: string): string {
   if (site === undefined) return isNot(origin, own)
   return `sec-fetch-site is ${site.slice(0, MOST_SHOWN)}${origin === undefined ? '' : `: ${isNot(origin, own)}`}`
@@ -75,7 +75,7 @@ function isNot(origin = '', own: string): string {
   return `origin "${origin.slice(0, MOST_SHOWN)}" is not ${own}`
 }
 
-/** Characters of a header field. */
+/** Maximum characters shown of a header field. */
 const MOST_SHOWN = 256
 
 function sameOrigin(origin: string, scheme: string, authority: string): boolean {

@@ -1,4 +1,4 @@
-// Holds a request back: fault injection (specification, Traffic policy building blocks, Delay).
+// Delays requests: fault injection (specification, Traffic policy building blocks, Delay).
 
 import type { Exchange } from '../http/exchange.ts'
 import type { Clock } from '../runtime/runtime.ts'
@@ -7,7 +7,7 @@ import { durationOrCel } from './parts/cluster-form.ts'
 import { bodiesFor } from './parts/request-body.ts'
 import { definePolicy } from './policy.ts'
 
-/** ms; the longest wait that a timer of Node takes. */
+/** ms; the limit of Node's timers. */
 const LONGEST = 2 ** 31 - 1
 
 const schema = object('delay', {
@@ -44,7 +44,7 @@ export const delay = definePolicy({
   },
 })
 
-/** Ends early when the client leaves. */
+/** Ends early if the client disconnects. */
 function pause(ms: number, x: Exchange, clock: Clock): Promise<undefined> {
   return new Promise(resolve => {
     const timer = clock.after(ms, () => resolve(undefined), 'held')

@@ -1,4 +1,4 @@
-// Answers without asking a backend (specification, Traffic policy building blocks, DirectResponse).
+// Responds without calling a backend (specification, Traffic policy building blocks, DirectResponse).
 
 import type { Expression } from '../cel/expression.ts'
 import { GatewayError } from '../http/errors.ts'

@@ -7,7 +7,7 @@ export type PolicyFields<L extends readonly AnyPolicy[]> = {
   readonly [P in L[number] as P['name']]: Field<Infer<P['schema']>, 'optional'>
 }
 
-/** The fields of a `policies` object at one place of the file: a field per policy that may stand there. */
+/** The fields of a `policies` object at one attachment: one for each policy allowed there. */
 export function fieldsFor<L extends readonly AnyPolicy[]>(list: L, attachment: Attachment): PolicyFields<L> {
   const fields: Record<string, Field<unknown, 'optional'>> = {}
   for (const policy of list) {

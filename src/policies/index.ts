@@ -48,42 +48,42 @@ import { urlRewrite } from './url-rewrite.ts'
 
 export { targetPolicyFields } from './upstream/policy-target.ts'
 
-/** The order in which policies see a request; those of a backend follow within each call. */
+/** The order in which policies run on a request; backend policies follow within each call. */
 export const trafficPolicies = [
-  refusalDetails, // hears of every refusal below
+  refusalDetails, // observes every refusal below
   timeout, // its deadline runs from the start of the request
-  cors, // a preflight carries no credentials and must pass before anything asks for them
+  cors, // a preflight carries no credentials and must pass before anything requires them
   oidc, // a browser without a session is sent to sign in, whatever token it lacks
-  jwtAuth, // claims are there for everything below
+  jwtAuth, // provides claims for everything below
   mcpAuthentication, // the same, for MCP clients
-  basicAuth, // the user name is there for everything below
-  apiKey, // the key's metadata is there for everything below
+  basicAuth, // provides the user name for everything below
+  apiKey, // provides the key's metadata for everything below
   extAuthz, // the service sees verified claims
   authorization, // rules may use what the service has returned
   retry, // its precondition sees the request as authorized
   localRateLimit, // refused requests take no tokens; the cheap limit comes before the one that calls out
   remoteRateLimit, // descriptors may use claims
-  buffer, // whatever reads the body below finds it whole
+  buffer, // whatever reads the body below finds it buffered
   extProc, // sees the client's request before anything here rewrites it
   transformations, // may use what the services above have returned
-  csrf, // judges what the client sent, so its place among the rewriting ones says nothing
+  csrf, // checks what the client sent, so its position among the rewriting ones does not matter
   requestHeaderModifier, // fixed values win over computed ones
-  responseHeaderModifier, // has nothing to say about requests; its name keeps the two together
+  responseHeaderModifier, // does not run on requests; listed here to keep the two together
   urlRewrite, // prefixes are replaced in the path that matched
   requestRedirect, // its location is built from the rewritten request
   delay, // only requests that passed are held up
-  directResponse, // the last word: no backend is asked
+  directResponse, // last: no backend is called
   requestMirror, // copies carry what the backend gets
-  http, // how the backend is reached: settings only, so their order among themselves says nothing
+  http, // how the backend is reached: settings only, so their relative order does not matter
   tcp, // likewise
   backendTLS, // likewise
   backendTunnel, // likewise
   inferenceRouting, // the endpoint is picked
   sessionAffinity, // or kept
   health, // and may be left out
-  mcpAuthorization, // asked by the MCP backend for each item
-  mcpGuardrails, // asked by the MCP backend for each message
-  ai, // asked by the LLM backend for each request
+  mcpAuthorization, // evaluated by the MCP backend for each item
+  mcpGuardrails, // called by the MCP backend for each message
+  ai, // applied by the LLM backend to each request
   guardrails, // likewise, for the models of the `llm` section
   a2a, // sees requests and cards as the agent does
   backendAuth, // last: nothing may read or change the credential after it is written
@@ -91,21 +91,21 @@ export const trafficPolicies = [
 
 export const policyNamed: ReadonlyMap<string, AnyPolicy> = new Map(trafficPolicies.map(policy => [policy.name, policy]))
 
-/** Names, in the order in which policies see a response; those not named have nothing to say. */
+/** The order in which policies run on a response; those not listed do not. */
 export const responseOrder: readonly string[] = [
   'responseHeaderModifier', // fixed values first, so that expressions see them
   'buffer', // expressions below read the body whole
-  'transformations', // may rewrite any reply, also one made here
-  'extProc', // sees the reply as the client would
-  'ai', // the reply is translated by the backend already; guards came with it
-  'refusalDetails', // the last word on a refusal
+  'transformations', // may rewrite any response, including local replies
+  'extProc', // sees the response as the client would
+  'ai', // the backend has already translated the response; guards came with it
+  'refusalDetails', // last, so that nothing changes a refusal afterwards
 ]
 
 export const frontendPolicies = [
   frontendHttp,
   frontendTls,
   frontendTcp,
-  proxyProtocol, // the client's address is known before anything asks for it
+  proxyProtocol, // the client's address is known before anything needs it
   networkAuthorization, // the cheap check comes before the one that calls out
   networkExtAuthz,
   connect,
@@ -121,5 +121,5 @@ export const tcpRoutePolicyFields = {
   backendTLS: backendPolicyFields.backendTLS,
   backendTunnel: backendPolicyFields.backendTunnel,
 }
-/** A policy that is attached by reference may be any of a route or a backend. */
+/** Policies attached by reference may be route or backend policies. */
 export const targetedPolicyFields = { ...backendPolicyFields, ...routePolicyFields }

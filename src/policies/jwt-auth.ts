@@ -1,4 +1,4 @@
-// Lets requests with a valid JSON Web Token pass and shows its claims as `jwt` (specification, Inbound: JWT).
+// Admits requests with a valid JSON Web Token and exposes its claims as `jwt` (specification, Inbound: JWT).
 
 import { Introspection } from '../auth/introspection.ts'
 import type { JwtProvider } from '../auth/jwt.ts'
@@ -149,7 +149,7 @@ export const jwtAuth = definePolicy({
         mode,
         location,
         providers: providersOf(spec, ctx),
-        // A dry run has tokens of its own, which it can read.
+        // A dry run uses its own tokens, which need no introspection.
         introspection: at && !ctx.runtime.standIns ? openIntrospection(at.spec, at.path, ctx) : undefined,
       },
       ctx,
@@ -163,7 +163,7 @@ function providersOf(spec: Spec, ctx: CompileContext): JwtProvider[] {
   return [openProvider(spec as ProviderSpec, [], ctx)]
 }
 
-/** The one issuer that is asked about its tokens. */
+/** The one issuer whose tokens are introspected. */
 function introspectedAt(spec: Spec): { readonly spec: ProviderSpec; readonly path: Path } | undefined {
   if (spec.introspection) return { spec: spec as ProviderSpec, path: [] }
   const i = spec.providers?.findIndex(each => each.introspection) ?? -1
@@ -220,7 +220,7 @@ function mcpNeedsOneIssuer(value: Record<string, unknown>): readonly ObjectProbl
   return value.mode === 'Strict' ? [] : [problem(['mcp'], '`mcp` goes only with `mode: Strict`')]
 }
 
-/** With settings for MCP it is `mcpAuthentication`. */
+/** With MCP settings it becomes `mcpAuthentication`. */
 function convertJwt(part: Fields, ctx: ClusterContext): Policies | null | undefined {
   if (part.mcp) return null
   const providers = asItems(part.providers).flatMap(each => {

@@ -87,7 +87,7 @@ export const localRateLimit = definePolicy({
   },
 })
 
-/** The two forms do not mix: a bucket (`fillInterval`) or a window (`unit`). */
+/** Two exclusive forms: a bucket (`fillInterval`) or a window (`unit`). */
 function checkLimit(value: Record<string, unknown>): readonly ObjectProblem[] {
   const { unit, requests, tokens, maxTokens = 0, tokensPerFill = 0, fillInterval } = value as Limit
   const foreign = (unit === undefined ? ['requests', 'tokens', 'burst'] : ['maxTokens', 'tokensPerFill', 'type']).find(
@@ -174,7 +174,7 @@ function limitBy(limits: readonly OpenLimit[], { runtime: { clock } }: CompileCo
   return counting.length > 0 ? { request: limitRate, done: debitTokens } : { request: limitRate }
 }
 
-/** In order; the first one that refuses ends it, and what the earlier ones gave stays taken. */
+/** In order; the first limit that rejects stops, and tokens taken from earlier ones are not returned. */
 function takeAll(limits: readonly OpenLimit[], x: Exchange, clock: Clock): void {
   const now = clock.mono()
   const isLlm = x.llm !== undefined || x.backend?.protocol === 'llm'
@@ -190,7 +190,7 @@ function takeAll(limits: readonly OpenLimit[], x: Exchange, clock: Clock): void 
   if (scarcest) announce(scarcest, now, x)
 }
 
-/** Of the input, as far as it can be told before the call. */
+/** For the input, as far as it can be estimated before the call. */
 function takeTokens(limits: readonly OpenLimit[], tokens: number, x: Exchange, clock: Clock): void {
   const now = clock.mono()
   for (const { bucket } of limits) {
@@ -207,25 +207,25 @@ function announce(bucket: Bucket, now: number, { queuedHeaders }: Exchange): voi
 }
 
 /**
- * Starts full and fills at whole intervals, counted from its beginning. Debits may take it below zero: that debt
- * refuses requests until the next fill, which forgets it (specification, States and transitions: the overshoot is kept,
- * the window restores the budget).
+ * Starts full and refills at whole intervals, counted from its creation. Debits may take it below zero: that debt
+ * rejects requests until the next refill, which clears it (specification, States and transitions: the overshoot is
+ * kept, the window restores the budget).
  *
- * All workers of the replica count in the same memory, without a lock that one that is ended could leave locked: what
- * is used (40 bits) and the number of the last fill (24 bits) change together, or not at all.
+ * All workers of the replica share its memory without a lock, which a terminated worker could leave locked: the amount
+ * used (40 bits) and the number of the last refill (24 bits) are updated atomically.
  */
 class Bucket {
   readonly rate: Rate
   readonly #cells: BigInt64Array
   /** ms of the monotonic clock. */
   readonly #beginning: number
-  /** What was used when this worker looked last. */
+  /** The amount used when this worker last looked. */
   #used = 0
 
   constructor(rate: Rate, memory: ArrayBufferLike, now: number) {
     this.rate = rate
     this.#cells = new BigInt64Array(memory)
-    // Whoever comes first says when it began; in µs, and never 0, which stands for nobody.
+    // The first worker sets the start; in µs, and never 0, which means unset.
     const own = BigInt(Math.round(now * 1000) + 1)
     const first = Atomics.compareExchange(this.#cells, BEGINNING, 0n, own)
     this.#beginning = Number((first === 0n ? own : first) - 1n) / 1000
@@ -235,7 +235,7 @@ class Bucket {
     return Math.max(0, this.rate.capacity - this.#used)
   }
 
-  /** As it is now, whoever has spent of it. */
+  /** The current remainder across all workers. */
   left(now: number): number {
     this.#spend(0, Number.NEGATIVE_INFINITY, now)
     return this.remaining
@@ -249,7 +249,7 @@ class Bucket {
     return this.#spend(amount, amount, now)
   }
 
-  /** Below zero: gives back. */
+  /** A negative amount is refunded. */
   debit(amount: number, now: number): void {
     this.#spend(amount, Number.NEGATIVE_INFINITY, now)
   }
@@ -260,7 +260,7 @@ class Bucket {
     return Math.max(0, Math.floor(((this.#fills(now) + 1) * interval - (now - this.#beginning)) / 1000))
   }
 
-  /** False, and nothing spent, when less than `needed` is left. */
+  /** False, spending nothing, if less than `needed` is left. */
   #spend(amount: number, needed: number, now: number): boolean {
     const { capacity, perFill } = this.rate
     for (;;) {
@@ -268,7 +268,7 @@ class Bucket {
       let used = Number(BigInt.asUintN(USED_BITS, state))
       let filled = Number(state >> BigInt(USED_BITS))
       const due = (this.#fills(now) - filled) & FILLS_MASK
-      // In the upper half another worker is a little ahead of us.
+      // In the upper half another worker is slightly ahead.
       if (due > 0 && due <= FILLS_MASK >> 1) {
         used = Math.max(0, Math.min(used, capacity) - due * perFill)
         filled = (filled + due) & FILLS_MASK

@@ -57,11 +57,11 @@ export const mcpAuthorization = definePolicy({
   },
 })
 
-/** Why an item is hidden: what each rule says of it. */
+/** Records why an item is hidden: the outcome of each rule. */
 function traceRefusal(all: readonly AccessRule[], x: Exchange, item: McpItem, origin: Origin): void {
   const { trace } = x
   if (!trace) return
-  // Their expressions have been told of when they decided.
+  // Their expressions were already traced when they were evaluated.
   x.trace = undefined
   const judged = judge(all, x, variablesOf(item))
   x.trace = trace

@@ -17,64 +17,64 @@ import type { Fields } from '../schema/untyped.ts'
 import type { LogRules, SpanRules } from './frontend/telemetry.ts'
 import type { ClusterForm } from './parts/cluster-form.ts'
 
-/** Where a policy may stand in the file. */
+/** Where a policy may be attached. */
 export type Attachment =
-  /** `listeners[].policies`, `gateways.*`: runs before a route is chosen. */
+  /** `listeners[].policies`, `gateways.*`: runs before routing. */
   | 'listener'
   | 'route'
-  /** On a backend, or on a route's reference to one: runs for each upstream call. */
+  /** On a backend, or a route's reference to one: runs for each upstream call. */
   | 'backend'
-  /** On a policy target, an MCP target: the simple subset. */
+  /** On a policy's target or an MCP target: the basic subset. */
   | 'target'
-  /** On one provider of an AI backend, besides that subset. */
+  /** On one provider of an AI backend, in addition to that subset. */
   | 'provider'
   | 'frontend'
 
-/** What holds for everything in the file. */
+/** Global settings of the configuration. */
 export interface Limits {
-  /** For paths that expressions write. */
+  /** For paths computed by expressions. */
   readonly paths: PathNormalizer
-  /** bytes: what is buffered where a policy sets no limit of its own. */
+  /** Maximum bytes to buffer if a policy sets no limit of its own. */
   readonly maxBuffer: number
 }
 
-/** What a policy's or backend's `compile` gets besides its spec. */
+/** The context for compiling a policy or backend, besides its spec. */
 export interface CompileContext {
   /** Of the process. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Names the object that holds this spec, the same after a reload: the key of its state. */
+  /** Identifies the object that contains this spec, stable across reloads: the key of its state. */
   readonly identity: string
   readonly origin: Origin
   readonly runtime: Runtime
   readonly limits: Limits
   /** `path` is relative to the spec. */
   report(finding: Omit<Finding, 'path'> & { readonly path: Path }): void
-  /** Where a part of the spec was written; `path` is relative to the spec. */
+  /** The source location of part of the spec; `path` is relative to the spec. */
   originOf(path: Path): Origin
   /**
-   * A file that the configuration names, relative to the configuration's folder. Undefined when it cannot be read; that
-   * has been reported then (a warning in tier `offline`, an error in tier `env` and for `run`).
+   * A file referenced by the configuration, relative to the configuration's directory. Undefined if it cannot be read,
+   * which is then reported (a warning in tier `offline`, an error in tier `env` and for `run`).
    */
   readFile(file: string, at: Path): Buffer | undefined
   /**
-   * The service that the policy calls; undefined after a finding. `at`: where it is written, relative to the spec.
-   * `policies`: what stands on it, where that is not a member of the spec.
+   * The service that the policy calls; undefined after a finding. `at`: its path relative to the spec. `policies`: the
+   * policies on it, if they are not a member of the spec.
    */
   callee?(spec: CalleeSpec, at: Path, policies?: CalleePolicies): Callee | undefined
-  /** Requests carry a credential there: neither logs nor traces show it. */
+  /** Requests carry a credential there: it is redacted in logs and traces. */
   hides(place: CredentialPlace): void
-  /** State of this object under a name of its own; a changed spec gets fresh state. */
+  /** State of this object under its own name; a changed spec gets fresh state. */
   state<T extends object>(name: string, make: () => T): T
-  /** The same for numbers that hold for the whole replica, whichever of its workers counts: zeros at first. */
+  /** Like `state`, for numbers shared by all workers of the replica; initially zero. */
   memory(name: string, bytes: number): ArrayBufferLike
   /**
-   * What only requests need: loaded and made once, after everything has compiled and before the first request. A file
-   * that is merely checked does without, so `make` reports nothing.
+   * What only serving needs: loaded and created once, after everything has compiled and before the first request. Plain
+   * validation skips it, so `make` must not report findings.
    */
   serving<M, T>(load: () => Promise<M>, make: (module: M) => T): Serving<T>
 }
 
-/** Not before the configuration has been loaded. */
+/** Available only once the configuration has been loaded. */
 export interface Serving<T> {
   readonly part: T
 }
@@ -85,48 +85,51 @@ export interface CalleePolicies {
   readonly at: Path
 }
 
-/** How to reach a backend; policies of kind `backend` and `target` contribute, the most precise one wins per member. */
+/**
+ * How to reach a backend; contributed by policies of kind `backend` and `target`. Per member, the most specific one
+ * wins.
+ */
 export interface UpstreamSettings {
   readonly tls?: TlsOptions
   /** ms. */
   readonly connectTimeout?: number
-  /** ms until the response head, per call. */
+  /** Deadline in ms for the response head, per call. */
   readonly requestTimeout?: number
   readonly version?: '1.1' | '2'
-  /** False: no probes. */
+  /** False disables probes. */
   readonly keepAlive?: KeepAlive | false
   readonly tunnel?: Tunnel
-  /** Undefined: nothing, though a wider place may say so. */
+  /** Explicitly undefined: none, even if a wider place sets one. */
   readonly sign?: Target['sign'] | undefined
-  /** The file says how to authenticate: nothing else puts a credential on calls. */
+  /** Authentication is configured: nothing else adds a credential to calls. */
   readonly authenticated?: boolean
   readonly health?: HealthRules
-  /** The ports that the same configuration opens. */
+  /** The ports opened by the same configuration. */
   readonly ownPorts?: ReadonlySet<number>
-  /** Requests for which it gives equal texts go to the same endpoint. */
+  /** Requests with equal results go to the same endpoint. */
   readonly affinity?: Expression
-  /** What an LLM backend does to each request. */
+  /** How an LLM backend modifies each request. */
   readonly llm?: LlmPolicy
-  /** What looks at the requests and replies of an LLM backend, in order. */
+  /** Guards on the requests and responses of an LLM backend, in order. */
   readonly guards?: readonly GuardSet[]
 }
 
-/** When an endpoint counts as unhealthy, and what follows. */
+/** When an endpoint counts as unhealthy, and the consequences. */
 export interface HealthRules {
-  /** On a response; unset: 5xx and failed gRPC calls. A call without a response is always unhealthy. */
+  /** Evaluated on a response; if unset, 5xx and failed gRPC calls. A call without a response is always unhealthy. */
   readonly unhealthy?: Expression
-  /** Unset: left out only for a time that the response or the retry policy gives. */
+  /** If unset, endpoints are evicted only for a time set by the response or the retry policy. */
   readonly eviction?: {
     /** ms. */
     readonly duration?: number
-    /** 0 to 1, as are thresholds. */
+    /** 0 to 1, like thresholds. */
     readonly restoreHealth?: number
     readonly consecutiveFailures?: number
     readonly healthThreshold?: number
   }
 }
 
-/** Another service that a policy calls, as it is written there: one of the three. */
+/** A service that a policy calls, as configured: one of the three. */
 export interface CalleeSpec {
   readonly host?: HttpAddress
   readonly service?: { readonly name: string; readonly port: number }
@@ -134,19 +137,19 @@ export interface CalleeSpec {
   readonly policies?: CalleePolicies['specs']
 }
 
-/** How the connections of clients are served; each frontend policy contributes its part, defaults fill the rest. */
+/** How client connections are served; each frontend policy contributes its part, and defaults fill the rest. */
 export interface FrontendSettings {
-  /** Of every request, before anything else looks at its path. */
+  /** Applied to every request before anything else sees its path. */
   readonly paths: PathNormalizer
-  /** bytes: what is buffered where a policy sets no limit of its own. */
+  /** Maximum bytes to buffer if a policy sets no limit of its own. */
   readonly maxBuffer: number
   readonly bodies: BodyLimits
   readonly http1: {
-    /** Header fields of a request. */
+    /** Header fields per request. */
     readonly maxHeaders: number
     /** ms. */
     readonly idleTimeout: number
-    /** Names reach the policies and the backend as the client wrote them, instead of in lower case. */
+    /** Field names keep the client's spelling instead of being lower-cased. */
     readonly preserveCase: boolean
   }
   readonly http2: {
@@ -157,24 +160,24 @@ export interface FrontendSettings {
     readonly maxHeaderSize: number
     /** ms between pings; 0: none. */
     readonly keepaliveInterval: number
-    /** ms to wait for the answer to one. */
+    /** ms to wait for each acknowledgement. */
     readonly keepaliveTimeout: number
   }
   /** ms; 0: no limit. */
   readonly maxConnectionDuration: number
-  /** CONNECT requests find a route and become a tunnel; refused otherwise. */
+  /** CONNECT requests are routed and become tunnels; rejected otherwise. */
   readonly tunnels: boolean
   readonly tls: {
     /** ms. */
     readonly handshakeTimeout: number
-    /** What every listener speaks that says nothing itself. */
+    /** For listeners that set none of their own. */
     readonly defaults: TlsParameters
   }
-  /** False: no probes. */
+  /** False disables probes. */
   readonly keepAlive: KeepAlive | false
   readonly proxyProtocol: ProxyProtocolSettings | undefined
 }
-/** In OpenSSL's words. */
+/** OpenSSL names. */
 export interface TlsParameters {
   readonly alpn?: readonly string[]
   readonly minVersion?: TlsVersion
@@ -185,78 +188,80 @@ export interface TlsParameters {
 export interface ProxyProtocolSettings {
   readonly v1: boolean
   readonly v2: boolean
-  /** Connections without the header pass too. */
+  /** Connections without the header are accepted too. */
   readonly optional: boolean
 }
 
-/** A collector that takes OTLP. */
+/** An OTLP collector. */
 export interface Collector {
   readonly to: Callee
   readonly protocol: 'grpc' | 'http'
-  /** Over HTTP. */
+  /** For HTTP. */
   readonly path: string
-  /** Header fields that the environment asks for, flat. */
+  /** Header fields from the environment, flat. */
   readonly fields: readonly string[]
 }
 
-/** ms; unset: none. */
+/** ms; no limit if unset. */
 export interface Timeouts {
-  /** From the start of the request to the response head, with delays, retries and their pauses. */
+  /** From the start of the request to the response head, including delays, retries and backoff. */
   readonly request?: number
   /** Each upstream call. */
   readonly backend?: number
 }
 
-/** When a call is made again. */
+/** When to retry a call. */
 export interface RetryRules {
-  /** How many more calls may follow the first one. */
+  /** Maximum retries after the first call. */
   readonly attempts: number
   /** ms between two calls. */
   readonly backoff: number
   readonly codes: ReadonlySet<number>
-  /** On the request: anything but true means a single call. */
+  /** Evaluated on the request: unless true, the call is not retried. */
   readonly precondition?: Expression
-  /** On each response: true asks for another call. */
+  /** Evaluated on each response: true triggers a retry. */
   readonly condition?: Expression
 }
 
-/** What a compiled policy does, by moment, and what it settles for good. */
+/** A compiled policy: its hooks by stage, and its static settings. */
 export interface Hooks extends MomentHooks {
-  /** How the backend that this policy stands on is reached. */
+  /** How to reach the backend that this policy is on. */
   readonly upstream?: UpstreamSettings
-  /** What each request leaves in the log (`log`), and what of it is sent to a collector. */
+  /** What each request writes to the log (`log`), and what is exported to a collector. */
   readonly accessLog?: { readonly log: LogRules; readonly sent?: LogRules & Collector }
-  /** Which requests leave spans at a collector. */
+  /** Which requests are exported as spans. */
   readonly tracing?: SpanRules & Collector
-  /** How clients are served, from a frontend policy. */
+  /** How clients are served; from a frontend policy. */
   readonly frontend?: Partial<FrontendSettings>
-  /** Put on the exchange before the backend is asked. */
+  /** Set on the exchange before the backend is called. */
   readonly mcpAuthorization?: McpRules
-  /** Likewise, in their order. */
+  /** Likewise, in order. */
   readonly mcpGuards?: readonly McpGuard[]
-  /** bytes of the longest request body that `request` itself reads whole. */
+  /** Maximum bytes of a request body that `request` itself buffers. */
   readonly holdsRequest?: number
-  /** The request body is read whole, up to so many bytes, right before `request` runs: policies before it have not seen it. */
+  /**
+   * Buffers the request body, up to this many bytes, right before `request` runs: earlier policies have not seen it.
+   */
   readonly buffersRequest?: number
-  /** The response body is read whole into `x.response.body` before `response` runs. */
+  /** Buffers the response body into `x.response.body` before `response` runs. */
   readonly buffersResponse?: ResponseBuffering
   readonly timeout?: Timeouts
   readonly retry?: RetryRules
 }
 
-/** What a request needs so that a policy has something to say about it; `gwctl diff` sends such requests. */
+/** The requests needed to exercise a policy; `gwctl diff` sends them. */
 export interface ProbeHints {
-  /** Pages that ask from there, and from elsewhere. `*` stands for any text. */
+  /** Cross-origin requests from these origins and from others. `*` matches any text. */
   readonly origins?: readonly string[]
-  /** One call more than that. */
+  /** One more call than this. */
   readonly calls?: readonly number[]
-  /** ms: a backend that takes longer. */
+  /** A backend that takes longer than this, in ms. */
   readonly delays?: readonly number[]
-  /** bytes: a body that is longer. */
+  /** A body longer than this, in bytes. */
   readonly bodies?: readonly number[]
-  /** What the backend answers. */
+  /** These backend statuses. */
   readonly statuses?: readonly number[]
-  /** The metadata of each key that it knows. */
+  /** The metadata of each known key. */
   readonly keys?: readonly Fields[]
 }
 
@@ -266,29 +271,29 @@ export interface Policy<N extends string, S> {
   readonly spec?: string
   readonly attach: readonly Attachment[]
   readonly schema: Schema<S>
-  /** Present: the policy is valid but this engine does not serve it (GW601). */
+  /** If present, the policy is valid but not served by this engine (GW601). */
   readonly unserved?: string
-  /** On a route it stands for every backend of that route: it runs per call, not per request. */
+  /** On a route it applies to each backend of that route: it runs per call, not per request. */
   readonly perBackend?: true
-  /** What of the caller it looks at. */
+  /** The kind of client credential it evaluates. */
   readonly asksFor?: 'token' | 'key' | 'password' | 'session' | 'anything'
-  /** Of the spec as it is written: what requests it tells apart. */
+  /** From the configured spec: which requests it distinguishes. */
   probe?(spec: unknown): ProbeHints
-  /** Asked by the MCP backend for each item that a message is about, not by the pipeline for each request. */
+  /** Evaluated by the MCP backend for each item of a message, not by the pipeline for each request. */
   readonly perItem?: true
-  /** Tells in `x-ratelimit-*` fields of the response what is left. */
+  /** Reports the remainder in `x-ratelimit-*` response fields. */
   readonly showsBudget?: true
-  /** The deadline of a request does not begin before this has passed. */
+  /** A request's deadline starts only after this policy. */
   readonly beforeDeadline?: true
-  /** Unset: resources do not have it. */
+  /** If unset, not available in resources. */
   readonly cluster?: readonly ClusterForm[]
-  /** Without it more would be allowed, or more be shown, than is written: true, or those of its fields that do so. */
+  /** Whether omitting it would permit or expose more than configured: true, or the fields that do so. */
   readonly guards?: true | readonly string[]
-  /** Of several for one place all hold, not the oldest alone. */
+  /** If several are attached to one place, all apply, not just the oldest. */
   readonly accumulates?: true
-  /** What stands on a whole backend holds on its parts, too: a part only says what is different there. */
+  /** On a whole backend it applies to its parts too, which only override members. */
   readonly reachesParts?: true
-  /** Rules that accumulate over the levels instead of the narrowest one winning. */
+  /** Merges rules that accumulate over the levels instead of the narrowest one winning. */
   merge?(wide: S, narrow: S): S
   compile(spec: S, ctx: CompileContext): Hooks
 }

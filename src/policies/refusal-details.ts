@@ -1,4 +1,4 @@
-// Tells clients which policy has refused them (RFC 9457, Problem Details for HTTP APIs).
+// Reports to clients which policy rejected them (RFC 9457, Problem Details for HTTP APIs).
 
 import type { BodyHook } from '../calls/step.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -27,13 +27,13 @@ export const refusalDetails = definePolicy({
       const trace = x.span?.traceId ?? x.id
       response.headers.set('x-refused-by', stoppedAt.policy)
       response.headers.set('x-trace-id', trace)
-      // Other bodies are written in the words of a protocol.
+      // Other bodies are prescribed by a protocol.
       if (form === 'header' || response.headers.get('content-type')?.startsWith('text/plain') !== true) return
       response.headers.set('content-type', 'application/problem+json')
       const { status } = response
       problems.set(x, { type: 'about:blank', status, policy: stoppedAt.policy, rule: x.refusedBy, trace })
     }
-    /** With the text of the refusal: what logs say of the error may name what clients are not to know. */
+    /** Uses the response text: the logged error may contain names that clients must not see. */
     function inPlace(x: Exchange): BodyHook | undefined {
       const problem = problems.get(x)
       if (problem === undefined) return undefined

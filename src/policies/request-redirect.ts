@@ -1,4 +1,4 @@
-// Answers with a redirect; `Location` is always absolute and keeps the query.
+// Responds with a redirect; `Location` is always absolute and keeps the query.
 import { defaultPort, hostOf, portOf } from '../http/authority.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 import { def, integer, object, oneOf, opt } from '../schema/builder.ts'
@@ -31,8 +31,8 @@ export const requestRedirect = definePolicy({
 })
 
 /**
- * A new host keeps the port of the request, unless the scheme is set too: that port belonged to the other scheme. A
- * port that the scheme implies is not written.
+ * A new host keeps the request's port, unless the scheme is set too: that port belonged to the other scheme. The
+ * scheme's default port is omitted.
  */
 function compileAuthority(
   part: AuthorityPart | undefined,

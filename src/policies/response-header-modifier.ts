@@ -1,4 +1,4 @@
-// Adds, sets and removes response headers, also of replies that the gateway makes itself.
+// Adds, sets and removes response headers, including those of local replies.
 
 import type { Exchange } from '../http/exchange.ts'
 import { asFields } from '../schema/untyped.ts'

@@ -1,4 +1,4 @@
-// When an upstream call is made again. Data only: the engine makes the calls.
+// When an upstream call is retried. Data only: the engine makes the calls.
 
 import { cel, def, integer, list, object, opt } from '../schema/builder.ts'
 import { resourceDuration, set } from '../schema/resource-scalars.ts'
@@ -58,7 +58,7 @@ export const retry = definePolicy({
   },
 })
 
-/** Also of a rule of a route. */
+/** Also used for the retry of a route rule. */
 export function convertRetry(part: Fields, ctx: ClusterContext): Policies | null {
   const attempts = typeof part.attempts === 'number' ? part.attempts : 1
   if (attempts <= 0) return null

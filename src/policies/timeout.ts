@@ -1,4 +1,4 @@
-// How long a request and each upstream call may take. Data only: the engine keeps the deadlines.
+// Deadlines of a request and of each upstream call. Data only: the engine enforces them.
 
 import { object, opt } from '../schema/builder.ts'
 import { resourceDuration } from '../schema/resource-scalars.ts'

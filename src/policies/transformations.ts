@@ -1,5 +1,5 @@
-// Rewrites heads and bodies by expressions. A header whose expression fails is removed, so that a client cannot pass off
-// its own value for one that the gateway means to set.
+// Rewrites heads and bodies by expressions. A header whose expression fails is removed, so that a client cannot pass
+// off its own value as the gateway's.
 
 import type { BodyHook } from '../calls/step.ts'
 import type { Expression } from '../cel/expression.ts'
@@ -53,7 +53,7 @@ function side(scope: 'request' | 'response', header: CelResult, pseudo: readonly
   })
 }
 
-/** In a response a number may stand for `:status`, so the type of a header is only known when it is evaluated. */
+/** In a response a number may be the value of `:status`, so a header's type is checked only on evaluation. */
 const requestSide = side('request', 'string', REQUEST_PSEUDO)
 const responseSide = side('response', 'any', RESPONSE_PSEUDO)
 type Side = Infer<typeof requestSide>
@@ -173,13 +173,13 @@ function compileResponse(spec: Side, limits: Limits): Hooks {
   return { response: transformResponse, responseBody: x => replaceBody(x, body, limits) }
 }
 
-/** They describe the body that is gone. */
+/** They describe the original body. */
 function dropBodyHeaders(headers: HeaderList): void {
   headers.delete('content-length')
   headers.delete('content-encoding')
 }
 
-/** Swallows the body, and keeps it only for an expression that reads it. */
+/** Discards the body, buffering it only for an expression that reads it. */
 function replaceBody(x: Exchange, body: Expression, { maxBuffer }: Limits): BodyHook {
   const chunks: Buffer[] = []
   let size = 0
@@ -201,7 +201,7 @@ function replaceBody(x: Exchange, body: Expression, { maxBuffer }: Limits): Body
 
 type PseudoSetter = (name: string) => Assign
 
-/** Metadata first, so that the headers can name it; then replace, add, set, remove. */
+/** Metadata first, so that headers can refer to it; then replace, add, set, remove. */
 function compileHead(spec: Side, pseudo: PseudoSetter): (x: Exchange, headers: HeaderList) => void {
   const metadata = Object.entries(spec.metadata ?? {})
   const { replace } = spec
@@ -210,7 +210,7 @@ function compileHead(spec: Side, pseudo: PseudoSetter): (x: Exchange, headers: H
   const remove = (spec.remove ?? []).map(name => name.toLowerCase()).filter(name => name !== 'host')
   return (x, headers) => {
     for (const [name, expression] of metadata) {
-      // Rules may read it later, which must not take what failed for what is not there.
+      // Rules may read it later and must not take a failure for an absent value.
       const outcome = expression.decide(x)
       if (outcome.ok) x.metadata[name] = outcome.value
       else if (outcome.kind !== 'absent') x.metadata[name] = new FailedValue()
@@ -245,7 +245,7 @@ function compileField(
   }
 }
 
-/** Anything but a map leaves the headers alone; entries that cannot be headers are left out. */
+/** Anything but a map leaves the headers unchanged; invalid entries are skipped. */
 function replaceAll(expression: Expression, x: Exchange, headers: HeaderList): void {
   const outcome = expression.evaluate(x)
   if (!outcome.ok) return

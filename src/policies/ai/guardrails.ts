@@ -1,4 +1,4 @@
-// Guards of the `llm` section and its models, which have them in fields of their own.
+// Guards of the `llm` section and its models, which declare them in separate fields.
 import { promptGuard } from '../external/prompt-guard.ts'
 import { definePolicy } from '../policy.ts'
 import { compileGuards } from './guards/compile-guards.ts'

@@ -1,4 +1,4 @@
-// Asks an authorization service about each request (specification, "Inbound: external authorization").
+// Calls an authorization service for each request (specification, "Inbound: external authorization").
 
 import type { WholeReply } from '../../calls/dispatch.ts'
 import { GrpcFailure } from '../../calls/grpc.ts'
@@ -149,12 +149,12 @@ function expressionsOf({ protocol: { grpc, http }, cache }: Spec): (Expression |
   ]
 }
 
-/** One service, and how it is asked. */
+/** One service and the rules for calling it. */
 class Authorizer {
   readonly #ask: (x: Exchange, body: CheckBody | undefined) => Promise<Answer>
   readonly #body: BodyRules | undefined
   readonly #cache: (NonNullable<Spec['cache']> & { readonly kept: DecisionCache }) | undefined
-  /** Status where the service cannot be asked; undefined: the request passes. */
+  /** Response status if the service does not answer; undefined lets the request pass. */
   readonly #failure: number | undefined
   readonly #limits: Limits
 
@@ -172,7 +172,7 @@ class Authorizer {
   }
 
   decide(x: Exchange): Reply | undefined | Promise<Reply | undefined> {
-    // What is too long is refused, whatever is known about the rest of the request.
+    // An oversized body is rejected, even if a decision is cached.
     return this.#body ? bodyForCheck(x, this.#body).then(body => this.#decide(x, body)) : this.#decide(x, undefined)
   }
 
@@ -200,7 +200,7 @@ class Authorizer {
     return reply
   }
 
-  /** A request that cannot be asked about, or an answer that is none, refuses in every mode: clients have a part in both. */
+  /** An invalid request or an invalid answer is rejected in every failure mode: a client can cause both. */
   #unanswered(x: Exchange, error: unknown): void {
     if (error instanceof GatewayError && error.code === 'extAuthz') {
       x.error = reasonOf(error.details.cause ?? error)
@@ -218,7 +218,7 @@ function failureStatus(mode: Spec['failureMode']): number | undefined {
   return denyWithStatus < 200 ? 403 : denyWithStatus
 }
 
-/** For logs: it may name what clients are not to know. */
+/** For logs only: may contain names that clients must not see. */
 function reasonOf(cause: unknown): string {
   return `external authorization failed: ${cause instanceof Error ? cause.message : String(cause)}`
 }

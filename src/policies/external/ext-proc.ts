@@ -1,4 +1,4 @@
-// Lets another service read and change requests and responses (specification, `extProc`).
+// Lets an external service read and change requests and responses (specification, `extProc`).
 
 import type { Callee } from '../../calls/outcall.ts'
 import type { Expression } from '../../cel/expression.ts'
@@ -66,7 +66,7 @@ export const extProc = definePolicy({
 
 type Spec = ObjectOf<typeof fields>
 
-/** bytes of a body that is sent as one piece (specification, `extProc`). */
+/** Maximum bytes of a body sent as one message (specification, `extProc`). */
 const BUFFERED_LIMIT = 8192
 
 function hooksOf(spec: Spec, callee: Callee, ctx: CompileContext): Hooks {
@@ -79,7 +79,7 @@ function hooksOf(spec: Spec, callee: Callee, ctx: CompileContext): Hooks {
   )
   const running = new WeakMap<Exchange, Processing>()
 
-  /** Once bodies have begun to pass there is no way back. */
+  /** Once body data has been sent, failing open is no longer possible. */
   async function passes(x: Exchange, processing: Processing, step: Promise<void>): Promise<void> {
     try {
       await step
@@ -98,7 +98,7 @@ function hooksOf(spec: Spec, callee: Callee, ctx: CompileContext): Hooks {
     await passes(x, processing, processing.request())
     return undefined
   }
-  /** What the gateway answers by itself is its own word. */
+  /** Local replies are not processed. */
   function processResponse(x: Exchange): void | Promise<void> {
     const processing = running.get(x)
     if (processing && x.reason === 'Upstream') return passes(x, processing, processing.response())
@@ -140,7 +140,7 @@ function expressionsOf({ metadataContext, requestAttributes, responseAttributes 
   return [...Object.values(metadataContext), requestAttributes, responseAttributes].flatMap(each => Object.values(each))
 }
 
-/** For logs: it may name what clients are not to know. */
+/** For logs only: may contain names that clients must not see. */
 function reasonOf(cause: unknown): string {
   return `ext_proc failed: ${cause instanceof Error ? cause.message : String(cause)}`
 }

@@ -151,7 +151,7 @@ function providerOf(spec: Spec, ctx: CompileContext): JwtProvider {
 /** ms. */
 const KEYS_FRESH = 300_000
 
-/** Unless the file names them, the issuer says itself where its keys are. */
+/** Unless configured, the key set is discovered through the issuer. */
 function keysOf(spec: Spec, ctx: CompileContext): KeySource {
   const { issuer, jwks: written } = spec
   if (written) return openKeySource(written, ['jwks'], ctx)
@@ -179,7 +179,7 @@ function convert(part: Fields, ctx: ClusterContext): Policies {
   })
 }
 
-/** JWT settings that ask for the metadata of MCP: they go with one issuer and the mode `Strict`. */
+/** JWT settings with MCP metadata require a single issuer and the mode `Strict`. */
 function convertJwt(part: Fields, ctx: ClusterContext): Policies | null | undefined {
   const mcp = asFields(part.mcp)
   const issuer = asItems(part.providers)[0]

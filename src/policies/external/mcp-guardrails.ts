@@ -1,4 +1,4 @@
-// Services that look at MCP messages on their way (specification, MCP guardrails).
+// Services that inspect MCP messages (specification, MCP guardrails).
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { McpGuard } from '../../http/exchange.ts'
 import {
@@ -129,7 +129,7 @@ function guardOf(spec: Spec, at: Path, ctx: CompileContext): McpGuard {
     const known = phases.get(method)
     if (known !== undefined) return known
     const phase = phaseFor(method, methods)
-    // Clients choose methods.
+    // Bounded, since clients choose method names.
     if (phases.size < MOST_METHODS) phases.set(method, phase)
     return phase
   }
@@ -138,7 +138,7 @@ function guardOf(spec: Spec, at: Path, ctx: CompileContext): McpGuard {
     return phase === 'full' || phase === side
   }
   const { kind: name } = spec
-  // Its service is none, which has been reported.
+  // The service is invalid, which has been reported.
   if (!callee) return { name, looksAt, check: async () => ({ action: 'fail', error: 'there is no such service' }) }
   const processor = {
     callee,
@@ -160,7 +160,7 @@ function lowerCase(names: readonly string[] = []): ReadonlySet<string> {
   return new Set(names.map(name => name.toLowerCase()))
 }
 
-/** GW590: what guards nothing looks as if it did. */
+/** GW590: a guard that matches nothing gives a false sense of protection. */
 function reportIdle(methods: Readonly<Record<string, GuardedPhase>>, at: Path, ctx: CompileContext): void {
   const idle = Object.keys(methods).find(pattern => !isMethodPattern(pattern))
   const off = Object.values(methods).every(phase => phase === 'off')

@@ -1,4 +1,4 @@
-// Signs browsers in with an OpenID provider, and shows the claims of the ID token as `jwt`.
+// Signs browsers in with an OpenID provider, and exposes the claims of the ID token as `jwt`.
 
 import { fetchedKeys, jwks, type KeySource, openKeySource } from '../../auth/key-source.ts'
 import {
@@ -61,7 +61,7 @@ export const oidc = definePolicy({
     const secure = redirect.protocol === 'https:'
     const prefix = `${secure ? '__Host-' : ''}${RESERVED}`
     const provider = new OpenidProvider(providerSettings(spec, ctx), runtime)
-    // The same in every replica, and after every reload that changes nothing about it.
+    // The same in every replica, and across reloads that do not change it.
     const id = once(() => digestOf([spec.issuer, spec.clientId, redirect.href]))
     const made = once(() => {
       const place: SessionPlace = { cookie: `${prefix}s_${id()}`, secure, seal: sealOf(ctx) }
@@ -104,12 +104,12 @@ export const oidc = definePolicy({
   },
 })
 
-/** A page may ask what it may send before anybody is signed in: browsers add no cookies to that. */
+/** CORS preflights precede sign-in: browsers send no cookies with them. */
 function isPreflight({ request: { method, headers } }: Exchange): boolean {
   return method === 'OPTIONS' && headers.has('origin') && headers.has('access-control-request-method')
 }
 
-/** Frames and windows can be sent elsewhere; scripts cannot use a sign-in page, and are told so. */
+/** Only navigations can be redirected; scripts cannot use a sign-in page and get an error. */
 function isNavigation({ request: { method, headers } }: Exchange): boolean {
   const destination = headers.get('sec-fetch-dest')
   if (destination !== undefined && !/^(document|i?frame|embed|object)$/.test(destination)) return false
@@ -126,7 +126,7 @@ function partsOf(target: string): { readonly path: string; readonly query: URLSe
     : { path: target.slice(0, at), query: formFields(target.slice(at + 1)) }
 }
 
-/** Ends the session here and, where the provider knows how, there (OpenID Connect RP-Initiated Logout). */
+/** Ends the local session and, if the provider supports it, the provider's (OpenID Connect RP-Initiated Logout). */
 async function signOut(sessions: BrowserSessions, provider: OpenidProvider, home: URL, x: Exchange): Promise<Reply> {
   if (x.request.headers.get('sec-fetch-site') === 'cross-site')
     throw new GatewayError('oidc', { status: 403, detail: 'another site cannot sign anybody out' })
@@ -144,7 +144,7 @@ function digestOf(parts: readonly string[]): string {
   return process.getBuiltinModule('node:crypto').hash('sha256', JSON.stringify(parts), 'hex').slice(0, 16)
 }
 
-/** `OIDC_COOKIE_SECRET`, or `SESSION_KEY`; without either, sessions end with this replica and no other knows them. */
+/** `OIDC_COOKIE_SECRET`, or `SESSION_KEY`; without either, sessions are specific to this replica and end with it. */
 function sealOf(ctx: CompileContext): CookieSeal {
   const { OIDC_COOKIE_SECRET: own, SESSION_KEY: shared } = ctx.env
   const written = (own ?? shared)?.split(',').filter(each => each.length >= SHORTEST_SECRET)
@@ -155,7 +155,7 @@ function sealOf(ctx: CompileContext): CookieSeal {
   return new CookieSeal([sharedKey(ctx.memory('cookie key', 32))])
 }
 
-/** Characters. */
+/** Minimum characters. */
 const SHORTEST_SECRET = 32
 
 function providerSettings(spec: Spec, ctx: CompileContext) {
@@ -173,7 +173,7 @@ function providerSettings(spec: Spec, ctx: CompileContext) {
 
 type FindMetadata = (x?: Exchange) => Promise<ProviderMetadata>
 
-/** What the file says of endpoints comes before the document, which is not asked for where the file says it all. */
+/** Configured endpoints take precedence over the discovery document, which is not fetched if all are configured. */
 function metadataFrom(spec: Spec, ctx: CompileContext): FindMetadata {
   const { issuer, discovery, authorizationEndpoint: page, tokenEndpoint: tokens } = spec
   const own = {
@@ -190,7 +190,7 @@ function metadataFrom(spec: Spec, ctx: CompileContext): FindMetadata {
   return async x => ({ ...(await cache.read(SCOPE, ctx.runtime, x)), ...own })
 }
 
-/** Undefined where it is somewhere else, or after a finding. */
+/** Undefined if it is to be fetched, or after a finding. */
 function writtenDocument(
   discovery: NonNullable<Spec['discovery']>,
   issuer: string,

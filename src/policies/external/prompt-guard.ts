@@ -48,7 +48,7 @@ const regexGuard = object('regex guard', {
   ),
 })
 
-/** What a call has besides fields: the other parts of a request's head are not for the file to say. */
+/** Pseudo-headers, which the configuration may not set. */
 const PSEUDO = [':path', ':method', ':authority']
 
 function headerOfCall(name: string): Problem | undefined {
@@ -56,7 +56,7 @@ function headerOfCall(name: string): Problem | undefined {
   return { message: `\`${name}\` is not a header name`, help: `write a name, or one of ${PSEUDO.join(', ')}` }
 }
 
-/** A host, with or without a scheme and a port. */
+/** A host, optionally with a scheme and a port. */
 const serviceHost: Schema<HttpAddress> = parsed(
   string({ min: 1, max: 1024 }),
   'a host such as `name.cognitiveservices.azure.com`',
@@ -182,7 +182,7 @@ const requestGuard = object(
   { exactlyOneOf: [Object.keys(requestKinds)], check: checkScope },
 )
 
-/** Who is told messages is told no calls of tools. */
+/** Guards that support `scope`; the others do not receive tool calls. */
 const SCOPED = ['regex', 'bedrockGuardrails']
 
 function checkScope(value: Record<string, unknown>) {
@@ -199,7 +199,7 @@ function checkScope(value: Record<string, unknown>) {
   ]
 }
 
-/** Guards on LLM requests and replies: `promptGuard` of the AI policy, `guardrails` in the `llm` section. */
+/** Guards on LLM requests and responses: `promptGuard` of the AI policy, `guardrails` in the `llm` section. */
 export const promptGuard = object('prompt guard', {
   streaming: def(
     oneOf(['Disabled', 'Enabled'], { disabled: 'Disabled', enabled: 'Enabled' }),

@@ -1,4 +1,4 @@
-// Shared budgets in a rate limit service (specification, "Rate limiting": global).
+// Budgets shared through a rate limit service (specification, "Rate limiting": global).
 
 import { GrpcFailure } from '../../calls/grpc.ts'
 import type { Callee } from '../../calls/outcall.ts'
@@ -70,7 +70,7 @@ export const remoteRateLimit = definePolicy({
     ),
 })
 
-/** ms; unless the file says otherwise for the service. */
+/** ms, unless configured for the service. */
 const TIMEOUT = 2000
 
 function hooksOf(spec: ObjectOf<typeof optional>, callee: Callee, ctx: CompileContext): Hooks {
@@ -109,7 +109,7 @@ function hooksOf(spec: ObjectOf<typeof optional>, callee: Callee, ctx: CompileCo
       )
     })
   }
-  /** Nobody waits for it: the request is over. */
+  /** Fire and forget: the request is over. */
   function chargeTokens(x: Exchange): void {
     const own = asked.get(x)
     if (own === undefined || x.llm === undefined) return
@@ -162,7 +162,7 @@ function expressionsOf({ entries, cost, limitOverride }: DescriptorRules): (Expr
   return [...entries.map(({ value }) => value), cost, limitOverride]
 }
 
-/** For logs: it may name what clients are not to know. */
+/** For logs only: may contain names that clients must not see. */
 function reasonOf(cause: unknown): string {
   return `rate limit failed: ${cause instanceof Error ? cause.message : String(cause)}`
 }

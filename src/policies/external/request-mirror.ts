@@ -8,9 +8,9 @@ import { list, number, object, opt, req } from '../../schema/builder.ts'
 import { definePolicy, type Hooks } from '../policy.ts'
 import { TARGET_KINDS, targetFields } from '../upstream/policy-target.ts'
 
-/** Copies under way per policy; a service that is slower than that gets fewer of them. */
+/** Copies in flight per policy; a slower service gets fewer of them. */
 const MAX_IN_FLIGHT = 1024
-/** ms until the head of an answer that nobody reads, and from there to its end. */
+/** ms until the head of the ignored response, and from there to its end. */
 const TIMEOUT = 30_000
 const MIRRORING = { purpose: { kind: 'Mirror', subtype: 'Http' }, what: 'mirror', timeout: TIMEOUT } as const
 
@@ -56,7 +56,7 @@ class Mirror {
     this.#runtime = runtime
   }
 
-  /** Returns at once; what becomes of the copy concerns nobody but the trace. */
+  /** Returns immediately; the outcome only appears in the trace. */
   send(x: Exchange): void {
     if (this.#inFlight >= MAX_IN_FLIGHT) return
     this.#inFlight++
@@ -72,7 +72,7 @@ class Mirror {
   }
 }
 
-/** The head as it stands. A body goes to one reader only, and that is the backend. */
+/** The current head without a streamed body, which only the backend can read. */
 function copyOf(x: Exchange): Exchange {
   const headers = x.request.headers.copy()
   const hopByHop = headers.getAll('connection').flatMap(field => field.split(','))

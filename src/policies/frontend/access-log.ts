@@ -1,4 +1,4 @@
-// Which requests are logged, where to and with which fields (specification, AccessLog).
+// Which requests are logged, to which sinks and with which fields (specification, AccessLog).
 
 import { cel, def, object, oneOf, opt, string } from '../../schema/builder.ts'
 import { asFields, type Fields } from '../../schema/untyped.ts'

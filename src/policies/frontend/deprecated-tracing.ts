@@ -1,4 +1,4 @@
-// `config.tracing`, which said what `frontendPolicies.tracing` says now.
+// `config.tracing`, the predecessor of `frontendPolicies.tracing`.
 
 import { type Infer, object, oneOf, opt, parsed, string, urlText } from '../../schema/builder.ts'
 import { type HttpAddress, parseHostPort } from '../../schema/scalars.ts'
@@ -8,7 +8,7 @@ import { sampling, type tracing } from './tracing.ts'
 
 interface Endpoint {
   readonly host: HttpAddress
-  /** Undefined: the URL has none. */
+  /** Undefined if the URL has none. */
   readonly path: string | undefined
 }
 
@@ -37,7 +37,7 @@ export const deprecatedTracing = object('deprecated tracing', {
   clientSampling: opt(sampling, 'Share of the requests with a trace that go on with it; all when unset.'),
 })
 
-/** The same as today's policy. Undefined: neither the file nor the environment says where spans go. */
+/** Converts it to the current policy. Undefined if neither the configuration nor the environment sets an endpoint. */
 export function tracingOfToday(
   old: Infer<typeof deprecatedTracing>,
   env: Readonly<Record<string, string | undefined>>,
@@ -57,7 +57,7 @@ export function tracingOfToday(
   }
 }
 
-/** Of these variables, the first that is set. */
+/** The first one that is set is used. */
 export const ENDPOINT_VARIABLES = ['OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']
 
 function endpointOf(env: Readonly<Record<string, string | undefined>>): Endpoint | undefined {

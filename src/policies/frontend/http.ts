@@ -18,7 +18,7 @@ import { asFields, type Fields } from '../../schema/untyped.ts'
 import { bytesOf, defined, lower, type Policies } from '../parts/cluster-form.ts'
 import { definePolicy, type FrontendSettings } from '../policy.ts'
 
-/** What holds without this policy. */
+/** Defaults without this policy. */
 export const HTTP_DEFAULTS: Pick<
   FrontendSettings,
   'maxBuffer' | 'bodies' | 'paths' | 'http1' | 'http2' | 'maxConnectionDuration'
@@ -104,7 +104,7 @@ const pathNormalization = shapes({
   }),
 })
 
-/** What a file says about paths; unset: what is safe. */
+/** The configured path rules; safe defaults if unset. */
 export function pathRules(spec: Infer<typeof pathNormalization> | undefined): PathRules {
   return spec === undefined ? SAFE_PATHS : spec === 'none' ? PATHS_AS_WRITTEN : spec
 }

@@ -1,9 +1,9 @@
-// The variables that OpenTelemetry gives every process: what the file says comes before them.
+// OpenTelemetry's environment variables; the configuration takes precedence.
 import { isFieldName, toFieldValue } from '../../http/field-value.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Header fields of exports, flat: credentials of a collector, mostly. Entries that cannot be fields are left out. */
+/** Header fields of exports, flat: mostly credentials of a collector. Invalid entries are skipped. */
 export function exportFields(env: Env, signal: 'traces' | 'logs'): string[] {
   const own = signal === 'traces' ? env.OTEL_EXPORTER_OTLP_TRACES_HEADERS : env.OTEL_EXPORTER_OTLP_LOGS_HEADERS
   return entriesOf(own || env.OTEL_EXPORTER_OTLP_HEADERS).flatMap(([name, text]) => {
@@ -12,7 +12,7 @@ export function exportFields(env: Env, signal: 'traces' | 'logs'): string[] {
   })
 }
 
-/** Attributes of the process. */
+/** Resource attributes. */
 export function resourceAttributes(env: Env): ReadonlyMap<string, string> {
   const out = new Map(entriesOf(env.OTEL_RESOURCE_ATTRIBUTES))
   if (env.OTEL_SERVICE_NAME) out.set('service.name', env.OTEL_SERVICE_NAME)

@@ -3,7 +3,7 @@ import type { ConnectionFacts, Exchange, RequestHead } from '../../http/exchange
 import type { Clock } from '../../runtime/runtime.ts'
 import type { TraceScope } from '../../trace/trace-event.ts'
 
-/** Expressions read an exchange; before the first request it holds the connection alone. */
+/** Expressions require an exchange; before the first request it contains only the connection. */
 export function requestless(
   connection: ConnectionFacts,
   trace: TraceScope | undefined,

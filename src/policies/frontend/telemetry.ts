@@ -4,39 +4,39 @@ import { cel, list, map, opt, string } from '../../schema/builder.ts'
 import type { CalleeSpec, Collector, CompileContext } from '../policy.ts'
 import { exportFields } from './otel-environment.ts'
 
-/** A field that is computed for each record, label or span. */
+/** A field computed for each record, label or span. */
 export interface ComputedField {
   readonly name: string
   readonly value: Expression
 }
 
-/** How the default fields of a record are changed. */
+/** Changes to the default fields of a record. */
 export interface FieldChanges {
   readonly add: readonly ComputedField[]
-  /** Default fields that are left out: removed, or replaced by an added one. Undefined: none. */
+  /** Default fields to omit: removed, or replaced by an added one. Undefined for none. */
   readonly without: ReadonlySet<string> | undefined
 }
 
 export interface LogRules extends FieldChanges {
-  /** Anything but true: no record. Unset: every request. */
+  /** A record is emitted only if this is true; if unset, for every request. */
   readonly filter: Expression | undefined
 }
 
-/** A share from 0 to 1, or an expression that gives one, or a boolean. */
+/** A ratio from 0 to 1, a boolean, or an expression that returns either. */
 export type Sampling = number | Expression
 
 export interface SpanRules extends FieldChanges {
-  /** Gives the name of the root span. */
+  /** Returns the name of the root span. */
   readonly spanName: Expression | undefined
   readonly resources: readonly ComputedField[]
-  /** For requests that come without a trace. */
+  /** For requests without a trace context. */
   readonly random: Sampling
-  /** For requests that are part of one. */
+  /** For requests with a trace context. */
   readonly client: Sampling
   readonly filter: Expression | undefined
 }
 
-/** The changes as the file writes them. */
+/** The changes as configured. */
 export const changeFields = {
   add: opt(map(cel('log', 'any')), 'Field name to expression.'),
   remove: opt(list(string({ min: 1 }), { max: 32 }), 'Names of default fields to leave out.'),
@@ -51,7 +51,7 @@ export function fieldChanges(spec: {
   return { add, without: without.size > 0 ? without : undefined }
 }
 
-/** `at`: where the collector is written, relative to the policy. Undefined after a finding. */
+/** `at`: path of the collector, relative to the policy. Undefined after a finding. */
 export function collectorOf(
   spec: CollectorSpec,
   signal: 'traces' | 'logs',

@@ -1,4 +1,4 @@
-// Which requests leave spans, and with which attributes (specification, Tracing).
+// Which requests are sampled, and with which attributes (specification, Tracing).
 
 import type { Expression } from '../../cel/expression.ts'
 import { boolean, cel, def, list, map, number, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
@@ -17,7 +17,7 @@ import {
 } from './cluster/exports.ts'
 import { collectorOf, computedFields, fieldChanges, type Sampling } from './telemetry.ts'
 
-/** A share, all or nothing, or an expression that gives one of them. */
+/** A ratio, a boolean, or an expression that returns either. */
 export const sampling = shapes({ string: cel('request', 'sampling'), number: number(0, 1), boolean })
 
 /** Not an attribute: the name of the root span. */

@@ -35,7 +35,7 @@ const NEVER: Expression = {
   decide: () => ({ ok: true, value: false }),
 }
 
-/** Rules as a file writes them; `subject` is what passes or not: `request`, `connection`, `item`. */
+/** Rules as configured; `subject`: what they admit: `request`, `connection`, `item`. */
 export function accessRules(scope: CelScope, subject: string, o: ListOptions = {}): Schema<readonly AccessRule[]> {
   const condition = cel(scope, 'bool')
   return list(
@@ -65,7 +65,7 @@ export function accessRules(scope: CelScope, subject: string, o: ListOptions = {
   )
 }
 
-/** Rules as resources write them; `scope`: where the expressions stand. */
+/** Rules as written in resources; `scope`: where the expressions are evaluated. */
 export function accessRulesInCluster(scope: CelScope) {
   return object('authorization', {
     action: def(oneOf(['Allow', 'Deny', 'Require']), 'Allow', 'What a true expression means.'),
@@ -87,16 +87,16 @@ export function convertAccessRules(part: Fields): Policies {
   return { rules: expressions.map(expression => ({ [action]: expression })) }
 }
 
-/** What expressions read beside the exchange. */
+/** Variables for expressions besides the exchange. */
 type Extra = Readonly<Record<string, unknown>>
 
-/** The decision about a request or a connection; a trace tells it. */
+/** The decision about a request or a connection; traced if watched. */
 export function accessDecision(rules: readonly AccessRule[]): (x: Exchange) => boolean {
   const decide = decisionBy(rules)
   return x => (x.trace ? tracedDecision(rules, x, x.trace) : decide(x))
 }
 
-/** No `deny` holds, every `require` does, and so does one `allow` where there are any. */
+/** True if no `deny` matches, every `require` does, and at least one `allow` if there are any. */
 export function decisionBy(rules: readonly AccessRule[]): (x: Exchange, extra?: Extra) => boolean {
   const of = (kind: RuleKind) => rules.filter(each => each.kind === kind).map(each => each.when)
   const deny = of('deny')
@@ -109,7 +109,7 @@ export function decisionBy(rules: readonly AccessRule[]): (x: Exchange, extra?: 
   }
 }
 
-/** The same decision with every rule evaluated, so that a person sees what each of them says. */
+/** The same decision with every rule evaluated, so that a trace shows the outcome of each. */
 function tracedDecision(rules: readonly AccessRule[], x: Exchange, trace: TraceScope): boolean {
   const judged = judge(rules, x)
   const of = (kind: RuleKind) => judged.filter(({ mode }) => mode === kind)
@@ -122,12 +122,12 @@ function tracedDecision(rules: readonly AccessRule[], x: Exchange, trace: TraceS
   return passes
 }
 
-/** Of a request that is refused: the rule that does so, undefined where no `allow` lets it pass. */
+/** For a rejected request: the rule that rejects it; undefined if no `allow` matches. */
 export function refusingRule(rules: readonly AccessRule[], x: Exchange): string | undefined {
   return judge(rules, x).find(({ mode, matched }) => (mode === 'deny' ? matched : mode === 'require' && !matched))?.rule
 }
 
-/** What each rule says; `error`: why it could not be evaluated, unless what it asks for is not there. */
+/** The outcome of each rule; `error`: why it could not be evaluated, unless what it refers to is absent. */
 export function judge(rules: readonly AccessRule[], x: Exchange, extra?: Extra) {
   return rules.map(({ kind, when }) => {
     const outcome = when.decide(x, extra)
@@ -141,14 +141,14 @@ export function judge(rules: readonly AccessRule[], x: Exchange, extra?: Extra) 
   })
 }
 
-/** A rule that fails does not hold: an `allow` does not let anybody in, a `require` refuses. */
+/** A rule that fails does not match: an `allow` admits nothing, a `require` rejects. */
 function holds(outcome: Outcome): boolean {
   return outcome.ok && outcome.value === true
 }
 
 /**
- * A `deny` that fails refuses, for clients can make it fail: with more elements than it may look at, a body too large to
- * be read, text that is no JSON, another type. Only where what it asks for is not there it does not apply.
+ * A failing `deny` rejects, since clients can make it fail: with more elements than the limit, a body too large to
+ * buffer, text that is not JSON, or another type. It does not apply only if what it refers to is absent.
  */
 function refuses(outcome: Outcome): boolean {
   return outcome.ok ? outcome.value === true : outcome.kind !== 'absent'

@@ -7,8 +7,8 @@ import { type Conditioned, compileConditional } from './conditional.ts'
 type Asking<S> = S & { readonly conditional?: readonly Conditioned<S>[] | undefined }
 
 /**
- * The hooks of a policy that asks a service, or of its variants by condition. `refusal` answers where there is no such
- * service, which has been reported.
+ * The hooks of a policy that calls a service, or of its conditional variants. `refusal` is the response if the service
+ * is invalid, which has been reported.
  */
 export function compileAsking<S extends CalleeSpec>(
   spec: Asking<S>,

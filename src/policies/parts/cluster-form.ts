@@ -2,24 +2,27 @@ import type { Field } from '../../schema/builder.ts'
 import { parseByteSize } from '../../schema/scalars.ts'
 import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
 
-/** Where a ProxyPolicy has the member: a section of its spec, or `mcp` within `backend`. */
+/** The section of a ProxyPolicy that contains the member; `mcp` is within `backend`. */
 export type ClusterSection = 'traffic' | 'frontend' | 'backend' | 'mcp'
 
-/** How a policy is written in Kubernetes resources; the kinds, their CRDs and the translation are made from it. */
+/** The form of a policy in Kubernetes resources; the kinds, their CRDs and the translation are generated from it. */
 export interface ClusterForm {
   readonly section: ClusterSection
   readonly member: string
-  /** What may stand there. Unset where another policy declares the member: one may make several policies. */
+  /** Its schema. Unset if another policy declares the member: one member may translate to several policies. */
   readonly field?: Field<unknown, 'optional'>
-  /** In `backend`: also on the providers of an AI backend, or there and on MCP targets. Unset: on whole backends alone. */
+  /**
+   * In `backend`: whether it is also allowed on providers of an AI backend, or on those and MCP targets. Unset for
+   * whole backends only.
+   */
   readonly on?: 'provider' | 'target'
-  /** The standalone policy. Null: the member says nothing about it; undefined: it cannot be carried over. */
+  /** Returns the standalone policy. Null: the member does not affect it; undefined: it cannot be translated. */
   convert(part: Fields, ctx: ClusterContext): unknown
 }
 
-/** A resource that a policy reads: a Secret, a ConfigMap. */
+/** A resource referenced by a policy: a Secret, a ConfigMap. */
 export interface ClusterObject {
-  /** The kind as the document says it. */
+  /** The kind as written in the document. */
   readonly kindName: string
   readonly kind: { readonly kind: string }
   readonly namespace: string | undefined
@@ -30,49 +33,49 @@ export interface ClusterObject {
 /** A standalone policy, or a part of one. */
 export type Policies = Record<string, unknown>
 
-/** What the cluster gives to the conversion of one resource's members. */
+/** Cluster context for converting one resource's members. */
 export interface ClusterContext {
-  /** The resource that has the members. */
+  /** The resource that contains the members. */
   readonly holder: ClusterObject
-  /** What is wrong with the holder, as a controller writes it into a status. */
+  /** Errors of the holder, as a controller reports them in its status. */
   readonly errors: string[]
   readonly withSecrets: boolean
   readonly secrets: ClusterSecrets
-  /** Tells that a part is not carried over. */
+  /** Reports that a part is not translated. */
   lose(part: unknown, message: string): void
   /**
-   * `{host}` or `{backend}` of the service that a policy calls. Undefined, and an error of the holder, when it does not
+   * `{host}` or `{backend}` of the service that a policy calls. Undefined, with an error on the holder, if it does not
    * exist. `what`: how the error begins.
    */
   target(spec: Fields, what: string): Fields | undefined
   /** The path in `url`, if it has one. */
   urlPath(spec: Fields): string | undefined
-  /** The path of a data entry, told as lost when files cannot be referred to. */
+  /** The path of a data entry; reported as lost if files cannot be referenced. */
   file(part: unknown, object: ClusterObject, key: string): string | undefined
-  /** Inline text, or the address of a remote key set. Until a controller has fetched one it is an error of the holder. */
+  /** Inline text, or the URL of a remote key set. Until a controller has fetched it, this is an error on the holder. */
   keySet(part: Fields): unknown
-  /** Those of the holder's namespace with these labels. */
+  /** Objects of the holder's namespace with these labels. */
   labelled(kind: string, matchLabels: Readonly<Record<string, string>>): readonly ClusterObject[]
   /** The data of a Secret or ConfigMap, sorted by key. */
   entriesOf(object: ClusterObject): readonly { readonly key: string; readonly text: string }[]
   /** The policies of a `backend` section. */
   connection(spec: Fields): Policies
-  /** `out` was made of `part`. */
+  /** Records that `out` was derived from `part`. */
   keep<T extends object>(out: T, part: unknown): T
-  /** A value without the marks of where it was written. */
+  /** The value without source location marks. */
   plain(part: unknown): unknown
-  /** The same, which is known to be made of it. */
+  /** The same value, recorded as derived from it. */
   kept(part: unknown): unknown
 }
 
 interface ClusterSecrets {
   secret(name: string): ClusterObject | undefined
   configMap(name: string): ClusterObject | undefined
-  /** The text of the key that `ref` names, in the form in which it may be written; undefined and an error without one. */
+  /** The text of the key that `ref` names, as it may be written; undefined, with an error, if missing. */
   shown(ref: Fields, defaultKey: string, change?: (text: string) => string): string | undefined
 }
 
-/** Copies fields under other names; an undefined one is left out. */
+/** Copies fields under new names, skipping undefined ones. */
 export function pick(spec: Fields, names: Readonly<Record<string, string>>): Policies {
   const out: Policies = {}
   for (const [from, to] of Object.entries(names)) if (spec[from] !== undefined) out[to] = spec[from]
@@ -85,12 +88,12 @@ export function byName(items: unknown, value: 'value' | 'expression' = 'value'):
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
 }
 
-/** Leaves out what is undefined. */
+/** Drops undefined fields. */
 export function defined(fields: Readonly<Record<string, unknown>>): Policies {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
-/** Resources write words with a capital. */
+/** Resources capitalize enum values. */
 export function upper(word: string): string {
   return `${word[0]!.toUpperCase()}${word.slice(1)}`
 }
@@ -109,7 +112,7 @@ export function copied(value: unknown): Policies | undefined {
   return fields && { ...fields }
 }
 
-/** A policy that may be written as variants: `one` converts the plain form. */
+/** Converts a policy that may have variants; `one` converts the plain form. */
 export function variants(part: Fields, one: (plain: Fields) => Policies | undefined): Policies | undefined {
   const entries = asItems(part.conditional)
   if (entries.length === 0) return one(part)
@@ -120,7 +123,7 @@ export function variants(part: Fields, one: (plain: Fields) => Policies | undefi
   return kept.includes(undefined) ? undefined : { conditional: kept }
 }
 
-/** A plain duration becomes an expression; anything else is one already. */
+/** Converts a plain duration to an expression; anything else already is one. */
 export function durationOrCel(value: unknown): unknown {
   const text = asText(value)
   return text !== undefined && /^(\d+(\.\d+)?(ns|us|ms|s|m|h))+$/.test(text)
@@ -128,7 +131,7 @@ export function durationOrCel(value: unknown): unknown {
     : value
 }
 
-/** Bytes of a quantity such as `8Ki`, as standalone files hold them. */
+/** Bytes of a quantity such as `8Ki`, as standalone files write them. */
 export function bytesOf(value: unknown): number | undefined {
   const bytes = parseByteSize(String(value))
   return bytes === undefined ? undefined : Math.min(bytes, Number.MAX_SAFE_INTEGER)

@@ -19,8 +19,8 @@ import { afterBody, bodiesFor } from './request-body.ts'
 export type Conditioned<S> = S & { readonly condition?: Expression }
 
 /**
- * The field `conditional`: 1 to 16 variants of a policy, the first one whose condition is true applies (specification,
- * Traffic policy building blocks). The object that holds it passes `fallbackComesLast` as its `check`.
+ * The field `conditional`: 1 to 16 variants of a policy, of which the first with a true condition applies
+ * (specification, Traffic policy building blocks). The containing object passes `fallbackComesLast` as its `check`.
  */
 export function conditional<F extends Fields>(
   name: string,
@@ -56,12 +56,12 @@ export function fallbackComesLast(value: Record<string, unknown>): readonly Obje
 }
 
 /**
- * Whether the policy guards something. A client can make a condition fail, and neither to skip its entry nor to apply it
- * is safe then: the next one may be the weaker one, or this one. So the request is refused.
+ * Whether the policy protects something. A client can make a condition fail, and then neither skipping nor applying the
+ * entry is safe: either may be the weaker choice. So the request is rejected.
  */
 type Purpose = 'guards' | 'changes'
 
-/** The hooks of whichever entry applies to a request; its response side follows that choice. */
+/** The hooks of the entry that applies to a request; its response hooks follow the same choice. */
 export function compileConditional<S>(
   entries: readonly Conditioned<S>[],
   purpose: Purpose,
@@ -69,7 +69,7 @@ export function compileConditional<S>(
   compile: (entry: S, index: number) => Hooks,
 ): Hooks {
   const holds = purpose === 'guards' ? holdsForSure : holdsAsFarAsKnown
-  // Only the variant that applies has its body read.
+  // The body is buffered only for the variant that applies.
   const variants = entries.map((entry, i) => ({ condition: entry.condition, hooks: afterBody(compile(entry, i)) }))
   const all = variants.map(variant => variant.hooks)
   const needs = bodiesFor(
@@ -99,7 +99,7 @@ export function compileConditional<S>(
   }
 }
 
-/** A condition that fails does not hold. */
+/** A condition that fails counts as false. */
 function holdsAsFarAsKnown(condition: Expression, x: Exchange): boolean {
   const outcome = condition.evaluate(x)
   return outcome.ok && outcome.value === true

@@ -17,10 +17,10 @@ const places = {
 }
 const WRITTEN = ['header', 'queryParameter', 'cookie']
 
-/** Where a credential is written. */
+/** Where to write a credential. */
 export const writeLocation = object('credential location', places, { exactlyOneOf: [WRITTEN] })
 
-/** Where a credential is read. */
+/** Where to read a credential. */
 export const readLocation = object(
   'credential location',
   {
@@ -33,7 +33,7 @@ export const readLocation = object(
   { exactlyOneOf: [[...WRITTEN, 'expression']] },
 )
 
-/** A place as resources write it. */
+/** A location as written in resources. */
 export function convertLocation(part: unknown): Policies | undefined {
   const place = asFields(part)
   return (

@@ -3,8 +3,8 @@ import { type ErrorCode, GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 
 /**
- * What a service is told by expressions. What is not there is left out; where one fails otherwise, which a client can
- * bring about, the service would decide about another request: throws GatewayError `code`.
+ * Evaluates the values to send to a service. Absent values are omitted; on any other failure, which a client can cause,
+ * the service would decide about a different request: throws GatewayError `code`.
  */
 export function evaluateAll(
   expressions: Readonly<Record<string, Expression>>,

@@ -19,7 +19,7 @@ import { plainHeaderName, set } from '../../schema/resource-scalars.ts'
 import type { Fields } from '../../schema/untyped.ts'
 import { byName, defined, type Policies, strings } from './cluster-form.ts'
 
-/** A header's value as the file gives it: no control characters. */
+/** A configured header value: no control characters. */
 const fieldValue = (text: Schema<string>) =>
   parsed(
     text,
@@ -40,7 +40,7 @@ function fieldNameProblem(name: string): Problem | undefined {
 
 const fieldName = string({ min: 1, max: 256, pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, form: 'a header name' })
 
-/** Of an object with the name and the value of a header field. */
+/** For an object with the name and value of a header field. */
 export const credentialValue: SecretField = {
   name: 'value',
   where: ({ name }) => typeof name === 'string' && isCredentialHeader(name),
@@ -51,7 +51,7 @@ const headerValues = map(fieldValue(string()), {
   max: 64,
   secretKeys: isCredentialHeader,
 })
-/** Name to value, each of which may be a key under a name of its service's own. */
+/** Name to value, each of which may be a credential under a service-specific name. */
 export const secretHeaderValues = map(fieldValue(secret({ min: 0 })), { keys: fieldNameProblem, max: 64 })
 
 export const headerChangeFields = {
@@ -76,7 +76,7 @@ const clusterChanges = object('header changes', {
   remove: opt(set(string(), { max: 16 }), 'Fields to remove.'),
 })
 
-/** Changes to both heads, as resources write them. */
+/** Changes to both heads, as written in resources. */
 export const headerModifiersInCluster = object(
   'header modifiers',
   {
@@ -91,7 +91,7 @@ export function convertHeaderChanges(part: Fields | undefined): Policies | undef
   return defined({ set: byName(part.set), add: byName(part.add), remove: strings(part.remove) })
 }
 
-/** Adds, then sets, then removes. `host` is not among the fields: it is the authority, which the caller handles. */
+/** Adds, then sets, then removes. `host` is excluded: it is the authority, which the caller handles. */
 export function compileHeaderChanges(spec: HeaderChanges): (headers: HeaderList) => void {
   const add = fieldsOf(spec.add)
   const set = fieldsOf(spec.set)
@@ -110,7 +110,7 @@ function fieldsOf(changes: Readonly<Record<string, string>> = {}): [name: string
     .map(([name, value]) => [name.toLowerCase(), value])
 }
 
-/** What `set` or `add` says about `host`; undefined: nothing. */
+/** The value that `set` or `add` gives `host`; undefined if none. */
 export function hostChange(spec: HeaderChanges): string | undefined {
   for (const changes of [spec.set, spec.add]) {
     const entry = Object.entries(changes ?? {}).find(each => !notHost(each))

@@ -6,8 +6,8 @@ import { type CelResult, type CelScope, cel, type MapNode, map, type SecretField
 import { REDACTED } from '../../schema/redact.ts'
 
 /**
- * Whether what is written for a header field may be the credential itself: the field's value lets somebody in, and the
- * expression is not made of variables alone. A token that somebody has forgotten to quote is no variable.
+ * Whether the configured text of a header expression may be the credential itself: the field carries a credential, and
+ * the expression does not consist of variables alone. An unquoted token is not a variable.
  */
 export function holdsCredential(name: string, expression: unknown): boolean {
   if (!isCredentialHeader(name)) return false
@@ -18,15 +18,15 @@ export function holdsCredential(name: string, expression: unknown): boolean {
   return roots.some(root => !WORDS.has(root) && variableNamed(root) === undefined)
 }
 
-/** Of an object with the name of a header field and the expression for its value. */
+/** For an object with a header name and the expression for its value. */
 export const credentialExpression: SecretField = {
   name: 'value',
   where: ({ name, value }) => typeof name === 'string' && holdsCredential(name, value),
 }
 
 /**
- * The value of a header field. What comes of one that lets somebody in is in no trace, and neither is an expression
- * that may be the value itself.
+ * The value of a header field. Results for credential fields are not traced, and neither are expressions that may be
+ * the value itself.
  */
 export function evaluateHeader(name: string, expression: Expression, x: Exchange, guards = false): Outcome {
   const { trace } = x
@@ -43,7 +43,7 @@ export function evaluateHeader(name: string, expression: Expression, x: Exchange
 
 const WORDS: ReadonlySet<string> = new Set(['true', 'false', 'null', 'in'])
 
-/** Header fields whose values expressions give: name to expression. */
+/** Header fields computed by expressions: name to expression. */
 export function headerExpressions(
   scope: CelScope,
   result: CelResult,

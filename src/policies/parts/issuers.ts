@@ -1,13 +1,13 @@
 import { def, parsed, string } from '../../schema/builder.ts'
 import { resourceDuration } from '../../schema/resource-scalars.ts'
 
-/** What resources may say of the issuers of tokens. */
+/** Token issuer settings in resources. */
 export const IDENTITY_PROVIDERS = ['Auth0', 'Keycloak', 'Okta', 'Descope', 'Authentik', 'Entra'] as const
 export const AUTH_MODES = ['Strict', 'Optional', 'Permissive'] as const
-/** Key sets are not asked for more often than every five minutes. */
+/** Key sets are fetched at most every five minutes. */
 export const keySetCache = def(resourceDuration(300_000), '5m', 'How long the key set is kept.')
 
-/** An issuer whose documents are found below it. */
+/** An issuer URL, below which its documents are found. */
 export const issuerUrl = parsed(
   string({ min: 1, max: 256 }),
   'a URL starting with `https://` or `http://`, without query and fragment',

@@ -1,4 +1,4 @@
-/** What `make` gives, made when it is asked for the first time. */
+/** Evaluates `make` lazily, once. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => {

@@ -1,6 +1,6 @@
 import { boolean, def, integer, nothing, object, shapes } from '../../schema/builder.ts'
 
-/** Where cache points go in requests to Amazon Bedrock. */
+/** Where cache points are inserted in requests to Amazon Bedrock. */
 export const promptCaching = object('prompt caching', {
   cacheSystem: def(boolean, true, 'Marks the system prompt.'),
   cacheMessages: def(boolean, true, 'Marks the conversation.'),

@@ -3,7 +3,7 @@ import { ai } from '../ai.ts'
 import { health } from '../upstream/health.ts'
 import { targetPolicyFields } from '../upstream/policy-target.ts'
 
-/** What may stand on one provider of an AI backend. */
+/** Policies allowed on one provider of an AI backend. */
 export const providerPolicyFields = {
   ...targetPolicyFields,
   ai: opt(ai.schema, ai.doc),

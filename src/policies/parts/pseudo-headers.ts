@@ -5,7 +5,7 @@ import { isRequestTarget } from '../../http/request-target.ts'
 
 export type Assign = (x: Exchange, value: unknown) => void
 
-/** An unusable value changes nothing. */
+/** Invalid values are ignored. */
 export function setRequestPseudo(name: string, paths: PathNormalizer): Assign {
   const accept = (pattern: RegExp, assign: (x: Exchange, text: string) => void): Assign => {
     return (x, value) => {
@@ -15,7 +15,7 @@ export function setRequestPseudo(name: string, paths: PathNormalizer): Assign {
   }
   switch (name) {
     case ':method':
-      // A tunnel is something else than a request: neither becomes the other.
+      // CONNECT and other methods must not turn into each other.
       return accept(/^(?!connect$)[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/i, (x, text) => {
         if (x.request.method !== 'CONNECT' && (x.upgrade === undefined || text === 'GET')) x.request.method = text
       })
@@ -38,7 +38,7 @@ export function setRequestPseudo(name: string, paths: PathNormalizer): Assign {
   }
 }
 
-/** A path may be made of what a client has sent, so the rules for paths of clients hold for it too. */
+/** A path may be built from client input, so the rules for client paths apply to it too. */
 function usable(path: string, paths: PathNormalizer): string | undefined {
   try {
     return paths.normalize(path)

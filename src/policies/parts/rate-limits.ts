@@ -5,7 +5,7 @@ import { shortString, tinyString } from '../../schema/scalars.ts'
 import { asFields, asItems, type Fields } from '../../schema/untyped.ts'
 import { type ClusterContext, defined, lower, type Policies } from './cluster-form.ts'
 
-// `rateLimit` of a resource holds two policies: the limits of each replica and those that a service keeps.
+// `rateLimit` of a resource holds two policies: per-replica limits and those of a rate limit service.
 
 const localLimit = object(
   'local rate limit',
@@ -52,7 +52,7 @@ export const rateLimitInCluster = conditional(
   { atLeastOneOf: [['local', 'global']] },
 )
 
-/** Null when there is none. */
+/** Null if there is none. */
 export function convertLocalLimits(part: Fields, ctx: ClusterContext): unknown {
   const entries = entriesOf(part)
   if (entries === undefined) return localLimits(part.local, ctx) ?? null
@@ -65,7 +65,7 @@ export function convertLocalLimits(part: Fields, ctx: ClusterContext): unknown {
   return kept.length > 0 ? { conditional: kept } : null
 }
 
-/** Null when there is none; undefined when the service of one cannot be asked. */
+/** Null if there is none; undefined if a service cannot be resolved. */
 export function convertGlobalLimits(part: Fields, ctx: ClusterContext): Policies | null | undefined {
   const entries = entriesOf(part)
   if (entries === undefined) return asFields(part.global) ? globalLimits(part.global, ctx) : null

@@ -3,7 +3,7 @@ import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Hooks, Limits } from '../policy.ts'
 
-/** The hooks that expressions need because they name a body. */
+/** The hooks needed by expressions that refer to a body. */
 export function bodiesFor(
   expressions: Iterable<Expression | undefined>,
   { maxBuffer }: Limits,
@@ -23,7 +23,9 @@ export function bodiesFor(
   }
 }
 
-/** `hooks` with the body read right before their `request` runs, so that what stands before it can refuse the request. */
+/**
+ * `hooks` with the body buffered right before `request` runs, so that earlier policies can still reject the request.
+ */
 export function afterBody(hooks: Hooks): Hooks {
   const { buffersRequest, request } = hooks
   if (buffersRequest === undefined) return hooks
@@ -36,7 +38,7 @@ export function afterBody(hooks: Hooks): Hooks {
   }
 }
 
-/** A body that is too large to read whole still goes on: expressions then find no body. */
+/** An oversized body is still forwarded: expressions then see no body. */
 export async function readBody(x: Exchange, limit: number): Promise<void> {
   if (x.upgrade !== undefined) return
   try {
@@ -47,7 +49,7 @@ export async function readBody(x: Exchange, limit: number): Promise<void> {
   }
 }
 
-/** The result of an expression for a body. */
+/** Converts an expression's result to a body. */
 export function toBody(value: unknown): Buffer {
   return Buffer.isBuffer(value) ? value : Buffer.from(value as string)
 }

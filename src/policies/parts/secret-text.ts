@@ -10,7 +10,7 @@ export function secretText(
   return 'inline' in source ? source.inline : secretFile(source.file, ctx, [...at, 'file'])
 }
 
-/** An empty file has no credential in it; that is found now, not when it is used. */
+/** An empty file contains no credential; reported now, not when it is used. */
 export function secretFile(file: string, ctx: CompileContext, at: readonly (string | number)[]): string | undefined {
   const bytes = ctx.readFile(file, at)
   const text = bytes?.toString('utf8').trim()

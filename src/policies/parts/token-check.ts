@@ -9,32 +9,32 @@ import type { Exchange } from '../../http/exchange.ts'
 import { oneOf } from '../../schema/builder.ts'
 import type { CompileContext } from '../policy.ts'
 
-/** Whether a token must be there, and be valid. */
+/** Whether a token is required, and must be valid. */
 export const tokenMode = oneOf(['strict', 'optional', 'permissive'], {
   Strict: 'strict',
   Optional: 'optional',
   Permissive: 'permissive',
 })
 
-/** What is said of a request that has none. */
+/** The error detail for a request without one. */
 export const NO_TOKEN = 'no bearer token found'
 
 interface TokenRules {
   readonly mode: 'strict' | 'optional' | 'permissive'
   readonly location: CredentialLocation | undefined
   readonly providers: readonly JwtProvider[]
-  /** Of tokens that only their issuer can read. */
+  /** For opaque tokens. */
   readonly introspection?: Introspection | undefined
 }
 
-/** A dry run has tokens of its own for every issuer. */
+/** A dry run issues its own tokens for every issuer. */
 export function acceptedKeys(issuer: string, keys: KeySource, { runtime: { standIns } }: CompileContext): KeySource {
   return standIns ? withKeys(keys, standIns.jwksFor(issuer)) : keys
 }
 
 /**
- * Verifies the token of a request, shows its claims as `jwt` and takes it out of the request. Throws GatewayError `jwt`
- * where the mode refuses. `verified`: also looks at a token that another policy has verified and taken out.
+ * Verifies the token of a request, exposes its claims as `jwt` and removes it from the request. Throws GatewayError
+ * `jwt` if the mode requires it. `verified`: also accepts a token that another policy has verified and removed.
  */
 export function tokenCheck(
   { mode, location, providers, introspection }: TokenRules,

@@ -1,6 +1,6 @@
 import type { LlmFacts } from '../../http/exchange.ts'
 
-/** Input that providers count with the cache, and output. */
+/** Input tokens including cached ones, plus output tokens. */
 export function tokensOf({ inputTokens, outputTokens, totalTokens }: LlmFacts): number {
   return inputTokens === undefined && outputTokens === undefined
     ? (totalTokens ?? 0)

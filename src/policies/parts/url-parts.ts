@@ -28,7 +28,7 @@ function noHost(text: string) {
   }
 }
 
-/** What becomes of the authority. */
+/** How to change the authority. */
 export const authorityPart = shapes({
   string: oneOf(['auto', 'none']),
   object: object(
@@ -43,7 +43,7 @@ export const authorityPart = shapes({
 })
 export type AuthorityPart = Infer<typeof authorityPart>
 
-/** What becomes of the path. */
+/** How to change the path. */
 export const pathPart = object(
   'path',
   {
@@ -72,7 +72,7 @@ function pathText(form: string, pattern: RegExp) {
   )
 }
 
-/** The path and query after the change. Throws `filterFailed` for a prefix when the route did not match by one. */
+/** Returns the changed path and query. Throws `filterFailed` for a prefix if the route did not match by one. */
 export type PathChange = (x: Exchange) => string
 
 export function compilePath(spec: PathPart | undefined): PathChange {
@@ -110,7 +110,7 @@ function queryAfter(path: string, more: boolean): string {
   return more ? `&${path.slice(at + 1)}` : path.slice(at)
 }
 
-/** The authority of a request under another port. */
+/** The request's authority with another port. */
 export function withPort(authority: string, number: number): string {
   return `${hostOf(authority)}:${number}`
 }

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../schema/scalars.ts'
 import { asFields } from '../../schema/untyped.ts'
 
-/** ms: the durations that a spec has in these fields. */
+/** The durations configured in these fields of a spec, in ms. */
 export function writtenTimes(spec: unknown, names: readonly string[]): readonly number[] {
   return names.flatMap(name => {
     const text = asFields(spec)?.[name]

@@ -62,7 +62,7 @@ export const a2a = definePolicy({
   },
 })
 
-/** A card, or that it is as it was. */
+/** A card, or 304 for an unchanged one. */
 function isCard(status: number): boolean {
   return status === 200 || status === 304
 }

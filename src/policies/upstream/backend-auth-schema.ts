@@ -26,7 +26,7 @@ import { readLocation, writeLocation } from '../parts/credential-location.ts'
 const path = urlText({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' })
 const name = string({ min: 1 })
 const names = list(name, { min: 1, max: 64 })
-/** The signer sets some claims itself. */
+/** Claims that the signer sets itself. */
 export function ownClaim(name: string) {
   return OWN_CLAIMS.includes(name) ? { message: `the claim \`${name}\` is set by the gateway itself` } : undefined
 }
@@ -228,7 +228,7 @@ const tokenType = string({
   pattern: /^$|^(AccessToken|Jwt|IdToken|IdJag)$|^[A-Za-z][A-Za-z0-9+.-]*:./,
   form: 'AccessToken, Jwt, IdToken, IdJag or an absolute URI',
 })
-/** Only the built-in types can be asked for; each may be written as its URN. */
+/** Only the built-in types can be requested; each may also be written as its URN. */
 const requestedTokenType = oneOf(
   SHORT_TYPES,
   Object.fromEntries(Object.entries(TOKEN_TYPES).map(([short, urn]) => [urn, short])),
@@ -242,7 +242,7 @@ export const tokenCache = object('token cache', {
   defaultTtl: def(duration, '5m', 'Life of a token whose endpoint names none.'),
 })
 
-/** Parameters of the grant: an expression must not give a second value to one. */
+/** Parameters of the grant, which an expression must not duplicate. */
 const OWN_PARAMETERS = [
   ...['grant_type', 'assertion', 'subject_token', 'subject_token_type', 'actor_token', 'actor_token_type'],
   ...['requested_token_type', 'audience', 'scope', 'resource', 'client_id', 'client_secret'],
@@ -281,7 +281,7 @@ function assertionIsNoSubject(v: Record<string, unknown>): ObjectProblem[] {
 const VARIANTS = ['key', 'passthrough', 'gcp', 'aws', 'azure', 'jwtSign', 'oauthTokenExchange', 'crossAppAccess']
 
 // long: one variant after the other.
-/** The credential of a call (specification, Outbound authentication). `target`: how a token endpoint is named. */
+/** The credential of a call (specification, Outbound authentication). `target`: how a token endpoint is referenced. */
 export function backendAuthSchema<T extends Fields & { readonly policies: Field<unknown, 'optional'> }>(target: T) {
   const targetKinds = Object.keys(target).filter(field => field !== 'policies')
   const oauthTokenExchange = object(

@@ -1,4 +1,4 @@
-// Puts the backend's credential on each call (specification, "Outbound (backend) authentication").
+// Adds the backend's credential to each call (specification, "Outbound (backend) authentication").
 
 import type { CredentialPlace } from '../../auth/credential-places.ts'
 import type { Expression } from '../../cel/expression.ts'
@@ -36,13 +36,13 @@ export const backendAuth = definePolicy({
     const sign = cloudSigner(spec, ctx)
     const steps = typeof spec === 'string' ? [] : stepsOf(spec, ctx)
     const token = typeof spec === 'string' ? undefined : tokenStep(spec, ctx)
-    // Also where there is none: a credential of a wider place is not put on top of this one.
+    // Set even if undefined: the credential of a wider place must not apply as well.
     const bodies = bodiesFor(expressionsOf(spec), ctx.limits)
     if (steps.length === 0 && token === undefined) return { upstream: { sign }, ...bodies }
     return {
       upstream: { sign, authenticated: true },
       attempt(x) {
-        // It reads what the client has shown before anything is written over that.
+        // Reads the client's credential before it is overwritten.
         const waiting = token?.(x)
         for (const step of steps) step(x)
         return waiting

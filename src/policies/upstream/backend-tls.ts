@@ -1,4 +1,4 @@
-// How a backend's TLS is verified and spoken (specification, backend policies `tls`).
+// TLS to a backend: parameters and verification (specification, backend policies `tls`).
 
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { TlsOptions } from '../../http/transport.ts'

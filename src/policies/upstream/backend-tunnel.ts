@@ -42,7 +42,7 @@ function tunnelThrough(callee: Callee): Tunnel {
   }
 }
 
-/** With the credential of a cloud, which has to be asked for. */
+/** With a cloud credential, which must be fetched. */
 async function signedFields(
   written: readonly string[],
   target: Target,
@@ -53,10 +53,13 @@ async function signedFields(
   return (await sign(request, target)).headers.raw
 }
 
-/** What the policies on the proxy write on a request: its credential, for one. They see the CONNECT, no client's request. */
+/**
+ * The fields that the proxy's policies set, such as its credential. They see the CONNECT rather than a client's
+ * request.
+ */
 function fieldsFrom({ steps, name }: Callee): readonly string[] {
   const x = ownExchange({ request: { ...emptyHead(), method: 'CONNECT' } })
-  // The connection is being opened: what would have to wait comes too late.
+  // The connection is being opened: asynchronous hooks would be too late.
   const verdict = runAttempt(steps.attempt, x, { index: 0, target: name, startedAt: 0 })
   if (verdict instanceof Promise) verdict.catch(() => {})
   const out: string[] = []

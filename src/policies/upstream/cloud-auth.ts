@@ -1,4 +1,4 @@
-// Credentials of clouds: signatures and tokens that go onto each request last.
+// Cloud credentials: signatures and tokens, added to each request last.
 import { awsSignerFor } from '../../auth/cloud/aws-signer.ts'
 import { azureSigner } from '../../auth/cloud/azure-signer.ts'
 import type { AzureIdentity } from '../../auth/cloud/azure-tokens.ts'
@@ -17,7 +17,7 @@ import type { backendAuthDeclaration } from './policy-target.ts'
 type Spec = Infer<typeof backendAuthDeclaration.schema>
 type Members = Exclude<Spec, string>
 
-/** Undefined: the credential is none of a cloud. */
+/** Undefined if it is not a cloud credential. */
 export function cloudSigner(spec: Spec, ctx: CompileContext): Target['sign'] | undefined {
   if (typeof spec === 'string') return copilotSigner(ctx)
   if (spec.aws !== undefined) return awsSigner(spec.aws, ctx)
@@ -59,11 +59,11 @@ function roleOf({ roleArn, sessionName = 'gwctl', tags = [] }: Role) {
   return { roleArn, session: () => session }
 }
 
-// As STS takes them: https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
+// STS syntax: https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
 const SESSION_NAME = /^[\w+=,.@-]{2,64}$/
 const TAG_VALUE = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]{0,256}$/u
 
-/** Nobody acts under the name of somebody else: text that STS would not take is not made to fit. */
+/** Text that STS would reject is not sanitized, which could yield another principal's name. */
 function roleText(written: string | Expression, form: RegExp, what: string): (x: Exchange | undefined) => string {
   if (typeof written === 'string') return () => written
   return x => {
@@ -74,7 +74,7 @@ function roleText(written: string | Expression, form: RegExp, what: string): (x:
   }
 }
 
-/** What the role's session is told by. */
+/** The expressions that identify the role's session. */
 export function cloudExpressions(spec: Members): readonly (Expression | undefined)[] {
   const { sessionName, tags = [] } = spec.aws?.assumeRole ?? {}
   const name = typeof sessionName === 'object' ? sessionName.expression : undefined
@@ -94,13 +94,13 @@ function gcpSigner(spec: Gcp | null, ctx: CompileContext) {
 
 function credentialText(credential: NonNullable<Gcp['credential']>, ctx: CompileContext): string {
   if ('inline' in credential) {
-    // Text of another kind stands for a secret that is not there.
+    // Other text is a placeholder for a missing secret.
     if (/^\s*\{/.test(credential.inline)) checkCredential(credential.inline, 'GW106', [], ctx)
     return credential.inline
   }
   const text = ctx.readFile(credential.file, ['gcp', 'credential', 'file'])?.toString('utf8')
   if (text !== undefined) checkCredential(text, 'GW207', ['file'], ctx)
-  // Nothing else may stand in for the identity that the file was to have.
+  // Empty rather than absent: no other identity may be used instead of the configured one.
   return text ?? ''
 }
 

@@ -6,7 +6,7 @@ export type WrittenLocation = Infer<typeof writeLocation>
 
 export const BEARER: WrittenLocation = { header: { name: 'authorization', prefix: 'Bearer ' } }
 
-/** Writing twice leaves one credential: attempts are repeated. */
+/** Idempotent, since calls are retried. */
 export function credentialWriter(location: WrittenLocation): (x: Exchange, credential: string) => void {
   if (location.header) {
     const name = location.header.name.toLowerCase()

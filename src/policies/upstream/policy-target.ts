@@ -16,7 +16,7 @@ export const serviceReference = object('service reference', {
   port: req(port, 'Service port.'),
 })
 
-/** The other service that a policy calls: exactly one of these. */
+/** The service that a policy calls: exactly one of these. */
 export const targetFields = {
   host: opt(httpAddress, '`host:port`, or a URL without a path; `https://` verifies against the system trust.'),
   service: opt(serviceReference, 'A service of this file.'),
@@ -24,15 +24,15 @@ export const targetFields = {
 } as const
 export const TARGET_KINDS = Object.keys(targetFields)
 
-/** Specs by policy name: what a target's `policies` holds, whichever of them are set. */
+/** Specs by policy name, as in a target's `policies`. */
 export type TargetPolicies = Readonly<Record<string, unknown>>
 
-/** How a policy's own call is made. Its `backendAuth` may itself call a target, hence by name. */
+/** The policies on a policy's own call. Its `backendAuth` may itself call a target, hence the lazy reference. */
 export const targetPolicies: Schema<TargetPolicies> = lazy('TargetPolicies', () => targetPoliciesSchema)
 
 export const targetPoliciesField: Field<TargetPolicies, 'optional'> = opt(targetPolicies, 'How the call to it is made.')
 
-/** A target with its policies, as a value of its own. */
+/** A target together with its policies. */
 export const policyTarget = object(
   'target',
   { ...targetFields, policies: targetPoliciesField },
@@ -55,7 +55,7 @@ export const backendTunnelDeclaration = {
   }),
 } as const
 
-/** What may stand on a policy's target and on an MCP target. */
+/** Policies allowed on a policy's target and on an MCP target. */
 export const targetPolicyFields = {
   requestHeaderModifier: opt(requestHeaderModifier.schema, requestHeaderModifier.doc),
   transformations: opt(transformations.schema, transformations.doc),

@@ -1,4 +1,4 @@
-// The token that the gateway signs itself for a backend (`backendAuth.jwtSign`).
+// The token that the gateway signs for a backend (`backendAuth.jwtSign`).
 import { readSigningKey, TokenSigner } from '../../auth/token-signer.ts'
 import { toJsonText } from '../../cel/values.ts'
 import { GatewayError } from '../../http/errors.ts'
@@ -7,7 +7,7 @@ import type { Infer } from '../../schema/builder.ts'
 import type { CompileContext } from '../policy.ts'
 import type { jwtSign } from './backend-auth-schema.ts'
 
-/** The token of a call; undefined after a finding. A claim that cannot be evaluated fails the call. */
+/** The token of a call; undefined after a finding. A claim that fails to evaluate fails the call. */
 export function signedToken(
   { signingKey, alg, kid, claims, ttl }: Infer<typeof jwtSign>,
   pem: string | undefined,

@@ -1,4 +1,4 @@
-// Tokens that the client's own is exchanged for: `backendAuth.oauthTokenExchange` and `backendAuth.crossAppAccess`.
+// Exchanges the client's token for another: `backendAuth.oauthTokenExchange` and `backendAuth.crossAppAccess`.
 import { hash } from 'node:crypto'
 import { type CredentialReader, createCredentialReader } from '../../auth/credential.ts'
 import { type Dated, FreshByKey } from '../../auth/fresh.ts'
@@ -31,7 +31,7 @@ type Asker = (form: Form, wish: TokenWish) => Promise<Dated<string>>
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-/** Writes a token of the subject's to each call. */
+/** Adds a token of the subject to each call. */
 export type TokenStep = (x: Exchange) => Promise<undefined>
 
 /** RFC 8693 and RFC 7523. */
@@ -70,7 +70,7 @@ export function exchangedToken(spec: Exchanging, ctx: CompileContext): TokenStep
   return stepOf({ form, ask, write, cache: spec.cache, through: [endpoint] }, ctx)
 }
 
-/** draft-ietf-oauth-identity-assertion-authz-grant: an assertion of one server is exchanged at another. */
+/** draft-ietf-oauth-identity-assertion-authz-grant: one server's assertion is exchanged at another. */
 export function crossAppToken(spec: Crossing, ctx: CompileContext): TokenStep {
   const {
     identityProvider,
@@ -120,7 +120,7 @@ const tokenAsker = (ctx: CompileContext) =>
   )
 
 interface Steps {
-  /** Takes what clients have shown out of the request. Throws GatewayError for a request without it. */
+  /** Removes the client's credential from the request. Throws GatewayError for a request without it. */
   readonly form: (x: Exchange) => Form
   readonly ask: Asker
   readonly write: Parameters<typeof credentialWriter>[0]
@@ -128,11 +128,11 @@ interface Steps {
   readonly through: readonly (TokenEndpoint | undefined)[]
 }
 
-/** What one exchange asks for: read once, since further attempts no longer find it in the request. */
+/** The input of one exchange: read once, since retries no longer find it in the request. */
 interface Question {
   readonly fields: Form
   readonly key: string
-  /** ms since the epoch, after which what was shown is no proof any more. */
+  /** Expiry of the client's credential, in ms since the epoch. */
   readonly until: number
 }
 
@@ -159,7 +159,7 @@ function stepOf({ form, ask, write, cache, through }: Steps, ctx: CompileContext
   }
 }
 
-/** Tokens kept unless the file says otherwise; `cache: {}` means the same. */
+/** Maximum cached tokens unless configured; `cache: {}` means the same. */
 const MAX_ENTRIES = 8192
 const DEFAULT_TTL = 300_000
 
@@ -167,12 +167,12 @@ function ttlOf(cache: Steps['cache']): number {
   return cache?.defaultTtl ?? DEFAULT_TTL
 }
 
-/** Transformations may put anything of a request into the question: what came of one is not for another. */
+/** Transformations may add anything from the request to the exchange, so the result cannot be shared. */
 function mayDependOnRequest(endpoint: TokenEndpoint | undefined): boolean {
   return endpoint?.callee.steps.attempt.some(({ policy }) => policy === 'transformations') === true
 }
 
-/** All that is sent, and whom it is for: policies of the endpoint may look at that. */
+/** Everything that is sent, and the principal: the endpoint's policies may read that. */
 function questionOf(fields: Form, x: Exchange): Question {
   const shown = fields.filter(([name]) => SHOWN.includes(name)).map(([, token]) => unverifiedClaims(token)?.exp)
   const ends = shown.filter(exp => typeof exp === 'number').map(exp => exp * 1000)
@@ -188,7 +188,7 @@ function readerOf(token: Infer<typeof subjectToken> | undefined, ctx: CompileCon
     return createCredentialReader(source)
   }
   const header = createCredentialReader(BEARER)
-  // A policy that has verified it has taken it out of the request.
+  // A policy that verified it has removed it from the request.
   return { read: x => header.read(x) ?? x.auth.rawToken, strip: header.strip }
 }
 
@@ -199,7 +199,7 @@ function shown(reader: CredentialReader, x: Exchange, role: 'subject' | 'actor')
   return token
 }
 
-/** Every member of `may_act` is a claim of the actor (RFC 8693 section 4.4). The server verifies both tokens. */
+/** Every member of `may_act` must be a claim of the actor (RFC 8693 section 4.4). The server verifies both tokens. */
 function checkMayAct(subject: string, actor: string): void {
   const allowed = unverifiedClaims(subject)?.may_act
   const members = typeof allowed === 'object' && allowed !== null ? Object.entries(allowed) : []
@@ -248,7 +248,7 @@ function endpointOf(spec: Endpoint, at: Path, name: string, ctx: CompileContext)
   return { callee, path: spec.path, client, name }
 }
 
-/** Its service is none, or its key cannot be read, which has been reported. */
+/** Fails if its service is invalid or its key unreadable, which has been reported. */
 function served(endpoint: TokenEndpoint | undefined): TokenEndpoint {
   if (endpoint === undefined) throw new GatewayError('backendAuth')
   return endpoint

@@ -21,7 +21,7 @@ export function convertAi(part: Fields, ctx: ClusterContext): Policies {
   })
 }
 
-/** A default with `override` is an override under another name. */
+/** In the standalone form, a default with `override` is a separate field. */
 function fixedFields(part: Fields, ctx: ClusterContext): Policies {
   const defaults: Policies = {}
   const overrides: Policies = {}

@@ -6,16 +6,16 @@ import { isObject, type JsonObject } from '../../../llm/chat/json.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { TargetPolicies } from '../../upstream/policy-target.ts'
 
-/** ms for one call, its body included (specification, "Guardrail webhook"). */
+/** Deadline in ms for one call, including its body (specification, "Guardrail webhook"). */
 const TIMEOUT = 10_000
-/** bytes of an answer: it may repeat a whole request. */
+/** Maximum bytes of a response, which may repeat a whole request. */
 const MOST_ANSWERED = 8 * 1024 * 1024
 
-/** A service that decides about texts. */
+/** A service that evaluates texts. */
 export interface GuardService {
   readonly callee: Callee
   readonly timeout: number
-  /** Its kind in the file. */
+  /** Its kind in the configuration. */
   readonly name: string
   readonly runtime: Runtime
 }
@@ -29,7 +29,7 @@ export interface GuardQuestion {
   readonly fields?: readonly string[]
 }
 
-/** `http.requestTimeout` of the policies on the target counts for the whole answer. */
+/** `http.requestTimeout` of the target's policies covers the whole response. */
 export function guardService(
   name: string,
   callee: Callee,
@@ -41,7 +41,7 @@ export function guardService(
   return { callee, timeout, name, runtime }
 }
 
-/** The JSON object that the service answers; throws GatewayError for everything else. */
+/** The JSON object in the service's response; throws GatewayError for anything else. */
 export async function askGuard(service: GuardService, question: GuardQuestion, own: Exchange): Promise<JsonObject> {
   const { callee, timeout, name, runtime } = service
   const { path, body, method = 'POST', authority, fields = [] } = question
@@ -73,7 +73,7 @@ export async function askGuard(service: GuardService, question: GuardQuestion, o
   return value
 }
 
-/** An answer that decides nothing. Says nothing of its text: it may repeat what the guard is there for. */
+/** A response without a decision. The error omits its text, which may repeat what the guard protects. */
 export function unusable(what: string): GatewayError {
   return new GatewayError('upstreamFailed', { detail: `the guard service ${what}` })
 }

@@ -35,7 +35,7 @@ export function bedrockGuard(
   }
 }
 
-/** Whether some assessment took that action. */
+/** Whether any assessment took that action. */
 function says(value: unknown, action: string): boolean {
   if (Array.isArray(value)) return value.some(each => says(each, action))
   if (!isObject(value)) return false

@@ -4,7 +4,10 @@ import { PHONE_CANDIDATE, phoneNumberIn } from './phone-numbers.ts'
 
 const AT_DOMAIN = '@[a-zA-Z0-9\\-]+\\.[a-zA-Z0-9.\\-]+'
 
-/** What the gateway knows to look for, by the names in the file. No checksum is computed: a number that looks like one counts. */
+/**
+ * The builtin patterns by their names in the configuration. No checksum is verified: anything that looks like a number
+ * counts.
+ */
 const BUILTINS = {
   ssn: () => either('ssn', '<SSN>', '\\d{5}-\\d{4}', '\\d{3}-\\d{6}', '\\d{3}[- .]\\d{2}[- .]\\d{4}', '\\d{9}'),
   creditCard: () =>
@@ -25,12 +28,12 @@ export function builtinRule(name: Builtin): MaskRule {
   return BUILTINS[name]()
 }
 
-/** One of several forms, as a word of its own. */
+/** One of several forms, as a separate word. */
 function either(name: string, mask: string, ...forms: readonly string[]): MaskRule {
   return bounded(name, `\\b(?:${forms.join('|')})\\b`, mask)
 }
 
-/** No part of these patterns has an open end: there is little to go back to, and the platform's own engine is faster. */
+/** No part of these patterns is unbounded: there is little backtracking, and the platform's own engine is faster. */
 function bounded(name: string, source: string, mask: string, narrow?: MaskRule['narrow']): MaskRule {
   const regex = new RegExp(source.replaceAll('\\s', '\\t\\n\\f\\r '), 'g')
   const finder: Finder = (text, from) => {
@@ -41,7 +44,7 @@ function bounded(name: string, source: string, mask: string, narrow?: MaskRule['
   return maskRule(name, source, mask, { finder, ...(narrow ? { narrow } : {}) })
 }
 
-/** From one `@` to the next: from every letter, it would be quadratic. */
+/** Scans from one `@` to the next: starting at every letter would be quadratic. */
 function findEmail(text: string, from: number): readonly [start: number, end: number] | undefined {
   const domain = new RegExp(AT_DOMAIN, 'y')
   for (let at = text.indexOf('@', from + 1); at >= 0; at = text.indexOf('@', at + 1)) {

@@ -1,4 +1,4 @@
-// Guards that clouds offer: where they are called, and with whose credential unless the file says.
+// Guard services of cloud providers: their endpoints, and default credentials unless configured.
 import type { Origin, Path } from '../../../diagnostics/diagnostic.ts'
 import type { Guard, Refusal } from '../../../llm/guards/guard.ts'
 import type { Scope } from '../../../llm/guards/texts.ts'
@@ -30,7 +30,7 @@ interface Place {
   readonly refusal: Refusal
 }
 
-/** Undefined: there is none, or its service has a finding. */
+/** Undefined if there is none, or its service has a finding. */
 export function compileCloudGuard(spec: CloudGuardSpec, place: Place): Guard | undefined {
   const {
     openAIModeration: openAI,
@@ -63,7 +63,7 @@ function httpsHost(host: string): HttpAddress {
   return { scheme: 'https', host, port: 443 }
 }
 
-/** `credential`: what the environment has, unless the policies say otherwise. */
+/** `credential`: taken from the environment, unless the policies override it. */
 function serviceAt(
   name: string,
   host: HttpAddress,

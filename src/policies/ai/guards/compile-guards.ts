@@ -12,7 +12,7 @@ import { webhookGuard } from './webhook-guard.ts'
 export type PromptGuardSpec = Infer<typeof promptGuard>
 type GuardSpec = NonNullable<PromptGuardSpec['request']>[number] | NonNullable<PromptGuardSpec['response']>[number]
 
-/** `at`: where the spec stands, relative to that of the policy. A guard with a finding is left out. */
+/** `at`: path of the spec, relative to that of the policy. A guard with a finding is omitted. */
 export function compileGuards(spec: PromptGuardSpec, ctx: CompileContext, at: Path = []): GuardSet {
   const compile = (specs: readonly GuardSpec[] | undefined, phase: GuardPhase) =>
     (specs ?? []).flatMap((each, i) => compileGuard(each, phase, ctx, [...at, phase, i]) ?? [])
@@ -28,7 +28,7 @@ function compileGuard(spec: GuardSpec, phase: GuardPhase, ctx: CompileContext, a
   const scope = new Set<Scope>(spec.scope ?? DEFAULT_SCOPE[phase])
   const refusal = refusalOf(spec.rejection, phase)
   if (spec.regex) {
-    // Replies are masked whatever the file says (specification, "Guardrails").
+    // Responses are always masked (specification, "Guardrails").
     const refuses = spec.regex.action === 'reject' && phase === 'request'
     return new RegexGuard(spec.regex).guard({ name: 'regex', origins, scope }, refuses ? refusal : undefined)
   }
@@ -46,7 +46,7 @@ const DEFAULT_SCOPE: Readonly<Record<GuardPhase, readonly Scope[]>> = {
   response: ['messages'],
 }
 
-/** What the client gets: without a content type, as the public system has it, unless the file sets one. */
+/** The client's response: without a content type, as in the public system, unless the configuration sets one. */
 function refusalOf(rejection: GuardSpec['rejection'], phase: GuardPhase): Refusal {
   const { body, status = 403, headers } = rejection ?? {}
   const fields = [...Object.entries(headers?.set ?? {}), ...Object.entries(headers?.add ?? {})]

@@ -16,7 +16,7 @@ export interface ContentSafetySpec {
   readonly detectJailbreak?: { readonly apiVersion?: string } | undefined
 }
 
-/** Characters that the service takes at once, and how many of them the next piece repeats. */
+/** Maximum characters per call, and how many of them the next piece repeats. */
 const [LONGEST, OVERLAP] = [10_000, 200]
 const SEVERITY = 2
 
@@ -57,9 +57,9 @@ function pathOf(operation: string, apiVersion: string): string {
 
 interface Analysis {
   readonly path: string
-  /** Severity from which a text is refused. */
+  /** Minimum severity at which a text is rejected. */
   readonly threshold: number
-  /** Beside the text. */
+  /** Request members besides the text. */
   readonly options: object
 }
 

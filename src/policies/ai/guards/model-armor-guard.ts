@@ -30,14 +30,14 @@ export function modelArmorGuard(
       if (!isObject(result)) throw unusable('answered without a result')
       if (matches(result)) return { action: 'reject', refusal }
       const ran = result.invocationResult ?? result.invocation_result
-      // A filter that could not run has found nothing.
+      // A filter that could not run reports no findings.
       if (ran === 'FAILURE' || ran === 'PARTIAL') throw unusable('could not run all of its filters')
       return ALLOW
     },
   }
 }
 
-/** Filters come as a list or by name, each with results of its own. */
+/** Filters are a list or keyed by name, each with its own results. */
 function matches(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(matches)
   return isObject(value) ? Object.values(value).some(matches) : value === 'MATCH_FOUND'

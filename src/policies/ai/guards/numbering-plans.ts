@@ -4,12 +4,12 @@
 export interface NumberingPlan {
   /** Country calling code. */
   readonly code: string
-  /** Dialled before a national number within the country. */
+  /** National prefix, dialed within the country. */
   readonly prefix: RegExp
   readonly valid: RegExp
 }
 
-/** Of the regions whose numbers are known without a country code. */
+/** Regions whose numbers are recognized without a country code. */
 export const NUMBERING_PLANS: readonly NumberingPlan[] = [
   // United States
   {

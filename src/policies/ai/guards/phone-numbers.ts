@@ -1,13 +1,13 @@
 import type { Span } from '../../../cel/pattern.ts'
 import { NUMBERING_PLANS } from './numbering-plans.ts'
 
-/** Something that may hold a phone number: digits, and what people write between them. */
+/** A candidate for a phone number: digits and common separators. */
 export const PHONE_CANDIDATE = '[+(]{0,2}\\d[\\d\\s().\\-]{6,30}'
 
-/** Digits of the shortest and the longest number that is taken for one (ITU-T E.164). */
+/** Minimum and maximum digits of a number (ITU-T E.164). */
 const [SHORTEST, LONGEST] = [7, 15]
 
-/** The first valid number in a candidate, and from where to look for the next one. */
+/** The first valid number in a candidate, and where to resume the search. */
 export function phoneNumberIn(
   text: string,
   [start, end]: Span,
@@ -15,7 +15,7 @@ export function phoneNumberIn(
   const groups = groupsIn(text, start, end)
   const [first] = groups
   if (first === undefined) return { found: undefined, resume: end }
-  // The rest of a longer number is none.
+  // The tail of a longer number is not a number.
   if (isDigit(text, first.start - 1)) return { found: undefined, resume: first.end }
   const international = text.slice(Math.max(0, first.start - 2), first.start).includes('+')
   for (let last = groups.length - 1; last >= 0; last--) {
@@ -33,7 +33,7 @@ export function phoneNumberIn(
 interface Group {
   readonly start: number
   readonly end: number
-  /** Digits up to its end. */
+  /** Number of digits up to its end. */
   readonly count: number
 }
 
@@ -55,7 +55,7 @@ function isDigit(text: string, at: number): boolean {
   return c >= 0x30 && c <= 0x39
 }
 
-/** At once what every national number fits, of whatever region, and a few others. */
+/** A cheap prefilter that accepts every national number of any region, and a few others. */
 const LIKE_NATIONAL = new RegExp(
   NUMBERING_PLANS.map(({ code, prefix, valid }) => {
     const number = valid.source.slice(1)
@@ -63,7 +63,7 @@ const LIKE_NATIONAL = new RegExp(
   }).join('|'),
 )
 
-/** Of the regions above, with or without what is dialled first there. */
+/** Matches one of the plans above, with or without its national prefix. */
 function isNational(digits: string): boolean {
   if (!LIKE_NATIONAL.test(digits)) return false
   return NUMBERING_PLANS.some(({ code, prefix, valid }) => {
@@ -74,12 +74,12 @@ function isNational(digits: string): boolean {
   })
 }
 
-/** Behind a `+`: the plans above for their countries, the length for all others. */
+/** After a `+`: matches the country's plan if there is one, otherwise only the length counts. */
 function isInternational(digits: string): boolean {
   if (digits.startsWith('0')) return false
   const plans = NUMBERING_PLANS.filter(({ code }) => digits.startsWith(code))
   if (plans.length === 0) return digits.length >= 8
-  // `+44 (0)20` is written often.
+  // `+44 (0)20` is a common spelling.
   return plans.some(({ code, prefix, valid }) => {
     const national = digits.slice(code.length)
     return valid.test(national) || valid.test(national.replace(prefix, '')) || code === '1'

@@ -20,13 +20,13 @@ export interface RegexSpec {
   }[]
 }
 
-/** A text without one of these has nothing that the builtins look for. */
+/** A text without any of these cannot match a builtin. */
 const BUILTINS_NEED = /[0-9@]/
 
-/** Looks for patterns in texts, each rule in what the ones before it have left. */
+/** Matches patterns in texts, each rule against what the previous ones left. */
 export class RegexGuard {
   readonly #rules: readonly MaskRule[]
-  /** Those of the file, which are found in one pass; the builtins cost less than that each. */
+  /** Configured patterns, screened in one pass; the builtins are cheaper than that. */
   readonly #patterns: readonly MaskRule[]
   readonly #screen: (text: string) => readonly number[]
 
@@ -38,7 +38,7 @@ export class RegexGuard {
     this.#screen = this.#patterns.length === 0 ? () => [] : screenFor(this.#patterns.map(({ search }) => search.source))
   }
 
-  /** `refusal` unset: what is found is masked. */
+  /** If `refusal` is unset, matches are masked. */
   guard(about: Pick<Guard, 'name' | 'origins' | 'scope'>, refusal: Refusal | undefined): Guard {
     return refusal
       ? { ...about, check: guarded => this.#reject(guarded, refusal) }
@@ -57,7 +57,7 @@ export class RegexGuard {
     const masked = new Map<TextRun, readonly string[]>()
     const rules = new Set<string>()
     for (const run of runs) {
-      // Some put their texts together anew each time they are asked.
+      // Read once: some getters join their texts on each access.
       const { texts } = run
       const left = this.#masked(texts, rules)
       if (left !== texts) masked.set(run, left)
@@ -69,7 +69,7 @@ export class RegexGuard {
     const found = this.#found(texts)
     let out = texts
     for (const rule of this.#rules) {
-      // A mask may be what a later rule looks for.
+      // A mask may match a later rule.
       if (out === texts && !found.includes(rule)) continue
       const masked = maskTexts(rule, out)
       if (masked !== out) rules.add(rule.name)

@@ -1,4 +1,4 @@
-// A service of the user's own that decides about texts (specification, "Guardrail webhook").
+// A user-provided service that evaluates texts (specification, "Guardrail webhook").
 import type { Expression } from '../../../cel/expression.ts'
 import type { Exchange } from '../../../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../../../http/field-value.ts'
@@ -21,7 +21,7 @@ export interface WebhookSpec {
   readonly action?: 'audit' | undefined
 }
 
-/** Fields of the client's that say how its own request travels. */
+/** Hop-by-hop and framing fields of the client's request. */
 const NOT_FORWARDED = new Set([
   'connection',
   'content-encoding',
@@ -35,7 +35,7 @@ const NOT_FORWARDED = new Set([
   'transfer-encoding',
   'upgrade',
 ])
-/** The request's place in a distributed trace goes along. */
+/** The trace context is forwarded. */
 const TRACE_CONTEXT = ['traceparent', 'tracestate']
 
 export function webhookGuard(
@@ -64,7 +64,7 @@ export function webhookGuard(
   }
 }
 
-/** The head of a call, ready to be filled in. */
+/** The head of a call, to be completed per request. */
 interface CallFields {
   readonly written: readonly (readonly [name: string, value: Expression])[]
   readonly forwarded: readonly { readonly name: string; fits(value: string): boolean }[]
@@ -119,7 +119,7 @@ function remove(fields: string[], name: string): void {
   for (let i = fields.length - 2; i >= 0; i -= 2) if (fields[i] === name) fields.splice(i, 2)
 }
 
-/** What a message says itself: calls of tools are not told, nor is what they answer beside it. */
+/** A message's own text, without tool calls or what accompanies their results. */
 function mainRun({ role, runs }: GuardedMessage): TextRun | undefined {
   const scope: Scope =
     role === 'system' || role === 'developer'
@@ -136,12 +136,12 @@ function contentOf(message: GuardedMessage): string {
 
 interface Decision {
   readonly reason: string | undefined
-  /** One text for each message that was told. */
+  /** One text for each message that was sent. */
   readonly mask?: JsonObject
   readonly reject?: { readonly status: number; readonly body: string }
 }
 
-/** Throws for an answer that is none of the three: nobody could tell what it means. */
+/** Throws unless the response is one of the three actions. */
 function decisionIn({ action }: JsonObject): Decision {
   if (!isObject(action)) throw unusable('answered without an `action`')
   const { body, status_code: status } = action
@@ -158,7 +158,7 @@ function verdictOf({ mask, reject, reason }: Decision, guarded: Guarded, told: r
   if (reject) return { action: 'reject', refusal: { ...reject, headers: [], reason } }
   if (mask === undefined) return ALLOW
   const contents = contentsIn(mask, guarded)
-  // Also where it may fail: what it has found is not what was sent.
+  // Even if failing open: what it masked is not what was sent.
   if (contents?.length !== told.length) throw guardFailure(unusable('masked other messages than it was told'))
   const texts = new Map<TextRun, readonly string[]>()
   for (const [i, message] of told.entries()) {
@@ -171,7 +171,7 @@ function verdictOf({ mask, reject, reason }: Decision, guarded: Guarded, told: r
   return texts.size === 0 ? ALLOW : { action: 'mask', texts }
 }
 
-/** Undefined: the mask is not of this phase, or has a message without a text. */
+/** Undefined if the mask is not of this phase, or has a message without a text. */
 function contentsIn(mask: JsonObject, { phase }: Guarded): string[] | undefined {
   const list = phase === 'request' ? mask.messages : mask.choices
   if (!Array.isArray(list)) return undefined
@@ -182,7 +182,7 @@ function contentsIn(mask: JsonObject, { phase }: Guarded): string[] | undefined 
   return contents.every(content => typeof content === 'string') ? (contents as string[]) : undefined
 }
 
-/** A text that was told as one, over the parts that it came from: those that it still has stay as they are. */
+/** Splits a joined text back over its original parts: unchanged parts at either end stay as they are. */
 function spread(texts: readonly string[], joint: string, content: string): string[] {
   const count = texts.length
   let [head, start] = [0, 0]

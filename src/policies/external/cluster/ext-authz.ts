@@ -105,7 +105,7 @@ const extAuth = conditional('external authorization', extAuthFields, {
   check: extAuthRules,
   rules: EXT_AUTH_RULES,
 })
-/** On a backend the protocol may be left out: gRPC. */
+/** On a backend the protocol is optional and defaults to gRPC. */
 const backendExtAuth = object('external authorization', extAuthFields, {
   exactlyOneOf: [authorizer.group],
   atMostOneOf: [['grpc', 'http']],

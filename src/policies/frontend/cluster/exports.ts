@@ -4,7 +4,7 @@ import { absolutePath } from '../../../schema/resource-scalars.ts'
 import { problem } from '../../../schema/rules.ts'
 import { shortString, tinyString } from '../../../schema/scalars.ts'
 
-// What logs and traces have in common when resources write them.
+// Shared by logs and traces in resources.
 
 export const attribute = object('attribute', {
   name: req(shortString, 'The name.'),

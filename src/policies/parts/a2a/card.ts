@@ -10,7 +10,7 @@ import { unreadable } from './card-head.ts'
 import type { Binding } from './methods.ts'
 import { type CardPlace, placeOf, rewritten } from './place.ts'
 
-/** Members of a card that hold where the agent is reached, in every version of A2A. */
+/** Card members that contain the agent's URLs, in every version of A2A. */
 const INTERFACES = ['supportedInterfaces', 'additionalInterfaces'] as const
 
 /** Reads a card whole, up to `limit` bytes, and gives it as clients may have it. Half of one would lead them past us. */

@@ -42,7 +42,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'message:stream': 'SendStreamingMessage',
 }
 
-/** HTTP+JSON: a tenant, and any path, may stand in front (A2A 1.0 section 11.3). */
+/** HTTP+JSON: a tenant, and any path, may precede it (A2A 1.0 section 11.3). */
 function restMethod(verb: string, path: string): string | undefined {
   const segments = path.split('/')
   const last = segments.at(-1) ?? ''
@@ -68,7 +68,7 @@ function restMethod(verb: string, path: string): string | undefined {
   return last === 'tasks' ? 'ListTasks' : undefined
 }
 
-/** `method` of a JSON-RPC request of which only the beginning may be there. */
+/** `method` of a possibly truncated JSON-RPC request. */
 function methodIn(text: string): string | undefined {
   const token = /"((?:[^"\\]|\\.)*)"|[{}[\],:]/g
   let depth = 0

@@ -6,7 +6,7 @@ import { SseReader } from '../../../http/sse.ts'
 import { type TaskFacts, taskFacts } from '../../../protobuf/a2a.ts'
 import type { A2aCall } from './methods.ts'
 
-/** bytes of a reply, or of one event, that are looked at; what is longer passes unread. */
+/** Maximum bytes of a response, or of one event, that are parsed; longer ones pass unparsed. */
 const LONGEST = 256 * 1024
 
 /** Notes what a reply, or each event of a stream, says of its task. The bytes pass as they come. */
@@ -103,7 +103,7 @@ interface Found extends TaskFacts {
   readonly error?: number
 }
 
-/** Flat with `kind` in A2A 0.3, one of several members in 1.0; over HTTP+JSON without JSON-RPC around it. */
+/** Flat with `kind` in A2A 0.3, one of several members in 1.0; not wrapped in JSON-RPC over HTTP+JSON. */
 function stateIn(json: Buffer): Found | undefined {
   let whole: unknown
   try {

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange } from '../../../http/exchange.ts'
 
-/** What of the request body goes to the service. */
+/** Which part of the request body is sent to the service. */
 export interface BodyRules {
   readonly maxRequestBytes: number
   readonly allowPartialMessage: boolean
@@ -13,13 +13,13 @@ export function bodyRules({ maxRequestBytes, allowPartialMessage }: BodyRules): 
 
 export interface CheckBody {
   readonly bytes: Buffer
-  /** More of it follows, which the service does not see. */
+  /** The body continues beyond what the service sees. */
   readonly partial: boolean
 }
 
 const NONE: CheckBody = { bytes: Buffer.alloc(0), partial: false }
 
-/** Throws GatewayError 413 for a body that the service may not see only a part of. */
+/** Throws GatewayError 413 for an oversized body unless the service accepts partial ones. */
 export async function bodyForCheck(x: Exchange, rules: BodyRules): Promise<CheckBody> {
   if (x.upgrade !== undefined || x.request.method === 'CONNECT') return NONE
   const { maxRequestBytes: limit, allowPartialMessage } = rules

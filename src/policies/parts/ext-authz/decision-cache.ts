@@ -10,10 +10,10 @@ interface Kept {
   readonly until: number
 }
 
-/** Replies of services with longer bodies are not kept: the number of entries is to bound what they take. */
+/** Decisions with longer response bodies are not cached, so that the number of entries bounds the memory. */
 const LONGEST_BODY = 16 * 1024
 
-/** Decisions of one service, by what the file says that they depend on; the least recently used go first. */
+/** An LRU cache of one service's decisions, keyed by the configured expressions. */
 export class DecisionCache {
   readonly #kept = new Map<string, Kept>()
   readonly #most: number
@@ -33,11 +33,11 @@ export class DecisionCache {
     return kept.decision
   }
 
-  /** `ttl`: ms, or until when. */
+  /** `ttl`: ms, or an expiry time. */
   keep(key: string, decision: Decision, ttl: number | Date): void {
     if (!isKeepable(decision)) return
     const left = ttl instanceof Date ? ttl.getTime() - this.#clock.now() : ttl
-    // Also when it is not a number at all.
+    // Also rejects NaN.
     if (!(left > 0)) return
     this.#kept.delete(key)
     this.#kept.set(key, { decision, until: this.#clock.mono() + left })
@@ -45,7 +45,7 @@ export class DecisionCache {
   }
 }
 
-/** What the service could not decide, it may decide the next time. */
+/** Failures of the service may be transient, so they are not cached. */
 function isKeepable(decision: Decision): boolean {
   if (decision.allowed) return true
   const { status, body } = decision.reply
@@ -53,8 +53,8 @@ function isKeepable(decision: Decision): boolean {
 }
 
 /**
- * The key of a request: undefined where a part fails, then its decision is neither read nor kept. Parts are told apart,
- * and so are values of different types: no two requests that differ in a part share a key.
+ * The cache key of a request; undefined if a part fails, in which case the cache is bypassed. Parts are delimited and
+ * values tagged with their type: requests that differ in any part never share a key.
  */
 export function cacheKey(parts: readonly Expression[], x: Exchange): string | undefined {
   const values: unknown[] = []

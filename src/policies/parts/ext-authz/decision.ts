@@ -3,19 +3,19 @@ import { applyChange, type FieldChange } from '../../../http/field-change.ts'
 import type { Limits } from '../../policy.ts'
 import { setRequestPseudo } from '../pseudo-headers.ts'
 
-/** What a service says about a request: plain data, so that it can be kept and given again. */
+/** A service's decision about a request: plain data, so that it can be cached and reapplied. */
 export type Decision = Allowed | Denied
 
 export interface Allowed {
   readonly allowed: true
-  /** To the request. */
+  /** Changes to the request. */
   readonly changes: readonly FieldChange[]
-  /** `:path`, `:method`, `:scheme`, `:authority` and their values. */
+  /** New values of `:path`, `:method`, `:scheme`, `:authority`. */
   readonly pseudo: readonly (readonly [name: string, value: string])[]
-  /** Names of fields of the request, in lower case; they go last. */
+  /** Request fields to remove, in lower case; applied last. */
   readonly removed: readonly string[]
   readonly query: QueryChanges | undefined
-  /** To the response, whoever makes it. */
+  /** Changes to the response, whatever produces it. */
   readonly responseChanges: readonly FieldChange[]
   readonly metadata: Readonly<Record<string, unknown>> | undefined
 }
@@ -41,7 +41,7 @@ export const NOTHING_TO_ADD: Allowed = {
   metadata: undefined,
 }
 
-/** Does to the request what the service wants of it; a reply, if that is its word. */
+/** Applies the decision to the request; returns a reply if it is denied. */
 export function apply(decision: Decision, x: Exchange, { paths }: Limits): Reply | undefined {
   const { metadata } = decision
   if (metadata) x.external.extauthz = { ...x.external.extauthz, ...metadata }
@@ -55,7 +55,7 @@ export function apply(decision: Decision, x: Exchange, { paths }: Limits): Reply
   return undefined
 }
 
-/** Parameters that are not spoken of stay as they were written. */
+/** Other parameters are kept verbatim. */
 function changedQuery(target: string, { set, removed }: QueryChanges): string {
   const at = target.indexOf('?')
   const path = at < 0 ? target : target.slice(0, at)
@@ -67,14 +67,14 @@ function changedQuery(target: string, { set, removed }: QueryChanges): string {
           .slice(at + 1)
           .split('&')
           .filter(part => part !== '' && !named.has(nameOf(part)))
-  // What has been removed may not come back by way of `set`.
+  // A removed parameter must not be re-added by `set`.
   const gone = new Set(removed)
   const added = set.filter(([name]) => !gone.has(name)).map(pair => pair.map(encodeURIComponent).join('='))
   const query = [...kept, ...added].join('&')
   return query === '' ? path : `${path}?${query}`
 }
 
-/** As services and backends read it. */
+/** Decoded as services and backends do. */
 function nameOf(parameter: string): string {
   const name = parameter.split('=', 1)[0] as string
   try {

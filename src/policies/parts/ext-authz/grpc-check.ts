@@ -19,17 +19,20 @@ import { sentFields } from './sent-fields.ts'
 
 export interface GrpcRules {
   readonly context: Readonly<Record<string, string>>
-  /** Undefined: what JWT authentication has found out. */
+  /** Undefined: the claims verified by JWT authentication. */
   readonly metadata: Readonly<Record<string, Expression>> | undefined
   readonly includeRequestHeaders: readonly string[] | undefined
-  /** The body travels as bytes. */
+  /** Sends the body as bytes. */
   readonly packAsBytes: boolean
 }
 
-/** Of the service's own limits; whatever refuses a request is short. */
+/** Maximum bytes of a response; denials are short. */
 const LONGEST_ANSWER = 1024 * 1024
 
-/** Asks over Envoy's protocol. Throws GatewayError `extAuthz` for an answer that is none, anything else without one. */
+/**
+ * Calls the service over Envoy's protocol. Throws GatewayError `extAuthz` for an invalid response, anything else if
+ * there is none.
+ */
 export async function grpcCheck(
   to: Callee,
   rules: GrpcRules,
@@ -97,7 +100,7 @@ function checkOf(x: Exchange, rules: GrpcRules, body: CheckBody | undefined) {
   }
 }
 
-/** Where Envoy's own filter for tokens leaves them. */
+/** Where Envoy's own JWT filter stores them. */
 function verifiedClaims({ auth }: Exchange): Readonly<Record<string, unknown>> {
   return auth.jwt ? { 'envoy.filters.http.jwt_authn': { jwt_payload: auth.jwt } } : {}
 }
@@ -124,14 +127,14 @@ function headersOf({ request }: Exchange, only: readonly string[] | undefined): 
   return out
 }
 
-/** Header fields are bytes, one character each here; messages hold UTF-8, and a service refuses them for anything else. */
+/** Header fields are bytes, here one per character; protobuf requires UTF-8, and a service rejects anything else. */
 function wellFormed(value: string): string {
   return Buffer.from(value, 'latin1').toString('utf8')
 }
 
 function decisionIn({ status, denied, ok, dynamicMetadata }: CheckResponse): Decision {
   const metadata = dynamicMetadata ?? ok?.dynamicMetadata
-  // A status that is not there is OK, as for Envoy.
+  // A missing status means OK, as in Envoy.
   const allows = denied === undefined && (status?.code ?? 0) === 0
   if (!allows) {
     if (denied === undefined) throw new GatewayError('extAuthz')
@@ -168,11 +171,11 @@ const ACTIONS = {
   [APPEND_ACTION.overwriteIfExists]: 'setIfPresent',
 } as const
 
-/** `unsaid`: what a service means that says nothing: a value for the backend takes the place of a client's. */
+/** `unsaid`: the default action; a value for the backend replaces the client's. */
 function changeOf({ header, append, appendAction }: HeaderValueOption, unsaid: 'set' | 'append') {
   if (header?.key === undefined) return undefined
   const older = append && (append.value ? 'append' : 'set')
-  // Each cookie is a field of its own.
+  // Each cookie is a separate field.
   const usual = header.key.toLowerCase() === 'set-cookie' ? 'append' : unsaid
   const action = older ?? ACTIONS[appendAction as keyof typeof ACTIONS] ?? usual
   return fieldChange(header.key, textOf(header), action)

@@ -23,14 +23,14 @@ export interface HttpRules {
   readonly path?: Expression | undefined
   readonly redirect?: Expression | undefined
   readonly body?: Expression | undefined
-  /** In lower case, as are all names here. */
+  /** In lower case, like all names here. */
   readonly includeRequestHeaders: readonly string[]
   readonly includeResponseHeaders: readonly string[]
   readonly addRequestHeaders: Readonly<Record<string, Expression>>
   readonly metadata: Readonly<Record<string, Expression>>
 }
 
-/** As the file has them. */
+/** As configured. */
 interface WrittenRules extends Partial<Pick<HttpRules, 'path' | 'redirect' | 'body'>> {
   readonly includeResponseHeaders?: readonly string[] | undefined
   readonly addRequestHeaders?: HttpRules['addRequestHeaders'] | undefined
@@ -50,21 +50,21 @@ export function httpRules(written: WrittenRules, includeRequestHeaders: readonly
   }
 }
 
-/** A decision, and the answer that it came with: expressions may read it. */
+/** A decision and the response it came from, which expressions may read. */
 export interface HttpAnswer {
   readonly decision: Decision
   readonly response: WholeReply | undefined
 }
 
-/** ms; unless the file says otherwise for the service. */
+/** ms, unless configured for the service. */
 export const CHECK_TIMEOUT = 2000
-/** bytes of an answer: it goes to the client where it refuses. */
+/** Maximum bytes of a response, which is forwarded to the client on denial. */
 const LONGEST_ANSWER = 1024 * 1024
 const PARTIAL_BODY = 'x-envoy-auth-partial-body'
 
 /**
- * Asks over plain HTTP; 200 allows (specification, "Inbound: external authorization"). Throws GatewayError `extAuthz`
- * where the question cannot be put or the answer cannot be passed on, anything else without an answer.
+ * Calls the service over plain HTTP; 200 allows (specification, "Inbound: external authorization"). Throws GatewayError
+ * `extAuthz` if the request cannot be built or the response cannot be applied, anything else if there is no response.
  */
 export async function httpCheck(
   to: Callee,
@@ -74,7 +74,7 @@ export async function httpCheck(
   timeout: number,
   runtime: Runtime,
 ): Promise<HttpAnswer> {
-  // To whoever is asked it would be a tunnel to the service itself.
+  // A CONNECT sent to the service would open a tunnel to it.
   if (x.request.method === 'CONNECT') throw new GatewayError('extAuthz')
   const heard = { status: 0 }
   const question = {
@@ -94,7 +94,7 @@ export async function httpCheck(
   try {
     response = await ask(to, question, body && body.length > 0 ? body : undefined, LONGEST_ANSWER, runtime, x)
   } catch (error) {
-    // It has refused, whatever has become of its words.
+    // It has denied the request, even if its body was lost.
     const refused = heard.status !== 0 && heard.status !== 200
     const tooLong = error instanceof GatewayError && error.code === 'responseTooLarge'
     throw refused || tooLong ? new GatewayError('extAuthz', { cause: error }) : error
@@ -111,7 +111,7 @@ function allowed(rules: HttpRules, x: Exchange, response: WholeReply): Decision 
   }
 }
 
-/** The service alone says what stands there: what a client has sent goes, also where the service says nothing. */
+/** Only the service's values count: the client's are removed, even if the service returns none. */
 function copied(name: string, headers: HeaderList): FieldChange[] {
   const values = headers.getAll(name)
   return [
@@ -127,7 +127,7 @@ function metadataBy(
 ): Readonly<Record<string, unknown>> {
   const out: Record<string, unknown> = {}
   for (const [name, expression] of Object.entries(expressions)) {
-    // Rules may read it later, which must not take what failed for what is not there.
+    // Rules may read it later and must not take a failure for an absent value.
     const outcome = expression.decide(x, { response })
     if (outcome.ok) out[name] = outcome.value
     else if (outcome.kind !== 'absent') out[name] = new FailedValue()
@@ -148,7 +148,7 @@ function redirectBy(redirect: Expression, x: Exchange): Reply {
   return refusal(302, ['location', location], undefined)
 }
 
-/** Other answers that look like success refuse too, and would tell a client the contrary. */
+/** Other success-like statuses deny too, but must not signal success to the client. */
 function replyOf(status: number, headers: HeaderList, body: Buffer): Reply {
   if (status < 300) throw new GatewayError('extAuthz')
   const kept = headers.raw.flatMap((name, i, raw) =>
@@ -159,7 +159,7 @@ function replyOf(status: number, headers: HeaderList, body: Buffer): Reply {
 
 const decideHeader = (name: string, expression: Expression, x: Exchange) => evaluateHeader(name, expression, x, true)
 
-/** Names that the gateway writes itself are never a client's. */
+/** Fields written by the gateway never carry the client's value. */
 function fieldsOf(rules: HttpRules, x: Exchange, sent: CheckBody | undefined): string[] {
   const { addRequestHeaders, includeRequestHeaders } = rules
   const own = new Set([...Object.keys(addRequestHeaders), PARTIAL_BODY])
@@ -188,7 +188,7 @@ function bodyBy(expression: Expression, x: Exchange): Buffer {
   return toBody(outcome.value)
 }
 
-/** Names as they are compared, each once. */
+/** Lower-cased and deduplicated. */
 export function lowerCase(names: readonly string[]): string[] {
   return [...new Set(names.map(name => name.toLowerCase()))]
 }

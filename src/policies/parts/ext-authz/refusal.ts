@@ -1,8 +1,8 @@
 import type { Reply } from '../../../http/exchange.ts'
 
-/** What a service answers in place of the backend. */
+/** A service's response in place of the backend's. */
 export function refusal(status: number, headers: readonly string[], body: string | Buffer | undefined): Reply {
-  // Anything else cannot answer a request.
+  // Other statuses are not valid for a final response.
   const final = status >= 200 && status <= 599 ? status : 403
   const bare = final === 204 || final === 304
   return {

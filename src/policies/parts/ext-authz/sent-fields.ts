@@ -2,8 +2,8 @@ import { isChangeable } from '../../../http/field-change.ts'
 import type { HeaderList } from '../../../http/headers.ts'
 
 /**
- * The fields of a request as a service gets them: one for each name, so that nobody can read them in two ways. What
- * concerns the client's connection is not among them.
+ * A request's fields as sent to a service: one per name, so that they cannot be read ambiguously, and without
+ * connection-specific ones.
  */
 export function sentFields(headers: HeaderList, only: readonly string[] | undefined): [name: string, value: string][] {
   const out: [string, string][] = []

@@ -7,12 +7,12 @@ import type { ProcessingResponse } from '../../../protobuf/ext-proc.ts'
 import { changedTrailers, headersOf, immediate } from './mutations.ts'
 import { failed, type ServiceStream } from './service-stream.ts'
 
-/** bytes of one message of a body. */
+/** Maximum bytes of one body message. */
 export const LARGEST_CHUNK = 64 * 1024
-/** bytes that a service may send ahead of whoever reads them. */
+/** Maximum bytes that a service may send ahead of the reader. */
 export const FARTHEST_AHEAD = 4 * 1024 * 1024
 
-/** What a service makes of a request body while it comes; read as any other stream. */
+/** A request body streamed through the service; read like any other stream. */
 export class ProcessedBody extends TrailingBody {
   readonly #stream: ServiceStream
   readonly #sendsTrailers: () => boolean
@@ -23,7 +23,7 @@ export class ProcessedBody extends TrailingBody {
     super({ highWaterMark: LARGEST_CHUNK })
     this.#stream = stream
     this.#sendsTrailers = sendsTrailers
-    // Whoever reads listens too; an error that comes when nobody does must not end the process.
+    // Readers add their own listener; without one, a late error must not crash the process.
     this.on('error', () => {})
   }
 

@@ -9,7 +9,7 @@ import type { HeaderMutation, ImmediateResponse } from '../../../protobuf/ext-pr
 import type { Limits } from '../../policy.ts'
 import { setRequestPseudo } from '../pseudo-headers.ts'
 
-/** Fields as messages hold them: values are bytes, and each field of a name is one of its own. */
+/** Fields as protobuf messages: values are bytes, and repeated names stay separate. */
 export function headersOf(pseudo: readonly (readonly [string, string])[], headers: HeaderList) {
   const out = pseudo.map(([key, value]) => ({ key, rawValue: Buffer.from(value, 'latin1') }))
   const { raw } = headers
@@ -84,7 +84,7 @@ function textOf({ value, rawValue }: NonNullable<HeaderValueOption['header']>): 
   return Buffer.from(rawValue).toString(isUtf8(rawValue) ? 'utf8' : 'latin1')
 }
 
-/** What the client gets in place of everything else. */
+/** The response sent to the client instead of any other. */
 export function immediate({ status, headers, body }: ImmediateResponse): GatewayError {
   const code = status?.code ?? 200
   const fields = (headers?.setHeaders ?? []).flatMap(({ header }) => {

@@ -34,7 +34,7 @@ export interface ProcessingModes {
   readonly responseTrailers: boolean
 }
 
-/** What the file says. */
+/** The configured rules. */
 export interface ProcessingRules {
   readonly callee: Callee
   readonly modes: ProcessingModes
@@ -44,14 +44,14 @@ export interface ProcessingRules {
   readonly responseAttributes: Expressions
 }
 
-/** bytes of a body that is sent as one piece (specification, `extProc`). */
+/** Maximum bytes of a body sent as one message (specification, `extProc`). */
 export const BUFFERED_LIMIT = 8192
-/** Attributes stand under the name that Envoy's own filter has. */
+/** The namespace used by Envoy's own filter. */
 const ATTRIBUTES = 'envoy.filters.http.ext_proc'
-/** What stands there goes out as metadata of the call. */
+/** Entries under this key are sent as metadata of the call. */
 const INITIAL_METADATA = 'agentgateway.dev.grpc_initial_metadata'
 
-/** One exchange on its way through the service. */
+/** The processing of one exchange by the service. */
 export class Processing {
   readonly #rules: ProcessingRules
   readonly #limits: Limits
@@ -60,11 +60,11 @@ export class Processing {
   #stream: ServiceStream | undefined
   #modes: ProcessingModes
   #body: SocketBody | undefined
-  /** What stood in the request before the service's body did. */
+  /** The request body before the service replaced it. */
   #original: { readonly body: BodySource; readonly length: string | undefined } | undefined
-  /** Of the response, once the service has changed it as one piece. */
+  /** The response body, once the service has replaced it. */
   #replaced: Buffer | undefined
-  /** Something of a body has gone to the service. */
+  /** Some body data has been sent to the service. */
   bodyStarted = false
 
   constructor(rules: ProcessingRules, x: Exchange, limits: Limits, runtime: Runtime) {
@@ -75,7 +75,7 @@ export class Processing {
     this.#x = x
   }
 
-  /** Throws GatewayError `extProc`, whose cause says why; one with a body of its own is the service's word. */
+  /** Throws GatewayError `extProc`, whose cause has the reason; one with its own body is the service's response. */
   async request(): Promise<void> {
     const x = this.#x
     const bodiless = x.body.length === 0 || x.upgrade !== undefined || x.request.method === 'CONNECT'
@@ -84,7 +84,7 @@ export class Processing {
       const stream = this.#open()
       const answer = stream.answer('requestHeaders')
       stream.send({ requestHeaders: { headers: requestHeadersOf(x), endOfStream: bodiless } })
-      // It may want to see the body first.
+      // It may need the body before it answers.
       if (duplex) this.#streamed(stream)
       const replaced = this.#changeRequest(await answer, 'requestHeaders')
       if (replaced) return
@@ -120,7 +120,7 @@ export class Processing {
     }
   }
 
-  /** What becomes of the body of the response on its way. */
+  /** The transform or sink for the response body, if any. */
   responseBody(): BodyHook | BodyPassage | undefined {
     const { response } = this.#x
     if (this.#replaced !== undefined) return instead(this.#replaced)
@@ -135,7 +135,7 @@ export class Processing {
       : { around: to => new ResponseBeginning(stream, to, BUFFERED_LIMIT, mode === 'buffered') }
   }
 
-  /** The request goes on without the service, as it came. */
+  /** Restores the original request and continues without the service. */
   withdraw(): void {
     const original = this.#original
     if (original) {
@@ -194,7 +194,7 @@ export class Processing {
     if (dynamicMetadata) external.extproc = { ...external.extproc, ...dynamicMetadata }
   }
 
-  /** The body goes to the service while it comes, and what the service makes of it stands in its place. */
+  /** Streams the body to the service and replaces it with the service's output. */
   #streamed(stream: ServiceStream): void {
     const x = this.#x
     const { body } = x
@@ -211,7 +211,7 @@ export class Processing {
   async #buffered(): Promise<void> {
     const body = await this.#x.body.buffer(BUFFERED_LIMIT).catch((error: unknown) => {
       if (!(error instanceof GatewayError) || error.code !== 'bodyTooLarge') throw error
-      // Nothing that a client sends may keep its request from the service.
+      // Nothing sent by a client may bypass the service.
       throw new GatewayError('extProc', { status: 413, cause: error, body: { type: 'text/plain', text: TOO_LARGE } })
     })
     this.#replaceRequest(await this.#askAboutBody(body, true))
@@ -250,7 +250,7 @@ export class Processing {
     this.#x.request.headers.delete('content-length')
   }
 
-  /** True: the service has put its own body in place, and wants to hear no more of this side. */
+  /** True: the service has replaced the body and needs nothing more from this side. */
   #changeRequest(answer: ProcessingResponse, kind: 'requestHeaders' | 'requestBody'): boolean {
     const common = commonOf(answer, kind)
     changeRequest(common?.headerMutation, this.#x, this.#limits)
@@ -271,7 +271,7 @@ export class Processing {
     return replaces
   }
 
-  /** Neither into nor out of a stream: both ends have agreed on that at the beginning. */
+  /** Not to or from streaming: both ends agreed on that at the start. */
   #override(mode: ProcessingMode | undefined): void {
     if (mode === undefined || !this.#rules.allowModeOverride) return
     const modes = this.#modes
@@ -288,7 +288,7 @@ export class Processing {
 
 const TOO_LARGE = 'request body too large'
 
-/** Throws the service's word where that ends the request. */
+/** Throws the service's response if it ends the request. */
 function commonOf(
   answer: ProcessingResponse,
   kind: 'requestHeaders' | 'responseHeaders' | 'requestBody' | 'responseBody',
@@ -322,7 +322,7 @@ async function* withBeginning(body: BodySource, beginning: Buffer, skipped: numb
   }
 }
 
-/** Swallows the body. */
+/** Discards the body and sends `body` instead. */
 function instead(body: Buffer): BodyHook {
   return { chunk: () => undefined, end: () => body }
 }

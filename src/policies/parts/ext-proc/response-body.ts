@@ -6,7 +6,7 @@ import { FARTHEST_AHEAD, LARGEST_CHUNK } from './duplex-request.ts'
 import { changedTrailers, headersOf } from './mutations.ts'
 import { failed, type ServiceStream } from './service-stream.ts'
 
-/** A response body by way of the service, chunk by chunk. What comes back goes on as fast as the client reads. */
+/** A response body streamed through the service, chunk by chunk, with back-pressure from the client. */
 export class DuplexResponse implements ChunkSink {
   readonly #stream: ServiceStream
   readonly #to: ChunkSink
@@ -81,7 +81,7 @@ export class DuplexResponse implements ChunkSink {
 
   #hear({ responseBody, immediateResponse }: ProcessingResponse): boolean {
     if (this.#over) return true
-    // The head has gone: there is no other answer any more.
+    // The head has been sent: it is too late for another response.
     if (immediateResponse) {
       this.fail(failed('an immediate response within a body'))
       return true
@@ -114,12 +114,12 @@ export class DuplexResponse implements ChunkSink {
   }
 }
 
-/** The beginning of a response body by way of the service; the rest follows as it is. */
+/** Sends the beginning of a response body to the service; the rest passes unchanged. */
 export class ResponseBeginning implements ChunkSink {
   readonly #stream: ServiceStream
   readonly #to: ChunkSink
   readonly #limit: number
-  /** A longer body fails; otherwise the service sees its beginning. */
+  /** Whether an oversized body fails; otherwise the service sees only its beginning. */
   readonly #whole: boolean
   #chunks: Buffer[] = []
   #size = 0
@@ -182,7 +182,7 @@ export class ResponseBeginning implements ChunkSink {
     )
   }
 
-  /** What came while the service was asked follows what it was asked about. */
+  /** Data that arrived during the call follows the part that was sent. */
   #pass(beginning: Buffer): void {
     if (this.#phase === 'over') return
     this.#phase = 'passing'
@@ -195,7 +195,7 @@ export class ResponseBeginning implements ChunkSink {
   }
 }
 
-/** What stands in place of a body that was sent as one piece; undefined: it stays. */
+/** The replacement of a body that was sent as one message; undefined to keep it. */
 export function changedBody(
   mutation: { readonly body?: Uint8Array; readonly clearBody?: boolean } | undefined,
 ): Buffer | undefined {

@@ -19,20 +19,20 @@ type Kind =
   | 'requestTrailers'
   | 'responseTrailers'
 
-/** Hears the answers of one kind; `fail` ends it. */
+/** Receives responses of one kind; `fail` ends it. */
 export interface Hearing {
-  /** False: enough for now. */
+  /** False applies back-pressure. */
   hear(response: ProcessingResponse): boolean | undefined
   fail(error: Error): void
 }
 
-/** ms that a service may leave an answer out that it owes, and that it may take to end its stream. */
+/** ms that a service may leave an expected response out, and that it may take to end its stream. */
 const SILENCE = 10_000
 const FAREWELL = 1000
-/** bytes of one answer: a body that is buffered and more. */
+/** Maximum bytes of one response: a buffered body and more. */
 const LONGEST_ANSWER = 4 * 1024 * 1024
 
-/** The one stream with the service that an exchange has. Answers go to whoever waits for their kind. */
+/** An exchange's single stream to the service. Responses are dispatched by kind. */
 export class ServiceStream {
   readonly #stream: GrpcStream
   readonly #runtime: Runtime
@@ -43,9 +43,9 @@ export class ServiceStream {
   #paused = false
   #drained: (() => void)[] = []
   #refuse: (error: Error) => void = () => {}
-  /** Answers that set metadata do so before anybody else hears of them. */
+  /** Called first for every response: those with metadata take effect before any other handler runs. */
   readonly #every: (response: ProcessingResponse) => void
-  /** Goes with the first message. */
+  /** Sent with the first message. */
   #preface: ProcessingRequest
 
   constructor(
@@ -86,7 +86,7 @@ export class ServiceStream {
     })
   }
 
-  /** False: the service does not keep up; `onDrain` tells when it does. */
+  /** False if the service does not keep up; `onDrain` runs once it does. */
   send(message: ProcessingRequest): boolean {
     if (this.#ended) return true
     this.#watch()
@@ -100,7 +100,7 @@ export class ServiceStream {
     else this.#drained.push(then)
   }
 
-  /** Runs once there is a connection; rejects with GatewayError `extProc` where none comes about. */
+  /** Resolves once connected; rejects with GatewayError `extProc` if no connection is established. */
   begun(): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#ended) reject(this.#ended)
@@ -109,7 +109,7 @@ export class ServiceStream {
     })
   }
 
-  /** After `hear` has said that it is enough. */
+  /** Call after `hear` has returned false. */
   resume(): void {
     if (!this.#paused) return
     this.#paused = false
@@ -117,7 +117,10 @@ export class ServiceStream {
     this.#stream.resume()
   }
 
-  /** From now on `hearing` gets the answers of this kind. `owed`: the service has all that it needs for the next one. */
+  /**
+   * From now on `hearing` receives responses of this kind. `owed`: the service has everything it needs for the next
+   * one.
+   */
   listen(kind: Kind, hearing: Hearing, owed = true): void {
     if (this.#ended) hearing.fail(this.#ended)
     else {
@@ -132,7 +135,7 @@ export class ServiceStream {
     this.#watch()
   }
 
-  /** The answer to what was sent. Rejects with GatewayError `extProc`. */
+  /** The response to what was sent. Rejects with GatewayError `extProc`. */
   answer(kind: Kind): Promise<ProcessingResponse> {
     return new Promise((resolve, reject) => {
       this.listen(kind, {
@@ -146,7 +149,7 @@ export class ServiceStream {
     })
   }
 
-  /** The exchange is over. */
+  /** The exchange has ended. */
   close(): void {
     this.#silence?.cancel()
     if (this.#ended) return
@@ -193,13 +196,13 @@ export class ServiceStream {
     for (const then of this.#drained) then()
   }
 
-  /** Both sides wait on the one stream: neither may hold up the other. */
+  /** Both directions share one stream: neither may block the other. */
   get #crowded(): boolean {
     const kinds = [...this.#waiting.keys()]
     return kinds.some(kind => kind.startsWith('request')) && kinds.some(kind => kind.startsWith('response'))
   }
 
-  /** While an answer is owed, something has to come, unless it is held off here. */
+  /** While a response is expected, one must arrive in time, unless held back by our own back-pressure. */
   #watch(): void {
     this.#silence?.cancel()
     this.#silence = undefined

@@ -23,14 +23,14 @@ export interface ServerSettings {
   readonly metadata: MetadataCache
 }
 
-/** bytes of a registration or a token request. */
+/** Maximum bytes of a registration or token request. */
 export const LONGEST_REQUEST = 64 * 1024
-/** Those with which somebody has signed in. Others would give whoever asks a token of the client itself. */
+/** Only grants that involve a user's sign-in. Others would issue the client's own token to anyone. */
 const GRANTS: readonly (string | null)[] = ['authorization_code', 'refresh_token']
 
 /**
- * The gateway in the place of the authorization server, as far as clients need it: its metadata, which name the gateway
- * as issuer, and what the identity provider cannot do itself.
+ * The gateway acting as the authorization server, as far as clients need it: metadata that names the gateway as issuer,
+ * and what the identity provider does not support.
  */
 export class AuthorizationServer {
   readonly #settings: ServerSettings
@@ -41,7 +41,7 @@ export class AuthorizationServer {
     this.#runtime = runtime
   }
 
-  /** Clients are sent to the gateway instead of the issuer. */
+  /** Whether clients are directed to the gateway instead of the issuer. */
   get stands(): boolean {
     const { provider, clientId, clientSecret } = this.#settings
     return provider !== undefined || clientId !== undefined || clientSecret !== undefined
@@ -70,7 +70,7 @@ export class AuthorizationServer {
     return this.#settings.metadata.read(SCOPE, this.#runtime, x)
   }
 
-  /** Strict clients want the issuer to be the address under which they have found it (RFC 8414, 3.3). */
+  /** Strict clients require the issuer to match the URL where they found it (RFC 8414, 3.3). */
   #rewritten(metadata: ProviderMetadata, base: string, endpoint: string): Readonly<Record<string, unknown>> {
     if (!this.stands) return metadata
     const { provider, audiences, clientId, clientSecret } = this.#settings
@@ -87,7 +87,7 @@ export class AuthorizationServer {
     if (provider?.refusesResource && page) out.authorization_endpoint = `${document}/authorize`
     if (this.#asksForTokens) out.token_endpoint = `${document}/token`
     if (provider?.hidesPkce) out.code_challenge_methods_supported ??= ['S256']
-    // What the gateway adds is not for clients to know.
+    // Credentials added by the gateway are not for clients to know.
     if (clientId !== undefined || clientSecret !== undefined) out.token_endpoint_auth_methods_supported = ['none']
     return out
   }
@@ -151,7 +151,7 @@ export class AuthorizationServer {
     }
   }
 
-  /** With the provider's own answer, whatever it is. */
+  /** Forwards the provider's response as is. */
   async #passOn(at: URL, call: Pick<ProviderCall, 'what' | 'fields' | 'body'>, x: Exchange): Promise<Reply> {
     const { status, headers, body } = await callProvider(
       at,

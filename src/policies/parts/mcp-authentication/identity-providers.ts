@@ -1,14 +1,14 @@
-/** What an identity provider does otherwise than MCP clients expect. */
+/** How an identity provider deviates from what MCP clients expect. */
 export interface IdentityProvider {
-  /** It has its metadata where OpenID Connect Discovery wants them, and only there. */
+  /** Its metadata is only at the OpenID Connect Discovery location. */
   readonly openid: boolean
-  /** Below the issuer, where the metadata cannot be had. */
+  /** Path of the keys below the issuer, used if the metadata is unavailable. */
   readonly keys: string
-  /** It knows no `resource` (RFC 8707): the audience is a parameter of its sign-in page. */
+  /** It does not support `resource` (RFC 8707): the audience is a parameter of its sign-in page. */
   readonly needsAudience?: true
-  /** It refuses requests that have a `resource`. */
+  /** It rejects requests with a `resource`. */
   readonly refusesResource?: true
-  /** It does not say that it checks PKCE, and clients refuse to go on without. */
+  /** It does not advertise PKCE, without which clients refuse to continue. */
   readonly hidesPkce?: true
 }
 

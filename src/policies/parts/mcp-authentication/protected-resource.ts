@@ -4,7 +4,7 @@ import { type Place, resourceDocument } from '../../../mcp/oauth-documents.ts'
 import { NO_TOKEN } from '../token-check.ts'
 import { corsFields, jsonReply } from './replies.ts'
 
-/** RFC 9728, with the members that the public system adds. `server`: of whom clients get their tokens. */
+/** RFC 9728, with the members that the public system adds. `server`: where clients obtain tokens. */
 export function resourceReply(
   { endpoint }: Place,
   base: string,
@@ -26,7 +26,7 @@ export function resourceReply(
   return jsonReply(200, document, corsFields('GET'))
 }
 
-/** The names of a file as OAuth writes them: `scopesSupported` is `scopes_supported`. */
+/** Converts configuration names to OAuth's: `scopesSupported` is `scopes_supported`. */
 export function resourceMembers(written: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(written).map(([name, value]) => [snakeCase(name), value]))
 }
@@ -38,10 +38,10 @@ function snakeCase(name: string): string {
     .toLowerCase()
 }
 
-/** The refusal that leads a client to where it can get a token (RFC 9728, 5.1). */
+/** The error response that directs a client to where it can get a token (RFC 9728, 5.1). */
 export function challenge(error: GatewayError, base: string, path: string): GatewayError {
   const document = resourceDocument(base, path)
-  // Who has sent a token learns that it is no good (RFC 6750, 3.1); who has sent none learns where to get one.
+  // A client with a token learns that it is invalid (RFC 6750, 3.1); one without learns where to get one.
   const more = error.details.detail === NO_TOKEN ? '' : ', error="invalid_token"'
   return new GatewayError('jwt', {
     ...error.details,

@@ -1,6 +1,6 @@
 import type { Reply } from '../../../http/exchange.ts'
 
-/** Clients in browsers of any origin may read the documents: they hold no secret and need no credential. */
+/** Browser clients of any origin may read the documents, which contain no secret and need no credential. */
 export function corsFields(method: 'GET' | 'POST'): readonly string[] {
   return [
     ...['access-control-allow-origin', '*', 'access-control-allow-methods', `${method}, OPTIONS`],

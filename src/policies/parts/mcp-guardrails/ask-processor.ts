@@ -18,22 +18,22 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import { evaluateAll } from '../evaluate-all.ts'
 import { isUnanswered } from '../service-failure.ts'
 
-/** A service that looks at messages, and what it is told. */
+/** A service that inspects messages, and what is sent to it. */
 export interface Processor {
   readonly callee: Callee
   readonly failOpen: boolean
   readonly metadata: Readonly<Record<string, Expression>>
-  /** In lower case; empty: all, with the pseudo-headers. */
+  /** Fields to forward, in lower case; if empty, all of them and the pseudo-headers. */
   readonly allowed: ReadonlySet<string>
   readonly disallowed: ReadonlySet<string>
 }
 
-/** ms; unless the file says otherwise for the service. */
+/** ms, unless configured for the service. */
 const TIMEOUT = 10_000
-/** bytes of an answer, which may hold a result anew. */
+/** Maximum bytes of a response, which may contain a whole result. */
 const LONGEST_ANSWER = 16 * 1024 * 1024
 
-/** What the service decides about a message. Never fails: what it cannot tell is `failed`. */
+/** The service's verdict on a message. Never rejects: an unusable response is `failed`. */
 export async function askProcessor(
   processor: Processor,
   x: Exchange,
@@ -51,7 +51,7 @@ export async function askProcessor(
   }
 }
 
-/** The service has answered with something that nobody can follow. */
+/** The service's response violates the protocol. */
 class Violation extends Error {}
 
 async function askService(
@@ -111,7 +111,7 @@ function applied(result: McpResult, x: Exchange, { phase, json }: McpChecked): M
   const { error, mutated, pass, headerMutation, metadata } = result
   if (error) return refused(error)
   if (!mutated && !pass) throw new Violation('an answer without a verdict')
-  // What has no parameters gets none: lists are the response phase's.
+  // A message without parameters gets none: lists are handled in the response phase.
   const changed = mutated && json !== undefined ? objectIn(mutated) : undefined
   if (phase === 'request') {
     if (headerMutation) changeHeaders(x, headerMutation)
@@ -150,7 +150,7 @@ function changeHeaders(x: Exchange, { set, remove }: NonNullable<McpResult['head
   }
 }
 
-/** JSON-RPC's codes for what a service says no to. */
+/** JSON-RPC codes for the service's refusals. */
 const CODES: Readonly<Record<number, number>> = {
   [REFUSAL_CODE.permissionDenied]: -32001,
   [REFUSAL_CODE.resourceExhausted]: -32003,

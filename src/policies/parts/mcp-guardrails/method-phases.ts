@@ -1,6 +1,6 @@
 export type GuardedPhase = 'off' | 'request' | 'response' | 'full'
 
-/** Whether it can ever match: exact, `prefix*`, `*suffix` or `*`. */
+/** Whether the pattern is valid: exact, `prefix*`, `*suffix` or `*`. */
 export function isMethodPattern(pattern: string): boolean {
   const star = pattern.indexOf('*')
   const last = pattern.lastIndexOf('*')
@@ -8,8 +8,8 @@ export function isMethodPattern(pattern: string): boolean {
 }
 
 /**
- * The most specific pattern decides: the method itself, then what begins like it, then what ends like it, then `*`; of
- * two of a kind the longer one. A method that none matches is not looked at.
+ * The most specific pattern decides: exact, then prefix, then suffix, then `*`; among equals, the longer one. A method
+ * that matches none is not inspected.
  */
 export function phaseFor(method: string, patterns: Readonly<Record<string, GuardedPhase>>): GuardedPhase {
   let best: { readonly rank: number; readonly length: number; readonly phase: GuardedPhase } | undefined

@@ -6,30 +6,30 @@ import type { CookieSeal } from './cookie-seal.ts'
 import { chunksOf, cookiesOf, joinedValue } from './cookies.ts'
 import { type Grant, GrantRefused, type OpenidProvider, providerFailure } from './openid-provider.ts'
 
-/** Somebody who has signed in, as the browser keeps it. Times in s since the epoch. */
+/** A signed-in session as stored in the browser. Times in s since the epoch. */
 export interface BrowserSession {
   readonly idToken: string
   readonly refreshToken: string | undefined
-  /** From then on it has to be refreshed. */
+  /** When it must be refreshed. */
   readonly expires: number
-  /** From then on somebody has to sign in anew, whatever can be refreshed. */
+  /** When the user must sign in again, even if it can be refreshed. */
   readonly ends: number
 }
 
 /** s. */
 const LEEWAY = 60
 const LONGEST = 12 * 3600
-/** ms that requests with an old cookie are given what a refresh has brought: a page makes many at once. */
+/** ms for which requests with an old cookie get the result of a refresh: a page makes many at once. */
 const REMEMBERED = 30_000
 
 export interface SessionPlace {
-  /** Cookies of the session begin so. */
+  /** Prefix of the session cookies. */
   readonly cookie: string
   readonly secure: boolean
   readonly seal: CookieSeal
 }
 
-/** Sessions of one policy, each in the cookies of its browser. */
+/** The sessions of one policy, each stored in its browser's cookies. */
 export class BrowserSessions {
   readonly #place: SessionPlace
   readonly #provider: OpenidProvider
@@ -48,7 +48,7 @@ export class BrowserSessions {
     this.#refreshes = refreshes
   }
 
-  /** That of a request, over or not; undefined when there is none that was made here for this host. */
+  /** The session of a request, possibly expired; undefined if there is none issued by this policy for this host. */
   read(x: Exchange): BrowserSession | undefined {
     const { cookie, seal } = this.#place
     const sealed = joinedValue(cookiesOf(x.request.headers, cookie), cookie)
@@ -67,8 +67,8 @@ export class BrowserSessions {
   }
 
   /**
-   * The session as it goes on, refreshed once for all requests that need it; undefined when somebody has to sign in.
-   * Throws GatewayError `oidc` while the provider cannot be asked.
+   * The current session, refreshed once for all requests that need it; undefined if the user must sign in again. Throws
+   * GatewayError `oidc` while the provider is unreachable.
    */
   async refreshed(session: BrowserSession, x: Exchange): Promise<BrowserSession | undefined> {
     const { refreshToken } = session
@@ -100,7 +100,7 @@ export class BrowserSessions {
     }
   }
 
-  /** `Set-Cookie` values. A session that is too long for cookies is kept without what refreshes it, if that helps. */
+  /** `Set-Cookie` values. A session too large for cookies is stored without its refresh token, if that makes it fit. */
   cookies(session: BrowserSession, x: Exchange): readonly string[] {
     const whole = this.#sealed(session, x) ?? this.#sealed({ ...session, refreshToken: undefined }, x)
     if (whole) return whole
@@ -119,12 +119,12 @@ export class BrowserSessions {
     return chunksOf(cookie, text, Math.max(until - this.#now, 0), secure)
   }
 
-  /** A cookie of another host, or of another use, does not open. */
+  /** Binds a cookie to its host and use. */
   #context(x: Exchange): string {
     return `session ${this.#place.cookie} ${x.request.authority}`
   }
 
-  /** Never later than the claims are good for; without a new ID token, as long as the provider says. */
+  /** Never later than the claims' expiry; without a new ID token, the provider's `expires_in` applies. */
   #expiry(claims: Claims | undefined, expiresIn: number | undefined, ends: number): number {
     const said = typeof claims?.exp === 'number' ? claims.exp : this.#now + (expiresIn ?? 300)
     return Math.min(said, ends)

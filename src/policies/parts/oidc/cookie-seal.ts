@@ -1,12 +1,12 @@
-// Encrypts what cookies hold. Loaded with the first request: checking a file does without cryptography.
+// Cookie encryption. Loaded with the first request: validating a configuration needs no cryptography.
 const crypto = () => process.getBuiltinModule('node:crypto')
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * Seals texts with AES-256-GCM. The first key seals, any of them opens, so that keys can be changed without signing
- * everybody out. `context` is what a text was sealed for: elsewhere it does not open.
+ * Seals texts with AES-256-GCM. The first key seals and any key opens, so that keys can be rotated without signing
+ * everybody out. `context` binds a text to its purpose: it does not open in any other.
  */
 export class CookieSeal {
   readonly #secrets: readonly Buffer[]
@@ -16,7 +16,7 @@ export class CookieSeal {
     this.#secrets = secrets
   }
 
-  /** `unique`: a text that has never been given before. */
+  /** `unique`: never passed before. */
   seal(text: string, context: string, unique: string): string {
     const nonce = crypto().createHash('sha256').update(unique).digest().subarray(0, NONCE_BYTES)
     const cipher = crypto().createCipheriv('aes-256-gcm', this.#derived()[0]!, nonce)
@@ -24,7 +24,7 @@ export class CookieSeal {
     return Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString('base64url')
   }
 
-  /** Undefined for what was not sealed here, or for something else. */
+  /** Undefined if it was not sealed here, or for another context. */
   open(sealed: string, context: string): string | undefined {
     const bytes = Buffer.from(sealed, 'base64url')
     const tagAt = bytes.length - TAG_BYTES
@@ -37,13 +37,13 @@ export class CookieSeal {
       try {
         return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, tagAt)), decipher.final()]).toString('utf8')
       } catch {
-        // Of another key, or none of ours.
+        // Sealed with another key, or forged.
       }
     }
     return undefined
   }
 
-  /** The secret may serve for something else too. */
+  /** Derived, since the secret may also be used elsewhere. */
   #derived(): readonly Buffer[] {
     this.#keys ??= this.#secrets.map(secret =>
       Buffer.from(crypto().hkdfSync('sha256', secret, Buffer.alloc(0), 'gwctl oidc cookies', 32)),
@@ -52,7 +52,7 @@ export class CookieSeal {
   }
 }
 
-/** A key that the workers of this replica share, made by whichever needs it first; `memory`: 32 bytes. */
+/** A key shared by the workers of this replica, created by the first that needs it; `memory`: 32 bytes. */
 export function sharedKey(memory: ArrayBufferLike): Buffer {
   const words = new BigInt64Array(memory)
   const made = new BigInt64Array(Uint8Array.from(crypto().randomBytes(words.byteLength)).buffer)

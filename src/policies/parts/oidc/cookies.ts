@@ -1,14 +1,14 @@
 import type { FieldChange } from '../../../http/field-change.ts'
 import type { HeaderList } from '../../../http/headers.ts'
 
-/** All cookies of sign-ins begin so, behind `__Host-` where the browser comes over TLS. */
+/** Prefix of all sign-in cookies, after `__Host-` if the browser connects over TLS. */
 export const RESERVED = 'agw_oidc_'
-/** Browsers drop cookies of more than 4,096 bytes with their name and attributes. */
+/** Browsers drop cookies of more than 4,096 bytes including name and attributes. */
 const LONGEST_VALUE = 3800
-/** With more of them servers refuse the head of the request. */
+/** With more chunks, servers reject the request head. */
 const MOST_CHUNKS = 3
 
-/** Values by name of one policy's cookies in a request. A name that comes twice has none: another host may have set one. */
+/** Values by name of one policy's cookies in a request. A repeated name has none: another host may have set one. */
 export function cookiesOf(headers: HeaderList, prefix: string): ReadonlyMap<string, string> {
   const out = new Map<string, string>()
   const twice: string[] = []
@@ -23,7 +23,7 @@ export function cookiesOf(headers: HeaderList, prefix: string): ReadonlyMap<stri
   return out
 }
 
-/** Takes cookies out of a request, by their names. */
+/** Removes cookies from a request by name. */
 export function dropCookies(headers: HeaderList, drops: (name: string) => boolean): void {
   const all = pairsOf(headers)
   const kept = all.filter(pair => !drops(pair.split('=', 1)[0]!.trim()))
@@ -33,7 +33,7 @@ export function dropCookies(headers: HeaderList, drops: (name: string) => boolea
   else headers.delete('cookie')
 }
 
-/** No backend gets the cookies of sign-ins, whatever route they are for: whoever has them is signed in. */
+/** Sign-in cookies never reach any backend: whoever has them is signed in. */
 export function keepCookiesHere(headers: HeaderList): void {
   const sent = headers.get('cookie')?.includes(RESERVED)
   if (sent) dropCookies(headers, name => name.replace(/^__Host-/, '').startsWith(RESERVED))
@@ -43,7 +43,7 @@ function pairsOf(headers: HeaderList): readonly string[] {
   return headers.getAll('cookie').flatMap(header => header.split(';'))
 }
 
-/** The value that `chunksOf` has cut; undefined without one. */
+/** Reassembles a value split by `chunksOf`; undefined if absent. */
 export function joinedValue(cookies: ReadonlyMap<string, string>, name: string): string | undefined {
   let value = ''
   for (let i = 0; i < MOST_CHUNKS; i++) {
@@ -54,7 +54,7 @@ export function joinedValue(cookies: ReadonlyMap<string, string>, name: string):
   return value === '' ? undefined : value
 }
 
-/** `Set-Cookie` values for `value`, also those that remove chunks of an earlier one; undefined when it is too long. */
+/** `Set-Cookie` values for `value`, and for removing chunks of an earlier one; undefined if it is too long. */
 export function chunksOf(name: string, value: string, maxAge: number, secure: boolean): readonly string[] | undefined {
   const count = Math.ceil(value.length / LONGEST_VALUE)
   if (count > MOST_CHUNKS) return undefined
@@ -64,7 +64,7 @@ export function chunksOf(name: string, value: string, maxAge: number, secure: bo
   })
 }
 
-/** `maxAge` in s; 0 removes it. For this host alone, and not sent along by pages of others, except when they link here. */
+/** `maxAge` in s; 0 removes it. Restricted to this host, and not sent cross-site except on links here. */
 export function setCookie(name: string, value: string, maxAge: number, secure: boolean): string {
   return `${name}=${value}; Path=/; Max-Age=${Math.floor(maxAge)}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
 }
@@ -74,7 +74,7 @@ export function cookieFields(cookies: readonly string[]): readonly string[] {
   return cookies.flatMap(cookie => ['set-cookie', cookie])
 }
 
-/** For a response that comes from elsewhere. */
+/** For a response produced elsewhere. */
 export function cookieChanges(cookies: readonly string[]): readonly FieldChange[] {
   return cookies.map(value => ({ name: 'set-cookie', value, action: 'append' }))
 }

@@ -13,13 +13,13 @@ export interface ProviderSettings {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** Unset: as its metadata want it. */
+  /** If unset, chosen from the provider's metadata. */
   readonly authentication: 'clientSecretBasic' | 'clientSecretPost' | undefined
   readonly keys: KeySource
   metadata(x: Exchange): Promise<ProviderMetadata>
 }
 
-/** What the token endpoint gave. */
+/** The token endpoint's response. */
 export interface Grant {
   readonly idToken: string | undefined
   readonly claims: Claims | undefined
@@ -28,15 +28,15 @@ export interface Grant {
   readonly expiresIn: number | undefined
 }
 
-/** The provider has refused what it was shown: somebody has to sign in anew. */
+/** The provider has rejected the grant: the user must sign in again. */
 export class GrantRefused extends Error {}
 
-/** The provider does not work, or not for this client. It is told without what it has answered. */
+/** The provider fails, or rejects this client. The error does not include its response. */
 export function providerFailure(detail: string, cause?: unknown): GatewayError {
   return new GatewayError('oidc', { status: 500, detail, cause })
 }
 
-/** One OpenID provider, as a client of it. */
+/** An OpenID Connect client of one provider. */
 export class OpenidProvider {
   readonly #settings: ProviderSettings
   readonly #runtime: Runtime
@@ -46,7 +46,7 @@ export class OpenidProvider {
     const { issuer, clientId, keys } = settings
     this.#settings = settings
     this.#runtime = runtime
-    // The claims of a dry run are what somebody has made up.
+    // The claims of a dry run are made up by the user.
     const required = runtime.standIns ? ['exp'] : ['exp', 'iat', 'sub']
     this.#verifier = new JwtVerifier([{ issuer, audiences: [clientId], requiredClaims: required, keys }], runtime.clock)
   }
@@ -64,7 +64,9 @@ export class OpenidProvider {
     }
   }
 
-  /** Throws GrantRefused, and GatewayError `oidc` for all else. `nonce`: of the sign-in that the code belongs to. */
+  /**
+   * Throws GrantRefused, and GatewayError `oidc` for anything else. `nonce`: from the sign-in that the code belongs to.
+   */
   async redeem(code: string, verifier: string, redirect: string, nonce: string, x: Exchange): Promise<Grant> {
     const form = { grant_type: 'authorization_code', code, redirect_uri: redirect, code_verifier: verifier }
     const grant = await this.#ask(form, x, false)
@@ -73,7 +75,7 @@ export class OpenidProvider {
     return grant
   }
 
-  /** `subject`: whose session it is. Throws as `redeem` does. */
+  /** `subject`: the session's owner. Throws as `redeem` does. */
   async refresh(refreshToken: string, subject: unknown, x: Exchange): Promise<Grant> {
     const grant = await this.#ask({ grant_type: 'refresh_token', refresh_token: refreshToken }, x, true)
     if (grant.claims && grant.claims.sub !== subject) throw providerFailure('the ID token belongs to somebody else')
@@ -115,7 +117,7 @@ export class OpenidProvider {
     }
   }
 
-  /** An ID token for this client (OpenID Connect Core, 3.1.3.7). */
+  /** Verifies an ID token for this client (OpenID Connect Core, 3.1.3.7). */
   async verify(token: string): Promise<Claims> {
     let claims: Claims
     try {
@@ -139,7 +141,7 @@ export class OpenidProvider {
   }
 }
 
-/** An error code of OAuth: anything else that stands there is not repeated. */
+/** The OAuth error code; any other text is not repeated. */
 export function wordIn(error: unknown): string {
   return typeof error === 'string' && /^[a-z_]{1,64}$/.test(error) ? ` (${error})` : ''
 }

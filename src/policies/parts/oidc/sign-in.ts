@@ -6,11 +6,11 @@ import type { BrowserSessions, SessionPlace } from './browser-session.ts'
 import { cookieFields, cookiesOf, setCookie } from './cookies.ts'
 import { GrantRefused, type OpenidProvider, providerFailure, wordIn } from './openid-provider.ts'
 
-/** A sign-in that has begun, as the browser keeps it until it comes back. */
+/** A pending sign-in, as stored in the browser until it returns. */
 interface SignIn {
   readonly state: string
   readonly nonce: string
-  /** Proves to the provider that whoever redeems the code has asked for it (RFC 7636). */
+  /** The PKCE verifier (RFC 7636). */
   readonly verifier: string
   /** Path and query. */
   readonly returnTo: string
@@ -21,17 +21,17 @@ interface SignIn {
 export interface SignInSettings {
   readonly redirect: URL
   readonly scopes: readonly string[]
-  /** Cookies of sign-ins begin so. */
+  /** Prefix of the sign-in cookies. */
   readonly cookie: string
 }
 
 /** s. */
 const LIFETIME = 300
-/** Of one browser at a time: each is a cookie of every request. */
+/** Pending sign-ins per browser: each is a cookie on every request. */
 const MOST = 3
 const LONGEST_PATH = 2048
 
-/** Sends browsers to the provider and takes them back (OpenID Connect Core, 3.1). */
+/** Redirects browsers to the provider and handles their return (OpenID Connect Core, 3.1). */
 export class SignIns {
   readonly #settings: SignInSettings
   readonly #place: SessionPlace
@@ -76,12 +76,12 @@ export class SignIns {
     return redirectTo(at.href, cookies)
   }
 
-  /** Whether a request is a browser that comes back. */
+  /** Whether a request is a browser's return from the provider. */
   returns(path: string, query: URLSearchParams): boolean {
     return path === this.#settings.redirect.pathname && query.has('state') && (query.has('code') || query.has('error'))
   }
 
-  /** A browser that has no sign-in of this state did not begin it: somebody else may have sent it here. */
+  /** A browser without a pending sign-in for this state did not start it: somebody else may have sent it here. */
   async finish(query: URLSearchParams, x: Exchange): Promise<Reply> {
     if ([...query.keys()].some((name, i, all) => all.indexOf(name) !== i)) throw invalidCallback()
     const name = `${this.#settings.cookie}.${query.get('state')}`
@@ -125,7 +125,7 @@ export class SignIns {
     return signIn && signIn.ends > this.#now ? signIn : undefined
   }
 
-  /** Removes the oldest sign-ins that were never finished, and what is none. */
+  /** Removes the oldest unfinished sign-ins, and invalid ones. */
   #surplus(x: Exchange): readonly string[] {
     const open = [...cookiesOf(x.request.headers, this.#settings.cookie).keys()]
       .map(name => ({ name, ends: this.#read(name, x)?.ends ?? 0 }))
@@ -133,7 +133,7 @@ export class SignIns {
     return open.slice(MOST - 1).map(({ name }) => setCookie(name, '', 0, this.#place.secure))
   }
 
-  /** A path of this host, or its root: a browser may take other texts for another host. */
+  /** A path on this host, or its root: a browser may read other texts as another host. */
   #within(path: string): string {
     const { origin } = this.#settings.redirect
     if (path.length > LONGEST_PATH || !/^\/(?![/\\])[!-~]*$/.test(path)) return '/'
@@ -149,7 +149,7 @@ export class SignIns {
   }
 }
 
-/** Without a word about what is wrong: whoever sends it may be guessing. */
+/** Without details: the sender may be probing. */
 function invalidCallback(cookies: readonly string[] = []): GatewayError {
   return new GatewayError('oidc', { status: 400, detail: 'invalid callback', headers: cookieFields(cookies) })
 }

@@ -14,7 +14,7 @@ import {
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { isUnanswered } from '../service-failure.ts'
 
-/** A service that counts, and how it is asked. */
+/** A rate limit service and how to call it. */
 export interface Limiter {
   readonly callee: Callee
   readonly domain: string
@@ -25,7 +25,7 @@ export interface Limiter {
 
 const LONGEST_ANSWER = 1024 * 1024
 
-/** Throws GatewayError `rateLimitFailed` for an answer that cannot be read, anything else without one. */
+/** Throws GatewayError `rateLimitFailed` for an invalid response, anything else if there is none. */
 export async function askLimiter(
   { callee, domain, timeout, runtime }: Limiter,
   descriptors: readonly DescriptorToWrite[],
@@ -48,7 +48,7 @@ export async function askLimiter(
   }
 }
 
-/** Does what the service says; a reply unless it says that the request may pass. */
+/** Applies the service's decision; returns a reply unless the request may pass. */
 export function applyLimits(x: Exchange, response: RateLimitResponse): Reply | undefined {
   showBudget(x, response)
   x.queuedChanges.push(...changesIn(response.responseHeadersToAdd))
@@ -67,7 +67,7 @@ export function applyLimits(x: Exchange, response: RateLimitResponse): Reply | u
   }
 }
 
-/** Of the limit that is nearest to its end. */
+/** Shows the limit closest to exhaustion. */
 function showBudget({ queuedHeaders }: Exchange, { statuses }: RateLimitResponse): void {
   const limits = statuses.filter(status => status.currentLimit !== undefined)
   if (limits.length === 0) return

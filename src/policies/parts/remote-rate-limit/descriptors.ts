@@ -4,7 +4,7 @@ import type { Exchange } from '../../../http/exchange.ts'
 import { type DescriptorToWrite, RATE_LIMIT_UNITS } from '../../../protobuf/rate-limit.ts'
 import { tokensOf } from '../token-usage.ts'
 
-/** What a service is asked about. */
+/** What to send to the service. */
 export interface DescriptorRules {
   readonly entries: readonly { readonly key: string; readonly value: Expression }[]
   readonly countsTokens: boolean
@@ -12,15 +12,15 @@ export interface DescriptorRules {
   readonly limitOverride: Expression | undefined
 }
 
-/** A descriptor of one request. */
+/** A descriptor evaluated for one request. */
 export interface Asked {
   readonly rules: DescriptorRules
   readonly descriptor: DescriptorToWrite
 }
 
 /**
- * Those of `x`. One whose value is not there is left out; where an expression fails otherwise, which a client can bring
- * about, no limit would hold: throws GatewayError `rateLimitFailed`.
+ * The descriptors of `x`. One with an absent value is omitted; on any other failure, which a client can cause, no limit
+ * would apply: throws GatewayError `rateLimitFailed`.
  */
 export function descriptorsOf(rules: readonly DescriptorRules[], x: Exchange): Asked[] {
   const isLlm = x.llm !== undefined || x.backend?.protocol === 'llm'
@@ -41,20 +41,20 @@ function descriptorOf(rules: DescriptorRules, x: Exchange): DescriptorToWrite | 
   const { limitOverride, countsTokens, cost } = rules
   const limit = limitOverride && limitIn(known(limitOverride.decide(x)))
   if (limitOverride && limit === undefined) return undefined
-  // What tokens cost is known afterwards: until then it is only asked whether any are left.
+  // Token usage is known only afterwards: until then this only checks whether any are left.
   const hits = countsTokens ? 0 : cost && unitsIn(known(cost.decide(x)))
   if (cost && hits === undefined) return undefined
   return { entries, ...(limit ? { limit } : {}), ...(hits === undefined ? {} : { hitsAddend: { value: hits } }) }
 }
 
-/** Tokens of a request that is not over, for those who count tokens and nothing else. */
+/** Input tokens of a request in progress, for descriptors that count only tokens. */
 export function inputOf(asked: readonly Asked[], tokens: number): DescriptorToWrite[] {
   return asked.flatMap(({ rules: { countsTokens, cost }, descriptor }) =>
     countsTokens && cost === undefined ? { ...descriptor, hitsAddend: { value: tokens } } : [],
   )
 }
 
-/** The tokens that a request has used, for those who count them; what it has taken before the call is not among them. */
+/** The tokens that a request has used, for descriptors that count them, minus those charged before the call. */
 export function chargesOf(asked: readonly Asked[], x: Exchange): DescriptorToWrite[] {
   const { llm } = x
   if (llm === undefined) return []
@@ -67,7 +67,7 @@ export function chargesOf(asked: readonly Asked[], x: Exchange): DescriptorToWri
   })
 }
 
-/** Undefined: it is not there. */
+/** Undefined if absent. */
 function known(outcome: Outcome): unknown {
   if (outcome.ok) return outcome.value ?? undefined
   if (outcome.kind === 'absent') return undefined
@@ -80,7 +80,7 @@ function textOf(value: unknown): string | undefined {
   throw undecided('a descriptor is not text')
 }
 
-/** Whole and not below zero. */
+/** Rounded to an integer, at least 0. */
 function unitsIn(value: unknown): number | undefined {
   if (value === undefined) return undefined
   const units = Math.min(Math.max(0, Math.round(Number(value))), Number.MAX_SAFE_INTEGER)
@@ -101,7 +101,7 @@ function limitIn(value: unknown): { readonly requestsPerUnit: number; readonly u
   return { requestsPerUnit: Math.min(requests, MOST), unit: known }
 }
 
-/** The request is at fault, or whoever has written the expression; not the service. */
+/** The request or the expression is at fault, not the service. */
 function undecided(cause: string): GatewayError {
   return new GatewayError('rateLimitFailed', { status: 403, cause })
 }

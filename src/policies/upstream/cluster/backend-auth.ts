@@ -138,7 +138,7 @@ const common = {
 }
 
 const LOCATED = ['key', 'secretRef', 'passthrough']
-/** `location` says where one of the plain credentials goes; the others have places of their own. */
+/** `location` applies to the plain credentials only; the others define their own. */
 function locationHasCredential(value: Record<string, unknown>): readonly ObjectProblem[] {
   return value.location !== undefined && !LOCATED.some(name => value[name] !== undefined)
     ? [problem(['location'], '`location` goes only with `key`, `secretRef` or `passthrough`')]
@@ -166,7 +166,7 @@ function authOf(extraKinds: Readonly<Record<string, ReturnType<typeof opt>>>): S
   )
 }
 
-/** How the gateway proves to a backend who it is. */
+/** How the gateway authenticates to a backend. */
 export const backendAuth = authOf({
   crossAppAccess: opt(crossAppAccess, 'An identity assertion grant, exchanged at another application’s server.'),
   jwtSign: opt(jwtSign, 'A token that the gateway signs.'),

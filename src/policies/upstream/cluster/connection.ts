@@ -6,7 +6,7 @@ import { shortString, tinyString } from '../../../schema/scalars.ts'
 import { asFields, asItems, type Fields } from '../../../schema/untyped.ts'
 import { type ClusterContext, defined, type Policies, pick, strings } from '../../parts/cluster-form.ts'
 
-// How connections to backends are written in resources, and what becomes of it.
+// Backend connection settings in resources, and their translation.
 
 export const keepalive = object('keepalive', {
   retries: def(integer(1, 64), 9, 'Probes without an answer after which the connection is given up.'),
@@ -90,7 +90,7 @@ export const health = object('health policy', {
   eviction: opt(eviction, 'Takes unhealthy backends out for a while.'),
 })
 
-/** What policies on the services of guards take too. */
+/** Also accepted by policies on guard services. */
 export const connectionFields = {
   tcp: opt(tcp, 'TCP connections to the backend.'),
   tls: opt(tls, 'TLS to the backend; its presence turns TLS on.'),
@@ -108,7 +108,7 @@ export function convertHttp(part: Fields): Policies {
   return defined({ version, requestTimeout: part.requestTimeout })
 }
 
-/** Where those who were to be trusted are not known, nobody is. */
+/** If the intended CAs are unknown, trust none. */
 const NOBODY = '/dev/null'
 
 export function convertTls(part: Fields, ctx: ClusterContext): Policies {

@@ -3,7 +3,7 @@ import type { ClusterContext } from '../../parts/cluster-form.ts'
 import { defined, lower, type Policies, strings } from '../../parts/cluster-form.ts'
 import { convertLocation } from '../../parts/credential-location.ts'
 
-/** `backendAuth` of an `auth` section. */
+/** Converts an `auth` section to `backendAuth`. */
 export function convertAuth(part: Fields, ctx: ClusterContext): Policies | undefined {
   const location = convertLocation(part.location)
   const out: Policies = {}
@@ -37,7 +37,7 @@ export function convertAuth(part: Fields, ctx: ClusterContext): Policies | undef
   return Object.keys(kept).length === 0 ? undefined : kept
 }
 
-/** A leading `Bearer` is taken off only under the default key. */
+/** A leading `Bearer` is stripped only under the default key. */
 function unprefixed(ref: Fields) {
   const byDefault = (asText(ref.key) ?? 'Authorization') === 'Authorization'
   return (text: string) => (byDefault ? text.replace(/^Bearer\s+/i, '') : text)
@@ -99,7 +99,7 @@ function gcpAuth(part: Fields, ctx: ClusterContext): Policies {
   return defined({
     type: lower(part.type),
     audience: part.audience,
-    // Without it the identity of the environment would go out.
+    // Otherwise the identity of the environment would be used.
     credential: ref && (ctx.secrets.shown(ref, 'credentials.json') ?? '<missing>'),
   })
 }
@@ -116,7 +116,7 @@ function jwtSign(part: Fields, ctx: ClusterContext): Policies {
   })
 }
 
-/** Claims are fixed values here and expressions there. */
+/** Claims are literals here and expressions in standalone files. */
 function asCel(value: unknown, ctx: ClusterContext): string {
   return JSON.stringify(ctx.plain(value))
 }

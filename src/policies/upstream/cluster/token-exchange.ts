@@ -196,7 +196,7 @@ const authority = object(
   { exactlyOneOf: [server.group], check: pathNeedsReference, rules: [PATH_RULE] },
 )
 
-/** An identity assertion is fetched from one server and exchanged at another. */
+/** An identity assertion is obtained from one server and exchanged at another. */
 export const crossAppAccess: Schema<unknown> = object(
   'cross-app access',
   {
