@@ -1,27 +1,16 @@
+import {
+  ALT,
+  ALT_MATCH,
+  CAPTURE,
+  EMPTY_WIDTH,
+  type Instruction,
+  isReader,
+  NOP,
+  type Program,
+  reads,
+} from './program.ts'
+
 // Which part of a text that is still coming may yet become a match.
-
-/** What is read of a compiled pattern: the instructions of RE2's automaton. */
-export interface Program {
-  readonly start: number
-  readonly inst: readonly Instruction[]
-}
-export interface Instruction {
-  readonly op: number
-  readonly out: number
-  readonly arg: number
-  matchRune(rune: number): boolean
-}
-
-/** RE2's operations, by number. */
-const ALT = 1
-const ALT_MATCH = 2
-const CAPTURE = 3
-const EMPTY_WIDTH = 4
-const NOP = 7
-const RUNE = 8
-const RUNE1 = 9
-const RUNE_ANY = 10
-const RUNE_ANY_NOT_NL = 11
 
 /** Conditions of EMPTY_WIDTH. */
 const BEGIN_LINE = 1
@@ -147,24 +136,6 @@ export class OpenMatches {
       else if (each.op === EMPTY_WIDTH || isReader(each.op)) open = true
     }
     return open
-  }
-}
-
-function isReader(op: number): boolean {
-  return op >= RUNE && op <= RUNE_ANY_NOT_NL
-}
-
-function reads(each: Instruction, rune: number): boolean {
-  switch (each.op) {
-    case RUNE:
-    case RUNE1:
-      return each.matchRune(rune)
-    case RUNE_ANY:
-      return true
-    case RUNE_ANY_NOT_NL:
-      return rune !== 0x0a
-    default:
-      return false
   }
 }
 
