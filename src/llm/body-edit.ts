@@ -2,7 +2,7 @@ import type { Expression } from '../cel/expression.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { JsonBody } from './json-body.ts'
 
-/** Changes a request body by configuration; sees it as received through `x.llm.request`. */
+/** Edits a request body as configured; `x.llm.request` holds the body as received. */
 export type BodyEdit = (body: JsonBody, x: Exchange) => void
 
 export interface BodyEditSpec {
@@ -12,8 +12,8 @@ export interface BodyEditSpec {
 }
 
 /**
- * Sets top-level fields of a request: a transformation beats an override, which beats the client, which beats a
- * default. All expressions see the body as it came; one that fails removes its field. Undefined: nothing to set.
+ * Sets top-level fields of a request. Precedence: transformation, override, client, default. All expressions see the
+ * body as received; if one fails, its field is removed. Undefined if there is nothing to set.
  */
 export function compileBodyEdit(spec: BodyEditSpec): BodyEdit | undefined {
   const overrides = Object.entries(spec.overrides ?? {})
@@ -30,10 +30,10 @@ export function compileBodyEdit(spec: BodyEditSpec): BodyEdit | undefined {
   }
 }
 
-/** Changes a request body as the provider will get it; sees that body through `x.llm.request`. */
+/** Edits the body that the provider will get; `x.llm.request` holds that body. */
 export type FinalEdit = (body: { set(field: string, value: unknown): void }, x: Exchange) => void
 
-/** One expression a field; one that fails removes its field. Undefined: nothing to set. */
+/** One expression per field; if it fails, its field is removed. Undefined if there is nothing to set. */
 export function compileFinalEdit(expressions: Readonly<Record<string, Expression>> = {}): FinalEdit | undefined {
   const fields = Object.entries(expressions)
   if (fields.length === 0) return undefined
@@ -45,7 +45,7 @@ export function compileFinalEdit(expressions: Readonly<Record<string, Expression
   }
 }
 
-/** What JSON has no form for leaves as its nearest one: a large integer as a number, bytes as base64. */
+/** Converts values without a JSON form to the nearest one: large integers to numbers, bytes to base64. */
 function toJson(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)
   if (Buffer.isBuffer(value)) return value.toString('base64')

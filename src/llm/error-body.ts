@@ -1,7 +1,7 @@
 import type { ErrorCodec } from './chat/codec.ts'
 import { errorOf } from './chat/errors.ts'
 
-/** An error as the client's SDK reads it, with its content type. */
+/** An error body that the client's SDK can parse, with its content type. */
 export function errorBody(
   errors: ErrorCodec,
   status: number,
@@ -12,7 +12,7 @@ export function errorBody(
   return { type: 'application/json', text: JSON.stringify(errors.encode(error)) }
 }
 
-/** Whether an upstream's error body is already what clients of the format read. */
+/** Whether an upstream's error body is already in the client's format. */
 export function speaks(errors: ErrorCodec, value: unknown): boolean {
   return errors.decode(value)?.message !== undefined
 }

@@ -1,25 +1,25 @@
 import { eventData, eventEnd, lastEventEnd, opensObject } from './event-stream.ts'
 
-/** An incomplete event beyond this is let through: it is not a usage event. */
+/** An incomplete event beyond this size is passed on: it is not a usage event. */
 const MAX_HELD = 8 * 1024
 const USAGE = Buffer.from('"usage"')
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Takes usage events out of an SSE stream for a client that did not ask for them. Complete events go through at once;
- * only one that is still coming in is held back.
+ * Removes usage events from an SSE stream for a client that did not request them. Complete events pass at once; only an
+ * incomplete one is held.
  */
 export class EventFilter {
   readonly #hide: (event: unknown) => boolean
   #held: Buffer = NOTHING
-  /** In the middle of an event that is let through. */
+  /** In the middle of an event that is passed on. */
   #open = false
 
   constructor(hide: (event: unknown) => boolean) {
     this.#hide = hide
   }
 
-  /** What may be sent on now. */
+  /** Returns what can be sent now. */
   push(chunk: Buffer): Buffer {
     const data = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
     const end = lastEventEnd(data, 0)
@@ -35,7 +35,7 @@ export class EventFilter {
     return this.#without(this.#held)
   }
 
-  /** Complete events, less those to hide. */
+  /** Complete events, without the hidden ones. */
   #without(events: Buffer): Buffer {
     let at = nextUsage(events, 0)
     if (at < 0) return events
@@ -63,7 +63,7 @@ export class EventFilter {
   }
 }
 
-/** The next `"usage"` that is an object's key; -1: none. */
+/** The next `"usage"` whose value is an object; -1 for none. */
 function nextUsage(events: Buffer, from: number): number {
   let at = events.indexOf(USAGE, from)
   while (at >= 0 && !opensObject(events, at + USAGE.length)) at = events.indexOf(USAGE, at + USAGE.length)

@@ -1,6 +1,6 @@
-// Server-sent events in bytes: where they end, what they carry.
+// Boundaries and data of server-sent events, on raw bytes.
 
-/** The joined `data` lines of one event; undefined when it has none. */
+/** The joined `data` lines of one event. Undefined if it has none. */
 export function eventData(event: string): string | undefined {
   let data: string | undefined
   for (const line of event.split(/\r\n|\n|\r/)) {
@@ -11,13 +11,13 @@ export function eventData(event: string): string | undefined {
   return data
 }
 
-/** Behind the event at `from`, or behind the region when it is not complete. */
+/** The end of the event at `from`, or of the region if the event is incomplete. */
 export function eventEnd(region: Buffer, from: number): number {
   const end = firstEventEnd(region, from)
   return end < 0 ? region.length : end
 }
 
-/** Behind the last blank line that begins at or after `from`; 0 when there is none. */
+/** The end of the last blank line that begins at or after `from`; 0 for none. */
 export function lastEventEnd(data: Buffer, from: number): number {
   const n = data.length
   if (n - from >= 2 && data[n - 1] === 0x0a) {
@@ -32,7 +32,7 @@ export function lastEventEnd(data: Buffer, from: number): number {
   return end === 0 ? 0 : from + end
 }
 
-/** Behind the first blank line at or after `from`; -1 when there is none. */
+/** The end of the first blank line at or after `from`; -1 for none. */
 export function firstEventEnd(data: Buffer, from: number): number {
   const lf = data.indexOf('\n\n', from)
   const crlf = data.indexOf('\n\r\n', from)
@@ -41,7 +41,7 @@ export function firstEventEnd(data: Buffer, from: number): number {
   return ends.length === 0 ? -1 : Math.min(...ends)
 }
 
-/** Whether `:` and `{` follow, as they do not behind `"usage": null`. */
+/** Whether `:` and `{` follow, unlike after `"usage": null`. */
 export function opensObject(data: Buffer, at: number): boolean {
   const colon = skipSpace(data, at)
   return data[colon] === 0x3a && data[skipSpace(data, colon + 1)] === 0x7b

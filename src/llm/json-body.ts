@@ -1,27 +1,27 @@
 import { isUtf8 } from 'node:buffer'
 import { hasRepeatedMembers } from '../http/repeated-members.ts'
 
-/** Deeper bodies are refused: no provider takes them, and whoever walks the value may do so by recursion. */
+/** Deeper bodies are rejected: no provider accepts them, and code that walks the value may recurse. */
 const MAX_DEPTH = 256
 
 interface Member {
   readonly key: string
-  /** Of the member, from its key's quote to the end of its value. */
+  /** From the quote of the key to the end of the value. */
   readonly start: number
   readonly end: number
 }
 
 /**
- * A JSON object that can be changed by top-level key while every other byte stays as it was: unknown fields, number
- * spellings and key order reach the provider untouched.
+ * A JSON object that can be edited by top-level key while every other byte is preserved: unknown fields, number formats
+ * and key order reach the provider unchanged.
  */
 export class JsonBody {
-  /** As JSON.parse reads what was received: of equal keys the last one counts. Never changed. */
+  /** The received body as JSON.parse reads it: the last of equal keys wins. Immutable. */
   readonly value: Readonly<Record<string, unknown>>
   readonly #source: Buffer
   readonly #text: string
   readonly #members: readonly Member[]
-  /** Undefined stands for a removed key. */
+  /** Undefined marks a removed key. */
   readonly #changes = new Map<string, unknown>()
 
   private constructor(
@@ -36,7 +36,7 @@ export class JsonBody {
     this.value = value
   }
 
-  /** Undefined: not UTF-8, not JSON, not an object, or nested deeper than 256. */
+  /** Undefined if it is not UTF-8, not JSON, not an object, or nested deeper than 256. */
   static parse(source: Buffer): JsonBody | undefined {
     if (!isUtf8(source)) return undefined
     const text = source.toString('utf8')
@@ -49,7 +49,7 @@ export class JsonBody {
     }
   }
 
-  /** The body as received, to be changed in another way. */
+  /** The body as received, for an independent edit. */
   fork(): JsonBody {
     return new JsonBody(this.#source, this.#text, this.#members, this.value)
   }
@@ -58,12 +58,12 @@ export class JsonBody {
     return this.#changes.has(key) ? this.#changes.get(key) !== undefined : Object.hasOwn(this.value, key)
   }
 
-  /** Whether a member came twice somewhere: who reads the bytes may then read something else than `value`. */
+  /** Whether any object has duplicate members: other parsers may then read something else than `value`. */
   ambiguous(): boolean {
     return hasRepeatedMembers(this.#text, this.value)
   }
 
-  /** Top-level keys as they stand. */
+  /** Current top-level keys. */
   keys(): string[] {
     const all = new Set([...Object.keys(this.value), ...this.#changes.keys()])
     return [...all].filter(key => this.has(key))
@@ -84,7 +84,7 @@ export class JsonBody {
     this.#changes.set(key, value)
   }
 
-  /** The received bytes when nothing changed; a key that came twice is sent once, so that all parties read the same. */
+  /** The received bytes if nothing changed. A duplicate key is sent once, so that all parsers agree. */
   bytes(): Buffer {
     const last = new Map<string, Member>()
     for (const member of this.#members) last.set(member.key, member)
@@ -111,7 +111,7 @@ const COLON = 0x3a
 const OPEN = 0x7b
 const CLOSE = 0x7d
 
-/** The members of the object that `text` is, or undefined. Exact for valid JSON; JSON.parse decides validity. */
+/** The members of the object in `text`, undefined if it is none. Exact for valid JSON; JSON.parse decides validity. */
 function scanMembers(text: string): Member[] | undefined {
   let at = skipSpace(text, 0)
   if (text.charCodeAt(at) !== OPEN) return undefined
@@ -154,7 +154,7 @@ function skipSpace(text: string, at: number): number {
   }
 }
 
-/** From the opening quote to behind the closing one; -1 when there is none. */
+/** From the opening quote to the position after the closing one; -1 if there is none. */
 function skipString(text: string, at: number): number {
   for (;;) {
     at = text.indexOf('"', at + 1)
@@ -165,7 +165,7 @@ function skipString(text: string, at: number): number {
   }
 }
 
-/** Behind the value that starts at `at`; -1 when it has no end or is too deep. */
+/** The end of the value that starts at `at`; -1 if it is unterminated or too deep. */
 export function skipValue(text: string, at: number): number {
   const first = text.charCodeAt(at)
   if (first === QUOTE) return skipString(text, at)

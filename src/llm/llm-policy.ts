@@ -18,7 +18,7 @@ export interface LlmPolicySpec extends BodyEditSpec {
   readonly finalTransformations?: Readonly<Record<string, Expression>> | undefined
 }
 
-/** What the `ai` policy asks of the LLM backend that it stands before (spec "BackendAI"). */
+/** The `ai` policy of an LLM backend (spec "BackendAI"). */
 export class LlmPolicy {
   readonly routeOf: RouteSelector
   readonly caching: CachePoints | undefined
@@ -42,7 +42,7 @@ export class LlmPolicy {
     }
   }
 
-  /** Fields first, then the model's alias, then the added messages. */
+  /** Fields first, then the model alias, then the added messages. */
   apply(body: JsonBody, x: Exchange, format: Format): void {
     this.#edit?.(body, x)
     const model = body.get('model')
@@ -51,7 +51,7 @@ export class LlmPolicy {
     if (this.#prompts) format.addPrompts?.(body, this.#prompts)
   }
 
-  /** What the provider calls the model, where that is said. */
+  /** The provider's name for the model, if configured. */
   aliasOf(model: string): string | undefined {
     return this.#exact.get(model) ?? this.#wild.find(([pattern]) => matchesAlias(pattern, model))?.[1]
   }
@@ -61,7 +61,7 @@ function messageOf({ role, content }: Prompt): Prompt {
   return { role, content }
 }
 
-/** Aliases may have their one `*` anywhere. */
+/** The single `*` of an alias may be anywhere. */
 function matchesAlias(pattern: string, model: string): boolean {
   const star = pattern.indexOf('*')
   if (star === 0 || star === pattern.length - 1) return matchesModel(pattern, model)

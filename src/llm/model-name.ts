@@ -1,12 +1,12 @@
 import type { Problem } from '../schema/builder.ts'
 
-/** Finds the entry whose name fits a model: exact names first, then wildcards, the most specific first. */
+/** Finds the entries whose name matches a model: exact names first, then wildcards, the most specific first. */
 export interface ModelIndex<T> {
-  /** Entries that fit, best first. */
+  /** Matching entries, best first. */
   find(model: string): readonly T[]
 }
 
-/** One `*` at the start, at the end or alone. */
+/** A single `*`, at the start, at the end or alone. */
 export function modelNameProblem(name: string): Problem | undefined {
   const star = name.indexOf('*')
   if (star < 0) return undefined
@@ -31,7 +31,7 @@ export function matchesModel(pattern: string, model: string): boolean {
   return star === 0 ? model.endsWith(pattern.slice(1)) : model.startsWith(pattern.slice(0, -1))
 }
 
-/** Specificity of a wildcard is its number of fixed characters; equals keep their order. */
+/** A wildcard's specificity is its number of literal characters; ties keep their order. */
 export function indexModels<T>(entries: readonly (readonly [name: string, entry: T])[]): ModelIndex<T> {
   const exact = new Map<string, T[]>()
   const wild: [string, T][] = []

@@ -5,19 +5,19 @@ export interface Prompt {
   readonly content: string
 }
 
-/** Messages that are added to each request. */
+/** Messages added to each request. */
 export interface Prompts {
   readonly prepend?: readonly Prompt[]
   readonly append?: readonly Prompt[]
 }
 
-/** Around the list of messages that a body has under `key`. */
+/** Adds messages around the list at `key` of a body. */
 export function surround(body: JsonBody, key: string, prompts: Prompts): void {
   const given = body.get(key)
   body.set(key, [...(prompts.prepend ?? []), ...(Array.isArray(given) ? given : []), ...(prompts.append ?? [])])
 }
 
-/** System prompts apart from the others. */
+/** Separates system prompts from the others. */
 export function splitSystem(prompts: Prompts): { readonly system: Prompts; readonly rest: Prompts } {
   const part = (keep: (prompt: Prompt) => boolean): Prompts => ({
     prepend: (prompts.prepend ?? []).filter(keep),

@@ -1,15 +1,15 @@
 import { askedPaths, FORMAT_NAMES, type FormatName } from './formats/format.ts'
 
-/** What the gateway does with a request on an LLM backend (spec "BackendAI", RouteType). */
+/** How the gateway handles a request to an LLM backend (spec "BackendAI", RouteType). */
 export type RouteType = FormatName | 'models' | 'passthrough' | 'detect'
 export const ROUTE_TYPES: readonly RouteType[] = [...FORMAT_NAMES, 'models', 'passthrough', 'detect']
 
-/** Path suffix, or `*` for every path. */
+/** Keys are path suffixes, or `*` for every path. */
 export type RouteMap = Readonly<Record<string, RouteType>>
-/** The request's path, query included, to its route type. */
+/** Maps the request's path, including the query, to its route type. */
 export type RouteSelector = (path: string) => RouteType
 
-/** What a listener of the `llm` section serves. */
+/** The routes of a listener of the `llm` section. */
 export const DEFAULT_ROUTES: RouteMap = {
   ...askedPaths(),
   '/v1/responses/compact': 'detect',
@@ -19,7 +19,7 @@ export const DEFAULT_ROUTES: RouteMap = {
   '*': 'passthrough',
 }
 
-/** The longest suffix that fits wins, `*` comes last; without any, a request is a chat completion. */
+/** The longest matching suffix wins, `*` comes last; without a match, a request is a chat completion. */
 export function compileRoutes(routes: RouteMap | undefined): RouteSelector {
   if (routes === undefined) return () => 'completions'
   const suffixes = Object.keys(routes)

@@ -2,14 +2,14 @@ import { eventData, eventEnd, firstEventEnd, lastEventEnd, opensObject } from '.
 import type { ReplyReader } from './formats/format.ts'
 import type { UsageRecorder } from './usage.ts'
 
-/** An event beyond this is passed on like any other, but not looked into. */
+/** A longer event is passed on but not parsed. */
 const MAX_EVENT = 1024 * 1024
-/** Events that are parsed in search of the model's name. */
+/** Events that are parsed to find the model's name. */
 const MODEL_TRIES = 4
 
 /**
- * Watches an SSE stream go by and records its usage and model. It looks for one word per chunk and parses JSON only
- * where that word starts an object; between chunks it keeps at most the event that is not complete yet.
+ * Observes an SSE stream and records its usage and model. It searches each chunk for one word and parses JSON only
+ * where that word starts an object; between chunks it keeps at most one incomplete event.
  */
 export class StreamScanner {
   readonly #format: ReplyReader
@@ -47,13 +47,13 @@ export class StreamScanner {
     }
   }
 
-  /** A last event without its blank line counts too. */
+  /** A last event without its blank line also counts. */
   end(): void {
     if (this.#carried > 0 && !this.#skipping) this.#scan(this.#carry, this.#carried)
     this.#carried = 0
   }
 
-  /** False: the event is too large to be kept. */
+  /** False if the event is too large to keep. */
   #keep(part: Buffer): boolean {
     const size = this.#carried + part.length
     if (this.#skipping || size > MAX_EVENT) {
@@ -70,7 +70,7 @@ export class StreamScanner {
     return true
   }
 
-  /** Drops a too large event; what follows its end is looked at again. */
+  /** Skips an oversized event; scanning resumes after its end. */
   #skip(chunk: Buffer): void {
     const last = this.#carry.subarray(Math.max(0, this.#carried - 3), this.#carried)
     const seam = firstEventEnd(Buffer.concat([last, chunk.subarray(0, 3)]), 0)
@@ -108,7 +108,7 @@ export class StreamScanner {
     }
   }
 
-  /** Reads one event; true when it names the model. */
+  /** Reads one event. True if it names the model. */
   #read(region: Buffer, start: number, end: number): boolean {
     const data = eventData(region.toString('utf8', start, end))
     if (data === undefined) return false

@@ -7,7 +7,7 @@ const TAIL = 16 * 1024
 const USAGE = Buffer.from('"usage"')
 const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/
 
-/** Reads usage and model off the two ends of a JSON reply that is too large to be kept. */
+/** Extracts usage and model from the two ends of a JSON response that is too large to keep. */
 export class TailScanner {
   readonly #format: ReplyReader
   readonly #recorder: UsageRecorder
@@ -40,7 +40,7 @@ export class TailScanner {
         const usage = this.#format.usage({ usage: JSON.parse(text.slice(0, end)) })
         if (usage) this.#recorder.add(usage)
       } catch {
-        // Not JSON: the reply is the provider's, and its client will see it as it is.
+        // Not JSON: the response passes through, and the client handles it.
       }
       return
     }
@@ -52,7 +52,7 @@ export class TailScanner {
     try {
       this.#recorder.model(JSON.parse(quoted) as string)
     } catch {
-      // An odd escape; the model's name is only telemetry.
+      // An invalid escape; the model's name is only telemetry.
     }
   }
 }

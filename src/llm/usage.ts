@@ -1,6 +1,6 @@
 import type { LlmFacts } from '../http/exchange.ts'
 
-/** Token counts as a provider reports them; a stream reports them in parts, the last value of each counts. */
+/** Token counts as reported by a provider. A stream reports them in parts, and the last value of each wins. */
 export interface Usage {
   readonly input?: number | undefined
   readonly output?: number | undefined
@@ -10,16 +10,16 @@ export interface Usage {
   readonly reasoning?: number | undefined
   readonly inputAudio?: number | undefined
   readonly outputAudio?: number | undefined
-  /** What a call was about that only counts tokens: they are not used. */
+  /** The result of a call that only counts tokens: they are not used. */
   readonly counted?: number | undefined
 }
 
-/** Whether a provider's input count already contains the tokens read from or written to its cache. */
+/** Whether a provider's input count includes the tokens read from or written to its cache. */
 export type CacheConvention = 'included' | 'excluded'
 
 /**
- * Collects the usage of one reply and keeps the exchange's LLM facts current, so that a client that hangs up is still
- * charged for what was reported until then. Input is normalized to include cached tokens (spec "Rate limiting
+ * Collects the usage of one response and keeps the exchange's LLM facts current, so that a client that disconnects is
+ * still charged for the usage reported so far. Input is normalized to include cached tokens (spec "Rate limiting
  * semantics", 3).
  */
 export class UsageRecorder {
@@ -75,7 +75,7 @@ export function member(value: unknown, ...path: readonly string[]): unknown {
   return value
 }
 
-/** A token count: a whole number that is not negative. */
+/** A token count: a non-negative integer. */
 export function count(value: unknown, ...path: readonly string[]): number | undefined {
   const found = member(value, ...path)
   return typeof found === 'number' && Number.isSafeInteger(found) && found >= 0 ? found : undefined

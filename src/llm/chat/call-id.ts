@@ -3,12 +3,12 @@ import type { Losses } from './losses.ts'
 
 const SEPARATOR = '__thought__'
 
-/** The id of a tool call carries Gemini's thought signature to clients that have no field for it, and back. */
+/** Tool call ids carry Gemini's thought signatures through clients that have no field for them. */
 export function joinSignature(id: string, signature: string | undefined): string {
   return signature === undefined ? id : `${id}${SEPARATOR}${signature}`
 }
 
-/** Takes the signatures out of the ids again. */
+/** Separates the signatures from the ids again. */
 export function splitSignatures({ turns }: Chat): void {
   for (const { parts } of turns) for (const [i, part] of parts.entries()) parts[i] = split(part)
 }
@@ -21,7 +21,7 @@ function split(part: Part): Part {
   return part.kind === 'toolResult' ? { ...part, id } : { ...part, id, signature: part.id.slice(at + SEPARATOR.length) }
 }
 
-/** Of a request to a provider that did not sign them. */
+/** Drops the signatures from a request to a provider that did not issue them. */
 export function loseSignatures({ turns }: Chat, losses: Losses): void {
   for (const { parts } of turns) {
     for (const part of parts) {

@@ -1,17 +1,17 @@
-/** Formats of conversations; each has a codec. */
+/** Conversation formats; each has a codec. */
 export const CHAT_FORMATS = ['completions', 'messages', 'responses', 'generateContent', 'converse'] as const
 export type ChatFormat = (typeof CHAT_FORMATS)[number]
 
 /**
- * A chat request in the one form that every codec reads and writes. It holds what at least two formats can say; what
- * only the client's format knows stays in `extras` and is a loss unless the target takes it by name.
+ * A chat request in the neutral form that every codec reads and writes. It covers what at least two formats support;
+ * what only the client's format supports stays in `extras` and is lost unless the target takes it by name.
  */
 export interface Chat {
-  /** The format that it was decoded from: paths in losses are paths in that body. */
+  /** The source format: paths in losses refer to its body. */
   readonly from: ChatFormat
   model: string
   stream: boolean
-  /** The provider takes thoughts of earlier turns back also where its format has no field for them. */
+  /** The provider accepts reasoning of earlier turns even if its format has no field for it. */
   takesThoughts?: boolean
   /** Instructions ahead of the conversation. */
   readonly system: TextPart[]
@@ -19,11 +19,11 @@ export interface Chat {
   readonly tools: Tool[]
   toolChoice?: ToolChoice
   readonly settings: Settings
-  /** The client's names of its settings. */
+  /** The settings' names in the client's format. */
   readonly names: SettingNames
   /** Members of the body without a neutral form, by name. */
   readonly extras: Record<string, unknown>
-  /** Tool names that the target had to change: as sent, and as the client knows them. */
+  /** Tool names that the target required changing: name as sent to client's name. */
   readonly renamed: Map<string, string>
 }
 
@@ -51,7 +51,7 @@ export interface Settings {
   cacheKey?: string
 }
 export type Setting = keyof Settings
-/** Where a format has each setting; a setting that is missing here is a loss. */
+/** The name of each setting in a format; a setting without a name is lost. */
 export type SettingNames = Readonly<Partial<Record<Setting, string>>>
 
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
@@ -61,9 +61,9 @@ export interface Reasoning {
   readonly effort?: Effort
   /** Tokens. */
   readonly budget?: number
-  /** The model decides how much. */
+  /** The model decides how much to think. */
   readonly adaptive?: boolean
-  /** What is shown of it, such as `auto`, `concise`, `detailed`, or `omitted`. */
+  /** How much of it is shown: `auto`, `concise`, `detailed`, or `omitted`, for example. */
   readonly summary?: string
 }
 
@@ -82,21 +82,21 @@ export type Role = 'user' | 'assistant' | 'system'
 export interface Turn {
   readonly role: Role
   readonly parts: Part[]
-  /** The speaker, where a format names one. */
+  /** The speaker, in formats that name one. */
   readonly name?: string
   /** Path in the client's body, such as `messages[2]`. */
   readonly at: string
 }
 
 interface Placed {
-  /** Path in the client's body, such as `messages[2].content[0]`; empty in replies. */
+  /** Path in the client's body, such as `messages[2].content[0]`; empty in responses. */
   readonly at: string
 }
 
 export interface TextPart extends Placed {
   readonly kind: 'text'
   readonly text: string
-  /** A cache point stands behind it. */
+  /** Followed by a cache point. */
   readonly cache?: CacheMark
   readonly citations?: readonly unknown[]
   readonly signature?: string
@@ -118,9 +118,9 @@ export interface DocumentPart extends Placed {
   readonly kind: 'document'
   readonly source: Source
   readonly name?: string
-  /** What the model is told about it. */
+  /** Context for the model about the document. */
   readonly context?: string
-  /** The reply says which passages it rests on. */
+  /** The response cites the passages that it relies on. */
   readonly citations?: boolean
   readonly cache?: CacheMark
 }
@@ -128,7 +128,7 @@ export interface ToolCallPart extends Placed {
   readonly kind: 'toolCall'
   readonly id: string
   readonly name: string
-  /** JSON text of the arguments, or the text for a custom tool, as the model wrote it. */
+  /** The arguments as JSON text, or a custom tool's text, as the model wrote it. */
   readonly arguments: string
   readonly custom?: boolean
   readonly signature?: string
@@ -137,7 +137,7 @@ export interface ToolCallPart extends Placed {
 export interface ToolResultPart extends Placed {
   readonly kind: 'toolResult'
   readonly id: string
-  /** Of the tool, where the format says it. */
+  /** The tool's name, in formats that state it. */
   readonly name?: string
   readonly parts: readonly Part[]
   readonly error?: boolean
@@ -148,7 +148,7 @@ export interface ReasoningPart extends Placed {
   readonly kind: 'reasoning'
   readonly text: string
   readonly signature?: string
-  /** Encrypted reasoning without a text. */
+  /** Encrypted reasoning without text. */
   readonly redacted?: string
   readonly id?: string
 }
@@ -156,7 +156,7 @@ export interface RefusalPart extends Placed {
   readonly kind: 'refusal'
   readonly text: string
 }
-/** A part that only the client's format knows. */
+/** A part that only the client's format supports. */
 export interface ForeignPart extends Placed {
   readonly kind: 'foreign'
   readonly type: string
@@ -173,7 +173,7 @@ export type Part =
   | RefusalPart
   | ForeignPart
 
-/** `ttl` as the client wrote it, such as `1h`. */
+/** `ttl` as written by the client, such as `1h`. */
 export interface CacheMark {
   readonly ttl?: string
 }
@@ -187,12 +187,12 @@ export type Source =
 export interface Tool extends Placed {
   readonly name: string
   readonly description?: string
-  /** JSON Schema of the arguments; undefined: none was given. */
+  /** JSON Schema of the arguments. Undefined if none was given. */
   readonly schema?: unknown
   readonly strict?: boolean
   /** Takes text instead of JSON. */
   readonly custom?: boolean
-  /** Runs at the client's provider: its type there. */
+  /** A tool that runs at the client's provider: its type there. */
   readonly foreign?: string
   readonly cache?: CacheMark
 }
@@ -215,7 +215,7 @@ const STOP_REASONS = [
 ] as const
 export type StopReason = (typeof STOP_REASONS)[number]
 
-/** Input includes what was read from and written to a cache, whatever the provider's convention. */
+/** Input includes tokens read from and written to a cache, whatever the provider's convention. */
 export interface ChatUsage {
   readonly input?: number
   readonly output?: number
@@ -227,7 +227,7 @@ export interface ChatUsage {
   readonly outputAudio?: number
 }
 
-/** How likely each token of a reply was, as OpenAI writes it. */
+/** Token log probabilities of a response, in OpenAI's form. */
 export interface Logprobs {
   readonly content: readonly TokenLogprob[]
 }
@@ -257,7 +257,7 @@ export interface ChatReply {
   readonly extras?: readonly string[]
 }
 
-/** A reply in pieces. Parts are numbered over the whole stream; those of one choice may overlap. */
+/** A streamed response. Parts are numbered over the whole stream; parts of one choice may overlap. */
 export type ChatEvent =
   | { readonly type: 'start'; readonly id?: string; readonly model?: string; readonly created?: number }
   | OpenEvent
@@ -278,11 +278,11 @@ export interface OpenEvent {
   readonly part: number
   readonly choice: number
   readonly kind: StreamedKind
-  /** Of a tool call, or of a reasoning item. */
+  /** For a tool call or a reasoning item. */
   readonly id?: string
   readonly name?: string
   readonly custom?: boolean
-  /** Of a tool call. */
+  /** For a tool call. */
   readonly signature?: string
 }
 
@@ -300,7 +300,7 @@ const ERROR_KINDS = [
 ] as const
 export type ErrorKind = (typeof ERROR_KINDS)[number]
 
-/** What a provider or the gateway says went wrong, in any format. */
+/** An error reported by a provider or the gateway, in any format. */
 export interface LlmError {
   readonly kind: ErrorKind
   readonly message: string

@@ -3,15 +3,18 @@ import type { JsonObject } from './json.ts'
 import type { Losses } from './losses.ts'
 import { budgetOf } from './settings.ts'
 
-// What Claude models ask of a request, wherever they are served.
+// Requirements of Claude models on requests, wherever they are hosted.
 
 export const LEAST_BUDGET = 1024
-/** Since then, models decide themselves how much they think, and take no sampling. */
+/** From this version on, models decide how much to think, and reject sampling parameters. */
 const ADAPTIVE_SINCE = 4.07
-/** The least `top_p` that goes with thinking. */
+/** The lowest `top_p` allowed with thinking. */
 const LEAST_TOP_P = 0.95
 
-/** `claude-opus-4-7` is 4.07, also within a name of Bedrock or Vertex AI; 0: another model, or one before version 4. */
+/**
+ * `claude-opus-4-7` is 4.07, also within a model name of Bedrock or Vertex AI; 0 for other models and versions before
+ * 4.
+ */
 function claudeVersion(model: string): number {
   const match = /claude-[a-z]+-(\d+)(?:[-.](\d{1,2}))?(?!\d)/.exec(model)
   return match ? Number(match[1]) + Number(match[2] ?? 0) / 100 : 0
@@ -23,7 +26,7 @@ export interface Thinking {
   readonly effort?: string
 }
 
-/** How a model is told to think; undefined: it is not asked to. */
+/** The thinking setting for a model. Undefined if thinking was not requested. */
 export function thinkingFor(reasoning: Reasoning | undefined, model: string, maxTokens: number): Thinking | undefined {
   const budget = budgetOf(reasoning)
   if (reasoning === undefined || budget === undefined) return undefined
@@ -40,7 +43,7 @@ function effortName({ effort, adaptive }: Reasoning, budget: number): string | u
   return adaptive ? undefined : budget <= 1024 ? 'low' : budget <= 2048 ? 'medium' : 'high'
 }
 
-/** The sampling that a model does not take, listed in `losses`. */
+/** Drops sampling parameters that the model rejects, and records them in `losses`. */
 export function withoutSampling({ settings, names, model }: Chat, thinks: boolean, losses: Losses): readonly Setting[] {
   const newer = claudeVersion(model) >= ADAPTIVE_SINCE
   if (!newer && !thinks) return []

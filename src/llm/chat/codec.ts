@@ -3,58 +3,58 @@ import type { IdentifierRule } from './identifiers.ts'
 import type { JsonObject } from './json.ts'
 import type { Losses } from './losses.ts'
 
-/** One event of a stream as it came: its name, where the framing has names, and its data. */
+/** A raw stream event: its name, if the framing has names, and its data. */
 export interface RawEvent {
   readonly name?: string | undefined
   readonly data: string
 }
 
-/** Turns the events of one stream into neutral ones. */
+/** Decodes the events of one stream. */
 export interface EventReader {
-  /** Never throws: what cannot be read is an `error` event, or nothing. */
+  /** Never throws: malformed events become an `error` event or nothing. */
   read(event: RawEvent): readonly ChatEvent[]
-  /** The stream's last byte came; a reply that is not complete by then ends with an `error` event. */
+  /** Called after the last byte; if the response is incomplete, it ends with an `error` event. */
   end(): readonly ChatEvent[]
 }
 
-/** What a stream says of itself where the provider says nothing. */
+/** Fallbacks for what the provider's stream leaves out. */
 export interface ReplyFacts {
   readonly id: string
   readonly model: string
   /** Seconds since 1970. */
   readonly created: number
-  /** Whether the client asked to see usage, where its format lets it choose. */
+  /** Whether the client asked for usage, in formats where that is optional. */
   readonly usage: boolean
-  /** Takes each finished item of a format whose clients may refer to it later. */
+  /** Receives each finished item, for formats whose clients may refer to it later. */
   keep?(item: JsonObject): void
 }
 
-/** Writes neutral events as the bytes of one stream. */
+/** Encodes neutral events as one stream. */
 export interface EventWriter {
-  /** Text to send, in the format's own framing; empty: nothing yet. */
+  /** Text to send, in the format's framing; may be empty. */
   write(event: ChatEvent): string
 }
 
 export interface ErrorCodec {
-  /** Undefined: the value is not an error of this format. */
+  /** Undefined if the value is not an error of this format. */
   decode(value: unknown): Partial<LlmError> | undefined
   encode(error: LlmError): JsonObject
-  /** The event that ends a stream of the format which was under way. */
+  /** The event that ends a started stream with an error. */
   event(error: LlmError): string
 }
 
 /**
- * Reads and writes one chat format. Decoders throw `Untranslatable` for bodies that are not of the format; encoders
- * throw it for what must not be lost, and list the rest in `losses`.
+ * Decodes and encodes one chat format. Decoders throw `Untranslatable` for malformed bodies; encoders throw it for what
+ * must not be lost, and record other losses in `losses`.
  */
 export interface ChatCodec {
-  /** Replies have the gateway's ids, not the provider's: clients refer to them. */
+  /** Responses get the gateway's ids, not the provider's, since clients refer to them. */
   readonly ownIds?: true
-  /** Tool calls have a field for signatures; elsewhere their ids carry them. */
+  /** Tool calls have a signature field; in other formats their ids carry the signature. */
   readonly signsCalls?: true
   /** Tools may take text instead of JSON. */
   readonly customTools?: true
-  /** What the providers of the format take as names of tools and as ids of calls. */
+  /** Restrictions of the format's providers on tool names and call ids. */
   readonly identifiers: { readonly tools: IdentifierRule; readonly calls: IdentifierRule }
   readonly request: { decode(body: JsonObject): Chat; encode(chat: Chat, losses: Losses): JsonObject }
   readonly reply: { decode(value: unknown): ChatReply; encode(reply: ChatReply, losses: Losses): JsonObject }

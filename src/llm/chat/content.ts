@@ -5,7 +5,7 @@ import type { Losses } from './losses.ts'
 
 const DATA_URL = /^data:([^;,]+);base64,/i
 
-/** A `data:` URL with a base64 body, or an ordinary address. */
+/** A base64 `data:` URL, or an ordinary URL. */
 export function sourceOf(url: string): Source {
   const match = DATA_URL.exec(url)
   return match
@@ -13,13 +13,15 @@ export function sourceOf(url: string): Source {
     : { kind: 'url', url }
 }
 
-/** As a URL; undefined: the source has none. */
+/** The source as a URL. Undefined if it has none. */
 export function urlOf(source: Source): string | undefined {
   if (source.kind === 'data') return `data:${source.mediaType};base64,${source.data}`
   return source.kind === 'url' ? source.url : undefined
 }
 
-/** The arguments of a call as an object; undefined: they are none. Digits that a double cannot hold are kept. */
+/**
+ * The arguments of a call as an object, undefined if they are not one. Numbers beyond double precision are preserved.
+ */
 export function argumentsObject(text: string): JsonObject | undefined {
   if (text.trim() === '') return {}
   try {
@@ -30,25 +32,25 @@ export function argumentsObject(text: string): JsonObject | undefined {
   }
 }
 
-/** The arguments of a call for a provider that takes objects only; a text stands in an object of its own. */
+/** The arguments of a call for a provider that accepts only objects; a text is wrapped in one. */
 export function argumentsFor({ arguments: text, custom, at }: ToolCallPart, losses: Losses): JsonObject {
   const value = custom ? undefined : argumentsObject(text)
   if (value === undefined && !custom) losses.add(at, 'the arguments are no JSON object: sent as the text `input`')
   return value ?? { input: text }
 }
 
-/** The text of a tool that takes one, of the JSON in which a model wrote it. */
+/** The text argument of a custom tool, from the JSON that a model wrote. */
 export function inputText(json: string): string {
   return textOf(argumentsObject(json)?.input) ?? json
 }
 
-/** The schema of the arguments for a provider whose tools take JSON only. */
+/** The argument schema for a provider whose tools take only JSON. */
 export function schemaFor({ schema, custom }: Tool): unknown {
   if (custom) return { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
   return schema ?? { type: 'object', properties: {} }
 }
 
-/** The texts of `parts`, one after the other. */
+/** The texts of `parts`, joined. */
 export function joinTexts(parts: readonly Part[], separator: string): string {
   const texts: string[] = []
   for (const part of parts) if (part.kind === 'text') texts.push(part.text)

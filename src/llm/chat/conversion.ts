@@ -8,7 +8,7 @@ import type { JsonObject } from './json.ts'
 import { Losses } from './losses.ts'
 import { replyEvents } from './reply-events.ts'
 
-/** The address of a request besides its body, where a format keeps model and `stream` in the path. */
+/** Request parameters outside the body, for formats with model and `stream` in the path. */
 export interface Asked {
   readonly model: string
   readonly stream: boolean
@@ -16,15 +16,15 @@ export interface Asked {
 }
 
 /**
- * One request on its way from a client of one format to a provider of another, and its reply on the way back. What
- * could not be carried, in either direction, stands in `losses`.
+ * Converts one request from a client's format to a provider's, and the response back. `losses` records what could not
+ * be carried over, in either direction.
  */
 export class Conversion {
   readonly losses = new Losses()
   readonly #client: ChatCodec
   readonly #provider: ChatCodec
   #renamed: ReadonlyMap<string, string> = new Map()
-  /** Tools that take a text, which the provider writes as JSON: their names as sent. */
+  /** Custom tools for which the provider writes JSON: their names as sent. */
   readonly #texts = new Set<string>()
 
   constructor(client: ChatCodec, provider: ChatCodec) {
@@ -47,7 +47,7 @@ export class Conversion {
     return encoded
   }
 
-  /** The client's reply. Throws `Untranslatable` for a reply that is not of the provider's format. */
+  /** The client's response. Throws `Untranslatable` if the provider's response is malformed. */
   reply(value: unknown, facts: ReplyFacts): { readonly body: JsonObject; readonly reply: ChatReply } {
     const read = this.#provider.reply.decode(value)
     for (const path of read.extras ?? []) this.losses.add(path, 'has no counterpart')
@@ -61,7 +61,7 @@ export class Conversion {
     return { body: this.#client.reply.encode(reply, this.losses), reply }
   }
 
-  /** The same as the stream that the client asked for. */
+  /** The same, as the stream that the client requested. */
   replyAsStream(value: unknown, facts: ReplyFacts): { readonly text: string; readonly reply: ChatReply } {
     const reply = this.#provider.reply.decode(value)
     for (const path of reply.extras ?? []) this.losses.add(path, 'has no counterpart')
@@ -108,14 +108,14 @@ interface Around {
   readonly watch: ((event: ChatEvent) => void) | undefined
 }
 
-/** A stream of one format as the text of another. It ends with the client format's own end, or with its error. */
+/** Converts a stream to another format. It ends with the client format's final event or an error. */
 export class StreamConversion {
   readonly #reader: ReturnType<ChatCodec['events']['reader']>
   readonly #writer: EventWriter
   readonly #around: Around
-  /** Calls of tools that take a text, and the JSON that came for them so far. */
+  /** Calls of custom tools, with their JSON so far. */
   readonly #texts = new Map<number, string>()
-  /** After the end or an error: nothing may follow. */
+  /** Set after the end or an error: nothing may follow. */
   over = false
 
   constructor(reader: ReturnType<ChatCodec['events']['reader']>, writer: EventWriter, around: Around) {
@@ -128,12 +128,12 @@ export class StreamConversion {
     return this.over ? '' : this.#write(this.#reader.read(event))
   }
 
-  /** The provider's last byte came. */
+  /** Called after the provider's last byte. */
   end(): string {
     return this.over ? '' : this.#write(this.#reader.end())
   }
 
-  /** The call broke off, or must. */
+  /** Ends the stream because the call failed or must be cut off. */
   fail(error: LlmError): string {
     return this.over ? '' : this.#write([{ type: 'error', error }])
   }

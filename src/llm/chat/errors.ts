@@ -15,7 +15,7 @@ function errorKindOf(status: number): ErrorKind {
   return BY_STATUS[status] ?? (status < 500 ? 'invalid' : 'server')
 }
 
-/** An error with what its body leaves open taken from its status; undefined: it came within a stream. */
+/** Completes an error from its status. Undefined status: the error came within a stream. */
 export function errorOf(status: number | undefined, said: Partial<LlmError> | undefined): LlmError {
   const kind = said?.kind ?? (status === undefined ? 'server' : errorKindOf(status))
   const fallback = status === undefined ? 'the provider reported an error' : `the provider answered ${status}`

@@ -2,12 +2,12 @@ import type { Chat, Part, Turn } from './chat.ts'
 import type { ChatCodec } from './codec.ts'
 import { Identifiers } from './identifiers.ts'
 
-/** Puts a conversation into the order, and its identifiers into the form, that any provider of the format takes. */
+/** Rewrites a conversation's order and identifiers to what every provider of the format accepts. */
 export function fitRequest(chat: Chat, { identifiers }: Pick<ChatCodec, 'identifiers'>): void {
   joinResults(chat.turns)
   const names = new Identifiers(identifiers.tools, chat.renamed)
   const ids = new Identifiers(identifiers.calls)
-  // Definitions first: what they are called, the rest of the conversation calls them.
+  // Definitions first: the rest of the conversation uses their names.
   for (const [i, tool] of chat.tools.entries()) {
     if (tool.foreign === undefined) chat.tools[i] = { ...tool, name: names.of(tool.name) }
   }
@@ -24,7 +24,7 @@ function fitted(part: Part, names: Identifiers, ids: Identifiers): Part {
   return { ...part, id: ids.of(part.id), ...(name === undefined ? {} : { name: names.of(name) }) }
 }
 
-/** Results of one turn's calls stand together: a picture of the first must not come before the second. */
+/** The results of one turn's calls are joined: an image of the first must not come before the second. */
 function joinResults(turns: Turn[]): void {
   let kept = 0
   for (const turn of turns) {

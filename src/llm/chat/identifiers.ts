@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 
-/** What a provider takes as the name of a tool, or as the id of a call. */
+/** Restrictions on a tool name or call id. */
 export interface IdentifierRule {
-  /** Characters that it refuses; global. */
+  /** Rejected characters; global. */
   readonly refused: RegExp
   readonly longest: number
 }
 
-/** The rule of most: letters, digits, `_` and `-`. */
+/** The most common rule: letters, digits, `_` and `-`. */
 export function wordsOf(longest: number): IdentifierRule {
   return { refused: /[^A-Za-z0-9_-]/g, longest }
 }
 
-/** Identifiers that a provider takes, one for each of the client's, the same all through a request. */
+/** Maps the client's identifiers to ones that a provider accepts, consistently within a request. */
 export class Identifiers {
   readonly #rule: IdentifierRule
   readonly #sent = new Map<string, string>()

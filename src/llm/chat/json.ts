@@ -22,7 +22,7 @@ export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
-/** A token count: a whole number that is not negative. */
+/** A token count: a non-negative integer. */
 export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
@@ -42,7 +42,7 @@ export function requireText(value: unknown, path: string): string {
   throw new Untranslatable(path, value === undefined ? 'is required' : 'must be a string')
 }
 
-/** Without the members that are undefined, so that the text of an object has no gaps. */
+/** Omits undefined members. */
 export function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const out: JsonObject = {}
   for (const key in value) if (value[key] !== undefined) out[key] = value[key]

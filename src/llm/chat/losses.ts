@@ -1,16 +1,16 @@
-/** What a conversion could not carry: where it stood in the body that was read, and why it is gone. */
+/** A loss of a conversion: the path in the source body, and the reason. */
 export interface Loss {
   readonly path: string
   readonly reason: string
 }
 
-/** A list that a body of a thousand foreign parts cannot make large. */
+/** Bounds the list, whatever the body contains. */
 const MOST = 64
 
 /** Collects the losses of one conversion. */
 export class Losses {
   readonly list: Loss[] = []
-  /** Also those that are not listed. */
+  /** Includes losses beyond the limit of the list. */
   count = 0
 
   add(path: string, reason: string): void {
@@ -19,7 +19,7 @@ export class Losses {
   }
 }
 
-/** Converting would drop what must not be dropped, or the body is not what its format says. */
+/** The conversion would lose what must not be lost, or the body is malformed. */
 export class Untranslatable extends Error {
   readonly path: string
 

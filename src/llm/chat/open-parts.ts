@@ -1,12 +1,12 @@
 import type { ChatEvent, OpenEvent, StreamedKind } from './chat.ts'
 
-/** Numbers the parts of a stream for a reader, and keeps track of those that are open. */
+/** Numbers the parts of a stream for a decoder, and tracks the open ones. */
 export class OpenParts {
   #next = 0
-  /** By what the format calls them: an index, an item's id, `text`. */
+  /** By the format's own key: an index, an item id, `text`. */
   readonly #open = new Map<string, number>()
 
-  /** The part's number; undefined: it is not open. */
+  /** The part's number. Undefined if it is not open. */
   get(key: string): number | undefined {
     return this.#open.get(key)
   }
@@ -25,7 +25,7 @@ export class OpenParts {
     out.push({ type: 'close', part })
   }
 
-  /** Those whose key begins with `prefix`. */
+  /** Closes the parts whose key begins with `prefix`. */
   closeAll(out: ChatEvent[], prefix = ''): void {
     for (const key of [...this.#open.keys()]) if (key.startsWith(prefix)) this.close(key, out)
   }
@@ -39,7 +39,7 @@ export function parseEvent(data: string): unknown {
   }
 }
 
-/** The end of a stream that stopped before its reply was complete. */
+/** The event for a stream that ended before its response was complete. */
 export function cutStream(): ChatEvent {
   return {
     type: 'error',

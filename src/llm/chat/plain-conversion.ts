@@ -7,12 +7,12 @@ import { errorOf } from './errors.ts'
 import type { JsonObject } from './json.ts'
 import { Losses } from './losses.ts'
 
-/** What a provider's plain reply is read with. */
+/** Input for decoding a provider's plain response. */
 export interface PlainAsked {
   /** The client's body. */
   readonly body: JsonObject
   readonly model: string
-  /** Of the reply. */
+  /** Of the response. */
   readonly headers: HeaderList
 }
 
@@ -21,14 +21,14 @@ export interface PlainReply {
   readonly usage?: Usage
 }
 
-/** A provider's own form of a call without a stream: embeddings, counts of tokens. Both throw `Untranslatable`. */
+/** A provider's own form of a call without streaming: embeddings, token counts. Both throw `Untranslatable`. */
 export interface PlainCodec {
   readonly errors: Pick<ErrorCodec, 'decode'>
   request(body: JsonObject, asked: Asked, losses: Losses): JsonObject
   reply(value: unknown, asked: PlainAsked): PlainReply
 }
 
-/** One such call: the client's request on its way to the provider, and its reply on the way back. */
+/** Converts one such call: the client's request, and the provider's response. */
 export class PlainConversion {
   readonly losses = new Losses()
   readonly #codec: PlainCodec

@@ -1,6 +1,6 @@
 import type { ChatEvent, ChatReply, Part } from './chat.ts'
 
-/** A whole reply as the stream that the client asked for: some servers know no streams. */
+/** A whole response as the stream that the client requested: some servers cannot stream. */
 export function replyEvents({ id, model, created, choices, usage }: ChatReply): ChatEvent[] {
   const start = { ...(id ? { id } : {}), ...(model ? { model } : {}), ...(created ? { created } : {}) }
   const events: ChatEvent[] = [{ type: 'start', ...start }]

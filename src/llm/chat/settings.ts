@@ -15,7 +15,7 @@ import { isBlank } from './content.ts'
 import { isObject, type JsonObject } from './json.ts'
 import type { Losses } from './losses.ts'
 
-/** Settings that every format writes as one number, text or flag. */
+/** Settings that every format represents as one number, string or boolean. */
 const PLAIN = [
   'maxTokens',
   'temperature',
@@ -36,7 +36,7 @@ const PLAIN = [
   'cacheKey',
 ] as const satisfies readonly Setting[]
 
-/** Takes the plain settings that `names` places in `body`. Null counts as absent, as the public APIs have it. */
+/** Reads the plain settings that `names` maps. Null counts as absent, as in the public APIs. */
 export function readSettings(body: JsonObject, names: SettingNames): Settings {
   const settings: Record<string, unknown> = {}
   for (const setting of PLAIN) {
@@ -49,8 +49,8 @@ export function readSettings(body: JsonObject, names: SettingNames): Settings {
 }
 
 /**
- * Writes the plain settings that `names` has a place for; the others are losses under the client's names. `handled`:
- * those that the caller writes.
+ * Writes the plain settings that `names` maps; others are recorded as losses under the client's names. `handled`:
+ * settings that the caller writes.
  */
 export function writeSettings(
   chat: Chat,
@@ -69,7 +69,7 @@ export function writeSettings(
   }
 }
 
-/** What every provider does anyway; clients write it out. */
+/** Values that every provider defaults to; clients send them explicitly. */
 const USUAL: Readonly<Partial<Record<Setting, readonly unknown[]>>> = {
   choices: [1],
   frequencyPenalty: [0],
@@ -85,7 +85,7 @@ function saysNothing(setting: Setting, value: unknown): boolean {
   return USUAL[setting]?.includes(value) === true || (isObject(value) && Object.keys(value).length === 0)
 }
 
-/** The strings that end a reply, as many as the provider takes. */
+/** The stop sequences, up to the provider's limit. */
 export function stopsFor({ settings, names }: Chat, most: number, losses: Losses): readonly string[] | undefined {
   const { stop } = settings
   if (stop === undefined || stop.length <= most) return stop
@@ -93,7 +93,7 @@ export function stopsFor({ settings, names }: Chat, most: number, losses: Losses
   return stop.slice(0, most)
 }
 
-/** One text or a list of them. */
+/** A string or a list of strings. */
 export function stopList(value: unknown): readonly string[] | undefined {
   if (typeof value === 'string') return [value]
   if (!Array.isArray(value)) return undefined
@@ -105,7 +105,7 @@ export function effortOf(value: unknown): Effort | undefined {
   return EFFORTS.find(effort => effort === value)
 }
 
-/** Tokens to think with for an effort (llm.md 3.0). */
+/** The thinking budget for each effort (llm.md 3.0). */
 const BUDGETS: Readonly<Record<Effort, number>> = {
   none: 0,
   minimal: 1024,
@@ -116,14 +116,14 @@ const BUDGETS: Readonly<Record<Effort, number>> = {
   max: 16384,
 }
 
-/** Undefined: no thinking was asked for. */
+/** Undefined if no thinking was requested. */
 export function budgetOf(reasoning: Reasoning | undefined): number | undefined {
   if (reasoning === undefined) return undefined
   const budget = reasoning.budget ?? (reasoning.effort ? BUDGETS[reasoning.effort] : undefined)
   return budget === 0 ? undefined : (budget ?? (reasoning.adaptive ? BUDGETS.high : undefined))
 }
 
-/** The effort that stands for a budget of tokens: the smallest that allows as many. */
+/** The smallest effort whose budget is sufficient. */
 export function effortFor(reasoning: Reasoning): Effort | undefined {
   if (reasoning.effort !== undefined) return reasoning.effort
   if (reasoning.adaptive) return 'high'
@@ -132,9 +132,7 @@ export function effortFor(reasoning: Reasoning): Effort | undefined {
   return budget <= BUDGETS.low ? 'low' : budget <= BUDGETS.medium ? 'medium' : 'high'
 }
 
-/**
- * The instructions ahead of the conversation, and those within it, which have no place of their own at most providers.
- */
+/** The instructions before and within the conversation; most providers have no place for the latter. */
 export function allInstructions({ system, turns }: Chat, losses: Losses): readonly TextPart[] {
   const moved = turns.flatMap(({ role, parts, at }) => {
     if (role !== 'system') return []
@@ -144,7 +142,7 @@ export function allInstructions({ system, turns }: Chat, losses: Losses): readon
   return [...system, ...moved].filter(({ text }) => !isBlank(text))
 }
 
-/** The texts among instructions; anything else is an extra member of the body. */
+/** The texts among instructions; anything else goes to `extras`. */
 export function instructionsOf(parts: readonly Part[], extras: Record<string, unknown>): TextPart[] {
   return parts.filter(part => {
     if (part.kind !== 'text') extras[part.at] = part
@@ -152,19 +150,19 @@ export function instructionsOf(parts: readonly Part[], extras: Record<string, un
   })
 }
 
-/** What no other format than chat completions says of speakers and tools. */
+/** Names of speakers and tools that only chat completions supports. */
 export function loseNames({ turns, tools }: Chat, losses: Losses): void {
   for (const { name, at } of turns) if (name !== undefined) losses.add(`${at}.name`, 'speakers have no names there')
   for (const { strict, at } of tools) if (strict) losses.add(`${at}.strict`, 'the provider does not hold calls to it')
 }
 
-/** What only Anthropic's models are told of a document. */
+/** Document settings that only Anthropic's models support. */
 export function loseAbout({ context, citations, at }: DocumentPart, losses: Losses): void {
   if (context !== undefined) losses.add(`${at}.context`, 'has no counterpart at the provider')
   if (citations) losses.add(`${at}.citations`, 'has no counterpart at the provider')
 }
 
-/** Cache points of a request to a provider that decides itself what it caches; `kept`: it takes those of texts. */
+/** Drops cache points for a provider that manages its cache itself. `kept`: it accepts those of texts. */
 export function loseCaches({ system, turns, tools }: Chat, losses: Losses, kept = false): void {
   const reason = kept ? 'the provider takes it on texts only' : 'the provider decides itself what it caches'
   const look = (part: Part | Tool): void => {
@@ -177,21 +175,21 @@ export function loseCaches({ system, turns, tools }: Chat, losses: Losses, kept 
   for (const tool of tools) look(tool)
 }
 
-/** Every member of `body` that `known` does not name. */
+/** The members of `body` not in `known`. */
 export function extrasOf(body: JsonObject, known: ReadonlySet<string>): Record<string, unknown> {
   const extras: Record<string, unknown> = {}
   for (const name in body) if (!known.has(name) && body[name] !== null) extras[name] = body[name]
   return extras
 }
 
-/** Says of each extra member that nobody took that it is lost. */
+/** Records a loss for each extra member that was not taken. */
 export function loseExtras(chat: Chat, losses: Losses, taken: readonly string[] = []): void {
   for (const name in chat.extras) {
     if (!taken.includes(name) && chat.extras[name] !== false) losses.add(name, 'has no counterpart at the provider')
   }
 }
 
-/** The tools that any provider can offer; those that run at the client's own are losses. */
+/** Tools that any provider supports; provider-specific ones are recorded as losses. */
 export function portableTools(chat: Chat, losses: Losses): readonly Tool[] {
   return chat.tools.filter(({ foreign, at }) => {
     if (foreign !== undefined) losses.add(at, `\`${foreign}\` runs at the client's own provider only`)
@@ -199,7 +197,7 @@ export function portableTools(chat: Chat, losses: Losses): readonly Tool[] {
   })
 }
 
-/** What is cached and how long, as Anthropic writes it and others copy it. */
+/** A cache control as Anthropic, and others after it, write it. */
 export function cacheMark(value: unknown): { cache: { ttl?: string } } | undefined {
   if (!isObject(value)) return undefined
   return { cache: typeof value.ttl === 'string' ? { ttl: value.ttl } : {} }

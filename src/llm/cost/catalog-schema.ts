@@ -14,14 +14,14 @@ import {
   string,
 } from '../../schema/builder.ts'
 
-/** Parts of a bill, each with a price of its own. */
+/** Token kinds with a price of their own. */
 export const RATES = ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning', 'inputAudio', 'outputAudio'] as const
 export type Rate = (typeof RATES)[number]
 
 const DIGITS = /^(\d{1,9})(?:\.(\d{1,6}))?$/
 const FORM = 'US dollars for a million tokens, with at most six digits after the point, such as `2.50`'
 
-/** Millionths of a dollar for a million tokens: 10^-12 dollars a token. */
+/** Millionths of a dollar per million tokens: 10^-12 dollars per token. */
 function readPrice(text: string): { readonly value: number } | { readonly problem: Problem } {
   const [, whole, part = ''] = DIGITS.exec(text) ?? []
   if (whole === undefined) return { problem: { message: `\`${text}\` is not a price: write ${FORM}` } }
@@ -62,7 +62,7 @@ const model = object('priced model', {
 })
 export type ModelPrices = Infer<typeof model>
 
-/** Prices of models by provider (`gen_ai.provider.name`) and name. */
+/** Prices of models by provider (`gen_ai.provider.name`) and model name. */
 export const catalogSchema = object('cost catalog', {
   providers: def(
     map(object('priced provider', { models: def(map(model), {}, 'Models by name.') })),

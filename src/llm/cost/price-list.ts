@@ -5,18 +5,18 @@ type Prices = Partial<Record<Rate, bigint>>
 
 interface Entry {
   readonly prices: Prices
-  /** The longest context first. */
+  /** Longest context first. */
   readonly tiers: readonly { readonly over: number; readonly prices: Prices }[]
 }
 
-/** Dollars from 10^-12 of them. */
+/** Units per dollar. */
 const UNIT = 1e12
 
-/** What tokens cost, by provider and model (spec "ProxyParameters", `modelCatalog`). */
+/** Token prices by provider and model (spec "ProxyParameters", `modelCatalog`). */
 export class PriceList implements CostCatalog {
   readonly #entries = new Map<string, Entry>()
 
-  /** Later sources win, price by price; tiers are replaced as a whole. */
+  /** Later sources override earlier ones price by price; tiers are replaced as a whole. */
   constructor(sources: readonly CatalogSpec[]) {
     for (const { providers } of sources) {
       for (const [provider, { models }] of Object.entries(providers)) {
@@ -34,7 +34,7 @@ export class PriceList implements CostCatalog {
     })
   }
 
-  /** The model that answered counts; the one that was asked for where that is not known. */
+  /** Uses the model that responded, or the requested one if that is unknown. */
   lookUp(llm: LlmFacts): ReturnType<CostCatalog['lookUp']> {
     const { provider, responseModel, requestModel } = llm
     const entry =
@@ -56,7 +56,7 @@ function pricesOf(rates: RatesSpec | undefined): Prices {
   return Object.fromEntries(given)
 }
 
-/** Tokens that have no price of their own cost what their kind costs. */
+/** Tokens without a specific price cost as much as their general kind. */
 function costOf(llm: LlmFacts, prices: Prices): LlmCost {
   const { inputTokens = 0, outputTokens = 0, reasoningTokens = 0 } = llm
   const { cachedInputTokens = 0, cacheCreationInputTokens = 0, inputAudioTokens = 0, outputAudioTokens = 0 } = llm

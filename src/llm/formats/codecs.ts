@@ -6,7 +6,7 @@ import { generateContentCodec } from './generate-content/codec.ts'
 import { messagesCodec } from './messages/codec.ts'
 import { responsesCodec } from './responses/codec.ts'
 
-/** Every format that conversations come in. */
+/** The codecs of all conversation formats. */
 export const CODECS: Readonly<Record<ChatFormat, ChatCodec>> = {
   completions: completionsCodec,
   messages: messagesCodec,

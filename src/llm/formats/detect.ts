@@ -4,7 +4,7 @@ import type { ReplyReader } from './format.ts'
 import { messages } from './messages/format.ts'
 import { responses } from './responses/format.ts'
 
-/** Any of the known formats, for bodies that are passed on unread: what can be recognized is recorded. */
+/** Recognizes any of the known formats, for bodies that pass through unparsed: recognized facts are recorded. */
 export const detect: ReplyReader = {
   cache: 'included',
   usage(reply) {

@@ -6,8 +6,8 @@ import type { Prompts } from '../prompts.ts'
 import type { CacheConvention, Usage } from '../usage.ts'
 
 /**
- * The API formats that a client or a provider may speak: the path below a provider's base path, as the format's public
- * API has it, and the ends of the paths that clients of the `llm` section use.
+ * The API formats that clients and providers may speak: the path below a provider's base path, as in the format's
+ * public API, and the path suffixes for clients of the `llm` section.
  */
 const FORMATS = {
   completions: { path: '/chat/completions', asked: ['/v1/chat/completions'] },
@@ -28,34 +28,34 @@ export function pathOf(format: FormatName): string {
   return FORMATS[format].path
 }
 
-/** The ends of paths on which clients speak a format. */
+/** The formats by the path suffixes that clients use. */
 export function askedPaths(): Readonly<Record<string, FormatName>> {
   return Object.fromEntries(FORMAT_NAMES.flatMap(name => FORMATS[name].asked.map(end => [end, name])))
 }
 
-/** Finds what is recorded about a reply. */
+/** Extracts what is recorded about a response. */
 export interface ReplyReader {
   readonly cache: CacheConvention
-  /** The member that holds usage, where it is not `usage`. */
+  /** The member with usage, if it is not `usage`. */
   readonly usageKey?: string
-  /** Of a whole reply or of one event of a stream. */
+  /** From a whole response or one stream event. */
   usage(reply: unknown): Usage | undefined
   model(reply: unknown): string | undefined
 }
 
-/** What the gateway has to know about one API format; one file each. */
+/** What the gateway knows about one API format; one file each. */
 export interface Format extends ReplyReader {
   readonly name: FormatName
-  /** How its clients read errors. */
+  /** The error format of its clients. */
   readonly errors: ErrorCodec
-  /** Where the path, not the body, names the model and asks for a stream; undefined: the path is not of the format. */
+  /** For formats whose path names the model and requests a stream. Undefined if the path is not of the format. */
   address?(path: string): { readonly model: string; readonly stream: boolean } | undefined
-  /** Changes a streaming request so that its reply will carry usage; false: nothing was changed. */
+  /** Changes a streaming request so that its response will carry usage. False if nothing was changed. */
   askForUsage?(body: JsonBody): boolean
-  /** Whether an event is there only because usage was asked for. */
+  /** Whether an event exists only because usage was requested. */
   isUsageEvent?(event: unknown): boolean
-  /** Of a format that asks for the size of a request: what is counted, and how that is answered. */
+  /** For a token counting format: the conversation to count, and the response. */
   readonly counted?: { conversation(body: JsonObject): Chat; reply(tokens: number): JsonObject }
-  /** Absent: the format has no messages. */
+  /** Absent if the format has no messages. */
   addPrompts?(body: JsonBody, prompts: Prompts): void
 }

@@ -19,7 +19,7 @@ const FORMATS: Readonly<Partial<Record<FormatName, Format>>> = {
   rerank,
 }
 
-/** The format that clients speak on a route, for the routes whose bodies are read. */
+/** The client format of a route. Undefined for routes whose bodies are not read. */
 export function formatOf(route: RouteType): Format | undefined {
   return FORMATS[route as FormatName]
 }

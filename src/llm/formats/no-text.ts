@@ -1,4 +1,4 @@
-/** Members of any format that say what a part is, or hold something other than text. */
+/** Members of any format that name a part's kind or hold something other than text. */
 export const NO_TEXT: ReadonlySet<string> = new Set([
   'type',
   'role',

@@ -1,10 +1,13 @@
 import type { ChatFormat } from '../chat/chat.ts'
 import type { FormatName } from './format.ts'
 
-/** What a provider speaks: what clients do, and Bedrock's own format. */
+/** Formats of providers: those of clients, and Bedrock's own. */
 export type WireFormat = FormatName | 'converse'
 
-/** What each client's conversations are sent as, best first: Gemini's own format carries what its compatible endpoint loses. */
+/**
+ * The target formats for each client format, best first: Gemini's own format carries what its compatible endpoint
+ * loses.
+ */
 const PREFERRED: Readonly<Partial<Record<FormatName, readonly ChatFormat[]>>> = {
   completions: ['generateContent', 'completions', 'messages', 'converse', 'responses'],
   messages: ['messages', 'generateContent', 'completions', 'responses', 'converse'],
@@ -12,7 +15,7 @@ const PREFERRED: Readonly<Partial<Record<FormatName, readonly ChatFormat[]>>> = 
   generateContent: ['generateContent', 'completions', 'messages', 'converse', 'responses'],
 }
 
-/** The format in which a provider that speaks `spoken` is asked; undefined: none of them can say it. */
+/** The best target format that a provider supports, according to `spoken`. Undefined if there is none. */
 export function targetFormat(client: FormatName, spoken: (format: WireFormat) => boolean): WireFormat | undefined {
   const preferred = PREFERRED[client]
   return preferred === undefined ? (spoken(client) ? client : undefined) : preferred.find(spoken)

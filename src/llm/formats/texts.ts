@@ -4,7 +4,7 @@ import { generateContentTexts } from './generate-content/texts.ts'
 import { messagesTexts } from './messages/texts.ts'
 import { responsesTexts } from './responses/texts.ts'
 
-/** The formats that guards read: those in which clients hold conversations. */
+/** The formats that guards can read, which are those of conversations. */
 const TEXTS: Readonly<Record<string, FormatTexts>> = {
   completions: completionsTexts,
   messages: messagesTexts,
@@ -12,7 +12,7 @@ const TEXTS: Readonly<Record<string, FormatTexts>> = {
   generateContent: generateContentTexts,
 }
 
-/** Undefined: the format has no conversations. */
+/** Undefined if the format has no conversations. */
 export function formatTexts(format: string): FormatTexts | undefined {
   return Object.hasOwn(TEXTS, format) ? TEXTS[format] : undefined
 }

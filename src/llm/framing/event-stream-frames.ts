@@ -7,19 +7,19 @@ import type { RawEvent } from '../chat/codec.ts'
 const PRELUDE = 12
 const CHECKSUM = 4
 const STRING = 7
-/** Sizes of header values by their type; those of strings and bytes stand before them. */
+/** Sizes of header values by type; -1: prefixed with a length. */
 const SIZES = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16]
 
 /**
- * Reads frames from chunks cut anywhere. It keeps at most `limit` bytes of one frame. Throws GatewayError
- * `responseTooLarge`, or `llmResponse` for bytes that are not a frame.
+ * Decodes frames from arbitrary chunks. Buffers at most `limit` bytes of one frame. Throws GatewayError
+ * `responseTooLarge`, or `llmResponse` for a malformed frame.
  */
 export class FrameReader {
   readonly #limit: number
   readonly #onEvent: (event: RawEvent) => void
   #held: Buffer[] = []
   #size = 0
-  /** Of the frame that is coming in; 0: its length is not known yet. */
+  /** Length of the incoming frame; 0 while unknown. */
   #wanted = 0
 
   constructor(limit: number, onEvent: (event: RawEvent) => void) {
@@ -27,7 +27,7 @@ export class FrameReader {
     this.#onEvent = onEvent
   }
 
-  /** True: bytes of a frame that is not complete are held. */
+  /** Whether part of an incomplete frame is buffered. */
   get partial(): boolean {
     return this.#size > 0
   }
@@ -91,7 +91,7 @@ function broken(detail: string): GatewayError {
   return new GatewayError('llmResponse', { detail })
 }
 
-/** One frame, as the service sends it. */
+/** Encodes one frame as the service does. */
 export function writeFrame(name: string, data: string): Buffer {
   const failed = name.endsWith('Exception')
   const headers = Buffer.concat([

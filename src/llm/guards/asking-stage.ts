@@ -5,33 +5,33 @@ import { type GuardCall, runGuards } from './run-guards.ts'
 import { madeEvent, type StreamEvent, saysSomething } from './stream-event.ts'
 import { type GuardedMessage, type Scope, type TextRun, textsOf } from './texts.ts'
 
-/** UTF-16 units of text that are looked at together. */
+/** UTF-16 units of text that are checked together. */
 const WINDOW = 1024
-/** Of these, so many wait for the next window: what is found over its border is masked whole. */
+/** How many of those are held for the next window: a match across the boundary is masked whole. */
 const OVERLAP = 256
 
 interface Pending {
   readonly scope: Scope
-  /** Looked at, and not sent. */
+  /** Checked, but not sent. */
   carry: string
-  /** Not looked at. */
+  /** Not checked yet. */
   text: string
   piece: Piece
   name: string
   closed: boolean
 }
 
-/** A guard that has to be asked: events wait until it has answered about their text. */
+/** A guard that calls a service: events are held until it has answered for their text. */
 export class AskingStage implements StreamStage {
   readonly #guard: Guard
   readonly #format: FormatTexts
   readonly #call: GuardCall
   readonly #out: StageOutput & { stop(reason: Refusal | Error): void; resume(): void }
   readonly #pending = new Map<string, Pending>()
-  /** What became of texts that are over: formats repeat them whole. */
+  /** The outcomes of finished texts, which formats repeat whole. */
   readonly #known = new Map<string, string>()
   readonly #whole = new Map<string, { asked: string; sent: string }>()
-  /** The last piece of each text: what is left of it leaves in an event like that one. */
+  /** The last piece of each text: its remainder is sent in an event like that one. */
   readonly #pieces = new Map<string, Pending>()
   readonly #taken = new WeakSet<StreamEvent>()
   #queue: StreamEvent[] = []
@@ -141,7 +141,7 @@ export class AskingStage implements StreamStage {
     }
   }
 
-  /** The whole of the texts that end now. */
+  /** The texts that end now, each as a whole. */
   #ending(): ReadonlySet<string> {
     const texts = new Set<string>()
     for (const [key, { text, closed }] of this.#pending) {
@@ -150,7 +150,7 @@ export class AskingStage implements StreamStage {
     return texts
   }
 
-  /** It has been looked at piece by piece, or is now. */
+  /** Whether the text was checked piece by piece, or is being checked. */
   #repeats({ sites }: TextRun, ending: ReadonlySet<string>): boolean {
     return sites.every(({ text }) => this.#known.has(text) || ending.has(text))
   }
@@ -168,7 +168,7 @@ export class AskingStage implements StreamStage {
     this.#advance()
   }
 
-  /** What of the text of `key` may be sent now. */
+  /** How much of the text of `key` can be sent now. */
   #decided(key: string, text: string): string {
     const open = this.#pending.get(key) as Pending
     const whole = this.#whole.get(key) ?? { asked: '', sent: '' }
@@ -204,7 +204,7 @@ export class AskingStage implements StreamStage {
     if (saysSomething(event)) this.#out.next(event)
   }
 
-  /** A text without an event of its own any more. */
+  /** Sends the remainder of a text that has no further event. */
   #rest(key: string, sent: Map<string, string>): void {
     const text = sent.get(key)
     sent.delete(key)

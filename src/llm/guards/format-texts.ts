@@ -1,35 +1,35 @@
 import type { JsonObject } from '../chat/json.ts'
 import { type MessageTexts, type Scope, TextCollector } from './texts.ts'
 
-/** Where the texts of one format stand; one file for each format of conversations. */
+/** Locates the texts of one format; one file per conversation format. */
 export interface FormatTexts {
-  /** `native`: the provider speaks the format, and checks itself what it has signed. */
+  /** `native`: the provider speaks the format, and verifies its own signatures. */
   request(body: JsonObject, into: TextCollector, native: boolean): void
   reply(reply: JsonObject, into: TextCollector): void
   event(event: JsonObject, found: EventTexts): void
 }
 
-/** A text of a stream that goes on in later events under the same key. */
+/** A streamed text that continues in later events under the same key. */
 export interface Piece {
   readonly key: string
   readonly scope: Scope
   readonly holder: JsonObject
   readonly name: string
   text: string
-  /** An event with nothing but `text` in its place. */
+  /** An event with only `text` in its place. */
   alone(text: string): JsonObject
 }
 
-/** What guards look at in one event of a stream. */
+/** What guards check in one stream event. */
 export class EventTexts {
   readonly pieces: Piece[] = []
-  /** Texts that come whole. */
+  /** Texts that arrive whole. */
   readonly wholes = new TextCollector()
-  /** Beginnings of the keys that end here. */
+  /** Prefixes of the keys that end here. */
   readonly closed: string[] = []
-  /** It says more than its pieces: it is sent even when nothing of them is left. */
+  /** The event has other content than its pieces, so it is sent even when these are empty. */
   kept = false
-  /** A text that came whole is another one now, or a member was. */
+  /** A whole text or another member was replaced. */
   rewritten = false
   #dropped = false
 
@@ -50,7 +50,7 @@ export class EventTexts {
     this.kept = true
   }
 
-  /** What repeats texts in another form, token by token. */
+  /** Removes a token-by-token copy of texts in another form. */
   drop(holder: JsonObject, name: string): void {
     if (holder[name] === null) return
     if (Array.isArray(holder[name])) {
@@ -60,7 +60,7 @@ export class EventTexts {
     this.#dropped = true
   }
 
-  /** Puts the texts of the pieces into the event. True: it is not as it came. */
+  /** Writes the texts of the pieces into the event. True if it differs from the original. */
   write(): boolean {
     let changed = this.#dropped
     for (const { holder, name, text } of this.pieces) {

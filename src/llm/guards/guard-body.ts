@@ -1,4 +1,4 @@
-// Guards over a whole request or a whole reply.
+// Guards over a whole request or response.
 import { parseExact } from '../../mcp/exact-json.ts'
 import { isObject, type JsonObject } from '../chat/json.ts'
 import type { JsonBody } from '../json-body.ts'
@@ -7,7 +7,7 @@ import type { Guard, Refusal } from './guard.ts'
 import { type GuardCall, guardFailure, runGuards } from './run-guards.ts'
 import { TextCollector, textsOf } from './texts.ts'
 
-/** Runs guards over the body as it stands, and puts what they masked into it. Throws GatewayError `guard`. */
+/** Runs guards over the current body and writes masked texts back into it. Throws GatewayError `guard`. */
 export function guardRequest(
   guards: readonly Guard[],
   body: JsonBody,
@@ -26,7 +26,7 @@ export function guardRequest(
   return verdict instanceof Promise ? verdict.then(done) : done(verdict)
 }
 
-/** The same for a reply. `value` is changed in place; `changed` says whether. */
+/** The same for a response. `value` is changed in place; `changed` reports whether. */
 export function guardReply(
   guards: readonly Guard[],
   value: unknown,
@@ -46,7 +46,7 @@ export interface Looked {
   readonly changed: boolean
 }
 
-/** What a parser may read in two ways is written anew: the provider reads what the guards have read. */
+/** Rewrites what parsers may read in two ways, so that the provider reads what the guards checked. */
 function settleRepeated(body: JsonBody): void {
   const read = parseExact(body.bytes().toString('utf8')) as JsonObject
   for (const key of Object.keys(read)) if (typeof read[key] === 'object') body.set(key, read[key])
@@ -59,7 +59,7 @@ function current(body: JsonBody): JsonObject {
   return out
 }
 
-/** In a reading of its own: the parsed body is shared, and has lost digits of large numbers. */
+/** Writes into a fresh parse: the parsed body is shared, and has lost the precision of large numbers. */
 function writeBack(looked: TextCollector, body: JsonBody, texts: FormatTexts, native: boolean): void {
   const masked = textsOf(looked.messages)
   const before = looked.messages.flatMap(({ runs }) => runs.flatMap(({ sites }) => sites.map(({ text }) => text)))

@@ -1,14 +1,14 @@
-// What patterns find in texts, and the texts without it.
+// Finds patterns in texts and masks the matches.
 import { type Finder, type Search, type Span, searchFor } from '../../cel/pattern.ts'
 
-/** One kind of thing to look for. */
+/** One kind of match. */
 export interface MaskRule {
   /** For traces. */
   readonly name: string
   readonly search: Search
-  /** Stands in place of what was found. */
+  /** Replaces a match. */
   readonly mask: string
-  /** Which part of a match counts, if any, and from where to look for the next one; unset: all of it. */
+  /** The part of a match that counts, if any, and where to resume the search. Unset: the whole match. */
   narrow?(text: string, found: Span): { readonly found: Span | undefined; readonly resume: number }
 }
 
@@ -21,7 +21,7 @@ export function maskRule(
   return { name, search: searchFor(source, finder), mask, ...(narrow ? { narrow } : {}) }
 }
 
-/** What begins in `text` from `from` on and before `before`. */
+/** Matches in `text` that begin at or after `from` and before `before`. */
 function findAll({ search, narrow }: MaskRule, text: string, from = 0, before = text.length): Span[] {
   if (narrow === undefined) return search.spans(text, from).filter(([start]) => start < before)
   const out: Span[] = []
@@ -33,7 +33,7 @@ function findAll({ search, narrow }: MaskRule, text: string, from = 0, before = 
   return out
 }
 
-/** Whether one of the texts, or all of them as one, has a match. */
+/** Whether any text, or their concatenation, matches. */
 export function finds(rule: MaskRule, texts: readonly string[]): boolean {
   return (
     texts.some(text => findAll(rule, text).length > 0) || (texts.length > 1 && findAll(rule, texts.join('')).length > 0)
@@ -41,8 +41,8 @@ export function finds(rule: MaskRule, texts: readonly string[]): boolean {
 }
 
 /**
- * The texts with the matches masked: those in each of them, and those that run over several. A match over a border leaves
- * its mask where it begins.
+ * The texts with matches masked, including those that span several texts. A match across a boundary leaves its mask
+ * where it begins.
  */
 export function maskTexts(rule: MaskRule, texts: readonly string[]): readonly string[] {
   if (texts.length === 1) {
@@ -101,14 +101,14 @@ function replaceOver(texts: readonly string[], spans: readonly Span[], mask: str
   return out
 }
 
-/** UTF-16 units: a match that is still open after so many is too long to wait for. */
+/** UTF-16 units after which an open match is too long to wait for. */
 const MOST_OPEN = 64 * 1024
 
-/** One rule over a text that comes in pieces. Holds back what may yet be part of a match, and nothing else. */
+/** Applies one rule to a streamed text. Holds back only what may still become part of a match. */
 export class MaskedStream {
   readonly rule: MaskRule
   readonly #open
-  /** Not sent yet, behind the last character that was: that one counts for word boundaries. */
+  /** Unsent text, after the last character sent, which is kept for word boundaries. */
   #text = ''
   #skip = 0
   /** Units before `#text`. */
@@ -120,7 +120,7 @@ export class MaskedStream {
     this.#open = rule.search.open()
   }
 
-  /** What is decided by now, masked. Throws RangeError when a match stays open for too long. */
+  /** Returns the decided text, masked. Throws RangeError if a match stays open for too long. */
   push(text: string): string {
     if (text === '') return ''
     this.#text += text

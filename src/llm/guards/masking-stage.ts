@@ -4,12 +4,12 @@ import { type GuardCall, tellGuard } from './run-guards.ts'
 import { madeEvent, type StreamEvent, saysSomething } from './stream-event.ts'
 import { textsOf } from './texts.ts'
 
-/** A guard on a stream: takes events one by one, and gives them on when it has decided about them. */
+/** A guard on a stream: takes events one at a time and emits them once it has decided. */
 export interface StreamStage {
   push(event: StreamEvent): void
-  /** No more events; `done` follows the last one that is given on. */
+  /** No more events; `done` follows the last one emitted. */
   end(): void
-  /** It waits for somebody, and holds what comes meanwhile. */
+  /** A call is pending, and events are held. */
   readonly waits: boolean
 }
 
@@ -24,7 +24,7 @@ interface Open {
   name: string
 }
 
-/** A guard that masks at once: what it holds back of a text leaves with a later event, or before the text ends. */
+/** A guard that masks without a call: text that it holds back is sent with a later event, or before the text ends. */
 export class MaskingStage implements StreamStage {
   readonly waits = false
   readonly #guard: Guard

@@ -7,25 +7,25 @@ import { readEvent, type StreamEvent, textOf } from './stream-event.ts'
 
 export interface RealtimeOutput {
   send(text: string): void
-  /** A response must not go on: its later events are not sent. `id`: its own, where it is known. */
+  /** Ends a response: its later events are dropped. `id`: its id, if known. */
   refuse(reason: Refusal | Error, id: string | undefined): void
-  /** Nobody is waited for any more. */
+  /** No call is pending any more. */
   resume(): void
 }
 
-/** Of that many refused responses later events are told apart. */
+/** Number of refused responses whose later events are recognized. */
 const MOST_REFUSED = 64
 
-/** What a provider says in a realtime session, behind guards that look at streams. */
+/** A provider's events in a realtime session, behind stream guards. */
 export class RealtimeGuard {
   readonly #guards: readonly Guard[]
   readonly #call: GuardCall
   readonly #out: RealtimeOutput
   readonly #refused = new Set<string>()
   #stages: readonly StreamStage[] = []
-  /** The response at hand. */
+  /** The current response. */
   #current: string | undefined
-  /** The guards decide about the last of a response: what comes meanwhile waits. */
+  /** The guards are deciding on the end of a response; later events are held. */
   #flushing = false
   #held: string[] = []
 
@@ -40,7 +40,7 @@ export class RealtimeGuard {
     return this.#flushing || this.#stages.some(stage => stage.waits)
   }
 
-  /** One event. What is no JSON object is refused: nobody could tell what it says. */
+  /** Takes one event. Anything but a JSON object is refused, since it could not be checked. */
   push(text: string): void {
     if (this.#flushing) {
       this.#held.push(text)
@@ -58,7 +58,7 @@ export class RealtimeGuard {
     this.#current = id ?? this.#current
     const stages = this.#stages
     stages[0]?.push(event)
-    // Guards forget one response before the next one: sessions last for hours.
+    // Guards are reset between responses: sessions last for hours.
     if (event.value?.type !== 'response.done' || stages !== this.#stages) return
     this.#flushing = true
     stages[0]?.end()

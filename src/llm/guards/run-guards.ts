@@ -4,18 +4,18 @@ import type { Clock } from '../../runtime/runtime.ts'
 import type { Guard, GuardPhase, Refusal, Verdict } from './guard.ts'
 import type { GuardedMessage } from './texts.ts'
 
-/** For whom guards run, and who is told of it. */
+/** The exchanges that guards run for and report to. */
 export interface GuardCall {
   /** The client's request. */
   readonly x: Exchange
-  /** The call to the provider: what guards ask is asked on its behalf. */
+  /** The call to the provider, for which guard calls are made. */
   readonly own: Exchange
   readonly clock: Clock
 }
 
 /**
- * Runs the guards in order: what one masks the next one sees masked, and the first refusal ends it. A promise only where
- * one has to wait. Throws GatewayError `guard` for one that could not tell.
+ * Runs the guards in order: each sees what the previous ones masked, and the first rejection ends the run. Returns a
+ * promise only if a guard has to wait. Throws GatewayError `guard` if one could not decide.
  */
 export function runGuards(
   guards: readonly Guard[],
@@ -73,7 +73,7 @@ function runOne(
   }
 }
 
-/** Its cause is for the trace: it may hold what the service has said. */
+/** The cause is for the trace only: it may quote the service. */
 export function guardFailure(cause: unknown): GatewayError {
   return new GatewayError('guard', { cause })
 }
@@ -89,7 +89,7 @@ const COUNTED: Readonly<Record<Told['action'], GuardCheck['action']>> = {
   fail: 'Fail',
 }
 
-/** To the metrics, the access log and the trace: never what was found. */
+/** Reports to the metrics, the access log and the trace, without the matched text. */
 export function tellGuard(
   guard: Guard,
   phase: GuardPhase,
@@ -132,7 +132,7 @@ function rulesOf({ rules }: { readonly rules?: readonly string[] }) {
   return rules === undefined ? {} : { rules }
 }
 
-/** A stream is checked again and again; that many are counted. */
+/** A stream is checked repeatedly; at most this many checks are counted. */
 const MOST_CHECKS = 1024
 
 const SEVERITIES = {
@@ -144,14 +144,14 @@ const SEVERITIES = {
   fail: 'error',
 } as const
 
-/** What the service says of its decision, cut to a line. */
+/** The service's reason for its verdict, truncated to a line. */
 function reasonOf(verdict: Told): string | undefined {
   const reason =
     verdict.action === 'reject' ? verdict.refusal.reason : verdict.action === 'audit' ? verdict.reason : undefined
   return reason?.slice(0, 200)
 }
 
-/** The answer to a refused request: as the file or the service has it, whatever the client's format. */
+/** The response to a rejected request: as configured or as the service returned it, in whatever format. */
 export function refusalError({ status, body, headers }: Refusal): GatewayError {
   return new GatewayError('rejected', { status, headers, body: { type: '', text: body } })
 }

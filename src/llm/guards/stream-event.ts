@@ -2,20 +2,20 @@ import { parseExact } from '../../mcp/exact-json.ts'
 import { isObject, type JsonObject } from '../chat/json.ts'
 import { EventTexts, type FormatTexts } from './format-texts.ts'
 
-/** One event of a stream on its way through the guards. */
+/** One stream event on its way through the guards. */
 export interface StreamEvent {
-  /** `message` where the stream names none. */
+  /** `message` if the stream has no name. */
   readonly name: string
-  /** As it came; undefined: it was made here. */
+  /** As received. Undefined if it was created here. */
   readonly data: string | undefined
-  /** Undefined: the mark at the end of a stream. */
+  /** Undefined for the end marker of a stream. */
   readonly value: JsonObject | undefined
   readonly texts: EventTexts
 }
 
 const DONE = '[DONE]'
 
-/** Throws SyntaxError for what is neither JSON nor the end of a stream: nobody could tell what it says. */
+/** Throws SyntaxError for what is neither JSON nor the end of a stream, since it could not be checked. */
 export function readEvent(format: FormatTexts, name: string, data: string): StreamEvent {
   const texts = new EventTexts()
   if (data.trim() === DONE) {
@@ -29,7 +29,7 @@ export function readEvent(format: FormatTexts, name: string, data: string): Stre
   return { name, data, value, texts }
 }
 
-/** An event like `origin` with `value` in its place. */
+/** A new event like `origin`, with `value`. */
 export function madeEvent(format: FormatTexts, origin: string, value: JsonObject): StreamEvent {
   const texts = new EventTexts()
   format.event(value, texts)
@@ -37,18 +37,18 @@ export function madeEvent(format: FormatTexts, origin: string, value: JsonObject
   return { name, data: undefined, value, texts }
 }
 
-/** Whether anything is left to send of it. */
+/** Whether the event has content left to send. */
 export function saysSomething({ texts }: StreamEvent): boolean {
   return texts.kept || texts.pieces.length === 0 || texts.pieces.some(({ text }) => text !== '')
 }
 
-/** As it is now. */
+/** Its current text. */
 export function textOf({ data, value, texts }: StreamEvent): string {
   const changed = value !== undefined && (texts.write() || data === undefined || texts.rewritten)
   return changed ? JSON.stringify(value) : (data as string)
 }
 
-/** In the framing of server-sent events. */
+/** Encodes as a server-sent event. */
 export function encodeEvent(event: StreamEvent): string {
   const head = event.name === 'message' ? '' : `event: ${event.name}\n`
   return `${head}${textOf(event)

@@ -1,42 +1,42 @@
-// The texts of a request or a reply that guards look at, and the way back into the body.
+// The texts of a request or response that guards check, and their locations in the body.
 import { isExactNumber } from '../../mcp/exact-json.ts'
 import { isObject, type JsonObject } from '../chat/json.ts'
 import { NO_TEXT } from '../formats/no-text.ts'
 
-/** Where a text stands in a conversation. */
+/** The role of a text in a conversation. */
 const SCOPES = ['systemPrompt', 'messages', 'toolOutput', 'toolInput'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** Texts of one speaker that are read one after the other. */
+/** Consecutive texts of one speaker. */
 export interface TextRun {
   readonly scope: Scope
-  /** As the guards so far have left them. */
+  /** As left by the guards so far. */
   texts: readonly string[]
   readonly sites: readonly TextSite[]
 }
 
-/** One text in a body. */
+/** The location of one text in a body. */
 export interface TextSite {
   readonly text: string
   readonly holder: JsonObject | unknown[]
   readonly key: string | number
-  /** The list of parts that `holder` is one of. */
+  /** The list of parts that contains `holder`. */
   readonly list: unknown[] | undefined
 }
 
-/** One message of a request, or one choice of a reply. */
+/** One message of a request, or one choice of a response. */
 export interface GuardedMessage {
   readonly role: string
   readonly runs: TextRun[]
-  /** Stands between the texts where a service gets them as one. */
+  /** Separates the texts where a service gets them joined. */
   readonly joint: string
-  /** Services that are told messages are told this one. */
+  /** Included for services that receive messages. */
   readonly told: boolean
 }
 
 const BASE64_URL = /^data:[^,]{0,200};base64,/i
 
-/** Collects the texts of one body, message by message. */
+/** Collects the texts of a body, message by message. */
 export class TextCollector {
   readonly messages: GuardedMessage[] = []
   readonly #changes = new Map<GuardedMessage, () => void>()
@@ -47,12 +47,12 @@ export class TextCollector {
     return new MessageTexts(message)
   }
 
-  /** `then` runs when a text of `message` was changed: what else repeats that text goes. */
+  /** Runs `then` when a text of `message` was changed, to remove other copies of it. */
   onChange(message: GuardedMessage, then: () => void): void {
     this.#changes.set(message, then)
   }
 
-  /** Puts `texts`, one for each site in order, into the body. True: something was changed. */
+  /** Writes `texts` into the body, one per site in order. True if anything changed. */
   write(texts: readonly string[]): boolean {
     let at = 0
     let changed = false
@@ -67,7 +67,7 @@ export class TextCollector {
     return changed
   }
 
-  /** Members of a body that its format does not know: a provider may read them all the same. */
+  /** Collects members that the format does not define, since a provider may read them. */
   unknownMembers(body: JsonObject, known: ReadonlySet<string>): void {
     for (const name in body) {
       if (known.has(name)) continue
@@ -86,7 +86,7 @@ export class MessageTexts {
     this.message = message
   }
 
-  /** The string at `holder[key]`; false: there is none. */
+  /** Collects the string at `holder[key]`. False if there is none. */
   text(scope: Scope, holder: JsonObject | unknown[], key: string | number, list?: unknown[]): boolean {
     const text = (holder as JsonObject)[key]
     if (typeof text !== 'string') return false
@@ -100,7 +100,7 @@ export class MessageTexts {
     return true
   }
 
-  /** Every string inside `holder[key]` that may be read as text. */
+  /** Collects every string inside `holder[key]` that may be read as text. */
   everything(scope: Scope, holder: JsonObject | unknown[], key: string | number): void {
     const value = (holder as JsonObject)[key]
     if (typeof value === 'string') {
@@ -115,7 +115,7 @@ export class MessageTexts {
     }
   }
 
-  /** A string, or a list of parts that `read` takes one by one; a part that it does not know is read whole. */
+  /** Collects a string, or a list of parts that `read` takes one by one; unknown parts are collected whole. */
   content(scope: Scope, holder: JsonObject, key: string, read: (part: JsonObject, list: unknown[]) => boolean): void {
     if (this.text(scope, holder, key)) return
     const list = holder[key]
@@ -144,7 +144,7 @@ function runOf(scope: Scope, sites: TextSite[]): TextRun {
   }
 }
 
-/** Puts texts into the body that `sites` belong to. A part of a list that has lost all its text goes. */
+/** Writes texts into the body of `sites`. A list part that has lost all its text is removed. */
 function writeTexts(sites: readonly TextSite[], texts: readonly string[]): boolean {
   let changed = false
   const emptied = new Map<unknown[], Set<unknown>>()
@@ -164,7 +164,7 @@ function writeTexts(sites: readonly TextSite[], texts: readonly string[]): boole
   return changed
 }
 
-/** All texts of some messages, in order: two readings of equal bodies give equally many. */
+/** All texts of some messages in order. Two parses of equal bodies yield the same number. */
 export function textsOf(messages: readonly GuardedMessage[]): string[] {
   return messages.flatMap(({ runs }) => runs.flatMap(({ texts }) => texts))
 }

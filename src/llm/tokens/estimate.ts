@@ -2,19 +2,19 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Chat, Part } from '../chat/chat.ts'
 import { counterFor, type TextCounter } from './vocabulary.ts'
 
-/** Characters that are counted; what is longer is taken to go on in the same way. */
+/** Characters that are counted; the rest is extrapolated. */
 const MOST = 256 * 1024
-/** Characters between two turns of the event loop. */
+/** Characters between yields to the event loop. */
 const SLICE = 8 * 1024
-/** Characters of a word: splitting a longer one costs its square. */
+/** Characters of a word: splitting takes quadratic time. */
 const LONGEST_WORD = 256
-/** Around each message, and at the end. */
+/** Tokens around each message, and at the end. */
 const PER_MESSAGE = 4
 const AT_THE_END = 3
-/** Of a picture or a document; what it really costs depends on the model and on its size. */
+/** Tokens of an image or document; the actual cost depends on the model and on its size. */
 const PER_MEDIA = 1000
 
-/** Roughly the input tokens of a request: texts, tools, calls and their results by a public vocabulary. */
+/** Estimates the input tokens of a request: texts, tools, calls and their results, with a public vocabulary. */
 export async function estimateTokens(chat: Chat, model: string): Promise<number> {
   const texts: string[] = []
   let media = 0
@@ -33,7 +33,7 @@ export async function estimateTokens(chat: Chat, model: string): Promise<number>
   return (await countAll(texts, await counterFor(model))) + messages * PER_MESSAGE + AT_THE_END + media * PER_MEDIA
 }
 
-/** Of a body whose parts are not known: all of it. */
+/** Counts the whole of a body whose structure is unknown. */
 export async function estimateText(text: string, model: string): Promise<number> {
   return countAll([text], await counterFor(model))
 }
@@ -74,7 +74,7 @@ async function countAll(texts: readonly string[], countText: TextCounter): Promi
   return tokens
 }
 
-/** Cut before spaces, where a token begins too. */
+/** Split before spaces, where tokens begin too. */
 function* pieces(text: string): Generator<string> {
   let start = 0
   while (start < text.length) {

@@ -1,4 +1,4 @@
-/** Names of the vocabularies that are built in. */
+/** The built-in vocabularies. */
 type Vocabulary = 'o200k_base' | 'cl100k_base'
 
 export type TextCounter = (text: string) => number
@@ -6,7 +6,7 @@ export type TextCounter = (text: string) => number
 /** OpenAI's models since GPT-4o. */
 const NEWER = /^(?:gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|gpt-oss|chatgpt-4o|o[1-9](?:-|$))/
 
-/** Counts the tokens of a text as the model would, or as a model of its time where its vocabulary is not published. */
+/** Counts the tokens of a text as the model does, or as a contemporary model if its vocabulary is unpublished. */
 export async function counterFor(model: string): Promise<TextCounter> {
   const name: Vocabulary = NEWER.test(model.slice(model.lastIndexOf('/') + 1)) ? 'o200k_base' : 'cl100k_base'
   // Two to three megabytes that most gateways never need.
@@ -17,5 +17,5 @@ export async function counterFor(model: string): Promise<TextCounter> {
   return text => countTokens(text, AS_TEXT)
 }
 
-/** What looks like a control token is text: a client must not be able to make counting fail. */
+/** Control tokens in text count as text: a client must not be able to make counting fail. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() }

@@ -28,7 +28,7 @@ const MOST_STOPS = 4
 
 interface Target {
   readonly losses: Losses
-  /** Whether the model takes cache points (llm.md 3.4). */
+  /** Whether the model supports cache points (llm.md 3.4). */
   readonly cachePoints: boolean
   readonly thoughts: boolean
 }
@@ -68,7 +68,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   return body
 }
 
-/** `gpt-5.6-mini` is 5.06; 0: another model. */
+/** `gpt-5.6-mini` is 5.06; 0 for other models. */
 function gptVersion(model: string): number {
   const match = /^gpt-(\d+)(?:\.(\d+))?(?:-|$)/.exec(model)
   return match ? Number(match[1]) + Number(match[2] ?? 0) / 100 : 0
@@ -88,7 +88,7 @@ function writeTool({ name, description, schema, strict, custom }: Tool): JsonObj
   }
 }
 
-/** A grammar stands in an object of its own here. */
+/** This format nests a grammar in an object of its own. */
 function nested(format: unknown): unknown {
   if (!isObject(format) || format.type !== 'grammar') return format
   const { type, ...grammar } = format
@@ -112,7 +112,7 @@ function writeMessages(chat: Chat, to: Target): JsonObject[] {
   return messages
 }
 
-/** One text as a string; several keep their borders. */
+/** A single text becomes a string; several stay separate parts. */
 function writeTexts(parts: readonly TextPart[], to: Target): unknown {
   const [only] = parts
   if (only && parts.length === 1 && (only.cache === undefined || !to.cachePoints)) return only.text
@@ -128,7 +128,7 @@ function writeTurn(turn: Turn, to: Target): JsonObject[] {
   if (turn.role === 'assistant') return writeAssistant(turn, to).map(message => ({ ...message, ...name }))
   const messages: JsonObject[] = []
   const content: JsonObject[] = []
-  // Results come first: a provider wants them right behind the calls that they answer.
+  // Results come first: providers require them directly after the calls that they answer.
   for (const part of turn.parts) {
     if (part.kind !== 'toolResult') content.push(...writePart(part, to))
     else {
@@ -140,7 +140,7 @@ function writeTurn(turn: Turn, to: Target): JsonObject[] {
   return messages
 }
 
-/** None, where nothing that the model said is taken back: the API refuses an empty message. */
+/** Empty if nothing that the model said can be sent back: the API rejects an empty message. */
 function writeAssistant({ parts }: Turn, to: Target): JsonObject[] {
   const content: JsonObject[] = []
   const calls: JsonObject[] = []
@@ -217,7 +217,7 @@ function writeDocument(part: DocumentPart, { losses }: Target): JsonObject {
   return { type: 'file', file: { filename, file_data: urlOf(source) } }
 }
 
-/** Results are text here; whether one failed can only be said in words. */
+/** Results are plain text here, so a failure can only be expressed in words. */
 function writeResult(part: Extract<Part, { kind: 'toolResult' }>, to: Target): unknown {
   const texts = part.parts.filter(each => each.kind === 'text')
   if (part.error) to.losses.add(`${part.at}.is_error`, 'said in the text of the result')
@@ -226,7 +226,7 @@ function writeResult(part: Extract<Part, { kind: 'toolResult' }>, to: Target): u
   return writeTexts(marked, to)
 }
 
-/** What a result shows besides text follows it as the user's. */
+/** Media in a result follow it as a user message. */
 function mediaOf(parts: readonly Part[], to: Target): JsonObject[] {
   return parts.flatMap(part => {
     if (part.kind === 'text') return []

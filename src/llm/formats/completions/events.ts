@@ -16,7 +16,7 @@ import {
 
 export class CompletionsReader implements EventReader {
   readonly #parts = new OpenParts()
-  /** Calls whose name has not come yet: their arguments wait. */
+  /** Calls whose name has not arrived; their arguments are held. */
   readonly #unnamed = new Map<string, { id: string; text: string }>()
   readonly #refused = new Set<number>()
   #started = false

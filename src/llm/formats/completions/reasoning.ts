@@ -1,8 +1,8 @@
 import type { Part, ReasoningPart } from '../../chat/chat.ts'
 import { isObject, type JsonObject, listOf, textOf } from '../../chat/json.ts'
 
-// OpenAI's format has no reasoning. `reasoning_content` and `reasoning_signature` are what most servers agree on;
-// `thinking_blocks` says the same exactly where one text and one signature are not enough.
+// OpenAI's format has no reasoning. Most servers use `reasoning_content` and `reasoning_signature`; `thinking_blocks`
+// is exact where one text and one signature are not enough.
 
 export function readReasoning(message: JsonObject, at: string): ReasoningPart[] {
   const blocks = listOf(message.thinking_blocks)

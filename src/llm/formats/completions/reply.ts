@@ -83,7 +83,7 @@ function readChoice(value: unknown, at: string): Choice {
   }
 }
 
-/** Some servers (Mistral) write content as a list, with thoughts in it. */
+/** Some servers (Mistral) send content as a list that includes reasoning. */
 export function readPieces(content: unknown): { text: string; thoughts: string } {
   if (typeof content === 'string') return { text: content, thoughts: '' }
   let text = ''
@@ -96,7 +96,7 @@ export function readPieces(content: unknown): { text: string; thoughts: string }
   return { text, thoughts }
 }
 
-/** Of what it says; a refusal's stand beside. */
+/** Those of the content; a refusal has its own. */
 export function readLogprobs(value: unknown): { logprobs?: Logprobs } {
   const content = isObject(value) ? listOf(value.content ?? value.refusal).filter(isToken) : []
   return content.length === 0 ? {} : { logprobs: { content } }
@@ -134,7 +134,7 @@ export function readUsage(value: unknown): ChatUsage | undefined {
   const completion = countOf(value.completion_tokens)
   return defined({
     input: prompt,
-    // Gemini's compatible endpoint counts no output where there is one.
+    // Gemini's compatible endpoint omits the output count in some responses that have output.
     output:
       completion === 0 && total !== undefined && prompt !== undefined && total > prompt ? total - prompt : completion,
     total,
@@ -185,7 +185,7 @@ function writeChoice(choice: Choice, index: number, losses: Losses): JsonObject 
   return { index, message, logprobs: writeLogprobs(choice.logprobs), finish_reason: FINISH[choice.stop] }
 }
 
-/** The API has the member for what was said and for what was refused. */
+/** The API's member has separate lists for content and refusal. */
 export function writeLogprobs(logprobs: Logprobs | undefined): JsonObject | null {
   return logprobs === undefined ? null : { content: logprobs.content, refusal: null }
 }

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, listOf, numberOf, objectOf } from '../../cha
 import type { EventTexts, FormatTexts } from '../../guards/format-texts.ts'
 import type { MessageTexts, Scope, TextCollector } from '../../guards/texts.ts'
 
-/** Members of a request that hold no text for the model. */
+/** Request members without text for the model. */
 const SETTINGS = new Set([
   'model',
   'messages',
@@ -58,7 +58,7 @@ function readMessage(message: JsonObject, into: TextCollector): void {
   readCalls(message, texts)
 }
 
-/** What a message of either side says. */
+/** The text of a message of either side. */
 function readContent(message: JsonObject, scope: Scope, texts: MessageTexts): void {
   texts.content(scope, message, 'content', (part, list) => {
     if (part.type === 'text') return texts.text(scope, part, 'text', list)

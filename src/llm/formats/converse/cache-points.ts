@@ -5,15 +5,15 @@ export interface CachePoints {
   readonly cacheSystem: boolean
   readonly cacheMessages: boolean
   readonly cacheTools: boolean
-  /** Estimated tokens; shorter instructions get no point. Null: all get one. */
+  /** Estimated tokens; shorter instructions get no cache point. Null for no minimum. */
   readonly minTokens: number | null
-  /** How many messages before the second to last the point stands. */
+  /** The cache point's distance in messages from the second to last. */
   readonly cacheMessageOffset: number
 }
 
 const CACHE_POINT = { cachePoint: { type: 'default' } }
 
-/** Adds the points to a request that was made for `model`; other families of models refuse them. */
+/** Adds cache points to a request for `model`; model families without support reject them. */
 export function addCachePoints(body: JsonObject, model: string, points: CachePoints): void {
   if (!takesCachePoints(model)) return
   const system = body.system as JsonObject[] | undefined
@@ -26,19 +26,19 @@ export function addCachePoints(body: JsonObject, model: string, points: CachePoi
   if (points.cacheTools && tools) append(tools)
 }
 
-/** A point behind a point caches nothing more. */
+/** A cache point directly after another has no effect. */
 function append(blocks: JsonObject[]): void {
   if (blocks.at(-1)?.cachePoint === undefined) blocks.push(CACHE_POINT)
 }
 
-/** The family of models behind an application inference profile cannot be told from its name. */
+/** The name of an application inference profile does not show the model family behind it. */
 function takesCachePoints(model: string): boolean {
   const name = model.toLowerCase()
   if (name.includes(':application-inference-profile/') || name.includes('amazon.nova')) return true
   return name.includes('anthropic.claude') && !/claude-(?:instant|v1|v2)/.test(name)
 }
 
-/** 1.3 tokens a word. */
+/** 1.3 tokens per word. */
 function estimate(blocks: readonly JsonObject[]): number {
   let words = 0
   for (const { text } of blocks) if (typeof text === 'string') words += text.match(/\S+/g)?.length ?? 0

@@ -47,7 +47,7 @@ const KNOWN = new Set([
   'modelId',
 ])
 
-/** Bedrock's `Converse`; model and `stream` stand in the path. */
+/** Bedrock's `Converse`; model and `stream` are in the path. */
 export function decodeRequest(body: JsonObject): Chat {
   const config = objectOf(body.inferenceConfig)
   const more = objectOf(body.additionalModelRequestFields)
@@ -126,7 +126,7 @@ function readTool({ toolSpec, cachePoint, ...other }: JsonObject, at: string): T
   ]
 }
 
-/** A block of a request or of a reply. */
+/** A block of a request or response. */
 export function readBlock(block: JsonObject, at: string): Part[] {
   if (typeof block.text === 'string') return [textPart(block.text, at)]
   if (isObject(block.toolUse)) {

@@ -11,7 +11,7 @@ const BY_MEDIA_TYPE: Readonly<Record<string, string>> = {
 }
 const FORMATS = new Set(Object.values(BY_MEDIA_TYPE))
 
-/** What Bedrock calls a document's format; undefined: it takes no such document. */
+/** Bedrock's name for a document format. Undefined if it is unsupported. */
 export function documentFormat(mediaType: string, name: string | undefined): string | undefined {
   const known = Object.hasOwn(BY_MEDIA_TYPE, mediaType) ? BY_MEDIA_TYPE[mediaType] : undefined
   if (known !== undefined) return known
@@ -19,7 +19,7 @@ export function documentFormat(mediaType: string, name: string | undefined): str
   return extension !== undefined && FORMATS.has(extension) ? extension : undefined
 }
 
-/** Names that the service takes, each once in a request. */
+/** Document names that the service accepts, unique within a request. */
 export class DocumentNames {
   readonly #used = new Map<string, number>()
 

@@ -24,9 +24,9 @@ const MAX_TOKENS = 4096
 /** Settings with a place of their own. */
 const WRITTEN = ['maxTokens', 'topK', 'metadata', 'user', 'parallelTools'] as const
 const MOST_STOPS = 4
-/** The service takes so many cache points. */
+/** The service's limit on cache points. */
 const MOST_CACHE_POINTS = 4
-/** A history with calls needs tools; the model must not call this one. */
+/** A history with calls requires tools; the model must not call this one. */
 const PLACEHOLDER_TOOL = 'gwctl_placeholder_do_not_call'
 
 export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
@@ -78,7 +78,7 @@ class ConverseWriter {
     return allInstructions(this.#chat, this.#losses).flatMap(part => this.#text(part))
   }
 
-  /** Neighbours of one role are one message. */
+  /** Consecutive turns of one role become one message. */
   #messages(): JsonObject[] {
     const messages: { role: string; content: JsonObject[] }[] = []
     for (const { role, parts } of this.#chat.turns) {
@@ -108,7 +108,7 @@ class ConverseWriter {
     this.#losses.add(this.#chat.names[setting] ?? setting, reason)
   }
 
-  /** The service takes texts only, and not the client's user. */
+  /** The service accepts only strings, and no end user. */
   #metadata(): JsonObject | undefined {
     const { metadata, user } = this.#chat.settings
     if (user !== undefined) this.#lose('user', 'has no counterpart at the provider')

@@ -23,7 +23,7 @@ const EXCEPTIONS = new Map<ErrorKind, string>(
     .reverse(),
 )
 
-/** `type`: of the exception, from a header or a frame, where there is one. */
+/** `type`: the exception type from a header or frame, if there is one. */
 export function decodeError(value: unknown, type?: string): Partial<LlmError> | undefined {
   if (!isObject(value)) return undefined
   const message = textOf(value.message) ?? textOf(value.Message)

@@ -6,7 +6,7 @@ import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { decodeError, encodeError } from './errors.ts'
 import { readUsage, stopNameOf, stopReasonOf, writeUsage } from './reply.ts'
 
-/** Reads frames of `ConverseStream`: their event type as the name, their payload as the data. */
+/** Decodes `ConverseStream` frames: the event type is the name, the payload the data. */
 export class ConverseReader implements EventReader {
   readonly #parts = new OpenParts()
   #stopped = false
@@ -63,7 +63,7 @@ export class ConverseReader implements EventReader {
     })
   }
 
-  /** Texts and thoughts often begin without a start of their own. */
+  /** Text and reasoning often begin without a start event. */
   #delta(key: string, delta: JsonObject, out: ChatEvent[]): void {
     const { text, toolUse, reasoningContent, citation } = delta
     if (citation !== undefined) {
@@ -97,8 +97,8 @@ export class ConverseReader implements EventReader {
 }
 
 /**
- * Writes each event as one line of JSON, `{"messageStart":{…}}`: the framing puts the line into a frame. Serves stubs
- * of the provider.
+ * Encodes each event as one line of JSON, `{"messageStart":{…}}`, which the framing puts into a frame. Used by stubs of
+ * the provider.
  */
 export class ConverseWriter implements EventWriter {
   readonly #indexes = new Map<number, { index: number; kind: OpenEvent['kind'] }>()

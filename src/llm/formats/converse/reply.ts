@@ -42,7 +42,7 @@ export function decodeReply(value: unknown): ChatReply {
   return defined({ choices: [{ parts, stop: stopReasonOf(reply.stopReason) }], usage: readUsage(reply.usage) })
 }
 
-/** Input is counted without the cache here. */
+/** Here the input count excludes cached tokens. */
 export function readUsage(value: unknown): ChatUsage | undefined {
   if (!isObject(value)) return undefined
   const cacheRead = countOf(value.cacheReadInputTokens) ?? countOf(value.cacheReadInputTokenCount)

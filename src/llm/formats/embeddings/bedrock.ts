@@ -83,7 +83,7 @@ function tokensIn(headers: HeaderList): number | undefined {
   return text === undefined || !/^\d{1,12}$/.test(text) ? undefined : Number(text)
 }
 
-/** By what the model's id contains; the first that fits counts, and the last fits all. */
+/** By a substring of the model id; the first match wins, and the last matches all. */
 export const EMBEDDING_FAMILIES = [
   { family: 'cohere', codec: cohere },
   { family: 'nova', codec: nova },

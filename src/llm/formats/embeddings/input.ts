@@ -13,14 +13,14 @@ export function inputsOf({ input }: JsonObject): readonly string[] {
   return texts
 }
 
-/** For models that embed one text a call. */
+/** For models that embed one text per call. */
 export function onlyInput(body: JsonObject): string {
   const [text, ...more] = inputsOf(body)
   if (more.length > 0) throw new Untranslatable('input', 'the model embeds one text a call: send one request for each')
   return text as string
 }
 
-/** Of the client's fields, those that are neither common nor among `taken`. */
+/** Records as losses the client's fields that are neither common nor in `taken`. */
 export function loseOthers(body: JsonObject, taken: readonly string[], losses: Losses): void {
   for (const name of Object.keys(body)) {
     if (name !== 'model' && name !== 'input' && !taken.includes(name))
@@ -28,7 +28,7 @@ export function loseOthers(body: JsonObject, taken: readonly string[], losses: L
   }
 }
 
-/** OpenAI's form of the reply. */
+/** The response in OpenAI's format. */
 export function embeddingsReply(vectors: readonly unknown[], model: string, tokens: number | undefined): JsonObject {
   return {
     object: 'list',
@@ -38,14 +38,14 @@ export function embeddingsReply(vectors: readonly unknown[], model: string, toke
   }
 }
 
-/** A vector as the client asked for it: numbers, or their 32-bit floats as base64. */
+/** A vector in the requested encoding: numbers, or 32-bit floats as base64. */
 export function vectorFor({ encoding_format }: JsonObject, vector: unknown): unknown {
   if (!Array.isArray(vector)) throw new Untranslatable('', 'the provider sent no embedding')
   if (encoding_format !== 'base64') return vector
   return Buffer.from(Float32Array.from(vector as number[]).buffer).toString('base64')
 }
 
-/** Of `{float: …, int8: …}`, the floats. */
+/** The floats of `{float: …, int8: …}`. */
 export function floatsIn(value: unknown): unknown {
   return isObject(value) ? objectOf(value).float : value
 }

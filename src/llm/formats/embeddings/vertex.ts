@@ -7,7 +7,7 @@ import { embeddingsReply, inputsOf, loseOthers, vectorFor } from './input.ts'
 
 const TAKEN = ['task_type', 'title', 'auto_truncate', 'dimensions', 'encoding_format']
 
-/** Fields of Vertex AI that OpenAI's request has no name for stand beside its own. */
+/** Fields of Vertex AI that OpenAI's request lacks are passed beside its own. */
 export const vertexEmbeddings: PlainCodec = {
   errors: googleErrors,
   request(body, _asked, losses) {

@@ -1,4 +1,4 @@
-/** Google's formats name the model and ask for a stream in the path. */
+/** Google's formats have the model and the stream flag in the path. */
 export interface PathAddress {
   readonly model: string
   readonly stream: boolean
@@ -7,7 +7,7 @@ export interface PathAddress {
 const ADDRESS =
   /\/((?:tuned)?[mM]odels)\/([^/:?]+(?:\/[^/:?]+)*):(generateContent|streamGenerateContent|countTokens)(?:\?|$)/
 
-/** Undefined: the path is not one of theirs. */
+/** Undefined for any other path. */
 export function addressIn(path: string): PathAddress | undefined {
   const match = ADDRESS.exec(path)
   if (!match) return undefined
@@ -21,7 +21,7 @@ export function addressIn(path: string): PathAddress | undefined {
   return { model: folder === 'models' ? name : `${folder}/${name}`, stream: method === 'streamGenerateContent' }
 }
 
-/** Behind a provider's base path, such as `/v1beta`. */
+/** Relative to a provider's base path, such as `/v1beta`. */
 export function pathFor(method: 'generate' | 'count', { model, stream }: PathAddress): string {
   const id = (folder: string, name: string): string => `/${folder}/${encodeURIComponent(name)}`
   const tuned = model.startsWith('tunedModels/')

@@ -45,7 +45,7 @@ const KNOWN = new Set([
   'model',
 ])
 
-/** Google's `models/{model}:generateContent`; model and `stream` stand in the path. */
+/** Google's `models/{model}:generateContent`; model and `stream` are in the path. */
 export function decodeRequest(body: JsonObject): Chat {
   const config = objectOf(body.generationConfig ?? body.generation_config)
   const settings = readSettings(config, PLAIN)
@@ -81,7 +81,7 @@ export function decodeRequest(body: JsonObject): Chat {
   }
 }
 
-/** Gemini tells calls apart by name and order; other formats want an id for each. */
+/** Gemini identifies calls by name and order; other formats require an id for each. */
 export class CallIds {
   readonly #prefix: string
   readonly #open = new Map<string, string[]>()
@@ -100,7 +100,7 @@ export class CallIds {
     return id
   }
 
-  /** The first call of that name that has no answer yet. */
+  /** The first unanswered call with that name. */
   answer(name: string, own: string | undefined): string {
     return own ?? this.#open.get(name)?.shift() ?? `${this.#prefix}_${name}`
   }
@@ -136,7 +136,7 @@ function readTools(tool: JsonObject, at: string): Tool[] {
   return [...declared, ...others.map(name => ({ name, foreign: name, at: `${at}.${name}` }))]
 }
 
-/** Gemini writes types as `STRING` and sizes as text; JSON Schema does not. */
+/** Gemini writes types as `STRING` and sizes as text, unlike JSON Schema. */
 function lowerTypes(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(lowerTypes)
   if (!isObject(schema)) return schema
@@ -163,7 +163,7 @@ function readToolChoice(config: JsonObject): ToolChoice | undefined {
   return names.length === 0 ? { mode: 'required' } : { mode: 'some', names, required: true }
 }
 
-/** One part of a request or of a reply. */
+/** One part of a request or response. */
 export function readPart(part: JsonObject, at: string, calls: CallIds): Part {
   const signature = textOf(part.thoughtSignature)
   const signed = signature === undefined ? {} : { signature }

@@ -25,7 +25,7 @@ import {
 import { PLAIN } from './decode-request.ts'
 import { geminiSchema } from './schema.ts'
 
-/** Members of other clients' bodies that are Gemini's own. */
+/** Members of other formats' bodies that are native to Gemini. */
 const TAKEN = [
   'safetySettings',
   'safety_settings',
@@ -37,7 +37,7 @@ const TAKEN = [
 ]
 
 const MOST_STOPS = 5
-/** Gemini 3 refuses calls without a signature; this one stands for calls that another model made. */
+/** Gemini 3 rejects calls without a signature; this one is for calls by another model. */
 const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
@@ -63,7 +63,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   return body
 }
 
-/** What is cached already holds instructions and tools. */
+/** Cached content already includes instructions and tools. */
 function writeExtras({ extras }: Chat, body: JsonObject): void {
   const safety = extras.safetySettings ?? extras.safety_settings
   if (Array.isArray(safety)) body.safetySettings = safety
@@ -109,7 +109,7 @@ function writeThinking(reasoning: Reasoning | undefined, model: string): JsonObj
 interface Content {
   readonly role: string
   readonly parts: JsonObject[]
-  /** Answers to calls stand alone. */
+  /** Function responses are in a turn of their own. */
   readonly answers: boolean
 }
 
@@ -152,7 +152,7 @@ function mediaOfResult({ parts }: ToolResultPart): readonly Part[] {
 
 function writeModelParts(parts: readonly Part[], model: string, losses: Losses): JsonObject[] {
   const calls = parts.filter(part => part.kind === 'toolCall')
-  // A signature that came with the thoughts belongs to the first call (llm.md 9, 11).
+  // A signature on the reasoning belongs to the first call (llm.md 9, 11).
   const loose = calls.some(({ signature }) => signature !== undefined)
     ? undefined
     : parts.find(part => part.kind === 'reasoning' && part.signature !== undefined)
@@ -172,7 +172,7 @@ function writeModelParts(parts: readonly Part[], model: string, losses: Losses):
 
 function writeUserParts(parts: readonly Part[], losses: Losses): JsonObject[] {
   const written = parts.flatMap(part => writePart(part, losses))
-  // The API refuses a turn of pictures alone.
+  // The API rejects a turn that has only images.
   if (written.length > 0 && written.every(part => part.text === undefined)) written.push({ text: ' ' })
   return written
 }
@@ -239,7 +239,7 @@ function writeMedia({ source, at, ...part }: Pick<ImagePart, 'source' | 'at' | '
   return { fileData: { mimeType, fileUri: source.url } }
 }
 
-/** `png` is enough. */
+/** `png` is accepted as shorthand. */
 function mimeOf(type: string | undefined): string | undefined {
   return type === undefined || type === '' || type.includes('/') ? type || undefined : BY_EXTENSION[type.toLowerCase()]
 }

@@ -27,7 +27,7 @@ const KINDS = new Map<string, ErrorKind>([
   ['INTERNAL', 'server'],
 ])
 
-/** Google's error, alone or as the only element of a list; undefined: it is none. */
+/** Google's error, plain or as the only element of a list. Undefined for anything else. */
 export function decodeError(value: unknown): Partial<LlmError> | undefined {
   const given = Array.isArray(value) ? value[0] : value
   if (!isObject(given) || !isObject(given.error)) return undefined

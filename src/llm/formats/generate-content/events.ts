@@ -9,7 +9,7 @@ import { decodeError, googleErrors } from './errors.ts'
 import { readLogprobs, writeLogprobs } from './logprobs.ts'
 import { extrasIn, finishReasonOf, readUsage, stopReasonOf, writeUsage } from './reply.ts'
 
-/** Each event is a reply of its own with the next pieces; a call always comes whole. */
+/** Each event is a response with the next pieces; calls always arrive whole. */
 export class GenerateContentReader implements EventReader {
   readonly #parts = new OpenParts()
   readonly #called = new Set<number>()
@@ -19,7 +19,7 @@ export class GenerateContentReader implements EventReader {
   #over = false
   #calls = 0
   #id: string | undefined
-  /** Signed a thought or a text, and no call yet. */
+  /** Signs a thought or text, with no call yet. */
   #signature: string | undefined
 
   read({ data }: RawEvent): readonly ChatEvent[] {

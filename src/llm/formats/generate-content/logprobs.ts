@@ -1,7 +1,7 @@
 import type { Logprobs, TokenLogprob } from '../../chat/chat.ts'
 import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from '../../chat/json.ts'
 
-/** Undefined: the candidate has none. */
+/** Undefined if the candidate has none. */
 export function readLogprobs(value: unknown): Logprobs | undefined {
   if (!isObject(value)) return undefined
   const top = listOf(value.topCandidates)

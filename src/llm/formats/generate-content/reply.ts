@@ -39,7 +39,7 @@ const FINISH: Readonly<Record<StopReason, string>> = {
   other: 'OTHER',
 }
 
-/** A model that calls a tool stops like any other here. */
+/** The finish reason does not distinguish tool calls. */
 export function stopReasonOf(finish: unknown, called: boolean): StopReason {
   if (finish === 'STOP') return called ? 'toolCalls' : 'end'
   if (finish === 'MAX_TOKENS') return 'length'
@@ -66,7 +66,7 @@ export function decodeReply(value: unknown): ChatReply {
   })
 }
 
-/** What a candidate says of its sources. */
+/** Members of a candidate about its sources. */
 const ABOUT = ['citationMetadata', 'groundingMetadata', 'urlContextMetadata']
 
 export function extrasIn(candidate: JsonObject, index: number): string[] {
@@ -87,7 +87,7 @@ function readCandidate(candidate: JsonObject, index: number, id: string | undefi
   })
 }
 
-/** Signatures on thoughts or texts would be lost to clients that keep those of calls only. */
+/** Signatures on reasoning or text would be lost on clients that keep only those of calls. */
 function inheritSignature(parts: readonly Part[]): readonly Part[] {
   const first = parts.find(({ kind }) => kind === 'toolCall')
   if (first?.kind !== 'toolCall' || parts.some(part => part.kind === 'toolCall' && part.signature !== undefined))
@@ -98,7 +98,7 @@ function inheritSignature(parts: readonly Part[]): readonly Part[] {
   return signature === undefined ? parts : parts.map(part => (part === first ? { ...first, signature } : part))
 }
 
-/** Thoughts are counted beside the answer here. */
+/** Here the output count excludes reasoning. */
 export function readUsage(value: unknown): ChatUsage | undefined {
   if (!isObject(value)) return undefined
   const thoughts = countOf(value.thoughtsTokenCount)

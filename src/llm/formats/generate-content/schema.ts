@@ -1,9 +1,9 @@
 import { defined, isObject, type JsonObject, listOf } from '../../chat/json.ts'
 import type { Losses } from '../../chat/losses.ts'
 
-/** 64-bit numbers, which are text in Google's JSON. */
+/** 64-bit integers, which are strings in Google's JSON. */
 export const SIZES = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'] as const
-/** What Gemini's own dialect of JSON Schema knows: https://ai.google.dev/api/caching#Schema */
+/** Keywords of Gemini's JSON Schema dialect: https://ai.google.dev/api/caching#Schema */
 const KEPT = new Set([
   'type',
   'format',
@@ -22,7 +22,7 @@ const KEPT = new Set([
   'propertyOrdering',
   ...SIZES,
 ])
-/** Says nothing about which values are right, or what every tool schema says anyway. */
+/** Keywords that do not restrict values, or that every tool schema has. */
 const SILENT = new Set([
   '$schema',
   '$id',
@@ -36,14 +36,14 @@ const SILENT = new Set([
 ])
 const MAX_DEPTH = 64
 
-/** A JSON Schema in the dialect that Gemini takes; what it cannot say is listed in `losses` below `at`. */
+/** A JSON Schema in Gemini's dialect; unsupported keywords are recorded in `losses` below `at`. */
 export function geminiSchema(schema: unknown, at: string, losses: Losses): JsonObject {
   if (!isObject(schema)) return { type: 'OBJECT' }
   const defs = { ...(schema.definitions as object), ...(schema.$defs as object) } as JsonObject
   return shouted(new Normalizer(defs, losses).node(schema, at, 0, []))
 }
 
-/** Types and sizes as Gemini writes them. */
+/** Types and sizes in Gemini's notation. */
 function shouted(node: JsonObject): JsonObject {
   const { type, properties, items, anyOf } = node
   const sizes = SIZES.filter(name => node[name] !== undefined).map(name => [name, String(node[name])])
@@ -103,7 +103,7 @@ class Normalizer {
     return out
   }
 
-  /** Puts the definition in the place of a reference; one that contains itself stays an object of any form. */
+  /** Inlines the referenced definition; a recursive one becomes an unrestricted object. */
   #resolve(node: JsonObject, within: readonly string[]): { node: JsonObject; names: readonly string[] } {
     let names = within
     for (let current = node; ; ) {
@@ -118,7 +118,7 @@ class Normalizer {
   }
 }
 
-/** The members of `allOf` as one schema; the first to say something wins. */
+/** Merges the members of `allOf`; the first one to set a keyword wins. */
 function flattenAll(node: JsonObject): JsonObject {
   if (!Array.isArray(node.allOf)) return node
   const { allOf, ...own } = node
@@ -135,7 +135,7 @@ function merge(one: JsonObject, other: JsonObject): JsonObject {
   return out
 }
 
-/** One type each: null becomes `nullable`, a constant an enumeration, several types alternatives. */
+/** Reduces to one type: null becomes `nullable`, a constant an enumeration, several types alternatives. */
 function single(node: JsonObject): JsonObject {
   const { const: constant, ...rest } = node
   let out: JsonObject = constant === undefined ? rest : { type: typeName(constant), ...rest, enum: [constant] }

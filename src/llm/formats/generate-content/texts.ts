@@ -2,7 +2,7 @@ import { isObject, type JsonObject, listOf, numberOf, objectOf } from '../../cha
 import type { EventTexts, FormatTexts } from '../../guards/format-texts.ts'
 import type { MessageTexts, Scope, TextCollector } from '../../guards/texts.ts'
 
-/** Members of a request that hold no text for the model; Google takes both spellings. */
+/** Request members without text for the model; Google accepts both spellings. */
 const SETTINGS = new Set([
   'model',
   'stream',
@@ -54,7 +54,7 @@ function readParts(content: JsonObject, scope: Scope, texts: MessageTexts): void
 
 const NO_TEXT = ['inlineData', 'inline_data', 'fileData', 'file_data'] as const
 
-/** False: a part of an unknown kind. */
+/** False for a part of an unknown kind. */
 function readPart(part: JsonObject, list: unknown[], scope: Scope, texts: MessageTexts): boolean {
   let known = texts.text(scope, part, 'text', list)
   for (const [name, inner, at] of [

@@ -3,7 +3,7 @@ import { Untranslatable } from '../../chat/losses.ts'
 import type { PlainCodec } from '../../chat/plain-conversion.ts'
 import { decodeError } from '../converse/errors.ts'
 
-/** Bedrock counts what would be invoked: the whole request, as base64 of its JSON. */
+/** Bedrock counts a whole invocation request, as base64 of its JSON. */
 export const bedrockTokenCount: PlainCodec = {
   errors: { decode: decodeError },
   request({ model: _, stream: __, ...body }) {

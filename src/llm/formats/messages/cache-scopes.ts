@@ -1,4 +1,4 @@
-/** The value with the scope of each cache point left out, for servers that do not know it. */
+/** Removes the scope of each cache point, for servers that do not support it. */
 export function withoutCacheScopes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutCacheScopes)
   if (typeof value !== 'object' || value === null) return value

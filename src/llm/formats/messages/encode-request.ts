@@ -18,11 +18,11 @@ import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import { allInstructions, budgetOf, loseExtras, loseNames, portableTools, writeSettings } from '../../chat/settings.ts'
 import { PLAIN } from './decode-request.ts'
 
-/** What the API asks of everybody and OpenAI's clients leave out. */
+/** Required by the API, and omitted by OpenAI's clients. */
 const MAX_TOKENS = 4096
-/** Settings with a place of their own. */
+/** Settings that are written separately. */
 const WRITTEN = ['maxTokens', 'parallelTools', 'user', 'metadata', 'serviceTier'] as const
-/** OpenAI's names of the tiers, and what they are called here. */
+/** OpenAI's names of the service tiers, with this format's. */
 const TIERS: Readonly<Record<string, string>> = { auto: 'auto', default: 'standard_only' }
 
 export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
@@ -54,7 +54,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   return body
 }
 
-/** The API refuses strings of white space alone. */
+/** The API rejects strings that are only white space. */
 function writeStops({ settings, names }: Chat, body: JsonObject, losses: Losses): void {
   const stops = settings.stop?.filter(text => !isBlank(text)) ?? []
   if (stops.length < (settings.stop?.length ?? 0)) losses.add(names.stop ?? 'stop', 'blank ones are refused')
@@ -72,7 +72,7 @@ function writeSystem(parts: readonly TextPart[]): unknown {
   return parts.map(writeText)
 }
 
-/** In the middle of a tool call, the API thinks on only with the thoughts that led to the call. */
+/** In the middle of a tool call, the API accepts thinking only with the thinking that led to the call. */
 function replaysThinking({ turns, settings, names }: Chat, losses: Losses): boolean {
   if (budgetOf(settings.reasoning) === undefined) return true
   const last = turns.findLast(({ role }) => role === 'assistant')
@@ -130,7 +130,7 @@ function writeToolChoice(
   return { type: toolChoice.mode === 'required' ? 'any' : 'auto', ...parallel }
 }
 
-/** Neighbours of one role become one message, as the API has it. */
+/** Consecutive turns of one role become one message, as the API requires. */
 function writeTurns(chat: Chat, losses: Losses): JsonObject[] {
   const messages: { role: string; content: JsonObject[] }[] = []
   for (const { role, parts } of chat.turns) {
@@ -200,7 +200,7 @@ function writeDocument(part: DocumentPart, losses: Losses): JsonObject {
   })
 }
 
-/** The bytes of a PDF, or what any other document says. */
+/** The bytes of a PDF, or the text of any other document. */
 function documentSource({ source, name, at }: DocumentPart): JsonObject {
   if (source.kind !== 'data') return writeSource(source, at)
   const type = source.mediaType || (/\.(txt|md|csv)$/.test(name ?? '') ? 'text/plain' : 'application/pdf')
@@ -244,7 +244,7 @@ function writeResult(part: ToolResultPart, losses: Losses): JsonObject {
   })
 }
 
-/** The API checks signatures, and refuses thinking without one. */
+/** The API verifies signatures, and rejects thinking without one. */
 function writeReasoning(
   { text, signature, redacted, at }: Extract<Part, { kind: 'reasoning' }>,
   losses: Losses,

@@ -21,7 +21,7 @@ const KINDS = new Map<string, ErrorKind>(
 )
 KINDS.set('billing_error', 'permission')
 
-/** Undefined: not an error of this format. */
+/** Undefined if it is not an error of this format. */
 export function decodeError(value: unknown): Partial<LlmError> | undefined {
   if (!isObject(value) || !isObject(value.error) || typeof value.error.type !== 'string') return undefined
   return defined({ kind: KINDS.get(textOf(value.error.type) ?? ''), message: textOf(value.error.message) })

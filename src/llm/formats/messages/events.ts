@@ -15,7 +15,7 @@ const KINDS: Readonly<Record<string, OpenEvent['kind']>> = {
 
 export class MessagesReader implements EventReader {
   readonly #parts = new OpenParts()
-  /** Counts of the start stand where the end leaves them out. */
+  /** Counts from the start apply where the end omits them. */
   #usage: JsonObject = {}
   #over = false
 
@@ -124,7 +124,7 @@ interface Waiting {
   closed: boolean
 }
 
-/** Blocks must not overlap here: those that open while another is open wait for its end. */
+/** Blocks must not overlap in this format: those that open while another is open wait for its end. */
 export class MessagesWriter implements EventWriter {
   readonly #facts: ReplyFacts
   readonly #waiting = new Map<number, Waiting>()
@@ -238,7 +238,7 @@ export class MessagesWriter implements EventWriter {
     return sse('content_block_stop', { type: 'content_block_stop', index: this.#index })
   }
 
-  /** Writes the blocks that waited, up to one that is still open. */
+  /** Writes the waiting blocks, up to one that is still open. */
   #next(): string {
     let out = ''
     for (const [part, { open, events }] of this.#waiting) {

@@ -9,7 +9,7 @@ export const messages: Format = {
   name: 'messages',
   errors: anthropicErrors,
   cache: 'excluded',
-  // A whole reply and `message_delta` have `usage` at the top; `message_start` has it inside `message`.
+  // A whole response and `message_delta` have `usage` at the top level; `message_start` has it inside `message`.
   usage(reply) {
     const usage = member(reply, 'usage') ?? member(reply, 'message', 'usage')
     if (typeof usage !== 'object' || usage === null) return undefined
@@ -27,7 +27,7 @@ export const messages: Format = {
   addPrompts,
 }
 
-/** System prompts go to `system`, which takes no role, as text blocks. */
+/** System prompts go to `system` as text blocks without a role. */
 function addPrompts(body: JsonBody, prompts: Prompts): void {
   const { system, rest } = splitSystem(prompts)
   if (rest.prepend?.length || rest.append?.length) surround(body, 'messages', rest)

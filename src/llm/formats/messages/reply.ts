@@ -50,13 +50,13 @@ export function decodeReply(value: unknown): ChatReply {
   })
 }
 
-/** What OpenAI calls `default` is `standard` here; others have one name. */
+/** OpenAI's tier `default` is `standard` here; the other names agree. */
 function tierOf(usage: unknown, from: string, to: string): string | undefined {
   const tier = isObject(usage) ? textOf(usage.service_tier) : undefined
   return tier === from ? to : tier
 }
 
-/** Input is counted without the cache here. */
+/** Here the input count excludes cached tokens. */
 export function readUsage(value: unknown): ChatUsage | undefined {
   if (!isObject(value)) return undefined
   const cacheRead = countOf(value.cache_read_input_tokens)

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, listOf, objectOf } from '../../chat/json.ts'
 import type { EventTexts, FormatTexts } from '../../guards/format-texts.ts'
 import type { MessageTexts, Scope, TextCollector } from '../../guards/texts.ts'
 
-/** Members of a request that hold no text for the model. */
+/** Request members without text for the model. */
 const SETTINGS = new Set([
   'model',
   'messages',
@@ -48,7 +48,7 @@ function readRequest(body: JsonObject, into: TextCollector, native: boolean): vo
   into.unknownMembers(body, SETTINGS)
 }
 
-/** False: a block of an unknown type. */
+/** False for a block of an unknown type. */
 function readBlock(block: JsonObject, list: unknown[], scope: Scope, texts: MessageTexts, native: boolean): boolean {
   switch (block.type) {
     case 'text':
@@ -57,7 +57,7 @@ function readBlock(block: JsonObject, list: unknown[], scope: Scope, texts: Mess
     case 'redacted_thinking':
       return true
     case 'thinking':
-      // A changed one would be refused; the provider checks the signature, unless it is another kind of provider.
+      // A provider of this format verifies the signature and would reject changed text; others do not.
       if (!(native && typeof block.signature === 'string' && block.signature !== '')) {
         texts.text(scope, block, 'thinking', list)
       }
@@ -84,7 +84,7 @@ function readReply(reply: JsonObject, into: TextCollector): void {
     const texts = into.message('assistant', { told: block.type === 'text' })
     if (!readBlock(block, content, 'messages', texts, false)) texts.everything('messages', { block }, 'block')
     into.onChange(texts.message, () => {
-      // A changed thought is no longer what was signed.
+      // The signature does not match a changed thought.
       if (block.type === 'thinking') block.signature = ''
     })
   }

@@ -1,12 +1,12 @@
-// The texts of OpenAI's Realtime API: https://platform.openai.com/docs/api-reference/realtime. Audio is not looked at.
+// The texts of OpenAI's Realtime API: https://platform.openai.com/docs/api-reference/realtime. Audio is not inspected.
 import { isObject, type JsonObject, listOf } from '../../chat/json.ts'
 import type { EventTexts, FormatTexts } from '../../guards/format-texts.ts'
 import type { MessageTexts, TextCollector } from '../../guards/texts.ts'
 
-/** `request` reads what clients say, `event` what the provider says. */
+/** `request` reads client events, `event` those of the provider. */
 export const realtimeTexts: FormatTexts = { request: readClientEvent, reply: () => {}, event: readServerEvent }
 
-/** Members of a client's event that hold no text for the model. */
+/** Client event members without text for the model. */
 const SETTINGS = new Set(['type', 'event_id', 'previous_item_id', 'item_id', 'response_id', 'audio', 'item', 'session'])
 
 function readClientEvent(event: JsonObject, into: TextCollector): void {

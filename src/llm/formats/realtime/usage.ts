@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../chat/json.ts'
 import { count, member, type Usage } from '../../usage.ts'
 
-/** What one finished response of a session has used; undefined: the event is about something else. */
+/** The usage of one finished response of a session. Undefined for other events. */
 export function responseUsage(event: JsonObject): Usage | undefined {
   const usage = event.type === 'response.done' ? member(event, 'response', 'usage') : undefined
   if (!isObject(usage)) return undefined
@@ -15,14 +15,14 @@ export function responseUsage(event: JsonObject): Usage | undefined {
   }
 }
 
-/** All of a session so far. */
+/** The total usage of a session so far. */
 export function sumOf(one: Usage, other: Usage): Usage {
   const sum: Record<string, number | undefined> = { ...one }
   for (const [name, tokens] of Object.entries(other)) if (tokens !== undefined) sum[name] = (sum[name] ?? 0) + tokens
   return sum
 }
 
-/** The model that a session says it is with. */
+/** The model that a session reports. */
 export function sessionModel(event: JsonObject): string | undefined {
   const model = member(event, 'session', 'model')
   return typeof model === 'string' ? model : undefined

@@ -2,13 +2,13 @@ import { defined, isObject, type JsonObject, listOf, numberOf, objectOf, textOf 
 import { Untranslatable } from '../../chat/losses.ts'
 import type { PlainReply } from '../../chat/plain-conversion.ts'
 
-/** The members of a request in Cohere's form, which everybody has copied. */
+/** The members of a request in Cohere's form, which others have adopted. */
 export const RERANK_FIELDS = ['query', 'documents', 'top_n', 'return_documents']
 
 export interface Ranking {
   readonly query: string
   readonly texts: readonly string[]
-  /** How many results are wanted. */
+  /** The requested number of results. */
   readonly most: number
   readonly echoed: boolean
 }
@@ -26,7 +26,7 @@ export function rankingOf({ query, documents, top_n, return_documents }: JsonObj
   return { query: text, texts, most: numberOf(top_n) ?? texts.length, echoed: return_documents === true }
 }
 
-/** The provider's results: which document, and how well it fits. */
+/** The provider's results: index and relevance of each document. */
 export function rerankReply(
   body: JsonObject,
   model: string,
@@ -47,7 +47,7 @@ export function rerankReply(
   }
 }
 
-/** The objects of a list, which a reply must have. */
+/** The objects of a list that a response must have. */
 export function objectsIn(value: unknown, name: string): readonly JsonObject[] | undefined {
   if (!isObject(value) || !Array.isArray(value[name])) return undefined
   return value[name].map(objectOf)

@@ -40,7 +40,7 @@ export const PLAIN: SettingNames = {
   serviceTier: 'service_tier',
   cacheKey: 'prompt_cache_key',
 }
-/** What a client asks to have included for log probabilities. */
+/** The `include` value for log probabilities. */
 export const LOGPROBS = 'message.output_text.logprobs'
 const NAMES: SettingNames = {
   ...PLAIN,
@@ -49,7 +49,7 @@ const NAMES: SettingNames = {
   output: 'text.format',
   verbosity: 'text.verbosity',
 }
-/** Settings that change nothing of the reply that a client waits for. */
+/** Settings without effect on the response that a client waits for. */
 const IDLE = [
   'store',
   'include',
@@ -75,7 +75,7 @@ const KNOWN = new Set([
   'conversation',
   'prompt',
 ])
-/** What the provider alone could look up: without it, the conversation would lose its history. */
+/** References to the provider's storage: dropping them would lose part of the conversation. */
 const STORED = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /** OpenAI's `POST /v1/responses`. */
@@ -149,7 +149,7 @@ function readInput(input: unknown, extras: Record<string, unknown>): { system: T
   return { system, turns }
 }
 
-/** Items of one speaker in a row are one turn: a call belongs to the text and the reasoning before it. */
+/** Consecutive items of one speaker form a turn: a call belongs to the text and reasoning before it. */
 function add(turns: Turn[], role: Role, parts: readonly Part[], at: string): void {
   const last = turns.at(-1)
   if (role === 'assistant' && last?.role === 'assistant') last.parts.push(...parts)
@@ -257,7 +257,7 @@ function readResult(item: JsonObject, at: string): ToolResultPart {
   }
 }
 
-/** `encrypted_content` carries another provider's signature; without a text, its encrypted reasoning. */
+/** `encrypted_content` carries another provider's signature, or, without text, its encrypted reasoning. */
 export function readReasoningItem(item: JsonObject, at: string): ReasoningPart {
   const texts = [...listOf(item.content), ...(listOf(item.content).length === 0 ? listOf(item.summary) : [])]
   const text = texts.map(each => textOf(objectOf(each).text) ?? '').join('\n\n')

@@ -40,7 +40,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   else delete body.parallel_tool_calls
   if (chat.toolChoice && tools.length > 0) body.tool_choice = writeToolChoice(chat.toolChoice)
   if (chat.stream) body.stream = true
-  // Nobody could ask for it again: the client does not know this format's ids.
+  // It could never be retrieved: the client does not know this format's ids.
   body.store = false
   for (const { name, at } of chat.turns)
     if (name !== undefined) losses.add(`${at}.name`, 'speakers have no names there')
@@ -68,7 +68,7 @@ function writeToolChoice(choice: ToolChoice): unknown {
   return { type: 'allowed_tools', mode: choice.required ? 'required' : 'auto', tools }
 }
 
-/** What the model said is an item of its reply, which the API wants to have a name. */
+/** The model's message is an output item, for which the API requires an id. */
 function writeTurn(turn: Turn, id: string, losses: Losses): JsonObject[] {
   const items: JsonObject[] = []
   let content: JsonObject[] = []
@@ -96,7 +96,7 @@ function writeItem(part: ToolCallPart | ToolResultPart | ReasoningPart, losses: 
   return []
 }
 
-/** A call as it stands in a conversation and in a reply. */
+/** A call, as in conversations and responses. */
 export function writeCall(part: ToolCallPart): JsonObject {
   return part.custom
     ? { type: 'custom_tool_call', call_id: part.id, name: part.name, input: part.arguments, status: 'completed' }

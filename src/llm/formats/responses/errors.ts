@@ -1,7 +1,7 @@
 import type { ErrorCodec } from '../../chat/codec.ts'
 import { decodeError, encodeError } from '../completions/errors.ts'
 
-/** Replies have errors as all of OpenAI's; within a stream they are events of their own. */
+/** Errors of responses follow OpenAI's common format; within a stream they are events. */
 export const responsesErrors: ErrorCodec = {
   decode: decodeError,
   encode: encodeError,

@@ -23,7 +23,7 @@ const WHOLE: Readonly<Record<string, readonly [kind: 'text' | 'refusal' | 'reaso
 
 export class ResponsesReader implements EventReader {
   readonly #parts = new OpenParts()
-  /** How much of each part has been passed on: what comes whole at its end is not said twice. */
+  /** How much of each part has been sent, so that the whole text at its end is not sent again. */
   readonly #sent = new Map<number, number>()
   /** Indexes of the items that have begun. */
   readonly #seen = new Set<unknown>()
@@ -131,7 +131,7 @@ export class ResponsesReader implements EventReader {
     this.#parts.closeAll(out, prefix)
   }
 
-  /** Some servers send an item at its end only. */
+  /** Some servers send an item only as a whole at its end. */
   #whole(event: JsonObject, item: JsonObject, out: ChatEvent[]): void {
     if (this.#seen.has(event.output_index)) return
     if (item.type !== 'message') this.#item(event, item, out)
@@ -158,7 +158,7 @@ export class ResponsesReader implements EventReader {
   }
 
   #key(event: JsonObject, kind: string): string {
-    // Summaries of one item are one text here.
+    // The summaries of an item form one text here.
     return kind === 'reasoning'
       ? `${event.output_index}:reasoning`
       : `${event.output_index}:${kind}:${event.content_index}`
@@ -174,7 +174,7 @@ export class ResponsesReader implements EventReader {
     if (logprobs) out.push({ type: 'logprobs', choice: 0, value: logprobs })
   }
 
-  /** Some servers send a text whole at its end, without a piece before. */
+  /** Some servers send a text only as a whole at its end. */
   #rest(event: JsonObject, kind: 'text' | 'refusal' | 'reasoning', text: string, out: ChatEvent[]): void {
     const part = this.#parts.get(this.#key(event, kind))
     if (part === undefined) this.#text(event, kind, text, out)
@@ -208,10 +208,10 @@ interface Item {
   readonly index: number
   readonly id: string
   readonly open: OpenEvent
-  /** Pieces, for the whole text that the end repeats. */
+  /** The pieces of the whole text that the end repeats. */
   readonly pieces: string[]
   signature?: string
-  /** Of its tokens. */
+  /** Of the part's tokens. */
   readonly logprobs: TokenLogprob[]
 }
 

@@ -1,12 +1,12 @@
 import { isObject, type JsonObject, listOf } from '../../chat/json.ts'
 
-/** bytes of all items, and of one. */
+/** Bytes of all items, and of one. */
 const LIMIT = 16 * 1024 * 1024
 const LARGEST = 512 * 1024
 
 /**
- * Output items of converted replies, by their ids: clients that take OpenAI's storage for granted send them back as
- * `item_reference`. The oldest make room. Ids are random, so nobody refers to what was said to another.
+ * Output items of converted responses by id: clients that rely on OpenAI's storage send them back as `item_reference`.
+ * The oldest are evicted. Ids are random, so clients cannot refer to each other's items.
  */
 export class ItemMemory {
   readonly #items = new Map<string, string>()
@@ -25,7 +25,7 @@ export class ItemMemory {
     }
   }
 
-  /** The body with what its references refer to; one that refers to nothing known stays. */
+  /** The body with references resolved; unknown ones are left as they are. */
   resolve(body: JsonObject): JsonObject {
     const input = listOf(body.input)
     if (!input.some(isReference)) return body

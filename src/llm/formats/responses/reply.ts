@@ -15,7 +15,7 @@ import { readLogprobs } from '../completions/reply.ts'
 import { readCall, readReasoningItem } from './decode-request.ts'
 import { writeCall } from './encode-request.ts'
 
-/** What a finished response says of how it ended. */
+/** How a finished response ended. */
 export function stopOf(response: JsonObject, parts: { calls: boolean; refused: boolean }): StopReason {
   if (response.status === 'incomplete') {
     const reason = textOf(objectOf(response.incomplete_details).reason) ?? ''
@@ -98,7 +98,7 @@ interface Named {
   readonly created: number
 }
 
-/** The response object as it stands when nothing of the reply is there yet. */
+/** The response object before any output. */
 export function begun({ id, model, created }: Named): JsonObject {
   return {
     id,
@@ -142,7 +142,7 @@ function statusOf(stop: StopReason): JsonObject {
   return { status: 'completed' }
 }
 
-/** Texts in a row are one message; calls and reasoning are items of their own. */
+/** Consecutive texts form one message; calls and reasoning are separate items. */
 function writeOutput({ parts, logprobs }: Choice, id: string, losses: Losses): JsonObject[] {
   const said = parts.find(({ kind }) => kind === 'text')
   const items: JsonObject[] = []

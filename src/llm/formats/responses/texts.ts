@@ -2,7 +2,7 @@ import { isObject, type JsonObject, listOf, objectOf } from '../../chat/json.ts'
 import type { EventTexts, FormatTexts } from '../../guards/format-texts.ts'
 import type { MessageTexts, Scope, TextCollector } from '../../guards/texts.ts'
 
-/** Members of a request that hold no text for the model. */
+/** Request members without text for the model. */
 const SETTINGS = new Set([
   'model',
   'input',
@@ -106,7 +106,7 @@ function readEvent(event: JsonObject, found: EventTexts): void {
     const { logprobs: _, obfuscation: __, ...rest } = event
     found.piece(`${part}${type}`, scope, event, 'delta', delta => ({ ...rest, delta }))
     if (event.logprobs !== undefined) found.drop(event, 'logprobs')
-    // Its length is that of the text that came.
+    // Its length is that of the original text.
     if (event.obfuscation !== undefined) found.drop(event, 'obfuscation')
     return
   }
