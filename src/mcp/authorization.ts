@@ -5,7 +5,7 @@ export function isAllowed(x: Exchange, item: McpItem): boolean {
   return true
 }
 
-/** The answer to a use of what is not allowed: the same as for what does not exist. */
+/** The error for a forbidden item: the same as for a nonexistent one. */
 export function unknownItem(kind: McpItem['kind'], clientName: string): string {
   return `Unknown ${kind}: ${clientName.slice(0, 256)}`
 }

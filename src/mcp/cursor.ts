@@ -1,15 +1,15 @@
 import { isObject } from './message.ts'
 
-/** Where a list goes on, per target; a target that is missing has no more pages. An empty cursor is a cursor. */
+/** Where a list continues, per target; an absent target has no more pages. An empty cursor is valid. */
 export type Cursors = ReadonlyMap<string, string>
 
-/** Undefined when no target has another page. */
+/** Undefined if no target has another page. */
 export function encodeCursor(cursors: Cursors): string | undefined {
   if (cursors.size === 0) return undefined
   return Buffer.from(JSON.stringify(Object.fromEntries(cursors))).toString('base64url')
 }
 
-/** Undefined when `cursor` is not one of ours. Targets that are gone since are left out by the caller. */
+/** Undefined if the gateway did not issue `cursor`. The caller drops targets that no longer exist. */
 export function decodeCursor(cursor: unknown): Cursors | undefined {
   if (typeof cursor !== 'string' || !/^[\w-]+$/.test(cursor)) return undefined
   try {

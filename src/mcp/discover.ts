@@ -3,7 +3,7 @@ import { type Introduction, instructionsOf, union } from './initialize.ts'
 import { isObject, type JsonObject, type RequestId } from './message.ts'
 import { META_SERVER_INFO } from './request-meta.ts'
 
-/** The reply to `server/discover` that stands for several servers. `versions`: what the gateway carries. */
+/** The reply to `server/discover` on behalf of several servers. `versions`: those that the gateway supports. */
 export function describeServers(
   id: RequestId,
   introductions: readonly Introduction[],

@@ -6,7 +6,7 @@ export const INVALID_PARAMS = -32602
 export const INTERNAL_ERROR = -32603
 /** Header and body of a request disagree (MCP 2026-07-28). */
 export const HEADER_MISMATCH = -32020
-/** The request needs something that its client has not declared (MCP 2026-07-28). */
+/** The request requires a capability that its client has not declared (MCP 2026-07-28). */
 export const MISSING_CAPABILITY = -32021
 export const UNSUPPORTED_VERSION = -32022
 
@@ -16,13 +16,13 @@ export interface RpcError {
   readonly data?: unknown
 }
 
-/** The JSON-RPC reply that carries `error`; `id` null when the request had none that could be read. */
+/** The JSON-RPC reply with `error`; `id` is null if the request had no readable id. */
 export function errorReply(id: RequestId | null, error: RpcError): string {
   const { code, message, data } = error
   return JSON.stringify({ jsonrpc: '2.0', id, error: data === undefined ? { code, message } : { code, message, data } })
 }
 
-/** The same, in place of what a target would have answered. */
+/** The same as a target's response. */
 export function errorOf(id: RequestId, error: RpcError): Response {
   const value = { jsonrpc: '2.0', id, error }
   return { kind: 'response', id, failed: true, value, bytes: Buffer.from(errorReply(id, error)) }

@@ -1,20 +1,20 @@
 import { isObject, type RequestId } from './message.ts'
 
-/** Where a client's stream stands, for a gateway that knows nothing else of it. */
+/** A client's position in a stream, for a gateway without other knowledge of the stream. */
 export interface StreamPosition {
-  /** The call that the stream answers; undefined: what targets say by themselves. */
+  /** The call that the stream answers. Undefined for unsolicited messages. */
   readonly request: RequestId | undefined
-  /** The last events of the targets' own streams, by target. */
+  /** The last event of each target's own stream. */
   readonly targets: ReadonlyMap<string, string>
 }
 
-/** Characters: an event id becomes a header field. */
+/** Characters: event ids are sent as a header. */
 const MAX = 1024
 const MAC = 16
 const FIELD = 'id:'
 const EMPTY = Buffer.alloc(0)
 
-/** Whose streams they are. */
+/** The session that the positions are bound to. */
 export interface Signing {
   readonly session: string
   readonly key: Buffer
@@ -22,7 +22,7 @@ export interface Signing {
 
 const crypto = () => process.getBuiltinModule('node:crypto')
 
-/** Undefined when it would get too long. */
+/** Undefined if it would be too long. */
 export function encodePosition({ request, targets }: StreamPosition, signing: Signing): string | undefined {
   const text = JSON.stringify([request ?? null, Object.fromEntries(targets)])
   const encoded = Buffer.from(text).toString('base64url')
@@ -30,7 +30,7 @@ export function encodePosition({ request, targets }: StreamPosition, signing: Si
   return `${encoded}.${macOf(encoded, signing)}`
 }
 
-/** Undefined for what `encodePosition` has not made for this session. */
+/** Undefined unless `encodePosition` made it for this session. */
 export function decodePosition(text: string, signing: Signing): StreamPosition | undefined {
   const [encoded = '', mac = '', ...more] = text.split('.')
   if (more.length > 0 || mac !== macOf(encoded, signing)) return undefined
@@ -99,7 +99,7 @@ function isBreak(byte: number | undefined): boolean {
   return byte === 10 || byte === 13
 }
 
-/** It goes out as a header field. */
+/** It is sent as a header. */
 function isEventId(id: unknown): id is string {
   return typeof id === 'string' && /^[\x20-\x7e]+$/.test(id)
 }

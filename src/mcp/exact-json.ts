@@ -1,4 +1,4 @@
-/** Digits that a double cannot hold: a schema's 64-bit bounds, a database key. */
+/** Numbers beyond double precision: a schema's 64-bit bounds, a database key. */
 const LONG_NUMBER = /\d{16}/
 
 interface ReviverContext {
@@ -7,7 +7,7 @@ interface ReviverContext {
 type SourceReviver = (key: string, value: unknown, context: ReviverContext) => unknown
 const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON
 
-/** `JSON.parse` for text that is written again later: numbers that would lose digits keep their own spelling. */
+/** `JSON.parse` for text that is serialized again: numbers that would lose precision keep their original text. */
 export function parseExact(text: string): unknown {
   if (!LONG_NUMBER.test(text)) return JSON.parse(text)
   const keep: SourceReviver = (_key, value, context) =>
@@ -19,7 +19,7 @@ export function parseExact(text: string): unknown {
 
 const { isRawJSON } = JSON as unknown as { isRawJSON(value: unknown): boolean }
 
-/** A number that `parseExact` has kept in its own spelling. */
+/** Whether `parseExact` kept the number's original text. */
 export function isExactNumber(value: unknown): boolean {
   return isRawJSON(value)
 }

@@ -1,4 +1,4 @@
-/** Header values are visible ASCII with spaces inside; anything else is wrapped (MCP 2026-07-28, "Standard headers"). */
+/** Header values are visible ASCII with inner spaces; anything else is encoded (MCP 2026-07-28, "Standard headers"). */
 const PLAIN = /^(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?$/
 const WRAPPED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 
@@ -6,7 +6,7 @@ export function encodeHeaderValue(text: string): string {
   return PLAIN.test(text) && !WRAPPED.test(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
 }
 
-/** Undefined for a value that no text is written as. */
+/** Undefined for a value that no text is encoded as. */
 export function decodeHeaderValue(value: string): string | undefined {
   const trimmed = value.replace(/^[ \t]+|[ \t]+$/g, '')
   const wrapped = WRAPPED.exec(trimmed)?.[1]

@@ -1,6 +1,6 @@
 import packageJson from '../../package.json' with { type: 'json' }
 
-/** How the gateway introduces itself where it speaks for several servers, or for no client. */
+/** How the gateway identifies itself on behalf of several servers, or without a client. */
 export const GATEWAY: { readonly name: string; readonly version: string } = {
   name: 'gwctl',
   version: packageJson.version,

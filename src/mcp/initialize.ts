@@ -9,18 +9,21 @@ export interface Introduction {
 }
 
 export interface MergeOptions {
-  /** What the client speaks, where the gateway knows it. */
+  /** The client's revision, if known. */
   readonly clientVersion: string | undefined
-  /** The one target speaks for itself. */
+  /** A single target, which describes itself. */
   readonly only: boolean
-  /** The session has a stream of its own on which a server may speak first. */
+  /** The session has a stream for messages that servers initiate. */
   readonly stateful: boolean
 }
 
 const PREAMBLE =
   'Several MCP servers answer behind this one. What each of them says about its use follows under its name.'
 
-/** The reply to `initialize` that stands for several targets: what any of them offers, in the oldest of their versions. */
+/**
+ * The reply to `initialize` on behalf of several targets: the union of their capabilities, in the oldest of their
+ * revisions.
+ */
 export function mergeIntroductions(
   id: RequestId,
   introductions: readonly Introduction[],
@@ -46,7 +49,7 @@ export function mergeIntroductions(
   return JSON.stringify({ jsonrpc: '2.0', id, result })
 }
 
-/** What each server says about its use, under its name. */
+/** Each server's usage instructions, under its name. */
 export function instructionsOf(introductions: readonly Introduction[]): string | undefined {
   const blocks = introductions.flatMap(({ target, result: { instructions } }) =>
     typeof instructions === 'string' && instructions !== '' ? [`[${target}]\n${instructions}`] : [],
@@ -54,7 +57,7 @@ export function instructionsOf(introductions: readonly Introduction[]): string |
   return blocks.length === 0 ? undefined : [PREAMBLE, ...blocks].join('\n\n')
 }
 
-/** Objects member by member; of two flags the one that promises more. */
+/** Merges objects by member; of two flags the stronger one wins. */
 export function union(a: JsonObject, b: JsonObject): JsonObject {
   const out: Record<string, unknown> = { ...a }
   for (const [key, value] of Object.entries(b)) {
@@ -65,7 +68,7 @@ export function union(a: JsonObject, b: JsonObject): JsonObject {
   return out
 }
 
-/** Nothing reaches the client of a session-less gateway but answers. */
+/** Without sessions, clients get nothing but replies. */
 function withoutPushes(capabilities: JsonObject): JsonObject {
   const out: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(capabilities)) {
@@ -78,7 +81,7 @@ function withoutPushes(capabilities: JsonObject): JsonObject {
   return out
 }
 
-/** What a client that offers nothing itself says of it. */
+/** The parameters for a client without capabilities. */
 export function initializeParams(client: string) {
   return { protocolVersion: LATEST_SESSION_VERSION, capabilities: {}, clientInfo: { name: client, version: '1' } }
 }

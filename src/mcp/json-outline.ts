@@ -1,17 +1,17 @@
-/** Bytes of valid JSON whose value stands from `start` to `end` (exclusive). */
+/** Bytes `start` to `end` (exclusive) of a JSON text, which hold one value. */
 export interface JsonRange {
   readonly start: number
   readonly end: number
 }
 
 export interface JsonOutline {
-  /** By dotted path from the root. Only members of the objects that `DESCEND` names are listed. */
+  /** By dotted path from the root. Only members of the objects in `DESCEND` are listed. */
   readonly ranges: ReadonlyMap<string, JsonRange>
-  /** Why the text must not be passed on although it is JSON. */
+  /** Why the text must be rejected although it is valid JSON. */
   readonly problem?: string
 }
 
-/** Objects whose members decide where a message goes and who may send it. */
+/** Objects whose members decide routing and authorization. */
 const DESCEND = new Set(['', 'params', 'params.ref', 'params._meta'])
 const MAX_DEPTH = 128
 
@@ -20,12 +20,12 @@ const COMMA = 44
 const BACKSLASH = 92
 
 /**
- * Finds the members of a JSON-RPC message by place, so that one value can be exchanged and every other byte stays what
- * it was: numbers keep their digits, objects their order. `text` is an object that `JSON.parse` takes.
+ * Locates the members of a JSON-RPC message, so that one value can be replaced and every other byte is preserved:
+ * numbers keep their digits, objects their order. `text` is an object that `JSON.parse` accepts.
  *
- * A message that two readers could understand differently is a problem: a member named twice (the first or the last
- * one wins), or two that differ in case only (Go's reader takes either). What the gateway authorized must be what the
- * server executes.
+ * A message that two parsers could understand differently is a problem: a duplicate member (the first or the last one
+ * wins), or two that differ only in case (Go's parser accepts either). The server must execute what the gateway
+ * authorized.
  */
 export function outlineJson(text: Buffer): JsonOutline {
   const scanner = new Scanner(text)
@@ -38,18 +38,18 @@ export function outlineJson(text: Buffer): JsonOutline {
   return { ranges: scanner.ranges }
 }
 
-/** `text` with the value at `range` exchanged for `value`. */
+/** `text` with the value at `range` replaced by `value`. */
 export function replaceJson(text: Buffer, range: JsonRange, value: unknown): Buffer {
   return Buffer.concat([text.subarray(0, range.start), Buffer.from(JSON.stringify(value)), text.subarray(range.end)])
 }
 
-/** `text` with another value at `path`, where it has one. */
+/** `text` with the value at `path` replaced, if present. */
 export function withJsonAt(text: Buffer, path: string, value: unknown): Buffer {
   const range = outlineJson(text).ranges.get(path)
   return range ? replaceJson(text, range, value) : text
 }
 
-/** Whether lists and objects in `text`, which may be broken JSON, stand in one another more than `limit` times. */
+/** Whether lists and objects in `text`, which may be malformed, nest more than `limit` levels deep. */
 export function nestsDeeperThan(limit: number, text: Buffer): boolean {
   if (text.length <= 2 * limit) return false
   let depth = 0
@@ -73,7 +73,7 @@ class Scanner {
     this.#text = text
   }
 
-  /** From an opening brace to behind the closing one. */
+  /** From an opening brace to the position after the closing one. */
   object(at: number, path: string): number {
     const seen = new Set<string>()
     at = this.skipSpace(at + 1)
@@ -121,7 +121,7 @@ class Scanner {
   }
 }
 
-/** From an opening quote to behind the closing one. */
+/** From an opening quote to the position after the closing one. */
 function stringEnd(text: Buffer, at: number): number {
   for (let end = text.indexOf(QUOTE, at + 1); ; end = text.indexOf(QUOTE, end + 1)) {
     if (end < 0) return text.length

@@ -3,17 +3,17 @@ import { type Cursors, encodeCursor } from './cursor.ts'
 import { isObject, type JsonObject, type RequestId } from './message.ts'
 import { prefixName, prefixUri } from './names.ts'
 
-/** What a client sees of names and URIs: with the target in front, or as the target gave them. */
+/** How clients see names and URIs: prefixed with the target, or unchanged. */
 export interface Naming {
   readonly names: boolean
   readonly uris: boolean
 }
 
 interface ListMethod {
-  /** The member of the result that holds the items. */
+  /** The member of the result with the items. */
   readonly key: string
   readonly kind: McpItem['kind']
-  /** The member of an item that names it. */
+  /** The member of an item with its name. */
   readonly name: string
   readonly capability: string
 }
@@ -36,12 +36,12 @@ export interface Page {
   readonly result: JsonObject
 }
 
-/** What a client may see of a tool, if anything. */
+/** The form of a tool that clients see, if any. */
 export interface ToolReview {
   shown(target: string, tool: JsonObject): JsonObject | undefined
 }
 
-/** `allows` is asked about each item by its own name; what it refuses leaves no trace in the list. */
+/** `allows` checks each item by its own name; rejected items leave no trace in the list. */
 export function listItems(
   method: ListMethod,
   page: Page,
@@ -63,7 +63,7 @@ export function listItems(
   return out
 }
 
-/** One reply for the pages of several targets; what they say beside their items is kept, the first word counts. */
+/** Merges the pages of several targets into one reply; of their other members the first value wins. */
 export function mergedPage(
   id: RequestId,
   method: ListMethod,
@@ -80,7 +80,7 @@ export function mergedPage(
   return JSON.stringify({ jsonrpc: '2.0', id, result })
 }
 
-/** The page of the only target, without what its client may not see: it is nobody else's any more. */
+/** The page of the only target, without hidden items and no longer shareable between clients. */
 export function filteredPage(
   id: RequestId,
   method: ListMethod,
@@ -100,7 +100,7 @@ function membersOf(pages: readonly JsonObject[], { key }: ListMethod): JsonObjec
   return { ...out, ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }), ...privately(out) }
 }
 
-/** Caches must not give what one client sees to another, nor keep it after the rules have changed. */
+/** Caches must not share one client's view with another, nor keep it after the rules have changed. */
 function privately(page: JsonObject): JsonObject {
   return { ...('cacheScope' in page ? { cacheScope: 'private' } : {}), ...('ttlMs' in page ? { ttlMs: 0 } : {}) }
 }
@@ -111,7 +111,7 @@ export function clientName(kind: McpItem['kind'], target: string, name: string, 
   return kind === 'task' ? `${target}+${name}` : prefixUri(target, name)
 }
 
-/** MCP Apps: a tool names the resource that shows its result; a resource that is hidden is not named. */
+/** MCP Apps: a tool references the resource that displays its result; references to hidden resources are removed. */
 function withUiResource(
   tool: JsonObject,
   target: string,

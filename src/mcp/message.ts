@@ -5,7 +5,7 @@ export type RequestId = string | number
 export type JsonObject = Readonly<Record<string, unknown>>
 
 interface Common {
-  /** One JSON text without line breaks. */
+  /** JSON text without line breaks. */
   readonly bytes: Buffer
   readonly value: JsonObject
 }
@@ -22,9 +22,9 @@ export interface Notification extends Common {
 }
 export interface Response extends Common {
   readonly kind: 'response'
-  /** Null: the sender could not read the id of what it answers. */
+  /** Null if the sender could not read the request's id. */
   readonly id: RequestId | null
-  /** It carries an error instead of a result. */
+  /** It has an error instead of a result. */
   readonly failed: boolean
 }
 export type Message = Request | Notification | Response
@@ -35,10 +35,10 @@ export interface Unreadable {
 }
 
 const EMPTY: JsonObject = {}
-/** JSON is read at any depth, but written again it exhausts the stack. */
+/** Parsing has no depth limit, but serialization exhausts the stack. */
 const MAX_DEPTH = 1000
 
-/** Reads one JSON-RPC 2.0 message. Batches are none: MCP has had no use for them since 2025-06-18. */
+/** Parses one JSON-RPC 2.0 message. Batches are rejected: MCP removed them in 2025-06-18. */
 export function readMessage(bytes: Buffer): Message | Unreadable {
   if (!isUtf8(bytes)) return unreadable('not valid UTF-8')
   let value: unknown
@@ -53,7 +53,7 @@ export function readMessage(bytes: Buffer): Message | Unreadable {
   return classify(value, oneLine(bytes))
 }
 
-/** Like `readMessage`, for what a client sends: also refuses what two readers could understand differently. */
+/** Like `readMessage`, for client messages: also rejects what two parsers could understand differently. */
 export function readClientMessage(bytes: Buffer): { message: Message; outline: JsonOutline } | Unreadable {
   const message = readMessage(bytes)
   if (message.kind === 'unreadable') return message
@@ -61,7 +61,7 @@ export function readClientMessage(bytes: Buffer): { message: Message; outline: J
   return outline.problem === undefined ? { message, outline } : unreadable(outline.problem)
 }
 
-/** Messages that the gateway makes. */
+/** Creates a request of the gateway. */
 export function requestOf(id: RequestId, method: string, params: JsonObject): Request {
   const value = { jsonrpc: '2.0', id, method, params }
   return { kind: 'request', id, method, params, value, bytes: Buffer.from(JSON.stringify(value)) }
@@ -101,7 +101,7 @@ function isId(id: unknown): id is RequestId {
   return typeof id === 'string' || (typeof id === 'number' && Number.isSafeInteger(id))
 }
 
-/** Line breaks in JSON are spaces between tokens: strings hold them escaped. */
+/** Line breaks in JSON are whitespace between tokens: strings contain them escaped. */
 function oneLine(bytes: Buffer): Buffer {
   if (!bytes.includes(10) && !bytes.includes(13)) return bytes
   const out = Buffer.from(bytes)
@@ -109,7 +109,7 @@ function oneLine(bytes: Buffer): Buffer {
   return out
 }
 
-/** V8 quotes the text around the mistake; the place is enough. */
+/** V8 quotes the text around the error; only the position is reported. */
 function syntaxProblem(error: SyntaxError): string {
   const place = /at position (\d+)/.exec(error.message)
   return place ? `invalid JSON at byte ${place[1]}` : 'invalid JSON'

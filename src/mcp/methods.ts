@@ -1,4 +1,4 @@
-/** What a client may call or tell, in any revision of MCP; targets may know more. */
+/** Requests and notifications of clients in any revision of MCP; targets may support more. */
 const METHODS: ReadonlySet<string> = new Set([
   'initialize',
   'ping',
@@ -27,7 +27,7 @@ const METHODS: ReadonlySet<string> = new Set([
   'notifications/tasks/status',
 ])
 
-/** Whether MCP defines it: a client may send any. */
+/** Whether MCP defines the method: clients may send any. */
 export function isMcpMethod(method: string): boolean {
   return METHODS.has(method)
 }

@@ -1,7 +1,7 @@
 import type { McpItem } from '../http/exchange.ts'
 import { isObject, type JsonObject, type Request } from './message.ts'
 
-/** The one item that a request names: its kind, and where the name stands. */
+/** The item that a request names: its kind, and the location of the name. */
 export interface NamedItem {
   readonly kind: McpItem['kind']
   readonly at: string
@@ -35,7 +35,7 @@ function referenceOf(request: Request): NamedItem | undefined {
   return typeof type === 'string' && Object.hasOwn(REFERENCES, type) ? REFERENCES[type] : undefined
 }
 
-/** With another name at `at`, as `bytes` have it already. */
+/** The request with another name at `at`, which `bytes` already contain. */
 export function renamed(request: Request, at: string, bytes: Buffer, name: string): Request {
   const [, param = '', inner] = at.split('.')
   if (inner !== undefined) return { ...request, bytes }

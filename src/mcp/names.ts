@@ -1,6 +1,6 @@
 import type { RequestId } from './message.ts'
 
-/** Target names hold neither `_` nor `+`, so the first one always ends the target's name. */
+/** Target names contain neither `_` nor `+`, so the first one always ends the target's name. */
 export interface Targeted<T = string> {
   readonly target: string
   readonly name: T
@@ -16,7 +16,7 @@ export function splitName(name: string): Targeted | undefined {
 
 const UI = 'ui://'
 
-/** `file:///a` of target `fs` is `fs+file:///a`. MCP Apps look for the scheme `ui`, which therefore stays in front. */
+/** `file:///a` of target `fs` is `fs+file:///a`. MCP Apps require the scheme `ui`, which therefore stays in front. */
 export function prefixUri(target: string, uri: string): string {
   return uri.startsWith(UI) ? `${UI}${target}+${uri.slice(UI.length)}` : `${target}+${uri}`
 }
@@ -27,7 +27,7 @@ export function splitUri(uri: string): Targeted | undefined {
   return parts && { target: parts.target, name: UI + parts.name }
 }
 
-/** Two targets may ask the client under the same id, so the client gets one that names the target and the id's type. */
+/** Two targets may use the same request id, so the client gets one that encodes the target and the id's type. */
 export function prefixId(target: string, id: RequestId): string {
   return `agw_${target}_${typeof id === 'number' ? 'n' : 's'}_${id}`
 }

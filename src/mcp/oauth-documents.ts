@@ -1,4 +1,4 @@
-// The addresses under which clients look for OAuth's documents of an MCP endpoint.
+// The addresses at which clients look up the OAuth documents of an MCP endpoint.
 import type { Exchange } from '../http/exchange.ts'
 
 const RESOURCE = '/.well-known/oauth-protected-resource'
@@ -9,13 +9,13 @@ export type PlaceKind = 'resource' | 'server' | (typeof SERVICES)[number]
 
 export interface Place {
   readonly kind: PlaceKind
-  /** The path of the endpoint that it is about; empty: that of the whole origin. */
+  /** The path of the endpoint that the document describes; empty for the whole origin. */
   readonly endpoint: string
 }
 
 /**
- * What a path (without query) asks for: the well-known name stands before the endpoint's path (RFC 8414, RFC 9728) or,
- * as OpenID Connect Discovery has it, behind it. Undefined: it is none of these documents.
+ * The document at a path (without query): the well-known name comes before the endpoint's path (RFC 8414, RFC 9728) or,
+ * in OpenID Connect Discovery, after it. Undefined for other paths.
  */
 export function placeOf(path: string): Place | undefined {
   const about = endpointOf(path, RESOURCE)
@@ -39,12 +39,12 @@ function trimmed(path: string): string {
   return path === '/' ? '' : path
 }
 
-/** Fit for a quoted string. */
+/** Safe in a quoted string. */
 export const resourceDocument = (base: string, endpoint: string): string =>
   (base + RESOURCE + trimmed(endpoint)).replace(/["\\]/g, encodeURIComponent)
 export const serverDocument = (base: string, endpoint: string): string => base + SERVERS[0] + endpoint
 
-/** The origin under which the client knows the gateway; a proxy before it may have taken TLS off. */
+/** The gateway's origin as the client sees it; a proxy in front may have terminated TLS. */
 export function originOf({ received, request }: Exchange): string {
   const forwarded = request.headers.get('x-forwarded-proto')?.toLowerCase()
   const scheme = forwarded === 'https' || forwarded === 'http' ? forwarded : received.scheme

@@ -3,11 +3,11 @@ import { GATEWAY } from './identity.ts'
 import { type JsonOutline, type JsonRange, outlineJson, replaceJson } from './json-outline.ts'
 import { isObject, type JsonObject, type Request } from './message.ts'
 
-/** What each request says of itself since 2026-07-28, in `params._meta`. */
+/** Since 2026-07-28, every request describes itself in `params._meta`. */
 export const META_VERSION = 'io.modelcontextprotocol/protocolVersion'
 export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 const META_CLIENT_INFO = 'io.modelcontextprotocol/clientInfo'
-/** From which level on a request wants to hear log messages; without one, none. */
+/** The minimum level of log messages for a request; none without it. */
 export const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
 export const META_SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
@@ -16,16 +16,16 @@ export function metaOf(params: JsonObject): JsonObject | undefined {
   return isObject(params._meta) ? params._meta : undefined
 }
 
-/** Who a server deals with. */
+/** The client's description for servers. */
 export interface ClientFacts {
   readonly capabilities: JsonObject
   readonly clientInfo: JsonObject
 }
 
-/** The gateway, in its own name. */
+/** The gateway itself as the client. */
 export const NOBODY: ClientFacts = { capabilities: {}, clientInfo: GATEWAY }
 
-/** What a client has said of itself in `initialize`. */
+/** The client's description in `initialize`. */
 export function introducedBy({ capabilities, clientInfo }: JsonObject): ClientFacts {
   return {
     capabilities: isObject(capabilities) ? capabilities : {},
@@ -33,13 +33,13 @@ export function introducedBy({ capabilities, clientInfo }: JsonObject): ClientFa
   }
 }
 
-/** What a request says of its client. */
+/** The client's description in a request. */
 export function clientFactsOf(params: JsonObject): ClientFacts {
   const { [META_CAPABILITIES]: capabilities, [META_CLIENT_INFO]: clientInfo } = metaOf(params) ?? {}
   return introducedBy({ capabilities, clientInfo })
 }
 
-/** `request` with what a server of `version` must know of its client, where the client has not said it. */
+/** Adds to `request` what a server of `version` must know about its client, unless the client sent it. */
 export function withRequestMeta(
   request: Request,
   version: string,
@@ -60,7 +60,7 @@ export function withRequestMeta(
   return { ...request, params, value: { ...request.value, params }, bytes: insert(request.bytes, ranges, meta, params) }
 }
 
-/** `request` as older servers know it: who the client is, they were told when it began. */
+/** Reduces `request` to the older form: such servers learned about the client in the handshake. */
 export function withoutRequestMeta(request: Request): Request {
   const range = outlineJson(request.bytes).ranges.get('params._meta')
   if (!range) return request
@@ -74,7 +74,7 @@ export function withoutRequestMeta(request: Request): Request {
   return { ...request, params: { ...request.params, _meta: meta }, bytes: replaceJson(request.bytes, range, meta) }
 }
 
-/** Every byte but `_meta` stays what it was. */
+/** Preserves every byte except `_meta`. */
 function insert(text: Buffer, ranges: JsonOutline['ranges'], meta: JsonObject, params: JsonObject): Buffer {
   const at = ranges.get('params._meta')
   if (at) return spliced(text, at, JSON.stringify(meta))
@@ -84,7 +84,7 @@ function insert(text: Buffer, ranges: JsonOutline['ranges'], meta: JsonObject, p
   return spliced(text, { start: outer.start + 1, end: outer.start + 1 }, `"_meta":${JSON.stringify(meta)}${more}`)
 }
 
-/** Before the closing brace of the whole. */
+/** The position of the final closing brace. */
 function endOf(text: Buffer): JsonRange {
   const end = text.lastIndexOf('}')
   return { start: end, end }

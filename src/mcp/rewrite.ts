@@ -5,7 +5,7 @@ import { prefixId } from './names.ts'
 
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
 
-/** What a target's request or notification looks like to the client of several targets. */
+/** A target's request or notification as the client of several targets sees it. */
 export function rewriteServerMessage(target: string, message: Request | Notification, naming: Naming): Buffer {
   if (!naming.uris) return message.bytes
   const value = parseExact(message.bytes.toString()) as Record<string, unknown>
@@ -14,7 +14,7 @@ export function rewriteServerMessage(target: string, message: Request | Notifica
   return Buffer.from(JSON.stringify({ ...value, ...id, ...(params === undefined ? {} : { params }) }))
 }
 
-/** The same for the answer to a call that went to one target. */
+/** The same for the result of a call to one target. */
 export function rewriteResult(target: string, message: Response, naming: Naming): Buffer {
   if (!naming.uris || !mentionsItems(message.bytes)) return message.bytes
   const value = parseExact(message.bytes.toString()) as Record<string, unknown>
@@ -26,7 +26,7 @@ export function rewriteResult(target: string, message: Response, naming: Naming)
   return Buffer.from(JSON.stringify({ ...value, result: rewriteItems(target, value.result, naming) }))
 }
 
-/** Cheaper than reading a large result that names nothing. */
+/** Cheaper than parsing a large result without names. */
 function mentionsItems(bytes: Buffer): boolean {
   return bytes.includes('"uri"') || bytes.includes('"taskId"')
 }
@@ -80,7 +80,7 @@ function rewriteParams(
   const out: Record<string, unknown> = { ...params }
   if (isObject(params._meta)) out._meta = rewriteMeta(target, params._meta)
   if (message.kind === 'request') {
-    // The client reports progress under this token, which must lead back to the target that chose it.
+    // The client reports progress under this token, which must identify the target that chose it.
     const token = isObject(params._meta) ? params._meta.progressToken : undefined
     if (isId(token)) out._meta = { ...(out._meta as JsonObject), progressToken: prefixId(target, token) }
     return out

@@ -5,32 +5,32 @@ interface TargetState {
   readonly name: string
   /** The target's own session. */
   readonly session: string | undefined
-  /** The target keeps no sessions: each request tells it of the client. */
+  /** The target has no sessions: each request describes the client. */
   readonly stateless: boolean
 }
 
-/** What a session id tells a gateway that has never seen it: enough to go on with the targets' own sessions. */
+/** The content of a session id, from which another gateway can resume the targets' own sessions. */
 export interface SessionState {
   readonly targets: readonly TargetState[]
-  /** Keeps ids apart when no target has a session of its own. */
+  /** Makes ids unique if no target has a session of its own. */
   readonly nonce: string
   /** The backend that the session belongs to. */
   readonly backend: string
-  /** Fingerprint of the authenticated client; undefined for an anonymous one. */
+  /** Fingerprint of the authenticated principal. Undefined for an anonymous client. */
   readonly principal: string | undefined
-  /** For targets that keep no sessions; a client that says much of itself is forgotten. */
+  /** For targets without sessions; omitted if too long. */
   readonly client: ClientFacts | undefined
 }
 
-/** Loaded when the first session begins: checking a configuration does without it. */
+/** Loaded with the first session: checking a configuration does not need it. */
 const crypto = () => process.getBuiltinModule('node:crypto')
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Characters: the id is a header field. */
+/** Characters: the id is sent as a header. */
 const MAX_CLIENT = 1024
 
-/** AES-256-GCM, with a key of 32 bytes: it cannot be read, nor made up. */
+/** AES-256-GCM with a key of 32 bytes: neither readable nor forgeable. */
 export function encodeSessionId(state: SessionState, key: Buffer): string {
   const plain = JSON.stringify({
     t: 'mcp',
@@ -46,19 +46,19 @@ export function encodeSessionId(state: SessionState, key: Buffer): string {
 }
 
 /**
- * Undefined when `id` is not one that `encodeSessionId` makes with this key. Other spellings of the same bytes are
- * refused as well: under one of them a session that has ended would not be recognized.
+ * Undefined unless `encodeSessionId` made `id` with this key. Alternative encodings of the same bytes are rejected too:
+ * otherwise an ended session could come back under one of them.
  */
 export function decodeSessionId(id: string, key: Buffer): SessionState | undefined {
   try {
     return readState(JSON.parse(decrypt(id, key)))
   } catch {
-    // Whatever breaks on the way, the id is none of ours.
+    // Whatever fails, the id is not valid.
     return undefined
   }
 }
 
-/** Stands for `text` where it must not be read. */
+/** A substitute for `text` where it must not be readable. */
 export function fingerprint(text: string): string {
   return crypto().createHash('sha256').update(text).digest('base64url').slice(0, 22)
 }

@@ -1,18 +1,18 @@
 import { isObject, type JsonObject } from './message.ts'
 
-/** What becomes of a tool that is not as it was reviewed. */
+/** Actions for a tool that differs from its reviewed version. */
 export const ON_CHANGE = ['refuse', 'hide', 'report'] as const
 export type OnChange = (typeof ON_CHANGE)[number]
 
 export type Tools = ReadonlyMap<string, JsonObject>
 
-/** Tools as somebody has reviewed them: by target, under their own names. */
+/** Reviewed tools, by target and their own names. */
 export interface ToolLock {
   readonly onChange: OnChange
   readonly targets: ReadonlyMap<string, Tools>
 }
 
-/** Reads the file of a lock; what is wrong with it otherwise. */
+/** Parses a lock file; otherwise returns the problem. */
 export function readToolLock(text: string): ToolLock | { readonly problem: string } {
   let value: unknown
   try {
@@ -34,13 +34,13 @@ export function readToolLock(text: string): ToolLock | { readonly problem: strin
   return { onChange, targets }
 }
 
-/** The file: sorted, so that a difference between two of them is a difference between tools. */
+/** The lock file, sorted, so that a diff of two files shows only changed tools. */
 export function toolLockText({ onChange, targets }: ToolLock): string {
   const value = Object.fromEntries([...targets].map(([target, tools]) => [target, Object.fromEntries(tools)]))
   return `${JSON.stringify({ onChange, targets: sorted(value) }, undefined, 2)}\n`
 }
 
-/** What is reviewed of a tool: everything that a model or a person reads of it, and nothing for programs. */
+/** The reviewed part of a tool: everything that a model or a person reads, nothing that only programs do. */
 export function lockedPart({ name: _name, _meta, icons: _icons, ...tool }: JsonObject): JsonObject {
   return tool
 }
@@ -49,7 +49,7 @@ export function isAsLocked(locked: JsonObject, tool: JsonObject): boolean {
   return JSON.stringify(sorted(locked)) === JSON.stringify(sorted(lockedPart(tool)))
 }
 
-/** Servers may say the same in another order. Lists keep theirs, which may mean something. */
+/** Servers may reorder members. Lists keep their order, which may be significant. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (!isObject(value)) return value

@@ -1,2 +1,2 @@
-/** Arguments that make no request; the message names the argument. */
+/** Arguments that cannot form a request; the message names the argument. */
 export class ArgumentProblem extends Error {}

@@ -7,7 +7,7 @@ export interface EncodedBody {
   readonly bytes: Buffer
 }
 
-/** The body that `value` stands for; undefined: none. Throws ArgumentProblem. `boundary`: between several parts. */
+/** Encodes `value` as a body, undefined for none. Throws ArgumentProblem. `boundary`: for multipart bodies. */
 export function encodeBody(body: RequestBody, value: unknown, boundary: () => string): EncodedBody | undefined {
   const { type, form, required, files } = body
   if (value === undefined) {
@@ -25,7 +25,7 @@ export function encodeBody(body: RequestBody, value: unknown, boundary: () => st
   return { type, bytes: Buffer.from(new URLSearchParams(pairs).toString()) }
 }
 
-/** RFC 7578; `files`: the members that hold bytes, as base64. */
+/** RFC 7578; `files`: the members with base64-encoded bytes. */
 function multipart(value: JsonObject, files: readonly string[], boundary: string): EncodedBody {
   const parts: Buffer[] = []
   for (const [name, each] of Object.entries(value)) {
@@ -41,7 +41,7 @@ function multipart(value: JsonObject, files: readonly string[], boundary: string
   return { type: `multipart/form-data; boundary=${boundary}`, bytes: Buffer.concat(parts) }
 }
 
-/** One text per field: lists give several, objects are JSON. */
+/** The texts of a field: one per list item; objects become JSON. */
 function textsOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(textsOf)
   if (value === null || value === undefined) return []

@@ -1,7 +1,7 @@
 import { parseSource } from '../../diagnostics/source.ts'
 import { isObject, type JsonObject } from '../message.ts'
 
-/** Reads the text of an OpenAPI 3 document, JSON or YAML; a problem in words where it is none. */
+/** Parses an OpenAPI 3 document, JSON or YAML; otherwise returns the problem. */
 export function readDocument(text: string): JsonObject | { readonly problem: string } {
   const value = parsed(text)
   if (!isObject(value)) return { problem: 'neither JSON nor YAML of an object' }
@@ -22,7 +22,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What `$ref` means within the document; undefined where it leads nowhere or out of it. */
+/** The target of `$ref` within the document. Undefined if it is missing or external. */
 export function pointedAt(document: JsonObject, ref: string): unknown {
   if (!ref.startsWith('#/')) return undefined
   let at: unknown = document
@@ -34,10 +34,10 @@ export function pointedAt(document: JsonObject, ref: string): unknown {
   return at
 }
 
-/** How many references may stand in a row. */
+/** Maximum length of a chain of references. */
 const MAX_STEPS = 16
 
-/** `value`, or what its `$ref` leads to. */
+/** `value`, or the target of its `$ref`. */
 export function resolved(document: JsonObject, value: unknown): JsonObject | undefined {
   let at = value
   for (let i = 0; i < MAX_STEPS; i++) {

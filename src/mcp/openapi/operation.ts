@@ -1,4 +1,4 @@
-/** Where the parameters of an operation go; each is a group of a tool's arguments. */
+/** Locations of an operation's parameters; each is a group of the tool's arguments. */
 export const PARAMETER_PLACES = ['path', 'query', 'header', 'cookie'] as const
 export type ParameterPlace = (typeof PARAMETER_PLACES)[number]
 
@@ -6,13 +6,13 @@ export interface Parameter {
   readonly name: string
   readonly in: ParameterPlace
   readonly required: boolean
-  /** How lists and objects are written. */
+  /** The serialization of lists and objects. */
   readonly style: string
-  /** Each item of a list, and each member of an object, stands for itself. */
+  /** Each list item or object member is serialized separately. */
   readonly explode: boolean
-  /** Reserved characters stay as they are. */
+  /** Reserved characters are not encoded. */
   readonly reserved: boolean
-  /** The value travels as JSON text. */
+  /** The value is serialized as JSON. */
   readonly json: boolean
 }
 
@@ -20,14 +20,14 @@ export interface RequestBody {
   readonly type: string
   readonly form: 'json' | 'urlencoded' | 'multipart' | 'text' | 'binary'
   readonly required: boolean
-  /** Members of a form that hold bytes, as base64. */
+  /** Form members with base64-encoded bytes. */
   readonly files: readonly string[]
 }
 
-/** What a tool calls. */
+/** The API operation behind a tool. */
 export interface Operation {
   readonly method: string
-  /** With `{name}` for parameters; begins with the path of the server. */
+  /** With `{name}` for parameters; includes the server's base path. */
   readonly path: string
   readonly parameters: readonly Parameter[]
   readonly body: RequestBody | undefined

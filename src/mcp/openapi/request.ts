@@ -7,14 +7,14 @@ import { type Operation, PARAMETER_PLACES, type Parameter, type RequestBody } fr
 
 export interface ApiRequest {
   readonly method: string
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string
-  /** Name, value, name, value. */
+  /** Alternating names and values. */
   readonly fields: readonly string[]
   readonly body: Buffer | undefined
 }
 
-/** The request that a tool's arguments stand for. Throws ArgumentProblem. `boundary`: for a body of several parts. */
+/** Builds the request for a tool's arguments. Throws ArgumentProblem. `boundary`: for multipart bodies. */
 export function requestFor(operation: Operation, given: unknown, boundary: () => string): ApiRequest {
   const args = given === undefined ? {} : given
   if (!isObject(args)) throw new ArgumentProblem('`arguments` must be an object')
@@ -41,7 +41,7 @@ export function requestFor(operation: Operation, given: unknown, boundary: () =>
   return { method: operation.method, path: asked, fields, body: body?.bytes }
 }
 
-/** What the tool does not know is refused: a request must not say more than its operation. */
+/** Unknown arguments are rejected: a request must not exceed its operation. */
 function groupsOf({ parameters, body }: Operation, args: JsonObject): Readonly<Record<string, JsonObject>> {
   const groups: Record<string, JsonObject> = {}
   for (const [name, value] of Object.entries(args)) {
@@ -70,11 +70,11 @@ function groupNames(parameters: readonly Parameter[], body: RequestBody | undefi
   return all.length === 0 ? 'it takes none' : `it takes ${all.map(name => `\`${name}\``).join(', ')}`
 }
 
-/** A part of the path: it must stay one, whatever the server makes of dots. */
+/** A path segment: it must remain a single one, however the server treats dots. */
 function segment(parameter: Parameter, value: unknown): string {
   const { name, style, explode } = parameter
   const items = itemsOf(parameter, value, explode ? '=' : ',').map(encodeURIComponent)
-  // Members of an object keep what stands between name and value.
+  // Object members keep the separator between name and value.
   const kept = isRecord(value) ? items.map(item => item.replaceAll('%3D', '=').replaceAll('%2C', ',')) : items
   const text =
     style === 'label'
@@ -125,7 +125,7 @@ function fieldValue(parameter: Parameter, value: unknown): string {
   return field
 }
 
-/** The values of a list, the members of an object, or the one value. */
+/** The items of a list, the members of an object, or the single value. */
 function itemsOf(parameter: Parameter, value: unknown, between: string): string[] {
   if (parameter.json) return [JSON.stringify(value)]
   if (Array.isArray(value)) return value.map(each => textOf(parameter, each))
@@ -141,7 +141,7 @@ function textOf(parameter: Parameter, value: unknown): string {
   throw new ArgumentProblem(`\`${shownName(parameter)}\` holds lists or objects within one another`)
 }
 
-/** Not a number of more digits than JavaScript holds. */
+/** Excludes numbers kept as text for their precision. */
 function isRecord(value: unknown): value is JsonObject {
   return isObject(value) && !isExactNumber(value)
 }
@@ -150,7 +150,7 @@ function shownName(parameter: Parameter): string {
   return `${parameter.in}.${parameter.name}`
 }
 
-/** RFC 6570 `{+name}`: what an address may hold stays, but never ends the value. */
+/** RFC 6570 `{+name}`: reserved characters are kept, except those that would end the value. */
 function encodeUnreserved(text: string): string {
   return encodeURI(text).replace(/[#&+]/g, encodeURIComponent)
 }

@@ -2,14 +2,14 @@ import { isUtf8 } from 'node:buffer'
 import { parseExact } from '../exact-json.ts'
 import { isObject, type JsonObject } from '../message.ts'
 
-/** What an API has answered. */
+/** The response of an API. */
 export interface ApiReply {
   readonly status: number
   readonly type: string | undefined
   readonly body: Buffer
 }
 
-/** The result of a tool: JSON as it is, with its text; a status that says failure is the tool's failure. */
+/** A tool result: JSON as it is, along with its text; an error status becomes a tool error. */
 export function toolResult({ status, type = '', body }: ApiReply, uri: string): JsonObject {
   const isError = status >= 400
   const media = (type.split(';', 1)[0] as string).trim().toLowerCase()
@@ -31,7 +31,7 @@ export function toolResult({ status, type = '', body }: ApiReply, uri: string): 
   return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent, isError }
 }
 
-/** A call that has not come about. */
+/** The result of a call that could not be made. */
 export function failedResult(message: string): JsonObject {
   return { content: [{ type: 'text', text: message }], isError: true }
 }

@@ -1,27 +1,27 @@
 import { isObject, type JsonObject } from '../message.ts'
 import { pointedAt } from './document.ts'
 
-/** Members that hold schemas by name. */
+/** Keywords whose members are schemas by name. */
 const MAPS = new Set(['properties', 'patternProperties', 'dependentSchemas'])
-/** Members that hold values, in which nothing is a schema. */
+/** Keywords whose values contain no schemas. */
 const DATA = new Set(['default', 'enum', 'const', 'examples', 'required', 'dependentRequired'])
-/** Of OpenAPI alone, or without meaning once the schema stands elsewhere. */
+/** Specific to OpenAPI, or meaningless outside the document. */
 const DROPPED = new Set([
   ...['discriminator', 'example', 'externalDocs', 'xml'],
   ...['$anchor', '$comment', '$defs', '$dynamicAnchor', '$dynamicRef', '$id', '$schema', 'definitions'],
 ])
 
-/** References are written out up to here; further ones stand in `$defs`. */
+/** References are inlined up to this number; further ones go to `$defs`. */
 const MAX_INLINE = 12
-/** What a tool writes out before further references stand in `$defs`. */
+/** The size that a tool inlines before further references go to `$defs`. */
 const MAX_WRITTEN = 2000
-/** What nests deeper allows anything. */
+/** Schemas nested deeper than this accept anything. */
 const MAX_DEPTH = 60
 
-/** How much the tools of one document may hold together: objects, lists and values. */
+/** Bounds the total size of the tools of a document: objects, lists and values. */
 export class SchemaBudget {
   left: number
-  /** References that lead nowhere. */
+  /** Unresolvable references. */
   readonly lost = new Set<string>()
 
   constructor(left: number) {
@@ -30,8 +30,8 @@ export class SchemaBudget {
 }
 
 /**
- * Makes the schemas of one tool of those of its document: JSON Schema 2020-12 without references to the outside. What
- * refers to itself, or would grow too large, stands in `$defs`.
+ * Converts a document's schemas to those of one tool: JSON Schema 2020-12 without external references. Schemas that are
+ * recursive or would grow too large go to `$defs`.
  */
 export class ToolSchemas {
   readonly #document: JsonObject
@@ -49,7 +49,7 @@ export class ToolSchemas {
     return this.#schema(value, [], 0)
   }
 
-  /** What the schemas so far refer to. */
+  /** The definitions referenced so far. */
   definitions(): JsonObject | undefined {
     const out: Record<string, JsonObject> = {}
     for (let ref = this.#waiting.pop(); ref !== undefined; ref = this.#waiting.pop()) {
@@ -105,7 +105,7 @@ export class ToolSchemas {
     return name
   }
 
-  /** A value that is no schema, as it is. */
+  /** Copies a value that is not a schema. */
   #data(value: unknown, depth: number): unknown {
     if (typeof value !== 'object' || value === null) return value
     if (depth > MAX_DEPTH) return null
@@ -123,7 +123,7 @@ export class ToolSchemas {
   }
 }
 
-/** What OpenAPI 3.0 writes in its own way: `nullable`, and limits that are flags. */
+/** Converts OpenAPI 3.0 notation: `nullable`, and boolean limits. */
 function modern({ nullable, ...schema }: Record<string, unknown>): JsonObject {
   limit(schema, 'exclusiveMinimum', 'minimum')
   limit(schema, 'exclusiveMaximum', 'maximum')

@@ -4,17 +4,17 @@ import { resolved } from './document.ts'
 import { type Operation, PARAMETER_PLACES, type Parameter, type RequestBody } from './operation.ts'
 import { SchemaBudget, ToolSchemas } from './schemas.ts'
 
-/** The tools of a document, and what each of them calls. */
+/** The tools of a document, and the operation of each. */
 export interface OpenApiTools {
   readonly operations: ReadonlyMap<string, Operation>
-  /** As `tools/list` shows them. */
+  /** As listed by `tools/list`. */
   readonly tools: readonly JsonObject[]
   readonly title: string
   readonly version: string
   readonly remarks: readonly Remark[]
 }
 
-/** Something that whoever wrote the document should know. */
+/** A remark for the document's author. */
 export interface Remark {
   readonly kind: 'empty' | 'unnamed' | 'repeated' | 'partial'
   readonly message: string
@@ -23,11 +23,11 @@ export interface Remark {
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch']
 const MAX_TOOLS = 5000
 const MAX_SCHEMAS = 1_000_000
-/** MCP's own limit for a name, less a target's name in front of it. */
+/** MCP's limit on names, less the target prefix. */
 const MAX_NAME = 128
 const MAX_TITLE = 64
 
-/** `base`: the path of the server; undefined: what the document says. */
+/** `base`: the server's base path. Undefined to take the document's. */
 export function toolsOf(document: JsonObject, base?: string): OpenApiTools {
   const budget = new SchemaBudget(MAX_SCHEMAS)
   const operations = new Map<string, Operation>()
@@ -95,7 +95,7 @@ function* operationsIn(document: JsonObject): Generator<Found> {
   }
 }
 
-/** What model providers take for a name. */
+/** Restricts names to what model providers accept. */
 function nameOf(text: string): string {
   const name = text.replace(/[^A-Za-z0-9_.-]+/g, '_').replace(/^_+(?=.)|_+$/g, '')
   return name.slice(0, MAX_NAME)
@@ -105,7 +105,7 @@ function joined(prefix: string, path: string): string {
   return prefix === '' || prefix.startsWith('/') ? prefix + path : `/${prefix}${path}`
 }
 
-/** Of the first server: where it is, the configuration says. */
+/** The path of the first server: its address is configured. */
 function serverPath({ servers }: JsonObject): string {
   const first: unknown = Array.isArray(servers) ? servers[0] : undefined
   if (!isObject(first) || typeof first.url !== 'string') return ''
@@ -122,7 +122,7 @@ interface Described extends Found {
   readonly name: string
 }
 
-/** Text: why there is no such tool. */
+/** Returns text if there is no such tool: the reason. */
 function toolOf(
   { document, name, method, path, item, operation }: Described,
   budget: SchemaBudget,
@@ -185,7 +185,7 @@ interface DescribedParameter {
   readonly description: string | undefined
 }
 
-/** Those of the operation stand for those of the same name and place on its path. */
+/** An operation's parameters override those of its path with the same name and location. */
 function parametersOf(document: JsonObject, item: JsonObject, operation: JsonObject): DescribedParameter[] {
   const out = new Map<string, DescribedParameter>()
   for (const list of [item.parameters, operation.parameters]) {
@@ -197,7 +197,7 @@ function parametersOf(document: JsonObject, item: JsonObject, operation: JsonObj
   return [...out.values()]
 }
 
-/** Header fields that are not a parameter's to set: OpenAPI leaves three of them out itself. */
+/** Headers that parameters cannot set; OpenAPI itself excludes three of them. */
 const OWN_FIELDS = new Set([
   ...['accept', 'accept-encoding', 'authorization', 'connection', 'content-length', 'content-type', 'cookie'],
   ...['expect', 'forwarded', 'host', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
@@ -229,7 +229,7 @@ function parameterOf(value: JsonObject | undefined): DescribedParameter | undefi
   }
 }
 
-/** Text: the operation needs a body that nobody could send. */
+/** Returns text if the operation requires a body that cannot be sent. */
 function bodyOf(
   document: JsonObject,
   operation: JsonObject,
@@ -249,7 +249,7 @@ function bodyOf(
   return undefined
 }
 
-/** Members of a form that hold bytes. */
+/** Form members that hold bytes. */
 function filesIn(document: JsonObject, schema: unknown): string[] {
   const properties = resolved(document, schema)?.properties
   if (!isObject(properties)) return []
@@ -267,12 +267,12 @@ function mediaType(type: string): string {
 
 interface BodyForm {
   readonly name: RequestBody['form']
-  /** What is sent where the document names a range such as `*\/*`. */
+  /** Sent if the document names a range such as `*\/*`. */
   readonly standard: string
   takes(type: string): boolean
 }
 
-/** What a body may be, the form that says most about its arguments first. */
+/** Supported body formats, those that describe their arguments best first. */
 const FORMS: readonly BodyForm[] = [
   {
     name: 'json',
