@@ -1,5 +1,6 @@
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
+import type { TlsOptions } from '../http/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { readCompact } from './jws.ts'
 import { type OAuthClient, proveClient } from './oauth/client-authentication.ts'
@@ -11,6 +12,7 @@ export interface IntrospectionSettings {
   /** The policy, as calls name it in traces. */
   readonly scope: string
   readonly endpoint: URL
+  readonly tls: TlsOptions | undefined
   readonly client: OAuthClient
   readonly expected: ExpectedClaims
   /** ms that an answer is used. */
@@ -51,12 +53,12 @@ export class Introspection {
   }
 
   async #ask(token: string, x: Exchange): Promise<Claims> {
-    const { scope, endpoint, client, expected, cacheDuration } = this.#settings
+    const { scope, endpoint, tls, client, expected, cacheDuration } = this.#settings
     const form = new URLSearchParams({ token, token_type_hint: 'access_token' })
     const { uuid, clock } = this.#runtime
     const proof = proveClient(client, form, uuid(), clock.now())
     const fields = ['content-type', 'application/x-www-form-urlencoded', ...proof]
-    const call = { scope, what: 'introspection', method: 'POST', fields, shared: true } as const
+    const call = { scope, what: 'introspection', method: 'POST', fields, shared: true, tls } as const
     let reply: Readonly<Record<string, unknown>>
     try {
       const answer = await callProvider(endpoint, { ...call, body: form.toString() }, this.#runtime, x)

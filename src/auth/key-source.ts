@@ -2,41 +2,15 @@ import { callWhole } from '../calls/dispatch.ts'
 import { urlTarget } from '../calls/url-callee.ts'
 import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import { HeaderList } from '../http/headers.ts'
+import type { Target, TlsOptions } from '../http/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import { def, type Infer, object, opt, parsed, shapes, string } from '../schema/builder.ts'
-import { duration, url } from '../schema/scalars.ts'
 import { type KeySet, NO_KEYS, parseKeySet } from './key-set.ts'
 
 /** Where the keys come from; `cacheDuration` in ms. */
 export type JwksSource =
   | { readonly inline: string }
   | { readonly file: string }
-  | { readonly url: URL; readonly cacheDuration: number }
-
-const reference = object(
-  'key set',
-  {
-    file: opt(string({ min: 1 }), 'Path of a JSON Web Key Set, relative to the configuration file.'),
-    url: opt(url(), 'Address of a JSON Web Key Set.'),
-    cacheDuration: def(duration, '5m', 'How long a key set from `url` is used before it is fetched again.'),
-  },
-  { exactlyOneOf: [['file', 'url']] },
-)
-
-/** A key set: its text, or `file` or `url` (specification, Inbound: JWT). */
-export const jwks = parsed(
-  shapes({ string: string({ min: 2, max: 65_536 }), object: reference }),
-  'a JSON Web Key Set, or `file` or `url` of one',
-  (value): { readonly value: JwksSource } => {
-    if (typeof value === 'string') return { value: { inline: value } }
-    return { value: value.file === undefined ? remote(value) : { file: value.file } }
-  },
-  { inline: '{"keys":[]}' },
-)
-
-function remote(value: Infer<typeof reference>): JwksSource {
-  return { url: value.url as URL, cacheDuration: value.cacheDuration }
-}
+  | { readonly url: URL; readonly cacheDuration: number; readonly tls: TlsOptions | undefined }
 
 /** What opening a key source needs of a policy's compile context. */
 export interface KeySourceContext {
@@ -60,7 +34,8 @@ export const NO_KEY_SOURCE: KeySource = { keys: () => NO_KEYS, trustedFor: undef
 /** `path` leads from the policy's spec to the key set, for findings. */
 export function openKeySource(source: JwksSource, path: Path, ctx: KeySourceContext): KeySource {
   if ('url' in source) {
-    return fetchedKeys(source.url.href, () => source.url, source.cacheDuration, ctx)
+    const { url, cacheDuration, tls } = source
+    return fetchedKeys(url.href, () => url, cacheDuration, ctx, tls)
   }
   const text = 'inline' in source ? source.inline : ctx.readFile(source.file, [...path, 'file'])?.toString('utf8')
   const { keys, problems } = text === undefined ? { keys: NO_KEYS, problems: [] } : parseKeySet(text)
@@ -76,12 +51,17 @@ export function fetchedKeys(
   find: () => URL | Promise<URL>,
   cacheDuration: number,
   { state, runtime }: Pick<KeySourceContext, 'state' | 'runtime'>,
+  tls?: TlsOptions,
 ): KeySource {
   const held = state(`jwks ${name}`, () => new RemoteKeys())
+  const ask = async (): Promise<Asked> => {
+    const from = await find()
+    return { from, target: urlTarget(from, tls) }
+  }
   return {
     keys: () => held.keys,
     trustedFor: cacheDuration,
-    refresh: unknownKey => held.refresh(find, cacheDuration, unknownKey, runtime),
+    refresh: unknownKey => held.refresh(ask, cacheDuration, unknownKey, runtime),
   }
 }
 
@@ -100,6 +80,11 @@ const PAUSE = 10_000
 /** bytes. */
 const MAX_KEY_SET = 1024 * 1024
 
+interface Asked {
+  readonly from: URL
+  readonly target: Target
+}
+
 class RemoteKeys {
   keys: KeySet = NO_KEYS
   #loaded = false
@@ -107,7 +92,7 @@ class RemoteKeys {
   #pending: Promise<void> | undefined
 
   refresh(
-    find: () => URL | Promise<URL>,
+    ask: () => Promise<Asked>,
     cacheDuration: number,
     unknownKey: boolean,
     runtime: Runtime,
@@ -116,7 +101,7 @@ class RemoteKeys {
     const due = unknownKey || !this.#loaded ? age >= PAUSE : age >= cacheDuration
     if (due && this.#pending === undefined) {
       this.#askedAt = runtime.clock.mono()
-      this.#pending = this.#fetch(find, runtime).finally(() => {
+      this.#pending = this.#fetch(ask, runtime).finally(() => {
         this.#pending = undefined
       })
     }
@@ -124,13 +109,14 @@ class RemoteKeys {
   }
 
   /** A failure keeps the keys there are. */
-  async #fetch(find: () => URL | Promise<URL>, runtime: Runtime): Promise<void> {
+  async #fetch(ask: () => Promise<Asked>, runtime: Runtime): Promise<void> {
     let from: URL | undefined
     try {
-      from = await find()
+      const asked = await ask()
+      from = asked.from
       const request = { method: 'GET', path: from.pathname + from.search, authority: from.host }
       const headers = new HeaderList(['accept', 'application/json'])
-      const reply = await callWhole(runtime, urlTarget(from), { ...request, headers, body: undefined }, MAX_KEY_SET)
+      const reply = await callWhole(runtime, asked.target, { ...request, headers, body: undefined }, MAX_KEY_SET)
       if (reply.status !== 200) throw new Error(`status ${reply.status}`)
       const { keys, problems } = parseKeySet(reply.body.toString('utf8'))
       for (const problem of problems) runtime.log.log('warn', 'key set', { url: shown(from), problem })

@@ -3,6 +3,7 @@ import type { WholeReply } from '../calls/dispatch.ts'
 import { urlCallee } from '../calls/url-callee.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
+import type { TlsOptions } from '../http/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
 /** What an authorization server says about itself (RFC 8414, OpenID Connect Discovery), as it says it. */
@@ -19,6 +20,7 @@ export interface ProviderCall {
   readonly body?: string | Buffer
   /** Others wait for it too: it goes on when the client leaves. */
   readonly shared?: boolean
+  readonly tls?: TlsOptions | undefined
 }
 
 /** ms: of each call, with its body. */
@@ -28,7 +30,7 @@ const LONGEST_REPLY = 1024 * 1024
 
 /** Throws GatewayError when no reply has come. */
 export function callProvider(at: URL, call: ProviderCall, runtime: Runtime, x?: Exchange): Promise<WholeReply> {
-  const { scope, what, method, fields = [], body, shared = false } = call
+  const { scope, what, method, fields = [], body, shared = false, tls } = call
   const request = {
     scope,
     shared,
@@ -41,7 +43,7 @@ export function callProvider(at: URL, call: ProviderCall, runtime: Runtime, x?: 
     timeout: TIMEOUT,
   } as const
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  return ask(urlCallee(at, runtime), request, bytes, LONGEST_REPLY, runtime, x)
+  return ask(urlCallee(at, runtime, tls), request, bytes, LONGEST_REPLY, runtime, x)
 }
 
 /** A reply that is a JSON object. Throws an Error that repeats nothing of it. */
@@ -69,14 +71,16 @@ const PAUSE = 5_000
 export class MetadataCache {
   readonly #issuer: string
   readonly #documents: readonly URL[]
+  readonly #tls: TlsOptions | undefined
   #known: ProviderMetadata | undefined
   #askedAt = Number.NEGATIVE_INFINITY
   #failure: unknown
   #pending: Promise<ProviderMetadata> | undefined
 
-  constructor(issuer: string, documents: readonly URL[]) {
+  constructor(issuer: string, documents: readonly URL[], tls?: TlsOptions) {
     this.#issuer = issuer
     this.#documents = documents
+    this.#tls = tls
   }
 
   /** Throws GatewayError. */
@@ -107,7 +111,8 @@ export class MetadataCache {
     const problems: string[] = []
     for (const at of this.#documents) {
       try {
-        const reply = await callProvider(at, { scope, what: 'discovery', method: 'GET', shared: true }, runtime, x)
+        const call = { scope, what: 'discovery', method: 'GET', shared: true, tls: this.#tls } as const
+        const reply = await callProvider(at, call, runtime, x)
         if (reply.status !== 200) throw new Error(`status ${reply.status}`)
         this.#known = metadataIn(jsonObjectIn(reply), this.#issuer)
         return this.#known

@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto'
 import { ipVersion } from '../http/ip-version.ts'
-import type { Target } from '../http/transport.ts'
+import type { Target, TlsOptions } from '../http/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { dispatch } from './dispatch.ts'
 import type { Callee } from './outcall.ts'
@@ -9,8 +10,8 @@ import { NO_STEPS } from './step.ts'
 const CONNECT_TIMEOUT = 10_000
 
 /** The server at a URL from a document or a policy: no policies are attached to it. */
-export function urlCallee(address: URL, { transport }: Pick<Runtime, 'transport'>): Callee {
-  const target = urlTarget(address)
+export function urlCallee(address: URL, { transport }: Pick<Runtime, 'transport'>, tls?: TlsOptions): Callee {
+  const target = urlTarget(address, tls)
   return {
     name: address.host,
     key: target.key,
@@ -32,15 +33,16 @@ export function urlCallee(address: URL, { transport }: Pick<Runtime, 'transport'
   }
 }
 
-export function urlTarget(address: URL): Target {
+/** `tls`: how it is spoken where the address wants it; unset: verified against the system's trust. */
+export function urlTarget(address: URL, tls?: TlsOptions): Target {
   const secure = address.protocol === 'https:'
   const host = address.hostname.replace(/^\[|\]$/g, '')
   return {
-    key: `url ${address.origin}`,
+    key: `url ${address.origin}${secure && tls ? ` ${hash('sha256', JSON.stringify(tls), 'base64url')}` : ''}`,
     host,
     port: address.port === '' ? (secure ? 443 : 80) : Number(address.port),
     connectTimeout: CONNECT_TIMEOUT,
     named: ipVersion(host) === 0,
-    ...(secure ? { tls: {} } : {}),
+    ...(secure ? { tls: tls ?? {} } : {}),
   }
 }

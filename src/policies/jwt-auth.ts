@@ -2,7 +2,7 @@
 
 import { Introspection } from '../auth/introspection.ts'
 import type { JwtProvider } from '../auth/jwt.ts'
-import { jwks, type KeySource, NO_KEY_SOURCE, openKeySource } from '../auth/key-source.ts'
+import { type KeySource, NO_KEY_SOURCE } from '../auth/key-source.ts'
 import type { Path } from '../diagnostics/diagnostic.ts'
 import {
   def,
@@ -25,6 +25,7 @@ import { asFields, asItems, type Fields } from '../schema/untyped.ts'
 import { type ClusterContext, defined, lower, type Policies, strings } from './parts/cluster-form.ts'
 import { convertLocation, readLocation } from './parts/credential-location.ts'
 import { AUTH_MODES, IDENTITY_PROVIDERS, keySetCache } from './parts/issuers.ts'
+import { jwks, openKeys, optionalTls, tlsField } from './parts/key-sets.ts'
 import { bodiesFor } from './parts/request-body.ts'
 import { secretText } from './parts/secret-text.ts'
 import { acceptedKeys, tokenCheck, tokenMode } from './parts/token-check.ts'
@@ -42,6 +43,7 @@ const introspection = object('token introspection', {
   url: req(url(), 'The introspection endpoint.'),
   clientId: req(string({ min: 1 }), 'Client id of the gateway.'),
   clientSecret: req(fileOrInline({ secret: true }), 'Its secret, sent as HTTP Basic credentials.'),
+  backendTLS: tlsField,
   cacheDuration: def(duration, '10s', 'How long an answer is used: a token that is revoked passes for so long.'),
 })
 const provider = object(
@@ -174,12 +176,14 @@ function introspectedAt(spec: Spec): { readonly spec: ProviderSpec; readonly pat
 function openIntrospection(spec: ProviderSpec, path: Path, ctx: CompileContext): Introspection | undefined {
   const { issuer, audiences, jwtValidationOptions, introspection } = spec
   if (introspection === undefined) return undefined
-  const { url: endpoint, clientId: id, clientSecret, cacheDuration } = introspection
-  const secret = secretText(clientSecret, ctx, [...path, 'introspection', 'clientSecret'])
+  const { url: endpoint, clientId: id, clientSecret, backendTLS, cacheDuration } = introspection
+  const at = [...path, 'introspection']
+  const secret = secretText(clientSecret, ctx, [...at, 'clientSecret'])
   return new Introspection(
     {
       scope: 'jwtAuth',
       endpoint,
+      tls: optionalTls(backendTLS, [...at, 'backendTLS'], ctx),
       client: { method: 'clientSecretBasic', id, secret: secret ?? '' },
       expected: { issuer, audiences, requiredClaims: jwtValidationOptions?.requiredClaims ?? [] },
       cacheDuration,
@@ -198,7 +202,7 @@ function openProvider(spec: ProviderSpec, path: Path, ctx: CompileContext): JwtP
 }
 
 function keysOf({ jwks: keys }: ProviderSpec, path: Path, ctx: CompileContext): KeySource {
-  return keys === undefined ? NO_KEY_SOURCE : openKeySource(keys, [...path, 'jwks'], ctx)
+  return keys === undefined ? NO_KEY_SOURCE : openKeys(keys, [...path, 'jwks'], ctx)
 }
 
 function keysOrIntrospection(value: Record<string, unknown>): readonly ObjectProblem[] {

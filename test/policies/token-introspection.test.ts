@@ -115,5 +115,5 @@ test('only one issuer is shown tokens that nobody can read', async () => {
   const one = (i: number) =>
     `{issuer: 'https://${i}.example', introspection: {url: 'http://127.0.0.1:1/', clientId: a, clientSecret: b}}`
   const file = `binds: [{port: 8080, listeners: [{routes: [{policies: {jwtAuth: {providers: [${one(1)}, ${one(2)}]}}}]}]}]`
-  await expect(startGateway(file)).rejects.toThrow('at most one provider may have `introspection`')
+  await expect(startGateway(file)).rejects.toThrow('only one provider may have `introspection`')
 })

@@ -54,7 +54,8 @@ export class BackendWriter {
       if (problem !== undefined || !object || !['ProxyBackend', 'Service', 'InferencePool'].includes(object.kind.kind))
         continue
       const policies = backendMembers(section, new MemberContext(this.#work, state.policy, state.errors))
-      if (policies.backendTLS !== undefined && part === undefined) this.#work.tlsBackends.add(nameOf(object))
+      if (policies.backendTLS !== undefined && part === undefined)
+        this.#work.tlsOfBackends.set(idOf(object), policies.backendTLS)
       const list = this.#attached.get(idOf(object)) ?? []
       list.push({ state, section: part, policies })
       this.#attached.set(idOf(object), list)

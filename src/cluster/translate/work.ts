@@ -74,8 +74,8 @@ export class Work {
   readonly files = new Map<string, DataEntry>()
   /** Errors that end by themselves: a controller has yet to fetch what they name. */
   readonly awaited = new Set<string>()
-  /** `namespace/name` of ProxyBackends that a policy gives TLS. */
-  readonly tlsBackends = new Set<string>()
+  /** `backendTLS` that a policy gives a whole ProxyBackend or Service, by its identity. */
+  readonly tlsOfBackends = new Map<string, unknown>()
 
   constructor(cluster: ClusterView, options: TranslateOptions) {
     this.cluster = cluster

@@ -1,9 +1,10 @@
 // OAuth for MCP clients (specification, MCPAuthentication).
 
 import type { JwtProvider } from '../../auth/jwt.ts'
-import { fetchedKeys, jwks, type KeySource, openKeySource } from '../../auth/key-source.ts'
+import { fetchedKeys, type KeySource } from '../../auth/key-source.ts'
 import { endpointIn, MetadataCache, oauthDocuments, openidDocument } from '../../auth/provider-metadata.ts'
 import { GatewayError } from '../../http/errors.ts'
+import type { TlsOptions } from '../../http/transport.ts'
 import { originOf, pathOf, placeOf } from '../../mcp/oauth-documents.ts'
 import { def, type Infer, json, list, map, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
 import { remoteKeySet, secretRef } from '../../schema/resource-references.ts'
@@ -12,6 +13,7 @@ import { asFields, asItems, type Fields } from '../../schema/untyped.ts'
 import { type ClusterContext, defined, lower, type Policies, strings } from '../parts/cluster-form.ts'
 import { convertLocation, readLocation } from '../parts/credential-location.ts'
 import { AUTH_MODES, IDENTITY_PROVIDERS, issuerUrl, keySetCache } from '../parts/issuers.ts'
+import { jwks, openKeys, optionalTls, tlsField } from '../parts/key-sets.ts'
 import {
   AuthorizationServer,
   LONGEST_REQUEST,
@@ -56,6 +58,7 @@ const schema = object('MCP authentication', {
   provider: opt(provider, 'Identity provider, where its endpoints differ from the standard.'),
   resourceMetadata: def(map(json), {}, 'Protected resource metadata, as it is served.'),
   jwks: opt(jwks, 'Key set; the issuer’s own when unset.'),
+  backendTLS: tlsField,
   mode: def(tokenMode, 'strict', 'Whether a token must be present.'),
   authorizationLocation: opt(readLocation, 'Where the token is read; the Authorization header when unset.'),
   jwtValidationOptions: opt(
@@ -82,9 +85,10 @@ export const mcpAuthentication = definePolicy({
   attach: ['route'],
   schema,
   compile(spec, ctx) {
-    const server = new AuthorizationServer(serverSettings(spec, ctx), ctx.runtime)
+    const tls = optionalTls(spec.backendTLS, ['backendTLS'], ctx)
+    const server = new AuthorizationServer(serverSettings(spec, tls, ctx), ctx.runtime)
     const check = tokenCheck(
-      { mode: spec.mode, location: spec.authorizationLocation, providers: [providerOf(spec, ctx)] },
+      { mode: spec.mode, location: spec.authorizationLocation, providers: [providerOf(spec, tls, ctx)] },
       ctx,
       true,
     )
@@ -121,30 +125,31 @@ function identityProvider({ provider }: Spec): IdentityProvider | undefined {
   return name && PROVIDERS[name]
 }
 
-function metadataOf(spec: Spec, { state }: CompileContext): MetadataCache {
+function metadataOf(spec: Spec, tls: TlsOptions | undefined, ctx: CompileContext): MetadataCache {
   const { issuer } = spec
   const documents = identityProvider(spec)?.openid ? [openidDocument(issuer)] : oauthDocuments(issuer)
-  return state('metadata', () => new MetadataCache(issuer, documents))
+  return ctx.state('metadata', () => new MetadataCache(issuer, documents, tls))
 }
 
-function serverSettings(spec: Spec, ctx: CompileContext): ServerSettings {
+function serverSettings(spec: Spec, tls: TlsOptions | undefined, ctx: CompileContext): ServerSettings {
   const { clientId, clientSecret, audiences } = spec
   return {
     provider: identityProvider(spec),
     audiences,
     clientId,
     clientSecret: clientSecret && secretText(clientSecret, ctx, ['clientSecret']),
-    metadata: metadataOf(spec, ctx),
+    metadata: metadataOf(spec, tls, ctx),
+    tls,
   }
 }
 
-function providerOf(spec: Spec, ctx: CompileContext): JwtProvider {
+function providerOf(spec: Spec, tls: TlsOptions | undefined, ctx: CompileContext): JwtProvider {
   const { issuer, audiences } = spec
   return {
     issuer,
     audiences: audiences.length === 0 ? undefined : audiences,
     requiredClaims: spec.jwtValidationOptions?.requiredClaims ?? ['exp'],
-    keys: acceptedKeys(issuer, keysOf(spec, ctx), ctx),
+    keys: acceptedKeys(issuer, keysOf(spec, tls, ctx), ctx),
   }
 }
 
@@ -152,17 +157,17 @@ function providerOf(spec: Spec, ctx: CompileContext): JwtProvider {
 const KEYS_FRESH = 300_000
 
 /** Unless configured, the key set is discovered through the issuer. */
-function keysOf(spec: Spec, ctx: CompileContext): KeySource {
+function keysOf(spec: Spec, tls: TlsOptions | undefined, ctx: CompileContext): KeySource {
   const { issuer, jwks: written } = spec
-  if (written) return openKeySource(written, ['jwks'], ctx)
-  const metadata = metadataOf(spec, ctx)
+  if (written) return openKeys(written, ['jwks'], ctx, tls)
+  const metadata = metadataOf(spec, tls, ctx)
   const usual = new URL(issuer.replace(/\/$/, '') + (identityProvider(spec)?.keys ?? DEFAULT_KEYS))
   const find = () =>
     metadata.read(SCOPE, ctx.runtime).then(
       found => endpointIn(found, 'jwks_uri') ?? usual,
       () => usual,
     )
-  return fetchedKeys(issuer, find, KEYS_FRESH, ctx)
+  return fetchedKeys(issuer, find, KEYS_FRESH, ctx, tls)
 }
 
 function convert(part: Fields, ctx: ClusterContext): Policies {

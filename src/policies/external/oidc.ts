@@ -1,6 +1,6 @@
 // Signs browsers in with an OpenID provider, and exposes the claims of the ID token as `jwt`.
 
-import { fetchedKeys, jwks, type KeySource, openKeySource } from '../../auth/key-source.ts'
+import { fetchedKeys, type KeySource } from '../../auth/key-source.ts'
 import {
   endpointIn,
   MetadataCache,
@@ -12,9 +12,11 @@ import { unverifiedClaims } from '../../auth/unverified-claims.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { Exchange, Reply } from '../../http/exchange.ts'
 import { formFields } from '../../http/form-fields.ts'
+import type { TlsOptions } from '../../http/transport.ts'
 import { def, type Infer, list, object, oneOf, opt, req, shapes, string } from '../../schema/builder.ts'
 import { fileOrInline, url } from '../../schema/scalars.ts'
 import { issuerUrl } from '../parts/issuers.ts'
+import { jwks, openKeys, optionalTls, tlsField } from '../parts/key-sets.ts'
 import { type BrowserSession, BrowserSessions, type SessionPlace } from '../parts/oidc/browser-session.ts'
 import { CookieSeal, sharedKey } from '../parts/oidc/cookie-seal.ts'
 import { cookieChanges, dropCookies, RESERVED } from '../parts/oidc/cookies.ts'
@@ -41,6 +43,7 @@ const schema = object('OIDC', {
   tokenEndpoint: opt(url(), 'Where codes are exchanged.'),
   tokenEndpointAuth: opt(oneOf(['clientSecretBasic', 'clientSecretPost']), 'How the gateway signs in there.'),
   jwks: opt(jwks, 'Key set of the provider.'),
+  backendTLS: tlsField,
   clientId: req(string({ min: 1 }), 'Client id.'),
   clientSecret: req(fileOrInline({ secret: true }), 'Client secret.'),
   redirectURI: req(url(), 'Where the provider sends browsers back to.'),
@@ -160,21 +163,23 @@ const SHORTEST_SECRET = 32
 
 function providerSettings(spec: Spec, ctx: CompileContext) {
   const { issuer, clientId, tokenEndpointAuth } = spec
-  const metadata = metadataFrom(spec, ctx)
+  const tls = optionalTls(spec.backendTLS, ['backendTLS'], ctx)
+  const metadata = metadataFrom(spec, tls, ctx)
   return {
     issuer,
     clientId,
     clientSecret: secretText(spec.clientSecret, ctx, ['clientSecret']) ?? '',
     authentication: tokenEndpointAuth,
-    keys: acceptedKeys(issuer, keysOf(spec, metadata, ctx), ctx),
+    keys: acceptedKeys(issuer, keysOf(spec, metadata, tls, ctx), ctx),
     metadata,
+    tls,
   }
 }
 
 type FindMetadata = (x?: Exchange) => Promise<ProviderMetadata>
 
 /** Configured endpoints take precedence over the discovery document, which is not fetched if all are configured. */
-function metadataFrom(spec: Spec, ctx: CompileContext): FindMetadata {
+function metadataFrom(spec: Spec, tls: TlsOptions | undefined, ctx: CompileContext): FindMetadata {
   const { issuer, discovery, authorizationEndpoint: page, tokenEndpoint: tokens } = spec
   const own = {
     ...(page ? { authorization_endpoint: page.href } : {}),
@@ -186,7 +191,7 @@ function metadataFrom(spec: Spec, ctx: CompileContext): FindMetadata {
     return () => Promise.resolve(whole)
   }
   const at = typeof discovery === 'object' ? discovery.url : undefined
-  const cache = ctx.state('metadata', () => new MetadataCache(issuer, [at ?? openidDocument(issuer)]))
+  const cache = ctx.state('metadata', () => new MetadataCache(issuer, [at ?? openidDocument(issuer)], tls))
   return async x => ({ ...(await cache.read(SCOPE, ctx.runtime, x)), ...own })
 }
 
@@ -214,12 +219,13 @@ function writtenDocument(
 /** ms. */
 const KEYS_FRESH = 300_000
 
-function keysOf({ issuer, jwks: written }: Spec, metadata: FindMetadata, ctx: CompileContext): KeySource {
-  if (written) return openKeySource(written, ['jwks'], ctx)
+function keysOf(spec: Spec, metadata: FindMetadata, tls: TlsOptions | undefined, ctx: CompileContext): KeySource {
+  const { issuer, jwks: written } = spec
+  if (written) return openKeys(written, ['jwks'], ctx, tls)
   const find = async () => {
     const at = endpointIn(await metadata(), 'jwks_uri')
     if (!at) throw new Error('the identity provider names no usable key set')
     return at
   }
-  return fetchedKeys(issuer, find, KEYS_FRESH, ctx)
+  return fetchedKeys(issuer, find, KEYS_FRESH, ctx, tls)
 }

@@ -56,13 +56,14 @@ export const backendTLS = definePolicy({
   attach: ['route', 'backend', 'target'],
   perBackend: true,
   schema,
-  compile: (spec, ctx) => ({ upstream: { tls: tlsOptions(spec, ctx) } }),
+  compile: (spec, ctx) => ({ upstream: { tls: tlsOptions(spec, [], ctx) } }),
 })
 
-function tlsOptions(spec: Spec, ctx: CompileContext): TlsOptions {
-  const ca = pem(spec.root, ctx, ['root'])
-  const cert = pem(spec.cert, ctx, ['cert'])
-  const key = pem(spec.key, ctx, ['key'])
+/** `path`: where `spec` is written in the policy's own. */
+export function tlsOptions(spec: Spec, path: Path, ctx: CompileContext): TlsOptions {
+  const ca = pem(spec.root, ctx, [...path, 'root'])
+  const cert = pem(spec.cert, ctx, [...path, 'cert'])
+  const key = pem(spec.key, ctx, [...path, 'key'])
   return {
     ...(spec.hostname === undefined ? {} : { servername: spec.hostname }),
     ...(ca === undefined ? {} : { ca }),

@@ -8,10 +8,11 @@ import { asFields, asText, type Fields } from '../../../schema/untyped.ts'
 import { labelsOf, selects } from '../../resources/graph.ts'
 import type { Resource } from '../../resources/resource.ts'
 import { addressesOf, resolveRef } from '../backend-refs.ts'
-import { nameOf } from '../cluster-view.ts'
+import { idOf, nameOf } from '../cluster-view.ts'
 import { dataKeysOf, dataOf, SecretReader } from '../secrets.ts'
 import type { Work } from '../work.ts'
 import { backendMembers } from './backend-members.ts'
+import { tlsPolicies, tlsPolicyFor } from './tls-policies.ts'
 
 /** What converting the members of one policy, backend or model needs. */
 export class MemberContext implements ClusterContext {
@@ -85,12 +86,13 @@ export class MemberContext implements ClusterContext {
     const inline = asText(part.inline)
     if (inline !== undefined) return inline
     const remote = asFields(part.remote) ?? part
-    const url = asText(remote.url) ?? keySetUrl(remote, this)
+    const own = asText(remote.url)
+    const { url, backendTLS } = own === undefined ? keySetAt(remote, this) : { url: own }
     if (url === undefined) return undefined
     const error = `jwks keyset for ${JSON.stringify(url)} isn't available (not yet fetched or fetch failed)`
     this.errors.push(error)
     this.work.awaited.add(error)
-    return defined({ url, cacheDuration: remote.cacheDuration })
+    return defined({ url, backendTLS, cacheDuration: remote.cacheDuration })
   }
 
   labelled(kind: string, matchLabels: Readonly<Record<string, string>>): readonly Resource[] {
@@ -121,26 +123,49 @@ export class MemberContext implements ClusterContext {
   }
 }
 
-function keySetUrl(remote: Fields, ctx: MemberContext): string | undefined {
+interface KeySetPlace {
+  readonly url?: string
+  readonly backendTLS?: unknown
+}
+
+function keySetAt(remote: Fields, ctx: MemberContext): KeySetPlace {
   const ref = asFields(remote.backendRef)
-  if (!ref) return undefined
-  const name = `${asText(ref.namespace) ?? ctx.holder.namespace}/${String(ref.name)}`
+  if (!ref) return {}
+  const { work } = ctx
+  const namespace = asText(ref.namespace) ?? ctx.holder.namespace ?? ''
+  const name = `${namespace}/${String(ref.name)}`
   const before = ctx.errors.length
   const target = ctx.target(remote, 'failed to resolve jwks')
   const path = `/${String(remote.jwksPath ?? '').replace(/^\//, '')}`
   if (!target) {
     ctx.errors.length = before
     ctx.errors.push(`backend ${name} not found, policy ${ctx.holder.namespace}/${ctx.holder.name}`)
-    return undefined
+    return {}
   }
-  if (target.host !== undefined) return `http://${String(target.host)}${path}`
-  const backend = ctx.work.cluster.find('ProxyBackend', asText(ref.namespace) ?? ctx.holder.namespace, String(ref.name))
+  if (target.host !== undefined) {
+    const policy = tlsPolicyFor(namespace, String(ref.name), Number(ref.port), work)
+    const tls = policy ? tlsPolicies(policy, work)?.backendTLS : work.tlsOfBackends.get(`Service/${name}`)
+    if (policy && tls === undefined) return {}
+    return placeAt(`${String(target.host)}${path}`, tls)
+  }
+  const backend = work.cluster.find('ProxyBackend', namespace, String(ref.name))
   const spec = asFields(backend?.raw.spec)
   const address = asFields(spec?.static)
-  if (!address) {
+  if (!backend || !address) {
     ctx.errors.push(`backend ${name} cannot serve a key set: it is not static`)
-    return undefined
+    return {}
   }
-  const secure = asFields(spec?.policies)?.tls !== undefined || ctx.work.tlsBackends.has(name)
-  return `${secure ? 'https' : 'http'}://${String(address.host)}:${String(address.port)}${path}`
+  const { tls } = asFields(spec?.policies) ?? {}
+  const own = tls === undefined ? {} : backendMembers({ tls }, new MemberContext(work, backend, ctx.errors))
+  return placeAt(
+    `${String(address.host)}:${String(address.port)}${path}`,
+    own.backendTLS ?? work.tlsOfBackends.get(idOf(backend)),
+  )
+}
+
+/** `backendTLS`: undefined where it speaks none; without a word of its own, it is as usual for `https`. */
+function placeAt(place: string, backendTLS: unknown): KeySetPlace {
+  if (backendTLS === undefined) return { url: `http://${place}` }
+  const said = Object.keys(asFields(backendTLS) ?? {}).length > 0
+  return { url: `https://${place}`, ...(said ? { backendTLS } : {}) }
 }

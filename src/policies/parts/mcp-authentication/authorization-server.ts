@@ -8,6 +8,7 @@ import {
 import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange, Reply } from '../../../http/exchange.ts'
 import { formFields } from '../../../http/form-fields.ts'
+import type { TlsOptions } from '../../../http/transport.ts'
 import { type Place, serverDocument } from '../../../mcp/oauth-documents.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { type IdentityProvider, isIn } from './identity-providers.ts'
@@ -21,6 +22,7 @@ export interface ServerSettings {
   readonly clientId: string | undefined
   readonly clientSecret: string | undefined
   readonly metadata: MetadataCache
+  readonly tls: TlsOptions | undefined
 }
 
 /** Maximum bytes of a registration or token request. */
@@ -155,7 +157,7 @@ export class AuthorizationServer {
   async #passOn(at: URL, call: Pick<ProviderCall, 'what' | 'fields' | 'body'>, x: Exchange): Promise<Reply> {
     const { status, headers, body } = await callProvider(
       at,
-      { ...call, scope: SCOPE, method: 'POST' },
+      { ...call, scope: SCOPE, method: 'POST', tls: this.#settings.tls },
       this.#runtime,
       x,
     )

@@ -5,6 +5,7 @@ import { callProvider, endpointIn, jsonObjectIn, type ProviderMetadata } from '.
 import type { Claims } from '../../../auth/token-claims.ts'
 import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange } from '../../../http/exchange.ts'
+import type { TlsOptions } from '../../../http/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 
 export const SCOPE = 'oidc'
@@ -16,6 +17,7 @@ export interface ProviderSettings {
   /** If unset, chosen from the provider's metadata. */
   readonly authentication: 'clientSecretBasic' | 'clientSecretPost' | undefined
   readonly keys: KeySource
+  readonly tls: TlsOptions | undefined
   metadata(x: Exchange): Promise<ProviderMetadata>
 }
 
@@ -89,7 +91,15 @@ export class OpenidProvider {
     const form = new URLSearchParams(members)
     const proof = proveClient(this.#client(metadata), form, this.#runtime.uuid(), this.#runtime.clock.now())
     const fields = ['content-type', 'application/x-www-form-urlencoded', ...proof]
-    const call = { scope: SCOPE, what: 'token', method: 'POST', fields, body: form.toString(), shared } as const
+    const call = {
+      scope: SCOPE,
+      what: 'token',
+      method: 'POST',
+      fields,
+      body: form.toString(),
+      shared,
+      tls: this.#settings.tls,
+    } as const
     let replied: Readonly<Record<string, unknown>>
     let status: number
     try {
