@@ -1,4 +1,4 @@
-import type { LlmFacts, McpFacts } from '../../http/exchange.ts'
+import type { A2aFacts, LlmFacts, McpFacts } from '../../http/exchange.ts'
 import type { HeadSnapshot, TraceEvent } from '../../trace/trace-event.ts'
 
 /** A call that would have gone out. */
@@ -48,6 +48,7 @@ export interface DryOutcome {
   readonly reason: string
   readonly llm: Readonly<LlmFacts> | undefined
   readonly mcp: Readonly<McpFacts> | undefined
+  readonly a2a: Readonly<A2aFacts> | undefined
   /** ms of the dry clock. */
   readonly duration: number
 }

@@ -77,6 +77,7 @@ export async function runRequest(
     reason: refusal === undefined ? x.reason : 'Connection',
     llm: x.llm && { ...x.llm },
     mcp: x.mcp && { ...x.mcp },
+    a2a: x.a2a && { ...x.a2a },
     duration: clock.mono() - x.startedMono,
   }
 }

@@ -1,3 +1,4 @@
+import type { A2aFacts } from '../../http/exchange.ts'
 import type { ReadEvent } from './events.ts'
 
 /** What a step is called and what it says, in one line each. */
@@ -45,7 +46,7 @@ export function wordsOf({ message: m }: Pick<ReadEvent, 'message'>): StepWords {
         text: [m.method, m.name, m.target && `at ${m.target}`].filter(Boolean).join(' ') + detail(m.detail),
       }
     case 'a2a':
-      return { label: 'a2a', text: [m.method, m.task, m.state, m.error].filter(Boolean).join(' ') }
+      return { label: 'a2a', text: agentCall(m) }
     case 'llm':
       return {
         label: 'llm',
@@ -136,6 +137,11 @@ function price(cost: number | undefined): string {
 
 function lost(losses: readonly { readonly path: string }[] = []): string {
   return losses.length === 0 ? '' : `, lost: ${losses.map(({ path }) => path).join(', ')}`
+}
+
+/** A call to an agent in a few words. */
+export function agentCall({ method, task, state, error }: A2aFacts): string {
+  return [method, task, state, error].filter(Boolean).join(' ')
 }
 
 function detail(text: string | undefined): string {

@@ -3,6 +3,7 @@ import type { Bind, Listener, Route, Step } from '../../config/snapshot.ts'
 import { policyNamed } from '../../policies/index.ts'
 import type { TraceEvent, TraceMessage } from '../../trace/trace-event.ts'
 import type { DryOutcome } from '../dry-run/dry-run.ts'
+import { agentCall } from '../events/steps.ts'
 import type { PolicyPassed } from './explanation.ts'
 import { messagesOf, place } from './trace-reading.ts'
 
@@ -107,9 +108,11 @@ function decides({ hooks }: Step, at: PolicyPassed['at']): boolean {
 function didOf(
   { policy }: Step,
   message: Extract<TraceMessage, { type: 'policy' }> | undefined,
-  { headers }: DryOutcome,
+  { headers, a2a }: DryOutcome,
 ): Did {
   const { result, detail } = message ?? {}
+  if (policy === 'a2a' && result === 'applied')
+    return { result, detail: a2a ? agentCall(a2a) : 'no call of A2A', checks: [] }
   const [limit, left, seconds] = ['limit', 'remaining', 'reset'].map(name => {
     return headers.findLast(([each]) => each.toLowerCase() === `x-ratelimit-${name}`)?.[1]
   })

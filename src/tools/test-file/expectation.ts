@@ -29,6 +29,7 @@ export const expectation = object(
     ),
     calls: opt(json, 'All calls to backends, as a list of the same.'),
     mcp: opt(json, 'An MCP answer: names of `tools`, `prompts`, `resources`; `result`, `error`, `text`, `isError`.'),
+    a2a: opt(json, 'A call to an agent: its `method`, and the `task`, `state` and JSON-RPC `error` of its answer.'),
     llm: opt(
       json,
       'A model call: `provider`, `model`, `inputTokens`, `outputTokens`, `totalTokens`, `text`, and `losses`, the paths of what its format could not carry (`[]`: nothing).',
@@ -46,6 +47,7 @@ const NAMES = Object.keys(expectation.node.fields)
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   upstream: ['method', 'url', 'path', 'host', 'header', 'body', 'json', 'status', 'backend'],
   mcp: ['tools', 'prompts', 'resources', 'result', 'error', 'text', 'isError'],
+  a2a: ['method', 'task', 'state', 'error'],
   llm: ['provider', 'model', 'inputTokens', 'outputTokens', 'totalTokens', 'streaming', 'text', 'losses'],
   guard: [...GUARD_KINDS, 'remote'],
 }

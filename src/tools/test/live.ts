@@ -101,6 +101,7 @@ function outcomeOf(status: number | undefined, raw: readonly string[], body: Buf
     reason: '',
     llm: undefined,
     mcp: undefined,
+    a2a: undefined,
     duration: 0,
   }
 }

@@ -10,7 +10,7 @@ import { llmText, mcpAnswer } from './spoken.ts'
 export type View = Readonly<Record<string, unknown>>
 
 export function viewOf(outcome: DryOutcome): View {
-  const { status, reason, error, duration, events, llm } = outcome
+  const { status, reason, error, duration, events, llm, a2a } = outcome
   const body = outcome.body.toString()
   const calls = outcome.upstream.filter(({ purpose }) => purpose === 'backend').map(callView)
   const header = headerView(outcome.headers, outcome.shown)
@@ -31,6 +31,7 @@ export function viewOf(outcome: DryOutcome): View {
     upstream: calls.at(-1),
     calls,
     mcp: mcpAnswer(body, textOf(header['content-type'])),
+    a2a,
     llm: llm && {
       provider: llm.provider,
       model: llm.requestModel,

@@ -61,7 +61,7 @@ export function shownSections(browse: Browse, live: TopState): readonly ShownSec
     const all = rates === undefined ? [] : section.rows(rates)
     const found = wanted === '' ? all : all.filter(row => textOf(row, section).toLowerCase().includes(wanted))
     return { section, all: all.length, rows: sorted(found, browse) }
-  })
+  }).filter(({ section, all }) => section.empty !== '' || all > 0)
 }
 
 /** The section that the cursor moves in, and the row it stands on. */

@@ -12,6 +12,7 @@ export type Command =
   | 'budgets'
   | 'mcp'
   | 'backends'
+  | 'a2a'
   | 'open'
   | 'sortRate'
   | 'sortErrors'
@@ -40,6 +41,7 @@ export const BINDINGS: readonly KeyBinding[] = [
   { command: 'budgets', letters: '3', names: [], keys: '3', what: 'what is left of rate limits' },
   { command: 'mcp', letters: '4', names: [], keys: '4', what: 'MCP targets and what is asked of them' },
   { command: 'backends', letters: '5', names: [], keys: '5', what: 'backends' },
+  { command: 'a2a', letters: '6', names: [], keys: '6', what: 'what agents are asked, where there are any' },
   { command: 'nextSection', letters: '', names: ['tab', 'right'], keys: 'Tab →', what: 'the next of these' },
   { command: 'previousSection', letters: '', names: ['shiftTab', 'left'], keys: 'Shift-Tab ←', what: 'the one before' },
   { command: 'down', letters: 'j', names: ['down'], keys: 'j ↓', what: 'next line' },

@@ -2,7 +2,7 @@ import { edited, type KeyPress } from '../terminal/keyboard.ts'
 import { distanceOf } from '../terminal/moves.ts'
 import { type Browse, chosenIn, shownSections } from './browse.ts'
 import { type Command, commandOf } from './keys.ts'
-import { SECTIONS, type SortKey } from './sections.ts'
+import type { SortKey } from './sections.ts'
 import type { TopState } from './state.ts'
 
 /** How much there is to see and how much of it fits. */
@@ -21,8 +21,6 @@ export function press(before: Browse, key: KeyPress, live: TopState, extent: Ext
   return command === undefined ? browse : run(browse, command, live, extent)
 }
 
-const PLACES = ['all', ...SECTIONS.map(({ id }) => id)] as const
-
 const SORTS: Partial<Record<Command, SortKey>> = {
   sortRate: 'rate',
   sortErrors: 'errors',
@@ -33,15 +31,16 @@ const SORTS: Partial<Record<Command, SortKey>> = {
 function run(browse: Browse, command: Command, live: TopState, extent: Extent): Browse {
   const distance = distanceOf(command, extent.page)
   if (distance !== undefined) return move(browse, distance, live, extent)
-  const place = PLACES.find(place => place === command)
+  const places = ['all', ...shownSections(browse, live).map(({ section }) => section.id)] as const
+  const place = places.find(place => place === command)
   if (place !== undefined) return goTo(browse, place)
   const sort = SORTS[command]
   if (sort !== undefined) return { ...browse, sort, reversed: sort === browse.sort && !browse.reversed }
   switch (command) {
     case 'nextSection':
     case 'previousSection': {
-      const by = command === 'nextSection' ? 1 : PLACES.length - 1
-      return goTo(browse, PLACES[(PLACES.indexOf(browse.section) + by) % PLACES.length] as Browse['section'])
+      const by = command === 'nextSection' ? 1 : places.length - 1
+      return goTo(browse, places[(places.indexOf(browse.section) + by) % places.length] as Browse['section'])
     }
     case 'open':
       if (browse.section === 'all') return goTo(browse, 'routes')

@@ -8,6 +8,7 @@ export interface Rates {
   readonly routes: readonly Traffic[]
   readonly models: readonly ModelRate[]
   readonly mcp: readonly McpRate[]
+  readonly a2a: readonly A2aRate[]
   readonly backends: readonly Traffic[]
   /** The scarcest first. */
   readonly budgets: readonly BudgetLeft[]
@@ -66,6 +67,13 @@ export interface McpRate {
   readonly requests: number
 }
 
+export interface A2aRate {
+  readonly method: string
+  /** As the agent said last; empty where it said none. */
+  readonly state: string
+  readonly requests: number
+}
+
 export interface BudgetLeft {
   readonly limit: string
   /** `FILE:LINE`. */
@@ -91,6 +99,7 @@ export function ratesOf(before: readonly Sample[], now: readonly Sample[], secon
     routes: trafficBy('route', growth).map(each => (each.name === UNKNOWN ? { ...each, name: '(no route)' } : each)),
     models: modelRates(growth),
     mcp: mcpRates(growth),
+    a2a: a2aRates(growth),
     backends: trafficBy('backend', growth).filter(({ name }) => name !== UNKNOWN),
     budgets: budgetsOf(gauges),
   }
@@ -211,8 +220,22 @@ function modelRates(growth: Looked): ModelRate[] {
     .sort((a, b) => b.requests - a.requests || compare(a.name, b.name))
 }
 
+const known = (value: string | undefined) => (value === undefined || value === UNKNOWN ? '' : value)
+
+function a2aRates(growth: Looked): A2aRate[] {
+  return [
+    ...Map.groupBy(growth.of('a2a_requests_total'), ({ labels: { method, task_state } }) =>
+      JSON.stringify([known(method), known(task_state)]),
+    ),
+  ]
+    .map(([key, own]) => {
+      const [method, state] = JSON.parse(key) as [string, string]
+      return { method, state, requests: growth.perSecond(own) }
+    })
+    .sort((a, b) => b.requests - a.requests || compare(a.method + a.state, b.method + b.state))
+}
+
 function mcpRates(growth: Looked): McpRate[] {
-  const known = (value: string | undefined) => (value === undefined || value === UNKNOWN ? '' : value)
   return [
     ...Map.groupBy(growth.of('mcp_requests_total'), ({ labels: { server, resource, method } }) =>
       JSON.stringify([known(server), known(resource), known(method)]),

@@ -1,8 +1,16 @@
 import type { Tone } from '../terminal/cells.ts'
 import { bar, bytes, count, milliseconds, rate } from './figures.ts'
-import { type BudgetLeft, leftOf, type McpRate, type ModelRate, type Rates, type Traffic } from './rates.ts'
+import {
+  type A2aRate,
+  type BudgetLeft,
+  leftOf,
+  type McpRate,
+  type ModelRate,
+  type Rates,
+  type Traffic,
+} from './rates.ts'
 
-export type SectionId = 'routes' | 'models' | 'mcp' | 'backends' | 'budgets'
+export type SectionId = 'routes' | 'models' | 'mcp' | 'backends' | 'budgets' | 'a2a'
 export type SortKey = 'rate' | 'errors' | 'latency' | 'name'
 
 export interface Column {
@@ -32,7 +40,7 @@ export interface ShownRow {
 export interface Section {
   readonly id: SectionId
   readonly title: string
-  /** Said when there is no row. */
+  /** Said when there is no row; nothing: there is no such list then. */
   readonly empty: string
   /** The first one names the row and takes the room that the others leave. */
   readonly columns: readonly Column[]
@@ -54,14 +62,14 @@ interface ColumnOf<T> {
 interface SectionOf<T> {
   readonly id: SectionId
   readonly title: string
-  readonly empty: string
+  readonly empty?: string
   readonly rows: (rates: Rates) => readonly T[]
   readonly key: (row: T) => string
   readonly columns: readonly ColumnOf<T>[]
   readonly details?: (row: T) => readonly string[]
 }
 
-function section<T>({ id, title, empty, rows, key, columns, details }: SectionOf<T>): Section {
+function section<T>({ id, title, empty = '', rows, key, columns, details }: SectionOf<T>): Section {
   return {
     id,
     title,
@@ -174,6 +182,24 @@ const mcp = section<McpRate>({
   ],
 })
 
+const a2a = section<A2aRate>({
+  id: 'a2a',
+  title: 'A2A',
+  rows: rates => rates.a2a,
+  key: ({ method, state }) => `${method} ${state}`,
+  columns: [
+    { title: 'A2A METHOD', text: row => row.method, rank: ALWAYS, sort: ['name', row => `${row.method} ${row.state}`] },
+    {
+      title: 'TASK STATE',
+      text: row => row.state || '-',
+      maxText: 30,
+      rank: 80,
+      tone: row => errorAbove(/failed$/i.test(row.state) ? 1 : 0),
+    },
+    { title: 'REQ/S', text: row => rate(row.requests), width: 6, rank: 90, sort: ['rate', row => row.requests] },
+  ],
+})
+
 const BAR = 10
 
 const budgets = section<BudgetLeft>({
@@ -216,4 +242,5 @@ export const SECTIONS: readonly Section[] = [
   budgets,
   mcp,
   trafficSection('backends', 'Backends', 'BACKEND', 'no request has gone to a backend yet'),
+  a2a,
 ]

@@ -73,11 +73,12 @@ function sinceStart(look: Answer, elapsed: number): number {
   return up > 0 && up < elapsed ? up : elapsed
 }
 
-function rememberAll(history: TopState['history'], { total, routes, models, mcp, backends }: Rates) {
+function rememberAll(history: TopState['history'], { total, routes, models, mcp, a2a, backends }: Rates) {
   const now: (readonly [key: string, requests: number])[] = [
     [TOTAL, total.requests],
     ...routes.map(({ name, requests }) => [`routes ${name}`, requests] as const),
     ...models.map(({ provider, name, requests }) => [`models ${provider}/${name}`, requests] as const),
+    ...a2a.map(({ method, state, requests }) => [`a2a ${method} ${state}`, requests] as const),
     ...mcp.map(({ target, item, method, requests }) => [`mcp ${target} ${item} ${method}`, requests] as const),
     ...backends.map(({ name, requests }) => [`backends ${name}`, requests] as const),
   ]

@@ -197,6 +197,28 @@ test('Tab goes round through the sections', () => {
   expect(browsed(busy, ['right', 'right', 'left']).section).toBe('routes')
 })
 
+test('calls to agents have a list of their own, once there are any', () => {
+  const read = (count: number) =>
+    new ExpositionReader().read(
+      [
+        `agentgateway_a2a_requests_total{method="message/send",task_state="completed",route="r"} ${count}`,
+        `agentgateway_a2a_requests_total{method="message/send",task_state="completed",route="s"} ${count}`,
+        `agentgateway_a2a_requests_total{method="tasks/get",task_state="unknown"} ${count / 2}`,
+      ].join('\n'),
+    )
+  const asked = [0, 4].reduce<TopState>(
+    (state, count, i) => addLook(state, { at: i * 1000, time: i * 1000, samples: read(count) }),
+    EMPTY,
+  )
+  expect(browsed(busy, ['6']).section).toBe('all')
+  expect(browsed(asked, ['6']).section).toBe('a2a')
+  expect(show(asked, '6')[2]).toContain('[6 A2A 2]')
+  expect(show(asked, '6').filter(line => /message|tasks/.test(line))).toEqual([
+    expect.stringMatching(/message\/send +completed +8\.0/),
+    expect.stringMatching(/tasks\/get +- +2\.0/),
+  ])
+})
+
 test('no letter is bound twice, and the help shows every key', () => {
   const letters = BINDINGS.flatMap(binding => [...binding.letters])
   expect(new Set(letters).size).toBe(letters.length)
