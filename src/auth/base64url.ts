@@ -1,9 +1,9 @@
-/** Whether the text is base64url in the one way in which it may be written: no padding, and no bits left over. */
+/** Whether the text is canonical base64url: no padding and no leftover bits. */
 export function isBase64Url(text: string): boolean {
   return /^[A-Za-z0-9_-]*$/.test(text) && endsClean(text)
 }
 
-/** The last character of an incomplete group must not hold bits beyond the last byte: they could be changed at will. */
+/** The last character of an incomplete group must not hold bits beyond the last byte, which would be malleable. */
 function endsClean(text: string): boolean {
   switch (text.length % 4) {
     case 0:
@@ -17,7 +17,7 @@ function endsClean(text: string): boolean {
   }
 }
 
-/** The bytes of such a text; undefined when it is none. */
+/** Decodes canonical base64url; undefined for anything else. */
 export function bytesOf(text: unknown): Buffer | undefined {
   return typeof text === 'string' && isBase64Url(text) ? Buffer.from(text, 'base64url') : undefined
 }

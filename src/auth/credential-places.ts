@@ -1,13 +1,13 @@
 import { isCredentialParameter } from '../http/credential-names.ts'
 import { parameterName, parametersOf } from './credential.ts'
 
-/** Where requests carry a credential, as a configuration says. */
+/** A configured location of a credential in requests. */
 export interface CredentialPlace {
   readonly header?: { readonly name: string } | undefined
   readonly queryParameter?: { readonly name: string } | undefined
 }
 
-/** All places of one configuration: logs and traces show that something stands there, not what. Cookies never show. */
+/** All credential locations of a configuration: logs and traces redact their values. Cookies are always redacted. */
 export class CredentialPlaces {
   /** In lower case. */
   readonly headers = new Set<string>()
@@ -23,7 +23,7 @@ export class CredentialPlaces {
     for (const name of others.#parameters) this.#parameters.add(name)
   }
 
-  /** A path and its query as they may be shown: what is named like a credential is one, whatever is configured. */
+  /** Redacts a path and its query; names that look like credentials are redacted regardless of configuration. */
   shown(path: string): string {
     if (!path.includes('?')) return path
     const { before, pairs } = parametersOf(path)
@@ -35,7 +35,9 @@ export class CredentialPlaces {
     return `${before}?${shown.join('&')}`
   }
 
-  /** The same of an address in a header field: also its fragment, in which the implicit flow of OAuth answers. */
+  /**
+   * The same for a URL in a header field, including its fragment, which OAuth's implicit flow uses for its response.
+   */
   shownAddress(address: string): string {
     const [place = '', fragment] = address.split(/#(.*)/s)
     const secret = fragment?.split('&').some(pair => this.#hides(parameterName(pair))) === true

@@ -1,7 +1,7 @@
 import type { Expression } from '../cel/expression.ts'
 import type { Exchange } from '../http/exchange.ts'
 
-/** Where a credential is read: exactly one member is set (specification, Authorization location types). */
+/** Where to read a credential: exactly one member is set (specification, Authorization location types). */
 export interface CredentialLocation {
   readonly header?: { readonly name: string; readonly prefix?: string }
   readonly queryParameter?: { readonly name: string }
@@ -11,11 +11,11 @@ export interface CredentialLocation {
 
 export interface CredentialReader {
   /**
-   * The credential, without its prefix; undefined when the request has none. A credential that is sent more than once
-   * comes as all of them joined by `, `: what no verification accepts, so that nothing unverified passes beside it.
+   * The credential without its prefix; undefined if the request has none. Repeated credentials are joined by `, `,
+   * which no verification accepts, so that an unverified one cannot pass alongside.
    */
   read(x: Exchange): string | undefined
-  /** Takes the credential out of the request; what an expression found stays. */
+  /** Removes the credential from the request; one found by an expression stays. */
   strip(x: Exchange): void
 }
 
@@ -73,7 +73,7 @@ function separator(pair: string): number {
   return at < 0 ? pair.length : at
 }
 
-/** `a=1&b=2` behind the question mark, in pairs as they stand. */
+/** Splits `a=1&b=2` after the question mark into raw pairs. */
 export function parametersOf(path: string): { readonly before: string; readonly pairs: readonly string[] } {
   const at = path.indexOf('?')
   return at < 0 ? { before: path, pairs: [] } : { before: path.slice(0, at), pairs: path.slice(at + 1).split('&') }
@@ -83,7 +83,7 @@ export function parameterName(pair: string): string {
   return decode(pair.slice(0, separator(pair)))
 }
 
-/** Form encoding; text that is not encoded correctly is taken as it is. */
+/** Form decoding; malformed text is returned as is. */
 function decode(text: string): string {
   if (!text.includes('%') && !text.includes('+')) return text
   const spaced = text.replaceAll('+', ' ')

@@ -1,25 +1,25 @@
 import { GatewayError } from '../http/errors.ts'
 import type { Clock } from '../runtime/runtime.ts'
 
-/** Wrong passwords in a window: from one address, and for one user, whoever sends them. */
+/** Failed passwords per window, by client address and by user. */
 const PER_CLIENT = 60
 const PER_USER = 300
 /** ms. */
 const WINDOW = 60_000
-/** Checks of one client that may be under way. */
+/** Pending checks per client. */
 const MAX_PENDING = 32
-/** Addresses and names that are remembered: about 1 MB. */
+/** Addresses and users remembered: about 1 MB. */
 const MAX_KEPT = 10_000
 
 interface Count {
-  /** Wrong passwords, and those of which it is not known yet. */
+  /** Wrong passwords, plus pending checks. */
   failures: number
   pending: number
   /** ms of the monotonic clock. */
   readonly since: number
 }
 
-/** Limits how fast passwords can be guessed. Throws GatewayError `basicAuth` with status 429 past a limit. */
+/** Throttles password guessing. Throws GatewayError `basicAuth` with status 429 past a limit. */
 export class FailedAttempts {
   readonly #clock: Clock
   readonly #clients = new Map<string, Count>()
@@ -29,7 +29,7 @@ export class FailedAttempts {
     this.#clock = clock
   }
 
-  /** Counts an attempt as failed until `settle` tells otherwise. `user`: undefined for one that does not exist. */
+  /** Counts an attempt as failed until `settle` reports otherwise. `user`: undefined for an unknown one. */
   begin(address: string, user: string | undefined): Attempt {
     const now = this.#clock.mono()
     const client = countOf(this.#clients, network(address), now)
@@ -65,7 +65,7 @@ function countOf(counts: Map<string, Count>, key: string, now: number): Count {
   return fresh
 }
 
-/** Whoever has an IPv6 address mostly has a whole /64. */
+/** The owner of an IPv6 address usually has a whole /64. */
 function network(address: string): string {
   if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')

@@ -1,15 +1,15 @@
-// Something that is valid for a while and asked for anew before it ends: credentials and tokens.
+// A value with an expiry that is refreshed ahead of it: credentials and tokens.
 import type { Clock } from '../runtime/runtime.ts'
 
 export interface Dated<T> {
   readonly value: T
-  /** ms since the epoch; undefined: it stays valid. */
+  /** ms since the epoch; undefined if it does not expire. */
   readonly expiresAt: number | undefined
 }
 
-/** ms before its end at which a new one is asked for, or a fifth of its life; the old one serves meanwhile. */
+/** ms before expiry at which it is refreshed, or a fifth of its lifetime; the old value is used meanwhile. */
 const EARLY = 5 * 60_000
-/** ms between two questions after a failure while the old one is still valid. */
+/** ms between retries after a failure while the old value is still valid. */
 const PAUSE = 10_000
 
 export class Fresh<T> {
@@ -24,14 +24,14 @@ export class Fresh<T> {
     this.#clock = clock
   }
 
-  /** Nothing is kept, and nobody is being asked. */
+  /** Not cached, and no fetch in flight. */
   get empty(): boolean {
     return this.#held === undefined && this.#asking === undefined
   }
 
   /**
-   * Rejects with what `ask` says when there is nothing valid. Many callers ask once. `awaited`: somebody waits for the
-   * answer; else the old one serves meanwhile.
+   * Rejects with the error of `ask` if there is no valid value. Concurrent callers share one fetch. `awaited`: the
+   * caller waits for the result; otherwise the old value is used meanwhile.
    */
   get(ask: (awaited: boolean) => Promise<Dated<T>>): Promise<T> {
     const held = this.#held
@@ -60,7 +60,7 @@ export class Fresh<T> {
   }
 }
 
-/** The same for each key, for at most `most` of them: the one that was used longest ago is given up. */
+/** The same per key, for at most `most` keys; the least recently used is evicted. */
 export class FreshByKey<T> {
   readonly #clock: Clock
   readonly #most: number
@@ -78,7 +78,7 @@ export class FreshByKey<T> {
     this.#byKey.set(key, held)
     if (this.#byKey.size > this.#most) this.#byKey.delete(this.#byKey.keys().next().value as string)
     const got = held.get(ask)
-    // Clients choose keys: what nothing came of makes no room for itself.
+    // Keys may be chosen by clients, so a failed fetch does not occupy an entry.
     if (known === undefined) got.catch(() => held.empty && this.#byKey.delete(key))
     return got
   }

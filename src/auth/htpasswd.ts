@@ -2,23 +2,23 @@ import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node
 import type { FailedAttempts } from './failed-attempts.ts'
 import type { PasswordThreads } from './password-threads.ts'
 
-/** Checks passwords against one stored hash. */
+/** Verifies passwords against one stored hash. */
 export interface PasswordCheck {
-  /** As the file has it. */
+  /** As stored in the file. */
   readonly stored: string
-  /** How long a check takes, in rounds of bcrypt; 0: no time worth mentioning. */
+  /** Cost of a check in bcrypt rounds; 0 if negligible. */
   readonly cost: number
   verify(password: string): boolean | Promise<boolean>
 }
 
-/** Users and their passwords, as Apache's `htpasswd` writes them. */
+/** Users and their password hashes, in the format of Apache's `htpasswd`. */
 export interface PasswordFile {
   readonly users: ReadonlyMap<string, PasswordCheck>
-  /** What is wrong with which line, without what it holds. */
+  /** Problems by line number, without the lines' content. */
   readonly problems: readonly string[]
 }
 
-/** Reads `user:hash` lines in MD5 (apr1), bcrypt, SHA-1 and DES crypt; blank lines and `#` comments are skipped. */
+/** Parses `user:hash` lines in MD5 (apr1), bcrypt, SHA-1 and DES crypt; blank lines and `#` comments are skipped. */
 export function parsePasswordFile(text: string): PasswordFile {
   const users = new Map<string, PasswordCheck>()
   const problems: string[] = []
@@ -26,7 +26,7 @@ export function parsePasswordFile(text: string): PasswordFile {
     const line = whole.trim()
     if (line === '' || line.startsWith('#')) continue
     const colon = line.indexOf(':')
-    // Some tools put comments behind a second colon.
+    // Some tools append a comment after a second colon.
     const check = colon > 0 ? passwordCheck(line.slice(colon + 1).split(':')[0] as string) : undefined
     if (check === undefined) problems.push(`line ${i + 1} ${colon > 0 ? UNKNOWN : 'is not `user:hash`'}`)
     else if (users.has(line.slice(0, colon))) problems.push(`line ${i + 1} names a user that is there already`)
@@ -37,7 +37,7 @@ export function parsePasswordFile(text: string): PasswordFile {
 
 const UNKNOWN = 'has a password in no supported form: use `htpasswd -B` (bcrypt), or MD5, SHA-1 or crypt'
 
-/** Undefined for text that is not a hash of a supported form. */
+/** Undefined unless the text is a hash in a supported format. */
 export function passwordCheck(stored: string): PasswordCheck | undefined {
   const bcrypt = /^\$2[abxy]?\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(stored)
   if (bcrypt) return { stored, cost: 2 ** Number(bcrypt[1]), verify: checkBcrypt(stored) }
@@ -52,11 +52,11 @@ export function passwordCheck(stored: string): PasswordCheck | undefined {
   return /^[./A-Za-z0-9]{13}$/.test(stored) ? { stored, cost: DES_COST, verify: checkDesCrypt(stored) } : undefined
 }
 
-/** Both take a few milliseconds here. */
+/** Each takes a few milliseconds. */
 const MD5_COST = 32
 const DES_COST = 32
 
-/** Libraries load with the first password of their kind: validating a configuration needs none. */
+/** Libraries are loaded with the first password of their kind: validating a configuration needs none. */
 function checkBcrypt(stored: string): PasswordCheck['verify'] {
   const normal = stored.replace(/^\$2[xy]?\$/, '$2b$')
   return async password => {
@@ -81,7 +81,7 @@ function isSame(a: string, b: string): boolean {
 }
 
 const ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** Bytes of the digest in the order in which they are written, three to four characters. */
+/** The output order of the digest bytes, encoded as three to four characters. */
 const ORDER = [
   [0, 6, 12],
   [1, 7, 13],
@@ -90,7 +90,10 @@ const ORDER = [
   [4, 10, 5],
 ] as const
 
-/** Poul-Henning Kamp's MD5 crypt, of which `apr1` is the variant with another magic; the 22 characters after the salt. */
+/**
+ * Poul-Henning Kamp's MD5 crypt, of which `apr1` is a variant with a different magic; returns the 22 characters after
+ * the salt.
+ */
 function md5Crypt(password: string, magic: string, salt: string): string {
   const key = Buffer.from(password)
   const inner = md5(key, salt, key)
@@ -127,24 +130,24 @@ function characters(value: number, count: number): string {
 }
 
 const MAX_REMEMBERED = 1000
-/** UTF-16 units; the work of a check grows with the password. */
+/** UTF-16 units; the cost of a check grows with the password. */
 const MAX_PASSWORD = 1024
 
 interface Help {
-  /** Unset: slow hashes are computed where they are asked for. */
+  /** If unset, slow hashes are computed on the calling thread. */
   readonly threads?: PasswordThreads | undefined
-  /** Unset: as often as somebody likes. */
+  /** If unset, attempts are unlimited. */
   readonly attempts?: FailedAttempts | undefined
 }
 
 /**
- * Checks user names and passwords. Hashes are slow on purpose, so pairs that were right are remembered, under a keyed
- * hash that is worth nothing outside of this process. They are let in even where others have guessed too often.
+ * Verifies user names and passwords. Hashes are slow by design, so verified pairs are cached under a keyed hash that is
+ * useless outside this process. They are accepted even while guessing is being throttled.
  */
 export class PasswordVerifier {
   readonly #users: ReadonlyMap<string, PasswordCheck>
   readonly #help: Help
-  /** What a name that does not exist is checked against, so that it takes as long as the slowest one that does. */
+  /** Checked for an unknown user, so that it takes as long as the slowest known one. */
   readonly #stand: PasswordCheck | undefined
   readonly #pepper = randomBytes(32)
   readonly #remembered = new Set<string>()
@@ -155,7 +158,7 @@ export class PasswordVerifier {
     this.#stand = [...users.values()].toSorted((a, b) => b.cost - a.cost)[0]
   }
 
-  /** At once for pairs that were right before. Throws GatewayError `basicAuth` where too much has been tried. */
+  /** Synchronous for cached pairs. Throws GatewayError `basicAuth` if attempts are throttled. */
   verify(user: string, password: string, address = ''): boolean | Promise<boolean> {
     if (password.length > MAX_PASSWORD) return false
     const digest = createHmac('sha256', this.#pepper).update(`${user.length}:${user}${password}`).digest('base64')

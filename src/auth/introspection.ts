@@ -9,17 +9,17 @@ import { type Claims, claimsProblem, type ExpectedClaims, invalidToken, MAX_TOKE
 import { VerifiedTokens } from './verified-tokens.ts'
 
 export interface IntrospectionSettings {
-  /** The policy, as calls name it in traces. */
+  /** The policy's name, as calls are labeled in traces. */
   readonly scope: string
   readonly endpoint: URL
   readonly tls: TlsOptions | undefined
   readonly client: OAuthClient
   readonly expected: ExpectedClaims
-  /** ms that an answer is used. */
+  /** ms that a response is cached. */
   readonly cacheDuration: number
 }
 
-/** Tokens that only their issuer can read: it is asked about each (RFC 7662). */
+/** Opaque tokens, introspected at their issuer (RFC 7662). */
 export class Introspection {
   readonly #settings: IntrospectionSettings
   readonly #runtime: Runtime
@@ -32,7 +32,7 @@ export class Introspection {
     this.#verified = new VerifiedTokens(runtime.clock)
   }
 
-  /** A token that says of itself who has issued it is not shown to anybody else. */
+  /** A token that names another issuer is not disclosed to this one. */
   concerns(token: string): boolean {
     const payload = readCompact(token)?.payload as Claims | undefined
     return payload?.iss === undefined || payload.iss === this.#settings.expected.issuer
@@ -42,7 +42,10 @@ export class Introspection {
     return this.#verified.known(token)
   }
 
-  /** Throws GatewayError `jwt`, with status 503 where nobody could be asked. Many requests with one token ask once. */
+  /**
+   * Throws GatewayError `jwt`, with status 503 if the endpoint is unreachable. Concurrent requests with one token share
+   * a call.
+   */
   ask(token: string, x: Exchange): Promise<Claims> {
     if (token.length > MAX_TOKEN) throw invalidToken('it is too long')
     const known = this.#pending.get(token)

@@ -1,17 +1,20 @@
 import { constants, type KeyObject, type SigningOptions, verify } from 'node:crypto'
 import { isBase64Url } from './base64url.ts'
 
-/** A signed token in its compact form (RFC 7515, 7.1), read and not verified. */
+/** A signed token in compact form (RFC 7515, 7.1), parsed but not verified. */
 export interface CompactJws {
   readonly header: Readonly<Record<string, unknown>>
-  /** What its text is as JSON; undefined where it is none. */
+  /** Undefined if its text is not JSON. */
   readonly payload: unknown
   readonly signature: Buffer
-  /** What the signature is of. */
+  /** The signing input. */
   readonly signed: string
 }
 
-/** Undefined for any other text. Decoders take padding and bits left over, so that one token could be written in many ways. */
+/**
+ * Undefined for anything else. Padding and leftover bits are rejected, since lenient decoding would give one token many
+ * spellings.
+ */
 export function readCompact(token: string): CompactJws | undefined {
   const parts = token.split('.', 4)
   const [header = '', payload = '', signature = ''] = parts
@@ -35,17 +38,17 @@ function jsonIn(part: string): unknown {
 }
 
 interface Scheme {
-  /** Undefined: the algorithm has its own. */
+  /** Undefined if the algorithm implies it. */
   readonly digest: string | undefined
   readonly options: SigningOptions
-  /** bytes, where the key does not say it. */
+  /** Bytes, if the key does not determine it. */
   readonly length?: number
 }
 
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
 const POINTS = { dsaEncoding: 'ieee-p1363' } as const
 
-/** RFC 7518, 3.1 and RFC 8037, 3.1: what can be verified with a public key. */
+/** RFC 7518, 3.1 and RFC 8037, 3.1: algorithms verified with a public key. */
 const SCHEMES: Readonly<Record<string, Scheme>> = {
   RS256: { digest: 'sha256', options: {} },
   RS384: { digest: 'sha384', options: {} },
@@ -60,7 +63,7 @@ const SCHEMES: Readonly<Record<string, Scheme>> = {
   Ed25519: { digest: undefined, options: {}, length: 64 },
 }
 
-/** `algorithm`: one that the key is for. At once: handing it to a thread takes longer than the check. */
+/** `algorithm`: one allowed for the key. Synchronous, since handing it to a thread takes longer than the check. */
 export function signatureFits({ signed, signature }: CompactJws, algorithm: string, key: KeyObject): boolean {
   const scheme = Object.hasOwn(SCHEMES, algorithm) ? SCHEMES[algorithm] : undefined
   if (scheme === undefined || (scheme.length !== undefined && signature.length !== scheme.length)) return false

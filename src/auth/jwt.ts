@@ -6,14 +6,14 @@ import type { KeySource } from './key-source.ts'
 import { type Claims, claimsProblem, type ExpectedClaims, invalidToken, MAX_TOKEN } from './token-claims.ts'
 import { VerifiedTokens } from './verified-tokens.ts'
 
-/** Whose tokens are accepted (specification, Inbound: JWT). */
+/** An accepted issuer (specification, Inbound: JWT). */
 export interface JwtProvider extends ExpectedClaims {
   readonly keys: KeySource
 }
 
 /**
- * Verifies tokens and remembers the verified ones by their SHA-256, so that a token that comes again costs one hash.
- * Failures are GatewayErrors `jwt` that say what is wrong and never repeat the token.
+ * Verifies tokens and caches verified ones by SHA-256, so that a repeated token costs one hash. Failures are
+ * GatewayErrors `jwt` that give the reason and never repeat the token.
  */
 export class JwtVerifier {
   readonly #providers: readonly JwtProvider[]
@@ -26,7 +26,7 @@ export class JwtVerifier {
     this.#verified = new VerifiedTokens(clock)
   }
 
-  /** The claims of a token that has been verified before and is still valid. */
+  /** The claims of a token that was verified before and is still valid. */
   known(token: string): Claims | undefined {
     return this.#verified.known(token)
   }
@@ -47,7 +47,7 @@ export class JwtVerifier {
     return claims
   }
 
-  /** Two issuers may call their keys alike: then the token's own word says whose it claims to be. */
+  /** Two issuers may use the same key id: then the token's own `iss` selects one. */
   async #find(kid: string, issuer: unknown): Promise<{ provider: JwtProvider; keys: readonly VerificationKey[] }> {
     const pending = this.#providers.flatMap(provider => provider.keys.refresh(false) ?? [])
     if (pending.length > 0) await Promise.all(pending)
@@ -72,7 +72,7 @@ function readHeader({ header }: CompactJws): { readonly kid: string; readonly al
     throw new GatewayError('jwt', { detail: 'the token header does not specify a `kid`' })
   }
   if (typeof alg !== 'string') throw invalidToken('it names no algorithm')
-  // Tokens know no extension that has to be understood (RFC 7519; RFC 7797, 7).
+  // No critical extension is supported (RFC 7519; RFC 7797, 7).
   if (crit !== undefined) throw invalidToken('it needs an extension that is not known')
   return { kid, alg }
 }

@@ -2,7 +2,7 @@ import { createPublicKey, type JsonWebKeyInput, type KeyObject } from 'node:cryp
 import { bytesOf } from './base64url.ts'
 import { hasSmallFactor, isRocaWeak } from './rsa-modulus.ts'
 
-/** A key that signatures are verified with, and the algorithms that may use it. */
+/** A verification key and the algorithms that may use it. */
 export interface VerificationKey {
   readonly kid: string
   readonly algorithms: readonly string[]
@@ -21,12 +21,12 @@ const CURVES: Readonly<Record<string, readonly string[]>> = {
   Ed25519: ['EdDSA', 'Ed25519'],
 }
 const MIN_RSA_BITS = 2048
-/** Beyond it each verification takes a noticeable time, and OpenSSL refuses. */
+/** Beyond this, each verification becomes noticeably slow, and OpenSSL refuses. */
 const MAX_RSA_BITS = 16_384
-/** Bytes of a coordinate. */
+/** Coordinate size in bytes. */
 const WIDTHS: Readonly<Record<string, number>> = { 'P-256': 32, 'P-384': 48, 'P-521': 66, Ed25519: 32 }
 /**
- * The encodings of Ed25519's points of small order, without their sign: with one of them as the key, anybody can make
+ * Encodings of Ed25519's small-order points, without their sign: with one of them as the key, anyone can forge
  * signatures. Hexadecimal, little-endian.
  */
 const SMALL_ORDER: ReadonlySet<string> = new Set([
@@ -42,8 +42,8 @@ const SMALL_ORDER: ReadonlySet<string> = new Set([
 const ENCRYPTION = /^(RSA1_5|RSA-OAEP|ECDH-ES)/
 
 /**
- * Reads a JSON Web Key Set (RFC 7517). Keys that cannot be used safely are left out and named in `problems`; keys for
- * encryption are left out silently.
+ * Parses a JSON Web Key Set (RFC 7517). Keys that cannot be used safely are skipped and reported in `problems`;
+ * encryption keys are skipped silently.
  */
 export function parseKeySet(text: string): { readonly keys: KeySet; readonly problems: readonly string[] } {
   const entries = readEntries(text)
@@ -82,7 +82,7 @@ function readEntries(text: string): readonly Entry[] | string {
   return set.keys.map(entry => (isObject(entry) ? entry : {}))
 }
 
-/** Of another purpose, and nothing that says it were for signatures: `purposeProblem` tells what contradicts itself. */
+/** For another purpose, and nothing suggests signatures; `purposeProblem` reports contradictions. */
 function isForEncryption({ use, alg, key_ops: operations }: Entry): boolean {
   if (use === 'sig' || (Array.isArray(operations) && operations.some(each => SIGNING.has(each)))) return false
   return use !== undefined || Array.isArray(operations) || (typeof alg === 'string' && ENCRYPTION.test(alg))
@@ -90,7 +90,7 @@ function isForEncryption({ use, alg, key_ops: operations }: Entry): boolean {
 
 const SIGNING: ReadonlySet<unknown> = new Set(['sign', 'verify'])
 
-/** What `use`, `key_ops` and `alg` say against verifying, or against each other (RFC 7517, 4.2 to 4.4). */
+/** Why `use`, `key_ops` and `alg` rule out verification, or contradict each other (RFC 7517, 4.2 to 4.4). */
 function purposeProblem({ use, alg, key_ops: operations }: Entry): string | undefined {
   if (use !== undefined && use !== 'sig') return `is for signatures by its \`key_ops\` and not by its \`use\``
   if (alg !== undefined && typeof alg !== 'string') return 'has an `alg` that is not a string'
@@ -122,7 +122,7 @@ function readKey(entry: Entry): VerificationKey | string {
   return { kid, algorithms: alg === undefined ? family : [alg as string], key }
 }
 
-/** What makes signatures of an RSA key forgeable, or their verification expensive. */
+/** Why signatures of an RSA key would be forgeable, or their verification expensive. */
 function rsaProblem({ n, e }: Entry): string | undefined {
   const modulus = numberIn(n)
   const exponent = numberIn(e)
@@ -142,7 +142,7 @@ function numberIn(member: unknown): bigint | undefined {
   return bytes === undefined || bytes.length === 0 ? undefined : BigInt(`0x${bytes.toString('hex')}`)
 }
 
-/** Whether a point is on its curve is told when the key is imported. */
+/** Whether the point is on its curve is checked on import. */
 function pointProblem({ crv, x, y }: Entry): string | undefined {
   const width = WIDTHS[crv as string]
   const coordinates = crv === 'Ed25519' ? [bytesOf(x)] : [bytesOf(x), bytesOf(y)]
@@ -165,7 +165,7 @@ function typeOf({ kty, crv }: Entry): string {
   return typeof crv === 'string' ? `${type} ${crv}` : type
 }
 
-/** The public members only: a private key in the set is not kept. */
+/** Public members only: a private key in the set is not retained. */
 function importKey({ kty, n, e, crv, x, y }: Entry): KeyObject | undefined {
   try {
     return createPublicKey({ key: { kty, n, e, crv, x, y } as JsonWebKeyInput['key'], format: 'jwk' })

@@ -6,13 +6,13 @@ import type { Target, TlsOptions } from '../http/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { type KeySet, NO_KEYS, parseKeySet } from './key-set.ts'
 
-/** Where the keys come from; `cacheDuration` in ms. */
+/** The source of the keys; `cacheDuration` in ms. */
 export type JwksSource =
   | { readonly inline: string }
   | { readonly file: string }
   | { readonly url: URL; readonly cacheDuration: number; readonly tls: TlsOptions | undefined }
 
-/** What opening a key source needs of a policy's compile context. */
+/** What opening a key source needs from a policy's compile context. */
 export interface KeySourceContext {
   readonly runtime: Runtime
   report(finding: Finding): void
@@ -20,18 +20,18 @@ export interface KeySourceContext {
   state<T extends object>(name: string, make: () => T): T
 }
 
-/** The current keys. A remote source fetches them when they are first asked for and when they have become old. */
+/** The current keys. A remote source fetches them on first use and when they expire. */
 export interface KeySource {
   keys(): KeySet
-  /** ms that a verification may be remembered; undefined: as long as the token itself is valid. */
+  /** ms that a verification may be cached; undefined: as long as the token itself is valid. */
   readonly trustedFor: number | undefined
-  /** Resolves when `keys` is as good as it gets; undefined when it is now. `unknownKey`: a token names a key it lacks. */
+  /** Resolves when `keys` is up to date; undefined if it already is. `unknownKey`: a token refers to a missing key. */
   refresh(unknownKey: boolean): Promise<void> | undefined
 }
 
 export const NO_KEY_SOURCE: KeySource = { keys: () => NO_KEYS, trustedFor: undefined, refresh: () => undefined }
 
-/** `path` leads from the policy's spec to the key set, for findings. */
+/** `path`: of the key set relative to the policy's spec, for findings. */
 export function openKeySource(source: JwksSource, path: Path, ctx: KeySourceContext): KeySource {
   if ('url' in source) {
     const { url, cacheDuration, tls } = source
@@ -45,7 +45,7 @@ export function openKeySource(source: JwksSource, path: Path, ctx: KeySourceCont
   return { keys: () => keys, trustedFor: undefined, refresh: () => undefined }
 }
 
-/** Keys that are fetched from where `find` says; `name` tells their state from that of others. */
+/** Keys fetched from the result of `find`; `name` identifies their state. */
 export function fetchedKeys(
   name: string,
   find: () => URL | Promise<URL>,
@@ -65,7 +65,9 @@ export function fetchedKeys(
   }
 }
 
-/** The same source with further keys, which are there at once: its own are fetched for tokens that need them only. */
+/**
+ * The same source with additional keys that are available at once; its own are fetched only for tokens that need them.
+ */
 export function withKeys(source: KeySource, jwks: string): KeySource {
   const { keys: more } = parseKeySet(jwks)
   return {
@@ -75,7 +77,7 @@ export function withKeys(source: KeySource, jwks: string): KeySource {
   }
 }
 
-/** ms between two fetches that unknown keys ask for: clients choose what keys their tokens name. */
+/** Minimum ms between fetches for unknown keys: clients choose the key ids in their tokens. */
 const PAUSE = 10_000
 /** bytes. */
 const MAX_KEY_SET = 1024 * 1024

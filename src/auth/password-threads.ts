@@ -1,9 +1,9 @@
 import { GatewayError } from '../http/errors.ts'
 import type { PasswordThread } from '../runtime/password-thread.ts'
 
-/** Enough that one slow hash does not hold the next; more would take the processor from requests. */
+/** Enough that one slow hash does not block the next; more would take CPU time from requests. */
 const THREADS = 2
-/** Checks that wait; at some 60 ms each, the last one waits for two seconds. */
+/** Queued checks; at some 60 ms each, the last one waits two seconds. */
 const MAX_WAITING = 64
 
 interface Waiting {
@@ -18,8 +18,8 @@ interface Busy {
 }
 
 /**
- * Checks passwords whose hashes are slow on purpose, beside the thread that serves requests. Threads start with the
- * first password. Throws GatewayError `basicAuth` with status 503 where too many wait.
+ * Verifies passwords with deliberately slow hashes off the thread that serves requests. Threads start with the first
+ * password. Throws GatewayError `basicAuth` with status 503 if the queue is full.
  */
 export class PasswordThreads {
   readonly #start: () => PasswordThread

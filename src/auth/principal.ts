@@ -1,10 +1,10 @@
 import type { AuthFacts } from '../http/exchange.ts'
 import { fingerprint } from '../mcp/session-id.ts'
 
-/** Who a session or a token belongs to: nobody else has a use for it. Undefined: nobody has said who it is. */
+/** The principal that a session or token is bound to. Undefined for an anonymous caller. */
 export function principalOf({ jwt, rawToken, apiKey, basic }: AuthFacts): string | undefined {
   const who = jwt
-    ? // Tokens that name nobody are nobody else's either.
+    ? // A token without a subject is a principal of its own.
       ['jwt', jwt.iss, jwt.sub ?? ['token', rawToken]]
     : apiKey
       ? ['key', apiKey.key ?? apiKey]

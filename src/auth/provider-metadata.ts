@@ -6,29 +6,29 @@ import type { Exchange } from '../http/exchange.ts'
 import type { TlsOptions } from '../http/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
-/** What an authorization server says about itself (RFC 8414, OpenID Connect Discovery), as it says it. */
+/** An authorization server's metadata (RFC 8414, OpenID Connect Discovery), as published. */
 export type ProviderMetadata = Readonly<Record<string, unknown>> & { readonly issuer: string }
 
-/** A call to an identity provider, for a client's request where one is given: it stands in its trace and ends with it. */
+/** A call to an identity provider. If made for a client's request, it is recorded in its trace and ends with it. */
 export interface ProviderCall {
-  /** The policy. */
+  /** The policy's name. */
   readonly scope: string
   readonly what: string
   readonly method: 'GET' | 'POST'
   /** Name, value, name, value. */
   readonly fields?: readonly string[]
   readonly body?: string | Buffer
-  /** Others wait for it too: it goes on when the client leaves. */
+  /** Others await it too: it continues if the client disconnects. */
   readonly shared?: boolean
   readonly tls?: TlsOptions | undefined
 }
 
-/** ms: of each call, with its body. */
+/** ms for each call, including its body. */
 const TIMEOUT = 10_000
 /** bytes. */
 const LONGEST_REPLY = 1024 * 1024
 
-/** Throws GatewayError when no reply has come. */
+/** Throws GatewayError if no response arrives. */
 export function callProvider(at: URL, call: ProviderCall, runtime: Runtime, x?: Exchange): Promise<WholeReply> {
   const { scope, what, method, fields = [], body, shared = false, tls } = call
   const request = {
@@ -46,7 +46,7 @@ export function callProvider(at: URL, call: ProviderCall, runtime: Runtime, x?: 
   return ask(urlCallee(at, runtime, tls), request, bytes, LONGEST_REPLY, runtime, x)
 }
 
-/** A reply that is a JSON object. Throws an Error that repeats nothing of it. */
+/** A response body that is a JSON object. Throws an Error that does not quote it. */
 export function jsonObjectIn({ body }: WholeReply): Readonly<Record<string, unknown>> {
   let value: unknown
   try {
@@ -59,14 +59,14 @@ export function jsonObjectIn({ body }: WholeReply): Readonly<Record<string, unkn
   return value as Readonly<Record<string, unknown>>
 }
 
-/** ms that metadata are used before they are asked for again. */
+/** ms before metadata is refreshed. */
 const FRESH = 300_000
-/** ms between two questions while there is no answer: whoever sends requests decides how often it is needed. */
+/** Minimum time between retries in ms, so that clients cannot drive the request rate. */
 const PAUSE = 5_000
 
 /**
- * The metadata of one issuer, fetched when they are first needed and kept through outages. `documents`: where they may
- * be, in the order in which they are asked for.
+ * One issuer's metadata, fetched on first use and kept through outages. `documents`: candidate URLs, in the order to
+ * try them.
  */
 export class MetadataCache {
   readonly #issuer: string
@@ -126,7 +126,7 @@ export class MetadataCache {
   }
 }
 
-/** Throws where the document is of somebody else (RFC 8414, 3.3): whoever may write it could send users elsewhere. */
+/** Throws if the document is another issuer's (RFC 8414, 3.3): its author could redirect users elsewhere. */
 export function metadataIn(document: Readonly<Record<string, unknown>>, issuer: string): ProviderMetadata {
   const { issuer: named } = document
   if (typeof named !== 'string' || named.replace(/\/$/, '') !== issuer.replace(/\/$/, '')) {
@@ -135,7 +135,7 @@ export function metadataIn(document: Readonly<Record<string, unknown>>, issuer: 
   return document as ProviderMetadata
 }
 
-/** Undefined where there is none that may be used: an endpoint over TLS is not exchanged for one without. */
+/** Undefined if absent or unusable: an https issuer must not be downgraded to an http endpoint. */
 export function endpointIn(metadata: ProviderMetadata, member: string): URL | undefined {
   const value = metadata[member]
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
@@ -147,12 +147,12 @@ export function endpointIn(metadata: ProviderMetadata, member: string): URL | un
 const OPENID = '/.well-known/openid-configuration'
 const OAUTH = '/.well-known/oauth-authorization-server'
 
-/** Where OpenID Connect Discovery has the document. */
+/** The document's URL in OpenID Connect Discovery. */
 export function openidDocument(issuer: string): URL {
   return new URL(issuer.replace(/\/$/, '') + OPENID)
 }
 
-/** The same of RFC 8414, and then what others have instead of it. */
+/** The URLs of RFC 8414, then common alternatives. */
 export function oauthDocuments(issuer: string): readonly URL[] {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')

@@ -1,6 +1,6 @@
-/** Of tokens that the gateway signs. */
+/** For tokens signed by the gateway. */
 export const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384'] as const
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
 
-/** Claims that are the signer's own. */
+/** Claims set by the signer itself. */
 export const OWN_CLAIMS: readonly string[] = ['iat', 'exp', 'nbf']

@@ -2,17 +2,17 @@ import { GatewayError } from '../http/errors.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** What the claims of a token must say. */
+/** Requirements on the claims of a token. */
 export interface ExpectedClaims {
   readonly issuer: string
-  /** Any of them must be in `aud`; undefined: `aud` is not looked at. */
+  /** Any of them must be in `aud`; undefined: `aud` is not checked. */
   readonly audiences: readonly string[] | undefined
   readonly requiredClaims: readonly string[]
 }
 
-/** s; how far the clocks of issuer and gateway may differ. */
+/** Tolerated clock skew between issuer and gateway, in s. */
 export const LEEWAY = 60
-/** UTF-16 units; no header that a server takes is longer. */
+/** UTF-16 units; longer than any header that a server accepts. */
 export const MAX_TOKEN = 65_536
 
 /** Never repeats the token. */

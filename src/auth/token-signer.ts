@@ -1,11 +1,11 @@
 import { constants, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import type { SigningAlgorithm } from './signing-algorithms.ts'
 
-/** Tokens that are kept for calls with the same claims. */
+/** Cached tokens, by claims. */
 const MOST = 256
 const LEAST_RSA_BITS = 2048
 
-/** A key that fits the algorithm, or what is wrong with it, without a word of its text. */
+/** A key that fits the algorithm, or what is wrong with it, without quoting its text. */
 export function readSigningKey(pem: string, alg: SigningAlgorithm): KeyObject | string {
   let key: KeyObject
   try {
@@ -30,7 +30,7 @@ export interface SignerSettings {
   readonly ttl: number
 }
 
-/** Signs JSON Web Tokens (RFC 7519); one is used again for the same claims until half of its life is over. */
+/** Signs JSON Web Tokens (RFC 7519); a token is reused for the same claims until half of its lifetime is over. */
 export class TokenSigner {
   readonly #settings: SignerSettings
   readonly #header: string
@@ -42,7 +42,7 @@ export class TokenSigner {
     this.#header = encoded(JSON.stringify({ alg, typ: 'JWT', ...(kid === undefined ? {} : { kid }) }))
   }
 
-  /** `claims`: members of a JSON object, without braces; empty: none. `now`: ms since 1970. */
+  /** `claims`: members of a JSON object, without braces; may be empty. `now`: ms since the epoch. */
   sign(claims: string, now: number): string {
     const known = this.#tokens.get(claims)
     if (known && now < known.until) return known.token
@@ -57,7 +57,7 @@ export class TokenSigner {
   }
 }
 
-/** One token that is not used again. `claims`: a JSON object. */
+/** A single-use token. `claims`: a JSON object. */
 export function signToken(header: { readonly alg: SigningAlgorithm }, claims: string, key: KeyObject): string {
   return signedText(`${encoded(JSON.stringify(header))}.${encoded(claims)}`, header.alg, key)
 }

@@ -1,4 +1,4 @@
-/** What a JSON Web Token says, whoever has signed it; undefined for any other text. */
+/** The claims of a JSON Web Token without verification; undefined for any other text. */
 export function unverifiedClaims(token: string): Readonly<Record<string, unknown>> | undefined {
   const [, payload, , more] = token.split('.', 4)
   if (payload === undefined || more !== undefined) return undefined

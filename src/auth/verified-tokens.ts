@@ -6,12 +6,12 @@ const MOST = 10_000
 
 interface Verified {
   readonly claims: Claims
-  /** ms since the epoch, as is `until`. A clock that goes back is asked again. */
+  /** ms since the epoch, as is `until`. Used to detect a clock that goes back. */
   readonly since: number
   readonly until: number
 }
 
-/** Tokens that have been verified, by their SHA-256: one that comes again costs one hash. */
+/** A cache of verified tokens by SHA-256: a repeated one costs one hash. */
 export class VerifiedTokens {
   readonly #clock: Clock
   readonly #kept = new Map<string, Verified>()
@@ -20,7 +20,7 @@ export class VerifiedTokens {
     this.#clock = clock
   }
 
-  /** The claims of a token that is still valid. */
+  /** The claims of a cached token that is still valid. */
   known(token: string): Claims | undefined {
     const digest = hash('sha256', token, 'base64')
     const found = this.#kept.get(digest)

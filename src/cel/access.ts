@@ -9,9 +9,9 @@ import { fieldOf, isNumber } from './values.ts'
 import { UNREAD, View } from './view.ts'
 
 /**
- * `container.key` and `container[key]`; an optional stays one. `gives`: where nothing is there, the failure is given back
- * instead of thrown, and always the same one: a missing header is an everyday outcome, and a throw costs more than the
- * rest of the evaluation.
+ * `container.key` and `container[key]`; optionals stay optional. `gives`: if the value is absent, the failure is
+ * returned instead of thrown, and is always the same object: a missing header is routine, and a throw costs more than
+ * the rest of the evaluation.
  */
 export function fieldAccess(node: SyntaxNode, gives: boolean, run: Run): Access {
   let absent: { readonly key: CelFailure; readonly element: CelFailure } | undefined
@@ -35,12 +35,12 @@ export function optionalFieldIn(container: unknown, key: unknown, node: SyntaxNo
   return Optional.of(lookUp(inner, key, node, run))
 }
 
-/** What `has` asks of a field. */
+/** Implements `has` for a field. */
 export function hasField(container: unknown, key: unknown, node: SyntaxNode, run: Run): boolean {
   return optionalFieldIn(container, key, node, run).hasValue()
 }
 
-/** Whether a failure means that nothing is there; what guards passes over less than other expressions. */
+/** Whether a failure counts as absence; guards tolerate less than other expressions. */
 export function isPassedOver(error: unknown, run: Run): boolean {
   if (isAbsence(error)) return true
   return !run.guards && error instanceof CelFailure && PASSED_OVER.has(error.code)
@@ -69,7 +69,7 @@ function lookUp(container: unknown, key: unknown, node: SyntaxNode, run: Run): u
   throw new CelFailure('not_a_map', node)
 }
 
-/** The library's own `google`; data never comes as a plain object. */
+/** The library's own `google`; client data is never a plain object. */
 function isConstant(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 }

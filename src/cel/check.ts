@@ -6,10 +6,10 @@ import { acceptsStatically } from './results.ts'
 import type { TreeFacts } from './rewrite.ts'
 import type { Program, SyntaxNode } from './syntax-tree.ts'
 
-/** Longest expression, in UTF-16 units (specification, CELExpression). */
+/** Maximum length of an expression, in UTF-16 units (specification, CELExpression). */
 export const MAX_EXPRESSION_LENGTH = 16_384
 
-/** What is too large to be parsed. */
+/** Rejects text that is too large to parse. */
 export function sizeProblem(text: string): Rejection | undefined {
   if (text.length > MAX_EXPRESSION_LENGTH) {
     const message = `the expression is ${text.length} characters long; the limit is ${MAX_EXPRESSION_LENGTH}`
@@ -21,8 +21,8 @@ export function sizeProblem(text: string): Rejection | undefined {
 }
 
 /**
- * Whether more than 64 signs follow one another outside of text and comments. The library bounds all other nesting, but
- * recurses for each sign, so that the end of the stack, wherever it is today, would decide.
+ * Whether more than 64 minus or not signs follow one another outside of text and comments. The library bounds all other
+ * nesting, but recurses for each sign, so the limit would be the stack size.
  */
 function negatesTooDeeply(text: string): boolean {
   const tokens = /"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\/[^\n]*|(?:[!-]\s*){65}/gs
@@ -34,11 +34,11 @@ export interface Checks {
   readonly context: Context
   readonly result: CelResult
   readonly patterns: ReplacingPatternCompiler
-  /** What to say of a name that is none here. */
+  /** The problem to report for an unknown name. */
   readonly unknown: (name: string, node: SyntaxNode) => Problem | undefined
 }
 
-/** Names, numbers, patterns and the type of the result; throws the library's own error for what it finds. */
+/** Checks names, numbers, patterns and the result type; throws the library's own error for a violation. */
 export function checkProgram(
   program: Program,
   facts: TreeFacts,
@@ -71,7 +71,7 @@ export function checkProgram(
   return { kind: 'type', problem: { message, label: typeName(type), ...spanOf(program.ast, context) } }
 }
 
-/** A literal that makes every evaluation fail, or some of them: those that come to it. */
+/** A literal that makes every evaluation fail, or those that reach it. */
 export function unreadableLiteral({ literals }: TreeFacts, always: boolean, context: Context): Problem | undefined {
   for (const literal of literals) {
     const problem = literal.always === always ? literalProblem(literal) : undefined

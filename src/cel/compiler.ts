@@ -19,22 +19,22 @@ import { VARIABLES, variableNamed, visible } from './variables.ts'
 import { buildVariable, type EnvironmentFacts, fromExtra, type ViewSettings } from './views.ts'
 
 export interface CelCompilerOptions {
-  /** What the variable `env` shows. */
+  /** The content of the variable `env`. */
   readonly environment?: EnvironmentFacts
-  /** Header fields that `.redacted()` hides besides the ones that carry credentials by definition. */
+  /** Header fields that `.redacted()` hides in addition to known credential fields. */
   readonly sensitiveHeaders?: readonly string[]
-  /** Shared with other users of patterns, so that each pattern is compiled once. */
+  /** Shared with other users, so that each pattern is compiled once. */
   readonly patterns?: ReplacingPatternCompiler
-  /** For `random()` and `uuid()`; that of the process when unset. */
+  /** For `random()` and `uuid()`; the process's if unset. */
   readonly chance?: Chance
 }
 
-/** Expressions that are kept to be shared: routes made from one template repeat them. */
+/** Expressions cached for sharing: routes generated from one template repeat them. */
 const CACHED_EXPRESSIONS = 1000
 
 /**
- * The expressions of one compiler share its pattern cache and run one at a time. What is written alike, for the same
- * scope and result, is compiled once.
+ * The expressions of one compiler share its pattern cache and run one at a time. Identical text in the same scope and
+ * with the same result type is compiled once.
  */
 export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler {
   const patterns = options.patterns ?? createPatternCompiler()
@@ -93,19 +93,19 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
   }
 }
 
-/** Where a duration is wanted, `2s` may stand without quotes (specification, Delay and extAuth cache). */
+/** Where a duration is expected, `2s` may be unquoted (specification, Delay and extAuth cache). */
 function quoteDuration(text: string): string {
   return /^\s*(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\s*$/.test(text) ? JSON.stringify(text.trim()) : text
 }
 
-/** Of all expressions of one compiler. */
+/** Shared by all expressions of one compiler. */
 interface Shared {
   readonly environments: Environments
   readonly patterns: ReplacingPatternCompiler
   readonly run: Run
 }
 
-/** Checks against the variables and types of the scope; throws the library's own error for what it finds. */
+/** Checks against the variables and types of the scope; throws the library's own error for a violation. */
 function check(
   source: string,
   words: readonly string[],
@@ -147,9 +147,9 @@ class CompiledExpression implements Expression {
   readonly doubt: Problem | undefined
   readonly #parts: Parts
   readonly #names: readonly string[]
-  /** What comes of each place where nothing was there. */
+  /** Cached outcomes for absent values, by failure. */
   readonly #absences = new Map<CelFailure, Outcome>()
-  /** Of `true` and `false`, by which files switch things on and off for every request. */
+  /** For `true` and `false`, which configurations use as switches. */
   readonly #constant: Outcome | undefined
 
   constructor(parts: Parts) {
@@ -196,7 +196,7 @@ class CompiledExpression implements Expression {
   #evaluate(x: Exchange, extra: Readonly<Record<string, unknown>> | undefined, guards: boolean): Outcome {
     const { program, locals, run, place, settings, result } = this.#parts
     const { stackTraceLimit } = Error
-    // Nobody sees the stack of a failure, and collecting it costs more than the evaluation.
+    // The stack of a failure is never shown, and collecting it costs more than the evaluation.
     Error.stackTraceLimit = 0
     const root: Record<string, unknown> = Object.create(null) as Record<string, unknown>
     run.begin(root, guards)
@@ -222,7 +222,7 @@ class CompiledExpression implements Expression {
     }
   }
 
-  /** A failure that was given back is the same one each time. */
+  /** A returned failure is the same object each time. */
   #given(failure: CelFailure): Outcome {
     let outcome = this.#absences.get(failure)
     if (outcome === undefined) {
@@ -233,7 +233,7 @@ class CompiledExpression implements Expression {
   }
 }
 
-/** A value as a trace may show it: a text, bytes or an object may be or hold a credential. */
+/** A value that may be traced: text, bytes or an object may be or contain a credential. */
 function tellable(value: unknown): unknown {
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
   if (typeof value === 'bigint') return String(value)

@@ -14,16 +14,16 @@ import { parseProgram } from './syntax-tree.ts'
 import { variableNamed } from './variables.ts'
 
 export interface Condition {
-  /** The value is a boolean, false where a field is not there. Never throws: one of another type makes it fail. */
+  /** The value is a boolean, false if a field is absent. Never throws: a value of another type is a failure. */
   evaluate(variables: Readonly<Record<string, unknown>>): Outcome
 }
 
-/** A condition over plain data: `names` are its variables, and not those of requests. */
+/** A condition over plain data: `names` are its variables instead of those of requests. */
 export function compileCondition(text: string, names: readonly string[]): Condition | Rejection {
   return compileOver(text, names, { result: 'bool', read: wrap, convert: raw => convertResult('bool', raw) })
 }
 
-/** What becomes of values on their way in and out. */
+/** How values are converted on their way in and out. */
 interface Conversion {
   readonly result: CelResult
   readonly read: (value: unknown) => unknown
@@ -42,7 +42,7 @@ export function compileOver(
   const patterns = createPatternCompiler()
   const environments = createEnvironments(run, patterns)
   const source = adaptSource(text)
-  // The scope is for names of requests, which are unknown here.
+  // The scope only matters for names of requests, which are unknown here.
   const context: Context = { text, scope: 'log', functions: environments.functions, place: source.place }
   try {
     const environment = environments.run(wordsOf(source.text))
@@ -89,7 +89,7 @@ export function compileOver(
   }
 }
 
-/** Words that CEL keeps for itself: none is a variable, but any may follow a dot. */
+/** Reserved words of CEL: not allowed as variables, but allowed after a dot. */
 export const RESERVED: ReadonlySet<string> = new Set(
   'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
     ' ',

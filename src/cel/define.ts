@@ -4,8 +4,8 @@ import type { Run } from './run.ts'
 import type { Macro, MacroCall } from './syntax-tree.ts'
 
 /**
- * Functions of the library that ours stand in for: it refuses overloads of its own signatures, so calls to these names
- * are renamed in the parsed tree and ours are registered under the other name.
+ * Library functions that ours replace: it rejects overloads of its own signatures, so calls to these names are renamed
+ * in the parsed tree and ours are registered under the new name.
  */
 export const REPLACED: ReadonlySet<string> = new Set([
   'bool',
@@ -35,7 +35,7 @@ export function ownName(name: string): string {
   return PREFIX + name
 }
 
-/** The name as the author wrote it. */
+/** The original name. */
 export function writtenName(name: string): string {
   return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name
 }
@@ -45,13 +45,13 @@ export type Define = (signature: string, run: (...args: never[]) => unknown) => 
 
 export interface Toolbox {
   readonly define: Define
-  /** Declares a call whose arguments are expanded, not evaluated. */
+  /** Declares a call whose arguments are expanded instead of evaluated. */
   readonly macro: (signature: string, expand: (call: MacroCall) => Macro) => void
   /** Declares one overload of an operator: `A + B: C`. */
   readonly operator: (signature: string, run: (...args: never[]) => unknown) => void
   /** A name whose methods are functions: `base64.encode(x)`. */
   readonly namespace: (name: string, functions: Readonly<Record<string, Overload | readonly Overload[]>>) => void
-  /** The same tools for functions whose signatures need types of their own, which `register` makes known. */
+  /** The same tools for functions whose signatures need custom types, which `register` declares. */
   readonly withTypes: (register: (environment: Environment) => void) => Pick<Toolbox, 'define' | 'operator'>
   readonly run: Run
   readonly patterns: ReplacingPatternCompiler
@@ -59,12 +59,12 @@ export interface Toolbox {
 /** Parameter types, result type, implementation. */
 export type Overload = readonly [parameters: string, result: string, run: (...args: never[]) => unknown]
 
-/** Makes something known to an environment, once. */
+/** Registers something in an environment, once. */
 export type Registration = (environment: Environment) => void
 
 /**
- * What the functions and operators of the language take to register, by the word that an expression has to contain to
- * use them: registering everything takes longer than the rest of a cold start.
+ * Registrations of the functions and operators, indexed by the word that an expression must contain to use them:
+ * registering everything takes longer than the rest of a cold start.
  */
 export class Catalogue {
   readonly #entries = new Map<string, Registration[]>()
@@ -129,7 +129,7 @@ export function toolbox(catalogue: Catalogue, run: Run, patterns: ReplacingPatte
   return { define, macro: define, operator, namespace, withTypes: tools, run, patterns }
 }
 
-/** The parameter lists `dyn`, `dyn, dyn`, … up to `most` parameters. */
+/** The parameter lists `dyn`, `dyn, dyn`, … with up to `most` parameters. */
 export function upTo(most: number, type: string): string[] {
   return Array.from({ length: most }, (_, i) =>
     Array<string>(i + 1)

@@ -13,7 +13,7 @@ import type { Run } from './run.ts'
 import { VARIABLES, type VariableField, type VariableType, variableNamed, visible } from './variables.ts'
 import { VIEW_CLASSES } from './views.ts'
 
-/** Bounds on the parsed tree; the library recurses, so they also keep it clear of the end of the stack. */
+/** Bounds on the parsed tree; the library is recursive, so they also prevent stack overflows. */
 export const LIMITS = {
   maxAstNodes: 4000,
   maxDepth: 64,
@@ -22,21 +22,21 @@ export const LIMITS = {
   maxCallArguments: 32,
 }
 
-/** How a function may be called, by its written name. */
+/** The call forms of a function, by its written name. */
 export interface FunctionForms {
   readonly method: ReadonlySet<number>
   readonly plain: ReadonlySet<number>
 }
 
 export interface Environments {
-  /** Every variable is dynamic: the one that expressions run in. Knows what the words name. */
+  /** For evaluation, with all variables dynamic. Contains what the words refer to. */
   readonly run: (words: readonly string[]) => Environment
-  /** The variables of one scope, with their declared types. Knows what the words name. */
+  /** For checking, with the declared types of one scope's variables. Contains what the words refer to. */
   readonly check: (words: readonly string[], scope: CelScope) => Environment
   readonly functions: () => ReadonlyMap<string, FunctionForms>
 }
 
-/** Environments that learn functions, operators and variables from the first expression that names them. */
+/** Environments that lazily register functions, operators and variables when an expression first names them. */
 export function createEnvironments(run: Run, patterns: ReplacingPatternCompiler): Environments {
   const catalogue = createCatalogue(run, patterns)
   const base = new Environment({
@@ -51,7 +51,7 @@ export function createEnvironments(run: Run, patterns: ReplacingPatternCompiler)
   let functions: ReadonlyMap<string, FunctionForms> | undefined
   return {
     run(words) {
-      // `variables()` shows all of them.
+      // `variables()` returns all of them.
       if (words.includes('variables')) running.learn(VARIABLES.map(each => each.name))
       return running.learn(words)
     },
@@ -69,7 +69,7 @@ export function createEnvironments(run: Run, patterns: ReplacingPatternCompiler)
   }
 }
 
-/** Everything in an expression that may name something; words inside strings and comments do no harm. */
+/** All words of an expression that may be names; words inside strings and comments are harmless. */
 export function wordsOf(text: string): readonly string[] {
   return text.match(/[A-Za-z_]\w*|[=!<>]=|[+<>]/g) ?? []
 }
@@ -89,7 +89,7 @@ function createCatalogue(run: Run, patterns: ReplacingPatternCompiler): Catalogu
 
 type RegisterVariable = (environment: Environment, word: string) => void
 
-/** An environment that grows. What it knew already keeps its meaning: all overloads of a name come at once. */
+/** An environment that grows. Existing names keep their meaning: all overloads of a name are added together. */
 class Learner {
   readonly #environment: Environment
   readonly #catalogue: Catalogue
@@ -136,10 +136,13 @@ function registerTyped(environment: Environment, name: string, scope: CelScope):
   environment.registerVariable(name, declare(environment, name, variable.type, scope))
 }
 
-/** Stands for the values of declared types: the checker never sees one, and the library would make a class for each. */
+/**
+ * A placeholder for values of declared types: the checker never sees one, and the library would create a class for
+ * each.
+ */
 class Declared {}
 
-/** The library's name for a declared type. Object types are registered under the path of the variable. */
+/** The library's name for a declared type. Object types are registered under the variable's path. */
 function declare(environment: Environment, path: string, type: VariableType, scope: CelScope): string {
   switch (type) {
     case 'strings':

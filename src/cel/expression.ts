@@ -3,25 +3,25 @@ import type { CelResult, CelScope, Problem } from '../schema/builder.ts'
 import type { FailureKind } from './failure.ts'
 import type { Term } from './terms/terms.ts'
 
-/** A checked expression. It holds no request: each evaluation gets its own roots. */
+/** A checked expression. It is not bound to a request: each evaluation gets its own roots. */
 export interface Expression {
   readonly text: string
   readonly scope: CelScope
   readonly result: CelResult
-  /** Root variables that the expression names (`request`, `jwt`, …). */
+  /** Root variables used by the expression (`request`, `jwt`, …). */
   readonly roots: ReadonlySet<string>
   readonly readsRequestBody: boolean
   readonly readsResponseBody: boolean
-  /** The whole expression is `flatten(…)`: a log writes each entry of the resulting map as a field of its own. */
+  /** The whole expression is `flatten(…)`: a log writes each entry of the resulting map as a separate field. */
   readonly flattens?: boolean
-  /** What makes it fail for some requests, though not for all. */
+  /** Why it fails for some requests, though not for all. */
   readonly doubt?: Problem | undefined
-  /** Never throws: failures are data, named by code, without values. */
+  /** Never throws: failures are data, identified by code, without values. */
   evaluate(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome
   /**
-   * The same for what guards something. Clients can make expressions fail, so `has`, `default`, `coalesce` and optionals
-   * pass over nothing but absence here: an unread body, a value of another type or text that cannot be read makes the
-   * whole expression fail.
+   * The same for expressions that guard something. Clients can make expressions fail, so `has`, `default`, `coalesce`
+   * and optionals tolerate only absence here: an unread body, a value of another type or malformed text makes the whole
+   * expression fail.
    */
   decide(x: Exchange, extra?: Readonly<Record<string, unknown>>): Outcome
 }

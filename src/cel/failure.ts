@@ -1,12 +1,12 @@
 /**
- * What a failure means to whoever has to decide all the same:
- * `absent`: what the expression asks for is not there; `exhausted`: it takes more steps, depth or room than it may;
- * `unreadable`: data is there and cannot be read; `mismatch`: a value has a type that does not fit; `invalid`: a value
- * has the right type and does not fit.
+ * The category of a failure, for callers that must still decide.
+ * `absent`: the requested value does not exist; `exhausted`: a step, depth or size limit is exceeded; `unreadable`:
+ * data exists but cannot be parsed; `mismatch`: a value has the wrong type; `invalid`: a value has the right type but
+ * does not fit.
  */
 export type FailureKind = 'absent' | 'exhausted' | 'unreadable' | 'mismatch' | 'invalid'
 
-/** Why an evaluation failed. Only these words reach an Outcome: never a value, a header or a token. */
+/** Why an evaluation failed. Only these texts reach an Outcome: never a value, a header or a token. */
 const REASONS = {
   no_such_key: ['absent', 'no such key'],
   unknown_variable: ['absent', 'the variable has no value here'],
@@ -62,12 +62,12 @@ const REASONS = {
 
 export type FailureCode = keyof typeof REASONS
 
-/** Thrown by functions and views. It carries no text of its own, so nothing can leak through it. */
+/** Thrown by functions and views. It has no message of its own that could leak data. */
 export class CelFailure extends Error {
   readonly code: FailureCode
   readonly node: { readonly start: number } | undefined
 
-  /** `node`: where in the expression. */
+  /** `node`: the position in the expression. */
   constructor(code: FailureCode, node?: { readonly start: number }) {
     super(REASONS[code][1])
     this.code = code
@@ -87,17 +87,17 @@ export function kindOf(error: unknown): FailureKind {
   return error instanceof RangeError && !isTimeZone(error) ? 'exhausted' : 'invalid'
 }
 
-/** Whether it means that something is not there, as opposed to something being wrong. */
+/** Whether the failure means absence rather than an error. */
 export function isAbsence(error: unknown): boolean {
   return kindOf(error) === 'absent'
 }
 
-/** Of two failures the one that has to be told: absence excuses what nothing else does. */
+/** The failure to report of two: absence is reported only if both are absences. */
 export function graver(first: unknown, second: unknown): unknown {
   return isAbsence(first) ? second : first
 }
 
-/** One line that says what failed and where in the expression. */
+/** One line with the failure and its position in the expression. */
 export function describeFailure(error: unknown, place: (offset: number) => number): string {
   const code = codeOf(error)
   if (code === undefined) {

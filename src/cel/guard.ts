@@ -3,9 +3,8 @@ import type { Exchange } from '../http/exchange.ts'
 import type { Expression } from './expression.ts'
 
 /**
- * Whether a condition holds that chooses between what is stricter and what is weaker. Where what it asks for is not
- * there, it does not hold. Where it fails otherwise, which a client can bring about, nothing is chosen: throws
- * GatewayError `undecided`.
+ * Whether a condition that selects between stricter and weaker rules holds. Absent values make it false. On any other
+ * failure, which a client can cause, nothing is selected: throws GatewayError `undecided`.
  */
 export function holdsForSure(condition: Expression, x: Exchange): boolean {
   const outcome = condition.decide(x)

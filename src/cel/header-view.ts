@@ -4,7 +4,9 @@ import { JsonList, REDACTED } from './json-view.ts'
 
 type Shape = 'plain' | 'join' | 'raw' | 'split'
 
-/** Header fields as a map of lower-case names: a string for one entry, a list for several, or one fixed shape. */
+/**
+ * Header fields as a map of lower-case names: a string for one entry, a list for several, unless the shape is fixed.
+ */
 export class HeaderView extends Map<string, unknown> {
   readonly #fields: HeaderList
   readonly #sensitive: ReadonlySet<string>
@@ -66,8 +68,8 @@ export class HeaderView extends Map<string, unknown> {
   }
 
   /**
-   * The first cookie of that name; a surrounding pair of quotes is not part of the value. `only`: a second one with
-   * another value is a failure, for a backend may take that one.
+   * The first cookie of that name, without surrounding quotes. `only`: a second one with another value is a failure,
+   * since a backend may use that one.
    */
   cookie(name: string, only: boolean): string {
     const values = this.#cookies(name)

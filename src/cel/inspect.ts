@@ -7,19 +7,18 @@ import { Run } from './run.ts'
 import { adaptSource } from './source.ts'
 import { callOf, parseProgram, type SyntaxNode } from './syntax-tree.ts'
 
-/** A part of an expression that is one by itself. */
+/** A subexpression. */
 export interface ExpressionPart {
   readonly text: string
   /** Offsets in the whole expression. */
   readonly span: readonly [start: number, end: number]
-  /** As messages name it. */
+  /** Its type's name in messages. */
   readonly type: string
 }
 
 /**
- * The parts of an expression that a person may want to see the value of, inner ones first and the whole last. Literals
- * and what only leads to something are left out, and so is what names the variable of a loop. The expression has to be
- * one that compiles in this scope.
+ * The subexpressions whose values are worth showing, inner ones first and the whole last. Literals, prefixes of a
+ * longer access, and the names of loop variables are omitted. The expression must compile in this scope.
  */
 export function inspectExpression(text: string, scope: CelScope): readonly ExpressionPart[] {
   const { text: source, place } = adaptSource(text)
@@ -29,11 +28,11 @@ export function inspectExpression(text: string, scope: CelScope): readonly Expre
   prepare(program.ast, run)
   program.check()
   const parts: ExpressionPart[] = []
-  /** Returns the loop variables around the node that it uses. */
+  /** Returns the loop variables of the surrounding nodes that it uses. */
   const visit = (node: SyntaxNode, bound: readonly string[], leadsOn: boolean): ReadonlySet<string> => {
     const used = new Set<string>()
     if (node.op === 'id' && bound.includes(node.args as string)) used.add(node.args as string)
-    // What `has` asks for may well be missing.
+    // The argument of `has` may well be absent.
     const inner = callOf(node)?.name === 'has' ? [] : childScopes(node, bound)
     for (const [child, names] of inner) {
       for (const name of visit(child, names, isAccess(node))) if (bound.includes(name)) used.add(name)
@@ -54,7 +53,7 @@ function isAccess({ op }: SyntaxNode): boolean {
   return ['.', '.?', '[]', '[?]'].includes(op)
 }
 
-/** Literals are their own values, and a map that is there is too much where a field of it is what counts. */
+/** Literals are self-explanatory, and a map is too much where one of its fields is used. */
 function isShown(node: SyntaxNode, leadsOn: boolean): boolean {
   return (!leadsOn || callOf(node) !== undefined) && !['value', 'list', 'map', 'id'].includes(node.op)
 }
@@ -64,7 +63,7 @@ function partOf(node: SyntaxNode, text: string, place: (offset: number) => numbe
   return { text: text.slice(...span), span, type: typeName(node.checkedType) }
 }
 
-/** The library's spans leave out a parenthesis that opens before a part, or closes behind it. */
+/** The library's spans exclude parentheses around a part. */
 function balanced(text: string, start: number, end: number): readonly [number, number] {
   const marks = [...text.matchAll(PARENTHESES)].filter(({ 0: mark }) => mark === '(' || mark === ')')
   let open = 0
@@ -80,5 +79,5 @@ function balanced(text: string, start: number, end: number): readonly [number, n
   return [from, to]
 }
 
-/** Strings and comments are taken as a whole, so that what is in them does not count. */
+/** Matches strings and comments as a whole, so that parentheses in them do not count. */
 const PARENTHESES = /"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\/[^\n]*|[()]/gs

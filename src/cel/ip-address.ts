@@ -11,14 +11,14 @@ export class IpAddress {
     this.bits = bits
   }
 
-  /** Undefined when the text is not an address; zone names (`fe80::1%eth0`) are refused. */
+  /** Undefined unless the text is an address; zone names (`fe80::1%eth0`) are rejected. */
   static parse(text: string): IpAddress | undefined {
     const family = text.includes('%') ? 0 : ipVersion(text)
     if (family === 4) return new IpAddress(4, bitsOf4(text))
     return family === 6 ? new IpAddress(6, bitsOf6(text)) : undefined
   }
 
-  /** The address behind an IPv4-mapped IPv6 one (`::ffff:10.0.0.1`), otherwise this one. */
+  /** The IPv4 address of an IPv4-mapped IPv6 one (`::ffff:10.0.0.1`), otherwise this one. */
   unmapped(): IpAddress {
     return this.family === 6 && this.bits >> 32n === 0xffffn ? new IpAddress(4, this.bits & 0xffffffffn) : this
   }
@@ -33,7 +33,7 @@ export class IpAddress {
   }
 }
 
-/** An address with a prefix length. It keeps the host bits it was written with. */
+/** An address with a prefix length. It keeps the host bits as written. */
 export class Cidr {
   readonly address: IpAddress
   readonly prefix: number
@@ -53,7 +53,7 @@ export class Cidr {
     return prefix <= (address.family === 4 ? 32 : 128) ? new Cidr(address, prefix) : undefined
   }
 
-  /** An IPv4-mapped IPv6 address is in an IPv4 range when the address behind it is. */
+  /** An IPv4-mapped IPv6 address is in an IPv4 range if its IPv4 address is. */
   holds(address: IpAddress): boolean {
     const candidate = this.address.family === 4 ? address.unmapped() : address
     return candidate.inRange(this.address.bits, this.prefix, this.address.family)

@@ -1,10 +1,10 @@
 import { hasRepeatedMembers } from '../http/repeated-members.ts'
 import { CelFailure } from './failure.ts'
 
-/** Nesting that any walk over client data follows before it gives up. */
+/** Maximum nesting depth of any walk over client data. */
 export const MAX_DEPTH = 128
 
-/** A value that prints as `<redacted>`; only `.unredacted()` gives it away. */
+/** A value that prints as `<redacted>`; only `.unredacted()` reveals it. */
 export class Secret {
   readonly #text: string
 
@@ -20,24 +20,24 @@ export class Secret {
     return REDACTED
   }
 }
-/** Stands for a value whose expression has failed: reading it fails too. */
+/** The value of a failed expression: reading it fails too. */
 export class FailedValue {}
 
 export const REDACTED = '<redacted>'
 
 /**
- * A map that came from outside, or that a function made. The library interns one type for every shape of plain object
- * or array it meets and never lets go of them, so client data must not reach it in that form: it sees two opaque
- * types, whatever is inside. Nothing is converted before it is read.
+ * A map of client data, or one made by a function. The library interns one type for every shape of plain object or
+ * array it meets and never frees them, so client data must not reach it in that form: it sees two opaque types,
+ * whatever their content. Values are converted lazily.
  *
- * It is a Map because the library reads fields of registered Map classes through `get`, and nothing else of them.
+ * It is a Map because the library reads fields of registered Map classes only through `get`.
  */
 export class JsonMap extends Map<string, unknown> {
   readonly #fields: Readonly<Record<string, unknown>>
   readonly #depth: number
   readonly #ours: Readonly<Record<string, unknown>> | undefined
 
-  /** `ours` are values of the gateway's own, not to be converted; they win over fields of the same name. */
+  /** `ours`: the gateway's own values, which are not converted and take precedence over fields of the same name. */
   constructor(fields: Readonly<Record<string, unknown>>, depth = 0, ours?: Readonly<Record<string, unknown>>) {
     super()
     this.#fields = fields
@@ -77,9 +77,9 @@ export class JsonMap extends Map<string, unknown> {
   }
 }
 
-/** A list from outside; see JsonMap. Its keys are positions. */
+/** A list of client data; see JsonMap. Its keys are indexes. */
 export class JsonList extends Map<unknown, unknown> {
-  /** The values of one header field, in place of the one that an expression expects. */
+  /** Several values of one header field, where an expression expects one. */
   readonly several: boolean
   readonly #items: readonly unknown[]
   readonly #depth: number
@@ -106,7 +106,7 @@ export class JsonList extends Map<unknown, unknown> {
   }
 }
 
-/** `bigint` for integers, views for objects and lists, everything else as it is. */
+/** `bigint` for integers, views for objects and lists, anything else unchanged. */
 export function wrap(value: unknown, depth = 0): unknown {
   switch (typeof value) {
     case 'number':
@@ -130,7 +130,7 @@ export function wrap(value: unknown, depth = 0): unknown {
   return value
 }
 
-/** JSON text as a value. Integers beyond 2^53 lose precision and become doubles. */
+/** Parses JSON text. Integers beyond 2^53 lose precision and become doubles. */
 export function parseJson(text: string): unknown {
   let value: unknown
   try {
@@ -138,7 +138,7 @@ export function parseJson(text: string): unknown {
   } catch {
     throw new CelFailure('invalid_json')
   }
-  // A backend may take the other one.
+  // A backend may use the other duplicate.
   if (hasRepeatedMembers(text, value)) throw new CelFailure('repeated_member')
   return wrap(value)
 }

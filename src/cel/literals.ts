@@ -5,7 +5,7 @@ import { toAddress, toRange } from './functions/network.ts'
 import { isKey } from './operators.ts'
 import { callOf, type SyntaxNode } from './syntax-tree.ts'
 
-/** Functions that read a text which authors mostly write out: a slip in it makes the expression fail for every request. */
+/** Functions that parse text usually given as a literal: an error in it makes the expression fail for every request. */
 const READERS: Readonly<Record<string, Literal['read']>> = {
   cidr: toRange,
   containsCIDR: toRange,
@@ -24,15 +24,15 @@ const READERS: Readonly<Record<string, Literal['read']>> = {
   timestamp: toTimestamp,
 }
 
-/** A text that is written out as the only argument of one of these functions. */
+/** A literal that is the only argument of one of these functions. */
 export interface Literal {
   readonly node: SyntaxNode
-  /** Whether every evaluation reads it: `a && f("x")` works where `a` is false. */
+  /** Whether every evaluation reads it: `a && f("x")` works if `a` is false. */
   readonly always: boolean
   readonly read: (text: string) => unknown
 }
 
-/** `always`: whether every evaluation comes to this node. */
+/** `always`: whether every evaluation reaches this node. */
 export function literalOf(node: SyntaxNode, always: boolean): Literal | undefined {
   const call = callOf(node)
   const read = call && Object.hasOwn(READERS, call.name) ? READERS[call.name] : undefined
@@ -40,7 +40,7 @@ export function literalOf(node: SyntaxNode, always: boolean): Literal | undefine
   return read && text && isText(text) && more.length === 0 ? { node: text, read, always } : undefined
 }
 
-/** Keys of a map that is written out which make it fail: one that stands there twice, and one that can be no key. */
+/** Keys of a map literal that make it fail: duplicates and invalid keys. */
 export function repeatedKeys(node: SyntaxNode, always: boolean): Literal[] {
   const seen = new Set<unknown>()
   return (node.args as [SyntaxNode, SyntaxNode][]).flatMap(([key]) => {
@@ -63,7 +63,7 @@ function toTimeZone(text: string): string {
   }
 }
 
-/** What is wrong with a literal, in words; undefined when nothing is. */
+/** What is wrong with a literal, in words; undefined if it is valid. */
 export function literalProblem({ node, read }: Pick<Literal, 'node' | 'read'>): Problem | undefined {
   try {
     read(node.args as string)
@@ -74,7 +74,7 @@ export function literalProblem({ node, read }: Pick<Literal, 'node' | 'read'>): 
   }
 }
 
-/** The same of an expression that is nothing but a literal, and of the right type. */
+/** The same for an expression that is nothing but a literal of the right type. */
 export function constantProblem(root: SyntaxNode, result: CelResult): Problem | undefined {
   if (result === 'duration' && isText(root)) return literalProblem({ node: root, read: parseDuration })
   if (result !== 'sampling' || root.op !== 'value') return undefined

@@ -9,12 +9,12 @@ import { type CelMap, contains, equal, isList, isMap, isNumber, itemsOf, sizeOf 
 
 type Evaluate = (ev: Evaluator, self: SyntaxNode, scope: Scope) => unknown
 
-/** Evaluations that may give a failure back, and take one from their operands, instead of throwing it. */
+/** Operators that may return a failure, and accept one from their operands, instead of throwing it. */
 export const GIVING: ReadonlySet<string> = new Set(['.', '[]', '==', '!=', '&&', '||'])
 
 /**
- * What each operator does in place of the library's own evaluation, by its sign. `gives`: whoever evaluates the node
- * takes a CelFailure for a value; the same then holds for what the operators of `GIVING` evaluate.
+ * Our implementation of each operator, replacing the library's. `gives`: the caller accepts a CelFailure as a result;
+ * the same then applies to operands in `GIVING`.
  */
 export function evaluationOf(node: SyntaxNode, run: Run, gives: boolean): Evaluate | undefined {
   switch (node.op) {
@@ -85,7 +85,7 @@ function subtract(a: unknown, b: unknown, node: SyntaxNode, ev: Evaluator): unkn
   return subtractTimes(a, b) ?? byLibrary(a, b, node, ev)
 }
 
-/** The library lets the smallest integer, divided by -1, out of range. */
+/** The library overflows when dividing the smallest integer by -1. */
 function divide(a: unknown, b: unknown, node: SyntaxNode, ev: Evaluator): unknown {
   const result = byLibrary(a, b, node, ev)
   return typeof result === 'bigint' ? checkedInt(result, node) : result
@@ -113,7 +113,7 @@ function ordered(accepts: (order: number) => boolean): Evaluate {
   }
 }
 
-/** Below, at or above zero, NaN where nothing holds; undefined where the library has to say what is wrong. */
+/** Below, at or above zero, NaN if unordered; undefined if the library has to report the error. */
 function orderOf(a: unknown, b: unknown): number | undefined {
   if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0
   if (isNumber(a) && isNumber(b)) return orderOfNumbers(a, b)
@@ -121,7 +121,7 @@ function orderOf(a: unknown, b: unknown): number | undefined {
   return compareTimes(a, b)
 }
 
-/** An integer is compared with a double as a double. */
+/** Integers are compared with doubles as doubles. */
 function orderOfNumbers(a: number | bigint | UnsignedInt, b: number | bigint | UnsignedInt): number {
   let x = a instanceof UnsignedInt ? a.value : a
   let y = b instanceof UnsignedInt ? b.value : b
@@ -132,7 +132,7 @@ function orderOfNumbers(a: number | bigint | UnsignedInt, b: number | bigint | U
   return x < y ? -1 : x > y ? 1 : x === y ? 0 : Number.NaN
 }
 
-/** `decisive` ends it whatever the other side is. Where both sides fail, the graver failure is told. */
+/** `decisive` determines the result regardless of the other operand. If both fail, the graver failure is reported. */
 function logical(decisive: boolean, gives: boolean): Evaluate {
   return (ev, self, scope) => {
     let failure: unknown
@@ -162,7 +162,7 @@ function logical(decisive: boolean, gives: boolean): Evaluate {
 
 const NOT_BOOLEAN = new CelFailure('invalid_logical_operand')
 
-/** The library negates the smallest integer without noticing that the result is out of range. */
+/** The library overflows when negating the smallest integer. */
 function negated(node: SyntaxNode): Evaluate {
   const { evaluate } = node.meta
   return (ev, self, scope) => {
@@ -171,7 +171,7 @@ function negated(node: SyntaxNode): Evaluate {
   }
 }
 
-/** The library drops the keys `constructor`, `prototype` and `__proto__` and turns every key into a string. */
+/** The library drops the keys `constructor`, `prototype` and `__proto__` and converts every key to a string. */
 function mapBuilder(node: SyntaxNode, run: Run): Evaluate | undefined {
   const entries = node.args as [SyntaxNode, SyntaxNode][]
   if (entries.length === 0) return undefined
@@ -193,7 +193,7 @@ export function isKey(value: unknown): boolean {
   )
 }
 
-/** Counts the elements before the first step, and hands the library a list it can walk without a copy of its own. */
+/** Charges for the elements before the first step, and gives the library a list that it can iterate without copying. */
 export function iteration(comprehension: Comprehension, run: Run): Evaluate {
   const walk = comprehension.kind === 'quantifier' && !comprehension.errorsAreFatal ? quantify : undefined
   return (ev, self, scope) => {
@@ -212,7 +212,7 @@ export function iteration(comprehension: Comprehension, run: Run): Evaluate {
   }
 }
 
-/** `all` and `exists`: an element that fails counts where no other one decides, and of several the graver failure. */
+/** `all` and `exists`: failing elements count only if no other element decides, and the gravest failure is reported. */
 function quantify(items: readonly unknown[], comprehension: Comprehension, ev: Evaluator, outer: Scope): unknown {
   const { step, condition, result } = comprehension
   const scope = comprehension.iterCtx!.reuse(outer)

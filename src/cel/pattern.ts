@@ -5,7 +5,7 @@ import { necessaryText } from './patterns/necessary-text.ts'
 import { OpenMatches } from './patterns/open-matches.ts'
 import type { Program } from './patterns/program.ts'
 
-/** Longest pattern, in UTF-16 units: compile time and memory grow with it. */
+/** Maximum length of a pattern, in UTF-16 units: compile time and memory grow with it. */
 export const MAX_PATTERN_LENGTH = 1024
 const CACHED_PATTERNS = 256
 
@@ -18,7 +18,7 @@ export interface ReplacingPatternCompiler extends PatternCompiler {
   compile(source: string, anchored: boolean): ReplacingPattern | { readonly problem: Problem }
 }
 
-/** The compiler keeps the patterns used last; each is compiled once while it stays in use. */
+/** Caches recently used patterns; each is compiled once while it stays in use. */
 export function createPatternCompiler(): ReplacingPatternCompiler {
   const kept = new Map<string, ReplacingPattern>()
   return {
@@ -59,24 +59,21 @@ function build(source: string, anchored: boolean): ReplacingPattern | { readonly
 /** Start and end of a match, in UTF-16 units. */
 export type Span = readonly [start: number, end: number]
 
-/** Finds what a pattern matches in whole texts, and in texts that come in pieces. */
+/** Finds matches in whole texts, and in texts that arrive in pieces. */
 export interface Search {
   readonly source: string
-  /** Matches from `from` on, in order, none of them empty; what stands before counts for `\\b`. */
+  /** Non-empty matches from `from` on, in order; the preceding text counts for `\\b`. */
   spans(text: string, from?: number): Span[]
-  /** The first one of them. */
+  /** The first one. */
   first(text: string, from: number): Span | undefined
   /** For one text in pieces. */
   open(): OpenMatches
 }
 
-/** Finds the first match that begins at `from` or behind it. */
+/** Finds the first match that begins at or after `from`. */
 export type Finder = (text: string, from: number) => Span | undefined
 
-/**
- * `source` must be a pattern that a compiler has taken. `finder` finds the same, in linear time as well, where somebody
- * knows a faster way.
- */
+/** `source` must have compiled. `finder`: an optional faster implementation, also in linear time. */
 export function searchFor(source: string, finder?: Finder): Search {
   const regex = RE2JS.compile(source)
   const program = regex.re2Input.prog as Program
@@ -164,7 +161,7 @@ function group(matcher: Matcher, name: string): string {
   return Object.hasOwn(matcher.namedGroups, name) ? (matcher.group(name) ?? '') : ''
 }
 
-/** `$1`, `$name`, `${name}` and `$$`; the name runs as far as it can, so `$1a` is the group `1a`. */
+/** `$1`, `$name`, `${name}` and `$$`; the longest name is taken, so `$1a` is the group `1a`. */
 function expand(by: string, value: (name: string) => string): string {
   if (!by.includes('$')) return by
   return by.replace(/\$(?:\$|\{([^{}$]*)\}|([0-9A-Za-z_]+))/g, (whole, braced?: string, bare?: string) =>
@@ -172,7 +169,7 @@ function expand(by: string, value: (name: string) => string): string {
   )
 }
 
-/** Syntax that the linear engine would refuse with less helpful words, or would read differently from its author. */
+/** Syntax that the linear engine would reject with a less helpful message, or interpret differently than its author. */
 function unsupported(source: string): Problem | undefined {
   let inClass = false
   for (let i = 0; i < source.length; i++) {

@@ -14,7 +14,7 @@ export interface Context {
   readonly text: string
   readonly scope: CelScope
   readonly functions: () => ReadonlyMap<string, FunctionForms>
-  /** From an offset in the text that was parsed to one in the text that was written. */
+  /** Maps an offset in the parsed text to one in the written text. */
   readonly place: (offset: number) => number
 }
 
@@ -53,14 +53,14 @@ const TOKENS: Readonly<Record<string, string>> = {
   QUESTION: '`?`',
 }
 
-/** Turns what the library throws while parsing or checking into a finding. Anything else is a bug and passes on. */
+/** Converts the library's parse and check errors to findings. Anything else is a bug and is rethrown. */
 export function rejection(error: unknown, context: Context): Rejection {
   if (error instanceof RangeError) return { kind: 'size', problem: { message: 'the expression is nested too deeply' } }
   if (error instanceof ParseError) return parseRejection(error, context)
   if (error instanceof CheckError || error instanceof EvaluationError) {
     return { kind: 'type', problem: checkProblem(error, context) }
   }
-  // The library reports two overloads that fit equally well with a plain Error.
+  // The library reports ambiguous overloads with a plain Error.
   if (error instanceof Error && / overlaps with /.test(error.message)) {
     return { kind: 'type', problem: { message: 'the types of an operator cannot be told apart here' } }
   }
@@ -118,7 +118,7 @@ const WORDS: Readonly<Record<string, string>> = {
   invalid_macro_argument: 'the first argument must be a plain name for the loop variable',
 }
 
-/** Of a place whose names are not variables of requests. */
+/** For contexts whose names are not variables of requests. */
 export function unknownName(node: SyntaxNode, names: readonly string[], context: Context): Problem {
   const name = String(node.args)
   return {
@@ -207,7 +207,7 @@ function badCall(node: SyntaxNode, context: Context): Problem {
   return { message: `\`${name}\` cannot be called${on} with (${types})`, ...span }
 }
 
-/** What other languages call it. */
+/** Names from other languages. */
 const FOREIGN: Readonly<Record<string, string>> = {
   hasPrefix: 'startsWith',
   hasSuffix: 'endsWith',
@@ -250,7 +250,7 @@ function badOperator(node: SyntaxNode, summary: string, context: Context): Probl
   return { message: `\`${node.op}\` cannot combine ${types}`, ...help, ...span }
 }
 
-/** The name of a type in messages. */
+/** A type's name in messages. */
 export function typeName(type: StaticType | undefined): string {
   if (!type) return 'a value'
   return readable(type.name)
@@ -288,7 +288,7 @@ function meant(
   candidates: readonly string[],
   otherwise?: string,
 ): { help?: string; suggestion?: string } {
-  // Two edits away from a word of three letters is another word.
+  // Two edits turn a word of three letters into another word.
   const near = name.length > 3 ? candidates : candidates.filter(each => editDistance(name, each, 1) < 2)
   const [best, ...more] = closest(name, near)
   const help = didYouMean(name, near) ?? otherwise

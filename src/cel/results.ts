@@ -12,7 +12,7 @@ import { variableAt } from './variables.ts'
 const TIMESTAMP = 'google.protobuf.Timestamp'
 const DURATION = 'google.protobuf.Duration'
 
-/** Types that the checker may find, by what the place wants, and that want in words. */
+/** Static types accepted for each expected result, and the expectation in words. */
 const ACCEPTED: Readonly<Record<Exclude<CelResult, 'any' | 'body'>, readonly [readonly string[], string]>> = {
   bool: [['bool'], 'a boolean'],
   string: [['string', 'bytes', 'null'], 'a string'],
@@ -23,7 +23,7 @@ const ACCEPTED: Readonly<Record<Exclude<CelResult, 'any' | 'body'>, readonly [re
   sampling: [['bool', 'int', 'uint', 'double'], 'a boolean or a number from 0 to 1'],
 }
 
-/** Undefined when an expression of this type may stand here, otherwise what is wanted. */
+/** Undefined if an expression of this type is acceptable, otherwise what is expected. */
 export function acceptsStatically(result: CelResult, type: StaticType | undefined): string | undefined {
   if (
     result === 'any' ||
@@ -41,8 +41,8 @@ export function acceptsStatically(result: CelResult, type: StaticType | undefine
 }
 
 /**
- * The value as the caller gets it: plain data, of the kind that the place wants. Durations are in milliseconds where a
- * duration is wanted, and text such as `1.5s` elsewhere; bytes become text where text is wanted.
+ * The value for the caller: plain data of the expected kind. Durations are in milliseconds where a duration is
+ * expected, and text such as `1.5s` elsewhere; bytes become text where text is expected.
  */
 export function convertResult(result: CelResult, raw: unknown): Outcome {
   if (result === 'duration') return { ok: true, value: toMilliseconds(raw) }
@@ -67,7 +67,7 @@ export function convertResult(result: CelResult, raw: unknown): Outcome {
   }
 }
 
-/** Text and bytes as they are, anything else as JSON. */
+/** Text and bytes unchanged, anything else as JSON. */
 function toBody(raw: unknown): string | Buffer {
   if (typeof raw === 'string') return raw
   if (raw instanceof Uint8Array || raw instanceof Secret) return toPlain(raw) as string | Buffer
@@ -93,7 +93,7 @@ function toExpiry(raw: unknown): number | Date {
   return typeof number === 'number' ? new Date(number * 1000) : toMilliseconds(raw)
 }
 
-/** A timestamp stays one: the caller knows from when it counts. */
+/** A timestamp is kept: the caller knows what it is relative to. */
 function toMilliseconds(raw: unknown): number | Date {
   const value = typeof raw === 'string' ? parseDuration(raw) : raw
   if (value instanceof Date) return value

@@ -16,7 +16,7 @@ import {
 
 const MAX_INT = 2n ** 63n - 1n
 
-/** Macros that bind their first argument as a variable of the others. */
+/** Macros that bind their first argument as a variable in the others. */
 const BINDING = new Set([
   'all',
   'exists',
@@ -30,25 +30,25 @@ const BINDING = new Set([
   'removeKeys',
   'with',
 ])
-/** Calls that evaluate what stands before them, and of their arguments what they need. */
+/** Calls that evaluate their receiver, and their arguments only as needed. */
 const LAZY_CALLS = new Set([...BINDING, 'bind', 'coalesce', 'default', 'has', 'or', 'orValue'])
 const FLATTENING = new Set(['flatten', 'flattenRecursive', 'flatten_recursive'])
 
 export interface TreeFacts {
-  /** Names that are not bound inside the expression, with the places where they stand. */
+  /** Free names, with the nodes where they occur. */
   readonly free: ReadonlyMap<string, SyntaxNode>
   readonly callsVariables: boolean
   readonly bodies: ReadonlySet<string>
-  /** The text of each literal pattern. */
+  /** The nodes of literal patterns. */
   readonly patterns: readonly SyntaxNode[]
-  /** Texts that functions read and that are written out. */
+  /** Literals parsed by functions. */
   readonly literals: readonly Literal[]
-  /** Integer literals that no int64 can hold. */
+  /** Integer literals beyond int64. */
   readonly tooBig: readonly SyntaxNode[]
   readonly flattens: boolean
 }
 
-/** Adapts a parsed tree before it is checked, and says what it names. */
+/** Adapts a parsed tree before it is checked, and collects what it refers to. */
 export function prepare(root: SyntaxNode, run: Run): TreeFacts {
   const free = new Map<string, SyntaxNode>()
   const bodies = new Set<string>()
@@ -83,7 +83,7 @@ export function prepare(root: SyntaxNode, run: Run): TreeFacts {
   return { free, bodies, callsVariables, patterns, literals, tooBig, flattens }
 }
 
-/** Whether an evaluation of the node always comes to this child, and fails where that one does. */
+/** Whether evaluating the node always evaluates this child, and fails if it fails. */
 function evaluates(node: SyntaxNode, child: SyntaxNode): boolean {
   if (node.op === '&&' || node.op === '||') return false
   if (node.op === '?:') return child === (node.args as SyntaxNode[])[0]
@@ -91,7 +91,7 @@ function evaluates(node: SyntaxNode, child: SyntaxNode): boolean {
   return call === undefined || child === call.receiver || !LAZY_CALLS.has(call.name)
 }
 
-/** Each child with the variables bound around it. The name that a macro binds is not a use of it. */
+/** Each child with its bound variables. The name that a macro binds is not a use of it. */
 export function childScopes(node: SyntaxNode, bound: readonly string[]): (readonly [SyntaxNode, readonly string[]])[] {
   const call = callOf(node)
   const [first, ...rest] = call?.args ?? []
@@ -111,7 +111,7 @@ export function childScopes(node: SyntaxNode, bound: readonly string[]): (readon
   return children(node).map(child => [child, bound])
 }
 
-/** Whether a variable used below `parent` gives its body away: `request.body`, or the variable as a whole. */
+/** Whether a variable used below `parent` exposes its body: `request.body`, or the variable as a whole. */
 function namesBody(parent: SyntaxNode | undefined): boolean {
   if (parent?.op === '.' || parent?.op === '.?') {
     return ['body', 'bodyPrefix'].includes((parent.args as [SyntaxNode, string])[1])
@@ -162,13 +162,13 @@ function adapt(node: SyntaxNode, run: Run): void {
   }
 }
 
-/** CEL writes the offset of a time zone without a sign too, which Intl does not take. */
+/** CEL allows time zone offsets without a sign, which Intl does not accept. */
 function signOffset(zone: SyntaxNode | undefined): void {
   if (zone?.op !== 'value' || typeof zone.args !== 'string') return
   if (/^[0-9]{2}:[0-9]{2}$/.test(zone.args)) zone.args = `+${zone.args}`
 }
 
-/** The library takes the sum of a duration and a timestamp for a duration. */
+/** The library types the sum of a duration and a timestamp as a duration. */
 function checkSum(node: SyntaxNode): void {
   const { check } = node.meta
   node.setMeta('check', (checker, self, scope) => {
@@ -181,7 +181,7 @@ function checkSum(node: SyntaxNode): void {
 const DURATION = 'google.protobuf.Duration'
 const TIMESTAMP = 'google.protobuf.Timestamp'
 
-/** An optional is never equal to a plain value: `jwt.?plan == "free"` would be false for everybody. */
+/** An optional never equals a plain value: `jwt.?plan == "free"` would always be false. */
 function checkComparison(node: SyntaxNode): void {
   const { check } = node.meta
   node.setMeta('check', (checker, self, scope) => {
@@ -198,7 +198,7 @@ function isOptionalBeside(type: StaticType, other: StaticType): boolean {
   return type.kind === 'optional' && other.kind !== 'dyn'
 }
 
-/** `x ? 'a' : null` is an error for the library's checker only; its value is simply of either type. */
+/** `x ? 'a' : null` is an error only in the library's checker; its value is simply of either type. */
 function allowMixedBranches(node: SyntaxNode): void {
   const { check } = node.meta
   node.setMeta('check', (checker, self, scope) => {
@@ -212,9 +212,9 @@ function allowMixedBranches(node: SyntaxNode): void {
 }
 
 /**
- * Puts our evaluation of operators, field access and iteration in place of the library's, in a tree that has been
- * checked. Returns the variables that the tree keeps between evaluations and that must be emptied. The tree then gives
- * a CelFailure back where something is not there and nothing inside it minds, and throws any other.
+ * Replaces the library's evaluation of operators, field access and iteration with ours, in a checked tree. Returns the
+ * variables that the tree keeps between evaluations, which must be cleared. The tree then returns a CelFailure for an
+ * absent value that nothing inside it handles, and throws any other.
  */
 export function harden(root: SyntaxNode, run: Run): readonly LocalScope[] {
   const locals: LocalScope[] = []

@@ -4,16 +4,16 @@ import { CelFailure } from './failure.ts'
 
 const NO_VARIABLES: Readonly<Record<string, unknown>> = {}
 
-/** Steps one evaluation may take: elements iterated, and work on large values by the same measure. */
+/** Maximum steps per evaluation: elements iterated, and equivalent work on large values. */
 const STEP_BUDGET = 100_000
 
 /**
- * What the functions of one compiler share while an expression runs. Evaluation is synchronous and never nested, so
- * one of these serves every expression of the compiler.
+ * Evaluation state shared by the functions of one compiler. Evaluation is synchronous and never nested, so one instance
+ * serves every expression of the compiler.
  */
 export class Run {
   readonly chance: Chance
-  /** Whether the result guards something: then only what is not there counts as absent, and no failure is passed over. */
+  /** Whether the result guards something: then only missing values count as absent, and no failure is tolerated. */
   guards = false
   #left = 0
   #spent = false
@@ -31,13 +31,13 @@ export class Run {
     this.#variables = variables
   }
 
-  /** Lets go of everything that the evaluation touched. */
+  /** Releases everything referenced by the evaluation. */
   end(): void {
     this.#variables = NO_VARIABLES
     this.#parsed = undefined
   }
 
-  /** Logical operators absorb errors, so this is asked once more when the expression has finished. */
+  /** Logical operators absorb errors, so this is checked again when the expression has finished. */
   get spent(): boolean {
     return this.#spent
   }
@@ -53,7 +53,7 @@ export class Run {
     return new Map(Object.entries(this.#variables))
   }
 
-  /** `read(from)`, done once per evaluation for the same body. */
+  /** `read(from)`, once per evaluation for the same body. */
   once(from: unknown, read: () => unknown): unknown {
     const known = this.#parsed
     if (known && known.from === from) return known.value

@@ -1,12 +1,12 @@
 export interface Source {
   readonly text: string
-  /** From an offset in `text` to one in the text as written. */
+  /** Maps an offset in `text` to one in the written text. */
   readonly place: (offset: number) => number
 }
 
 /**
- * Writes what the library's parser does not read: `.5` as `0.5`, and bytes beyond ASCII, which it would cut to their
- * last eight bits, or raw, as escapes. Everything else is left alone.
+ * Rewrites what the library cannot parse: `.5` as `0.5`, and bytes beyond ASCII, which it would truncate to eight bits,
+ * or raw, as escapes. Everything else is unchanged.
  */
 export function adaptSource(written: string): Source {
   if (!/\.[0-9]|[bB][rR]?["']/.test(written)) return { text: written, place: offset => offset }
@@ -37,7 +37,7 @@ export function adaptSource(written: string): Source {
   return { text, place: offset => grown.reduce((at, [from, by]) => (from < offset ? at - by : at), offset) }
 }
 
-/** The literal with its prefix, in the library's form; undefined when it has that already. */
+/** The literal with its prefix, in the library's form; undefined if it already is. */
 function bytesLiteral(prefix: string, literal: string): string | undefined {
   if (prefix.length === 1) {
     if (!/[^\0-\x7f]/.test(literal)) return undefined
@@ -51,7 +51,7 @@ function escapeBytes(text: string): string {
   return [...Buffer.from(text)].map(byte => `\\x${byte.toString(16).padStart(2, '0')}`).join('')
 }
 
-/** Length of the string literal or comment that begins at `at`; 0 when there is none. */
+/** Length of the string literal or comment at `at`; 0 if there is none. */
 function skip(text: string, at: number): number {
   if (text.startsWith('//', at)) {
     const end = text.indexOf('\n', at)

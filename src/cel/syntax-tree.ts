@@ -1,8 +1,8 @@
 import type { Environment } from '@marcbachmann/cel-js'
 
 /**
- * The parts of the library's tree that the hardening relies on. The library exposes them at run time but does not
- * declare them, which is why its version is pinned exactly.
+ * The parts of the library's tree that hardening relies on. The library exposes them at run time without declaring
+ * them, so its version is pinned exactly.
  */
 export interface SyntaxNode {
   readonly op: string
@@ -47,7 +47,7 @@ export interface Evaluator {
 export interface Scope {
   forkWithVariable(name: string, type: StaticType): LocalScope
 }
-/** One variable of a macro or comprehension. The library keeps one per node and reuses it for every evaluation. */
+/** A variable of a macro or comprehension. The library keeps one per node and reuses it for every evaluation. */
 export interface LocalScope extends Scope {
   iterValue: unknown
   accuValue: unknown
@@ -62,7 +62,7 @@ export interface Comprehension {
   readonly iterVarName: string
   readonly init: SyntaxNode
   readonly step: SyntaxNode
-  /** False once the result is known. */
+  /** False once the result is determined. */
   readonly condition?: (reached: unknown) => boolean
   readonly result: (reached: unknown) => unknown
   readonly iterCtx?: LocalScope
@@ -71,9 +71,9 @@ export interface Macro {
   readonly async: false
   typeCheck(checker: Checker, macro: Macro, scope: Scope): StaticType
   evaluate(evaluator: Evaluator, macro: Macro, scope: Scope): unknown
-  /** The variable that the macro binds, once checked. */
+  /** The variable bound by the macro, once checked. */
   local?: LocalScope
-  /** The library's own name for it, in `cel.bind`. */
+  /** The library's name for it, in `cel.bind`. */
   bindCtx?: LocalScope
 }
 export interface MacroCall {
@@ -96,7 +96,7 @@ export function isNode(value: unknown): value is SyntaxNode {
   return typeof value === 'object' && value !== null && typeof (value as { op?: unknown }).op === 'string'
 }
 
-/** What the author wrote below `node`, left to right; generated nodes are not among them. */
+/** The nodes below `node` that the author wrote, left to right, without generated ones. */
 export function children(node: SyntaxNode): SyntaxNode[] {
   const out: SyntaxNode[] = []
   const collect = (value: unknown): void => {

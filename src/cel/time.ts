@@ -1,7 +1,7 @@
 import { Duration } from '@marcbachmann/cel-js/evaluator'
 import { CelFailure } from './failure.ts'
 
-/** A timestamp. The library takes nothing but a Date, which ends at milliseconds: `nanos` are those beyond, 0 to 999,999. */
+/** A timestamp. The library requires a Date, which has millisecond precision: `nanos` is the rest, 0 to 999,999. */
 export interface Instant extends Date {
   readonly nanos?: number
 }
@@ -9,7 +9,7 @@ export interface Instant extends Date {
 const SECOND = 1_000_000_000n
 const MILLISECOND = 1_000_000n
 const MAX_INT = 2n ** 63n - 1n
-/** ns since the epoch: the years that timestamps may have, 0001 to 9999. */
+/** The range of timestamps, years 0001 to 9999, in ns since the epoch. */
 const FIRST = -62_135_596_800n * SECOND
 const LAST = 253_402_300_800n * SECOND - 1n
 
@@ -37,7 +37,7 @@ export function durationOf(nanos: bigint): Duration {
   return new Duration(nanos / SECOND, Number(nanos % SECOND))
 }
 
-/** `a + b` where one of them is a time or a duration; undefined when they do not fit. */
+/** `a + b` where one of them is a time or a duration; undefined if the types do not fit. */
 export function addTimes(a: unknown, b: unknown): unknown {
   if (a instanceof Duration) {
     if (b instanceof Duration) return durationOf(lengthOf(a) + lengthOf(b))
@@ -54,7 +54,7 @@ export function subtractTimes(a: unknown, b: unknown): unknown {
   return b instanceof Date ? durationOf(nanosOf(a) - nanosOf(b)) : undefined
 }
 
-/** Below, at or above zero; undefined when they are not two times or two durations. */
+/** Below, at or above zero; undefined unless both are times or both are durations. */
 export function compareTimes(a: unknown, b: unknown): number | undefined {
   const [x, y] =
     a instanceof Duration && b instanceof Duration

@@ -15,7 +15,7 @@ export function isList(value: unknown): value is CelList {
   return Array.isArray(value) || value instanceof JsonList || value instanceof Set
 }
 
-/** Every map that expressions can hold: literals are Maps, data from outside and headers are Map subclasses. */
+/** Every map that expressions can contain: literals are Maps, client data and headers are Map subclasses. */
 export function isMap(value: unknown): value is CelMap {
   return value instanceof Map && !(value instanceof JsonList)
 }
@@ -33,7 +33,7 @@ export function isNumber(value: unknown): value is number | bigint | UnsignedInt
   return typeof value === 'number' || typeof value === 'bigint' || value instanceof UnsignedInt
 }
 
-/** Orders numbers of any kind as mathematical values; NaN when one of them is NaN. */
+/** Orders numbers of any kind by mathematical value; NaN if one of them is NaN. */
 export function compareNumbers(a: number | bigint | UnsignedInt, b: number | bigint | UnsignedInt): number {
   const x = a instanceof UnsignedInt ? a.value : a
   const y = b instanceof UnsignedInt ? b.value : b
@@ -43,7 +43,7 @@ export function compareNumbers(a: number | bigint | UnsignedInt, b: number | big
   return x == y ? 0 : Number.NaN
 }
 
-/** Equality as CEL has it: by value, numbers across their kinds, false for different types. */
+/** CEL equality: by value, numbers across their kinds, false for different types. */
 export function equal(a: unknown, b: unknown, run: Run, depth = 0): boolean {
   if (a === b) return true
   if (isNumber(a)) return isNumber(b) && compareNumbers(a, b) === 0
@@ -64,8 +64,8 @@ export function equal(a: unknown, b: unknown, run: Run, depth = 0): boolean {
 }
 
 /**
- * What is not a value of its own must not quietly differ from one: a rule about a header or an optional would never hold.
- * Clients choose how often they send a header.
+ * Comparing these must fail rather than be false: a rule about a header or an optional would silently never match.
+ * Clients control how often they send a header.
  */
 function refuseUnlike(a: unknown, b: unknown): void {
   if (a instanceof Optional && !(b instanceof Optional)) throw new CelFailure('invalid_comparison_type')
@@ -90,7 +90,7 @@ function equalMaps(a: CelMap, b: CelMap, run: Run, depth: number): boolean {
   return true
 }
 
-/** `map[key]`, numeric keys across their kinds; undefined when absent. */
+/** `map[key]`, with numeric keys across their kinds; undefined if absent. */
 export function fieldOf(map: CelMap, key: unknown): unknown {
   const direct = map.get(key)
   if (direct !== undefined || !isNumber(key)) return direct
@@ -106,12 +106,12 @@ export function contains(container: unknown, value: unknown, run: Run): boolean 
   if (!isList(container)) throw new CelFailure('no_such_overload')
   run.charge(sizeOf(container) >> 3)
   if (itemsOf(container).some(item => equal(item, value, run))) return true
-  // Of one value it would have been part of the text.
+  // With a single value this would have been a substring test.
   if (container instanceof JsonList && container.several) throw new CelFailure('several_values')
   return false
 }
 
-/** The name that `type()` gives. */
+/** The name that `type()` returns. */
 export function typeNameOf(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -135,7 +135,7 @@ export function typeNameOf(value: unknown): string {
   return value instanceof IpAddress ? 'ip' : value instanceof Cidr ? 'cidr' : 'type'
 }
 
-/** Plain data for the world outside: see Outcome. */
+/** Plain data for callers: see Outcome. */
 export function toPlain(value: unknown, depth = 0): unknown {
   if (typeof value === 'bigint') return plainInteger(value)
   if (typeof value !== 'object' || value === null) return value
@@ -165,17 +165,20 @@ function plainMap(entries: Iterable<readonly [unknown, unknown]>, depth: number)
     if (item === undefined) continue
     const name = typeof key === 'string' ? key : String(key)
     const plain = toPlain(item, depth + 1)
-    // A plain assignment to this one name would replace the prototype.
+    // Plain assignment to this name would replace the prototype.
     if (name === '__proto__') Object.defineProperty(out, name, { value: plain, enumerable: true, writable: true })
     else out[name] = plain
   }
   return out
 }
 
-/** In the pinned Node, but not yet in the declarations of the language version. */
+/** Available in the pinned Node, but not yet in the declarations of the language version. */
 const rawJson = JSON as typeof JSON & { rawJSON(text: string): unknown }
 
-/** JSON text: bytes as base64, timestamps as RFC 3339, durations as `1.5s`, integers exactly, doubles with a point. */
+/**
+ * JSON text: bytes as base64, timestamps as RFC 3339, durations as `1.5s`, integers exactly, doubles with a decimal
+ * point.
+ */
 export function toJsonText(value: unknown, depth = 0): string {
   if (typeof value === 'number') return doubleText(value)
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return JSON.stringify(jsonReady(toPlain(value)))
@@ -209,7 +212,7 @@ function jsonReady(value: unknown): unknown {
   return out
 }
 
-/** RFC 3339, without a fraction when there is none. */
+/** RFC 3339, omitting an empty fraction. */
 export function formatTimestamp(value: Instant): string {
   if (value.nanos === undefined) return value.toISOString().replace('.000Z', 'Z')
   const fraction = String(value.getUTCMilliseconds() * 1_000_000 + value.nanos).padStart(9, '0')

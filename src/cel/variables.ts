@@ -1,8 +1,8 @@
 import type { CelScope } from '../schema/builder.ts'
 
 /**
- * Every variable that an expression can name: the checker's types, the spellings offered for a mistyped name, and the
- * reference text all come from this table.
+ * Every variable available to expressions: the checker's types, the suggestions for misspelt names, and the reference
+ * text all derive from this table.
  */
 export type VariableType =
   | 'string'
@@ -19,7 +19,7 @@ export type VariableType =
 export interface VariableField {
   readonly type: VariableType
   readonly doc: string
-  /** Narrower than the variable's own scopes. */
+  /** Restricts the variable's own scopes. */
   readonly scopes?: readonly CelScope[]
 }
 export interface Variable extends VariableField {
@@ -285,7 +285,7 @@ export function visible(entry: VariableField, scope: CelScope): boolean {
   return entry.scopes?.includes(scope) ?? true
 }
 
-/** The entry at a dotted path: `request`, `proxy.route.name`; undefined when there is none. */
+/** The entry at a dotted path: `request`, `proxy.route.name`; undefined if there is none. */
 export function variableAt(path: string): VariableField | undefined {
   const [root = '', ...rest] = path.split('.')
   let at: VariableField | undefined = byName.get(root)
@@ -296,13 +296,13 @@ export function variableAt(path: string): VariableField | undefined {
   return at
 }
 
-/** Names of the declared fields; none for a free-form variable. */
+/** Names of the declared fields; empty for a free-form variable. */
 export function fieldNames(path: string): readonly string[] {
   const type = variableAt(path)?.type
   return type === undefined || typeof type === 'string' ? [] : Object.keys(type)
 }
 
-/** In words, for messages: where expressions of these scopes stand. */
+/** For messages: where expressions of these scopes are used. */
 export function describeScopes(scopes: readonly CelScope[]): string {
   return scopes.map(scope => SCOPE_NAMES[scope]).join(', ')
 }

@@ -1,9 +1,9 @@
-/** Stands for a body that is there, and that nobody has read. */
+/** A body that exists but was not read. */
 export const UNREAD = Symbol('unread')
 
 /**
- * An object whose declared fields are read from somewhere else when an expression asks. The library reads a field as
- * a property, and only the names it was told at registration; everything else does not exist for it.
+ * An object whose declared fields are computed on access. The library reads a field as a property, and only those
+ * registered; for it nothing else exists.
  */
 export abstract class View {
   /** The value of a declared field; undefined for any other name. */
@@ -11,7 +11,7 @@ export abstract class View {
     return this.names().includes(name) ? (this as unknown as Record<string, unknown>)[name] : undefined
   }
 
-  /** Names and values of the fields that have one. */
+  /** The fields that have a value. */
   *entries(): IterableIterator<readonly [string, unknown]> {
     for (const name of this.names()) {
       const value = (this as unknown as Record<string, unknown>)[name]

@@ -8,21 +8,21 @@ import { JsonMap, Secret, wrap } from './json-view.ts'
 import { fieldNames } from './variables.ts'
 import { UNREAD, View } from './view.ts'
 
-/** What one compiler shows to all its expressions. */
+/** Settings shared by all expressions of one compiler. */
 export interface ViewSettings {
   readonly environment: EnvironmentFacts
   /** Lower-case names of the header fields that `.redacted()` hides. */
   readonly sensitive: ReadonlySet<string>
 }
 
-/** What `env` shows. */
+/** The content of `env`. */
 export interface EnvironmentFacts {
   readonly podName?: string
   readonly namespace?: string
   readonly gateway?: string
 }
 
-/** What may be passed for `response` in the `extra` of an evaluation. Bodies are there only when they were buffered. */
+/** Passed as `response` in the `extra` of an evaluation. Bodies are present only if buffered. */
 export interface ResponseFacts {
   readonly status: number
   readonly headers: HeaderList
@@ -192,14 +192,14 @@ class SourceView extends View {
   }
 }
 
-/** Kinds of names in a certificate that are shown without saying so. */
+/** Kinds of certificate names that are shown without a prefix. */
 const PLAIN_KINDS: ReadonlySet<string> = new Set(['DNS', 'URI', 'IP Address', 'email'])
 
 function oneLine(name: string | undefined): string | undefined {
   return name?.split('\n').reverse().join(',')
 }
 
-/** Classes that the library must know, with the fields that it may read, and the variable that they are for. */
+/** Classes to register with the library, their readable fields, and the variable they belong to. */
 export const VIEW_CLASSES = [
   { variable: 'request', name: 'RequestView', ctor: RequestView, fields: NAMES.request },
   { variable: 'response', name: 'ResponseView', ctor: ResponseView, fields: NAMES.response },
@@ -208,7 +208,7 @@ export const VIEW_CLASSES = [
 
 type Build = (x: Exchange, settings: ViewSettings) => unknown
 
-/** `backend.type` by the kind of a backend. */
+/** `backend.type` by kind of backend. */
 const BACKEND_TYPES: Readonly<Record<string, string>> = {
   host: 'static',
   ai: 'ai',
@@ -217,7 +217,7 @@ const BACKEND_TYPES: Readonly<Record<string, string>> = {
   service: 'service',
 }
 
-/** The value of each variable for one exchange; undefined when it has none. */
+/** The value of each variable for one exchange; undefined if it has none. */
 const BUILD: Readonly<Record<string, Build>> = {
   request: (x, settings) => new RequestView(x, settings),
   response: (x, settings) => (x.response ? new ResponseView(x.response, settings) : undefined),
@@ -249,7 +249,7 @@ export function buildVariable(name: string, x: Exchange, settings: ViewSettings)
   return BUILD[name]?.(x, settings)
 }
 
-/** A value given by the caller in place of the exchange's own. */
+/** A value passed by the caller in place of the exchange's own. */
 export function fromExtra(name: string, value: unknown, settings: ViewSettings): unknown {
   if (name === 'response' && isResponse(value)) return new ResponseView(value, settings)
   return wrap(value)
@@ -263,7 +263,7 @@ function secretField(name: string, value: unknown): Readonly<Record<string, unkn
   return typeof value === 'string' ? { [name]: new Secret(value) } : undefined
 }
 
-/** A map of the fields that have a value. */
+/** A map without undefined fields. */
 function filled(fields: Readonly<Record<string, unknown>>): JsonMap {
   return new JsonMap(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)))
 }

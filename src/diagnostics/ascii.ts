@@ -1,11 +1,11 @@
-/** Whether the environment names a character set that has no more than ASCII for lines and blocks. */
+/** Whether the locale's character set lacks lines and blocks. */
 export function isAsciiOnly(env: Readonly<Record<string, string | undefined>>): boolean {
   const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || ''
-  // Where nothing is said, as in containers, terminals know Unicode all the same.
+  // If unset, as in containers, terminals support Unicode all the same.
   return locale !== '' && !/utf-?8/i.test(locale)
 }
 
-/** What goes into a pipe or a file is the same everywhere; a terminal may not know our marks and arrows. */
+/** Output to a pipe or file is always the same; a terminal may not support our symbols. */
 export function drawable(
   text: string,
   stream: { readonly isTTY?: boolean | undefined },
@@ -14,7 +14,7 @@ export function drawable(
   return stream.isTTY === true && isAsciiOnly(env) ? inAscii(text) : text
 }
 
-/** What we draw with, one cell for one cell. Names of users stay as they are. */
+/** Replaces the symbols we draw, cell for cell. User-provided names are unchanged. */
 export function inAscii(text: string): string {
   return text.replaceAll(/[▁▂▃▄▅▆▇█░▸▼▲↓↑←→…─│┌┐└┘✓✗✖·›µ]/g, drawn => ASCII[drawn] ?? drawn)
 }

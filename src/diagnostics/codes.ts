@@ -4,7 +4,7 @@ import type { Severity } from './diagnostic.ts'
 interface CodeEntry {
   readonly severity: Severity
   readonly title: string
-  /** What it means and what to do, for `gwctl explain CODE` and the reference page. */
+  /** Meaning and remedy, for `gwctl explain CODE` and the reference page. */
   readonly text: string
 }
 

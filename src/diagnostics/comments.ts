@@ -2,18 +2,18 @@ import { Lexer } from 'yaml'
 import { blankJsonComments } from './source-text.ts'
 
 export interface Comment {
-  /** Offset of the first character of the comment, `#` or `//`. */
+  /** Offset of the comment's `#` or `//`. */
   readonly start: number
-  /** With its mark, without the line break. */
+  /** Including its marker, without the line break. */
   readonly text: string
 }
 
-/** Every comment of a YAML or `.jsonc` text; what only looks like one inside a scalar is none. */
+/** Every comment of a YAML or `.jsonc` text, ignoring lookalikes inside scalars. */
 export function findComments(file: string, text: string): Comment[] {
   return /\.jsonc$/i.test(file) ? jsonComments(text) : yamlComments(text)
 }
 
-/** The lexer's marks for the start of a document, a scalar or its end stand for no text. */
+/** The lexer's markers for the start of a document, a scalar or its end, which represent no text. */
 const MARKS: ReadonlySet<string> = new Set(['\u0002', '\u0018', '\u001f'])
 
 function yamlComments(text: string): Comment[] {

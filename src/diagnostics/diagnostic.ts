@@ -18,18 +18,18 @@ export interface Range {
 
 export type Severity = 'error' | 'warning' | 'info'
 
-/** Where a runtime object or a value was written. */
+/** Where a runtime object or a value was defined. */
 export interface Origin {
-  /** The file; of a cluster that is followed, the resource and the part of it: `HTTPRoute prod/chat rule 2`. */
+  /** The file; for a watched cluster, the resource and its part: `HTTPRoute prod/chat rule 2`. */
   readonly file: string
-  /** 1-based, as the column; both 0 where there is no file. */
+  /** 1-based, like the column; both 0 if there is no file. */
   readonly line: number
   readonly col: number
-  /** Stands for line and column where those take long to find. */
+  /** Used instead of line and column if those are expensive to find. */
   readonly key?: string
 }
 
-/** Tells the places of one configuration apart. */
+/** Identifies a place within one configuration. */
 export function keyOf(origin: Origin): string {
   return origin.key ?? `${origin.line}:${origin.col}`
 }
@@ -44,19 +44,18 @@ export function fullPlaceText(origin: Origin): string {
   return origin.line === 0 ? origin.file : `${placeText(origin)}:${origin.col}`
 }
 
-/**
- * A mistake as the code that finds it sees it: in terms of the document's tree. Ranges come later, from the Source,
- * so that no rule ever computes a column.
- */
+/** A mistake in terms of the document's tree. The Source adds ranges later, so that no rule ever computes a column. */
 export interface Finding {
   readonly code: Code
   readonly message: string
   readonly path: Path
-  /** What to underline: the key (unknown field), the value (wrong value) or, for a missing field, its parent's key. */
+  /**
+   * What to underline: the key (unknown field), the value (invalid value) or, for a missing field, its parent's key.
+   */
   readonly at: 'key' | 'value' | 'parent'
-  /** Part of the scalar's decoded text, in UTF-16 units, when the mistake is inside it (CEL, regex). */
+  /** The part of the scalar's decoded text that is wrong (CEL, regex), in UTF-16 units. */
   readonly span?: readonly [start: number, end: number]
-  /** The words beside the caret. */
+  /** Text next to the caret. */
   readonly label?: string
   readonly help?: string
   readonly note?: string
@@ -65,12 +64,12 @@ export interface Finding {
     readonly at: 'key' | 'value' | 'parent'
     readonly message: string
   }[]
-  /** Safe when applying it cannot change what a correct file means. */
+  /** A fix is safe if applying it cannot change the meaning of a correct file. */
   readonly fix?: {
     readonly title: string
     readonly safe: boolean
     readonly replace: 'key' | 'value'
-    /** Unset: what stands there, in quotes. */
+    /** If unset, the existing text in quotes. */
     readonly with?: string
   }
 }
@@ -87,7 +86,7 @@ export interface TextEdit {
   readonly text: string
 }
 
-/** A finding with its place in a file: what every renderer takes. */
+/** A finding with its location in a file: the input of every renderer. */
 export interface Diagnostic {
   readonly code: Code
   readonly severity: Severity
@@ -96,9 +95,9 @@ export interface Diagnostic {
   readonly range: Range
   /** `binds[0].listeners[0].routes[0]`; empty for the document itself. */
   readonly path: string
-  /** 1-based number of the document and how many the file has, when it has several. */
+  /** 1-based index of the document and the number of documents, if there are several. */
   readonly document?: { readonly index: number; readonly of: number }
-  /** The file that a tool has made the document from: `# Source: …` of Helm, the origin annotation of kustomize. */
+  /** The template that a tool rendered the document from: Helm's `# Source: …`, kustomize's origin annotation. */
   readonly template?: string
   /** `HTTPRoute default/chat`, for declarative resources. */
   readonly resource?: string

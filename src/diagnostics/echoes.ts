@@ -1,8 +1,8 @@
 import type { Diagnostic } from './diagnostic.ts'
 
 /**
- * Without what YAML 1.1 readers would make of a value that is wrong anyway: one mistake is one finding. The others may
- * also quote the value, which an error about a secret never does.
+ * Drops YAML 1.1 warnings about values that are invalid anyway: one mistake is one finding. The warnings may also quote
+ * the value, which an error about a secret never does.
  */
 export function withoutEchoes(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
   if (!diagnostics.some(isEcho)) return diagnostics

@@ -3,13 +3,13 @@ import type { Paint } from './paint.ts'
 import { charWidth, visible, visibleChar } from './visible.ts'
 
 export interface FrameOptions {
-  /** The words beside the underline. */
+  /** Text next to the underline. */
   readonly label?: string | undefined
-  /** Cells for line numbers. */
+  /** Width of the line numbers in cells. */
   readonly gutter: number
-  /** Cells for the text of a line; longer lines are cut around the underlined part. */
+  /** Width of the source line in cells; longer lines are cropped around the underlined part. */
   readonly width: number
-  /** `^` for the mistake itself, `-` for a related place. */
+  /** `^` for the mistake, `-` for a related place. */
   readonly mark: '^' | '-'
   /** Also show the line before. */
   readonly context: boolean
@@ -17,7 +17,10 @@ export interface FrameOptions {
 
 const TAB = 4
 
-/** The line of `range.start` with the range underlined; a range over several lines is underlined to the first one's end. */
+/**
+ * Renders the line of `range.start` with the range underlined; a multi-line range is underlined to the end of its first
+ * line.
+ */
 export function frame(text: string, range: Range, options: FrameOptions, paint: Paint): string[] {
   const start = range.start.offset - (range.start.col - 1)
   const line = layOut(lineFrom(text, start))
@@ -53,7 +56,7 @@ function lineFrom(text: string, start: number): string {
   return line.endsWith('\r') ? line.slice(0, -1) : line
 }
 
-/** A line as it is printed, and the cell in which each UTF-16 unit of its source starts. */
+/** A line as printed, and the cell at which each UTF-16 unit of its source starts. */
 interface Laid {
   readonly cells: readonly { readonly text: string; readonly at: number; readonly width: number }[]
   readonly columns: readonly number[]
@@ -83,7 +86,7 @@ interface Cut {
   readonly skipped: number
 }
 
-/** At most `width` cells that hold the underlined part, or its beginning. */
+/** Crops to at most `width` cells that contain the underlined part, or its beginning. */
 function cut(line: Laid, from: number, to: number, width: number): Cut {
   if (line.width <= width) return { text: line.cells.map(cell => cell.text).join(''), from, to, skipped: 0 }
   const wanted = Math.min(to - from, Math.floor(width / 2))

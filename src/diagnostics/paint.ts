@@ -1,4 +1,4 @@
-/** Colours, applied after everything else: none of them may change the text. The CLI decides whether there are any. */
+/** Colors, applied last; they never change the text. The CLI decides whether to use any. */
 export interface Paint {
   error(text: string): string
   warning(text: string): string

@@ -3,21 +3,21 @@ import { Placeholder } from '../schema/placeholder.ts'
 import { printableJson } from './render/json.ts'
 
 export interface PrintOptions {
-  /** Write `$` as `$$`, so that reading the text with variables gives the same value. */
+  /** Write `$` as `$$`, so that parsing with variable expansion yields the same value. */
   readonly escapeDollars?: boolean
 }
 
 /**
- * A value as YAML text that readers of YAML 1.1 and 1.2 agree on. Shared parts are written out, unset variables keep
- * their `$NAME`, undefined fields are left out.
+ * A value as YAML text that YAML 1.1 and 1.2 parsers read alike. Shared parts are written out, unset variables keep
+ * their `$NAME`, undefined fields are omitted.
  */
 export function printYaml(value: unknown, options: PrintOptions = {}): string {
   return `${new YamlPrinter(options.escapeDollars === true).print(value, '')}\n`
 }
 
 /**
- * How a scalar has to be written is the library's to say. The layout around it is done here, as the library does it and
- * in a tenth of the time: dumps have a hundred thousand lines with few different words.
+ * The library decides how to write each scalar. The layout is done here, identical to the library's but in a tenth of
+ * the time: dumps have a hundred thousand lines with few distinct words.
  */
 class YamlPrinter {
   readonly #dollars: boolean
@@ -58,11 +58,11 @@ class YamlPrinter {
 
   #key(key: string): string {
     if (MISREAD.test(key)) return escaped(key)
-    // Where a key needs more than a line, the library writes it in another form, which says the same.
+    // For keys longer than a line, the library uses another, equivalent form.
     return key.includes('\n') || key.length > 1000 ? JSON.stringify(key) : this.#scalar(key)
   }
 
-  /** Text of several lines depends on where it stands. */
+  /** The form of multi-line text depends on its position. */
   #text(text: string, indent: string): string {
     if (MISREAD.test(text)) return escaped(text)
     if (!text.includes('\n')) return this.#scalar(text)
@@ -83,8 +83,8 @@ class YamlPrinter {
 }
 
 /**
- * What YAML does not let stand unescaped, and the library does; what would reorder or hide the text around it; and what
- * the library indents wrongly: what begins like a mark between documents, and lines of which the first begins with space.
+ * Text that the library leaves unescaped but YAML does not allow; text that reorders or hides its surroundings; and
+ * text that the library indents wrongly: lookalikes of document markers, and multi-line text that starts with space.
  */
 const MISREAD =
   /^(?:---|\.\.\.)|^\n+[^\S\n]|^[^\S\n].*\n|[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/
@@ -94,9 +94,6 @@ function escaped(text: string): string {
   return printableJson(JSON.stringify(text))
 }
 
-/**
- * Names, keys and places: most of what there is to print, and all of them different. Too long for a word that means
- * something else in YAML.
- */
+/** Names, keys and paths: most of the output, and all distinct. Too long for a word with a special meaning in YAML. */
 const PLAIN = /^[A-Za-z/][\w./:-]{5,200}(?<!:)$/
 const SETTINGS = { compat: 'yaml-1.1', lineWidth: 0 } as const

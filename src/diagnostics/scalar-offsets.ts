@@ -1,6 +1,6 @@
 /**
- * Where each UTF-16 unit of a scalar's decoded text stands in the file: `from[i]` to `to[i]` (end exclusive). Built only
- * for the one scalar that a finding points into, by decoding it again with offsets kept.
+ * The file range of each UTF-16 unit of a scalar's decoded text: `from[i]` to `to[i]` (end exclusive). Built only for
+ * the scalar that a finding points into, by decoding it again with offsets.
  */
 export interface ScalarOffsets {
   readonly from: readonly number[]
@@ -13,7 +13,7 @@ interface Decoded extends ScalarOffsets {
   to: number[]
 }
 
-/** Undefined when the decoded text cannot be laid over the raw text unit by unit. */
+/** Undefined if the decoded text cannot be aligned with the raw text. */
 export function scalarOffsets(text: string, start: number, end: number, decoded: string): ScalarOffsets | undefined {
   const raw = text.slice(start, end)
   for (const attempt of decodings(raw)) {
@@ -23,7 +23,9 @@ export function scalarOffsets(text: string, start: number, end: number, decoded:
   return undefined
 }
 
-/** The parent's indentation decides what an explicit indicator (`|2`) means; it is not in the raw text, so all are tried. */
+/**
+ * An explicit indicator (`|2`) is relative to the parent's indentation, which is not in the raw text, so all are tried.
+ */
 function* decodings(raw: string): Generator<Decoded> {
   switch (raw[0]) {
     case '"':
@@ -50,7 +52,7 @@ function emit(out: Decoded, unit: string, from: number, to: number): void {
   out.text += unit
 }
 
-/** Plain and single-quoted scalars: line breaks fold, white space around them goes, `''` is one quote. */
+/** Plain and single-quoted scalars: line breaks are folded, surrounding white space is removed, `''` is one quote. */
 function decodeFolded(raw: string, start: number, end: number, quoted: boolean): Decoded {
   const out: Decoded = { text: '', from: [], to: [] }
   let line = start
@@ -172,7 +174,7 @@ interface BlockLine {
   readonly next: number
 }
 
-/** `indent` is given when the header holds an indication indicator; else the first line with content sets it. */
+/** `indent` is given if the header has an indentation indicator; otherwise the first non-empty line sets it. */
 function decodeBlock(raw: string, indent?: number): Decoded {
   const out: Decoded = { text: '', from: [], to: [] }
   const headerEnd = raw.indexOf('\n')

@@ -1,6 +1,6 @@
 const UNITS = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
-/** A number of bytes in the largest unit that keeps it exact, as configurations write it: `512Mi`, `1000`. */
+/** Bytes in the largest unit that is exact, as in configurations: `512Mi`, `1000`. */
 export function sizeText(bytes: number): string {
   let size = bytes
   let unit = 0

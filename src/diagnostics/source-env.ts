@@ -1,17 +1,17 @@
-/** A scalar's text after expansion, or what stands in its way. Offsets are into the text as it was. */
+/** A scalar's text after expansion, or the error. Offsets refer to the original text. */
 export interface Expansion {
   readonly text: string
   readonly changed: boolean
   readonly missing?: { readonly name: string; readonly start: number; readonly end: number }
-  /** `${` that opens no reference. */
+  /** `${` that starts no reference. */
   readonly malformed?: { readonly start: number; readonly end: number }
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * `$NAME`, `${NAME}`, `${NAME:-default}` (used when the variable is unset or empty), `$$` for a dollar sign. A `$` before
- * anything else stays. Values are not expanded again, and their text is never read as YAML.
+ * `$NAME`, `${NAME}`, `${NAME:-default}` (used if the variable is unset or empty), `$$` for a dollar sign. A `$` before
+ * anything else is kept. Values are not expanded again, and never parsed as YAML.
  */
 export function expandVariables(text: string, env: Environment): Expansion {
   if (!text.includes('$')) return { text, changed: false }

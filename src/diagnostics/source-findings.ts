@@ -6,7 +6,7 @@ import { expandVariables } from './source-env.ts'
 import type { Lines } from './source-text.ts'
 import { extent, locate, type Place, type TreeIndex } from './source-tree.ts'
 
-/** A mistake in the text itself, found while reading it: offsets instead of a path to follow. */
+/** A mistake in the text itself, found while parsing: located by offsets instead of a path. */
 export interface TextFinding {
   readonly code: Code
   readonly message: string
@@ -20,17 +20,17 @@ export interface TextFinding {
   readonly fix?: { readonly title: string; readonly safe: boolean; readonly text: string }
 }
 
-/** What is needed to place findings of one document. */
+/** What locating the findings of one document requires. */
 export interface Placing {
   readonly file: string
   readonly text: string
   readonly lines: Lines
   readonly index: number
   readonly of: number
-  /** The file that the document was made from, when the text says so. */
+  /** The template that the document was rendered from, if stated. */
   readonly template?: string | undefined
   readonly root: Node | undefined
-  /** Where the document's text begins. */
+  /** The offset where the document's text begins. */
   readonly start: number
   readonly tree: TreeIndex
   readonly env: Readonly<Record<string, string | undefined>> | undefined
@@ -66,7 +66,7 @@ export function placeTextFinding(
   }
 }
 
-/** Gives a finding its place: the use of an alias is underlined, and the anchor's inner spot comes as a related place. */
+/** Locates a finding: for an alias, its use is underlined, and the place inside the anchor is a related location. */
 export function placeFinding(finding: Finding, p: Placing): Diagnostic {
   const target = spanOf(finding, p)
   const range = p.lines.range(...(target.use ? extent(target.use, p.text) : target.span))
@@ -96,7 +96,7 @@ export function placeFinding(finding: Finding, p: Placing): Diagnostic {
   }
 }
 
-/** The line and column where the field or list item at `path` is written; for a missing one, where it would belong. */
+/** The line and column of the field or list item at `path`; for a missing one, where it would belong. */
 export function originOf(path: Path, p: Placing): Origin {
   const place = locate(p.root, path, p.tree)
   const offset = place.key?.range?.[0] ?? place.node?.range?.[0] ?? p.start
@@ -126,11 +126,11 @@ function words(finding: { label?: string; help?: string; note?: string }): {
 
 interface Target {
   readonly span: Span
-  /** The alias whose use brought the place in, when the place is inside one. */
+  /** The alias through which the place was reached, if any. */
   readonly use: Alias | undefined
 }
 
-/** The text that `at` means for `path`. */
+/** The text that `at` refers to for `path`. */
 function spanOf(what: Pick<Finding, 'path' | 'at' | 'span'>, p: Placing): Target {
   const wanted = what.at === 'parent' ? what.path.slice(0, -1) : what.path
   const place = locate(p.root, wanted, p.tree)
@@ -161,7 +161,7 @@ function headSpan(place: Place, p: Placing): Span {
   return [start, firstLineEnd(place.node, start, newline, p.text)]
 }
 
-/** Of a block map, where its first field ends if it fits on the line, else where that field's key ends. */
+/** For a block map, the end of its first field if it fits on the line, otherwise the end of that field's key. */
 function firstLineEnd(node: Node, start: number, newline: number, text: string): number {
   const first = isMap(node) && !node.flow ? node.items[0] : undefined
   if (!first) return start + text.slice(start, newline).trimEnd().length
@@ -169,7 +169,7 @@ function firstLineEnd(node: Node, start: number, newline: number, text: string):
   return valueEnd > start && valueEnd <= newline ? valueEnd : extent(first.key as Node, text)[1]
 }
 
-/** Part of a scalar; the whole of it when expansion changed its text, since the offsets then mean another text. */
+/** Part of a scalar; all of it if expansion changed its text, since the offsets no longer apply. */
 function innerSpan(node: Node, span: Finding['span'], env: Placing['env'], p: Placing): Span {
   const whole = extent(node, p.text)
   if (span === undefined || !isScalar(node) || typeof node.source !== 'string' || !node.range) return whole
@@ -177,7 +177,7 @@ function innerSpan(node: Node, span: Finding['span'], env: Placing['env'], p: Pl
   return scalarSpan(node.range[0], node.range[1], node.source, span, p.text) ?? whole
 }
 
-/** A span of decoded text as a span of the file. */
+/** Maps a span of decoded text to a span of the file. */
 export function scalarSpan(start: number, end: number, decoded: string, span: Span, text: string): Span | undefined {
   const offsets = scalarOffsets(text, start, end, decoded)
   if (!offsets || offsets.from.length === 0) return undefined
@@ -189,14 +189,14 @@ export function scalarSpan(start: number, end: number, decoded: string, span: Sp
   return [from, last === first ? from : Math.max(from, offsets.to[last - 1]!)]
 }
 
-/** A replacement edits the text where it is written; inside an anchor that changes every use, so it is not safe. */
+/** A replacement edits the text where it is written; within an anchor that affects every use, so it is not safe. */
 function fixOf(finding: Finding, inAlias: boolean, p: Placing): Pick<Diagnostic, 'fix'> {
   if (!finding.fix) return {}
   const place = locate(p.root, finding.path, p.tree)
   if (place.depth !== finding.path.length) return {}
   const node = finding.fix.replace === 'key' ? place.key : place.node
   if (!node) return {}
-  // Where a variable stands, its value is not what is wrong in the file.
+  // A variable's value is not in the file and cannot be fixed there.
   if (finding.fix.replace === 'value' && finding.fix.with !== undefined && hasVariable(node, p)) return {}
   const text = finding.fix.with === undefined ? quoted(node) : scalarText(finding.fix.with)
   if (text === undefined) return {}
@@ -213,13 +213,15 @@ function hasVariable(node: Node, { env, text }: Placing): boolean {
   return env !== undefined && text.slice(...extent(node, text)).includes('$')
 }
 
-/** A tag would still say what the quoted text is. */
+/** A tag would still apply to the quoted text. */
 function quoted(node: Node): string | undefined {
   if (!isScalar(node) || node.type !== 'PLAIN' || node.tag !== undefined) return undefined
   return JSON.stringify(node.source)
 }
 
-/** YAML text as given; plain words that YAML would misread are quoted. Quotes, `[` and `{` at the start mark YAML text. */
+/**
+ * YAML text as given, with plain words quoted if YAML would misread them. Leading quotes, `[` and `{` mark YAML text.
+ */
 function scalarText(text: string): string {
   if (/^["'[{]/.test(text)) return text
   return /^$|^[\s&*!|>@`%#]|^[-?:](?:\s|$)|:(?:\s|$)|\s#|\s$|[,[\]{}\n]/.test(text) ? JSON.stringify(text) : text

@@ -1,8 +1,8 @@
 import type { TextFinding } from './source-findings.ts'
 
 /**
- * The finding about a text that cannot be read and was not meant as configuration: by its name, or because hardly a
- * line of it looks like one. Undefined: it was meant as one, and its first mistake says more.
+ * The finding for unparsable text that is evidently not configuration: by its file name, or because hardly any line
+ * looks like one. Undefined if it is; then its first syntax error is more useful.
  */
 export function foreignText(file: string, text: string): TextFinding | undefined {
   if (!isForeign(file, text)) return undefined
@@ -19,12 +19,12 @@ export function foreignText(file: string, text: string): TextFinding | undefined
 
 export const FOREIGN = 'the file is neither YAML nor JSON'
 
-/** Text by these endings is something else, whatever is in it. */
+/** File extensions that are never configuration. */
 const OTHERS =
   /\.(?:adoc|c|cc|cpp|cs|css|csv|go|h|html?|ini|java|[cm]?jsx?|lock|log|lua|md|mdx|pem|php|proto|py|rb|rs|rst|sh|sql|svg|tf|toml|[cm]?tsx?|xml)$/i
 const OURS = /(?:\.(?:ya?ml|jsonc?)|^<.*>)$/i
 
-/** Lines that are looked at, and how many of them a text has to have before it can be called foreign. */
+/** Number of lines examined, and the minimum for a text to be called foreign. */
 const MOST_LINES = 200
 const ENOUGH = 5
 
@@ -38,5 +38,5 @@ function isForeign(file: string, text: string): boolean {
   return OURS.test(file) ? lines.length >= ENOUGH && familiar === 0 : familiar * 4 < lines.length
 }
 
-/** A key, an item, a bracket, a mark between documents. */
+/** A key, an item, a bracket, a document marker. */
 const FAMILIAR = /^\s*(?:-(?:\s|$)|[[\]{}]|---|\.\.\.|%|["']?[\w.$/*-]+["']?\s*:(?:\s|$)|["'][^"']*["'],?\s*$)/

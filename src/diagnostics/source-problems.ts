@@ -1,7 +1,7 @@
 import { type Node, visit, type YAMLError } from 'yaml'
 import type { TextFinding } from './source-findings.ts'
 
-/** What went wrong, in the words of the person who wrote the file. */
+/** An error explained in the author's terms. */
 export interface Explained {
   readonly message: string
   readonly start: number
@@ -17,7 +17,7 @@ interface Problem {
   readonly raw: string
   readonly errors: readonly YAMLError[]
   readonly root: Node | null
-  /** Of the line that holds `at`: where it starts, where its content starts and where it ends. */
+  /** The line that contains `at`: its start, the start of its content and its end. */
   readonly line: Line
 }
 
@@ -27,7 +27,7 @@ interface Line {
   readonly end: number
 }
 
-/** One document's first mistake; what the parser reports after it is a consequence. */
+/** One document's first error; later ones are usually consequences. */
 export function explainSyntax(errors: readonly YAMLError[], root: Node | null, text: string): TextFinding {
   const error = errors.reduce((first, other) => (other.pos[0] < first.pos[0] ? other : first))
   const at = Math.min(error.pos[0], text.length)
@@ -49,7 +49,7 @@ export function explainSyntax(errors: readonly YAMLError[], root: Node | null, t
   return { code: 'GW001', ...explained, end: Math.max(explained.start, Math.min(explained.end, text.length)) }
 }
 
-/** Git's marks around the two sides of a conflict. */
+/** Git's conflict markers. */
 function unfinishedMerge({ text }: Problem): Explained | undefined {
   const [mark] = /^<{7} .*$(?=[\s\S]*^={7}$)(?=[\s\S]*^>{7} )/m.exec(text) ?? []
   if (mark === undefined) return undefined
@@ -60,7 +60,7 @@ function unfinishedMerge({ text }: Problem): Explained | undefined {
 
 type Explain = (problem: Problem) => Explained | undefined
 
-/** The parser's messages, and what most likely caused each. */
+/** Parser messages and their most likely causes. */
 const EXPLANATIONS: readonly (readonly [RegExp, Explain])[] = [
   [/^Missing closing/, unclosedQuote],
   [/^Flow .* end with a/, unclosedBracket],
@@ -141,7 +141,7 @@ function content(p: Problem, message: string, help?: string): Explained {
   return { message, start: p.line.content, end: p.line.end, ...(help !== undefined && { help }) }
 }
 
-/** A tab or an odd space in the indentation at the error explains almost everything after it. */
+/** A tab or unusual space in the indentation explains almost every error after it. */
 function indentation(p: Problem): Explained | undefined {
   const indent = p.text.slice(p.line.start, p.line.content)
   const odd = oddIndentation(p.line.start, indent)
@@ -159,7 +159,7 @@ function indentation(p: Problem): Explained | undefined {
   }
 }
 
-/** Spaces that look like one and are not: YAML takes them for the first letters of a key. */
+/** Characters that look like spaces: YAML treats them as the first letters of a key. */
 export function oddIndentation(at: number, text: string): Explained | undefined {
   const found = /^[ \t]*([\u00a0\u2000-\u200b\u202f\u205f\u3000\ufeff]+)/.exec(text)
   if (!found) return undefined
@@ -173,7 +173,7 @@ export function oddIndentation(at: number, text: string): Explained | undefined 
   }
 }
 
-/** YAML takes `tls:{sni: x}` and `tls {sni: x}` for a key up to the second colon, and stumbles over what follows. */
+/** YAML parses `tls:{sni: x}` and `tls {sni: x}` as a key up to the second colon, and fails on what follows. */
 function tornKey(p: Problem): Explained | undefined {
   const [whole, lead = '', name, between = '', bracket] =
     /^((?:- +)*)([\w.-]+)(:| +)([{[])/.exec(p.text.slice(p.line.content, p.line.end)) ?? []
@@ -252,7 +252,7 @@ function badStart(p: Problem): Explained {
   }
 }
 
-/** Either two `: ` on one line, or a line that is indented deeper than the key it continues. */
+/** Either two `: ` on one line, or a line indented deeper than the key that it continues. */
 function nestedMapping(p: Problem): Explained {
   const multiline = p.errors.find(error => error.code === 'MULTILINE_IMPLICIT_KEY' && error.pos[0] === p.at)
   if (multiline) return tooDeep(p, multiline.pos[1])

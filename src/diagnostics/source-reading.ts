@@ -11,12 +11,12 @@ export interface ReadOptions {
 export interface Anchor {
   readonly node: Node
   value: unknown
-  /** Values in it with all aliases expanded; undefined while it is being read, so that a cycle is seen. */
+  /** Number of values in it with all aliases expanded; undefined while it is being read, to detect cycles. */
   size: number | undefined
   height: number
 }
 
-/** One document while it is read. */
+/** The state of reading one document. */
 export interface Reading extends ReadOptions {
   readonly text: string
   readonly findings: TextFinding[]
@@ -49,7 +49,7 @@ export function firstLine(node: Node, r: Reading): readonly [number, number] {
   return newline < 0 || newline >= end ? [start, end] : [start, start + r.text.slice(start, newline).trimEnd().length]
 }
 
-/** Said once; the document has no value then. */
+/** Reported once; the document then has no value. */
 export function reportTemplate(at: number, r: Reading): void {
   r.broken = true
   if (r.template) return

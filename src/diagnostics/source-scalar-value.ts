@@ -6,7 +6,7 @@ import { readingUnderYaml11, resolvePlain } from './source-scalars.ts'
 import { looksLikeTemplate } from './source-template.ts'
 import { didYouMean } from './suggest.ts'
 
-/** A scalar's value: variables expanded, then tags or, for plain text, the core schema applied. */
+/** A scalar's value: expands variables, then applies tags or, for plain text, the core schema. */
 export function readScalar(node: Scalar, r: Reading): unknown {
   const text = node.source ?? ''
   const plain = node.type === 'PLAIN'
@@ -68,7 +68,7 @@ function readTagged(node: Scalar, text: string, r: Reading): unknown {
   return value
 }
 
-/** Unknown tags change what a value means (`!secret`, `!!binary`), so ignoring them would be wrong. */
+/** Unknown tags change the meaning of a value (`!secret`, `!!binary`), so ignoring them would be wrong. */
 export function refuseTag(node: Node, allowed: string, r: Reading): void {
   const { tag } = node as { tag?: string }
   if (tag === undefined || tag === '!' || tag === allowed) return
@@ -81,7 +81,7 @@ export function refuseTag(node: Node, allowed: string, r: Reading): void {
   r.broken = true
 }
 
-/** Warns of plain text that YAML 1.1 readers take for something else. */
+/** Warns about plain text that YAML 1.1 parsers read differently. */
 export function checkReading(node: Scalar, text: string, r: Reading): void {
   const reading = readingUnderYaml11(text)
   if (reading === undefined) return

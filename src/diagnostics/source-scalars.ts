@@ -33,8 +33,8 @@ function resolveNumber(text: string): number | undefined {
 }
 
 /**
- * How a YAML 1.1 reader understands a plain scalar that 1.2 reads otherwise, in words; undefined when both agree.
- * Dates are left out: the 1.1 readers that matter here (Kubernetes, Go) keep them as text.
+ * How a YAML 1.1 parser reads a plain scalar that 1.2 reads differently, in words; undefined if both agree. Dates are
+ * ignored: the relevant 1.1 parsers (Kubernetes, Go) keep them as text.
  */
 export function readingUnderYaml11(text: string): string | undefined {
   if (text.length > 24) return undefined

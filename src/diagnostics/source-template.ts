@@ -1,6 +1,6 @@
 import type { TextFinding } from './source-findings.ts'
 
-/** An action of a Go template (Helm): a field, a variable, a comment or one of the words that start actions. */
+/** An action of a Go template (Helm): a field, a variable, a comment or an action keyword. */
 const GO_ACTION =
   /\{\{-?\s*(?:\.|\$|\/\*|(?:if|else|end|range|with|define|template|include|block|toYaml|quote|default|printf|tpl|required|lookup|fail|not|and|or|eq)\b)/
 
@@ -9,8 +9,8 @@ export function looksLikeTemplate(text: string): boolean {
 }
 
 /**
- * The first template action of a text that is not YAML, outside comments: `{{ … }}` of Go, `{% … %}` of Jinja. Anything
- * in braces counts on the line of the syntax error itself.
+ * The first template action, outside comments, in text that is not YAML: `{{ … }}` of Go, `{% … %}` of Jinja. On the
+ * line of the syntax error, anything in braces counts.
  */
 export function findTemplate(text: string, start: number, end: number, errorAt: number): number | undefined {
   for (let line = start; line < end; ) {

@@ -1,6 +1,6 @@
 import type { Position, Range } from './diagnostic.ts'
 
-/** The bytes of a file as text, without a byte order mark. UTF-8, and UTF-16 of either byte order. */
+/** Decodes a file, without its byte order mark. UTF-8, and UTF-16 of either byte order. */
 export function readText(bytes: Buffer): { text: string } | { problem: 'binary' | 'encoding' } {
   let text: string
   try {
@@ -11,7 +11,7 @@ export function readText(bytes: Buffer): { text: string } | { problem: 'binary' 
   return text.includes('\0') ? { problem: 'binary' } : { text }
 }
 
-/** Text as bytes in the encoding of `like`, the bytes it was read from, with their byte order mark if they have one. */
+/** Encodes text in the encoding of `like`, its original bytes, including a byte order mark if present. */
 export function encodeText(text: string, like: Buffer): Buffer {
   const encoding = encodingOf(like)
   const marked = text.startsWith('\ufeff') || !startsWithMark(like) ? text : `\ufeff${text}`
@@ -29,7 +29,9 @@ function startsWithMark(bytes: Buffer): boolean {
   )
 }
 
-/** By byte order mark, else by where the zero byte of a leading ASCII character stands (YAML 1.2 section 5.2). */
+/**
+ * By byte order mark, otherwise by the position of the zero byte of a leading ASCII character (YAML 1.2 section 5.2).
+ */
 function encodingOf(bytes: Buffer): string {
   const [first, second] = bytes
   if (first === 0xff && second === 0xfe) return 'utf-16le'
@@ -41,10 +43,10 @@ function encodingOf(bytes: Buffer): string {
   return 'utf-8'
 }
 
-/** Lines and columns of one text; the table is built on first use. */
+/** Lines and columns of a text; the table is built on first use. */
 export interface Lines {
   position(offset: number): Position
-  /** Clamped into the text; `end` never stands before `start`. */
+  /** Clamped to the text; `end` is never before `start`. */
   range(start: number, end: number): Range
 }
 
@@ -71,14 +73,14 @@ function lineStarts(text: string): number[] {
   return starts
 }
 
-/** Comments of a `.jsonc` text become spaces, so that every offset stays true. */
+/** Replaces comments of a `.jsonc` text by spaces, which preserves all offsets. */
 export function blankJsonComments(text: string): string {
   return text.replace(/"(?:[^"\\\n]|\\.)*"?|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, part =>
     part.startsWith('"') ? part : part.replace(/[^\r\n]/g, ' '),
   )
 }
 
-/** The documents of a YAML text, each with the line of dashes that begins it. */
+/** The documents of a YAML text, each with its leading line of dashes. */
 export function documentsIn(text: string): string[] {
   const out: string[] = []
   let start = 0

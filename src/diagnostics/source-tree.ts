@@ -3,20 +3,20 @@ import type { Path } from './diagnostic.ts'
 
 type Targets = ReadonlyMap<Alias, Node>
 
-/** Pairs from which on a map is looked up by an index: a file with a finding for each key asks for all of them. */
+/** Maps of this many pairs are indexed: a file with a finding for each key looks up all of them. */
 const MANY = 32
 
-/** What is looked up of a document's tree, again and again. */
+/** Cached lookups in a document's tree. */
 export class TreeIndex {
   readonly targets: Targets
   readonly #pairs = new Map<YAMLMap, ReadonlyMap<string | undefined, Pair>>()
 
-  /** `targets`: what its aliases stand for. */
+  /** `targets`: resolves its aliases. */
   constructor(targets: Targets) {
     this.targets = targets
   }
 
-  /** A map's own pair, the first of several. */
+  /** A map's own pair, the first if repeated. */
   pair(map: YAMLMap, key: string): Pair | undefined {
     if (map.items.length < MANY) return map.items.find(pair => this.#nameOf(pair) === key)
     let pairs = this.#pairs.get(map)
@@ -35,15 +35,15 @@ export class TreeIndex {
 /** A place in the document's tree. */
 export interface Place {
   readonly node: Node | undefined
-  /** The key that leads to `node`; undefined for list items and the root. */
+  /** The key of `node`; undefined for list items and the root. */
   readonly key: Node | undefined
-  /** The outermost alias passed on the way to `key`, or to `node` for a list item. */
+  /** The outermost alias followed to reach `key`, or `node` for a list item. */
   readonly through: Alias | undefined
-  /** How many steps of the path exist. */
+  /** Number of path steps that exist. */
   readonly depth: number
 }
 
-/** Walks as far along `path` as the document goes. Aliases and merge keys are followed. */
+/** Follows `path` as far as the document goes, through aliases and merge keys. */
 export function locate(root: Node | undefined, path: Path, index: TreeIndex): Place {
   let place: Place = { node: root, key: undefined, through: undefined, depth: 0 }
   for (const step of path) {
@@ -73,7 +73,7 @@ function descend(place: Place, step: string | number, index: TreeIndex): Place |
   }
 }
 
-/** A map's own pair (the first of several), else the pair that a merge key brings in. */
+/** A map's own pair (the first if repeated), otherwise one from a merge key. */
 function findPair(map: YAMLMap, key: string, index: TreeIndex): { pair: Pair; merged: Alias | undefined } | undefined {
   const own = index.pair(map, key)
   if (own) return { pair: own, merged: undefined }
@@ -87,7 +87,7 @@ function findPair(map: YAMLMap, key: string, index: TreeIndex): { pair: Pair; me
   return undefined
 }
 
-/** The maps that `<<` brings in, first the one that wins. */
+/** The maps merged by `<<`, in order of precedence. */
 function mergeSources(
   value: Node | null,
   targets: Targets,
@@ -111,7 +111,7 @@ export function isMergeKey(key: unknown): key is Scalar {
   return isScalar(key) && key.value === '<<' && key.type === 'PLAIN'
 }
 
-/** A key as text: other scalars than strings keep their spelling. Undefined for lists and maps. */
+/** A key as text: scalars other than strings keep their spelling. Undefined for lists and maps. */
 export function keyText(key: Node | null, targets: Targets): string | undefined {
   const node = follow(key ?? undefined, targets)
   if (node === undefined) return key === null ? '' : undefined

@@ -8,22 +8,22 @@ import { looksLikeTemplate } from './source-template.ts'
 import { extent, isMergeKey, keyText } from './source-tree.ts'
 import { didYouMean } from './suggest.ts'
 
-/** Nested lists and maps, aliases expanded. Far above any configuration, far below the stack. */
+/** Maximum nesting of lists and maps, with aliases expanded. Far above any configuration, far below the stack limit. */
 export const MAX_DEPTH = 500
-/** Values that aliases may add to those written in the document. */
+/** Maximum values that aliases may add to those written. */
 const MAX_ALIAS_VALUES = 100_000
 
 export interface ReadDocument {
   readonly value: unknown
-  /** No value could be made: one of the findings says why. */
+  /** The document has no value; one of the findings gives the reason. */
   readonly broken: boolean
   readonly findings: readonly TextFinding[]
   readonly targets: ReadonlyMap<Alias, Node>
 }
 
 /**
- * One document's tree as plain values, in one pass: maps are objects without a prototype, aliases share the anchor's
- * value, merge keys are resolved, variables expanded.
+ * Converts one document's tree to plain values, in one pass: maps are objects without a prototype, aliases share the
+ * anchor's value, merge keys are resolved, variables expanded.
  */
 export function readDocument(root: Node, text: string, options: ReadOptions): ReadDocument {
   const r: Reading = {
@@ -90,7 +90,7 @@ function readMap(node: YAMLMap, r: Reading): Record<string, unknown> {
   const merged: unknown[] = []
   let merge: Node | undefined
   let first: Map<string, Node> | undefined
-  /** A second resource has begun in the same document. */
+  /** A second resource starts in the same document. */
   let again = false
   for (const pair of node.items) {
     const key = pair.key as Node
@@ -151,7 +151,7 @@ function readKey(key: Node, map: YAMLMap, r: Reading): string | undefined {
   return name
 }
 
-/** Adds what `<<` brings in; the map's own keys win, then the earlier of several sources. */
+/** Merges what `<<` refers to; the map's own keys take precedence, then earlier sources. */
 function readMerge(pair: Pair, r: Reading): unknown[] {
   r.path.push('<<')
   const value = pair.value as Node | null
@@ -198,7 +198,7 @@ function listed(names: readonly string[]): string {
   return `anchors above: ${shown.join(', ')}${names.length > shown.length ? ', …' : ''}`
 }
 
-/** Reported once: every later alias of the document would fail for the same reason. */
+/** Reported once: later aliases of the document would fail for the same reason. */
 function refuseAlias(node: Alias, message: string, target: Node, r: Reading): undefined {
   r.broken = true
   if (r.findings.some(finding => finding.code === 'GW003')) return
@@ -249,7 +249,7 @@ function reportSecondMerge(first: Node, second: Node, r: Reading): void {
   })
 }
 
-/** `{b:1}` is the key `b:1` without a value: legal, and never meant. */
+/** `{b:1}` is the key `b:1` without a value: valid, but never intended. */
 function reportMissingSpace(key: Node, r: Reading): void {
   const text = isScalar(key) && key.type === 'PLAIN' ? (key.source ?? '') : ''
   if (!/^[\w.-]+:[^/]/.test(text)) return
@@ -261,7 +261,7 @@ function reportMissingSpace(key: Node, r: Reading): void {
   r.broken = true
 }
 
-/** YAML takes `// words` in braces for a key. */
+/** YAML parses `// words` in braces as a key. */
 function reportComment(key: Node, r: Reading): void {
   const message = 'JSON has no comments'
   if (r.findings.some(finding => finding.message === message)) return

@@ -12,9 +12,9 @@ import { MAX_DEPTH, type ReadDocument, readDocument } from './source-value.ts'
 export { readText } from './source-text.ts'
 
 export interface SourceOptions {
-  /** The variables that `$NAME` may name; undefined leaves every `$` as it is (Kubernetes resources). */
+  /** The variables available to `$NAME`; undefined leaves every `$` as is (Kubernetes resources). */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** What a variable without value becomes: a `Placeholder` (default), or that and a finding. */
+  /** The result of an unset variable: a `Placeholder` (default), or that and a finding. */
   readonly unset?: 'placeholder' | 'error'
 }
 
@@ -22,16 +22,16 @@ export interface SourceDocument {
   /** 1-based. */
   readonly index: number
   readonly of: number
-  /** Plain data. Maps have no prototype; an unset variable makes its whole scalar a `Placeholder`. */
+  /** Plain data. Maps have no prototype; an unset variable turns its whole scalar into a `Placeholder`. */
   readonly value: unknown
-  /** Nothing but comments and white space. */
+  /** Only comments and white space. */
   readonly empty: boolean
-  /** The text cannot be read: `value` is undefined, and a diagnostic of the source says why. */
+  /** The text could not be parsed: `value` is undefined, and a diagnostic of the source gives the reason. */
   readonly broken: boolean
   resolve(finding: Finding): Diagnostic
   /** Where the field or list item at `path` is written. */
   origin(path: Path): Origin
-  /** The text of the value at `path`, where the document has no text of its own. */
+  /** The text of the value at `path`, if the document has no text of its own. */
   textAt?(path: Path): string
 }
 
@@ -39,11 +39,11 @@ export interface Source {
   readonly file: string
   readonly text: string
   readonly documents: readonly SourceDocument[]
-  /** Mistakes of the text itself (GW0xx) and of its variables (GW205). */
+  /** Errors in the text itself (GW0xx) and its variables (GW205). */
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Reads YAML (or JSON) text: every document's value, and a place in the text for everything in it. Never throws. */
+/** Parses YAML (or JSON) text: every document's value and the location of everything in it. Never throws. */
 export function parseSource(file: string, text: string, options: SourceOptions = {}): Source {
   const yaml = /\.jsonc$/i.test(file) ? blankJsonComments(text) : text
   const lines = createLines(text)
@@ -59,7 +59,7 @@ export function parseSource(file: string, text: string, options: SourceOptions =
     const madeFrom = HELM_SOURCE.exec(yaml.slice(start, contentAt))?.[1]
     const place = { file, text: yaml, lines, index: i + 1, of: parts.length, template: madeFrom }
     for (const finding of content.findings) {
-      // What is said of the whole text is said once.
+      // Findings about the whole text are reported once.
       const isWhole = finding.code === 'GW004' || finding.message === FOREIGN
       if (isWhole && whole) continue
       whole ||= isWhole
@@ -80,8 +80,8 @@ export function parseSource(file: string, text: string, options: SourceOptions =
 }
 
 /**
- * The same source without its trees, which take several times the memory of its text: they are made again for the first
- * finding that needs a place. For sources without variables only.
+ * The same source without its trees, which take several times the memory of its text: they are rebuilt for the first
+ * finding that needs a location. Only for sources without variables.
  */
 export function withoutTrees({ file, text, documents, diagnostics }: Source): Source {
   let read: Source | undefined
@@ -110,11 +110,11 @@ interface Part {
   readonly start: number
   readonly root: Node | undefined
   readonly document: Document.Parsed | undefined
-  /** Where nesting became too deep to go on. */
+  /** The offset where nesting became too deep to continue. */
   readonly tooDeep?: number
 }
 
-/** Scalars stay text here (failsafe schema): what they mean is decided after variables are expanded. */
+/** Scalars stay text here (failsafe schema): they are interpreted after variables are expanded. */
 const COMPOSE = {
   schema: 'failsafe',
   merge: false,
@@ -124,9 +124,9 @@ const COMPOSE = {
   logLevel: 'silent',
 } as const
 
-/** Document by document, so that what the parser makes of one is gone before the next. */
+/** One document at a time, so that the parser's data for each is freed before the next. */
 function split(text: string): Part[] {
-  // A file of line breaks would become one token each.
+  // Otherwise each line break of an empty file would become a token.
   if (!/\S/.test(text)) return [{ start: 0, root: undefined, document: undefined }]
   const parser = new Parser()
   const composer = new Composer(COMPOSE)
@@ -139,7 +139,7 @@ function split(text: string): Part[] {
   }
   for (const lexeme of new Lexer().lex(text)) {
     for (const token of parser.next(lexeme)) take(composer.next(token))
-    // Stops before anything recursive sees the nesting. One entry for the document, one for the scalar or key.
+    // Stops before anything recursive meets the nesting. One entry for the document, one for the scalar or key.
     if (parser.stack.length > MAX_DEPTH + 2) {
       const start = parser.stack[0]?.offset ?? 0
       const tooDeep = parser.offset
@@ -198,10 +198,10 @@ function toDocument(content: Content, placing: Placing): SourceDocument {
   }
 }
 
-/** What Helm writes above each document that it renders. */
+/** Helm writes this above each rendered document. */
 const HELM_SOURCE = /^# Source: (\S+)\s*$/m
 
-/** Past `---`, directives, comments and blank lines. */
+/** Skips `---`, directives, comments and blank lines. */
 function contentStart(text: string, start: number, end: number): number {
   const lead = /\uFEFF|---(?=\s|$)|[%#][^\n]*|\s+/y
   let at = start

@@ -1,8 +1,8 @@
 /**
- * The candidates that a misspelt word most likely means, best first; more than one only when they are equally close.
- * A candidate counts when it differs by at most 2 edits or a third of the word's length, or only in case and separators;
- * short words are all close to one another (`host` and `port`), so up to five letters 1 edit is the limit, and one
- * letter is close to none.
+ * The candidates that a misspelt word most likely means, best first; several only if they are equally close. A
+ * candidate matches if it differs by at most 2 edits or a third of the word's length, or only in case and separators.
+ * Short words are all close to each other (`host` and `port`), so up to five letters the limit is 1 edit, and a single
+ * letter matches nothing.
  */
 export function closest(word: string, candidates: Iterable<string>): string[] {
   const limit = word.length <= 1 ? 0 : word.length <= 5 ? 1 : Math.max(2, Math.floor(word.length / 3))
@@ -20,7 +20,7 @@ export function closest(word: string, candidates: Iterable<string>): string[] {
   return found
 }
 
-/** `did you mean \`host\`?`, or undefined when nothing is close. Names at most three candidates. */
+/** `did you mean \`host\`?`, or undefined if nothing is close. Names at most three candidates. */
 export function didYouMean(word: string, candidates: Iterable<string>): string | undefined {
   const found = closest(word, candidates).slice(0, 3)
   if (found.length === 0) return undefined
@@ -33,7 +33,7 @@ function fold(word: string): string {
   return word.replace(/[-_. ]/g, '').toLowerCase()
 }
 
-/** Optimal string alignment distance (a swap of neighbours is one edit); `limit + 1` as soon as it exceeds `limit`. */
+/** Optimal string alignment distance (a swap of neighbors is one edit); `limit + 1` once it exceeds `limit`. */
 export function editDistance(a: string, b: string, limit = Number.POSITIVE_INFINITY): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1
   let beforeLast: number[] = []

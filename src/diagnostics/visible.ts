@@ -1,6 +1,6 @@
 /**
- * Text of unknown origin, safe to print on one terminal line: control characters, bidirectional overrides and invisible
- * characters become pictures, so that a file cannot drive the terminal or hide what it says.
+ * Makes untrusted text safe to print on one terminal line: control characters, bidirectional overrides and invisible
+ * characters are replaced by symbols, so that a file can neither control the terminal nor hide its content.
  */
 export function visible(text: string): string {
   let out = ''
@@ -8,7 +8,10 @@ export function visible(text: string): string {
   return out
 }
 
-/** Hidden or reordering characters that a reader must see: zero-width, bidirectional, separators, tags, lone surrogates. */
+/**
+ * Hidden or reordering characters that must be made visible: zero-width, bidirectional, separators, tags, lone
+ * surrogates.
+ */
 const HIDDEN =
   /[\u0080-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}\p{Cs}]/u
 
@@ -21,11 +24,11 @@ export function visibleChar(char: string): string {
 }
 
 const ZERO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}]/u
-/** East Asian wide and fullwidth characters, and emoji that terminals draw over two cells. */
+/** East Asian wide and fullwidth characters, and emoji that take two terminal cells. */
 const TWO_CELLS =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u
 
-/** Terminal cells of one code point that `visibleChar` left as it is. */
+/** Terminal cells of one code point that `visibleChar` leaves unchanged. */
 export function charWidth(char: string): 0 | 1 | 2 {
   if (char.codePointAt(0)! < 0x300) return 1
   if (ZERO_WIDTH.test(char)) return 0

@@ -2,21 +2,22 @@ import type { Expression, Pattern } from '../cel/expression.ts'
 import type { Code } from '../diagnostics/codes.ts'
 
 /**
- * The vocabulary in which every field is declared, once. From these declarations come the static type (`Infer`), the
- * decoded value (`decode.ts`), the JSON Schemas under `schemas/`, the validators, redaction and the reference docs.
+ * The vocabulary in which every field is declared, once. The static type (`Infer`), the decoded value (`decode.ts`),
+ * the JSON Schemas under `schemas/`, the validators, redaction and the reference docs all derive from these
+ * declarations.
  */
 declare const type: unique symbol
 
-/** What `T` is: the decoded value that the rest of the program works with (a duration in ms, a compiled expression). */
+/** `T` is the decoded value that the rest of the program works with (a duration in ms, a compiled expression). */
 export interface Schema<T> {
   readonly node: Node
   readonly [type]?: T
 }
 export type Infer<S> = S extends Schema<infer T> ? T : never
 
-/** Where an expression stands decides which variables it may name. `src/cel` knows the variables of each scope. */
+/** The scope of an expression determines its variables. `src/cel` declares the variables of each scope. */
 export type CelScope = 'connection' | 'request' | 'llmRequest' | 'mcp' | 'response' | 'usage' | 'log' | 'target'
-/** What the place that holds the expression does with its result. */
+/** How the field that holds the expression uses its result. */
 export type CelResult = 'bool' | 'string' | 'number' | 'duration' | 'expiry' | 'map' | 'any' | 'body' | 'sampling'
 
 export interface Problem {
@@ -24,7 +25,7 @@ export interface Problem {
   readonly label?: string
   readonly help?: string
   readonly span?: readonly [number, number]
-  /** A spelling that would be accepted, offered as a fix. */
+  /** A valid spelling, offered as a fix. */
   readonly suggestion?: string
 }
 
@@ -56,11 +57,11 @@ export interface StringNode {
   readonly min: number
   readonly max: number
   readonly pattern?: RegExp
-  /** Says in words what `pattern` takes. */
+  /** Describes in words what `pattern` matches. */
   readonly form?: string
   /**
-   * What no dump, log, trace or error may show: all of it, user and query values of a URL in it, or those and what
-   * variables stand for.
+   * What dumps, logs, traces and errors must redact: all of it, the user and query values of a URL in it, or those and
+   * the values of variables.
    */
   readonly secret: boolean | 'inUrl' | 'inArgument'
 }
@@ -81,7 +82,7 @@ export interface MapNode {
   readonly max: number
   readonly keys?: (key: string) => Problem | undefined
   readonly rules?: readonly ServerRule[]
-  /** What stands under these keys is shown no more than a `secret`. */
+  /** Values under these keys are redacted like a `secret`. */
   readonly secretKeys?: (key: string, value: unknown) => boolean
   readonly isolate: boolean
 }
@@ -89,62 +90,62 @@ export interface ObjectNode {
   readonly kind: 'object'
   readonly name: string
   readonly fields: Readonly<Record<string, Field<unknown, FieldMode>>>
-  /** The same fields for reading a file. Made when it is first asked for: no file holds objects of every kind. */
+  /** The same fields, indexed for decoding. Built lazily: no file contains objects of every kind. */
   readonly index: () => FieldIndex
   readonly exactlyOneOf: readonly (readonly string[])[]
   readonly atMostOneOf: readonly (readonly string[])[]
   readonly atLeastOneOf: readonly (readonly string[])[]
-  /** Keys that are not declared are kept as they are instead of refused. */
+  /** Undeclared keys are kept instead of rejected. */
   readonly open: boolean
-  /** A bad member is reported and left out; its neighbours are still checked and compiled. */
+  /** An invalid member is reported and dropped; its siblings are still checked and compiled. */
   readonly isolate: boolean
   readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
   readonly rules?: readonly ServerRule[]
   readonly refers?: Reference
   readonly secretField?: SecretField
   readonly patternFields?: PatternFields
-  /** The field that is meant by text in place of the object, for help: `path: /v1`. */
+  /** The field meant if text is given in place of the object, for help: `path: /v1`. */
   readonly textMeans?: string
-  /** Help for keys that people write here, in whole sentences. */
+  /** Help for common wrong keys, in full sentences. */
   readonly instead?: Readonly<Record<string, string>>
 }
-/** A field that is a `secret` where this holds, such as the value of a header whose name says so. */
+/** A field that is a `secret` if this holds, such as the value of a header with a credential's name. */
 export interface SecretField {
   readonly name: string
   readonly where: (value: Readonly<Record<string, unknown>>) => boolean
 }
-/** Text that is a pattern where this holds, such as the value of a match whose type says so. It stays text. */
+/** Text that is a pattern if this holds, such as the value of a match of type regex. It stays text. */
 export interface PatternFields {
   readonly names: readonly string[]
   readonly where: (value: Readonly<Record<string, unknown>>) => boolean
 }
 /**
- * What a function of the declaration checks, as far as an API server can: an expression over `self` in the CEL of
- * Kubernetes. It sees defaults filled in, except those of fields that exclude others.
+ * An API server's equivalent of a declaration's check function, as far as possible: a Kubernetes CEL expression over
+ * `self`. Defaults are filled in, except those of mutually exclusive fields.
  */
 export interface ServerRule {
   readonly rule: string
   readonly message: string
 }
-/** No two items of a list are equal (`true`) or have the same values in these fields. */
+/** No two items of a list are equal (`true`), or equal in these fields. */
 export type Unique = true | readonly string[]
-/** The object names another resource by its `name` (and `group`, `kind`, `namespace` where it has them). */
+/** The object refers to another resource by `name` (and `group`, `kind`, `namespace` if present). */
 export interface Reference {
   readonly to: 'backend' | 'parent' | 'target' | 'selector' | 'data' | 'model' | 'parameters'
-  /** The kind it names when it does not say. */
+  /** The default kind. */
   readonly kind: string
-  /** Data keys that the object named must hold: at least one of each group. */
+  /** Data keys that the referenced object must contain: at least one of each group. */
   readonly keys?: readonly (readonly string[])[]
-  /** The data key it means when it names none in its own `key`. */
+  /** The data key used if its own `key` is unset. */
   readonly defaultKey?: string
 }
-/** A rule over several fields; `path` is relative to the object. GW111 unless `code` says otherwise. */
+/** A violated rule over several fields; `path` is relative to the object. GW111 unless `code` is set. */
 export interface ObjectProblem extends Problem {
   readonly code?: Code
   readonly path: readonly (string | number)[]
   readonly at: 'key' | 'value' | 'parent'
 }
-/** Chosen by the JSON type of the value: the shorthand forms. */
+/** Selected by the JSON type of the value: the shorthand forms. */
 export interface ShapesNode {
   readonly kind: 'shapes'
   readonly string?: Schema<unknown>
@@ -154,14 +155,14 @@ export interface ShapesNode {
   readonly list?: Schema<unknown>
   readonly object?: Schema<unknown>
 }
-/** Text (or a number) that is read into something else: a duration, a size, a URL. */
+/** Text (or a number) that is parsed: a duration, a size, a URL. */
 export interface ParsedNode {
   readonly kind: 'parsed'
   readonly base: Schema<unknown>
   readonly form: string
   readonly parse: (value: unknown) => { readonly value: unknown } | { readonly problem: Problem }
   readonly placeholder: unknown
-  /** As much of `parse` as a JSON Schema can say; that of `base` when unset. */
+  /** The part of `parse` that a JSON Schema can express; that of `base` if unset. */
   readonly published?: Readonly<Record<string, unknown>>
   readonly rules?: readonly ServerRule[]
 }
@@ -174,26 +175,26 @@ export interface Field<T, M extends FieldMode> {
   readonly default?: unknown
   /** Other accepted spellings; setting two of them is GW108. */
   readonly aliases?: readonly string[]
-  /** Where the specification says it. */
+  /** The section of the specification. */
   readonly spec?: string
-  /** The engine does not serve it yet: GW601 with this as the note. */
+  /** Not served by the engine yet: GW601 with this as the note. */
   readonly unserved?: string
-  /** It describes the object and nothing follows from it, for the reason given. */
+  /** Purely descriptive, without effect, for the reason given. */
   readonly inert?: string
   readonly deprecated?: string
 }
 export interface NamedField {
   readonly name: string
   readonly field: Field<unknown, FieldMode>
-  /** Its place in the order of declaration. */
+  /** Its position in declaration order. */
   readonly at: number
 }
 export interface FieldIndex {
-  /** In the order of their declaration. */
+  /** In declaration order. */
   readonly list: readonly NamedField[]
-  /** Those of the list that say something when they are absent: required ones, and ones with a default. */
+  /** Those that matter when absent: required ones, and ones with a default. */
   readonly expected: readonly NamedField[]
-  /** By name and by each alias. */
+  /** Keyed by name and aliases. */
   readonly spelt: ReadonlyMap<string, NamedField>
 }
 export interface FieldOptions {
@@ -215,15 +216,15 @@ export interface StringOptions {
 export function string(o: StringOptions = {}): Schema<string> {
   return make({ kind: 'string', min: 0, max: Number.POSITIVE_INFINITY, secret: false, ...o })
 }
-/** A URL, or what may stand for one: its user and the values of its query are secrets. */
+/** A URL or a reference to one: its user and query values are secrets. */
 export function urlText(o: StringOptions = {}): Schema<string> {
   return make({ kind: 'string', min: 0, max: Number.POSITIVE_INFINITY, ...o, secret: 'inUrl' })
 }
-/** An argument of a program: a URL in it has secrets, and the name of a variable shows instead of its value. */
+/** A program argument: secrets of a URL in it are redacted, and variables are shown by name instead of value. */
 export function argument(): Schema<string> {
   return make({ kind: 'string', min: 0, max: Number.POSITIVE_INFINITY, secret: 'inArgument' })
 }
-/** Text that no dump, log, trace or error may show. */
+/** Text that dumps, logs, traces and errors must redact. */
 export function secret(o: StringOptions = {}): Schema<string> {
   return make({ kind: 'string', min: 1, max: Number.POSITIVE_INFINITY, ...o, secret: true })
 }
@@ -247,7 +248,7 @@ export const json: Schema<unknown> = make({ kind: 'json' })
 export interface CountOptions {
   readonly min?: number
   readonly max?: number
-  /** A bad item is reported and left out; its neighbours are still checked and compiled. */
+  /** An invalid item is reported and dropped; its siblings are still checked and compiled. */
   readonly isolate?: boolean
 }
 export interface ListOptions extends CountOptions {
@@ -269,7 +270,7 @@ export function req<T>(schema: Schema<T>, doc: string, o: FieldOptions = {}): Fi
 export function opt<T>(schema: Schema<T>, doc: string, o: FieldOptions = {}): Field<T, 'optional'> {
   return { schema, mode: 'optional', doc, ...o }
 }
-/** `value` is written as the file would hold it and decoded like any other value. */
+/** `value` is given as in a file and decoded like any other value. */
 export function def<T>(schema: Schema<T>, value: unknown, doc: string, o: FieldOptions = {}): Field<T, 'default'> {
   return { schema, mode: 'default', default: value, doc, ...o }
 }
@@ -288,7 +289,7 @@ export interface ObjectOptions {
   readonly open?: boolean
   readonly isolate?: boolean
   readonly check?: (value: Record<string, unknown>) => readonly ObjectProblem[]
-  /** The form of `check` for API servers. */
+  /** The equivalent of `check` for API servers. */
   readonly rules?: readonly ServerRule[]
   readonly refers?: Reference
   readonly secretField?: SecretField
@@ -313,7 +314,7 @@ export function fieldIndex(fields: Fields): () => FieldIndex {
     return made
   }
 }
-/** An object schema that still knows its fields, so that a larger object can be built from them. */
+/** An object schema that exposes its fields, so that larger objects can be composed from them. */
 export interface ObjectSchema<F extends Fields> extends Schema<ObjectOf<F>> {
   readonly node: ObjectNode & { readonly fields: F }
 }
@@ -322,7 +323,7 @@ type ShapeOf<S> = { [K in keyof S]: Infer<S[K]> }[keyof S]
 export function shapes<S extends Omit<ShapesNode, 'kind'>>(forms: S): Schema<ShapeOf<S>> {
   return make({ kind: 'shapes', ...forms })
 }
-/** `placeholder` is the value used where an environment variable is not set. */
+/** `placeholder` is used if an environment variable is unset. */
 export function parsed<B, T>(
   base: Schema<B>,
   form: string,
@@ -334,7 +335,7 @@ export function parsed<B, T>(
   const node = { kind: 'parsed', base, form, parse: parse as ParsedNode['parse'], placeholder } as const
   return make({ ...node, ...(published === undefined ? {} : { published }), ...(rules === undefined ? {} : { rules }) })
 }
-/** `message` says what holds, for people. */
+/** `message` describes the rule to users. */
 export function serverRule(rule: string, message: string): ServerRule {
   return { rule, message }
 }

@@ -1,6 +1,6 @@
 /**
- * Text in which of every URL two things are replaced: what stands before its `@`, and the values of its query, also of one
- * that is not a pair. A path alone may have a query too.
+ * Conceals two parts of every URL in the text: what precedes its `@`, and the values of its query, including one that
+ * is not a pair. A bare path may have a query too.
  */
 export function concealInUrl(text: string, conceal: (secret: string) => string): string {
   const user = (_: string, before: string, secret: string) => `${before}${conceal(secret)}@`

@@ -5,37 +5,35 @@ import { describe, describeType, typeNames } from './describe.ts'
 import { holdsSecret } from './holds-secret.ts'
 import { Placeholder } from './placeholder.ts'
 
-/** What `decode` returns for a value with a finding in it; nothing is compiled from it. */
+/** The result of `decode` for an invalid value; nothing is compiled from it. */
 export const INVALID = Symbol('invalid')
 export type Invalid = typeof INVALID
 
 export interface DecodeContext {
   report(finding: Finding): void
-  /** Where each decoded object and list was written, for who asks. */
+  /** Records where each decoded object and list was written. */
   readonly paths?: WeakMap<object, Path>
-  /** Absent until a first pass has met an expression or a pattern: their engines load only then. */
+  /** Absent until a first pass has met an expression or a pattern: the engines are loaded on demand. */
   readonly cel: CelCompiler | undefined
   readonly patterns: PatternCompiler | undefined
-  /** What a pass without an engine would have needed. */
+  /** The engines that a pass without them would have needed. */
   readonly missing: Set<'cel' | 'patterns'>
-  /** Null stands for an absent key everywhere, as the Kubernetes API takes it; otherwise not for one with a default. */
+  /** Null means absent for every key, as in the Kubernetes API; otherwise not for one with a default. */
   readonly dropsNulls?: boolean
-  /** The objects around the value, outermost first, itself included. Of a trial, nobody asks. */
+  /** The enclosing objects, outermost first, including the value itself. Not tracked for trials. */
   readonly around?: Enclosing[]
-  /** The value is only tried, to see whether it fits: nothing is offered for it. */
+  /** A trial decode, to see whether the value fits: no suggestions are made. */
   readonly trial?: boolean
 }
 
 export interface Enclosing {
   readonly node: ObjectNode
   readonly value: Readonly<Record<string, unknown>>
-  /** Keys in it that belong into an object further in. */
+  /** Keys that belong in a nested object. */
   moved: Set<string> | undefined
 }
 
-/**
- * For an expression that may be a credential somebody has forgotten to quote: what is wrong with it would repeat it.
- */
+/** For an expression that may be an unquoted credential: the usual error would quote it. */
 export function concealing(node: Node, ctx: DecodeContext): DecodeContext {
   if (node.kind !== 'cel') return ctx
   const help = `text is quoted in an expression too: '"…"'`
@@ -44,7 +42,7 @@ export function concealing(node: Node, ctx: DecodeContext): DecodeContext {
   return { ...ctx, report }
 }
 
-/** One array that follows the walk through a document: most values are right, and nobody asks where they stand. */
+/** A single mutable array during the walk: most values are valid and never need their path. */
 export type LivePath = (string | number)[]
 
 export function wrongType(node: Node, value: unknown, path: Path, ctx: DecodeContext): Invalid {
@@ -66,18 +64,18 @@ export function wrongType(node: Node, value: unknown, path: Path, ctx: DecodeCon
 }
 
 /**
- * A number or boolean where text is wanted is nearly always a missing pair of quotes. They go around what is written:
- * `1.10` is another text than the number that it is read as.
+ * A number or boolean in place of text is nearly always missing quotes. The source text is quoted: `1.10` is not the
+ * text of the number it parses to.
  */
 function quoteFix(node: Node, value: unknown, secret: boolean): Pick<Finding, 'help' | 'fix'> | undefined {
   if (node.kind !== 'string' || (typeof value !== 'number' && typeof value !== 'boolean')) return undefined
-  // Reports for machines hold the text of a fix.
+  // Machine-readable reports contain the text of a fix.
   if (secret) return { help: 'write it in quotes' }
   if (node.pattern && !node.pattern.test(String(value))) return { help: `write ${node.form ?? 'text'}, in quotes` }
   return { help: 'write it in quotes', fix: { title: 'quote the value', safe: true, replace: 'value' } }
 }
 
-/** A number in quotes, as in a port. */
+/** A quoted number, such as a port. */
 function numberHelp(node: Node, value: unknown): { readonly help: string } | undefined {
   if (typeof value !== 'string') return undefined
   const number = Number(value)
@@ -99,21 +97,21 @@ function numberHelp(node: Node, value: unknown): { readonly help: string } | und
   return within ? { help: `write the number alone: \`${Number(digits)}\`` } : undefined
 }
 
-/** Text where a map is wanted of which one field nearly always is meant: `path: /v1`. */
+/** Text in place of a map, where one field is nearly always meant: `path: /v1`. */
 function textHelp(node: Node, value: unknown, secret: boolean): { readonly help: string } | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
   const object = mapOf(node)
   const means = object?.textMeans ?? (object?.fields.name?.mode === 'required' ? 'name' : undefined)
   if (means === undefined) return undefined
   const text = secret || String(value).length > 60 ? '…' : value
-  // An address is hardly meant as anything else.
+  // A URL is hardly meant as any other field.
   if (!/^(?:host|url)$/.test(means) && String(value).includes('://')) return undefined
   const [program, ...args] = means === 'cmd' && !secret ? String(value).trim().split(/\s+/) : []
   if (args.length > 0) return { help: `write \`{cmd: ${program}, args: [${args.join(', ')}]}\`` }
   return { help: `write \`{${means}: ${text}}\`` }
 }
 
-/** `cors: true`, where nothing says what is to be allowed. */
+/** `cors: true`, which does not say what to allow. */
 function fieldsHelp(node: Node, value: unknown): { readonly help: string } | undefined {
   const object = mapOf(node)
   if (object === undefined || typeof value === 'object') return undefined
@@ -134,7 +132,7 @@ function mapOf(node: Node): ObjectNode | undefined {
   return inner?.kind === 'object' ? inner : undefined
 }
 
-/** YAML makes another type of what lacks a dash, a colon or the space behind one. */
+/** A missing dash, colon or space changes the type that YAML parses. */
 function layoutHelp(
   wanted: string,
   value: unknown,

@@ -66,7 +66,7 @@ function decodeFields(
   if (unknown && !node.open && !node.isolate) sound = false
   if (empty) for (const key of empty) sound = reportEmpty(node, key, path, excuse, ctx)
 
-  // Of the dozens of fields that some objects may have, few are written.
+  // Few of an object's many fields are usually set.
   for (const { name, at } of expected) if (!present.has(name)) places.push(at)
   if (places.length > 1) places.sort((a, b) => a - b)
   const out: Record<string, unknown> = {}
@@ -109,7 +109,7 @@ function decodeFields(
   return sound ? out : INVALID
 }
 
-/** Most lists of keys stay empty, and are not made. */
+/** Allocates lazily: most lists of keys stay empty. */
 function appended(list: string[] | undefined, key: string): string[] {
   if (list === undefined) return [key]
   list.push(key)
@@ -141,7 +141,7 @@ function takesNull(field: Field<unknown, FieldMode>): boolean {
   )
 }
 
-/** Written one or two levels too far out, where it was reported, or too far in, where it will be. */
+/** Indented one or two levels too little, which was reported already, or too much, which will be. */
 function isElsewhere(
   name: string,
   node: ObjectNode,
@@ -170,7 +170,7 @@ function reportMissing(node: ObjectNode, name: string, path: Path, ctx: DecodeCo
   return false
 }
 
-/** Where no key has a meaning of its own, a key without a value is one that was forgotten. */
+/** If no field accepts null, a key without a value was forgotten. */
 function needsValue(node: ObjectNode, { name, field }: NamedField): boolean {
   if (field.mode === 'default') return true
   return [...node.exactlyOneOf, ...node.atLeastOneOf].some(group => group.includes(name))
@@ -198,7 +198,7 @@ function contextIn(field: Field<unknown, FieldMode>, name: string, key: string, 
   return field.unserved === undefined ? ctx : unserved(name, field.unserved, [...path, key], ctx)
 }
 
-/** Says that a field is not served, once: not again for each field in it. */
+/** Reports that a field is not served, once for it and everything nested in it. */
 function unserved(name: string, why: string, path: Path, ctx: DecodeContext): DecodeContext {
   ctx.report({
     code: 'GW601',
@@ -216,7 +216,7 @@ function unserved(name: string, why: string, path: Path, ctx: DecodeContext): De
   }
 }
 
-/** Keys that exclude one another, in the order they are written; each key counts in one conflict at most. */
+/** Mutually exclusive keys, in document order; each key counts in at most one conflict. */
 function conflictsIn(
   node: ObjectNode,
   present: ReadonlyMap<string, string>,
@@ -297,7 +297,7 @@ function checkHolds(
   const problems = node.check!(value)
   for (const { path: inner, at, code = 'GW111', suggestion: _, ...problem } of problems) {
     if (code === 'GW103' && inner.length === 1 && isElsewhere(String(inner[0]), node, written, ctx)) continue
-    // A finding on the object itself hangs on its key: one more step, which `parent` takes back.
+    // A finding on the object itself is attached to its key: `parent` removes the extra step.
     ctx.report({ code, path: [...path, ...inner, ...(at === 'parent' ? [''] : [])], at, ...problem })
   }
   return problems.length === 0

@@ -19,8 +19,8 @@ import { objectIn } from './unknown-fields.ts'
 export { type DecodeContext, INVALID } from './decode-context.ts'
 
 /**
- * Reads a value as its declaration says: checks it, fills in defaults, turns text into what it means. One mistake gives
- * one finding, at the innermost place that is wrong.
+ * Decodes a value according to its declaration: validates it, fills in defaults, parses text. Each mistake yields one
+ * finding, at the innermost invalid place.
  */
 export function decode<T>(schema: Schema<T>, value: unknown, path: Path, ctx: DecodeContext): T | Invalid {
   const report: DecodeContext['report'] = finding => ctx.report({ ...finding, path: [...finding.path] })
@@ -250,7 +250,7 @@ function decodeShapes(node: ShapesNode, value: unknown, path: LivePath, ctx: Dec
   return form ? decodeNode(form.node, value, path, inner) : wrongType(node, value, path, ctx)
 }
 
-/** Words and a map are both taken, and other text was meant as a field of the map: `authority: example.com`. */
+/** Accepts text and a map, and other text was meant as a field of the map: `authority: example.com`. */
 function beside(node: ShapesNode, value: string, ctx: DecodeContext): DecodeContext {
   const object = node.object?.node
   if (node.string?.node.kind !== 'enum' || object?.kind !== 'object' || object.textMeans === undefined) return ctx
@@ -299,7 +299,7 @@ function decodeParsed(node: ParsedNode, value: unknown, path: LivePath, ctx: Dec
   return INVALID
 }
 
-/** Quotes around a number help only where the text is then one that the field takes. */
+/** Suggests quotes around a number only if the field would accept the text. */
 function quotable(node: ParsedNode, value: unknown, ctx: DecodeContext): DecodeContext {
   if (node.base.node.kind !== 'string' || (typeof value !== 'number' && typeof value !== 'boolean')) return ctx
   const result = node.parse(String(value))
@@ -330,7 +330,7 @@ function decodeCel(node: Extract<Node, { kind: 'cel' }>, value: unknown, path: P
     return compiled
   }
   const code = compiled.kind === 'type' ? 'GW302' : compiled.kind === 'size' ? 'GW303' : 'GW301'
-  // Header values and paths are written as they are in most other places.
+  // Header values and paths are unquoted in most other places.
   const literal = /^\/[\w./-]*$/.test(value) ? { help: `text is quoted in an expression too: '"${short(value)}"'` } : {}
   ctx.report({ code, path, at: 'value', ...celProblem(compiled.problem), ...literal })
   return INVALID

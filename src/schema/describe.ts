@@ -1,14 +1,14 @@
 import type { Node } from './builder.ts'
 import { Placeholder } from './placeholder.ts'
 
-/** The value in words, for "expected …, found …". Never the text of a long or multi-line scalar. */
+/** Describes the value for "expected …, found …". Never includes the text of a long or multi-line scalar. */
 export function describe(value: unknown): string {
   return typeof value === 'number' || typeof value === 'boolean'
     ? `the ${typeof value} ${String(value)}`
     : describeType(value)
 }
 
-/** The same without the value itself, which may be a secret. */
+/** The same without the value itself, which may be secret. */
 export function describeType(value: unknown): string {
   if (value === null) return 'nothing'
   if (value instanceof Placeholder) return `the unset variable ${value.variable}`
@@ -17,7 +17,7 @@ export function describeType(value: unknown): string {
   return typeof value === 'string' ? 'text' : `a ${typeof value}`
 }
 
-/** What a node takes, in words. */
+/** What a node accepts, in words. */
 export function typeNames(node: Node): string {
   switch (node.kind) {
     case 'string':

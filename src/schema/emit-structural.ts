@@ -2,14 +2,14 @@ import type { Field, FieldMode, Node, ObjectNode, Schema, ServerRule, ShapesNode
 import type { JsonSchema } from './emit.ts'
 
 /**
- * The declaration as a structural schema: the OpenAPI v3 of CustomResourceDefinitions. It has no references, names every
- * field, and says across fields only what the CEL of Kubernetes can say (`ServerRule`).
+ * The declaration as a structural schema: the OpenAPI v3 of CustomResourceDefinitions. It has no references, lists
+ * every field, and expresses only those cross-field rules that Kubernetes CEL can (`ServerRule`).
  */
 export function emitStructural(schema: Schema<unknown>): JsonSchema {
   return structural(schema.node, true)
 }
 
-/** `bounded`: it is known how many of it there may be. */
+/** `bounded`: the number of its occurrences is limited. */
 function structural(node: Node, bounded: boolean): JsonSchema {
   switch (node.kind) {
     case 'json':
@@ -108,7 +108,7 @@ function objectSchema(node: ObjectNode, bounded: boolean): JsonSchema {
   }
 }
 
-/** How many of some fields are set; `spelt` has the accepted spellings of each. */
+/** A constraint on how many fields are set; `spelt` has the accepted spellings of each. */
 interface Group {
   readonly holds: 'exactly one' | 'at least one' | 'at most one'
   readonly names: readonly string[]
@@ -126,7 +126,10 @@ function ruleFor({ holds, names, spelt }: Group): ServerRule {
   return { rule: `${tally} ${holds === 'at most one' ? '<=' : '=='} 1`, message }
 }
 
-/** A rule costs as often as the object may occur: without a bound too much. Keywords cost nothing, and say it worse. */
+/**
+ * A rule's cost is multiplied by the object's maximum occurrences, too high if unbounded. Keywords are free, but give
+ * worse messages.
+ */
 function keywordFor({ holds, spelt }: Group): JsonSchema {
   const names = spelt.flat()
   const set = names.map(name => ({ required: [name] }))
@@ -136,7 +139,7 @@ function keywordFor({ holds, spelt }: Group): JsonSchema {
   return { not: { anyOf: pairs } }
 }
 
-/** `exclusive`: filled in by the server, it would exclude the fields that it cannot stand beside. */
+/** `exclusive`: a default filled in by the server would conflict with the fields it excludes. */
 function fieldSchema(field: Field<unknown, FieldMode>, exclusive: boolean, bounded: boolean): JsonSchema {
   return {
     description: field.deprecated === undefined ? field.doc : `${field.doc} Deprecated: ${field.deprecated}`,
@@ -145,7 +148,7 @@ function fieldSchema(field: Field<unknown, FieldMode>, exclusive: boolean, bound
   }
 }
 
-/** A structural schema knows one union, of text and whole numbers; others are left open but for rules about text. */
+/** A structural schema supports only a union of text and integers; others stay open except for rules about text. */
 function shapesSchema(node: ShapesNode, bounded: boolean): JsonSchema {
   const { string, number, boolean, list, object, null: none } = node
   const { type: _, ...text } = string ? structural(string.node, bounded) : {}
@@ -162,7 +165,7 @@ function has(spellings: readonly string[]): string {
   return spellings.map(name => `has(self.${celName(name)})`).join(' || ')
 }
 
-/** The name of a field in CEL: Kubernetes escapes words that the language keeps for itself. */
+/** The name of a field in CEL: Kubernetes escapes reserved words. */
 function celName(name: string): string {
   return RESERVED.has(name) ? `__${name}__` : name
 }

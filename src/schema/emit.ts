@@ -7,9 +7,9 @@ export interface EmitOptions {
 }
 
 /**
- * The declaration as JSON Schema 2020-12, for editors and other tools. Only standard keywords carry meaning: what it
- * accepts is at least what `decode` accepts, and at most what cannot be said without reading text. Objects that stand
- * in several places become definitions. `x-…` keywords are notes for tools that know them.
+ * The declaration as JSON Schema 2020-12, for editors and other tools. Only standard keywords carry meaning: it accepts
+ * everything that `decode` accepts, and rejects whatever can be rejected without parsing text. Objects used in several
+ * places become definitions. `x-…` keywords are hints for tools that know them.
  */
 export function emit(schema: Schema<unknown>, options: EmitOptions): JsonSchema {
   const emission = new Emission(schema.node)
@@ -34,7 +34,7 @@ class Emission {
     this.#count(root)
   }
 
-  /** In order of name: the same declarations give the same text. */
+  /** Sorted by name, so that the output is deterministic. */
   definitions(): JsonSchema {
     return Object.fromEntries([...this.#definitions].sort(([a], [b]) => (a < b ? -1 : 1)))
   }
@@ -83,7 +83,7 @@ class Emission {
     }
   }
 
-  /** A reference where the node is a definition, and the schema itself elsewhere. */
+  /** A reference if the node is a definition, otherwise its schema. */
   emit(node: Node): JsonSchema {
     const target = node.kind === 'lazy' ? node.get().node : node
     if (node.kind !== 'lazy' && (this.#uses.get(node) ?? 0) < 2) return this.inline(node)
@@ -116,7 +116,7 @@ class Emission {
     else for (const inner of children(node)) this.#count(inner)
   }
 
-  /** What is recursive is a definition anyway; what stands in it counts once. */
+  /** A recursive schema is a definition anyway; its content is counted once. */
   #countOnce(target: Node): void {
     if (this.#entered.has(target)) return
     this.#entered.add(target)
@@ -160,7 +160,7 @@ class Emission {
     }
   }
 
-  /** `grouped`: one of several of which one must be set, and that takes a value. */
+  /** `grouped`: part of a group of which one must be set, and therefore not null. */
   #field(field: Field<unknown, FieldMode>, grouped: boolean): JsonSchema {
     const inner = this.emit(field.schema.node)
     return {
@@ -212,7 +212,7 @@ function bound(keyword: string, value: number): JsonSchema {
   return none ? {} : { [keyword]: value }
 }
 
-/** A key without a value is the same as no key. */
+/** A key without a value counts as absent. */
 function orNull(schema: JsonSchema): JsonSchema {
   const { type, anyOf: forms } = schema
   if (Array.isArray(schema.enum)) return { ...schema, type: ['string', 'null'], enum: [...schema.enum, null] }
@@ -225,7 +225,7 @@ function orNull(schema: JsonSchema): JsonSchema {
     : { ...schema, anyOf: [...forms, { type: 'null' }] }
 }
 
-/** Rules about keys say nothing about null, and `oneOf` counts what says nothing as fitting. */
+/** Rules about keys accept null vacuously, and `oneOf` counts that as a match. */
 function hasRules(schema: JsonSchema): boolean {
   return schema.type === 'object' && ['oneOf', 'anyOf', 'allOf', 'not'].some(keyword => keyword in schema)
 }
@@ -242,7 +242,7 @@ function atMostOne(names: readonly string[]): JsonSchema[] {
   return names.flatMap((name, i) => names.slice(i + 1).map(other => ({ not: { required: [name, other] } })))
 }
 
-/** The rules beside `properties`: alone where their keyword is free, in `allOf` otherwise. */
+/** Puts the rules next to `properties` if their keyword is unused, in `allOf` otherwise. */
 function allOf(rules: readonly JsonSchema[]): JsonSchema {
   const [only] = rules
   if (only === undefined) return {}

@@ -1,6 +1,6 @@
 import type { Node } from './builder.ts'
 
-/** Whether a value of this declaration can be a secret, or have one right below it: as an item, an entry or a field. */
+/** Whether a value of this declaration can be a secret, or directly contain one: as an item, an entry or a field. */
 export function holdsSecret(node: Node): boolean {
   if (isSecret(node)) return true
   return node.kind === 'object' && (!!node.secretField || fieldsOf(node).some(({ node: field }) => isSecret(field)))

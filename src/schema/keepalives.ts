@@ -9,7 +9,7 @@ export const keepalives = object('keepalives', {
   retries: def(integer(1, 64), 9, 'Probes before the connection counts as dead.'),
 })
 
-/** The operating system counts in seconds and refuses 0. */
+/** The operating system counts in seconds and rejects 0. */
 export function probesOf({ enabled, time, interval, retries }: Infer<typeof keepalives>): KeepAlive | false {
   return enabled && { time: Math.max(1000, time), interval: Math.max(1000, interval), retries }
 }

@@ -1,7 +1,7 @@
 /**
- * What people write who come from other systems (Envoy, nginx, Traefik, Kong, Istio, the Gateway API, LiteLLM, OpenAI's
- * clients), and what it is called here. A word may mean several fields; only those count that the object has. It is a
- * suggestion and never a fix: the values of other systems often have another form.
+ * Terms of other systems (Envoy, nginx, Traefik, Kong, Istio, the Gateway API, LiteLLM, OpenAI's clients) and their
+ * equivalents here. A term may map to several fields; only those of the object count. Used for suggestions, never for
+ * fixes: values of other systems often have a different form.
  */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   // Authentication and authorization
@@ -203,7 +203,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   workers: ['workerThreads'],
 }
 
-/** Values of closed lists by the names that people know. */
+/** Enum values under their names in other systems. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   claude: ['anthropic'],
   gpt: ['openAI'],
@@ -246,12 +246,12 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   implementationspecific: ['PathPrefix'],
 }
 
-/** The fields of an object that a word from elsewhere stands for, likeliest first. */
+/** The object's fields that a foreign term may mean, likeliest first. */
 export function fieldsMeant(word: string, fields: Readonly<Record<string, unknown>>): string[] {
   return meant(FIELDS, word).filter(name => Object.hasOwn(fields, name))
 }
 
-/** The values of a closed list that a word from elsewhere stands for. */
+/** The enum values that a foreign term may mean. */
 export function valuesMeant(word: string, values: readonly string[]): string[] {
   return meant(VALUES, word).filter(value => values.includes(value))
 }

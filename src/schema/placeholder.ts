@@ -1,6 +1,6 @@
 /**
- * Stands where the file names an environment variable that is not set: `validate` runs where secrets are absent, so
- * such a value fits every scalar type. `run` never sees one (GW205 refuses it first).
+ * The value of an unset environment variable: `validate` runs where secrets are unavailable, so it fits every scalar
+ * type. `run` never sees one (GW205 is reported first).
  */
 export class Placeholder {
   readonly variable: string

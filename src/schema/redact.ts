@@ -5,15 +5,15 @@ import { Placeholder } from './placeholder.ts'
 export const REDACTED = '<redacted>'
 
 /**
- * What stands for a secret: tells nothing about it, or at most whether two are the same. `place`: what is declared where
- * the value has another type, or a key that is not declared; unset for a declared secret.
+ * The replacement of a secret: reveals nothing, or at most whether two are equal. `place`: the declaration in case the
+ * value has another type or an undeclared key; unset for a declared secret.
  */
 export type Conceal = (secret: unknown, place?: Node) => string
 
 /**
- * A copy of a value as it was read, with every secret of its declaration replaced. What is under an unknown key, or of
- * another type than declared, is replaced too: a misspelt `apiKey` holds a key as well. `written`: the same value with
- * the names of variables where it has what they stand for; arguments of programs are shown like that.
+ * A copy of a raw value with every declared secret replaced. Values under unknown keys or of an undeclared type are
+ * replaced too: a misspelt `apiKey` contains a key as well. `written`: the same value with variable names in place of
+ * their values, which is how program arguments are shown.
  */
 export function redact(
   schema: Schema<unknown>,
@@ -80,7 +80,7 @@ function redactObject(node: ObjectNode, value: Fields, conceal: Conceal, written
 
 function redactShape(node: ShapesNode, value: unknown, conceal: Conceal, written: unknown): unknown {
   const form = shapeOf(node, value)
-  // What is not declared in one form may be what another one declares.
+  // What one form does not declare, another one may.
   const inside: Conceal = (secret, place) => conceal(secret, place && node)
   return form === undefined ? conceal(value, node) : redactNode(form.node, value, inside, written)
 }
@@ -93,7 +93,7 @@ export function shapeOf(node: ShapesNode, value: unknown): Schema<unknown> | und
   return typeof value === 'number' ? node.number : node.boolean
 }
 
-/** A scalar where one is declared; a list or map there is a mistake, and nobody said what is in it. */
+/** A scalar if declared as one; a list or map in its place is a mistake with unknown content. */
 function scalar(node: Node, value: unknown, conceal: Conceal): unknown {
   if (value instanceof Placeholder) return value.text
   return isComposite(value) ? conceal(value, node) : value
@@ -117,7 +117,7 @@ function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Placeholder)
 }
 
-/** Maps of a document have no prototype: `__proto__` is a key like any other. */
+/** Document maps have no prototype: `__proto__` is a key like any other. */
 function mapValues(
   value: Readonly<Record<string, unknown>>,
   change: (item: unknown, key: string) => unknown,

@@ -51,7 +51,7 @@ export const backendRef = object(
   },
 )
 
-/** A Service or InferencePool of the same namespace, for custom LLM providers. */
+/** A Service or InferencePool in the same namespace, for custom LLM providers. */
 export const modelServerRef = object(
   'model server reference',
   {
@@ -79,14 +79,14 @@ export const modelServerRef = object(
   },
 )
 
-/** A Service of the same namespace by name alone. */
+/** A Service in the same namespace, by name alone. */
 export const localServiceRef = object(
   'Service reference',
   { name: req(refName, 'The name of a Service in this namespace.') },
   { refers: { to: 'backend', kind: 'Service' } },
 )
 
-/** `backendRef`, or `url` in its place: the fields and the group that goes with them. */
+/** `backendRef` or `url`: the fields and their exclusive group. */
 export function endpoint(o: { readonly urlPath: boolean; readonly what: string }) {
   return {
     fields: {
@@ -97,15 +97,15 @@ export function endpoint(o: { readonly urlPath: boolean; readonly what: string }
   }
 }
 
-/** A URL that has more than host and port. */
+/** Whether the URL has more than host and port. */
 export function hasPath(url: unknown): boolean {
   return typeof url === 'string' && /^https?:\/\/[^/]+\//.test(url)
 }
 
 interface SecretOptions {
-  /** The data key that is meant when the reference names none; without it the reference takes no `key`. */
+  /** The default data key; if unset, the reference has no `key` field. */
   readonly key?: string
-  /** Data keys that the Secret must hold, each as a list of accepted spellings. */
+  /** Data keys that the Secret must contain, each as a list of accepted spellings. */
   readonly keys?: readonly (readonly string[])[]
 }
 
@@ -131,7 +131,7 @@ const CREDENTIAL_RULES = [
   ),
 ]
 
-/** A credential of the same namespace. */
+/** A credential in the same namespace. */
 export function secretRef(o: SecretOptions = {}): Schema<Record<string, unknown>> {
   const refers = {
     to: 'data' as const,
@@ -185,11 +185,11 @@ const places = {
   cookie: opt(cookie, 'A cookie.'),
 }
 
-/** Where a credential is written. */
+/** Where to write a credential. */
 export const credentialLocation = object('credential location', places, {
   exactlyOneOf: [['header', 'queryParameter', 'cookie']],
 })
-/** Where a credential is read. */
+/** Where to read a credential. */
 export const credentialSource = object(
   'credential source',
   { ...places, expression: opt(cel('request', 'string'), 'An expression that gives the credential.') },

@@ -13,7 +13,7 @@ import {
 } from './builder.ts'
 import { byteSize, parseDuration } from './scalars.ts'
 
-/** The scalar types of declarative resources, as a Kubernetes API server reads them. */
+/** The scalar types of declarative resources, as validated by a Kubernetes API server. */
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
@@ -56,7 +56,7 @@ export const preciseHostname = string({
   pattern: DNS_SUBDOMAIN,
   form: 'a host name of lower-case labels',
 })
-/** No pseudo-header. */
+/** Excludes pseudo-headers. */
 export const plainHeaderName = string({ min: 1, max: 256, pattern: TOKEN, form: 'a header name' })
 /** A field name, or one of the pseudo-headers. */
 export const pseudoHeaderName = string({
@@ -112,7 +112,7 @@ function durationProblem(value: string | number): Problem {
 /** `2Mi`, `10k`, `4096` → bytes. A bare number is 1 to 4294967295. */
 export const byteQuantity: Schema<number> = shapes({ string: byteSize, number: integer(1, 4294967295) })
 
-/** A Kubernetes quantity (`500m`, `2Gi`, `1e3`, `4`), kept as it is written. */
+/** A Kubernetes quantity (`500m`, `2Gi`, `1e3`, `4`), kept as written. */
 export const quantity: Schema<string | number> = shapes({
   string: string({
     min: 1,
@@ -162,7 +162,7 @@ export function dataKeyProblem(key: string): Problem | undefined {
   return { message: `\`${key}\` is not a data key: at most 253 letters, digits, \`-\`, \`_\` and \`.\`` }
 }
 
-/** `{}`: a member whose presence says everything. */
+/** `{}`: only its presence matters. */
 export function empty(name: string): Schema<object> {
   return object(name, {})
 }

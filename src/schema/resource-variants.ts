@@ -15,8 +15,8 @@ import {
 import { all, problem } from './rules.ts'
 
 /**
- * A policy that may also be written as a list of variants of which the first whose condition holds applies. Beside
- * `conditional` nothing else may stand; every rule of the plain form holds for the plain form and for each variant.
+ * A policy that may also be a list of variants, of which the first with a true condition applies. `conditional`
+ * excludes all other fields; every rule of the plain form applies to each variant too.
  */
 export function conditional(name: string, fields: Fields, options: ObjectOptions): Schema<unknown> {
   const entry = object(`conditional ${name}`, {
@@ -58,7 +58,7 @@ function fallbackIsLast(value: Record<string, unknown>): readonly ObjectProblem[
   )
 }
 
-/** As `misplacedFallbacks`, for an optional list. */
+/** Like `misplacedFallbacks`, for an optional list. */
 export function fallbackRule(list: string, field: string): ServerRule {
   const entries = `self.${list}`
   return serverRule(
@@ -67,7 +67,7 @@ export function fallbackRule(list: string, field: string): ServerRule {
   )
 }
 
-/** Entries without a condition that are not the last: what follows them is never reached. */
+/** Entries without a condition before the end: later ones are unreachable. */
 export function misplacedFallbacks(entries: readonly Record<string, unknown>[], field: string) {
   return entries.flatMap((entry, index) =>
     entry[field] === undefined && index < entries.length - 1

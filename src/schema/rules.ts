@@ -1,6 +1,6 @@
 import type { ObjectProblem } from './builder.ts'
 
-/** A rule over several fields that does not hold; `path` leads from the object to the field to blame. */
+/** A violated rule over several fields; `path` leads from the object to the offending field. */
 export function problem(
   path: readonly (string | number)[],
   message: string,
@@ -9,7 +9,7 @@ export function problem(
   return { path, at: path.length === 0 ? 'parent' : 'key', message, ...more }
 }
 
-/** A field that other fields make necessary. */
+/** A field that is required by other fields. */
 export function missing(field: string, message: string): ObjectProblem {
   return { path: [field], at: 'parent', code: 'GW103', message, label: `\`${field}\` is missing` }
 }

@@ -41,7 +41,7 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 }
 
-/** `1h30m`, `250ms` → milliseconds. Bare and negative numbers are refused. */
+/** `1h30m`, `250ms` → milliseconds. Bare and negative numbers are rejected. */
 export const duration: Schema<number> = parsed(
   shapes({ string: string(), number: parsedNumber() }),
   'a duration such as `30s` or `5m`',
@@ -70,7 +70,7 @@ export const duration: Schema<number> = parsed(
   },
 )
 
-/** `10sec` and `5 minutes` with the units that are taken; undefined where another word is in it. */
+/** Rewrites `10sec` and `5 minutes` with supported units; undefined if it contains any other word. */
 function shortUnits(text: string): string | undefined {
   if (!/^(?:\d+(?:\.\d+)?\s*[a-z]+\s*)+$/i.test(text)) return undefined
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/gi)].map(([, amount, word]) => {
@@ -103,7 +103,7 @@ function unitMissing(value: string) {
 
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0
-  // Nearly every duration is one of these.
+  // Fast path: nearly every duration is one of these.
   const simple = /^(\d+)(ms|s|m|h)$/.exec(text)
   if (simple) return Number(simple[1]) * UNITS[simple[2]!]!
   if (!/^(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$/.test(text))
@@ -114,7 +114,7 @@ export function parseDuration(text: string): number | undefined {
   return total
 }
 
-/** Milliseconds → the shortest spelling that reads back to the same value: `1m30s`. */
+/** Milliseconds → the shortest spelling that parses to the same value: `1m30s`. */
 export function formatDuration(ms: number): string {
   if (ms === 0) return '0s'
   if (ms < 1) return `${ms * 1000}us`
@@ -125,7 +125,7 @@ export function formatDuration(ms: number): string {
   return `${hours > 0 ? `${hours}h` : ''}${minutes > 0 ? `${minutes}m` : ''}${seconds > 0 ? `${seconds}s` : ''}`
 }
 
-/** Suffixes of quantities, as Kubernetes has them. */
+/** Kubernetes quantity suffixes. */
 export const QUANTITY_UNITS: Readonly<Record<string, number>> = {
   '': 1,
   n: 1e-9,
@@ -171,14 +171,14 @@ export const byteSize: Schema<number> = parsed(
   },
 )
 
-/** Undefined when the text is not a size. */
+/** Undefined unless the text is a size. */
 export function parseByteSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?$/.exec(text)
   return match ? Math.ceil(Number(match[1]! + (match[2] ?? '')) * QUANTITY_UNITS[match[3] ?? '']!) : undefined
 }
 
 export type FileOrInline = { readonly inline: string } | { readonly file: string }
-/** Text in place, or the path of a file that holds it. */
+/** Inline text, or the path of a file that contains it. */
 export function fileOrInline(options: { readonly secret?: boolean } = {}): Schema<FileOrInline> {
   const text = options.secret ? secret() : string({ min: 1 })
   return parsed(
@@ -200,7 +200,7 @@ const HOST = '(\\[[0-9a-fA-F:.%]+\\]|[A-Za-z0-9._-]+)'
 
 export interface HostPort {
   readonly host: string
-  /** 0 with `unixPath`. */
+  /** 0 if `unixPath` is set. */
   readonly port: number
   readonly unixPath?: string
 }
@@ -221,7 +221,7 @@ export const hostPort: Schema<HostPort> = parsed(
 export interface HttpAddress extends HostPort {
   readonly scheme: 'http' | 'https' | undefined
 }
-/** `hostPort`, or a URL with `http://` or `https://` and no path; the scheme then gives the default port. */
+/** `hostPort`, or an `http://` or `https://` URL without a path; the scheme then implies the default port. */
 export const httpAddress: Schema<HttpAddress> = parsed<string, HttpAddress>(
   urlText({ min: 1, max: 1024 }),
   '`host:port`, or `http(s)://host[:port]` without a path',
@@ -263,7 +263,7 @@ export function parseHostPort(text: string): HostPort | string {
   return { host: match[1]!.replace(/^\[|\]$/g, ''), port: number }
 }
 
-/** An absolute URL with one of `schemes`. */
+/** An absolute URL with one of the `schemes`. */
 export function url(schemes: readonly string[] = ['http', 'https']): Schema<URL> {
   return parsed(
     urlText({ min: 1, max: 2048 }),

@@ -3,13 +3,13 @@ import type { Node, ObjectNode, ParsedNode, Schema } from './builder.ts'
 import { decode, INVALID } from './decode.ts'
 import { shapeOf } from './redact.ts'
 
-/** A scalar, or a value that is compared as a whole before its parts are. */
+/** A scalar, or a value compared as a whole before its parts are. */
 export class Leaf {
-  /** As it was written. */
+  /** As written. */
   readonly shown: unknown
-  /** Equal for what means the same: `60s` and `1m`. */
+  /** Equal for equal meanings: `60s` and `1m`. */
   readonly key: string
-  /** Nobody wrote it: it is the default. */
+  /** A default that was not written. */
   readonly implied: boolean
   readonly parts: SettledMap | undefined
 
@@ -24,10 +24,10 @@ export class Leaf {
 export interface SettledMap {
   readonly [name: string]: Settled
 }
-/** A value by what it means: names instead of aliases, defaults filled in, values that compare by meaning. */
+/** A normalized value: aliases resolved, defaults filled in, values compared by meaning. */
 export type Settled = Leaf | readonly Settled[] | SettledMap
 
-/** Reads a value that was written for `schema`; without one, each value means itself. What does not fit is kept. */
+/** Normalizes a value written for `schema`; without one, values are kept literally. So is whatever does not fit. */
 export function settle(schema: Schema<unknown> | undefined, value: unknown): Settled {
   return settleNode(schema?.node ?? JSON_NODE, value, false)
 }
@@ -75,7 +75,7 @@ function settleObject(node: ObjectNode, value: Readonly<Record<string, unknown>>
   return out
 }
 
-/** A shorthand and its long form are read into the same. */
+/** A shorthand and its long form normalize to the same value. */
 function settleParsed(node: ParsedNode, value: unknown, implied: boolean): Settled {
   const read = decode({ node }, value, [], READING)
   if (read === INVALID) return settleNode(node.base.node, value, implied)
@@ -100,7 +100,7 @@ const PLAIN_EXPRESSIONS: CelCompiler = {
 const PLAIN_PATTERNS: PatternCompiler = {
   compile: (source): Pattern => ({ source, test: () => false, replaceAll: text => text }),
 }
-/** Expressions and patterns mean their text; nothing is said about mistakes, which were told when the file was read. */
+/** Expressions and patterns are compared as text; mistakes were reported when the file was read. */
 const READING = { report: () => {}, cel: PLAIN_EXPRESSIONS, patterns: PLAIN_PATTERNS, missing: new Set<never>() }
 
 export function isSettledMap(value: Settled | undefined): value is SettledMap {

@@ -35,12 +35,12 @@ const group: Schema<string> = parsed(
   'X25519',
 )
 
-/** Schemas of the TLS settings that listeners and frontend policies share; decoded to what OpenSSL understands. */
+/** TLS settings shared by listeners and frontend policies; decoded to OpenSSL's terms. */
 export const tlsVersionSchema = version
 export const cipherSuitesSchema = list(suite, { min: 1 })
 export const keyExchangeGroupsSchema = list(group, { min: 1 })
 
-/** `newest` must not be older than `oldest`; `field` is the name of the newest in the file. */
+/** `newest` must not be older than `oldest`; `field` is the name of the newer one in the configuration. */
 export function versionsInOrder(oldest: unknown, newest: unknown, field: string): readonly ObjectProblem[] {
   if (oldest !== 'TLSv1.3' || newest !== 'TLSv1.2') return []
   return [

@@ -4,10 +4,10 @@ import type { Node, ObjectNode } from './builder.ts'
 import type { DecodeContext, Enclosing, LivePath } from './decode-context.ts'
 import { didYouMeanOneOf, fieldsMeant } from './meant.ts'
 
-/** Passed in, because objects hold values of every kind and every kind may hold objects. */
+/** A parameter to avoid a cycle: objects contain values of every kind, and every kind may contain objects. */
 export type Decode = (node: Node, value: unknown, path: LivePath, ctx: DecodeContext) => unknown
 
-/** Missing fields that an unknown key beside them already explains: a misspelt key is one mistake, not two. */
+/** Missing fields that an unknown sibling key explains: a misspelt key is one mistake, not two. */
 export class Excuses {
   #names: Set<string> | undefined
   #free = 0
@@ -41,14 +41,14 @@ export function reportUnknown(
     const known = fieldsMeant(key, node.fields).filter(name => !present.has(name))
     const near = known.length > 0 ? known : closest(key, free)
     excuse.name(near)
-    // A field further in, spelt as it is there, was hardly meant to be another word; a missing `s` still is likelier.
+    // An exact match in a nested object is more likely meant than a similar name here, except for a missing `s`.
     const plural = near.some(name => name === `${key}s` || key === `${name}s`)
     const place = plural || known.length > 0 ? undefined : openHome(node, key, near.length > 0 ? MAX_STEPS : 1, present)
     const said = tornField(key, node) ?? node.instead?.[key]
-    // Several keys that are to be written in one other way are one mistake.
+    // Several keys with the same correction are one mistake.
     if (said !== undefined && answered.has(said)) continue
     if (said !== undefined) answered.add(said)
-    // It says how the whole is written, and with it what is missing.
+    // The correction covers the whole object, including what is missing.
     if (said !== undefined && node.instead?.[key] === said) excuse.name(free)
     const outer = said === undefined && near.length === 0 && place === undefined ? outerHome(key, ctx) : undefined
     if (place !== undefined) enclosing.moved = (enclosing.moved ?? new Set()).add(key)
@@ -76,15 +76,15 @@ function placeHelp(place: string | undefined, key: string): string | undefined {
   return `move \`${key}\` into \`${place}\``
 }
 
-/** A slip of the finger, not another word: `retries` is not `retry`, and `jwtAuthentication` not `mcpAuthentication`. */
+/** A typo rather than another word: `retries` is not `retry`, and `jwtAuthentication` not `mcpAuthentication`. */
 function isTypo(key: string, name: string): boolean {
   const [a, b] = [key, name].map(each => each.replace(/[-_. ]/g, '').toLowerCase()) as [string, string]
   return a === b || editDistance(a, b, 2) <= (Math.min(a.length, b.length) <= 7 ? 1 : 2)
 }
 
-/** Whether the value of a misspelt key is one that the field takes. */
+/** Whether the value of a misspelt key would be valid for the field. */
 function fits(node: ObjectNode, name: string, item: unknown, path: Path, ctx: DecodeContext, decodeNode: Decode) {
-  // Inside of a trial the spelling is enough: to try again there would double the work at every level.
+  // Within a trial the spelling suffices: nested trials would double the work at every level.
   if (ctx.trial) return true
   let sound = true
   const trial: DecodeContext = {
@@ -101,7 +101,7 @@ function fits(node: ObjectNode, name: string, item: unknown, path: Path, ctx: De
   return sound
 }
 
-/** YAML reads `tls:{sni: x}` and `tls {sni: x}` as a key that ends at the second colon. */
+/** YAML parses `tls:{sni: x}` and `tls {sni: x}` as a key that ends at the second colon. */
 function tornField(key: string, node: ObjectNode): string | undefined {
   const [, name = '', between = '', bracket = ''] = /^([\w.-]+)(:| +)([{[])/.exec(key) ?? []
   if (!node.index().spelt.has(name)) return undefined
@@ -117,10 +117,10 @@ function listed(free: readonly string[], node: ObjectNode): string {
     : `fields that can be set here: ${shown.join(', ')}${fields.length > 12 ? ', …' : ''}`
 }
 
-/** Levels that a key may be written too high. */
+/** Maximum levels that a key may be indented too little. */
 const MAX_STEPS = 3
 
-/** Not in a variant that another one excludes: `port` beside `host` does not belong into `service`. */
+/** Skips variants that are excluded by another one: `port` next to `host` does not belong in `service`. */
 function openHome(node: ObjectNode, key: string, steps: number, present: ReadonlyMap<string, string>) {
   const place = home(node, key, steps)
   const [first = ''] = place?.split(/[.[]/) ?? []
@@ -130,10 +130,10 @@ function openHome(node: ObjectNode, key: string, steps: number, present: Readonl
   return excluded ? undefined : place
 }
 
-/** How many levels a key may be written too deep. */
+/** Maximum levels that a key may be indented too much. */
 const MAX_OUT = 2
 
-/** A field of an object around this one, which lacks it: the line is indented too far. */
+/** An unset field of an enclosing object: the line is indented too far. */
 function outerHome(key: string, { around = [] }: DecodeContext): string | undefined {
   const [root] = around
   const [outer] = around
@@ -148,7 +148,7 @@ function outerHome(key: string, { around = [] }: DecodeContext): string | undefi
   return section && more.length === 0 ? `\`${key}\` is a field of \`${section[0]}\`` : undefined
 }
 
-/** The object further in that would take the key, by its path: the nearest one. */
+/** The path of the nearest nested object that would accept the key. */
 function home(node: ObjectNode, key: string, steps: number): string | undefined {
   let objects: (readonly [path: string, node: ObjectNode])[] = [['', node]]
   for (let step = 0; step < steps; step++) {

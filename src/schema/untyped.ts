@@ -1,4 +1,4 @@
-/** A part of a document that no schema has read yet. */
+/** A part of a document that has not been decoded. */
 export type Fields = Readonly<Record<string, unknown>>
 
 export function asFields(value: unknown): Fields | undefined {
@@ -9,7 +9,7 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** The maps in a list; whatever else it holds is reported elsewhere. */
+/** The maps in a list; other items are reported elsewhere. */
 export function asItems(value: unknown): readonly Fields[] {
   return asList(value).flatMap(each => {
     const fields = asFields(each)
@@ -17,7 +17,7 @@ export function asItems(value: unknown): readonly Fields[] {
   })
 }
 
-/** A scalar as text; nothing for what has another form, which is reported elsewhere. */
+/** A scalar as text; empty for other types, which are reported elsewhere. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? `${value}` : ''
 }

@@ -1,4 +1,4 @@
-// Where the keys of AWS come from when the file names none: the order of the AWS SDKs.
+// The default AWS credential chain, in the order of the AWS SDKs.
 import { join } from 'node:path'
 import { readIfRegular } from '../../files/read-file.ts'
 import type { Dated } from '../fresh.ts'
@@ -7,7 +7,7 @@ import { type CloudContext, callCloud } from './cloud-context.ts'
 
 type Found = Dated<AwsKeys> | undefined
 
-/** Throws when nothing has any; the error names what was tried, no credential. */
+/** Throws if no source has credentials; the error names what was tried, never a credential. */
 export async function discoverAwsKeys(cloud: CloudContext): Promise<Dated<AwsKeys>> {
   const found =
     fromEnvironment(cloud) ??
@@ -62,11 +62,11 @@ export async function assumeRole(cloud: CloudContext, source: AwsKeys, role: Ass
 function fromEnvironment({ env }: CloudContext): Found {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: token } = env
   if (!accessKeyId || !secretAccessKey) return undefined
-  // The process keeps its environment: whoever changes the keys starts it anew.
+  // The environment does not change while the process runs, so these do not expire.
   return { value: keysOf(accessKeyId, secretAccessKey, token), expiresAt: undefined }
 }
 
-/** ms after which the file is read again: other programs renew what is in it. */
+/** ms before the file is read again: other programs renew its credentials. */
 const FILE_AGE = 10 * 60_000
 
 async function fromSharedFile({ env, runtime }: CloudContext): Promise<Found> {
@@ -133,10 +133,10 @@ async function fromContainer(cloud: CloudContext): Promise<Found> {
   return fromMetadata(reply.body.toString('utf8'))
 }
 
-/** ms: what is there answers at once, and elsewhere nothing does. */
+/** ms: an existing service answers at once, and elsewhere nothing does. */
 const PROBE = 1000
 
-/** Version 2 of the instance metadata service only: the first one answers whoever can make the gateway send a GET. */
+/** Instance metadata service version 2 only: version 1 answers anything that can make the gateway send a GET. */
 async function fromInstance(cloud: CloudContext): Promise<Found> {
   const { env } = cloud
   if (env.AWS_EC2_METADATA_DISABLED?.toLowerCase() === 'true') return undefined
@@ -147,7 +147,7 @@ async function fromInstance(cloud: CloudContext): Promise<Found> {
     fields: ['x-aws-ec2-metadata-token-ttl-seconds', '21600'],
     timeout: PROBE,
   }).catch(() => undefined)
-  // Elsewhere nobody listens there.
+  // Not on an EC2 instance.
   if (session === undefined) return undefined
   const fields = ['x-aws-ec2-metadata-token', session.body.toString('latin1').trim()]
   const roles = `${base}/latest/meta-data/iam/security-credentials/`
@@ -172,7 +172,7 @@ function fromMetadata(text: string): Dated<AwsKeys> {
   return dated(AccessKeyId, SecretAccessKey, Token, Expiration)
 }
 
-/** STS answers JSON to who asks for it, with seconds since the epoch, and XML to who cannot. */
+/** STS returns JSON if asked to, with expiry in seconds since the epoch, and XML otherwise. */
 function fromSts(text: string, action: string): Dated<AwsKeys> {
   if (text.trimStart().startsWith('<')) {
     const part = (name: string) => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1]

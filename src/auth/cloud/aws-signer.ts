@@ -10,32 +10,32 @@ import { type AwsKeys, authorization, sha256, signingFields } from './aws-sigv4.
 import type { CloudContext } from './cloud-context.ts'
 
 export interface AwsSigning {
-  /** Instead of what the environment has. */
+  /** Overrides the environment's. */
   readonly keys?: AwsKeys
   readonly region?: string
   readonly service?: string
   readonly assumeRole?: {
     readonly roleArn: string
-    /** The same text each time, or what requests say. Throws GatewayError for a request that says nothing of use. */
+    /** Constant, or derived from the request. Throws GatewayError for a request without a usable value. */
     readonly session: (x: Exchange | undefined) => RoleSession
   }
 }
 
 export type RoleSession = Pick<AssumedRole, 'sessionName' | 'tags'>
 
-/** What a signer needs of the object that it belongs to. */
+/** What a signer needs from the object that owns it. */
 export interface SignerContext extends CloudContext {
   readonly limits: { readonly maxBuffer: number }
   state<T extends object>(name: string, make: () => T): T
 }
 
 const ROLE_REGION = 'us-east-1'
-/** Where requests name the session, clients choose how many there are. */
+/** Bounded: sessions named by requests are up to clients. */
 const MOST_SESSIONS = 1024
 
 /**
- * Signs requests as they go out. A body is read whole for that, up to `maxBuffer` bytes. Throws GatewayError `backendAuth`
- * when there are no credentials, or nothing tells region or service.
+ * Signs outgoing requests. A body is buffered for that, up to `maxBuffer` bytes. Throws GatewayError `backendAuth` if
+ * there are no credentials, or region or service cannot be determined.
  */
 export function awsSignerFor(
   signing: AwsSigning,
@@ -75,7 +75,7 @@ export function awsSignerFor(
   }
 }
 
-/** `bedrock-runtime.us-east-1.amazonaws.com`; the service that signs is not always called like the host. */
+/** `bedrock-runtime.us-east-1.amazonaws.com`; the signing name of a service may differ from its host. */
 function fromHost(authority: string): { region: string; service: string } | undefined {
   const match = /^([a-z0-9-]+)\.([a-z]{2}(?:-[a-z]+)+-\d)\.(?:amazonaws\.com|api\.aws)(?:\.cn)?(?::\d+)?$/.exec(
     authority.toLowerCase(),
@@ -85,7 +85,7 @@ function fromHost(authority: string): { region: string; service: string } | unde
   return { region, service: host.startsWith('bedrock-runtime') ? 'bedrock' : host }
 }
 
-/** What a client or a policy has written of a signature gives way to this one. */
+/** Signature fields from a client or a policy are replaced. */
 const REPLACED = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
 
 function signed(
@@ -104,7 +104,7 @@ function signed(
   const { raw } = headers
   for (let i = 0; i < raw.length; i += 2) {
     const name = (raw[i] as string).toLowerCase()
-    // Nothing else: proxies on the way may change other fields.
+    // Nothing else, since proxies on the way may change other fields.
     if (name === 'content-type' || name.startsWith('x-amz')) fields.push(name, raw[i + 1] as string)
   }
   const { method, path } = request
@@ -118,7 +118,7 @@ async function whole(body: UpstreamRequest['body'], limit: number): Promise<Buff
   if (!(body instanceof Readable)) return body
   const chunks: Buffer[] = []
   let size = 0
-  // The stream is the client's: a refusal must still reach it over the same connection.
+  // The stream is the client's: an error reply must still reach it over the same connection.
   for await (const chunk of body.iterator({ destroyOnReturn: false })) {
     size += (chunk as Buffer).length
     if (size > limit) throw new GatewayError('bodyTooLarge', { detail: `a signed body has at most ${limit} bytes` })

@@ -16,14 +16,14 @@ export interface AwsScope {
 
 export interface Signable {
   readonly method: string
-  /** As it is sent, with the query. */
+  /** As sent, including the query. */
   readonly path: string
-  /** All fields to sign, `host` among them: name, value, name, value. */
+  /** All fields to sign, including `host`: name, value, name, value. */
   readonly fields: readonly string[]
   readonly body: Buffer
 }
 
-/** The fields that carry the time and the session, to be signed with the others; names in lower case. */
+/** The time and session fields, to be signed with the others; names in lower case. */
 export function signingFields({ sessionToken }: AwsKeys, now: number): string[] {
   const session = sessionToken === undefined ? [] : ['x-amz-security-token', sessionToken]
   return ['x-amz-date', stamp(now), ...session]
@@ -69,7 +69,7 @@ function canonicalRequest({ method, path, fields, body }: Signable, service: str
   return { canonical, signed }
 }
 
-/** Every service but S3 takes the path without dot segments and encodes it a second time. */
+/** Every service but S3 removes dot segments and encodes the path a second time. */
 function canonicalPath(path: string, service: string): string {
   if (service === 's3') return path
   const kept: string[] = []
@@ -89,7 +89,7 @@ function canonicalQuery(query: string): string {
       const end = pair.indexOf('=')
       return end < 0 ? [recode(pair), ''] : [recode(pair.slice(0, end)), recode(pair.slice(end + 1))]
     })
-  // By bytes, names first: the order of code points, since all is ASCII by now.
+  // By code points, names first; everything is ASCII by now.
   pairs.sort(([a = '', b = ''], [c = '', d = '']) => (a < c ? -1 : a > c ? 1 : b < d ? -1 : b > d ? 1 : 0))
   return pairs.map(([name, value]) => `${name}=${value}`).join('&')
 }
@@ -102,7 +102,7 @@ function recode(text: string): string {
   }
 }
 
-/** RFC 3986: all but unreserved characters. */
+/** RFC 3986: encodes everything but unreserved characters. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, c => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -1,16 +1,16 @@
-// What `az login` leaves behind: its cache is a file of text everywhere but on Windows. No program is started.
+// The cached login of `az login`: a text file except on Windows. No program is started.
 import { join } from 'node:path'
 import { readIfRegular } from '../../files/read-file.ts'
 import { membersOf } from './token-reply.ts'
 
-/** What of the refresh request (RFC 6749, 6) the login decides. */
+/** The parts of the refresh request (RFC 6749, 6) taken from the login. */
 export interface AzureCliLogin {
   readonly tenant: string
   readonly client_id: string
   readonly refresh_token: string
 }
 
-/** Throws when nobody has signed in, or the cache cannot be read; the error shows no credential. */
+/** Throws if nobody is signed in or the cache is unreadable; the error contains no credential. */
 export function azureCliToken(env: Readonly<Record<string, string | undefined>>): AzureCliLogin {
   const home = env.HOME ?? env.USERPROFILE
   const folder = env.AZURE_CONFIG_DIR ?? (home === undefined ? undefined : join(home, '.azure'))
@@ -27,7 +27,7 @@ export function azureCliToken(env: Readonly<Record<string, string | undefined>>)
   }
 }
 
-/** That of the subscription that is chosen. */
+/** The tenant of the selected subscription. */
 function tenantIn(folder: string): string | undefined {
   const text = readIfRegular(join(folder, 'azureProfile.json'))
     ?.toString('utf8')

@@ -8,13 +8,13 @@ import type { CloudContext } from './cloud-context.ts'
 const SCOPE = 'https://cognitiveservices.azure.com/.default'
 const FOUNDRY_SCOPE = 'https://ai.azure.com/.default'
 
-/** `foundry`: what is called belongs to a Foundry resource, whatever its address; unset: its host tells. */
+/** `foundry`: the target is a Foundry resource, whatever its address; if unset, its host decides. */
 export interface AzureSigning {
   readonly identity: AzureIdentity
   readonly foundry?: boolean
 }
 
-/** Puts a token of Entra ID on requests as they go out. Whoever has the same identity shares its tokens. */
+/** Adds a token of Entra ID to outgoing requests. Equal identities share tokens. */
 export function azureSigner({ identity, foundry }: AzureSigning, cloud: CloudContext): NonNullable<Target['sign']> {
   const { runtime, env } = cloud
   const name =

@@ -9,19 +9,19 @@ export type AzureIdentity =
   | { readonly kind: 'clientSecret'; readonly tenant: string; readonly client: string; readonly secret: string }
   | { readonly kind: 'managedIdentity'; readonly user: UserAssigned }
   | { readonly kind: 'workloadIdentity' }
-  /** The login of the Azure command line. */
+  /** The login of the Azure CLI. */
   | { readonly kind: 'developer' }
-  /** The first of all that the environment has. */
+  /** The first one available in the environment. */
   | { readonly kind: 'implicit' }
 
-/** By one of the three; none: the one that the system has assigned. */
+/** Selected by one of the three; if none is set, the system-assigned identity. */
 export interface UserAssigned {
   readonly clientId?: string
   readonly objectId?: string
   readonly resourceId?: string
 }
 
-/** `scope` ends with `/.default`. Throws an error that shows no credential. */
+/** `scope` ends with `/.default`. Throws an error without credentials. */
 export function azureToken(cloud: CloudContext, identity: AzureIdentity, scope: string): Promise<Dated<string>> {
   switch (identity.kind) {
     case 'clientSecret':
@@ -67,7 +67,7 @@ async function workload(cloud: CloudContext, scope: string): Promise<Dated<strin
   if (!tenant || !client || !file) {
     throw new Error('an Azure workload identity needs AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_FEDERATED_TOKEN_FILE')
   }
-  // Kubernetes writes a new token into the file now and then.
+  // Kubernetes rotates the token in the file.
   const assertion = readIfRegular(file)?.toString('utf8').trim()
   if (!assertion) throw new Error('the file of AZURE_FEDERATED_TOKEN_FILE cannot be read')
   return withForm(cloud, tenant, {
@@ -102,7 +102,7 @@ function ofAppService(
   return ofEndpoint(cloud, endpoint, '2019-08-01', named, scope, ['x-identity-header', header])
 }
 
-/** ms: what is there answers at once, and elsewhere nothing does. */
+/** ms: an existing service answers at once, and elsewhere nothing does. */
 const PROBE = 1000
 
 /** https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token */

@@ -1,10 +1,10 @@
 import { GatewayError } from '../../http/errors.ts'
 import type { Target, UpstreamRequest } from '../../http/transport.ts'
 
-/** The token for one call. Throws or rejects with an error that says why there is none and shows no credential. */
+/** The token for one call. Throws or rejects with the reason, without credentials. */
 export type TokenSource = (request: UpstreamRequest, target: Target) => Promise<string>
 
-/** Puts a bearer token on each request as it goes out. Throws GatewayError `backendAuth` when there is none. */
+/** Adds a bearer token to each outgoing request. Throws GatewayError `backendAuth` if there is none. */
 export function bearerSigner(tokenFor: TokenSource): NonNullable<Target['sign']> {
   return async (request, target) => {
     let token: string

@@ -6,11 +6,11 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import type { TraceScope } from '../../trace/trace-event.ts'
 import { oauthErrorIn } from './token-reply.ts'
 
-/** What asking a cloud for credentials needs. */
+/** Dependencies of fetching cloud credentials. */
 export interface CloudContext {
   readonly runtime: Runtime
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Of the request that waits for them. */
+  /** The trace of the request that is waiting. */
   readonly trace?: TraceScope | undefined
 }
 
@@ -20,7 +20,7 @@ export interface CloudCall {
   /** Name, value, name, value. */
   readonly fields?: readonly string[]
   readonly body?: string
-  /** ms; 5000 when unset. */
+  /** ms; 5000 if unset. */
   readonly timeout?: number
 }
 
@@ -29,7 +29,10 @@ const MAX_REPLY = 256 * 1024
 /** ms. */
 const TIMEOUT = 5000
 
-/** A call to a metadata or token service. Throws for any status but 200; the error names the service, no credential. */
+/**
+ * A call to a metadata or token service. Throws for any status but 200; the error names the service, never a
+ * credential.
+ */
 export async function callCloud({ runtime, trace }: CloudContext, call: CloudCall): Promise<WholeReply> {
   const url = new URL(call.url)
   const { method, fields = [], body, timeout = TIMEOUT } = call

@@ -1,4 +1,4 @@
-// The token of whoever has signed in to GitHub on this machine; Copilot's API takes it as it is.
+// The token of the local GitHub login, which Copilot's API accepts directly.
 import { join } from 'node:path'
 import { readIfRegular } from '../../files/read-file.ts'
 import type { Target } from '../../http/transport.ts'
@@ -7,7 +7,7 @@ import { bearerSigner } from './bearer-signer.ts'
 import type { CloudContext } from './cloud-context.ts'
 import { membersOf, tokenText } from './token-reply.ts'
 
-/** Puts the token on requests as they go out, and what the service wants to know of who calls it. */
+/** Adds the token to outgoing requests, and the client identification that the service requires. */
 export function copilotSigner({ runtime, env }: CloudContext): NonNullable<Target['sign']> {
   const held = runtime.state.get('Copilot token', () => new Fresh<string>(runtime.clock))
   const withToken = bearerSigner(() => held.get(async () => copilotToken(env, runtime.clock.now())))
@@ -26,7 +26,7 @@ const CALLER: Readonly<Record<string, string>> = {
   'openai-intent': 'conversation-agent',
 }
 
-/** ms after which the files are read again: signing in anew changes them. */
+/** ms before the files are read again: signing in again changes them. */
 const FILE_AGE = 10_000
 
 function copilotToken(env: CloudContext['env'], now: number): Dated<string> {
@@ -51,7 +51,7 @@ function fromFiles(env: CloudContext['env']): string | undefined {
   )
 }
 
-/** `github.com`, or `github.com:` and the application. */
+/** `github.com`, or `github.com:` and an application id. */
 const DOMAIN = /^github\.com(?::|$)/
 
 function inJson(text: string | undefined): string | undefined {
@@ -63,7 +63,7 @@ function inJson(text: string | undefined): string | undefined {
   return undefined
 }
 
-/** Written by a program: one setting a line, indented under its host. */
+/** Generated files only: one setting per line, indented under its host. */
 function inYaml(text: string | undefined): string | undefined {
   let within = false
   for (const line of text?.split(/\r?\n/) ?? []) {

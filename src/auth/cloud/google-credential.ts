@@ -1,4 +1,4 @@
-// The files in which Google's credentials come: https://google.aip.dev/auth/4110
+// Google credential files: https://google.aip.dev/auth/4110
 import { membersOf } from './token-reply.ts'
 
 export type GoogleCredential =
@@ -26,7 +26,7 @@ export type GoogleCredential =
       readonly delegates: readonly string[]
     }
 
-/** Workload and workforce identity federation: a token from elsewhere is exchanged. */
+/** Workload and workforce identity federation: exchanges an external token. */
 export interface ExternalAccount {
   readonly type: 'external_account'
   readonly audience: string
@@ -43,7 +43,7 @@ export interface SubjectSource {
   readonly url: string | undefined
   /** Name, value, name, value. */
   readonly fields: readonly string[]
-  /** The member that holds the token; undefined: the text is the token. */
+  /** The member that contains the token; undefined if the text is the token itself. */
   readonly member: string | undefined
 }
 
@@ -51,7 +51,7 @@ type Members = Readonly<Record<string, unknown>>
 
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
 
-/** Throws an error that names what is wrong and shows nothing of the text. */
+/** Throws an error that names the problem without quoting the text. */
 export function readGoogleCredential(text: string): GoogleCredential {
   return credentialOf(membersOf(text, 'the Google credential'))
 }

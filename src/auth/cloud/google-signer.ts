@@ -8,13 +8,13 @@ import { type GoogleWish, googleToken } from './google-tokens.ts'
 
 export interface GoogleSigning {
   readonly type: 'accessToken' | 'idToken'
-  /** Of an ID token; unset: the host that is called. */
+  /** For an ID token; the host of the call if unset. */
   readonly audience?: string
-  /** The text of a credential file; unset: what the environment has. */
+  /** The content of a credential file; the environment's credential if unset. */
   readonly credential?: string
 }
 
-/** Puts a token of Google on requests as they go out. Whoever has the same credential shares its tokens. */
+/** Adds a Google token to outgoing requests. Equal credentials share tokens. */
 export function googleSigner(signing: GoogleSigning, cloud: CloudContext): NonNullable<Target['sign']> {
   const { runtime, env } = cloud
   const { credential } = signing
@@ -32,10 +32,10 @@ export function googleSigner(signing: GoogleSigning, cloud: CloudContext): NonNu
 function wishOf({ type, audience }: GoogleSigning, target: Target): GoogleWish {
   if (type === 'accessToken') return { kind: 'access' }
   if (audience !== undefined) return { kind: 'identity', audience }
-  // An address says nothing about who is there, and the host of the request is the client's word.
+  // An IP address does not identify its owner, and the request's host is set by the client.
   if (!target.named) throw new Error('an ID token for an address needs `audience`')
   return { kind: 'identity', audience: `https://${target.host}` }
 }
 
-/** Where clients choose the host, they choose the audience. */
+/** Bounded: a host chosen by clients is an audience chosen by clients. */
 const MOST_AUDIENCES = 256

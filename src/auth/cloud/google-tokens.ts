@@ -1,4 +1,4 @@
-// Tokens of Google from a credential, or of the machine: https://google.aip.dev/auth/4110
+// Google tokens from a credential or the metadata server: https://google.aip.dev/auth/4110
 import { sign } from 'node:crypto'
 import { join } from 'node:path'
 import { readIfRegular } from '../../files/read-file.ts'
@@ -9,10 +9,10 @@ import { accessTokenIn, identityTokenIn, membersOf, repliedMembers, tokenText } 
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 
-/** What is asked for: an access token, or an ID token for an audience. */
+/** An access token, or an ID token for an audience. */
 export type GoogleWish = { readonly kind: 'access' } | { readonly kind: 'identity'; readonly audience: string }
 
-/** `credential` unset: what the environment has, then what the machine is. Throws an error that shows no credential. */
+/** If `credential` is unset, tries the environment, then the metadata server. Throws an error without credentials. */
 export async function googleToken(
   cloud: CloudContext,
   credential: GoogleCredential | undefined,
@@ -22,7 +22,9 @@ export async function googleToken(
   return from === undefined ? ofMachine(cloud, wish) : ofCredential(cloud, from, wish)
 }
 
-/** Application default credentials: the file that a variable names, else the one of `gcloud auth application-default`. */
+/**
+ * Application default credentials: the file named by a variable, otherwise that of `gcloud auth application-default`.
+ */
 function fromEnvironment({ env }: CloudContext): GoogleCredential | undefined {
   const named = env.GOOGLE_APPLICATION_CREDENTIALS
   if (named) {
@@ -85,7 +87,7 @@ function signedJwt(header: object, claims: object, privateKey: string): string {
   }
 }
 
-/** Whoever has signed in with gcloud. An ID token is for gcloud itself: nobody can choose its audience. */
+/** The gcloud user login. Its ID token is for gcloud itself, with a fixed audience. */
 async function ofUser(
   cloud: CloudContext,
   { clientId, clientSecret, refreshToken, tokenUrl }: Of<'authorized_user'>,
@@ -191,7 +193,7 @@ async function ofMachine(cloud: CloudContext, wish: GoogleWish): Promise<Dated<s
       `no Google credentials: none in GOOGLE_APPLICATION_CREDENTIALS or of gcloud, and the metadata server gave none (${said})`,
     )
   })
-  // Whoever else answers there is not asked for credentials.
+  // Another service at that address must not be asked for credentials.
   if (reply.headers.get(FLAVOR) !== 'Google') throw new Error(`${host} is not a metadata server of Google`)
   const now = cloud.runtime.clock.now()
   return wish.kind === 'access'

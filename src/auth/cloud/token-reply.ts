@@ -1,7 +1,7 @@
 import type { WholeReply } from '../../calls/dispatch.ts'
 import type { Dated } from '../fresh.ts'
 
-/** The members of a JSON object. Throws an error that shows nothing of the text. */
+/** The members of a JSON object. Throws an error that does not quote the text. */
 export function membersOf(text: string, whose: string): Readonly<Record<string, unknown>> {
   let value: unknown
   try {
@@ -19,18 +19,18 @@ export function repliedMembers({ body }: WholeReply, whose: string): Readonly<Re
   return membersOf(body.toString('utf8'), `the answer of ${whose}`)
 }
 
-/** s: no service gives tokens that last longer, and none says so little about one that lasts. */
+/** s: a cap above any token lifetime in use, and the assumed lifetime of a token without one. */
 const LONGEST = 25 * 3600
 const UNTOLD = 300
 
-/** The error code of OAuth 2.0 (RFC 6749, 5.2), which holds nothing of the request. */
+/** The OAuth 2.0 error code (RFC 6749, 5.2), which contains nothing of the request. */
 export function oauthErrorIn({ body }: WholeReply): string | undefined {
   return /"error"\s*:\s*"([a-z_]{1,64})"/.exec(body.toString('latin1', 0, 4096))?.[1]
 }
 
 /**
- * An OAuth 2.0 token response (RFC 6749, 5.1), or one that says when the token ends in seconds since the epoch. `untold`:
- * seconds of a token of which nothing is said.
+ * An OAuth 2.0 token response (RFC 6749, 5.1), or one with an expiry in seconds since the epoch. `untold`: the assumed
+ * lifetime in seconds if none is given.
  */
 export function accessTokenIn(
   members: Readonly<Record<string, unknown>>,
@@ -43,7 +43,7 @@ export function accessTokenIn(
   return { value: tokenText(token, whose), expiresAt: now + checkedLife(left, whose) * 1000 }
 }
 
-/** A JSON Web Token, which says itself when it ends. */
+/** A JSON Web Token, which contains its own expiry. */
 export function identityTokenIn(token: unknown, whose: string, now: number): Dated<string> {
   const value = tokenText(token, whose)
   const { exp } = membersOf(
@@ -54,7 +54,7 @@ export function identityTokenIn(token: unknown, whose: string, now: number): Dat
   return { value, expiresAt: now + checkedLife(left, whose) * 1000 }
 }
 
-/** A token is one word: nothing in it may end the header field that it goes into. */
+/** A token is one word, so that it cannot end the header field that it is written to. */
 export function tokenText(token: unknown, whose: string): string {
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) throw new Error(`the answer of ${whose} has no token`)
   return token
@@ -65,7 +65,7 @@ function checkedLife(seconds: number, whose: string): number {
   return Math.min(seconds, LONGEST)
 }
 
-/** Some services write numbers as text. */
+/** Some services send numbers as text. */
 function secondsOf(value: unknown): number | undefined {
   const seconds = typeof value === 'string' && /^\d{1,12}$/.test(value) ? Number(value) : value
   return typeof seconds === 'number' && Number.isFinite(seconds) ? seconds : undefined

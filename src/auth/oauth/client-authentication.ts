@@ -2,10 +2,13 @@ import { createHash, type KeyObject, X509Certificate } from 'node:crypto'
 import type { SigningAlgorithm } from '../signing-algorithms.ts'
 import { signToken } from '../token-signer.ts'
 
-/** Who the gateway is at an authorization server, and how it proves that (RFC 6749 section 2.3, RFC 7523 section 2.2). */
+/**
+ * The gateway's identity at an authorization server, and how it authenticates (RFC 6749 section 2.3, RFC 7523 section
+ * 2.2).
+ */
 export type OAuthClient =
   | { readonly method: 'clientSecretBasic'; readonly id: string; readonly secret: string }
-  /** Without a secret: a public client. */
+  /** Without a secret, a public client. */
   | { readonly method: 'clientSecretPost'; readonly id: string; readonly secret: string | undefined }
   | { readonly method: 'privateKeyJwt'; readonly id: string; readonly assertion: AssertionSettings }
 
@@ -18,11 +21,11 @@ export interface AssertionSettings {
   readonly certificate: Readonly<Record<string, unknown>>
 }
 
-/** s: the server reads an assertion at once. */
+/** s; short, since the server reads an assertion at once. */
 const ASSERTION_LIFE = 300
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** Adds the proof to the form, and gives the header fields that go with it. `id`: nobody has used it before. */
+/** Adds client authentication to the form and returns the header fields that go with it. `id`: must be unique. */
 export function proveClient(client: OAuthClient, form: URLSearchParams, id: string, now: number): string[] {
   if (client.method === 'clientSecretBasic') {
     const pair = `${formEncoded(client.id)}:${formEncoded(client.secret)}`
@@ -56,7 +59,7 @@ function formEncoded(text: string): string {
 
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
-/** The header member that names the certificate of `key`, or what is wrong with it. */
+/** The header member that identifies the certificate of `key`, or what is wrong with it. */
 export function certificateHeader(pem: string, form: 'x5c' | 'x5t#S256', key: KeyObject): object | string {
   let chain: X509Certificate[]
   try {

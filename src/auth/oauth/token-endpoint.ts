@@ -1,4 +1,4 @@
-// Asks authorization servers for tokens (RFC 6749 section 5, RFC 8693 section 2.2).
+// Token requests to authorization servers (RFC 6749 section 5, RFC 8693 section 2.2).
 import { ask } from '../../calls/ask.ts'
 import type { WholeReply } from '../../calls/dispatch.ts'
 import type { Callee } from '../../calls/outcall.ts'
@@ -13,39 +13,39 @@ import { TOKEN_TYPES, type TokenType } from './token-types.ts'
 export interface TokenEndpoint {
   readonly callee: Callee
   readonly path: string
-  /** Unset: the token that is shown is all the proof there is. */
+  /** If unset, the presented token is the only authentication. */
   readonly client: OAuthClient | undefined
-  /** What errors call it: `the token endpoint`. */
+  /** Its name in errors: `the token endpoint`. */
   readonly name: string
 }
 
-/** What must come back. */
+/** Requirements on the issued token. */
 export interface ExpectedToken {
-  /** Undefined: the grant gives access tokens and does not say so. */
+  /** Undefined: the grant issues access tokens and does not state the type. */
   readonly issued?: TokenType | undefined
-  /** ms of a token whose endpoint names none. */
+  /** Lifetime in ms if the endpoint gives none. */
   readonly defaultTtl: number
 }
 
-/** For whom it is asked. */
+/** The request that the token is for. */
 export interface TokenWish {
   readonly runtime: Runtime
   readonly x: Exchange
-  /** Where its trace shows the call; unset: it does not wait for the answer, and may be over before that. */
+  /** Where its trace shows the call; unset if it does not wait for the result and may end first. */
   readonly scope: string | undefined
 }
 
-/** ms, unless the file says otherwise for the service. */
+/** ms, unless configured for the service. */
 const TIMEOUT = 10_000
 /** bytes. */
 const LONGEST_REPLY = 256 * 1024
-/** Errors that clients have no part in. */
+/** Errors that clients cannot cause. */
 const OWN_MISTAKES = ['invalid_client', 'unauthorized_client', 'unsupported_grant_type']
 
 /**
- * One token for `form`. The call goes on when the client leaves: others may wait for the same token. Throws GatewayError
- * `invalidRequest` where the server refuses what the client has shown and `backendAuth` for all else; neither shows a
- * token.
+ * Requests one token for `form`. The call continues if the client disconnects, since others may be waiting for the same
+ * token. Throws GatewayError `invalidRequest` if the server rejects the client's credential, and `backendAuth` for
+ * anything else; neither contains a token.
  */
 export async function askForToken(
   { callee, path, client, name }: TokenEndpoint,
@@ -87,7 +87,7 @@ function refused(name: string, reply: WholeReply): GatewayError {
   return new GatewayError('invalidRequest', { detail: `${name} refused the token${said}` })
 }
 
-/** A token of another kind is not what the backend takes, or is good for more than was asked for. */
+/** A token of another type is not what the backend accepts, or grants more than was requested. */
 function checkKind(members: Readonly<Record<string, unknown>>, { issued }: ExpectedToken, name: string): void {
   const { token_type: use, issued_token_type: kind } = members
   const assertion = issued === 'IdJag'

@@ -1,4 +1,4 @@
-/** What tokens may be, by their short names (RFC 8693 section 3, draft-ietf-oauth-identity-assertion-authz-grant). */
+/** Token types by short name (RFC 8693 section 3, draft-ietf-oauth-identity-assertion-authz-grant). */
 export const TOKEN_TYPES = {
   AccessToken: 'urn:ietf:params:oauth:token-type:access_token',
   Jwt: 'urn:ietf:params:oauth:token-type:jwt',
@@ -7,7 +7,7 @@ export const TOKEN_TYPES = {
 } as const
 export type TokenType = keyof typeof TOKEN_TYPES
 
-/** The URI of a type as a file writes it; other URIs are what they are, and empty text is none. */
+/** The URI of a configured type; other URIs are kept, and empty text counts as unset. */
 export function tokenTypeUri(written: string | undefined, unset: TokenType): string {
   if (written === undefined || written === '') return TOKEN_TYPES[unset]
   return Object.hasOwn(TOKEN_TYPES, written) ? TOKEN_TYPES[written as TokenType] : written

@@ -12,7 +12,7 @@ const MAX_INT = 2n ** 63n - 1n
 const MAX_UINT = 2n ** 64n - 1n
 const NANOS = { h: 3_600_000_000_000n, m: 60_000_000_000n, s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n }
 
-/** `int`, `string`, `timestamp` and their like, with every conversion that CEL names. */
+/** `int`, `string`, `timestamp` and the like, with every conversion that CEL defines. */
 export function defineConversions({ define }: Toolbox): void {
   define('string(dyn): string', toText)
   define('int(dyn): int', toInt)
@@ -36,7 +36,7 @@ export function defineConversions({ define }: Toolbox): void {
   define('google.protobuf.Timestamp.getMilliseconds(string): int', (value: Date) => BigInt(value.getUTCMilliseconds()))
 }
 
-/** What `string`, `timestamp` and their like stand for, by the names that typeNameOf gives. */
+/** The type values `string`, `timestamp` and the like, by their names in typeNameOf. */
 function typeValues(): ReadonlyMap<string, unknown> {
   const types = new Map<string, unknown>()
   for (const name of ['string', 'bool', 'int', 'uint', 'double', 'bytes', 'list', 'map', 'null_type', 'type']) {
@@ -105,7 +105,7 @@ function inRange(value: bigint, least: bigint, most: bigint, node?: SyntaxNode):
   return value
 }
 
-/** The result of integer arithmetic, if it is an int64. */
+/** The result of integer arithmetic; fails if it is not an int64. */
 export function checkedInt(value: bigint, node?: SyntaxNode): bigint {
   return inRange(value, MIN_INT, MAX_INT, node)
 }
@@ -176,7 +176,7 @@ export function toTimestamp(value: unknown): Instant {
   return instantOf(BigInt(ms) * 1_000_000n + BigInt(fraction.padEnd(9, '0')))
 }
 
-/** Date.parse takes February 30 for March 1. */
+/** Date.parse accepts February 30 as March 1. */
 function realDay(date: string): boolean {
   const [year = 0, month = 0, day = 0] = date.split('-').map(Number)
   const at = new Date(0)

@@ -8,7 +8,7 @@ import { type CelList, type CelMap, contains, isList, isMap, itemsOf, sizeOf, to
 import { View } from '../view.ts'
 import { decodeUtf8 } from './conversions.ts'
 
-/** The types of client data, which may come from any variable. */
+/** The types of client data, which any variable may contain. */
 export function registerData(environment: Environment): void {
   environment.registerType('JsonMap', JsonMap)
   environment.registerType('JsonList', JsonList)
@@ -35,7 +35,7 @@ export function defineData({ define, operator, run }: Toolbox): void {
   operator('JsonList + JsonList: list', concatenate)
   operator('JsonList + list: list', concatenate)
   operator('list + JsonList: list', concatenate)
-  // Only the checker asks for these: the evaluation of operators is ours. See operators.ts.
+  // Only for the checker: operators are evaluated by our own code. See operators.ts.
   const never = (): boolean => false
   operator('int == double: bool', never)
   operator('int == uint: bool', never)
@@ -90,7 +90,7 @@ export function defineData({ define, operator, run }: Toolbox): void {
   define('fail(dyn): dyn', fail)
 }
 
-/** The number of lines of a header is not the length of its value. */
+/** The number of a header's lines is not the length of its value. */
 function sizeOfData(value: CelMap): bigint {
   if (value instanceof JsonList && value.several) throw new CelFailure('several_values')
   return BigInt(value.size)
@@ -109,7 +109,7 @@ function readJson(value: unknown, run: Run): unknown {
   return parseJson(value)
 }
 
-/** `{"a": {"b": 1}}` becomes `{"a.b": 1}`; list positions become names. `levels` is how deep it goes. */
+/** `{"a": {"b": 1}}` becomes `{"a.b": 1}`; list indexes become names. `levels`: maximum depth. */
 function flatten(value: unknown, levels: number): Map<string, unknown> {
   const entries = childrenOf(value)
   if (!entries) throw new CelFailure('no_matching_overload')

@@ -47,7 +47,7 @@ function encodeBase64(value: unknown): string {
   return Buffer.from(toBytes(value)).toString('base64')
 }
 
-/** Padding may be missing; the URL alphabet is not taken. */
+/** Padding is optional; the URL alphabet is rejected. */
 function decodeBase64(value: unknown): Uint8Array {
   const text = textOf(value)
   const body = text.replace(/={1,2}$/, '')
@@ -59,12 +59,12 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : decodeUtf8(toBytes(value))
 }
 
-/** Everything but letters, digits and `-._~` is escaped. */
+/** Escapes everything but letters, digits and `-._~`. */
 function encodeUrl(value: unknown): string {
   return encodeURIComponent(textOf(value)).replace(/[!'()*]/g, c => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** `+` stays what it is, and so does a `%` that begins no escape. */
+/** Keeps `+`, and a `%` that starts no escape. */
 function decodeUrl(value: unknown): string {
   try {
     return decodeURIComponent(textOf(value).replace(/%(?![0-9A-Fa-f]{2})/g, '%25'))
@@ -88,7 +88,7 @@ function scalar(value: unknown): string {
   throw new CelFailure('invalid_argument')
 }
 
-/** A field that comes more than once is a list. */
+/** A repeated field becomes a list. */
 function decodeForm(value: unknown): Map<string, unknown> {
   const out = new Map<string, string | string[]>()
   for (const [key, item] of formFields(`&${textOf(value)}`)) {
@@ -110,14 +110,14 @@ function jwtPayload(value: unknown): unknown {
     const claims = parseJson(decodeUtf8(Buffer.from(payload, 'base64url')))
     if (isMap(claims)) return claims
   } catch {
-    // Falls through: which step failed does not help the reader.
+    // Falls through: which step failed is of no use to the author.
   }
   throw new CelFailure('invalid_token')
 }
 
 function queryOf(uri: string): URLSearchParams {
   const at = uri.indexOf('?')
-  // The leading `&` keeps a second `?` part of the first name.
+  // The leading `&` keeps a second `?` in the first name.
   return formFields(at < 0 ? '' : `&${uri.slice(at + 1).split('#')[0]}`)
 }
 

@@ -16,7 +16,7 @@ import {
 } from '../syntax-tree.ts'
 import { type CelMap, isList, isMap, isNumber, sizeOf } from '../values.ts'
 
-/** Calls whose arguments are evaluated only when needed, or with a variable of their own. */
+/** Calls whose arguments are evaluated lazily, or with a bound variable. */
 export function defineMacros({ define, macro, run }: Toolbox): void {
   macro('default(ast, ast): dyn', ({ args }) => fallback(args[0] as SyntaxNode, args[1] as SyntaxNode, run))
   for (const parameters of upTo(8, 'ast')) macro(`coalesce(${parameters}): dyn`, ({ args }) => firstValue(args, run))
@@ -31,7 +31,7 @@ export function defineMacros({ define, macro, run }: Toolbox): void {
   macro('dyn.removeKeys(ast, ast): dyn', call => binding(call, run, filterKeys(false)))
 }
 
-/** Stands in for the library's `has`, which fails when the variable itself, or a part on the way, is absent. */
+/** Replaces the library's `has`, which fails if the variable itself, or an intermediate part, is absent. */
 export function presence(target: SyntaxNode, run: Run): Macro {
   return {
     async: false,
@@ -89,7 +89,7 @@ function unwrapped(value: unknown): unknown {
   return value instanceof Optional ? value.orValue(undefined) : value
 }
 
-/** The first argument that has a value other than null; a failure counts as none unless nothing else is left. */
+/** The first argument with a non-null value; a failure counts as none unless it is the only result. */
 function firstValue(candidates: readonly SyntaxNode[], run: Run): Macro {
   return {
     async: false,

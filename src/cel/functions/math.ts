@@ -5,7 +5,7 @@ import { compareNumbers, isList, isNumber, itemsOf } from '../values.ts'
 import { checkedInt } from './conversions.ts'
 
 type Numeric = number | bigint | UnsignedInt
-/** Widest byte string that takes part in bit operations. */
+/** Maximum length of bytes in bit operations. */
 const MAX_BIT_BYTES = 32
 
 /** `math.*`, `min` and `max`. */
@@ -90,7 +90,7 @@ function bitwise(apply: (a: bigint, b: bigint) => bigint): (a: unknown, b: unkno
   }
 }
 
-/** Bytes are big-endian numbers; the shorter one is filled up with zeros in front. */
+/** Bytes are big-endian numbers; the shorter one is padded with leading zeros. */
 function bitwiseBytes(a: Uint8Array, b: Uint8Array, apply: (a: bigint, b: bigint) => bigint): Uint8Array {
   const width = Math.max(a.length, b.length)
   const hex = apply(numberOf(a), numberOf(b))
@@ -116,7 +116,7 @@ function bitNot(value: unknown): unknown {
   throw new CelFailure('no_matching_overload')
 }
 
-/** Shifts by 64 or more give 0; a right shift fills with zeros, whatever the sign. */
+/** Shifts by 64 or more yield 0; a right shift is logical, whatever the sign. */
 function shift(value: unknown, by: unknown, apply: (value: bigint, by: bigint) => bigint): unknown {
   if (typeof by !== 'bigint' || by < 0n) throw new CelFailure('invalid_argument')
   if (typeof value === 'bigint') return by > 63n ? 0n : BigInt.asIntN(64, apply(value, by))

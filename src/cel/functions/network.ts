@@ -2,7 +2,7 @@ import type { Toolbox } from '../define.ts'
 import { CelFailure } from '../failure.ts'
 import { Cidr, IpAddress } from '../ip-address.ts'
 
-/** Ranges by what is asked of an address. */
+/** Address classes and their ranges. */
 const RANGES = {
   loopback: ['127.0.0.0/8', '::1/128'],
   linkLocalUnicast: ['169.254.0.0/16', 'fe80::/10'],
@@ -16,7 +16,7 @@ export function defineNetwork({ withTypes }: Toolbox): void {
     environment.registerType('ip', { ctor: IpAddress, fields: {} })
     environment.registerType('cidr', { ctor: Cidr, fields: {} })
   })
-  // Only the checker asks for these: `evaluate` of `==` is ours. See rewrite.ts.
+  // Only for the checker: `==` is evaluated by our own code. See rewrite.ts.
   for (const type of ['ip', 'cidr']) operator(`${type} == ${type}: bool`, () => false)
   const within = (name: keyof typeof RANGES) => {
     let ranges: readonly Cidr[] | undefined
@@ -56,7 +56,7 @@ function isUnspecified(value: IpAddress): boolean {
   return value.bits === 0n
 }
 
-/** An IPv4 address within an IPv6 one (`::ffff:10.0.0.1`), which CEL does not take. */
+/** Mixed notation for an IPv4-mapped address (`::ffff:10.0.0.1`), which CEL does not accept. */
 function isMixed(text: string): boolean {
   return text.includes(':') && text.includes('.')
 }

@@ -3,9 +3,9 @@ import { CelFailure } from '../failure.ts'
 import { HeaderView } from '../header-view.ts'
 import { isList, itemsOf, sizeOf } from '../values.ts'
 
-/** Results longer than this are refused: a few replacements in a row can otherwise grow without bound. */
+/** Maximum length of a result: a few replacements in a row could otherwise grow without bound. */
 const MAX_TEXT = 16 * 1024 * 1024
-/** The white space that `trim` takes off: the Unicode White_Space set. */
+/** The white space removed by `trim`: the Unicode White_Space set. */
 const SPACE = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/
 const SPACE_AT_END = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/
 
@@ -74,7 +74,7 @@ function bounded(text: string): string {
   return text
 }
 
-/** Each code point as a string. Text without surrogates, nearly all of it, takes the short way. */
+/** Each code point as a string, with a fast path for text without surrogates. */
 function pointsOf(text: string): string[] {
   return hasSurrogates(text) ? Array.from(text) : text.split('')
 }
@@ -113,7 +113,7 @@ function substring(text: string, from: bigint, to: bigint | undefined): string {
   return points.slice(Number(from), Number(end)).join('')
 }
 
-/** Takes the end off one character at a time: a pattern anchored at the end alone would be quadratic. */
+/** Trims the end one character at a time: a pattern anchored only at the end would be quadratic. */
 function trim(text: string): string {
   const start = text.replace(SPACE, '')
   let end = start.length

@@ -16,26 +16,26 @@ import {
 const BEGIN_LINE = 1
 const END_LINE = 2
 const BEGIN_TEXT = 4
-// 8, the end of the text, is never met while it comes.
+// 8, the end of the text, never occurs in an incomplete text.
 const WORD_BOUNDARY = 16
 const NO_WORD_BOUNDARY = 32
 
 const NONE = -1
 
 /**
- * Runs a pattern's automaton beside a text that comes in pieces and knows the first place from which a match is still
- * possible that the text so far does not decide. Takes time in proportion to the text, whatever the pattern.
+ * Runs a pattern's automaton over text that arrives in pieces and tracks the earliest position where an undecided match
+ * may begin. Takes time linear in the text, whatever the pattern.
  */
 export class OpenMatches {
   readonly #inst: readonly Instruction[]
   readonly #start: number
-  /** Instructions that follow what has been read, and where the match they belong to began: the earliest first. */
+  /** Live instructions after the text so far, and where their match began: the earliest first. */
   #pcs: number[] = []
   #from: number[] = []
   #nextPcs: number[] = []
   #nextFrom: number[] = []
   readonly #stack: number[] = []
-  /** By instruction: the step in which it was last visited, and in which it was last put among the next ones. */
+  /** By instruction: the last step in which it was visited, and in which it was queued. */
   readonly #visited: Int32Array
   readonly #queued: Int32Array
   #stamp = 0
@@ -74,7 +74,7 @@ export class OpenMatches {
     this.#pcs.splice(0, gone)
   }
 
-  /** Counted from the first text, in UTF-16 units; the end of what was read when nothing is open. */
+  /** In UTF-16 units from the beginning; the end of the text so far if no match is open. */
   earliest(): number {
     this.#stamp++
     for (let i = 0; i < this.#pcs.length; i++) {
@@ -102,7 +102,7 @@ export class OpenMatches {
     this.#before = rune
   }
 
-  /** Every instruction that reads `rune` on the way from `pc` and that no earlier match has come to. */
+  /** Queues every instruction after `pc` that matches `rune` and was not reached by an earlier match. */
   #follow(pc: number, from: number, conditions: number, rune: number): void {
     const stack = this.#stack
     stack.push(pc)
@@ -122,7 +122,7 @@ export class OpenMatches {
     }
   }
 
-  /** Whether what follows decides about a match from here: it reads on, or asks what comes next. */
+  /** Whether further input affects a match from here: it consumes more, or depends on what follows. */
   #mayGoOn(pc: number): boolean {
     const stack = this.#stack
     stack.push(pc)

@@ -1,6 +1,6 @@
 /**
- * An expression as its author wrote it, for whoever reasons about it without evaluating it: parentheses are gone, and
- * `request["path"]` is the same reference as `request.path`.
+ * An expression as written, for static analysis: parentheses are dropped, and `request["path"]` is the same reference
+ * as `request.path`.
  */
 export type Term = Literal | Reference | Operation
 
@@ -14,20 +14,20 @@ export interface Literal {
 export interface Reference {
   readonly kind: 'reference'
   readonly span: Span
-  /** A variable and the keys that lead on from it. What a macro binds is not a variable. */
+  /** A variable and the keys accessed on it. Variables bound by macros are excluded. */
   readonly path: readonly string[]
 }
 
 interface Operation {
   readonly kind: 'operation'
   readonly span: Span
-  /** An operator as it is written (`&&`, `?:`, `.?`), the name of a function or method, `-`, `list` or `map`. */
+  /** An operator as written (`&&`, `?:`, `.?`), the name of a function or method, `-`, `list` or `map`. */
   readonly op: string
-  /** The receiver of a method is the first. */
+  /** The receiver of a method comes first. */
   readonly args: readonly Term[]
 }
 
-/** Offsets in the text as written. */
+/** Offsets in the written text. */
 type Span = readonly [start: number, end: number]
 
 /** The term and everything in it, outermost first. */
@@ -36,20 +36,20 @@ export function* termsWithin(term: Term): Generator<Term> {
   if (term.kind === 'operation') for (const each of term.args) yield* termsWithin(each)
 }
 
-/** What all have to be true for the term to be. */
+/** The terms that must all be true for the term to be true. */
 export function conjuncts(term: Term): readonly Term[] {
   return partsOf(term, '&&')
 }
 
-/** The operands of a chain of `&&` or `||`, whichever way it is nested. */
+/** The operands of a chain of `&&` or `||`, however it is nested. */
 export function partsOf(term: Term, op: '&&' | '||'): readonly Term[] {
   return term.kind === 'operation' && term.op === op ? term.args.flatMap(each => partsOf(each, op)) : [term]
 }
 
-/** Something named, compared with something written out. */
+/** A reference compared with a literal. */
 export interface Comparison {
   readonly path: Reference['path']
-  /** An operator, `in` for an item of a list, or the method of a text: `startsWith`, `endsWith`, `contains`, `matches`. */
+  /** An operator, `in` for an item of a list, or a string method: `startsWith`, `endsWith`, `contains`, `matches`. */
   readonly op: string
   readonly literal: Literal
 }
@@ -64,7 +64,10 @@ const MIRRORED: Readonly<Record<string, string>> = {
 }
 const TEXT_METHODS = new Set(['startsWith', 'endsWith', 'contains', 'matches'])
 
-/** What the term itself compares: `200 < response.code` is `response.code > 200`, and each item of a list is one. */
+/**
+ * The comparisons made by the term itself: `200 < response.code` is `response.code > 200`, and each item of a list is
+ * one.
+ */
 export function comparisonsOf(term: Term): readonly Comparison[] {
   if (term.kind !== 'operation') return []
   const { op, args } = term
@@ -94,7 +97,7 @@ function literalOf(term: Term): Literal | undefined {
     : undefined
 }
 
-/** Calls that make do without what is not there. */
+/** Calls that tolerate absent values. */
 const LENIENT = new Set([
   'has',
   'default',
@@ -109,8 +112,8 @@ const LENIENT = new Set([
 ])
 
 /**
- * References that must be there for the term to be true, without those that it asks for with `has`. Reading what is not
- * there fails, and so does the whole, unless another operand of `&&` or `||` decides.
+ * References that must be present for the term to be true, except those tested with `has`. Reading an absent value
+ * fails the whole, unless another operand of `&&` or `||` decides.
  */
 export function neededBy(term: Term): readonly Reference['path'][] {
   const asked = [...termsWithin(term)].flatMap(each => {
@@ -120,7 +123,7 @@ export function neededBy(term: Term): readonly Reference['path'][] {
   return needs(term, true).filter(path => !asked.some(container => container.every((name, at) => path[at] === name)))
 }
 
-/** For any outcome where none is wanted. */
+/** If `wanted` is unset, for any outcome. */
 function needs(term: Term, wanted?: boolean): readonly Reference['path'][] {
   if (term.kind === 'literal') return []
   if (term.kind === 'reference') return [term.path]

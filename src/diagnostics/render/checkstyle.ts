@@ -1,7 +1,7 @@
 import { arrange, type CheckReport, displayPath } from './report.ts'
 import { xml } from './xml.ts'
 
-/** The format of Checkstyle 4.3, which most reviewing tools read. */
+/** The Checkstyle 4.3 format, supported by most review tools. */
 export function renderCheckstyle(report: CheckReport): string {
   const all = arrange(report.diagnostics)
   const files = [...new Set(all.map(d => d.file))]

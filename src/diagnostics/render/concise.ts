@@ -3,7 +3,7 @@ import { visible } from '../visible.ts'
 import { arrange, type CheckReport, displayPath, summarize } from './report.ts'
 import { hiddenLine, limit, summaryLine } from './text.ts'
 
-/** One line per finding, in the form that problem matchers read: `file:line:col: severity CODE message`. */
+/** One line per finding, as problem matchers expect: `file:line:col: severity CODE message`. */
 export function renderConcise(report: CheckReport, options: { paint: Paint; maxProblems?: number }): string {
   const all = arrange(report.diagnostics)
   const shown = limit(all, options.maxProblems)

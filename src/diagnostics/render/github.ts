@@ -6,10 +6,10 @@ import { summaryLine } from './text.ts'
 
 const COMMAND: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', info: 'notice' }
 const RANK: readonly Severity[] = ['error', 'warning', 'info']
-/** A step shows this many annotations of each kind and drops the others. */
+/** GitHub shows this many annotations of each kind per step and drops the rest. */
 const SHOWN = 10
 
-/** Workflow commands: the first findings of each severity as annotations, the others in a group of the log. */
+/** Workflow commands: the first findings of each severity as annotations, the rest in a log group. */
 export function renderGithub(report: CheckReport): string {
   const all = arrange(report.diagnostics)
   const shown = RANK.flatMap(severity => all.filter(d => d.severity === severity).slice(0, SHOWN))
@@ -25,7 +25,7 @@ export function renderGithub(report: CheckReport): string {
 
 function annotation(d: Diagnostic, cwd: string): string {
   const { start, end } = d.range
-  // GitHub refuses columns for a range of several lines.
+  // GitHub rejects columns for a multi-line range.
   const columns = start.line === end.line ? { col: start.col, endColumn: Math.max(start.col, end.col - 1) } : {}
   const properties = {
     file: displayPath(d.file, cwd),
@@ -38,7 +38,7 @@ function annotation(d: Diagnostic, cwd: string): string {
   return workflowCommand(COMMAND[d.severity] ?? 'notice', properties, message)
 }
 
-/** A line that the runner makes an annotation of, whatever the texts in it hold. */
+/** A line that the runner turns into an annotation, whatever its texts contain. */
 export function workflowCommand(
   name: string,
   properties: Readonly<Record<string, string | number>>,
@@ -48,12 +48,12 @@ export function workflowCommand(
   return `::${name} ${text.join(',')}::${data(message)}`
 }
 
-/** The runner takes `##[command]` anywhere in a line. */
+/** The runner recognizes `##[command]` anywhere in a line. */
 function inert(text: string): string {
   return visible(text).replaceAll('##[', '# #[')
 }
 
-/** The runner decodes exactly these; other control characters have no business in a log. */
+/** The runner decodes exactly these; other control characters do not belong in a log. */
 function data(text: string): string {
   return text.split('\n').map(inert).join('\n').replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }
@@ -62,16 +62,16 @@ function property(text: string): string {
   return data(text).replaceAll(':', '%3A').replaceAll(',', '%2C')
 }
 
-/** Never at the start of a line: there, two colons would make a command of a file's name. */
+/** The file name never starts the line, where two colons would make it a command. */
 function logLine(d: Diagnostic, cwd: string): string {
   const place = `${inert(displayPath(d.file, cwd))}:${d.range.start.line}:${d.range.start.col}`
   return `- ${place}: ${d.severity} ${d.code} ${inert(d.message)}`
 }
 
-/** Rows of the table that a job's page can carry. */
+/** Maximum table rows that fit a job's page. */
 const MAX_ROWS = 200
 
-/** For the file that `GITHUB_STEP_SUMMARY` names, in Markdown. */
+/** Markdown for the file named by `GITHUB_STEP_SUMMARY`. */
 export function renderGithubSummary(report: CheckReport): string {
   const all = arrange(report.diagnostics)
   const line = summaryLine(summarize(report, all), report.skipped.length, plainPaint)
@@ -84,13 +84,13 @@ export function renderGithubSummary(report: CheckReport): string {
   return `### gwctl validate\n\n${line}\n${table}${more}`
 }
 
-/** What begins or ends Markdown, HTML, mathematics or a cell, and what makes a link of an address. */
+/** Characters that start or end Markdown, HTML, math or a cell, and those that turn a URL into a link. */
 const MARKUP = String.raw`[\\\x60*[\]<>&~$|]|(?<!\w)_|_(?!\w)|:(?=//)|(?<=\bwww)\.`
-/** `@name`, `#1`, `GH-1`, `:name:`: GitHub looks for these in the finished page, where an entity is what it stands for. */
+/** `@name`, `#1`, `GH-1`, `:name:`: GitHub looks for these in the rendered page, where entities are already decoded. */
 const REFERENCE = String.raw`@(?=\w)|#(?=\d)|\bGH-(?=\d)|:(?=[\w+-]+:)`
 const ACTIVE = new RegExp(`(${MARKUP})|${REFERENCE}`, 'gi')
 
-/** Plain words in a table: neither Markdown nor HTML of a file's text takes effect, and nobody is called by name. */
+/** Plain text for a table cell: Markdown and HTML in it have no effect, and nobody is mentioned. */
 export function markdownText(text: string): string {
   return visible(text).replace(ACTIVE, (found, markup?: string) =>
     markup === undefined ? `${found}&#8203;` : `&#${markup.charCodeAt(0)};`,

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import type { Diagnostic } from '../diagnostic.ts'
 import { displayPath } from './report.ts'
 
-/** What a finding is about, without the line it stands on: moving it in its file keeps it the same finding. */
+/** The identity of a finding, independent of its line: moving it within the file preserves it. */
 function identityOf(d: Diagnostic, cwd: string): string {
   return JSON.stringify([displayPath(d.file, cwd), d.resource ?? '', d.path, d.code])
 }
 
-/** One fingerprint per diagnostic; of several with the same identity, each has its own. */
+/** One fingerprint per diagnostic; diagnostics with the same identity get distinct ones. */
 export function fingerprints(diagnostics: readonly Diagnostic[], cwd: string): string[] {
   const seen = new Map<string, number>()
   return diagnostics.map(d => {

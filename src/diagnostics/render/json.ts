@@ -6,7 +6,7 @@ export interface Tool {
   readonly version: string
 }
 
-/** The report as one object; its `version` rises when a field changes its meaning or goes. */
+/** The report as one object; `version` is incremented when a field is removed or changes its meaning. */
 export function renderJson(report: CheckReport, tool: Tool): string {
   const diagnostics = arrange(report.diagnostics)
   const whole = {
@@ -25,7 +25,7 @@ export function renderJson(report: CheckReport, tool: Tool): string {
   return `${printableJson(JSON.stringify(whole, null, 2))}\n`
 }
 
-/** A diagnostic as machines read it: paths relative, numbers as numbers. */
+/** A diagnostic for machines: relative paths, numbers as numbers. */
 export function diagnosticJson(d: Diagnostic, cwd: string): Record<string, unknown> {
   const file = (path: string): string => displayPath(path, cwd)
   return {
@@ -47,7 +47,9 @@ export function diagnosticJson(d: Diagnostic, cwd: string): Record<string, unkno
   }
 }
 
-/** JSON leaves some control and reordering characters raw; escaped, they mean the same and cannot drive a terminal. */
+/**
+ * JSON leaves some control and reordering characters raw; escaped, they are equivalent and cannot affect a terminal.
+ */
 export function printableJson(json: string): string {
   return json.replace(
     /[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,

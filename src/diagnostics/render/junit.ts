@@ -3,8 +3,8 @@ import { arrange, type CheckReport, displayPath } from './report.ts'
 import { xml } from './xml.ts'
 
 /**
- * One suite for each file, one case for each of its documents; an error fails its case, the rest is in its output.
- * Elements and attributes are those that the schemas of Jenkins have; places stand in the texts.
+ * One suite per file, one case per document; an error fails its case, the rest is in its output. Only elements and
+ * attributes of Jenkins' schemas are used; locations are part of the texts.
  */
 export function renderJunit(report: CheckReport): string {
   const all = arrange(report.diagnostics)

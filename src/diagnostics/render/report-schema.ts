@@ -2,8 +2,8 @@ import { boolean, integer, list, object, oneOf, opt, req, string } from '../../s
 import { CODES } from '../codes.ts'
 
 /**
- * `gwctl validate -o json`, as `schemas/diagnostics-report.schema.json` publishes it. Later versions may add fields;
- * `version` rises when one changes its meaning or goes.
+ * The output of `gwctl validate -o json`, published as `schemas/diagnostics-report.schema.json`. Later versions may add
+ * fields; `version` is incremented when one is removed or changes its meaning.
  */
 const grows = { open: true }
 const codes = Object.keys(CODES)

@@ -1,48 +1,48 @@
 import { isAbsolute, relative, sep } from 'node:path'
 import type { Diagnostic, Severity } from '../diagnostic.ts'
 
-/** The outcome of one command, as every renderer takes it. */
+/** The outcome of one command: the input of every renderer. */
 export interface CheckReport {
   readonly diagnostics: readonly Diagnostic[]
-  /** How many files and documents were checked. */
+  /** Number of files and documents checked. */
   readonly files: number
   readonly documents: number
   readonly skipped: readonly Skipped[]
-  /** The files one by one, as far as they were read. */
+  /** The individual files, as far as they were read. */
   readonly checked?: readonly Checked[]
-  /** Found and deliberately not reported. */
+  /** Found but deliberately not reported. */
   readonly suppressed?: readonly Suppressed[]
-  /** What `--fix` has changed. */
+  /** Findings fixed by `--fix`. */
   readonly fixed?: readonly Fixed[]
-  /** The text of a file that a diagnostic names, for frames. */
+  /** The text of a file referenced by a diagnostic, for frames. */
   readonly textOf: (file: string) => string | undefined
-  /** Paths are shown relative to it. */
+  /** Paths are shown relative to this. */
   readonly cwd: string
 }
 
 export interface Checked {
   readonly file: string
   readonly documents: number
-  /** bytes that bodies may take of memory when the file is served; unset: nothing in it reads a body whole. */
+  /** Maximum bytes of buffered bodies when the file is served; unset if nothing in it buffers a body. */
   readonly bodies?: number
 }
 
-/** Input that was left out on purpose. */
+/** Deliberately skipped input. */
 export interface Skipped {
   readonly file: string
-  /** 1-based; undefined for the whole file. */
+  /** 1-based; undefined if the whole file was skipped. */
   readonly document?: number
   readonly reason: string
 }
 
-/** `inSource`: by a comment beside it. `external`: by the baseline. */
+/** `inSource`: by an adjacent comment. `external`: by the baseline. */
 export interface Suppressed {
   readonly diagnostic: Diagnostic
   readonly kind: 'inSource' | 'external'
   readonly reason: string
 }
 
-/** A finding that is gone because its fix was applied; its place is where it was found. */
+/** A finding whose fix was applied, at its original place. */
 export interface Fixed {
   readonly code: Diagnostic['code']
   readonly file: string
@@ -58,13 +58,13 @@ export interface Summary {
   readonly documents: number
   readonly fixable: number
   readonly suppressed: number
-  /** Of the only file, where there is one: see `Checked`. Of several none is known to be served. */
+  /** If there is a single file: see `Checked`. With several it is unknown which are served. */
   readonly bodies?: number
 }
 
 const RANK: Readonly<Record<Severity, number>> = { error: 0, warning: 1, info: 2 }
 
-/** Sorted by file, place and severity; the same finding at the same place once. */
+/** Sorted by file, place and severity; duplicates removed. */
 export function arrange(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   const seen = new Set<string>()
   return [...diagnostics].sort(compare).filter(d => {
@@ -85,7 +85,7 @@ function compare(a: Diagnostic, b: Diagnostic): number {
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Counts of `diagnostics`, which are arranged. */
+/** Counts `diagnostics`, which must be arranged. */
 export function summarize(report: CheckReport, diagnostics: readonly Diagnostic[]): Summary {
   const count = (severity: Severity): number => diagnostics.filter(d => d.severity === severity).length
   return {
@@ -105,7 +105,7 @@ function bodiesOf({ checked = [] }: CheckReport, errors: number): Pick<Summary, 
   return errors > 0 || more.length > 0 || only?.bodies === undefined ? {} : { bodies: only.bodies }
 }
 
-/** A file as users write it: relative when it is below `cwd`, with `/`. */
+/** A file path for display: relative if below `cwd`, with `/`. */
 export function displayPath(file: string, cwd: string): string {
   const below = isAbsolute(file) ? relative(cwd, file) : file
   const shown = below === '' || below.startsWith('..') || isAbsolute(below) ? file : below

@@ -5,7 +5,7 @@ import { printableJson, type Tool } from './json.ts'
 import { arrange, type CheckReport, displayPath } from './report.ts'
 
 const LEVEL: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', info: 'note' }
-/** What GitHub keeps of one run, and of the places of one result. */
+/** GitHub's limits for results per run and locations per result. */
 const MAX_RESULTS = 5000
 const MAX_PLACES = 100
 
@@ -96,7 +96,7 @@ function changes(edits: readonly TextEdit[], cwd: string) {
   }))
 }
 
-/** Relative paths start at the directory that the command ran in: for code scanning, the root of the repository. */
+/** Relative paths start at the working directory: for code scanning, the root of the repository. */
 function artifact(file: string, cwd: string) {
   const shown = displayPath(file, cwd)
   const uri = encodePath(shown)

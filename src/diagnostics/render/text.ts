@@ -7,18 +7,18 @@ import { arrange, type CheckReport, displayPath, type Summary, summarize } from 
 
 export interface TextOptions {
   readonly paint: Paint
-  /** How many findings are shown; 0 shows all. The summary always counts all. */
+  /** Number of findings shown; 0 shows all. The summary always counts all. */
   readonly maxProblems?: number
-  /** Cells for the text of a source line. */
+  /** Width of a source line in cells. */
   readonly width?: number
-  /** The configuration is not served: warnings count as what refuses it. */
+  /** The configuration is rejected: warnings count as reasons. */
   readonly refused?: boolean
 }
 
 const DEFAULT_MAX_PROBLEMS = 50
 const DEFAULT_WIDTH = 100
 
-/** For people: every finding with its source line, and the summary last. */
+/** Human-readable: every finding with its source line, then the summary. */
 export function renderText(report: CheckReport, options: TextOptions): string {
   const all = arrange(report.diagnostics)
   const shown = limit(all, options.maxProblems)
@@ -62,7 +62,7 @@ function count(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`
 }
 
-/** One finding in the form of the Rust compiler: header, place, line, underline, then what to know. */
+/** One finding in the style of the Rust compiler: header, location, line, underline, then notes. */
 export function renderDiagnostic(d: Diagnostic, report: Pick<CheckReport, 'textOf' | 'cwd'>, o: TextOptions): string {
   const { paint } = o
   const lines = [d.range.start.line, ...d.related.map(place => place.range.start.line)]
@@ -119,7 +119,7 @@ function* remarks(d: Diagnostic): Generator<readonly [name: string, text: string
   yield ['docs', `gwctl explain ${d.code}`]
 }
 
-/** The further lines of a remark stand below its first word. */
+/** Continuation lines are aligned with the first word. */
 export function remark(name: string, text: string, gutter: number, paint: Paint): string {
   const [first = '', ...more] = text.split(/\r?\n/).map(visible)
   const indent = ' '.repeat(gutter + 1)

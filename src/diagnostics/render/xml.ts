@@ -1,8 +1,8 @@
 import { visibleChar } from '../visible.ts'
 
 /**
- * Text as it may stand in XML 1.0, in attributes and between tags: line breaks survive attribute normalization, and
- * characters that no XML document can hold become pictures of themselves.
+ * Text escaped for XML 1.0 attributes and content: line breaks survive attribute normalization, and characters that XML
+ * cannot represent are replaced by control pictures.
  */
 export function xml(text: string): string {
   let out = ''
